@@ -41,7 +41,7 @@ COPY . .
 RUN /build/bin/pip wheel --quiet --no-deps --no-build-isolation --no-index --wheel-dir /dist . \
  && /build/bin/pip --python /opt/qos-webhook/bin/python3 install --quiet --no-compile --no-deps --no-index /dist/*.whl \
  && cd /opt/qos-webhook/lib/python3*/site-packages \
- && python3 -m compileall -q --invalidation-mode unchecked-hash kubectl_plugin podrules webhook
+ && python3 -m compileall -q --invalidation-mode unchecked-hash kubectl_plugin cluster_io podrules webhook
 
 # What the base has beside Python, and nobody needs here: installers, documentation, programs that run as their owner.
 FROM ${BASE} AS stripped

@@ -30,13 +30,13 @@ $(BIN)/python:
 # Compiled here once, so that the plugin starts fast even if PYTHONDONTWRITEBYTECODE is set.
 $(VENV)/.plugin: requirements/plugin.txt | $(BIN)/python
 	$(PIP) install --require-hashes -r requirements/plugin.txt
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m compileall -q podrules kubectl_plugin
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m compileall -q podrules cluster_io kubectl_plugin
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(BIN)/python
 	$(PIP) install --require-hashes -r requirements/dev.txt
 	$(PIP) install --no-deps --no-build-isolation --editable .
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m compileall -q podrules kubectl_plugin webhook
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m compileall -q podrules cluster_io kubectl_plugin webhook
 	@touch $@ $(VENV)/.plugin $(VENV)/.webhook
 
 $(VENV)/.webhook: requirements/webhook.txt | $(VENV)/.plugin
@@ -116,10 +116,10 @@ report-scale: $(VENV)/.dev ## the page of NODES (5000) and PODS (150000): size, 
 
 docs: $(VENV)/.dev ## regenerate outputs in README and docs, golden files, JSON Schemas
 	UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q tests/kubectl_plugin/test_golden.py tests/kubectl_plugin/test_docs.py \
-	  tests/kubectl_plugin/test_lint.py \
-	  tests/kubectl_plugin/test_schema.py tests/kubectl_plugin/test_safety_commands.py tests/kubectl_plugin/test_rights.py \
-	  tests/e2e/test_partitions.py tests/cluster/test_demo_data.py \
-	  tests/webhook/test_recorded.py tests/webhook/test_examples.py tests/charts/test_readme.py \
+	  tests/kubectl_plugin/commands/test_lint.py \
+	  tests/kubectl_plugin/reports/test_schema.py tests/kubectl_plugin/test_safety_commands.py tests/kubectl_plugin/commands/test_rights.py \
+	  tests/e2e/test_partitions.py tests/cluster_io/test_demo_data.py \
+	  tests/webhook/reviews/test_recorded.py tests/webhook/test_examples.py tests/charts/test_readme.py \
 	  tests/charts/test_golden.py tests/charts/test_policies.py tests/charts/test_policies_page.py
 
 man: $(VENV)/.plugin ## manual pages of all commands, to dist/man; `man -l dist/man/kubectl-qos.1`

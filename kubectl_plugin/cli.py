@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import IO, TYPE_CHECKING, Final
 
+from cluster_io.errors import ClusterError, NotFound, Unreachable
 from kubectl_plugin.exit_codes import INTERRUPTED, UNEXPECTED, UNREADABLE, explained, tell, warn
 from kubectl_plugin.parsing import Parsed, parse
 from kubectl_plugin.render.escape import escape
-from podrules.cluster.errors import ClusterError, NotFound, Unreachable
 
 if TYPE_CHECKING:
+    from cluster_io.live.live_source import LiveSource
+    from cluster_io.source import Source
     from kubectl_plugin.options import ClusterOptions, Connection, Run
-    from podrules.cluster.live.live_source import LiveSource
-    from podrules.cluster.source import Source
 
 __all__ = ["main", "source_of"]
 
@@ -89,7 +89,7 @@ def _run(parsed: Parsed) -> int:
         if cluster.kubernetes_version or cluster.feature_gates:
             warn(_versions_told(source, cluster, getattr(parsed.options, "to", None)), streams.err)
         if cluster.kubelet_config:
-            from podrules.cluster.kubelet_config import use_kubelet_file
+            from cluster_io.kubelet_config import use_kubelet_file
 
             warn(use_kubelet_file(cluster.kubelet_config, source), streams.err)
         run: Run = import_module(f"kubectl_plugin.commands.{parsed.command}").run
@@ -98,9 +98,9 @@ def _run(parsed: Parsed) -> int:
 
 def _versions_told(source: Source, cluster: ClusterOptions, to: str | None) -> Iterator[str]:
     """Let the source have what the user says of versions and gates; returns warnings about it."""
-    from kubectl_plugin.told_versions import gates_without_effect, read_told
-    from podrules.cluster.gather import Gatherer
-    from podrules.features import minor_of
+    from cluster_io.gather import Gatherer
+    from kubectl_plugin.given_versions import gates_without_effect, read_told
+    from podrules.api.features import minor_of
 
     source.told, unknown = read_told(cluster.kubernetes_version, cluster.feature_gates)
     yield from unknown
@@ -146,7 +146,7 @@ def source_of(cluster: ClusterOptions, err: IO[str]) -> Iterator[Source]:
 
 
 def _live_source(connection: Connection, err: IO[str]) -> LiveSource:
-    from podrules.cluster.live.live_source import LiveSource
+    from cluster_io.live.live_source import LiveSource
 
     progress = None
     if err.isatty() and os.environ.get("TERM") != "dumb":
@@ -164,12 +164,12 @@ def _live_source(connection: Connection, err: IO[str]) -> LiveSource:
 
 def _offline_source(cluster: ClusterOptions, err: IO[str]) -> Source:
     """Objects of the demo cluster, of a snapshot, or none."""
-    from podrules.cluster.in_memory import MemorySource, NothingSource
+    from cluster_io.in_memory import MemorySource, NothingSource
 
     if cluster.demo:
         from datetime import datetime
 
-        from podrules.cluster.demo import DEMO_NOW, DEMO_VERSION, demo_kubelets, demo_objects
+        from cluster_io.demo import DEMO_NOW, DEMO_VERSION, demo_kubelets, demo_objects
 
         return MemorySource(
             demo_objects(),
@@ -181,17 +181,17 @@ def _offline_source(cluster: ClusterOptions, err: IO[str]) -> Source:
         )
     namespace = cluster.namespace or "default"
     if cluster.snapshot:
-        from podrules.cluster.capture.file import SnapshotFile, is_snapshot
+        from cluster_io.capture.file import SnapshotFile, is_snapshot
 
         if is_snapshot(cluster.snapshot):
-            from podrules.cluster.capture.source import SnapshotSource
+            from cluster_io.capture.source import SnapshotSource
 
             source = SnapshotSource(SnapshotFile(cluster.snapshot), namespace=cluster.namespace)
             if source.warning:
                 print(f"warning: {escape(source.warning)}", file=err)
             return source
-        from podrules.cluster.live.garbage_collection import without_collection
-        from podrules.cluster.manifests.files import read_documents
+        from cluster_io.live.garbage_collection import without_collection
+        from cluster_io.manifests.files import read_documents
 
         with without_collection():
             objects = [document.content for document in read_documents(cluster.snapshot)]

@@ -25,8 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import IO, TYPE_CHECKING, Final
 
-from kubectl_plugin.render.escape import escape
-from podrules.cluster.errors import (
+from cluster_io.errors import (
     ClusterError,
     Conflict,
     Forbidden,
@@ -36,6 +35,7 @@ from podrules.cluster.errors import (
     Unreachable,
     UsageError,
 )
+from kubectl_plugin.render.escape import escape
 
 if TYPE_CHECKING:
     from msgspec import Struct
@@ -113,7 +113,7 @@ def tell(error: ClusterError, err: IO[str], target: Target | None = None) -> int
 
 def explained(error: Unreachable, target: Target | None) -> Unreachable:
     """The error by what kubectl is configured with, which is read only now."""
-    from podrules.cluster.live.kubeconfig import plain, read_kubeconfig
+    from cluster_io.live.kubeconfig import plain, read_kubeconfig
 
     return plain(error, read_kubeconfig(dict(target.connection if target is not None else ())))
 
@@ -137,8 +137,8 @@ def _helps(error: ClusterError, target: Target | None) -> str:
 
 def _listing(error: NotFound) -> Command:
     """The command that lists the names that exist."""
+    from cluster_io.kinds import NODES, PODS, RELATED, WORKLOADS
     from kubectl_plugin.render.command import kubectl, qos
-    from podrules.cluster.kinds import NODES, PODS, RELATED, WORKLOADS
 
     ours = error.resource in {kind.rbac_name for kind in (PODS, NODES, *WORKLOADS, *RELATED)}
     if ours:

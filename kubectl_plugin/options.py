@@ -6,14 +6,14 @@ import subprocess
 from enum import Enum
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from cluster_io.errors import Unreachable
+from cluster_io.live.responses import MAX_ANSWER
+from cluster_io.live.transport import KubectlProxy, LargeTransport, ProxySettings, kubectl_context
 from kubectl_plugin.render.formats import FORMATS, Reads
-from podrules.cluster.errors import Unreachable
-from podrules.cluster.live.responses import MAX_ANSWER
-from podrules.cluster.live.transport import KubectlProxy, LargeTransport, ProxySettings, kubectl_context
 
 if TYPE_CHECKING:
+    from cluster_io.source import Source
     from kubectl_plugin.render.command import Target
-    from podrules.cluster.source import Source
 
 __all__ = [
     "DEMO_SCHEDULER",
@@ -256,7 +256,7 @@ class ExplainOptions(NamedTuple):
     scheduler_config: str | None = None
     """File or ``configmap/NAMESPACE/NAME`` with the KubeSchedulerConfiguration; None: kube-scheduler's defaults."""
     timeline: str | None = None
-    """The way of ending to draw: a value of `podrules.timeline.Way`, or ``all``; None: none."""
+    """The way of ending to draw: a value of `podrules.ending.timeline.Way`, or ``all``; None: none."""
     grace_period: int | None = None
     """Seconds that a DELETE of the timeline asks for; None: the pod's own period."""
     on: str | None = None
@@ -428,7 +428,7 @@ class LintOptions(NamedTuple):
 
     files: tuple[str, ...]
     severity: str
-    """The lowest level that fails: a value of `podrules.checks.finding.Level`."""
+    """The lowest level that fails: a value of `podrules.lint.finding.Level`."""
     disabled: tuple[str, ...]
     """Rules to leave out, as they were typed."""
     namespace: str
@@ -497,7 +497,7 @@ def connect_for_changes(options: ClusterOptions, settings: ProxySettings) -> Kub
 def _connect_without_kubectl(options: ClusterOptions) -> Connection:
     if options.as_user or options.as_groups or options.cluster or options.user:
         raise Unreachable("--as, --as-group, --cluster and --user need kubectl, which is not on PATH")
-    from podrules.cluster.live.client import ClientTransport
+    from cluster_io.live.client import ClientTransport
 
     client = ClientTransport(
         context=options.context,

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cluster_io.errors import ClusterError, UsageError
 from kubectl_plugin.options import Output, Streams
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import FORMATS, Answer, Medium, Reads, Renderer, TemplateError, load
 from kubectl_plugin.views.words import now_words
-from podrules.cluster.errors import ClusterError, UsageError
 
 if TYPE_CHECKING:
+    from cluster_io.source import Source
     from kubectl_plugin.render.command import Command, Target
     from kubectl_plugin.render.formats import LintAnswer
     from kubectl_plugin.render.page import Page
     from kubectl_plugin.reports.verdict import Verdict
-    from podrules.cluster.source import Source
 
 __all__ = ["Printer", "without_missing_objects"]
 
@@ -162,7 +162,7 @@ def _with_rights(page: Page, command: str) -> Page:
 
 
 def _objects_exist(command: Command, source: Source) -> bool:
-    from podrules.cluster.kinds import find_kind
+    from cluster_io.kinds import find_kind
 
     for word in command.words:
         typed, slash, name = word.partition("/")

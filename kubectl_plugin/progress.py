@@ -6,8 +6,8 @@ import time
 from threading import Lock
 from typing import IO, Any, Final
 
+from cluster_io.kinds import Kind
 from kubectl_plugin.render.width import text_columns
-from podrules.cluster.kinds import Kind
 
 __all__ = ["ProgressLine"]
 
@@ -27,7 +27,7 @@ class ProgressLine:
         self._lock = Lock()
 
     def read(self, kind: Kind[Any], count: int) -> None:
-        """Count objects; see `podrules.cluster.live.large_lists.Progress`."""
+        """Count objects; see `cluster_io.live.large_lists.Progress`."""
         with self._lock:
             self._counts[kind.plural] = count
             now = time.monotonic()

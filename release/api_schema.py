@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from podrules.features import VERIFIED
+from podrules.api.features import VERIFIED
 
 __all__ = ["api_schema"]
 

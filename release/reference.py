@@ -34,12 +34,12 @@ from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.glossary.entry import Entry
 from kubectl_plugin.parsing import COMMANDS, parse
 from kubectl_plugin.reports.schema import REPORTS
-from podrules.features import REFERENCE_VERSION
-from webhook.backend import start_backend
+from podrules.api.features import REFERENCE_VERSION
 from webhook.certificates.status import CertificateStatus
-from webhook.metrics import Metrics, MetricSources
+from webhook.serving.backend import start_backend
+from webhook.serving.metrics import Metrics, MetricSources
+from webhook.serving.wsgi import REVIEW_PATHS
 from webhook.settings import Settings
-from webhook.wsgi import REVIEW_PATHS
 
 __all__ = ["main", "write_reference"]
 
@@ -129,7 +129,7 @@ def _rules() -> str:
 
 def _rule_modules() -> Iterator[ModuleType]:
     for found in pkgutil.walk_packages(podrules.__path__, "podrules."):
-        if not found.name.startswith("podrules.cluster"):
+        if not found.name.startswith("cluster_io"):
             yield importlib.import_module(found.name)
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podrules.model.base import OwnerReference, ResourceList
-from podrules.model.decode import from_object
-from podrules.model.node import Node
-from podrules.model.pod import Container, ContainerStatus, Pod, ResourceRequirements, TopologySpreadConstraint
-from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
-from podrules.model.storage import PersistentVolume
-from podrules.model.workload import ReplicationController, Service, Workload
-from podrules.qos import FieldChange
+from podrules.api.model.base import OwnerReference, ResourceList
+from podrules.api.model.decode import from_object
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Container, ContainerStatus, Pod, ResourceRequirements, TopologySpreadConstraint
+from podrules.api.model.policy import LimitRange, PriorityClass, RuntimeClass
+from podrules.api.model.storage import PersistentVolume
+from podrules.api.model.workload import ReplicationController, Service, Workload
+from podrules.pod.qos import FieldChange
 from tests.objects import raw_node, raw_pod
 
 __all__ = [

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-from podrules.cluster.live import client
+from cluster_io.live import client
 from tests.controlplane.fixtures import no_pods_stay
 from tests.gate.collection import pytest_addoption, pytest_collection_modifyitems, pytest_configure
 from tests.required import in_ci

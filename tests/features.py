@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podrules.features import CHANGES, Features
+from podrules.api.features import CHANGES, Features
 
 __all__ = ["around"]
 

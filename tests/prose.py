@@ -23,7 +23,7 @@ from tests.tree import ROOT
 __all__ = ["PAGES", "alerts", "main", "sentences"]
 
 PAGES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "charts/qos-webhook/README.md")
-PACKAGES: Final = ("kubectl_plugin", "webhook", "podrules")
+PACKAGES: Final = ("kubectl_plugin", "webhook", "podrules", "cluster_io")
 _FAILED: Final = 1
 _MIN_SPACES: Final = 2
 """Of a string: a shorter one is a name, a key or a flag."""

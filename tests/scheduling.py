@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from podrules.scheduler.cycle import Filtered
-from podrules.scheduler.profile import DEFAULT_SCHEDULER_NAME, Profile
-from podrules.scheduler.runtime import new_framework
+from podrules.scheduling.scheduler.cycle import Filtered
+from podrules.scheduling.scheduler.profile import DEFAULT_SCHEDULER_NAME, Profile
+from podrules.scheduling.scheduler.runtime import new_framework
 
 __all__ = ["DEFAULT_FRAMEWORK", "unschedulable_plugins"]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from podrules.features import REFERENCE, REFERENCE_VERSION
+from podrules.api.features import REFERENCE, REFERENCE_VERSION
 from tests.controlplane.binaries import Unavailable, find_go, go_environment
 from tests.required import without
 

@@ -22,9 +22,9 @@ from http.client import HTTPException, HTTPSConnection
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from podrules.cluster.errors import Unreachable
-from podrules.cluster.live.answers import error_message
-from podrules.cluster.live.client import ClientTransport
+from cluster_io.errors import Unreachable
+from cluster_io.live.answers import error_message
+from cluster_io.live.client import ClientTransport
 
 __all__ = ["main"]
 

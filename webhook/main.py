@@ -16,7 +16,7 @@ from typing import Final
 
 from podrules import __version__
 from podrules.qos_webhook.arguments import object_ref, read_options
-from webhook.rule_flags import add_rule_flags, read_force_deletion
+from webhook.rules.flags import add_rule_flags, read_force_deletion
 from webhook.settings import (
     CertificateFiles,
     KeptCertificate,
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if missing:
         print(f"error: {', '.join(missing)} is not installed; install kubectl-qos[webhook]", file=sys.stderr)
         return 1
-    from webhook.server import Server
+    from webhook.serving.server import Server
 
     Server(settings).run()
     return 0

@@ -6,32 +6,32 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from kubectl_plugin.commands.changing import ClusterAction, Deadline, changes_to, look_up, present, require_live
-from kubectl_plugin.commands.follow_deletion import Followed, follow
+from cluster_io.errors import ClusterError, Conflict, Forbidden, RequestRefused
+from cluster_io.force_delete_objects import read_guards, read_node_reach, read_renewed
+from cluster_io.gather import Gatherer
+from cluster_io.kinds import LEASES, NODES, PDBS, PODS, STATEFUL_SETS
+from cluster_io.source import Source
+from cluster_io.writer import Writer
+from kubectl_plugin.changes.change import ClusterAction, Deadline, changes_to, look_up, present, require_live
+from kubectl_plugin.changes.follow_deletion import Followed, follow
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import DeletionOptions, Streams
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.reports.pod.deletion import DeletionReport, Stakes
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
-from podrules.budget_risk import eviction_hold
-from podrules.cluster.errors import ClusterError, Conflict, Forbidden, RequestRefused
-from podrules.cluster.force_delete_objects import read_guards, read_node_reach, read_renewed
-from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import LEASES, NODES, PDBS, PODS, STATEFUL_SETS
-from podrules.cluster.source import Source
-from podrules.cluster.writer import Writer
-from podrules.deletion import CONFIRMATION, Members, is_confirmed, is_force_deletion, members
-from podrules.disruption import Evictions
-from podrules.ending import pod_ending, stop_plan
-from podrules.forcing import pod_force_safety
-from podrules.model.node import Node
-from podrules.model.pod import Pod
-from podrules.platform import Platform, node_platform
-from podrules.pod_gc import goes
-from podrules.reachability import LEASE_NAMESPACE, NodeReach, Reach
-from podrules.reading import read_or_none
-from podrules.safety import Guarantee, owner_guarantee
-from podrules.versions import version_notes
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
+from podrules.ending.deleted_pod import pod_ending, stop_plan
+from podrules.ending.deletion import CONFIRMATION, Members, is_confirmed, is_force_deletion, members
+from podrules.node.pod_gc import goes
+from podrules.node.reachability import LEASE_NAMESPACE, NodeReach, Reach
+from podrules.pod.platform import Platform, node_platform
+from podrules.pod.reading import read_or_none
+from podrules.pod.versions import version_notes
+from podrules.silent_node.forcing import pod_force_safety
+from podrules.workload.budget_risk import eviction_hold
+from podrules.workload.disruption import Evictions
+from podrules.workload.safety import Guarantee, owner_guarantee
 
 __all__ = ["run"]
 

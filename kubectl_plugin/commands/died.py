@@ -5,29 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.ends import Ends
-from kubectl_plugin.commands.targets import ObjectQuery, find, targets_of
+from cluster_io.errors import ClusterError, NotFound, Unreachable, UsageError
+from cluster_io.kinds import NODES, PODS
+from cluster_io.source import Source
 from kubectl_plugin.exit_codes import NOT_CERTAIN, NOTHING_LEFT, tell
+from kubectl_plugin.gather.ends import HOUR, Ends
+from kubectl_plugin.gather.targets import ObjectQuery, find, targets_of
 from kubectl_plugin.options import NO_SELECTION, DiedOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.died.end_report import EndReport
-from podrules.cluster.errors import ClusterError, NotFound, Unreachable, UsageError
-from podrules.cluster.kinds import NODES, PODS
-from podrules.cluster.source import Source
-from podrules.died.cause import Grade
-from podrules.died.of_pod import EndOf
+from podrules.ending.died.cause import Grade
+from podrules.ending.died.of_pod import EndOf
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
 
 
-__all__ = ["HOUR", "run"]
-
-HOUR: Final = timedelta(hours=1)
+__all__ = ["run"]
 
 
 def run(options: DiedOptions, source: Source, streams: Streams) -> int:

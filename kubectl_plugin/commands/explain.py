@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.manifest_objects import joined
-from kubectl_plugin.commands.manifest_pods import printed_name
-from kubectl_plugin.commands.object_reports import Report, ReportBuilder
-from kubectl_plugin.commands.targets import ObjectQuery, find, label_selector, namespace_hint, targets_of
+from cluster_io.errors import ClusterError, Unreachable, UsageError
+from cluster_io.in_memory import NothingSource
+from cluster_io.kinds import NODES, RELATED
+from cluster_io.source import Source
 from kubectl_plugin.exit_codes import REFUSED, certainty, tell, warn
+from kubectl_plugin.gather.manifest_objects import joined
+from kubectl_plugin.gather.manifest_pods import printed_name
+from kubectl_plugin.gather.object_reports import Report, ReportBuilder
+from kubectl_plugin.gather.targets import ObjectQuery, find, label_selector, namespace_hint, targets_of
 from kubectl_plugin.options import ExplainOptions, Streams, Validation
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.command import Command
@@ -25,13 +29,9 @@ from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.related import RelatedReport
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.manifest import not_explained
-from podrules.cluster.errors import ClusterError, Unreachable, UsageError
-from podrules.cluster.in_memory import NothingSource
-from podrules.cluster.kinds import NODES, RELATED
-from podrules.cluster.source import Source
 
 if TYPE_CHECKING:
-    from kubectl_plugin.commands.manifest_pods import PodManifest
+    from kubectl_plugin.gather.manifest_pods import PodManifest
     from kubectl_plugin.views.targets import TargetTable
 
 __all__ = ["explain", "run"]
@@ -51,7 +51,7 @@ def run(options: ExplainOptions, source: Source, streams: Streams) -> int:
     """Explain everything that was asked for; the first error gives the exit code."""
     targets = targets_of(options.targets, options.selection)
     if options.watch is not None:
-        from kubectl_plugin.commands.watching import Watched, watch
+        from kubectl_plugin.watch.loop import Watched, watch
 
         place = None if options.selection.everywhere else source.namespace
         watched = [Watched(one.kind, place, one.name) for one in targets]
@@ -225,7 +225,7 @@ def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterato
     """Explain the pods and workloads of files, with the other objects of all files."""
     if not options.files:
         return
-    from kubectl_plugin.commands.manifest_files import read_files
+    from kubectl_plugin.gather.manifest_files import read_files
 
     # The API server judges unknown fields itself, where it is asked.
     local = Validation.IGNORE if options.dry_run else options.validation
@@ -255,7 +255,7 @@ def _asked(manifests: Sequence[PodManifest], options: ExplainOptions, source: So
     """The manifests, with what the API server says of them if it is to be asked."""
     if not options.dry_run:
         return manifests
-    from kubectl_plugin.commands.dry_run import with_dry_runs
+    from kubectl_plugin.gather.dry_run import with_dry_runs
 
     return with_dry_runs(manifests, source, options.cluster, options.validation)
 

@@ -18,19 +18,19 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 
-from kubectl_plugin.commands.changing import Deadline, changes_to, look_up, require_live
-from kubectl_plugin.commands.node_changes import NodeAction
+from cluster_io.errors import Forbidden, Unreachable
+from cluster_io.kinds import NODES, PODS, VOLUME_ATTACHMENTS, Kind
+from cluster_io.source import Source
+from cluster_io.writer import Writer
+from kubectl_plugin.changes.change import Deadline, changes_to, look_up, require_live
+from kubectl_plugin.changes.node_changes import NodeAction
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import FenceOptions, Streams
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
-from podrules.cluster.errors import Forbidden, Unreachable
-from podrules.cluster.kinds import NODES, PODS, VOLUME_ATTACHMENTS, Kind
-from podrules.cluster.source import Source
-from podrules.cluster.writer import Writer
-from podrules.fencing import FenceState, Left
-from podrules.model.base import KubeObject
-from podrules.model.node import Node
-from podrules.pod_gc import TAINT
+from podrules.api.model.base import KubeObject
+from podrules.api.model.node import Node
+from podrules.node.pod_gc import TAINT
+from podrules.silent_node.fencing import FenceState, Left
 
 __all__ = ["run"]
 

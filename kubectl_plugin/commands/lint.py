@@ -9,6 +9,10 @@ from typing import IO, Any, Final
 
 from msgspec import Struct
 
+from cluster_io.errors import ManifestError, UsageError
+from cluster_io.manifests.located import MAX_TEXT, Ignore, Located, Places, located_objects
+from cluster_io.manifests.text import STDIN, advice_for, files_of, read_stdin, read_text
+from cluster_io.source import Source
 from kubectl_plugin.exit_codes import FINDINGS, UNREADABLE, warn
 from kubectl_plugin.options import LintOptions, Streams
 from kubectl_plugin.printing import Printer
@@ -24,17 +28,13 @@ from kubectl_plugin.reports.lint import (
 )
 from kubectl_plugin.views.lint import lint_page, lint_verdict
 from kubectl_plugin.views.words import listed
-from podrules.checks.finding import Finding, Level
-from podrules.checks.objects import KINDS, Manifest, Objects
-from podrules.checks.rules import RULES, check
-from podrules.checks.shape import read_manifest
-from podrules.cluster.errors import ManifestError, UsageError
-from podrules.cluster.manifests.located import MAX_TEXT, Ignore, Located, Places, located_objects
-from podrules.cluster.manifests.text import STDIN, advice_for, files_of, read_stdin, read_text
-from podrules.cluster.source import Source
-from podrules.schema.table import Schema, schema
-from podrules.similar_names import nearest_word
-from podrules.versions import Versions, version_notes
+from podrules.api.schema.table import Schema, schema
+from podrules.api.similar_names import nearest_word
+from podrules.lint.finding import Finding, Level
+from podrules.lint.objects import KINDS, Manifest, Objects
+from podrules.lint.rules import RULES, check
+from podrules.lint.shape import read_manifest
+from podrules.pod.versions import Versions, version_notes
 
 __all__ = ["run"]
 

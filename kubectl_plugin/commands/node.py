@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.node_pressure import pressure_report, pressure_reports
+from cluster_io.cached_source import RememberedSource
+from cluster_io.errors import ClusterError, Forbidden, NotCaptured, NotServed, Unreachable, UsageError
+from cluster_io.gather import Gatherer
+from cluster_io.kinds import NODES, PDBS, PODS, find_kind
+from cluster_io.source import Source
 from kubectl_plugin.exit_codes import certainty, tell
+from kubectl_plugin.gather.node_pressure import pressure_report, pressure_reports
 from kubectl_plugin.options import NodeOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport
-from podrules.cluster.cached_source import RememberedSource
-from podrules.cluster.errors import ClusterError, Forbidden, NotCaptured, NotServed, Unreachable, UsageError
-from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import NODES, PDBS, PODS, find_kind
-from podrules.cluster.source import Source
-from podrules.died.oom_kills import node_shortages
-from podrules.model.node import Node
-from podrules.model.pod import Pod
-from podrules.model.pod_reference import reference
-from podrules.reading import Unread, read_or_none
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
+from podrules.api.model.pod_reference import reference
+from podrules.ending.died.oom_kills import node_shortages
+from podrules.pod.reading import Unread, read_or_none
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
@@ -42,7 +42,7 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
         Unreachable: the cluster does not answer.
     """
     if options.watch is not None:
-        from kubectl_plugin.commands.watching import Watched, watch
+        from kubectl_plugin.watch.loop import Watched, watch
 
         return watch(options, source, streams, run, [Watched(NODES, None, name) for name in _named(options) or [""]])
     named = _named(options)
@@ -111,8 +111,8 @@ def _with_held(report: NodePressureReport, node: Node, gatherer: Gatherer) -> No
     if isinstance(pods, Unread) or isinstance(budgets, Unread) or not budgets:
         return report
     # Loaded for a cordoned node.
-    from podrules.disruption import Evictions
-    from podrules.placement.drain import drain_plan
+    from podrules.scheduling.placement.drain import drain_plan
+    from podrules.workload.disruption import Evictions
 
     before = gatherer.unread
     budgets = gatherer.as_wanted(budgets, pods)
@@ -136,8 +136,7 @@ def _with_shortage(report: NodePressureReport, gatherer: Gatherer) -> NodePressu
 def _with_ended(report: NodePressureReport, gatherer: Gatherer) -> NodePressureReport:
     """The report with what ended on the node in the last hour, if that can be read."""
     # Loaded for a single node.
-    from kubectl_plugin.commands.died import HOUR
-    from kubectl_plugin.commands.ends import Ends
+    from kubectl_plugin.gather.ends import HOUR, Ends
     from kubectl_plugin.reports.died.ended import ended_pods
 
     now = gatherer.source.now
@@ -152,7 +151,7 @@ def _with_ended(report: NodePressureReport, gatherer: Gatherer) -> NodePressureR
 
 def _of_chosen(options: NodeOptions, source: Source) -> Iterator[NodePressureReport]:
     """The reports of the selected nodes. Without a selection, all pods are read in one request."""
-    from kubectl_plugin.commands.targets import ObjectQuery, find
+    from kubectl_plugin.gather.targets import ObjectQuery, find
 
     nodes = cast("Sequence[Node]", find(ObjectQuery(NODES), options.selection, source, live=options.cluster.live))
     pods = _pods_of(nodes, Gatherer(source), everywhere=not options.selection.flags)
@@ -186,7 +185,7 @@ def _named(options: NodeOptions) -> list[str]:
 
 
 def _name(word: str) -> str:
-    from kubectl_plugin.commands.targets import is_namespace_of_pod, namespace_in_front
+    from kubectl_plugin.gather.targets import is_namespace_of_pod, namespace_in_front
 
     kind, slash, name = word.partition("/")
     if slash and name and find_kind(kind) is None and is_namespace_of_pod(kind):

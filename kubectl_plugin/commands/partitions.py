@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kubectl_plugin.commands.changing import present
+from cluster_io.errors import NotCaptured
+from cluster_io.gather import Gatherer
+from cluster_io.kinds import NODES, PODS
+from cluster_io.safety_facts import partition_facts
+from cluster_io.source import Source
+from kubectl_plugin.changes.change import present
 from kubectl_plugin.exit_codes import certainty
 from kubectl_plugin.options import Output, PartitionsOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.node.partitions import PartitionsReport, not_ready
-from podrules.cluster.errors import NotCaptured
-from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import NODES, PODS
-from podrules.cluster.safety_facts import partition_facts
-from podrules.cluster.source import Source
-from podrules.model.pod import Pod
-from podrules.partitions import partitions
-from podrules.versions import version_notes
+from podrules.api.model.pod import Pod
+from podrules.pod.versions import version_notes
+from podrules.silent_node.partitions import partitions
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
@@ -36,7 +36,7 @@ def run(options: PartitionsOptions, source: Source, streams: Streams) -> int:
         ClusterError: the nodes cannot be read.
     """
     if options.watch is not None:
-        from kubectl_plugin.commands.watching import NodeHealth, Watched, watch
+        from kubectl_plugin.watch.loop import NodeHealth, Watched, watch
 
         return watch(options, source, streams, run, [Watched(NODES, None, model=NodeHealth)])
     report = _report(source)

@@ -11,46 +11,52 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.likely_node import Schedulers, with_writer_of
-from kubectl_plugin.commands.manifest_files import ManifestFile, read_files
-from kubectl_plugin.commands.manifest_objects import ManifestObjects, applied, joined, with_manifest_objects
-from kubectl_plugin.commands.manifest_pods import PodManifest
-from kubectl_plugin.commands.more_pods import WorkloadOrPod, more_of
-from kubectl_plugin.commands.node_spec import read_node_specification
-from kubectl_plugin.commands.pods_to_place import PlaceableSpec, PlaceableSpecs, waiting_pods
-from kubectl_plugin.exit_codes import NO_PLACE, NOT_CERTAIN, REFUSED, certainty, tell, warn
-from kubectl_plugin.options import PlaceOptions, Streams, Validation
-from kubectl_plugin.printing import Printer
-from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
-from podrules.cluster.errors import ManifestError, NotFound, UsageError
-from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import (
+from cluster_io.errors import ManifestError, NotFound, UsageError
+from cluster_io.gather import Gatherer
+from cluster_io.kinds import (
     NODES,
     PDBS,
     PODS,
     Kind,
     find_kind,
 )
-from podrules.cluster.manifests.text import advice_for
-from podrules.cluster.source import Source
-from podrules.ending import holders
-from podrules.model.pod import Pod
-from podrules.model.pod_reference import PodReference, reference
-from podrules.model.snapshot import ClusterSnapshot
-from podrules.ordinals import awaited_pod
-from podrules.placement.controllers import with_controllers
-from podrules.placement.daemon_sets import daemons_of
-from podrules.placement.drain import Drain, drain_plan
-from podrules.placement.drain_rounds import place_drained
-from podrules.placement.plan import Demand, queue_key
-from podrules.placement.planned import AwaitedPod, Budgets, DrainFlag, PlannedSpec
-from podrules.placement.planned_budgets import PodGroup, cluster_groups, planned_budgets, spec_groups
-from podrules.placement.situation import Situation
-from podrules.placement.what_if import NodeSpecification, adding_nodes, cordoning_nodes, excluding_nodes, without_pods
-from podrules.reading import read_or_none
-from podrules.scheduler.framework.node_table import NodeTable
-from podrules.similar_names import near_names
-from podrules.versions import version_notes
+from cluster_io.manifests.text import advice_for
+from cluster_io.source import Source
+from kubectl_plugin.exit_codes import NO_PLACE, NOT_CERTAIN, REFUSED, certainty, tell, warn
+from kubectl_plugin.gather.likely_node import Schedulers, with_writer_of
+from kubectl_plugin.gather.manifest_files import ManifestFile, read_files
+from kubectl_plugin.gather.manifest_objects import ManifestObjects, applied, joined, with_manifest_objects
+from kubectl_plugin.gather.manifest_pods import PodManifest
+from kubectl_plugin.gather.more_pods import WorkloadOrPod, more_of
+from kubectl_plugin.gather.node_spec import read_node_specification
+from kubectl_plugin.gather.pods_to_place import PlaceableSpec, PlaceableSpecs, waiting_pods
+from kubectl_plugin.options import PlaceOptions, Streams, Validation
+from kubectl_plugin.printing import Printer
+from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
+from podrules.api.model.pod import Pod
+from podrules.api.model.pod_reference import PodReference, reference
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.api.similar_names import near_names
+from podrules.ending.deleted_pod import holders
+from podrules.pod.reading import read_or_none
+from podrules.pod.versions import version_notes
+from podrules.scheduling.placement.controllers import with_controllers
+from podrules.scheduling.placement.daemon_sets import daemons_of
+from podrules.scheduling.placement.drain import Drain, drain_plan
+from podrules.scheduling.placement.drain_rounds import place_drained
+from podrules.scheduling.placement.plan import Demand, queue_key
+from podrules.scheduling.placement.planned import AwaitedPod, Budgets, DrainFlag, PlannedSpec
+from podrules.scheduling.placement.planned_budgets import PodGroup, cluster_groups, planned_budgets, spec_groups
+from podrules.scheduling.placement.situation import Situation
+from podrules.scheduling.placement.what_if import (
+    NodeSpecification,
+    adding_nodes,
+    cordoning_nodes,
+    excluding_nodes,
+    without_pods,
+)
+from podrules.scheduling.scheduler.framework.node_table import NodeTable
+from podrules.workload.ordinals import awaited_pod
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
@@ -110,7 +116,7 @@ def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Fil
     files = read_files(options.files, source, local, streams.stdin)
     manifests = tuple(manifest for file in files for manifest in file.manifests)
     if options.dry_run:
-        from kubectl_plugin.commands.dry_run import with_dry_runs
+        from kubectl_plugin.gather.dry_run import with_dry_runs
 
         manifests = tuple(with_dry_runs(manifests, source, options.cluster, options.validation))
     errors = [error for file in files for error in _wrong(file, beside=bool(options.targets or manifests))]

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.manifest_objects import ManifestObjects, joined
-from kubectl_plugin.commands.object_reports import ReportBuilder
-from kubectl_plugin.commands.overview import Overview, overview, scope_of
-from kubectl_plugin.commands.previous_report import read_previous_report
+from cluster_io.errors import ClusterError, Unreachable, UsageError
+from cluster_io.kinds import CSI_DRIVERS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, WORKLOADS
+from cluster_io.manifests.whole_file import write_whole
+from cluster_io.origin import Origin
+from cluster_io.source import Source
 from kubectl_plugin.exit_codes import REFUSED, certainty, tell, warn
+from kubectl_plugin.gather.manifest_objects import ManifestObjects, joined
+from kubectl_plugin.gather.object_reports import ReportBuilder
+from kubectl_plugin.gather.overview import Overview, overview, scope_of
+from kubectl_plugin.gather.previous_report import read_previous_report
 from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.options import STANDARD_OUTPUT, ExplainOptions, Output, ReportOptions, Streams
 from kubectl_plugin.printing import Printer, without_missing_objects
@@ -30,20 +35,15 @@ from kubectl_plugin.views.cluster.cluster_page import findings
 from kubectl_plugin.views.cluster.cluster_terminal import report_verdict, summary_page, written_page
 from kubectl_plugin.views.node.node_pressure import node_pressure_page
 from kubectl_plugin.views.pod.pod_page import pod_page
-from podrules.cluster.errors import ClusterError, Unreachable, UsageError
-from podrules.cluster.kinds import CSI_DRIVERS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, WORKLOADS
-from podrules.cluster.manifests.whole_file import write_whole
-from podrules.cluster.origin import Origin
-from podrules.cluster.source import Source
-from podrules.placement.outcome import ClaimProblem, PlacementOutcome
-from podrules.plain_names import is_plain_name
-from podrules.pressure.node import node_pressure
-from podrules.pressure.usage import NO_USAGE, ReadUsage
-from podrules.reading import Unread
-from podrules.stuck import may_be_stuck
+from podrules.api.plain_names import is_plain_name
+from podrules.ending.stuck import may_be_stuck
+from podrules.node.pressure.node import node_pressure
+from podrules.node.pressure.usage import NO_USAGE, ReadUsage
+from podrules.pod.reading import Unread
+from podrules.scheduling.placement.outcome import ClaimProblem, PlacementOutcome
 
 if TYPE_CHECKING:
-    from kubectl_plugin.commands.manifest_files import ManifestFile
+    from kubectl_plugin.gather.manifest_files import ManifestFile
 
 __all__ = ["MAX_EXPLAINED", "run"]
 
@@ -200,7 +200,7 @@ def _manifests(
     if not options.files:
         return pages, code
     # Loaded only for manifests.
-    from kubectl_plugin.commands.manifest_files import read_files
+    from kubectl_plugin.gather.manifest_files import read_files
 
     files = read_files(options.files, read.source, options.validation, streams.stdin)
     objects = joined([file.objects for file in files])

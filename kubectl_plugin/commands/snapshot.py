@@ -9,17 +9,17 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from cluster_io.capture.contents import contents
+from cluster_io.capture.file import Captured, Header, snapshot_parts
+from cluster_io.errors import Forbidden, ManifestError, UsageError
+from cluster_io.gather import Gatherer
+from cluster_io.kinds import OF_OUR_WEBHOOK, PODS
+from cluster_io.manifests.whole_file import write_whole
+from cluster_io.source import Source
 from kubectl_plugin.options import STANDARD_OUTPUT, SnapshotOptions, Streams
 from kubectl_plugin.reports.cluster.snapshot import SnapshotKind, SnapshotReport
 from podrules import __version__
-from podrules.cluster.capture.contents import contents
-from podrules.cluster.capture.file import Captured, Header, snapshot_parts
-from podrules.cluster.errors import Forbidden, ManifestError, UsageError
-from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import OF_OUR_WEBHOOK, PODS
-from podrules.cluster.manifests.whole_file import write_whole
-from podrules.cluster.source import Source
-from podrules.model.pod import Pod
+from podrules.api.model.pod import Pod
 
 __all__ = ["run"]
 
@@ -81,7 +81,7 @@ def _capture(options: SnapshotOptions, source: Source) -> tuple[SnapshotReport, 
     schedulers = tuple(Gatherer(source).schedulers(pods))
     namespace = source.namespace
     if options.anonymise:
-        from podrules.cluster.capture.anonymise import Anonymiser
+        from cluster_io.capture.anonymise import Anonymiser
 
         anonymiser = Anonymiser(secrets.token_bytes(32))
         found, namespace = anonymiser.contents(found), anonymiser.text(namespace)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from kubectl_plugin.commands.changing import changes_to, look_up, require_live
-from kubectl_plugin.commands.node_changes import NodeAction
+from cluster_io.errors import Forbidden, Unreachable
+from cluster_io.kinds import NODES
+from cluster_io.source import Source
+from cluster_io.writer import Writer
+from kubectl_plugin.changes.change import changes_to, look_up, require_live
+from kubectl_plugin.changes.node_changes import NodeAction
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import FenceOptions, Streams
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
-from podrules.cluster.errors import Forbidden, Unreachable
-from podrules.cluster.kinds import NODES
-from podrules.cluster.source import Source
-from podrules.cluster.writer import Writer
-from podrules.fencing import FenceState
-from podrules.model.node import Node
-from podrules.reachability import OUT_OF_SERVICE
+from podrules.api.model.node import Node
+from podrules.node.reachability import OUT_OF_SERVICE
+from podrules.silent_node.fencing import FenceState
 
 __all__ = ["run"]
 

@@ -9,9 +9,13 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.likely_node import Schedulers
-from kubectl_plugin.commands.targets import check_namespace
+from cluster_io.gather import Gatherer
+from cluster_io.kinds import NODES, PODS
+from cluster_io.node_usage import read_usages
+from cluster_io.source import Source
 from kubectl_plugin.exit_codes import certainty
+from kubectl_plugin.gather.likely_node import Schedulers
+from kubectl_plugin.gather.targets import check_namespace
 from kubectl_plugin.options import Streams, VersionsOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.pod.similar_pods import PodKinds
@@ -27,22 +31,18 @@ from kubectl_plugin.reports.versions import (
     RunningVersion,
     VersionsReport,
 )
-from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import NODES, PODS
-from podrules.cluster.node_usage import read_usages
-from podrules.cluster.source import Source
-from podrules.features import Features, minor_of
-from podrules.model.node import Node
-from podrules.model.pod import Pod, PodStatus
-from podrules.oom import container_oom_score_adjs
-from podrules.placement.outcome import PlacementOutcome
-from podrules.platform import pod_platform
-from podrules.pressure.node import MemoryOrders, memory_orders
-from podrules.pressure.usage import NO_USAGE, NodeUsage
-from podrules.qos import compute_pod_qos, with_class
-from podrules.resources import MEMORY
-from podrules.version_changes import PodChange, changed_rules, pod_changes
-from podrules.versions import Component, VersionNote, Versions, version_notes
+from podrules.api.features import Features, minor_of
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod, PodStatus
+from podrules.node.pressure.node import MemoryOrders, memory_orders
+from podrules.node.pressure.usage import NO_USAGE, NodeUsage
+from podrules.pod.oom import container_oom_score_adjs
+from podrules.pod.platform import pod_platform
+from podrules.pod.qos import compute_pod_qos, with_class
+from podrules.pod.resources import MEMORY
+from podrules.pod.versions import Component, VersionNote, Versions, version_notes
+from podrules.scheduling.placement.outcome import PlacementOutcome
+from podrules.upgrade.version_changes import PodChange, changed_rules, pod_changes
 
 __all__ = ["run"]
 
@@ -133,9 +133,9 @@ class _Comparison:
     def _placements(self, pods: Sequence[Pod], after: Versions) -> _Placements:
         """Where pods go by both versions."""
         # Loaded only for a comparison.
-        from podrules.placement.likely import likely_placement
-        from podrules.placement.situation import Situation
-        from podrules.scheduler.framework.node_table import NodeTable
+        from podrules.scheduling.placement.likely import likely_placement
+        from podrules.scheduling.placement.situation import Situation
+        from podrules.scheduling.scheduler.framework.node_table import NodeTable
 
         at_first = self._gatherer.versions.scheduler
         frameworks = [(pod, self._schedulers.framework(pod, at_first)) for pod in _to_place(pods)]

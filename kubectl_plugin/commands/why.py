@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from cluster_io.errors import UsageError
+from cluster_io.source import Source
 from kubectl_plugin.exit_codes import NOT_FOUND
 from kubectl_plugin.glossary.lookup import MAX_INPUT, MAX_TEXT, read, similar
 from kubectl_plugin.options import Streams, WhyOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.term import ExplainedText, TermReport
-from podrules.cluster.errors import UsageError
-from podrules.cluster.source import Source
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page

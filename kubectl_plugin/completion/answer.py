@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
+from cluster_io.errors import ClusterError
 from kubectl_plugin.completion.words import Directive, Question, Typed, question, typed
-from podrules.cluster.errors import ClusterError
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import ClusterOptions

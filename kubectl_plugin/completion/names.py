@@ -14,7 +14,7 @@ from kubectl_plugin.completion.words import TYPES, Names, Question
 from kubectl_plugin.options import ClusterOptions
 
 if TYPE_CHECKING:
-    from podrules.cluster.source import Source
+    from cluster_io.source import Source
 
 __all__ = ["candidates"]
 
@@ -70,7 +70,7 @@ def _of_kubeconfig(command: Sequence[str], cluster: ClusterOptions, seconds: flo
 
 def _of_objects(asked: Question, kinds: Sequence[str], source: Source) -> Sequence[str]:
     # Loaded while kubectl starts.
-    from podrules.cluster.kinds import find_kind
+    from cluster_io.kinds import find_kind
 
     word, slash, _ = asked.prefix.partition("/")
     named = word if asked.typed_kind is None and slash else asked.typed_kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kubectl_plugin.glossary.entry import Entry
-from podrules.died.windows_exits import WINDOWS_EXITS
+from podrules.ending.died.windows_exits import WINDOWS_EXITS
 
 __all__ = ["ENTRIES"]
 

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.glossary.codes import CODES
 from kubectl_plugin.glossary.entry import Entry
-from podrules.model.quantity import whole_number
+from podrules.api.model.quantity import whole_number
 
 __all__ = ["MAX_INPUT", "MAX_TEXT", "Found", "Reading", "find", "read", "similar"]
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from kubectl_plugin.html.markup import Markup, element
 from kubectl_plugin.reports.cluster.cluster_entries import Promised
-from podrules.model.pod import PodQOSClass
+from podrules.api.model.pod import PodQOSClass
 
 __all__ = ["CLASS_MARKS", "cell_bar", "legend", "patterns", "promised_words", "resource_bar", "share_bar"]
 

@@ -22,9 +22,9 @@ from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEn
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.views.node.node_flags import node_state
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS
-from podrules.model.instant import instant
-from podrules.model.pod import PodQOSClass
-from podrules.plain_names import is_plain_name
+from podrules.api.model.instant import instant
+from podrules.api.model.pod import PodQOSClass
+from podrules.api.plain_names import is_plain_name
 
 __all__ = ["data_block", "embedded"]
 

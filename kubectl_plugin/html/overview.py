@@ -30,9 +30,9 @@ from kubectl_plugin.views.node.partitions import partitions_pages
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import version_note_words
 from kubectl_plugin.views.words import cores, counted, memory
-from podrules.model.pod import PodQOSClass
-from podrules.skew import WorkloadSpread
-from podrules.spread import ZONE
+from podrules.api.model.pod import PodQOSClass
+from podrules.scheduling.skew import WorkloadSpread
+from podrules.scheduling.spread import ZONE
 
 __all__ = ["anchors", "budgets", "capacity", "ended", "partitions", "priorities", "summary", "unknown", "zones"]
 

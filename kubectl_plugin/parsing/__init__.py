@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
 
+from cluster_io.errors import UsageError
 from podrules import __version__
-from podrules.cluster.errors import UsageError
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import Options

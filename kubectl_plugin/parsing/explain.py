@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "WAYS", "add", "options"]
 
 WAYS: Final = ("delete", "drain", "preempt", "evict-hard", "evict-soft", "probe", "shutdown", "node-lost")
-"""Ways in which a pod may end. A test holds them against `podrules.timeline.Way`, which would load the rules."""
+"""Ways in which a pod may end. A test holds them against `podrules.ending.timeline.Way`, which would load the rules."""
 _GRACEFUL: Final = ("all", "delete", "drain")
 """Ways that take a grace period."""
 DESCRIPTION: Final = """\

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise, takewhile
 from typing import Final, NamedTuple
 
-from podrules.cluster.kinds import NODES, find_kind
+from cluster_io.kinds import NODES, find_kind
 
 __all__ = ["KUBECTL_COMMANDS", "Habit", "habit_of", "instead_of_dry_run", "instead_of_force", "instead_of_now"]
 

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from cluster_io.errors import UsageError
 from kubectl_plugin.parsing import COMMANDS
 from kubectl_plugin.parsing.flags import Flag, groups_of
 from kubectl_plugin.parsing.habits import (
@@ -17,7 +18,6 @@ from kubectl_plugin.parsing.habits import (
     instead_of_now,
 )
 from kubectl_plugin.parsing.similar_words import nearest
-from podrules.cluster.errors import UsageError
 
 __all__ = ["left_over", "no_command", "unknown_command", "wrong_flag"]
 

@@ -19,7 +19,7 @@ from kubectl_plugin.parsing.common import (
     wants_colour,
 )
 from kubectl_plugin.parsing.output import add_output, wanted_output
-from podrules.model.quantity import whole_number
+from podrules.api.model.quantity import whole_number
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import PlaceOptions

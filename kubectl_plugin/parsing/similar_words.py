@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podrules.similar_names import nearest_word
+from podrules.api.similar_names import nearest_word
 
 __all__ = ["nearest", "not_one_of"]
 

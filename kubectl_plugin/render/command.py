@@ -17,7 +17,7 @@ from typing import Final
 from msgspec import Struct
 
 from kubectl_plugin.render.escape import escape
-from podrules.plain_names import NO_COMMAND, command, is_plain_name
+from podrules.api.plain_names import NO_COMMAND, command, is_plain_name
 
 __all__ = ["Command", "Hint", "Prose", "Target", "as_typed", "can_i", "kubectl", "qos", "why"]
 

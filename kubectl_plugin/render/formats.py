@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kubectl_plugin.render.page import Line, Page
     from kubectl_plugin.reports.lint import LintReport
     from kubectl_plugin.reports.verdict import Verdict
-    from podrules.checks.finding import Level
+    from podrules.lint.finding import Level
 
 __all__ = [
     "FORMATS",

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import Answer, LintAnswer, Medium
 from kubectl_plugin.reports.lint import LintFinding, LintObject
-from podrules.checks.finding import Level
+from podrules.lint.finding import Level
 
 __all__ = ["render_junit"]
 

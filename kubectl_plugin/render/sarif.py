@@ -15,8 +15,8 @@ from urllib.parse import quote
 from kubectl_plugin.render.formats import Answer, LintAnswer, Medium
 from kubectl_plugin.reports.lint import LintFinding, LintReport
 from podrules import __version__
-from podrules.checks.finding import Level
-from podrules.checks.rules import RULES
+from podrules.lint.finding import Level
+from podrules.lint.rules import RULES
 
 __all__ = ["render_sarif"]
 

@@ -7,8 +7,8 @@ from typing import Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from podrules.checks.finding import Level
-from podrules.versions import VersionNote
+from podrules.lint.finding import Level
+from podrules.pod.versions import VersionNote
 
 __all__ = ["IgnoredBy", "LintFinding", "LintObject", "LintReport", "UnknownIgnore", "UnreadableFile"]
 

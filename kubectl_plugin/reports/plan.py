@@ -16,9 +16,9 @@ from kubectl_plugin.reports.pod.pod_report import (
     RUNTIME_CLASSES,
     RefusedField,
 )
-from podrules.placement.planned import Budgets, DrainFlag, PlannedSpec, Unmoved
-from podrules.reading import Unread
-from podrules.versions import VersionNote
+from podrules.pod.reading import Unread
+from podrules.pod.versions import VersionNote
+from podrules.scheduling.placement.planned import Budgets, DrainFlag, PlannedSpec, Unmoved
 
 __all__ = ["PlanReport", "RefusedSpec", "WhatIf"]
 

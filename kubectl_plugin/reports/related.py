@@ -6,11 +6,7 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct
 
-from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.workload.rollout import Said
-from podrules.budget_risk import BudgetStanding
-from podrules.budget_room import BudgetRoom
-from podrules.cluster.kinds import (
+from cluster_io.kinds import (
     EVENTS,
     LIMIT_RANGES,
     MUTATING_WEBHOOKS,
@@ -19,12 +15,16 @@ from podrules.cluster.kinds import (
     PRIORITY_CLASSES,
     WORKLOADS,
 )
-from podrules.limits.room import QuotaRoom, QuotaShare
-from podrules.model.quantity import Quantity
-from podrules.placement.outcome import ClaimProblem, VolumePlace
-from podrules.reachability import NodeReach
-from podrules.reading import Unread
-from podrules.versions import VersionNote
+from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.workload.rollout import Said
+from podrules.admission.limits.room import QuotaRoom, QuotaShare
+from podrules.api.model.quantity import Quantity
+from podrules.node.reachability import NodeReach
+from podrules.pod.reading import Unread
+from podrules.pod.versions import VersionNote
+from podrules.scheduling.placement.outcome import ClaimProblem, VolumePlace
+from podrules.workload.budget_risk import BudgetStanding
+from podrules.workload.budget_room import BudgetRoom
 
 __all__ = ["BudgetReport", "ClaimReport", "ClassReport", "QuotaReport", "QuotaWorkload", "RelatedPod", "RelatedReport"]
 

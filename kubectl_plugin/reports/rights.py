@@ -14,9 +14,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from podrules.mutating_webhooks import NAME
-from podrules.reachability import LEASE_NAMESPACE
-from podrules.versions import SCHEDULER_NAMESPACE
+from podrules.admission.mutating_webhooks import NAME
+from podrules.node.reachability import LEASE_NAMESPACE
+from podrules.pod.versions import SCHEDULER_NAMESPACE
 
 __all__ = ["ASKED", "KUBELETS", "Role", "is_namespaced", "read_only", "roles"]
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from kubectl_plugin.glossary.entry import Entry
 from kubectl_plugin.reports import API_VERSION
-from podrules.features import REFERENCE_VERSION
+from podrules.api.features import REFERENCE_VERSION
 
 __all__ = ["ExplainedText", "TermReport"]
 

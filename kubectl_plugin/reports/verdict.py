@@ -9,7 +9,7 @@ from typing import Final, Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.reading import Unread
+from podrules.pod.reading import Unread
 
 __all__ = [
     "Severity",

@@ -7,10 +7,10 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from podrules.placement.outcome import PlacementOutcome
-from podrules.reading import Unread
-from podrules.version_changes import PodChange
-from podrules.versions import Component, VersionNote
+from podrules.pod.reading import Unread
+from podrules.pod.versions import Component, VersionNote
+from podrules.scheduling.placement.outcome import PlacementOutcome
+from podrules.upgrade.version_changes import PodChange
 
 __all__ = [
     "MAX_PLACED",

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.words import when_words
-from podrules.evictors import Agent, Evictor, Purpose, Where
+from podrules.workload.evictors import Agent, Evictor, Purpose, Where
 
 __all__ = [
     "evicted_words",

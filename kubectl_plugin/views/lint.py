@@ -1,4 +1,4 @@
-"""The page of `lint`; each finding words itself (`podrules.checks`)."""
+"""The page of `lint`; each finding words itself (`podrules.lint`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kubectl_plugin.reports.lint import LintFinding, LintReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import counted, listed
-from podrules.checks.finding import Level
+from podrules.lint.finding import Level
 
 __all__ = ["lint_page", "lint_verdict"]
 

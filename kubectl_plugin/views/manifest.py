@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kubectl_plugin.views.words import counted, listed
-from podrules.placement.planned import Autoscaler, JobSize
+from podrules.scheduling.placement.planned import Autoscaler, JobSize
 
 __all__ = ["job_words", "manifest_title", "not_explained", "nothing_there", "range_words"]
 

@@ -26,15 +26,15 @@ from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import ago, amount, bounded, counted, cut, listed
 from kubectl_plugin.views.workload_words import node_word
-from podrules.budget_risk import BudgetRisk
-from podrules.disruption import fails_drain
-from podrules.limits.room import QuotaRoom
-from podrules.model.instant import instant, later
-from podrules.model.storage import READ_WRITE_ONCE_POD
-from podrules.placement.outcome import ClaimTrouble
-from podrules.priority import SYSTEM_PRIORITY_CLASSES
-from podrules.reachability import Reach
-from podrules.stuck import PROVISIONING_FAILED
+from podrules.admission.limits.room import QuotaRoom
+from podrules.api.model.instant import instant, later
+from podrules.api.model.storage import READ_WRITE_ONCE_POD
+from podrules.ending.stuck import PROVISIONING_FAILED
+from podrules.node.reachability import Reach
+from podrules.pod.priority import SYSTEM_PRIORITY_CLASSES
+from podrules.scheduling.placement.outcome import ClaimTrouble
+from podrules.workload.budget_risk import BudgetRisk
+from podrules.workload.disruption import fails_drain
 
 __all__ = ["related_page", "related_verdict"]
 

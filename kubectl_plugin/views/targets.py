@@ -33,12 +33,12 @@ from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.version_notes import VersionNotes
 from kubectl_plugin.views.words import clock, counted
 from kubectl_plugin.views.workload_words import count_words, new_pods_refused, node_word, refusal_of, standing
-from podrules.eviction.signals import Signal
-from podrules.model.pod import PodQOSClass
-from podrules.placement.outcome import PlacementOutcome
-from podrules.pod_state import PodState, state_of
-from podrules.reachability import NodeReach
-from podrules.reading import USAGE_NOT_ASKED, Unread
+from podrules.api.model.pod import PodQOSClass
+from podrules.ending.pod_state import PodState, state_of
+from podrules.node.eviction.signals import Signal
+from podrules.node.reachability import NodeReach
+from podrules.pod.reading import USAGE_NOT_ASKED, Unread
+from podrules.scheduling.placement.outcome import PlacementOutcome
 
 __all__ = ["TargetTable", "target_order"]
 

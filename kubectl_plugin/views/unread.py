@@ -8,10 +8,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from cluster_io.kubelet import CONFIGZ
 from kubectl_plugin.render.command import Hint, Prose, can_i
 from kubectl_plugin.views.words import counted, listed
-from podrules.cluster.kubelet import CONFIGZ
-from podrules.reading import FORBIDDEN, NOT_ALL_IN_FILE, NOT_ASKED, Unread
+from podrules.pod.reading import FORBIDDEN, NOT_ALL_IN_FILE, NOT_ASKED, Unread
 
 __all__ = ["assumed_words", "unread_lines"]
 

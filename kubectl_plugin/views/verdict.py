@@ -41,19 +41,19 @@ from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, preemptor_words, room_words
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.words import counted, for_words, listed, quoted, resource_amount
-from podrules.attachment import MoveStep
-from podrules.disruption import fails_drain
-from podrules.model.instant import instant
-from podrules.model.pod import PodQOSClass
-from podrules.oom import OOMRule
-from podrules.placement.outcome import ClaimProblem, NamedFate, Placement, PlacementOutcome
-from podrules.platform import Platform
-from podrules.priority import SYSTEM_PRIORITY_CLASSES, is_reserved_class_name
-from podrules.qos import QOSProblem
-from podrules.reachability import Reach
-from podrules.resize_room import ResizeRoom
-from podrules.second_writers import SecondWriters
-from podrules.stuck import PROVISIONING, PROVISIONING_FAILED
+from podrules.admission.resize_room import ResizeRoom
+from podrules.api.model.instant import instant
+from podrules.api.model.pod import PodQOSClass
+from podrules.ending.attachment import MoveStep
+from podrules.ending.second_writers import SecondWriters
+from podrules.ending.stuck import PROVISIONING, PROVISIONING_FAILED
+from podrules.node.reachability import Reach
+from podrules.pod.oom import OOMRule
+from podrules.pod.platform import Platform
+from podrules.pod.priority import SYSTEM_PRIORITY_CLASSES, is_reserved_class_name
+from podrules.pod.qos import QOSProblem
+from podrules.scheduling.placement.outcome import ClaimProblem, NamedFate, Placement, PlacementOutcome
+from podrules.workload.disruption import fails_drain
 
 __all__ = ["also_refused", "refused_words", "verdict"]
 

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from kubectl_plugin.render.page import Section
 from kubectl_plugin.views.words import listed
-from podrules.features import VERIFIED, minor_of
-from podrules.version_changes import AssumedGate, PodChangeKind
-from podrules.versions import Component, VersionNote
+from podrules.api.features import VERIFIED, minor_of
+from podrules.pod.versions import Component, VersionNote
+from podrules.upgrade.version_changes import AssumedGate, PodChangeKind
 
 __all__ = ["VersionNotes", "assumed_gate_words", "version_note_words", "versions_section"]
 

@@ -21,10 +21,10 @@ from kubectl_plugin.reports.versions import (
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import counted, cpu, listed, memory
-from podrules.features import VERIFIED, minor_of
-from podrules.placement.outcome import PlacementOutcome
-from podrules.version_changes import PodChange, PodChangeKind
-from podrules.versions import Component
+from podrules.api.features import VERIFIED, minor_of
+from podrules.pod.versions import Component
+from podrules.scheduling.placement.outcome import PlacementOutcome
+from podrules.upgrade.version_changes import PodChange, PodChangeKind
 
 __all__ = ["versions_page", "versions_verdict"]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from podrules.memory_qos import MemoryQoS
-from podrules.model.instant import instant
-from podrules.model.quantity import Quantity
+from podrules.api.model.instant import instant
+from podrules.api.model.quantity import Quantity
+from podrules.pod.memory_qos import MemoryQoS
 
 __all__ = [
     "ago",

@@ -18,9 +18,9 @@ from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import ago, counted
 from kubectl_plugin.views.workload_words import by_trouble, new_pods_refused, place_words, refusal_of, standing
-from podrules.pod_state import PodState
-from podrules.refusals import refuser
-from podrules.skew import ConstraintSkew
+from podrules.api.refusals import refuser
+from podrules.ending.pod_state import PodState
+from podrules.scheduling.skew import ConstraintSkew
 
 __all__ = ["next_pod_title", "workload_page", "workload_verdict"]
 

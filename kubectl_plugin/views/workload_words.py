@@ -21,11 +21,11 @@ from kubectl_plugin.views.pod.refusal_words import creation_remedy, refusal_reme
 from kubectl_plugin.views.pod.stuck_words import repeated_sentences
 from kubectl_plugin.views.rollout_words import old_words, rollout_verdicts, said_words, schedule_verdict
 from kubectl_plugin.views.words import bounded, clock, counted, cut, lasting
-from podrules.model.instant import instant
-from podrules.pod_gc import collected_within
-from podrules.pod_state import PodState
-from podrules.reachability import NodeReach, Reach
-from podrules.refusals import RefusedFor, refuser
+from podrules.api.model.instant import instant
+from podrules.api.refusals import RefusedFor, refuser
+from podrules.ending.pod_state import PodState
+from podrules.node.pod_gc import collected_within
+from podrules.node.reachability import NodeReach, Reach
 
 __all__ = ["by_trouble", "count_words", "new_pods_refused", "node_word", "place_words", "refusal_of", "standing"]
 

@@ -1,4 +1,5 @@
-"""The rules of the webhook of kubectl qos: what it writes into new pods, and which it refuses.
+"""The rules of the webhook of kubectl qos: what it writes into new pods, and which pods it rejects.
 
-The webhook goes by them, and so does the plugin, where it says what will become of a pod to come.
+Imports `podrules.api`, `podrules.pod` and `podrules.scheduling`. The webhook applies these rules to reviews and the
+plugin to pods that do not exist yet. Start with `arguments`, then `defaults`.
 """

@@ -21,16 +21,16 @@ from typing import Any, Final, NamedTuple
 from msgspec import json
 from msgspec.structs import replace
 
-from podrules.controller_labels import HASH_LABEL
-from podrules.model.pod import Pod, TopologySpreadConstraint
-from podrules.model.selectors import LabelSelector
-from podrules.priority import UnknownPriorityClass
+from podrules.api.controller_labels import HASH_LABEL
+from podrules.api.model.pod import Pod, TopologySpreadConstraint
+from podrules.api.model.selectors import LabelSelector
+from podrules.pod.priority import UnknownPriorityClass
 from podrules.qos_webhook.arguments import Options
 from podrules.qos_webhook.namespaces import NamespaceRules, annotated_constraints, is_allowed
-from podrules.scheduler.plugins.pod_topology_spread.args import LIST_DEFAULTING
-from podrules.scheduler.plugins.pod_topology_spread.default_constraints import build_default_constraints
-from podrules.scheduler.plugins.pod_topology_spread.default_selector import Siblings
-from podrules.scheduler.profile import DEFAULT_SCHEDULER_NAME, Profile
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import LIST_DEFAULTING
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.default_constraints import build_default_constraints
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.default_selector import Siblings
+from podrules.scheduling.scheduler.profile import DEFAULT_SCHEDULER_NAME, Profile
 
 __all__ = [
     "CONSTRAINTS_ANNOTATION",

@@ -16,9 +16,9 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from podrules.model.decode import DecodeError, from_json
-from podrules.model.pod import TopologySpreadConstraint
-from podrules.scheduler.plugins.pod_topology_spread.args import (
+from podrules.api.model.decode import DecodeError, from_json
+from podrules.api.model.pod import TopologySpreadConstraint
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import (
     LIST_DEFAULTING,
     PodTopologySpreadArgs,
     validate_pod_topology_spread_args,

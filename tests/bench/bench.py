@@ -135,12 +135,12 @@ def _transports(scripts: Path, control_plane: ControlPlane) -> None:
     environment = control_plane.kubectl_environment()
     paths = ["/version", f"/api/v1/namespaces/{NAMESPACE}/pods/web", "/api/v1/nodes/bench-node", "/api/v1/nodes"]
     proxy = (
-        "from podrules.cluster.live.transport import KubectlProxy\n"
+        "from cluster_io.live.transport import KubectlProxy\n"
         f"with KubectlProxy([], request_timeout=30) as t: [t.get(p) for p in {paths}]"
     )
     raw = f"import subprocess\nfor p in {paths}: subprocess.run(['kubectl', 'get', '--raw', p], capture_output=True)"
     client = (
-        "from podrules.cluster.live.client import ClientTransport\n"
+        "from cluster_io.live.client import ClientTransport\n"
         f"t = ClientTransport(context=None, kubeconfig={environment['KUBECONFIG']!r}, request_timeout=30)\n"
         f"[t.get(p) for p in {paths}]"
     )

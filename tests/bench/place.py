@@ -24,12 +24,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from podrules.model.decode import from_json, from_object
-from podrules.model.pod import Pod
-from podrules.model.snapshot import ClusterSnapshot
-from podrules.placement.plan import Demand, plan
-from podrules.placement.situation import Situation
-from podrules.scheduler.framework.node_table import NodeTable
+from podrules.api.model.decode import from_json, from_object
+from podrules.api.model.pod import Pod
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.scheduling.placement.plan import Demand, plan
+from podrules.scheduling.placement.situation import Situation
+from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from tests.bench.placement import HOST, PODS_PER_NODE, ZONE, make_cluster
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.control_plane import ControlPlane

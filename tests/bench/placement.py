@@ -18,12 +18,12 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from podrules.features import REFERENCE
-from podrules.model.decode import from_json, from_object
-from podrules.model.pod import Pod
-from podrules.model.snapshot import ClusterSnapshot
-from podrules.scheduler.cycle import filter_nodes, score_nodes
-from podrules.scheduler.framework.node_table import NodeTable
+from podrules.api.features import REFERENCE
+from podrules.api.model.decode import from_json, from_object
+from podrules.api.model.pod import Pod
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.scheduling.scheduler.cycle import filter_nodes, score_nodes
+from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from tests.objects import raw_container, raw_pod
 from tests.scheduling import DEFAULT_FRAMEWORK
 

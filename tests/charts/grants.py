@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from podrules.cluster.live.client import ClientTransport
+from cluster_io.live.client import ClientTransport
 from tests.charts.chart import of_kind
 from tests.controlplane.client import Object
 

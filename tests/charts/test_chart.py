@@ -305,7 +305,7 @@ def test_policies_need_no_image(chart: Chart) -> None:
 def test_pods_have_time_to_end(chart: Chart) -> None:
     spec = pod_spec(chart.objects({"preStopSeconds": 3, "drainSeconds": 7}))
     assert spec["containers"][0]["lifecycle"] == {"preStop": {"sleep": {"seconds": 3}}}
-    # webhook.server: 20 s after the drain for requests under way.
+    # webhook.serving.server: 20 s after the drain for requests under way.
     assert spec["terminationGracePeriodSeconds"] >= 3 + 7 + 20 + 1
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from podrules.cluster.live.client import ClientTransport
+from cluster_io.live.client import ClientTransport
 from tests.charts.chart import CHART, Chart, of_kind
 from tests.charts.policies import installed
 from tests.controlplane.client import Object

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from podrules.cluster.live.client import ClientTransport
+from cluster_io.live.client import ClientTransport
 from tests.charts.chart import CHART, EVENTS, FULL_VALUES, HOST_NETWORK, PRODUCTION, Chart, HelmError, of_kind, only_in
 from tests.charts.policies import mirror_pod_refusal
 from tests.controlplane.client import ApiError, Object

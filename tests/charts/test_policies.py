@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from podrules.checks.spread import Miss, SelectorMiss
-from podrules.controller_labels import ADDED_LABELS
-from podrules.model.pod import Pod, PodSpec
+from podrules.api.controller_labels import ADDED_LABELS
+from podrules.api.model.pod import Pod, PodSpec
+from podrules.lint.spread import Miss, SelectorMiss
 from tests.charts.chart import CHART, FULL_VALUES, Chart, HelmError, of_kind
 from tests.charts.policies import GROUP, KINDS
 from tests.controlplane.client import Object
 from tests.golden import check
 from tests.webhook.clusters import make_cluster
-from webhook.handlers.zero_grace import warn_of_zero_grace
-from webhook.partial_objects import Seen
+from webhook.reviews.partial_objects import Seen
+from webhook.rules.zero_grace import warn_of_zero_grace
 
 FULL_POLICY_VALUES = {**FULL_VALUES, "mode": "policy", "lint": {"spreadSelectors": True, "topologyKeys": False}}
 NAME = "harbour.qos-system"

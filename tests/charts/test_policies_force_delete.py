@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from podrules.owner_risk import OWNER_RISK
-from podrules.safety import Guarantee
+from podrules.workload.owner_risk import OWNER_RISK
+from podrules.workload.safety import Guarantee
 from tests.charts.policies import installed, scoped, told
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
@@ -285,7 +285,7 @@ def test_F2_policy_says_how_to_vouch_for_a_machine(people: People, make: Callabl
 def test_F2_label_may_only_tighten_what_the_values_say(
     people: People, make: Callable[..., Object], configured: str, label: str
 ) -> None:
-    """As the webhook has it: tests/webhook/test_forced_paths.py."""
+    """As the webhook has it: tests/webhook/rules/test_forced_paths.py."""
     pod = make(label, configured=configured)
     namespace = pod["metadata"]["namespace"]
     mode = strictest(configured, label)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from podrules.model.decode import from_object
-from podrules.model.selectors import LabelSelector, Selector
+from podrules.api.model.decode import from_object
+from podrules.api.model.selectors import LabelSelector, Selector
 from tests.charts.policies import GROUP, KINDS, dry_run, installed, mirror_pod_refusal, scoped, told
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podrules.cluster.live.client import ClientTransport
+from cluster_io.live.client import ClientTransport
 from tests.charts.chart import CHART, EVENTS, FULL_VALUES, Chart, of_kind
 from tests.charts.grants import EVERYBODY, Grant, granted, granted_to_token
 from tests.controlplane.control_plane import ControlPlane

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podrules.cluster.live.client import ClientTransport
+from cluster_io.live.client import ClientTransport
 from tests.charts.chart import Chart, HelmError, only_in
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tests.cluster.protobuf import message
+from tests.cluster_io.protobuf import message
 from tests.controlplane.client import ApiClient
 
 __all__ = ["PROTOBUF", "deepen", "flatten", "pod_no_review_holds", "replica_set_no_event_holds"]

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Final
 
-from podrules.cluster.live.transport import KubectlProxy, ProxySettings
+from cluster_io.live.transport import KubectlProxy, ProxySettings
 from tests.waiting import wait_for
 
 __all__ = ["connected_proxy"]

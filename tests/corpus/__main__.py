@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from podrules.features import VERIFIED
+from podrules.api.features import VERIFIED
 from tests.controlplane.binaries import Binaries, Unavailable, find_binaries, names_of
 from tests.controlplane.control_plane import ControlPlane
 from tests.corpus import commands, record

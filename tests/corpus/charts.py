@@ -11,7 +11,7 @@ from typing import Final
 
 import yaml
 
-from podrules.features import REFERENCE_VERSION
+from podrules.api.features import REFERENCE_VERSION
 from tests.corpus.sources import Repository, Text
 
 __all__ = ["rendered"]

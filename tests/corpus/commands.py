@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from cluster_io.kinds import PODS, WORKLOADS
 from kubectl_plugin.cli import main
 from kubectl_plugin.exit_codes import FINDINGS, REFUSED, UNREADABLE
-from podrules.cluster.kinds import PODS, WORKLOADS
 from tests.corpus.objects import Found
 from tests.corpus.sources import Text
 

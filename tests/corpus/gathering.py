@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from podrules.cluster.errors import ManifestError
+from cluster_io.errors import ManifestError
 from tests.corpus.charts import rendered
 from tests.corpus.objects import Found, objects_of
 from tests.corpus.record import Project

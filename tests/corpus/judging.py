@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from podrules.checks.finding import Finding
-from podrules.checks.shape import UnservedVersion, check_shape
-from podrules.checks.values import RefusedValue
-from podrules.made_pod import made_pod
-from podrules.schema.strict import decode
-from podrules.schema.table import schema
-from podrules.validation.objects import VALIDATED
+from podrules.admission.validation.objects import VALIDATED
+from podrules.api.schema.strict import decode
+from podrules.api.schema.table import schema
+from podrules.lint.finding import Finding
+from podrules.lint.shape import UnservedVersion, check_shape
+from podrules.lint.values import RefusedValue
+from podrules.workload.made_pod import made_pod
 from tests.corpus.objects import Found
 from tests.corpus.oracle import Answer, Oracle
 

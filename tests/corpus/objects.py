@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from podrules.cluster.errors import ManifestError
-from podrules.cluster.manifests.files import read_what_can_be
-from podrules.features import VERIFIED
-from podrules.model.decode import key_text
-from podrules.schema.table import schema
+from cluster_io.errors import ManifestError
+from cluster_io.manifests.files import read_what_can_be
+from podrules.api.features import VERIFIED
+from podrules.api.model.decode import key_text
+from podrules.api.schema.table import schema
 from tests.corpus.sources import Text
 
 __all__ = ["Found", "digest", "is_checked", "objects_of"]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from podrules.features import VERIFIED, minor_of
+from podrules.api.features import VERIFIED, minor_of
 from tests.controlplane.control_plane import ControlPlane
 from tests.corpus import commands, record
 from tests.corpus.gathering import Gathered, gather

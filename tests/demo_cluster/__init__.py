@@ -1,4 +1,4 @@
-"""The tables that `podrules.cluster.demo`'s files are written from: `make docs` writes them.
+"""The tables that `cluster_io.demo`'s files are written from: `make docs` writes them.
 
 Tables say what there is (`platform`, `shop`, `backends`, `policies`, `nodes`). Builders expand a row as the API server
 would store it (`pods`, `controllers`, `storage`, `events`, `kubelets`). `states` holds what can happen to a pod.

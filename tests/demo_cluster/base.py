@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
-from podrules.cluster.demo import DEMO_NOW
+from cluster_io.demo import DEMO_NOW
 
 __all__ = [
     "Obj",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from podrules.cluster.demo import DEMO_NOW
-from podrules.model.quantity import Quantity
+from cluster_io.demo import DEMO_NOW
+from podrules.api.model.quantity import Quantity
 from tests.demo_cluster.base import Obj, digest
 from tests.demo_cluster.nodes import DISK_KI, MEMORY_KI, NODES, RESERVED_MI, SILENT_NODE
 

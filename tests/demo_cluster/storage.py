@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from podrules.model.storage import CSIVolumeSource
-from podrules.volumes import attachment_name
+from podrules.api.model.storage import CSIVolumeSource
+from podrules.ending.volumes import attachment_name
 from tests.demo_cluster.base import Obj, instant, metadata, reference, uid
 from tests.demo_cluster.rows import Workload
 

@@ -22,11 +22,11 @@ from typing import Any, Self
 import pytest
 import yaml
 
+from cluster_io.kinds import Kind
+from cluster_io.live.live_source import LiveSource
+from cluster_io.live.transport import KubectlProxy
 from kubectl_plugin import options
 from kubectl_plugin.options import ClusterOptions, Connection
-from podrules.cluster.kinds import Kind
-from podrules.cluster.live.live_source import LiveSource
-from podrules.cluster.live.transport import KubectlProxy
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import again_if_not_connected
 from tests.kubectl_plugin.asked import rights_of

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-from podrules.cluster.gather import Gatherer
-from podrules.cluster.live.client import ClientTransport
-from podrules.cluster.live.live_source import LiveSource
-from podrules.features import REFERENCE, Features
-from podrules.model.decode import from_object
-from podrules.model.pod import Pod
-from podrules.model.snapshot import ClusterSnapshot
-from podrules.scheduler.profile import read_profiles
-from podrules.scheduler.registry import PLUGIN_ARGS
-from podrules.scheduler.runtime import Framework, new_framework
+from cluster_io.gather import Gatherer
+from cluster_io.live.client import ClientTransport
+from cluster_io.live.live_source import LiveSource
+from podrules.api.features import REFERENCE, Features
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.scheduling.scheduler.profile import read_profiles
+from podrules.scheduling.scheduler.registry import PLUGIN_ARGS
+from podrules.scheduling.scheduler.runtime import Framework, new_framework
 from tests.controlplane.client import ApiClient, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod, on

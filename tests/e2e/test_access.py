@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import yaml
 
-from podrules.cluster.errors import ASK_ANOTHER, NotFound
-from podrules.cluster.kinds import LEASES
-from podrules.cluster.live.client import ClientTransport
-from podrules.cluster.live.live_source import LiveSource
-from podrules.reachability import LEASE_NAMESPACE
+from cluster_io.errors import ASK_ANOTHER, NotFound
+from cluster_io.kinds import LEASES
+from cluster_io.live.client import ClientTransport
+from cluster_io.live.live_source import LiveSource
+from podrules.node.reachability import LEASE_NAMESPACE
 from tests.controlplane.certificates import Authority
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane

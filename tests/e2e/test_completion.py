@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from podrules.cluster.kinds import PODS
-from podrules.cluster.live.client import ClientTransport
-from podrules.cluster.live.live_source import LiveSource
-from podrules.cluster.live.responses import Response
+from cluster_io.kinds import PODS
+from cluster_io.live.client import ClientTransport
+from cluster_io.live.live_source import LiveSource
+from cluster_io.live.responses import Response
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod, node_name

@@ -12,12 +12,12 @@ from typing import Final
 
 import pytest
 
-from podrules.cluster.errors import Conflict, NotFound, RequestRefused
-from podrules.cluster.kinds import NODES, PODS
-from podrules.cluster.live.transport import KubectlProxy, ProxySettings
-from podrules.cluster.writer import ACCESS_REVIEWS, Writer
-from podrules.model.decode import from_object
-from podrules.model.pod import Pod
+from cluster_io.errors import Conflict, NotFound, RequestRefused
+from cluster_io.kinds import NODES, PODS
+from cluster_io.live.transport import KubectlProxy, ProxySettings
+from cluster_io.writer import ACCESS_REVIEWS, Writer
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.proxies import connected_proxy

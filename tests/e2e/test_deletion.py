@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from podrules.model.decode import from_object
-from podrules.model.pod import Pod
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod, node_name

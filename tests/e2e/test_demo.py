@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import pytest
 
-from podrules.cluster.demo import demo_objects
-from podrules.model.decode import from_object
-from podrules.model.pod import Pod
-from podrules.model.policy import PriorityClass
-from podrules.priority import admit_pod_create
+from cluster_io.demo import demo_objects
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
+from podrules.api.model.policy import PriorityClass
+from podrules.pod.priority import admit_pod_create
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiClient, ApiError, Object
 from tests.controlplane.control_plane import ControlPlane

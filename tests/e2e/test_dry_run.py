@@ -20,15 +20,15 @@ import msgspec
 import pytest
 import yaml
 
-from kubectl_plugin.commands.dry_run import with_dry_runs
-from kubectl_plugin.commands.field_validation import ValidDocument
-from kubectl_plugin.commands.manifest_pods import PodManifest, read_manifests
+from cluster_io.in_memory import NothingSource
+from cluster_io.kinds import PODS, WORKLOADS, find_kind
+from cluster_io.manifests.files import Document
+from kubectl_plugin.gather.dry_run import with_dry_runs
+from kubectl_plugin.gather.field_validation import ValidDocument
+from kubectl_plugin.gather.manifest_pods import PodManifest, read_manifests
 from kubectl_plugin.options import ClusterOptions, Validation
-from podrules.cluster.in_memory import NothingSource
-from podrules.cluster.kinds import PODS, WORKLOADS, find_kind
-from podrules.cluster.manifests.files import Document
-from podrules.model.decode import from_object
-from podrules.model.pod import Pod
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.certificates import Authority
 from tests.controlplane.client import Object

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
-from podrules.checks.finding import Level
-from podrules.checks.objects import Objects
-from podrules.checks.rules import check
-from podrules.checks.shape import read_manifest
-from podrules.features import REFERENCE
-from podrules.schema.table import schema
+from podrules.api.features import REFERENCE
+from podrules.api.schema.table import schema
+from podrules.lint.finding import Level
+from podrules.lint.objects import Objects
+from podrules.lint.rules import check
+from podrules.lint.shape import read_manifest
 from tests.controlplane.client import ApiError
 from tests.controlplane.control_plane import ControlPlane
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from podrules.cluster.live import transport
+from cluster_io.live import transport
 from tests.controlplane.certificates import Authority
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane

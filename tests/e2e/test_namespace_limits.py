@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from podrules.cluster.live.responses import Response
-from podrules.cluster.live.transport import KubectlProxy
+from cluster_io.live.responses import Response
+from cluster_io.live.transport import KubectlProxy
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot

@@ -21,12 +21,12 @@ from typing import Any, Final
 
 import pytest
 
+from cluster_io.kinds import NODES, Kind
+from cluster_io.live.client import ClientTransport
+from cluster_io.live.live_source import LiveSource
 from kubectl_plugin.commands import unfence
 from kubectl_plugin.options import FenceOptions, Streams
 from kubectl_plugin.parsing import parse
-from podrules.cluster.kinds import NODES, Kind
-from podrules.cluster.live.client import ClientTransport
-from podrules.cluster.live.live_source import LiveSource
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane

@@ -17,12 +17,12 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.model.decode import from_object
-from podrules.model.pod import Pod
-from podrules.model.snapshot import ClusterSnapshot
-from podrules.scheduler.cycle import Filtered, filter_nodes, score_nodes
-from podrules.scheduler.framework.node_table import NodeTable
-from podrules.scheduler.framework.status import Code
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes, score_nodes
+from podrules.scheduling.scheduler.framework.node_table import NodeTable
+from podrules.scheduling.scheduler.framework.status import Code
 from tests.controlplane.binaries import GATE_MINORS
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane

@@ -19,17 +19,17 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.features import Features
-from podrules.model.decode import from_object
-from podrules.model.pod import Pod
-from podrules.model.snapshot import ClusterSnapshot
-from podrules.placement.preemption_victims import Preemptor
-from podrules.placement.preview import preemptor
-from podrules.placement.situation import Situation
-from podrules.scheduler.cycle import Filtered, filter_nodes, score_nodes
-from podrules.scheduler.framework.node_table import NodeTable
-from podrules.scheduler.plugins.default_preemption import is_terminating_by_preemption
-from podrules.scheduler.preemption import Candidate, Criterion, PostFilter, Preemption, preempt
+from podrules.api.features import Features
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.scheduling.placement.preemption_victims import Preemptor
+from podrules.scheduling.placement.preview import preemptor
+from podrules.scheduling.placement.situation import Situation
+from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes, score_nodes
+from podrules.scheduling.scheduler.framework.node_table import NodeTable
+from podrules.scheduling.scheduler.plugins.default_preemption import is_terminating_by_preemption
+from podrules.scheduling.scheduler.preemption import Candidate, Criterion, PostFilter, Preemption, preempt
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from podrules.model.decode import from_object
-from podrules.model.field_error import FieldError
-from podrules.model.policy import PriorityClass
+from podrules.api.model.decode import from_object
+from podrules.api.model.field_error import FieldError
+from podrules.api.model.policy import PriorityClass
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_class, make_pod

@@ -21,7 +21,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from podrules.cluster.live.transport import KubectlProxy
+from cluster_io.live.transport import KubectlProxy
 from tests.controlplane.client import ApiError
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.proxies import connected_proxy

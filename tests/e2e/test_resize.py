@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from podrules.model.decode import from_object
-from podrules.model.pod import Pod
-from podrules.qos import resize_rejection
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
+from podrules.pod.qos import resize_rejection
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import container, make_pod, node_name

@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 import yaml
 
+from cluster_io.kinds import PODS
+from cluster_io.live.client import _CONNECT_SECONDS, ClientTransport
+from cluster_io.live.large_lists import NoProgress, read_whole
+from cluster_io.live.live_source import LiveSource
 from kubectl_plugin.commands.explain import explain
-from kubectl_plugin.commands.targets import targets_of
 from kubectl_plugin.exit_codes import certainty
+from kubectl_plugin.gather.targets import targets_of
 from kubectl_plugin.options import ClusterOptions, ExplainOptions, Output, Streams
 from kubectl_plugin.reports.pod.pod_report import PodReport
-from podrules.cluster.kinds import PODS
-from podrules.cluster.live.client import _CONNECT_SECONDS, ClientTransport
-from podrules.cluster.live.large_lists import NoProgress, read_whole
-from podrules.cluster.live.live_source import LiveSource
-from tests.cluster.protobuf import message
+from tests.cluster_io.protobuf import message
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.proxies import connected_proxy
@@ -260,7 +260,7 @@ def test_long_lists_come_in_pages(
 ) -> None:
     names = sorted(f"pod-{number}" for number in range(7))
     control_plane.apply([make_pod(namespace, name) for name in names])
-    monkeypatch.setattr("podrules.cluster.live.live_source._PAGE", 3)
+    monkeypatch.setattr("cluster_io.live.live_source._PAGE", 3)
     for key, value in qos.environment().items():
         monkeypatch.setenv(key, value)
 
@@ -282,7 +282,7 @@ def test_a_list_with_a_text_that_is_not_UTF_8_comes_as_json_mends_it(
     pod = message((1, message((1, "v1"), (2, "Pod"))), (2, message((1, metadata), (2, spec))))
     path = control_plane.api.path("v1", "Pod", namespace)
     made = control_plane.api.request("POST", path, b"k8s\0" + pod, content_type="application/vnd.kubernetes.protobuf")
-    monkeypatch.setattr("podrules.cluster.live.live_source._PAGE", 2)
+    monkeypatch.setattr("cluster_io.live.live_source._PAGE", 2)
     for key, value in qos.environment().items():
         monkeypatch.setenv(key, value)
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-from podrules.features import minor_of
-from podrules.schema.strict import decode
-from podrules.schema.table import GoType, Schema, schema
+from podrules.api.features import minor_of
+from podrules.api.schema.strict import decode
+from podrules.api.schema.table import GoType, Schema, schema
 from tests.controlplane.client import ApiError
 from tests.controlplane.control_plane import ControlPlane
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podrules.features import VERIFIED
+from podrules.api.features import VERIFIED
 from tests.controlplane.binaries import GATE_MINORS, Binaries
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.fixtures import require_minor

@@ -22,7 +22,7 @@ from typing import Final
 import pytest
 from msgspec import Struct
 
-from podrules.placement.outcome import PlacementOutcome
+from podrules.scheduling.placement.outcome import PlacementOutcome
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kubectl_plugin.commands.field_validation import ValidDocument
-from kubectl_plugin.commands.manifest_objects import NO_OBJECTS
-from kubectl_plugin.commands.manifest_pods import PodManifest, read_manifests
-from kubectl_plugin.commands.object_reports import ReportBuilder
+from cluster_io.in_memory import MemorySource
+from cluster_io.kinds import find_kind
+from cluster_io.manifests.files import Document
+from kubectl_plugin.gather.field_validation import ValidDocument
+from kubectl_plugin.gather.manifest_objects import NO_OBJECTS
+from kubectl_plugin.gather.manifest_pods import PodManifest, read_manifests
+from kubectl_plugin.gather.object_reports import ReportBuilder
 from kubectl_plugin.options import ClusterOptions, ExplainOptions, Output
-from podrules.cluster.in_memory import MemorySource
-from podrules.cluster.kinds import find_kind
-from podrules.cluster.manifests.files import Document
-from podrules.placement.outcome import Placement
+from podrules.scheduling.placement.outcome import Placement
 from tests.controlplane.client import Object
 from tests.e2e.workloads import Case
 from tests.objects import raw_node

@@ -23,7 +23,7 @@ from tests.controlplane.certificates import Authority
 from tests.controlplane.processes import Process, free_port, start_on_free_port, stop_all
 from tests.image.builder import BASE, ROOT, Builder, Image
 from tests.waiting import again_if_late
-from webhook.connections import HANDSHAKE_SECONDS
+from webhook.serving.connections import HANDSHAKE_SECONDS
 
 USER = 1_000_650_000
 """As OpenShift gives them: nobody's, in group 0."""
@@ -172,7 +172,8 @@ def test_nothing_but_tmp_can_be_written(run: _Run) -> None:
 def test_no_bytecode_is_missing(run: _Run) -> None:
     # What is compiled at each start because the root cannot be written to.
     script = (
-        "import webhook.app, webhook.backend, webhook.server, webhook.demo, podrules.cluster.live.client\n"
+        "import webhook.serving.app, webhook.serving.backend, webhook.serving.server\n"
+        "import webhook.demo, cluster_io.live.client\n"
         "import kubernetes.client, kubernetes.config, os, sys\n"
         "from importlib.util import cache_from_source\n"
         "files = [getattr(module, '__file__', None) or '' for module in list(sys.modules.values())]\n"
@@ -332,7 +333,7 @@ def test_official_client_works_without_its_asynchronous_half(demo: Demo, run: _R
         "users": [{"name": "u", "user": {"token": "nobody's"}}],
     }
     done = run(
-        "from podrules.cluster.live.client import ClientTransport\n"
+        "from cluster_io.live.client import ClientTransport\n"
         "import json, pathlib\n"
         f"pathlib.Path('/tmp/kubeconfig').write_text(json.dumps({kubeconfig}))\n"
         "print(ClientTransport(kubeconfig='/tmp/kubeconfig', request_timeout=60).get('/healthz'))\n"

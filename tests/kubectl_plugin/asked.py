@@ -11,20 +11,21 @@ from typing import IO, Any, Final, TypeVar
 
 import pytest
 
+from cluster_io.demo import DEMO_NOW, DEMO_VERSION, demo_kubelets, demo_objects
+from cluster_io.errors import Forbidden
+from cluster_io.in_memory import MemorySource
+from cluster_io.kinds import NODE_PROXIES, WORKLOADS, Kind
+from cluster_io.kubelet import KubeletEndpoint
+from cluster_io.live.responses import ChangeAnswer
+from cluster_io.live.transport import ProxySettings
+from cluster_io.source import Source
 from kubectl_plugin import cli
-from kubectl_plugin.commands import changing, dry_run
+from kubectl_plugin.changes import change as changing
 from kubectl_plugin.completion import answer
+from kubectl_plugin.gather import dry_run
 from kubectl_plugin.options import ClusterOptions
 from kubectl_plugin.reports.rights import ASKED
-from podrules.cluster.demo import DEMO_NOW, DEMO_VERSION, demo_kubelets, demo_objects
-from podrules.cluster.errors import Forbidden
-from podrules.cluster.in_memory import MemorySource
-from podrules.cluster.kinds import NODE_PROXIES, WORKLOADS, Kind
-from podrules.cluster.kubelet import KubeletEndpoint
-from podrules.cluster.live.responses import ChangeAnswer
-from podrules.cluster.live.transport import ProxySettings
-from podrules.cluster.source import Source
-from podrules.model.base import KubeObject, Model
+from podrules.api.model.base import KubeObject, Model
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 from tests.tree import ROOT
@@ -273,7 +274,7 @@ class _Changes:
         self._asked = asked
 
     def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> ChangeAnswer:
-        """See `podrules.cluster.writer.Sender.send`."""
+        """See `cluster_io.writer.Sender.send`."""
         del content_type
         kind = path.partition("?")[0].split("/")[-2]
         if method == "POST":

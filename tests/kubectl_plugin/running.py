@@ -13,13 +13,13 @@ from typing import IO, Any, Final, NamedTuple
 
 import pytest
 
+from cluster_io.capture.contents import contents
+from cluster_io.capture.file import Captured, Header, snapshot_parts
+from cluster_io.device_kinds import DEVICE_CLASSES, RESOURCE_SLICES
+from cluster_io.in_memory import MemorySource
+from cluster_io.kinds import ALL_KINDS, NODE_METRICS
+from cluster_io.list_time import newest_time
 from kubectl_plugin.cli import main
-from podrules.cluster.capture.contents import contents
-from podrules.cluster.capture.file import Captured, Header, snapshot_parts
-from podrules.cluster.device_kinds import DEVICE_CLASSES, RESOURCE_SLICES
-from podrules.cluster.in_memory import MemorySource
-from podrules.cluster.kinds import ALL_KINDS, NODE_METRICS
-from podrules.cluster.list_time import newest_time
 
 __all__ = ["Ran", "run", "write_cluster"]
 

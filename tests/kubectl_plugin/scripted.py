@@ -13,17 +13,17 @@ from typing import IO, Any, Final, TypeVar
 
 import pytest
 
+from cluster_io.demo import DEMO_NOW, demo_objects
+from cluster_io.errors import Forbidden
+from cluster_io.in_memory import MemorySource
+from cluster_io.kinds import Kind
+from cluster_io.live.responses import ChangeAnswer
+from cluster_io.live.transport import ProxySettings
+from cluster_io.source import Source
 from kubectl_plugin import cli
-from kubectl_plugin.commands import changing
+from kubectl_plugin.changes import change as changing
 from kubectl_plugin.options import ClusterOptions
-from podrules.cluster.demo import DEMO_NOW, demo_objects
-from podrules.cluster.errors import Forbidden
-from podrules.cluster.in_memory import MemorySource
-from podrules.cluster.kinds import Kind
-from podrules.cluster.live.responses import ChangeAnswer
-from podrules.cluster.live.transport import ProxySettings
-from podrules.cluster.source import Source
-from podrules.model.base import KubeObject
+from podrules.api.model.base import KubeObject
 from tests.kubectl_plugin.running import Ran, run
 
 __all__ = ["TAKEN", "Given", "change", "refusal"]
@@ -45,7 +45,7 @@ class _Server:
         self._given, self._allowed = given, allowed
 
     def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> ChangeAnswer:
-        """See `podrules.cluster.writer.Sender.send`."""
+        """See `cluster_io.writer.Sender.send`."""
         del content_type
         asked = json.loads(body)
         if method == "POST":

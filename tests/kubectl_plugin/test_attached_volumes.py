@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import pytest
 
-from podrules.attachment import unique_volume_name
-from podrules.cluster.capture.anonymise import Anonymiser
-from podrules.model.decode import from_object
-from podrules.model.node import Node
-from podrules.model.storage import PersistentVolume
+from cluster_io.capture.anonymise import Anonymiser
+from podrules.api.model.decode import from_object
+from podrules.api.model.node import Node
+from podrules.api.model.storage import PersistentVolume
+from podrules.ending.attachment import unique_volume_name
 from tests.kubectl_plugin.running import run
 
 Json = dict[str, Any]

@@ -314,7 +314,7 @@ def _drained(descriptor: int) -> bytes:
 
 
 def test_snapshot_of_kubectl_get(tmp_path: Path) -> None:
-    from podrules.cluster.demo import demo_objects
+    from cluster_io.demo import demo_objects
 
     objects = [entry for entry in demo_objects() if entry["kind"] in {"Pod", "Node", "PriorityClass"}]
     snapshot = tmp_path / "c.json"
@@ -331,7 +331,7 @@ def test_snapshot_of_kubectl_get(tmp_path: Path) -> None:
 def test_snapshot_folder(tmp_path: Path) -> None:
     import yaml
 
-    from podrules.cluster.demo import demo_objects
+    from cluster_io.demo import demo_objects
 
     for kind in ("Pod", "Node"):
         items = [entry for entry in demo_objects() if entry["kind"] == kind]
@@ -450,8 +450,8 @@ def test_readers_of_files_are_loaded_for_files_only(tmp_path: Path) -> None:
         "import sys\n"
         "from kubectl_plugin.cli import main\n"
         f"main(['explain', '--snapshot', {str(snapshot)!r}, '-n', 'shop', 'pod/db-0'])\n"
-        "loaded = {'podrules.cluster.manifests.files', 'podrules.cluster.scheduler_config'}\n"
-        "loaded |= {'podrules.scheduler.profile'}\n"
+        "loaded = {'cluster_io.manifests.files', 'cluster_io.scheduler_config'}\n"
+        "loaded |= {'podrules.scheduling.scheduler.profile'}\n"
         "assert not loaded & set(sys.modules), loaded & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)

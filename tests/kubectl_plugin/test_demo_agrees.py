@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from podrules.cluster.demo import demo_objects
+from cluster_io.demo import demo_objects
 from tests.kubectl_plugin.running import run
 
 PENDING = [

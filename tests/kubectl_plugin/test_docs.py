@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from cluster_io.errors import UsageError
 from kubectl_plugin.options import Output
 from kubectl_plugin.parsing import COMMANDS, parse
 from kubectl_plugin.parsing.flags import groups_of
-from podrules.cluster.errors import UsageError
-from podrules.features import CHANGES, OLDEST_VERIFIED, Change
+from podrules.api.features import CHANGES, OLDEST_VERIFIED, Change
 from tests.golden import check
 from tests.kubectl_plugin.running import run
 

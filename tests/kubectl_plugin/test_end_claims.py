@@ -855,7 +855,7 @@ def test_names_like_a_missing_one_are_looked_for_only_when_printed(
     def fail(*_names: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("podrules.cluster.in_memory.near_names", fail)
+    monkeypatch.setattr("cluster_io.in_memory.near_names", fail)
     assert "1 pod" in said(tmp_path, [node(), pod("other"), KILLING], "died", "-A")
 
 

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import pytest
 
+from cluster_io.in_memory import MemorySource
+from cluster_io.kinds import NODES, Kind
 from kubectl_plugin.commands.fence import _Fence
 from kubectl_plugin.options import FenceOptions, Streams
 from kubectl_plugin.parsing import parse
 from kubectl_plugin.reports.steps import StepKind
-from podrules.cluster.in_memory import MemorySource
-from podrules.cluster.kinds import NODES, Kind
 from tests.kubectl_plugin.running import run
 from tests.kubectl_plugin.test_field_cases import FIELD, flat
 

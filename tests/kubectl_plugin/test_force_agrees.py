@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from podrules.cluster.demo import demo_objects
+from cluster_io.demo import demo_objects
 from tests.kubectl_plugin.running import run
 from tests.kubectl_plugin.scripted import TAKEN, change
 

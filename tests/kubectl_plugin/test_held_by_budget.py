@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from podrules.budget_risk import BudgetRisk
+from podrules.workload.budget_risk import BudgetRisk
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.kubectl_plugin.test_field_cases import FIELD
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
+from cluster_io.in_memory import MemorySource
 from kubectl_plugin import cli
-from podrules.cluster.in_memory import MemorySource
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_node, raw_pod
 from tests.tree import ROOT

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import pytest
 
+from cluster_io.demo import demo_objects
 from kubectl_plugin.views.pod.volume_move import waiting_words
-from podrules.attachment import MoveStep, VolumePosition, WaitsFor
-from podrules.cluster.demo import demo_objects
+from podrules.ending.attachment import MoveStep, VolumePosition, WaitsFor
 from tests.kubectl_plugin.running import run
 
 NOW: Final = datetime(2026, 11, 21, 3, 11, tzinfo=UTC)

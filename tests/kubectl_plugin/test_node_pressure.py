@@ -16,8 +16,8 @@ from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport
 from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.views.node.node_pressure import node_pressure_page
-from podrules.pressure.node import OOMScope
-from podrules.pressure.usage import UsageSource
+from podrules.node.pressure.node import OOMScope
+from podrules.node.pressure.usage import UsageSource
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 from tests.tree import ROOT

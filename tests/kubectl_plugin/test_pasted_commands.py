@@ -20,10 +20,10 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
+from cluster_io.demo import demo_objects
 from kubectl_plugin.options import ClusterOptions
 from kubectl_plugin.parsing import COMMANDS
 from kubectl_plugin.render.escape import escape
-from podrules.cluster.demo import demo_objects
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.tree import ROOT
 
@@ -218,14 +218,14 @@ _OWN: Final = {
     "kubectl_plugin/views/scheduling/budget_words.py": {"pods", "rest"},
     "kubectl_plugin/views/scheduling/plan.py": {"listed(flags)"},
     "kubectl_plugin/views/unread.py": {"row"},
-    "podrules/cluster/errors.py": {"kind.plural"},
-    "podrules/cluster/live/transport.py": {
+    "cluster_io/errors.py": {"kind.plural"},
+    "cluster_io/live/transport.py": {
         "error.strerror",
         "process.returncode",
         "getattr(error, 'strerror', None) or error",
     },
-    "podrules/cluster/manifests": {"command", "folder"},
-    "webhook/handlers/force_delete.py": {"_READ % 'metadata.uid'"},
+    "cluster_io/manifests": {"command", "folder"},
+    "webhook/rules/force_delete.py": {"_READ % 'metadata.uid'"},
 }
 """By file or folder: values that come from a table of ours, are quoted before, or do not stand in a command."""
 
@@ -257,5 +257,9 @@ def unchecked(file: Path) -> Iterator[tuple[str, str]]:
 
 
 def test_no_value_is_in_the_text_of_a_command_without_a_check() -> None:
-    files = [file for package in ("podrules", "webhook", "kubectl_plugin") for file in (ROOT / package).rglob("*.py")]
+    files = [
+        file
+        for package in ("podrules", "cluster_io", "webhook", "kubectl_plugin")
+        for file in (ROOT / package).rglob("*.py")
+    ]
     assert [found for file in files for found in unchecked(file)] == []

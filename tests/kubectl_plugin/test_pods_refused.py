@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import pytest
 
+from cluster_io.gather import Gatherer
+from cluster_io.in_memory import MemorySource
+from cluster_io.kinds import RESOURCE_QUOTAS
 from kubectl_plugin import cli
-from podrules.cluster.gather import Gatherer
-from podrules.cluster.in_memory import MemorySource
-from podrules.cluster.kinds import RESOURCE_QUOTAS
-from podrules.reading import FORBIDDEN as MAY_NOT
-from podrules.reading import Unread
+from podrules.pod.reading import FORBIDDEN as MAY_NOT
+from podrules.pod.reading import Unread
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.kubectl_plugin.test_field_cases import FIELD
 from tests.objects import raw_condition, raw_pod

@@ -204,7 +204,7 @@ def test_all_that_would_preempt_are_named_until_many_nodes_were_tried(
     brief, wide = (" ".join(run(*asked, *more).out.split()) for more in ((), ("-o", "wide")))
     assert "6 more (-o wide)" in brief
     assert "default/q0 (priority 1000) on n1: this pod would go" in wide
-    monkeypatch.setattr("kubectl_plugin.commands.likely_node._MOST_TRIED", 10)
+    monkeypatch.setattr("kubectl_plugin.gather.likely_node._MOST_TRIED", 10)
     found = preemptors(cluster)
     assert [one["priority"] for one in found["found"]] == [1008, 1007, 1006, 1005, 1004]
     assert (found["judged"], found["leftOut"]) == (5, 4)

@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from podrules.cluster.demo import demo_objects
-from podrules.model.quantity import Quantity
+from cluster_io.demo import demo_objects
+from podrules.api.model.quantity import Quantity
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_pod
 

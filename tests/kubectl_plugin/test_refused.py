@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from podrules.cluster.errors import Unreachable
-from podrules.cluster.live.responses import ChangeAnswer
+from cluster_io.errors import Unreachable
+from cluster_io.live.responses import ChangeAnswer
 from tests.kubectl_plugin.running import run
 from tests.kubectl_plugin.scripted import TAKEN, Given, change, refusal
 

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 import pytest
 
+from cluster_io.demo import demo_objects
+from cluster_io.errors import Forbidden
+from cluster_io.in_memory import MemorySource
+from cluster_io.kinds import PODS, Kind
 from kubectl_plugin import cli
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY
-from podrules.cluster.demo import demo_objects
-from podrules.cluster.errors import Forbidden
-from podrules.cluster.in_memory import MemorySource
-from podrules.cluster.kinds import PODS, Kind
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 

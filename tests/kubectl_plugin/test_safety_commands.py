@@ -13,16 +13,16 @@ from typing import Any, Final
 import jsonschema
 import pytest
 
+from cluster_io.demo import DEMO_NOW, demo_objects
+from cluster_io.errors import Conflict, Forbidden, NotFound, RequestRefused, Unreachable
+from cluster_io.kinds import PODS
 from kubectl_plugin.exit_codes import tell
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.reports.steps import Step, StepEvent, StepKind
 from kubectl_plugin.views.pod.deletion import state_words
 from kubectl_plugin.views.steps import step_line, step_words
-from podrules.cluster.demo import DEMO_NOW, demo_objects
-from podrules.cluster.errors import Conflict, Forbidden, NotFound, RequestRefused, Unreachable
-from podrules.cluster.kinds import PODS
-from podrules.model.base import ObjectMeta
+from podrules.api.model.base import ObjectMeta
 from tests.golden import check
 from tests.kubectl_plugin.running import run, write_cluster
 

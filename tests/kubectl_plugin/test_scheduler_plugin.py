@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podrules.scheduler.in_tree import IN_TREE
+from podrules.scheduling.scheduler.in_tree import IN_TREE
 from tests.objects import raw_pod
 
 Json = dict[str, Any]

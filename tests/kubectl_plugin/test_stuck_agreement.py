@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import pytest
 
-from podrules.cluster.gather import Gatherer
-from podrules.cluster.in_memory import MemorySource
-from podrules.cluster.kinds import EVENTS, Kind
-from podrules.reading import read_or_none
+from cluster_io.gather import Gatherer
+from cluster_io.in_memory import MemorySource
+from cluster_io.kinds import EVENTS, Kind
+from podrules.pod.reading import read_or_none
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_node, raw_pod
 

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_plugin.reports.workload.workload_pods import pod_counts, pods_wanted
-from podrules.health import health
-from podrules.model.base import Condition, ObjectMeta
-from podrules.model.pod import (
+from podrules.api.model.base import Condition, ObjectMeta
+from podrules.api.model.pod import (
     Container,
     ContainerState,
     ContainerStateRunning,
@@ -25,9 +24,10 @@ from podrules.model.pod import (
     PodSpec,
     PodStatus,
 )
-from podrules.model.workload import CronJob, Workload, WorkloadSpec, WorkloadStatus
-from podrules.pod_state import PodState, state_of
-from podrules.reachability import NodeReach, Reach
+from podrules.api.model.workload import CronJob, Workload, WorkloadSpec, WorkloadStatus
+from podrules.ending.pod_state import PodState, state_of
+from podrules.node.reachability import NodeReach, Reach
+from podrules.pod.health import health
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_pod, raw_workload
 

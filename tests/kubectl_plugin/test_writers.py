@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 
 from kubectl_plugin.views.pod.safety_words import guard_words, unfenced_from
-from podrules.reachability import Reach
-from podrules.volumes import WriterGuard, WriterLock
+from podrules.ending.volumes import WriterGuard, WriterLock
+from podrules.node.reachability import Reach
 from tests.kubectl_plugin.running import run
 
 CASES: Final = Path(__file__).resolve().parents[1] / "testdata" / "cases"

@@ -19,20 +19,20 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
+from cluster_io.errors import ClusterError
+from cluster_io.in_memory import MemorySource
+from cluster_io.source import Source
 from kubectl_plugin.cli import source_of
 from kubectl_plugin.exit_codes import tell
 from kubectl_plugin.options import ClusterOptions, Streams
 from kubectl_plugin.parsing import parse
-from podrules.cluster.errors import ClusterError
-from podrules.cluster.in_memory import MemorySource
-from podrules.cluster.source import Source
 from tests.controlplane.client import Object
 from tests.matrix.clusters import NAMESPACES, NOW, Cluster, key_of
 from tests.webhook.clusters import make_cluster
 from tests.webhook.reviews import delete_review
-from webhook.admission_review import decode_review
-from webhook.handlers import validate
-from webhook.response import encode_answer
+from webhook.reviews.admission_review import decode_review
+from webhook.reviews.response import encode_answer
+from webhook.rules import validate
 
 __all__ = ["ClusterTold", "PodTold", "Said", "answers"]
 

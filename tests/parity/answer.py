@@ -18,26 +18,26 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from msgspec.structs import asdict, replace
 
-from podrules import cgroup, priority, qos, resources, termination
-from podrules.defaults import default_pod, stored_pod
-from podrules.eviction.ranking import Disks
-from podrules.eviction.signals import NodeCondition
-from podrules.eviction.thresholds import parse_threshold_config
-from podrules.features import Features, minor_of
-from podrules.memory_qos import MemorySettings, pod_memory_qos
-from podrules.model.base import ResourceList
-from podrules.model.decode import from_json, from_object
-from podrules.model.kubelet import KubeletConfiguration, Summary
-from podrules.model.pod import Pod, PodQOSClass
-from podrules.model.policy import PriorityClass
-from podrules.model.quantity import Quantity, QuantityError
-from podrules.model.snapshot import ClusterSnapshot
-from podrules.oom import pod_oom_score_adjs
-from podrules.scheduler.plugins.pod_topology_spread.default_selector import default_selector
-from podrules.scheduler.plugins.pod_topology_spread.siblings import SnapshotSiblings
-from podrules.schema.strict import decode
-from podrules.schema.table import schema
-from podrules.validation.objects import validate
+from podrules.admission.validation.objects import validate
+from podrules.api.features import Features, minor_of
+from podrules.api.model.base import ResourceList
+from podrules.api.model.decode import from_json, from_object
+from podrules.api.model.kubelet import KubeletConfiguration, Summary
+from podrules.api.model.pod import Pod, PodQOSClass
+from podrules.api.model.policy import PriorityClass
+from podrules.api.model.quantity import Quantity, QuantityError
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.api.schema.strict import decode
+from podrules.api.schema.table import schema
+from podrules.node.eviction.ranking import Disks
+from podrules.node.eviction.signals import NodeCondition
+from podrules.node.eviction.thresholds import parse_threshold_config
+from podrules.pod import cgroup, priority, qos, resources, termination
+from podrules.pod.defaults import default_pod, stored_pod
+from podrules.pod.memory_qos import MemorySettings, pod_memory_qos
+from podrules.pod.oom import pod_oom_score_adjs
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.default_selector import default_selector
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.siblings import SnapshotSiblings
 from tests.parity.limits import answer_limits
 from tests.parity.pod_security import answer_pod_security
 from tests.parity.schedule import answer_schedule, answer_schedule_dra

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
-from podrules.scheduler.plugins.dynamic_resources import UNKNOWN, DynamicResources
+from podrules.scheduling.scheduler.plugins.dynamic_resources import UNKNOWN, DynamicResources
 
 __all__ = ["EQUAL", "Grade", "graded"]
 

@@ -6,14 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from podrules.defaults import apply_limit_ranges, default_limit_range, default_pod, default_pod_level_resources
-from podrules.features import Features
-from podrules.limits.limit_ranges import limit_range_refusal
-from podrules.limits.quotas import quota_refusal, quota_room
-from podrules.model.decode import from_object
-from podrules.model.pod import Pod, ResourceRequirements
-from podrules.model.policy import LimitRange, ResourceQuota
-from podrules.qos import created_pod_qos
+from podrules.admission.limits.limit_ranges import limit_range_refusal
+from podrules.admission.limits.quotas import quota_refusal, quota_room
+from podrules.api.features import Features
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod, ResourceRequirements
+from podrules.api.model.policy import LimitRange, ResourceQuota
+from podrules.pod.defaults import apply_limit_ranges, default_limit_range, default_pod, default_pod_level_resources
+from podrules.pod.qos import created_pod_qos
 
 __all__ = ["answer_limits"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podrules.features import Features
-from podrules.pod_security.admission import refusal, warning
-from podrules.pod_security.evaluation import evaluate
-from podrules.pod_security.pods import SecuredPod, pod_of
-from podrules.pod_security.policy import Level, LevelVersion, parse_version, policy_of
-from podrules.validation.gates import Rules
+from podrules.admission.pod_security.admission import refusal, warning
+from podrules.admission.pod_security.evaluation import evaluate
+from podrules.admission.pod_security.pods import SecuredPod, pod_of
+from podrules.admission.pod_security.policy import Level, LevelVersion, parse_version, policy_of
+from podrules.admission.validation.gates import Rules
+from podrules.api.features import Features
 
 __all__ = ["answer_pod_security"]
 

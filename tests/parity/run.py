@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from podrules.features import REFERENCE_VERSION, Features, minor_of
+from podrules.api.features import REFERENCE_VERSION, Features, minor_of
 from tests.controlplane.binaries import Unavailable, cache_folder, find_go, go_environment
 from tests.parity.answer import SUITES
 from tests.parity.grading import graded

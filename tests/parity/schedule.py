@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from podrules.features import Features
-from podrules.model.decode import from_object
-from podrules.model.pod import Pod
-from podrules.model.snapshot import ClusterSnapshot
-from podrules.scheduler.cycle import Filtered, filter_nodes, pre_enqueue, score_nodes
-from podrules.scheduler.framework.node_table import NodeTable
-from podrules.scheduler.framework.status import Code, Status
-from podrules.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState
-from podrules.scheduler.plugins.dynamic_resources.devices import AllocatedDevice
-from podrules.scheduler.preemption import PostFilter, Preemption, preempt
-from podrules.scheduler.profile import read_profiles
-from podrules.scheduler.registry import PLUGIN_ARGS
-from podrules.scheduler.runtime import new_framework
+from podrules.api.features import Features
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes, pre_enqueue, score_nodes
+from podrules.scheduling.scheduler.framework.node_table import NodeTable
+from podrules.scheduling.scheduler.framework.status import Code, Status
+from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState
+from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedDevice
+from podrules.scheduling.scheduler.preemption import PostFilter, Preemption, preempt
+from podrules.scheduling.scheduler.profile import read_profiles
+from podrules.scheduling.scheduler.registry import PLUGIN_ARGS
+from podrules.scheduling.scheduler.runtime import new_framework
 from tests.scheduling import unschedulable_plugins
 
 __all__ = ["answer_schedule", "answer_schedule_dra"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from podrules.features import REFERENCE, VERIFIED, Features
+from podrules.api.features import REFERENCE, VERIFIED, Features
 from tests.parity.answer import SUITES
 from tests.parity.grading import EQUAL, Grade, graded
 from tests.recorded import FULL_MINOR, MINORS, recorded

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from podrules.model.pod import Container, Pod
-from podrules.model.quantity import Quantity
+from podrules.api.model.pod import Container, Pod
+from podrules.api.model.quantity import Quantity
 from tests.builders import make_container, make_pod, make_sidecar
 
 __all__ = [

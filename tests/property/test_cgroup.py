@@ -7,7 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podrules.cgroup import (
+from podrules.api.model.pod import Pod, PodQOSClass
+from podrules.pod.cgroup import (
     CgroupName,
     container_resource_config,
     cpu_weight,
@@ -18,9 +19,8 @@ from podrules.cgroup import (
     pod_resource_config,
     qos_resource_configs,
 )
-from podrules.model.pod import Pod, PodQOSClass
-from podrules.qos import compute_pod_qos
-from podrules.resources import pod_requests
+from podrules.pod.qos import compute_pod_qos
+from podrules.pod.resources import pod_requests
 from tests.property.strategies import pods
 from tests.restated.cgroup import cpu_weight_to_shares, parse_systemd
 

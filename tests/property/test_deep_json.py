@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from podrules.cluster import device_kinds, kinds
-from podrules.cluster.kinds import Kind
-from podrules.model import decode
-from podrules.model.base import Model
-from podrules.model.decode import DecodeError, exactly, from_json, without_depths
-from podrules.schema.table import schema
+from cluster_io import device_kinds, kinds
+from cluster_io.kinds import Kind
+from podrules.api.model import decode
+from podrules.api.model.base import Model
+from podrules.api.model.decode import DecodeError, exactly, from_json, without_depths
+from podrules.api.schema.table import schema
 
 STORED: Final = 1_500_000
 """Bytes of the largest object that etcd takes."""

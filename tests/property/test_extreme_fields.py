@@ -13,11 +13,11 @@ from typing import Any, Final
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from cluster_io.demo import demo_objects
 from kubectl_plugin.exit_codes import NOT_CERTAIN, NOTHING_LEFT
-from podrules.cluster.demo import demo_objects
-from podrules.model.instant import instant
+from podrules.api.model.instant import instant
 from tests.kubectl_plugin.running import run
-from tests.podrules.died.cases import recorded_clusters
+from tests.podrules.ending.died.cases import recorded_clusters
 
 Place = tuple[str | int, ...]
 MOST: Final = 2**63 - 1

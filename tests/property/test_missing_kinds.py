@@ -19,20 +19,20 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
+from cluster_io.demo import DEMO_NOW, demo_objects
+from cluster_io.errors import ClusterError, Forbidden, NotCaptured
+from cluster_io.in_memory import MemorySource
+from cluster_io.kinds import Kind
+from cluster_io.list_time import newest_time
 from kubectl_plugin.exit_codes import tell
 from kubectl_plugin.options import Streams
 from kubectl_plugin.parsing import parse
-from podrules.cluster.demo import DEMO_NOW, demo_objects
-from podrules.cluster.errors import ClusterError, Forbidden, NotCaptured
-from podrules.cluster.in_memory import MemorySource
-from podrules.cluster.kinds import Kind
-from podrules.cluster.list_time import newest_time
-from tests.cluster.test_needs_suffice import LISTS
-from tests.kubectl_plugin.test_related import BUDGETS, CLAIMS, QUOTAS
-from tests.kubectl_plugin.test_related import NOW as RELATED_NOW
+from tests.cluster_io.test_needs_suffice import LISTS
+from tests.kubectl_plugin.gather.test_related import BUDGETS, CLAIMS, QUOTAS
+from tests.kubectl_plugin.gather.test_related import NOW as RELATED_NOW
 from tests.matrix.clusters import NOW, clusters
 from tests.objects import raw_node
-from tests.podrules.died.cases import recorded_clusters
+from tests.podrules.ending.died.cases import recorded_clusters
 from tests.recorded import recorded
 from tests.tree import ROOT
 

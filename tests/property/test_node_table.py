@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.features import REFERENCE
-from podrules.model.node import Node
-from podrules.model.pod import Pod
-from podrules.scheduler.framework import columns, pod_list
-from podrules.scheduler.framework.node_table import NodeTable
-from podrules.scheduler.framework.pod_list import PodList
-from podrules.scheduler.plugins.node_resources.columns import Accounting, Amounts, allocatable
+from podrules.api.features import REFERENCE
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
+from podrules.scheduling.scheduler.framework import columns, pod_list
+from podrules.scheduling.scheduler.framework.node_table import NodeTable
+from podrules.scheduling.scheduler.framework.pod_list import PodList
+from podrules.scheduling.scheduler.plugins.node_resources.columns import Accounting, Amounts, allocatable
 from tests.property.changing_clusters import NODES, PODS, said_of
 
 NAMES = tuple(NODES)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podrules.model.pod import Pod, PodQOSClass
-from podrules.oom import OOMRule, OOMScoreAdj, pod_oom_score_adjs
-from podrules.qos import compute_pod_qos
+from podrules.api.model.pod import Pod, PodQOSClass
+from podrules.pod.oom import OOMRule, OOMScoreAdj, pod_oom_score_adjs
+from podrules.pod.qos import compute_pod_qos
 from tests.builders import make_container, make_pod, make_resources, make_sidecar
 from tests.property.strategies import pods
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from podrules.defaults import stored_pod
-from podrules.model.pod import Container, Pod, PodQOSClass
-from podrules.qos import QOSProblem, compute_pod_qos, explain_qos, resize_rejection
+from podrules.api.model.pod import Container, Pod, PodQOSClass
+from podrules.pod.defaults import stored_pod
+from podrules.pod.qos import QOSProblem, compute_pod_qos, explain_qos, resize_rejection
 from tests.builders import make_pod, make_resources, with_changes
 from tests.property.strategies import containers, cpu_amounts, memory_amounts, pods, resource_lists
 

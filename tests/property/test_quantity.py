@@ -8,7 +8,7 @@ from fractions import Fraction
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from podrules.model.quantity import Format, Quantity, QuantityError
+from podrules.api.model.quantity import Format, Quantity, QuantityError
 from tests.property.strategies import exact, quantity_texts
 
 parse = Quantity.parse

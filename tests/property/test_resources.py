@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from podrules.defaults import apply_limit_ranges, default_pod, defaulted_fields
-from podrules.features import REFERENCE
-from podrules.model.pod import Container, Pod
-from podrules.model.quantity import ZERO
-from podrules.resources import PodResourcesOptions, container_limits, pod_limits, pod_requests, scheduler_request
+from podrules.api.features import REFERENCE
+from podrules.api.model.pod import Container, Pod
+from podrules.api.model.quantity import ZERO
+from podrules.pod.defaults import apply_limit_ranges, default_pod, defaulted_fields
+from podrules.pod.resources import PodResourcesOptions, container_limits, pod_limits, pod_requests, scheduler_request
 from tests.builders import make_container_status, make_limit_range, make_resources
 from tests.property.strategies import containers, pods, resource_lists
 

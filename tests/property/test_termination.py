@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podrules.ending import stop_plan
-from podrules.model.pod import Container, Pod
-from podrules.termination import (
+from podrules.api.model.pod import Container, Pod
+from podrules.ending.deleted_pod import stop_plan
+from podrules.pod.termination import (
     check_graceful_delete,
     container_grace_period,
     effective_grace_period,

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from podrules.cgroup import cpu_weight, qos_cgroup_name, qos_resource_configs
-from podrules.model.decode import from_object
-from podrules.model.pod import Pod
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
+from podrules.pod.cgroup import cpu_weight, qos_cgroup_name, qos_resource_configs
 from tests.controlplane.client import Object
 from tests.objects import raw_pod
 from tests.real_node.images import IMAGE

@@ -13,9 +13,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from podrules.ending import StopPlan, stop_plan
-from podrules.model.decode import from_object
-from podrules.model.pod import Pod
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
+from podrules.ending.deleted_pod import StopPlan, stop_plan
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.real_node.images import IMAGE

@@ -20,16 +20,16 @@ from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts
 from kubectl_plugin.reports.cluster.cluster_report import cluster_report
-from podrules.model.base import Condition, ObjectMeta
-from podrules.model.decode import from_object
-from podrules.model.metrics import ContainerMetrics, NodeMetrics, PodMetrics
-from podrules.model.node import Node
-from podrules.model.pod import Pod
-from podrules.model.policy import PodDisruptionBudget, PriorityClass
-from podrules.model.quantity import Quantity
-from podrules.pressure.usage import ReadUsage, usage_from_metrics
-from podrules.resources import MEMORY
-from podrules.versions import Versions
+from podrules.api.model.base import Condition, ObjectMeta
+from podrules.api.model.decode import from_object
+from podrules.api.model.metrics import ContainerMetrics, NodeMetrics, PodMetrics
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
+from podrules.api.model.policy import PodDisruptionBudget, PriorityClass
+from podrules.api.model.quantity import Quantity
+from podrules.node.pressure.usage import ReadUsage, usage_from_metrics
+from podrules.pod.resources import MEMORY
+from podrules.pod.versions import Versions
 from tests.scale import cluster
 from tests.scale.cluster import Size
 

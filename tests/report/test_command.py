@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
+from cluster_io.demo import demo_objects
 from kubectl_plugin.html.data import embedded
-from podrules.cluster.demo import demo_objects
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_pod
 

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.overview import overview, scope_of
+from cluster_io.demo import DEMO_NOW, demo_kubelets, demo_objects
+from cluster_io.in_memory import MemorySource
+from kubectl_plugin.gather.overview import overview, scope_of
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
 from kubectl_plugin.reports.cluster.cluster_report import cluster_report
@@ -27,8 +29,6 @@ from kubectl_plugin.views.cluster.cluster_page import (
 from kubectl_plugin.views.cluster.cluster_terminal import report_verdict
 from kubectl_plugin.views.node.node_flags import NodeMark, node_flags, node_state
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS
-from podrules.cluster.demo import DEMO_NOW, demo_kubelets, demo_objects
-from podrules.cluster.in_memory import MemorySource
 from tests.kubectl_plugin.running import run
 from tests.matrix.clusters import NOW, clusters
 from tests.objects import raw_condition, raw_node, raw_pod

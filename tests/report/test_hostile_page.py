@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Browser
 
-from podrules.cluster.demo import demo_objects
+from cluster_io.demo import demo_objects
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.report.test_page import shown
 

@@ -9,28 +9,28 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.overview import Overview, overview, scope_of
+from cluster_io.cached_source import RememberedSource
+from cluster_io.demo import DEMO_NOW, demo_kubelets, demo_objects
+from cluster_io.gather import Gatherer
+from cluster_io.in_memory import MemorySource
+from cluster_io.kinds import NODES, PODS
+from cluster_io.node_usage import read_usage, read_usages
+from kubectl_plugin.gather.overview import Overview, overview, scope_of
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
 from kubectl_plugin.reports.cluster.cluster_facts import pod_key
 from kubectl_plugin.reports.cluster.cluster_report import cluster_report
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.pod.similar_pods import SimilarPods
-from podrules.allocation import node_allocation
-from podrules.cluster.cached_source import RememberedSource
-from podrules.cluster.demo import DEMO_NOW, demo_kubelets, demo_objects
-from podrules.cluster.gather import Gatherer
-from podrules.cluster.in_memory import MemorySource
-from podrules.cluster.kinds import NODES, PODS
-from podrules.cluster.node_usage import read_usage, read_usages
-from podrules.eviction.signals import Signal
-from podrules.features import REFERENCE
-from podrules.model.pod import Pod, PodQOSClass
-from podrules.oom import container_oom_score_adjs
-from podrules.pressure.node import memory_orders, node_pressure
-from podrules.pressure.usage import UsageSource
-from podrules.qos import get_pod_qos
-from podrules.resources import pod_requests, scheduler_options
-from podrules.versions import Versions
+from podrules.api.features import REFERENCE
+from podrules.api.model.pod import Pod, PodQOSClass
+from podrules.node.allocation import node_allocation
+from podrules.node.eviction.signals import Signal
+from podrules.node.pressure.node import memory_orders, node_pressure
+from podrules.node.pressure.usage import UsageSource
+from podrules.pod.oom import container_oom_score_adjs
+from podrules.pod.qos import get_pod_qos
+from podrules.pod.resources import pod_requests, scheduler_options
+from podrules.pod.versions import Versions
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import pytest
 from playwright.sync_api import Browser, Dialog, Locator, Page, expect
 
+from cluster_io.demo import demo_objects
 from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.cluster.cluster_report import cluster_report
-from podrules.cluster.demo import demo_objects
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 from tests.report.browser import axe_violations

@@ -5,7 +5,7 @@ Source: pkg/kubelet/cm at v1.36.3.
 
 from __future__ import annotations
 
-from podrules.cgroup import MAX_SHARES, MIN_SHARES, CgroupName
+from podrules.pod.cgroup import MAX_SHARES, MIN_SHARES, CgroupName
 
 __all__ = ["cpu_weight_to_shares", "parse_systemd"]
 

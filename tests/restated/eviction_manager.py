@@ -24,20 +24,20 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.eviction.local_storage import exceeded_storage_limit
-from podrules.eviction.observations import Observations, make_signal_observations, thresholds_met
-from podrules.eviction.ranking import Disks, EvictionPlace, rank
-from podrules.eviction.signals import NodeCondition
-from podrules.eviction.thresholds import Threshold, with_container_fs
-from podrules.eviction.usage import StatsFunc, stats_by_uid
-from podrules.features import REFERENCE, Features
-from podrules.model.instant import instant
-from podrules.model.kubelet import Summary
-from podrules.model.node import Taint
-from podrules.model.pod import Pod, PodQOSClass
-from podrules.priority import is_critical_pod
-from podrules.qos import get_pod_qos
-from podrules.tolerations import tolerations_tolerate_taint
+from podrules.api.features import REFERENCE, Features
+from podrules.api.model.instant import instant
+from podrules.api.model.kubelet import Summary
+from podrules.api.model.node import Taint
+from podrules.api.model.pod import Pod, PodQOSClass
+from podrules.node.eviction.local_storage import exceeded_storage_limit
+from podrules.node.eviction.observations import Observations, make_signal_observations, thresholds_met
+from podrules.node.eviction.ranking import Disks, EvictionPlace, rank
+from podrules.node.eviction.signals import NodeCondition
+from podrules.node.eviction.thresholds import Threshold, with_container_fs
+from podrules.node.eviction.usage import StatsFunc, stats_by_uid
+from podrules.pod.priority import is_critical_pod
+from podrules.pod.qos import get_pod_qos
+from podrules.pod.tolerations import tolerations_tolerate_taint
 from tests.restated.eviction_messages import admission_message, eviction_message
 
 __all__ = ["Evicted", "ManagerConfig", "ManagerState", "Pass", "admit", "eviction_grace_period", "synchronize"]
@@ -139,7 +139,7 @@ def synchronize(
 
 
 def eviction_grace_period(pod: Pod, threshold: Threshold, max_pod_grace_period_seconds: int) -> int:
-    """The seconds that an eviction asks for the pod; what it then gets is `podrules.termination`'s business."""
+    """The seconds that an eviction asks for the pod; what it then gets is `podrules.pod.termination`'s business."""
     if threshold.is_hard:
         return _IMMEDIATE_SECONDS
     own = pod.spec.termination_grace_period_seconds

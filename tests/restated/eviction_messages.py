@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from podrules.eviction.observations import Observations
-from podrules.eviction.signals import NodeCondition
-from podrules.eviction.thresholds import Threshold
-from podrules.eviction.usage import pod_usage
-from podrules.features import REFERENCE, Features
-from podrules.model.kubelet import ContainerStats, PodStats
-from podrules.model.pod import Pod
-from podrules.model.quantity import Format, Quantity
-from podrules.resources import EPHEMERAL_STORAGE, MEMORY, is_pod_level_resources_set
+from podrules.api.features import REFERENCE, Features
+from podrules.api.model.kubelet import ContainerStats, PodStats
+from podrules.api.model.pod import Pod
+from podrules.api.model.quantity import Format, Quantity
+from podrules.node.eviction.observations import Observations
+from podrules.node.eviction.signals import NodeCondition
+from podrules.node.eviction.thresholds import Threshold
+from podrules.node.eviction.usage import pod_usage
+from podrules.pod.resources import EPHEMERAL_STORAGE, MEMORY, is_pod_level_resources_set
 
 __all__ = ["REASON", "admission_message", "eviction_message"]
 

@@ -9,14 +9,14 @@ from collections.abc import Iterable
 
 from msgspec import to_builtins
 
-from podrules.features import REFERENCE
-from podrules.model.field_error import FieldError
-from podrules.model.pod import Pod
-from podrules.model.policy import PriorityClass
-from podrules.priority import PREEMPT_LOWER_PRIORITY, default_priority_class
-from podrules.validation import priority_classes
-from podrules.validation.gates import Rules
-from podrules.validation.view import View
+from podrules.admission.validation import priority_classes
+from podrules.admission.validation.gates import Rules
+from podrules.admission.validation.view import View
+from podrules.api.features import REFERENCE
+from podrules.api.model.field_error import FieldError
+from podrules.api.model.pod import Pod
+from podrules.api.model.policy import PriorityClass
+from podrules.pod.priority import PREEMPT_LOWER_PRIORITY, default_priority_class
 
 __all__ = [
     "admit_pod_update",

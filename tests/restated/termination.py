@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from podrules.model.pod import Pod
-from podrules.termination import check_graceful_delete
+from podrules.api.model.pod import Pod
+from podrules.pod.termination import check_graceful_delete
 
 __all__ = ["DeleteOptions", "DeleteOutcome", "before_delete"]
 

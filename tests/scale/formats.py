@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import quote
 
-from podrules.cluster.live.transport import KubectlProxy
+from cluster_io.live.transport import KubectlProxy
 
 __all__ = ["measure_formats"]
 

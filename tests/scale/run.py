@@ -55,9 +55,9 @@ EXPLAIN: Final = ("kubectl", "qos", "explain", f"pod/{cluster.ASKED}", "-n", clu
 _READ_SNAPSHOT: Final = """\
 import sys, time
 started = time.perf_counter()
-from podrules.cluster.capture.file import SnapshotFile
-from podrules.cluster.capture.source import SnapshotSource
-from podrules.cluster.kinds import ALL_KINDS
+from cluster_io.capture.file import SnapshotFile
+from cluster_io.capture.source import SnapshotSource
+from cluster_io.kinds import ALL_KINDS
 source = SnapshotSource(SnapshotFile(sys.argv[1]), namespace=None)
 read = sum(len(source.list(kind)) for kind in ALL_KINDS)
 print(f"{time.perf_counter() - started:.3f} {read}")

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from cluster_io.kinds import PODS
+from cluster_io.live.live_source import LiveSource
+from cluster_io.live.transport import KubectlProxy
 from kubectl_plugin.commands import explain
 from kubectl_plugin.options import Run, Streams
 from kubectl_plugin.parsing import parse
-from podrules.cluster.kinds import PODS
-from podrules.cluster.live.live_source import LiveSource
-from podrules.cluster.live.transport import KubectlProxy
-from tests.cluster.recording import RecordingTransport
+from tests.cluster_io.recording import RecordingTransport
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.plugin import Plugin, proxies_of

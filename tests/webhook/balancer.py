@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 from weakref import WeakSet
 
-from webhook.connections import HANDSHAKE_SECONDS
+from webhook.serving.connections import HANDSHAKE_SECONDS
 
 __all__ = ["Balancer"]
 

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
-from podrules.cluster.errors import Unreachable
-from podrules.cluster.in_memory import MemorySource
-from podrules.cluster.live.reflector import Reflector
-from podrules.cluster.source import Source
-from podrules.model.config import ConfigMap
-from podrules.model.decode import from_object
-from podrules.versions import NOTHING_TOLD
-from webhook.cached import Caches
-from webhook.cluster import Cluster
-from webhook.default_spread import SpreadDefaults
+from cluster_io.errors import Unreachable
+from cluster_io.in_memory import MemorySource
+from cluster_io.live.reflector import Reflector
+from cluster_io.source import Source
+from podrules.api.model.config import ConfigMap
+from podrules.api.model.decode import from_object
+from podrules.pod.versions import NOTHING_TOLD
+from webhook.cluster.cached import Caches
+from webhook.cluster.default_spread import SpreadDefaults
+from webhook.cluster.view import Cluster
 from webhook.settings import ForceDeletion, Options
 
 __all__ = ["NOW", "SilentSource", "make_class", "make_cluster", "make_namespace"]

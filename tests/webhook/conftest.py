@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.controlplane.fixtures import control_plane, control_plane_binaries, helm, make_node, namespace
-from webhook.backend import Backend, start_backend
-from webhook.cluster import Cluster
+from webhook.cluster.view import Cluster
+from webhook.serving.backend import Backend, start_backend
 from webhook.settings import ForceDeletion, ForceDeletionMode, Settings
 
 __all__ = ["control_plane", "control_plane_binaries", "helm", "make_node", "namespace", "start_demo"]

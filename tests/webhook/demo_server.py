@@ -15,7 +15,7 @@ from tests.controlplane.processes import Process, probe, start_on_free_port
 from tests.waiting import again_if_late
 from tests.webhook.installation import port_beside
 from tests.webhook.scraping import scraped
-from webhook.connections import HANDSHAKE_SECONDS
+from webhook.serving.connections import HANDSHAKE_SECONDS
 
 __all__ = ["ANYBODY", "Answer", "DemoServer", "running_demo"]
 

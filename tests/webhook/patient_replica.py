@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from webhook.main import parse_settings
-from webhook.server import Server
+from webhook.serving.server import Server
 
 _SECONDS = 30.0
 _LEASE_SECONDS = 90
@@ -22,8 +22,9 @@ class _PatientServer(Server):
 
     def load(self) -> Any:
         # In the worker, as the program itself imports them: gevent comes first.
-        from webhook import backend, cluster
         from webhook.certificates import keeper
+        from webhook.cluster.view import view as cluster
+        from webhook.serving import backend
 
         cluster._LIVE_SHARE = 1.0  # type: ignore[misc]  # this process serves nobody else
         _client()._CONNECT_SECONDS = _SECONDS
@@ -35,9 +36,9 @@ class _PatientServer(Server):
 def _client() -> Any:
     """The module of the API server's client; the release before has it in another place."""
     try:
-        return import_module("podrules.cluster.live.client")
+        return import_module("cluster_io.live.client")
     except ModuleNotFoundError:
-        return import_module("podrules.cluster.client")
+        return import_module("cluster_io.client")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.objects import raw_container, raw_pod
-from webhook.response import Answer, encode_answer
+from webhook.reviews.response import Answer, encode_answer
 
 __all__ = [
     "controlled_by",

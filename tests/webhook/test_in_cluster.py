@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 from kubernetes.config import incluster_config
 
-from podrules.cluster.errors import Unreachable
-from podrules.cluster.live.client import ClientTransport
+from cluster_io.errors import Unreachable
+from cluster_io.live.client import ClientTransport
 from tests.controlplane.control_plane import ControlPlane
 
 

@@ -28,11 +28,11 @@ from typing import Final
 
 from msgspec import field
 
-from podrules.cluster.errors import ClusterError
-from podrules.cluster.kinds import LEASES
-from podrules.cluster.live.reflector import CachedMeta
-from podrules.model.base import Model
-from podrules.model.decode import DecodeError, from_json
+from cluster_io.errors import ClusterError
+from cluster_io.kinds import LEASES
+from cluster_io.live.reflector import CachedMeta
+from podrules.api.model.base import Model
+from podrules.api.model.decode import DecodeError, from_json
 from webhook.certificates.elapsed import Elapsed, RealTime
 from webhook.certificates.writing import MERGE, RefusedError, WritingTransport, read, write
 from webhook.settings import ObjectRef

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from podrules.cluster.live.reflector import Reflector
+from cluster_io.live.reflector import Reflector
 from webhook.certificates.pair import PairError, earliest_end
 from webhook.certificates.serving import ServingContext
 from webhook.certificates.status import CertificateStatus

@@ -19,11 +19,11 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import field
 
-from podrules.cluster.errors import ClusterError
-from podrules.cluster.kinds import Kind
-from podrules.cluster.live.reflector import CachedObject, Reflector
-from podrules.model.base import KubeObject, Model
-from podrules.model.decode import DecodeError
+from cluster_io.errors import ClusterError
+from cluster_io.kinds import Kind
+from cluster_io.live.reflector import CachedObject, Reflector
+from podrules.api.model.base import KubeObject, Model
+from podrules.api.model.decode import DecodeError
 from webhook.certificates.elapsed import Elapsed, RealTime
 from webhook.certificates.election import Election, own_identity
 from webhook.certificates.pair import PairError, authorities_in, canonical_name, earliest_end, is_signed_by

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from podrules.cluster.live.reflector import Reflector
+from cluster_io.live.reflector import Reflector
 
 __all__ = ["Certificate", "CertificateStatus"]
 

@@ -7,11 +7,11 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
-from podrules.cluster.live.answers import error_message
-from podrules.cluster.live.reflector import StreamTransport
-from podrules.cluster.live.responses import ChangeAnswer
-from podrules.model.base import Model
-from podrules.model.decode import from_json
+from cluster_io.live.answers import error_message
+from cluster_io.live.reflector import StreamTransport
+from cluster_io.live.responses import ChangeAnswer
+from podrules.api.model.base import Model
+from podrules.api.model.decode import from_json
 
 __all__ = ["MERGE", "STRATEGIC", "RefusedError", "WritingTransport", "read", "write"]
 
@@ -25,7 +25,7 @@ class WritingTransport(StreamTransport, Protocol):
     """Requests to one API server that may also write."""
 
     def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> ChangeAnswer:
-        """See `podrules.cluster.live.client.ClientTransport`."""
+        """See `cluster_io.live.client.ClientTransport`."""
         ...
 
 

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
-from podrules.pressure.nearness import Nearness, headroom_nearness
+from podrules.node.pressure.nearness import Nearness, headroom_nearness
 
 __all__ = [
     "OF_USAGE",

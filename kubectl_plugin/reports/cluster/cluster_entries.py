@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from cluster_io.origin import Origin
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.cluster.cluster_changes import ClusterChanges
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry
@@ -16,21 +17,20 @@ from kubectl_plugin.reports.node.partitions import PartitionsReport
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.pod.similar_pods import Asked
 from podrules import __version__
-from podrules.budget_risk import Budgets
-from podrules.cluster.origin import Origin
-from podrules.died.oom_kills import OomKill
-from podrules.eviction.signals import NodeCondition, Signal
-from podrules.evictors import Evictor
-from podrules.model.pod import PodQOSClass
-from podrules.model.policy import PriorityClass
-from podrules.placement.outcome import ClaimProblem
-from podrules.platform import Platform
-from podrules.pressure.usage import UsageSource
-from podrules.reading import Unread
-from podrules.skew import WorkloadSpread
-from podrules.spread import ZoneNodes
-from podrules.stuck import Stuck
-from podrules.versions import VersionNote
+from podrules.api.model.pod import PodQOSClass
+from podrules.api.model.policy import PriorityClass
+from podrules.ending.died.oom_kills import OomKill
+from podrules.ending.stuck import Stuck
+from podrules.node.eviction.signals import NodeCondition, Signal
+from podrules.node.pressure.usage import UsageSource
+from podrules.pod.platform import Platform
+from podrules.pod.reading import Unread
+from podrules.pod.versions import VersionNote
+from podrules.scheduling.placement.outcome import ClaimProblem
+from podrules.scheduling.skew import WorkloadSpread
+from podrules.scheduling.spread import ZoneNodes
+from podrules.workload.budget_risk import Budgets
+from podrules.workload.evictors import Evictor
 
 __all__ = ["ClusterReport", "EvictionLevel", "NodeEntry", "PodEntry", "PodKey", "Promised"]
 

@@ -7,23 +7,23 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from cluster_io.origin import UNKNOWN_ORIGIN, Origin
 from kubectl_plugin.reports.cluster.cluster_entries import PodKey
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadKey
 from kubectl_plugin.reports.died.ended import EndedPod
 from kubectl_plugin.reports.node.partitions import PartitionsReport
-from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
-from podrules.died.oom_kills import OomKill
-from podrules.model.event import Event
-from podrules.model.node import Node
-from podrules.model.pod import Pod
-from podrules.model.policy import PodDisruptionBudget, PriorityClass
-from podrules.model.workload import Workload
-from podrules.placement.outcome import ClaimProblem, PlacementOutcome
-from podrules.pressure.usage import ReadUsage
-from podrules.reading import Unread
-from podrules.second_writers import SecondWriters
-from podrules.stuck import Stuck
-from podrules.versions import Versions
+from podrules.api.model.event import Event
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
+from podrules.api.model.policy import PodDisruptionBudget, PriorityClass
+from podrules.api.model.workload import Workload
+from podrules.ending.died.oom_kills import OomKill
+from podrules.ending.second_writers import SecondWriters
+from podrules.ending.stuck import Stuck
+from podrules.node.pressure.usage import ReadUsage
+from podrules.pod.reading import Unread
+from podrules.pod.versions import Versions
+from podrules.scheduling.placement.outcome import ClaimProblem, PlacementOutcome
 
 __all__ = ["ClusterFacts", "pod_key"]
 

@@ -23,26 +23,26 @@ from kubectl_plugin.reports.node.node_use import NearLimit
 from kubectl_plugin.reports.pod.pod_risk import PodRisk, pod_risk
 from kubectl_plugin.reports.pod.similar_pods import SimilarPods
 from kubectl_plugin.reports.workload.workload_pods import WorkloadPod, workload_pods
-from podrules.budget_risk import Budgets, as_wanted, budgets_at_stake
-from podrules.eviction.signals import Signal, pressures_of
-from podrules.eviction.usage import stats_by_uid
-from podrules.evictors import going
-from podrules.kubectl_status import kubectl_restarts, kubectl_status, last_restart
-from podrules.model.kubelet import CPUStats
-from podrules.model.node import Node
-from podrules.model.pod import Pod, PodQOSClass
-from podrules.model.policy import PodDisruptionBudget, PriorityClass
-from podrules.model.quantity import ZERO
-from podrules.platform import Platform, node_platform
-from podrules.pressure.nearness import is_near_limit
-from podrules.pressure.node import Headroom, MemoryOrders, OOMScope, memory_orders, node_pressure
-from podrules.pressure.usage import NO_USAGE, NodeUsage, ReadUsage
-from podrules.reachability import NodeReach
-from podrules.resources import CPU, MEMORY
-from podrules.safety import owner_guarantee
-from podrules.spread import workload_spreads, zone_nodes, zone_of
-from podrules.taint_eviction import pod_eviction
-from podrules.versions import version_notes
+from podrules.api.model.kubelet import CPUStats
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod, PodQOSClass
+from podrules.api.model.policy import PodDisruptionBudget, PriorityClass
+from podrules.api.model.quantity import ZERO
+from podrules.node.eviction.signals import Signal, pressures_of
+from podrules.node.eviction.usage import stats_by_uid
+from podrules.node.pressure.nearness import is_near_limit
+from podrules.node.pressure.node import Headroom, MemoryOrders, OOMScope, memory_orders, node_pressure
+from podrules.node.pressure.usage import NO_USAGE, NodeUsage, ReadUsage
+from podrules.node.reachability import NodeReach
+from podrules.pod.kubectl_status import kubectl_restarts, kubectl_status, last_restart
+from podrules.pod.platform import Platform, node_platform
+from podrules.pod.resources import CPU, MEMORY
+from podrules.pod.taint_eviction import pod_eviction
+from podrules.pod.versions import version_notes
+from podrules.scheduling.spread import workload_spreads, zone_nodes, zone_of
+from podrules.workload.budget_risk import Budgets, as_wanted, budgets_at_stake
+from podrules.workload.evictors import going
+from podrules.workload.safety import owner_guarantee
 
 __all__ = ["cluster_report"]
 

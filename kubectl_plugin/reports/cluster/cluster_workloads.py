@@ -9,12 +9,12 @@ from msgspec import Struct
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
 from kubectl_plugin.reports.workload.workload_code import workload_code
 from kubectl_plugin.reports.workload.workload_pods import PodCounts, WorkloadPod, job_progress, pod_counts, pods_wanted
-from podrules.model.pod import Pod
-from podrules.model.workload import Workload
-from podrules.pod_state import PodState
-from podrules.refusals import pods_short, said_by_server
-from podrules.safety import owner_guarantee
-from podrules.second_writers import SecondWriters
+from podrules.api.model.pod import Pod
+from podrules.api.model.workload import Workload
+from podrules.api.refusals import pods_short, said_by_server
+from podrules.ending.pod_state import PodState
+from podrules.ending.second_writers import SecondWriters
+from podrules.workload.safety import owner_guarantee
 
 __all__ = ["WorkloadEntry", "WorkloadKey", "workload_entries"]
 

@@ -26,8 +26,8 @@ from kubectl_plugin.reports.cluster.previous_report import (
     EarlierReport,
 )
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
-from podrules.allocation import percent_of
-from podrules.pressure.usage import UsageSource
+from podrules.node.allocation import percent_of
+from podrules.node.pressure.usage import UsageSource
 
 __all__ = ["cluster_changes"]
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from podrules.pressure.usage import UsageSource
+from podrules.node.pressure.usage import UsageSource
 
 __all__ = ["EarlierLevel", "EarlierNode", "EarlierOrigin", "EarlierPod", "EarlierPromised", "EarlierReport"]
 
@@ -56,7 +56,7 @@ class EarlierPod(Struct, frozen=True, rename="camel"):
 
 
 class EarlierOrigin(Struct, frozen=True, rename="camel"):
-    """The compared fields of `podrules.cluster.origin.Origin`."""
+    """The compared fields of `cluster_io.origin.Origin`."""
 
     context: str | None = None
     server: str | None = None

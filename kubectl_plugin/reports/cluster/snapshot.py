@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from podrules.reading import OUTSIDE
+from podrules.pod.reading import OUTSIDE
 
 __all__ = ["SnapshotKind", "SnapshotReport"]
 

@@ -9,20 +9,20 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from podrules.died.cause import Cause, Grade
-from podrules.died.evidence import KnownEnd
-from podrules.died.gone import LOST_NODE
-from podrules.died.of_pod import PodEnd, last_end
-from podrules.died.replacement import Replacement
-from podrules.model.affinity import Toleration
-from podrules.model.instant import instant, later
-from podrules.model.node import Node
-from podrules.model.pod import Pod, Probe
-from podrules.placement.preemption_victims import Preempted
-from podrules.reading import Owner, Unread
-from podrules.taint_eviction import DEFAULT_TOLERATION_SECONDS, eviction_after
-from podrules.tolerations import NO_EXECUTE, tolerations_tolerate_taint
-from podrules.versions import VersionNote, Versions, version_notes
+from podrules.api.model.affinity import Toleration
+from podrules.api.model.instant import instant, later
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod, Probe
+from podrules.ending.died.cause import Cause, Grade
+from podrules.ending.died.evidence import KnownEnd
+from podrules.ending.died.gone import LOST_NODE
+from podrules.ending.died.of_pod import PodEnd, last_end
+from podrules.ending.died.replacement import Replacement
+from podrules.pod.reading import Owner, Unread
+from podrules.pod.taint_eviction import DEFAULT_TOLERATION_SECONDS, eviction_after
+from podrules.pod.tolerations import NO_EXECUTE, tolerations_tolerate_taint
+from podrules.pod.versions import VersionNote, Versions, version_notes
+from podrules.scheduling.placement.preemption_victims import Preempted
 
 __all__ = ["ContainerSpec", "EndReport", "end_report"]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from kubectl_plugin.reports.died.end_report import EndReport
-from podrules.died.cause import Cause, Grade
-from podrules.died.of_pod import EndOf
-from podrules.evictors import Evictor
+from podrules.ending.died.cause import Cause, Grade
+from podrules.ending.died.of_pod import EndOf
+from podrules.workload.evictors import Evictor
 
 __all__ = ["EndedPod", "ended_pods"]
 

@@ -9,10 +9,10 @@ from msgspec import Struct
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.node.partitions import ON_NODES
 from kubectl_plugin.reports.steps import Refusal, Step, StepOutcome
-from podrules.fencing import FenceState, Left
-from podrules.partitions import NodeDown
-from podrules.reading import Access, Unread
-from podrules.versions import VersionNote
+from podrules.pod.reading import Access, Unread
+from podrules.pod.versions import VersionNote
+from podrules.silent_node.fencing import FenceState, Left
+from podrules.silent_node.partitions import NodeDown
 
 __all__ = ["FenceReport"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
-from podrules.reachability import Reach
+from podrules.node.reachability import Reach
 
 __all__ = ["NOT_READY", "QUIET_CODES", "node_standing"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from podrules.eviction.signals import NodeCondition, pressures_of
-from podrules.model.node import Node
-from podrules.model.pod import Pod
-from podrules.reachability import NodeReach
-from podrules.taint_eviction import Eviction, bound_at, taint_eviction
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
+from podrules.node.eviction.signals import NodeCondition, pressures_of
+from podrules.node.reachability import NodeReach
+from podrules.pod.taint_eviction import Eviction, bound_at, taint_eviction
 
 __all__ = ["NodeFacts", "node_facts"]
 

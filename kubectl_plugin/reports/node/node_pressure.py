@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cluster_io.kinds import EVENTS
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.died.ended import EndedPod
 from kubectl_plugin.reports.node.node_report import NodeReport
@@ -19,35 +20,34 @@ from kubectl_plugin.reports.node.node_use import (
     ThresholdReport,
     threshold_report,
 )
-from podrules.cluster.kinds import EVENTS
-from podrules.died.oom_kills import OomKill
-from podrules.eviction.observations import PODS_CGROUP
-from podrules.eviction.ranking import Comparator, EvictionPlace
-from podrules.eviction.signals import Signal
-from podrules.features import Features
-from podrules.model.kubelet import PSIStats
-from podrules.model.node import Node
-from podrules.model.pod import Pod, PodQOSClass
-from podrules.model.pod_reference import PodReference, reference
-from podrules.model.quantity import ZERO, Quantity
-from podrules.oom import OwnScore
-from podrules.placement.planned import Unmoved
-from podrules.platform import Platform
-from podrules.pressure.cgroups import NodeCgroup
-from podrules.pressure.nearness import is_near_limit, limit_percent
-from podrules.pressure.node import NodePressure, OOMOrder, OOMScope, ThresholdSource
-from podrules.pressure.oom_order import (
+from podrules.api.features import Features
+from podrules.api.model.kubelet import PSIStats
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod, PodQOSClass
+from podrules.api.model.pod_reference import PodReference, reference
+from podrules.api.model.quantity import ZERO, Quantity
+from podrules.ending.died.oom_kills import OomKill
+from podrules.node.eviction.observations import PODS_CGROUP
+from podrules.node.eviction.ranking import Comparator, EvictionPlace
+from podrules.node.eviction.signals import Signal
+from podrules.node.pressure.cgroups import NodeCgroup
+from podrules.node.pressure.nearness import is_near_limit, limit_percent
+from podrules.node.pressure.node import NodePressure, OOMOrder, OOMScope, ThresholdSource
+from podrules.node.pressure.oom_order import (
     PAGE_SIZE,
     OOMPlace,
     OOMSeparator,
     proc_oom_score,
     proc_oom_score_before_5_9,
 )
-from podrules.pressure.usage import NodeUsage, UsageSource
-from podrules.qos import get_pod_qos
-from podrules.reading import Unread
-from podrules.resources import MEMORY
-from podrules.versions import Versions
+from podrules.node.pressure.usage import NodeUsage, UsageSource
+from podrules.pod.oom import OwnScore
+from podrules.pod.platform import Platform
+from podrules.pod.qos import get_pod_qos
+from podrules.pod.reading import Unread
+from podrules.pod.resources import MEMORY
+from podrules.pod.versions import Versions
+from podrules.scheduling.placement.planned import Unmoved
 
 __all__ = [
     "Classes",

@@ -10,24 +10,24 @@ from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.node.node_use import NodeUse
-from podrules.allocation import ResourceAllocation, node_allocation, percent_of
-from podrules.died.messages import PRESSURE_REASONS
-from podrules.died.verdict import Clue, Source, of_event
-from podrules.eviction.signals import NodeCondition, pressures_of
-from podrules.evictors import Evictor, going, held_back
-from podrules.features import Features
-from podrules.model.event import Event
-from podrules.model.instant import instant
-from podrules.model.node import Node
-from podrules.model.pod import Pod
-from podrules.model.pod_reference import PodReference
-from podrules.model.quantity import Quantity
-from podrules.platform import Platform, node_platform
-from podrules.reachability import NodeReach
-from podrules.reading import Unread
-from podrules.resources import pod_requests, scheduler_options
-from podrules.taint_eviction import Eviction, pod_eviction
-from podrules.versions import VersionNote, Versions, version_notes
+from podrules.api.features import Features
+from podrules.api.model.event import Event
+from podrules.api.model.instant import instant
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
+from podrules.api.model.pod_reference import PodReference
+from podrules.api.model.quantity import Quantity
+from podrules.ending.died.messages import PRESSURE_REASONS
+from podrules.ending.died.verdict import Clue, Source, of_event
+from podrules.node.allocation import ResourceAllocation, node_allocation, percent_of
+from podrules.node.eviction.signals import NodeCondition, pressures_of
+from podrules.node.reachability import NodeReach
+from podrules.pod.platform import Platform, node_platform
+from podrules.pod.reading import Unread
+from podrules.pod.resources import pod_requests, scheduler_options
+from podrules.pod.taint_eviction import Eviction, pod_eviction
+from podrules.pod.versions import VersionNote, Versions, version_notes
+from podrules.workload.evictors import Evictor, going, held_back
 
 __all__ = ["KeptRoom", "NodeReport", "NodeResourceReport", "node_report"]
 

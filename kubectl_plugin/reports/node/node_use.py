@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from podrules.eviction.signals import Signal
-from podrules.pressure.node import Headroom, ThresholdSource
-from podrules.pressure.usage import UsageSource
+from podrules.node.eviction.signals import Signal
+from podrules.node.pressure.node import Headroom, ThresholdSource
+from podrules.node.pressure.usage import UsageSource
 
 __all__ = ["EvictedPod", "NearLimit", "NodeUse", "OverLimitReport", "ThresholdReport", "threshold_report"]
 

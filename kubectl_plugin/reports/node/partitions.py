@@ -9,10 +9,10 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from podrules.model.node import Node
-from podrules.partitions import NodeDown
-from podrules.reading import Unread
-from podrules.versions import VersionNote
+from podrules.api.model.node import Node
+from podrules.pod.reading import Unread
+from podrules.pod.versions import VersionNote
+from podrules.silent_node.partitions import NodeDown
 
 __all__ = ["ON_NODES", "PartitionsReport", "not_ready"]
 

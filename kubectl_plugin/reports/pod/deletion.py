@@ -9,14 +9,14 @@ from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.steps import Refusal, Step, StepOutcome
-from podrules.budget_risk import BudgetRisk
-from podrules.deletion import Members
-from podrules.ending import StopPlan
-from podrules.reachability import NodeReach
-from podrules.reading import Unread
-from podrules.safety import ForceSafety, OwnerGuarantee
-from podrules.versions import VersionNote
-from podrules.volumes import WriterGuard
+from podrules.ending.deleted_pod import StopPlan
+from podrules.ending.deletion import Members
+from podrules.ending.volumes import WriterGuard
+from podrules.node.reachability import NodeReach
+from podrules.pod.reading import Unread
+from podrules.pod.versions import VersionNote
+from podrules.workload.budget_risk import BudgetRisk
+from podrules.workload.safety import ForceSafety, OwnerGuarantee
 
 __all__ = ["DeletionReport", "Stakes"]
 

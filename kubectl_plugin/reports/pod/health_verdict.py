@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
-from podrules.container_state import ObservedContainer, StateKind
-from podrules.health import PASSES, Health, TroubleKind
-from podrules.model.instant import instant
+from podrules.api.model.instant import instant
+from podrules.pod.container_state import ObservedContainer, StateKind
+from podrules.pod.health import PASSES, Health, TroubleKind
 
 __all__ = ["ephemeral_trouble", "health_verdict", "lately_ended"]
 

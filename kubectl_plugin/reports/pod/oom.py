@@ -7,13 +7,13 @@ from enum import Enum
 
 from msgspec import Struct
 
-from podrules.model.node import Node
-from podrules.model.pod import Pod
-from podrules.oom import OOMScoreAdj, pod_oom_score_adjs
-from podrules.placement.eligible import eligible_nodes
-from podrules.platform import Platform, node_platform, pod_platform
-from podrules.resources import MEMORY
-from podrules.versions import Versions
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
+from podrules.pod.oom import OOMScoreAdj, pod_oom_score_adjs
+from podrules.pod.platform import Platform, node_platform, pod_platform
+from podrules.pod.resources import MEMORY
+from podrules.pod.versions import Versions
+from podrules.scheduling.placement.eligible import eligible_nodes
 
 __all__ = ["OOMOnNode", "OOMUnknown", "oom_of_pod"]
 

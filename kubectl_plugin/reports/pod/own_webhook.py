@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from podrules.model.pod import TopologySpreadConstraint
-from podrules.reading import POLICY_NOT_EVALUATED, WEBHOOK_NOT_ASKED, Unread
+from podrules.api.model.pod import TopologySpreadConstraint
+from podrules.pod.reading import POLICY_NOT_EVALUATED, WEBHOOK_NOT_ASKED, Unread
 
 __all__ = ["OwnWebhookReport"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podrules.model.pod import Pod
+from podrules.api.model.pod import Pod
 
 __all__ = ["pending_resize", "resize_message"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from podrules import cgroup
-from podrules.features import Features
-from podrules.memory_qos import MemoryQoS, MemorySettings, container_memory_qos, pod_memory_qos
-from podrules.model.pod import ContainerRef, Pod
-from podrules.qos import get_pod_qos
+from podrules.api.features import Features
+from podrules.api.model.pod import ContainerRef, Pod
+from podrules.pod import cgroup
+from podrules.pod.memory_qos import MemoryQoS, MemorySettings, container_memory_qos, pod_memory_qos
+from podrules.pod.qos import get_pod_qos
 
 __all__ = ["CgroupReport", "ContainerCgroup", "pod_cgroup"]
 

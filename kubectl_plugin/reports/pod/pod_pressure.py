@@ -15,15 +15,15 @@ from kubectl_plugin.reports.node.node_pressure import (
     oom_place,
 )
 from kubectl_plugin.reports.node.node_use import NearLimit
-from podrules.eviction.signals import Signal
-from podrules.model.pod import Pod
-from podrules.pressure.nearness import is_near_limit
-from podrules.pressure.node import OOMScope
-from podrules.pressure.oom_order import PAGE_SIZE
-from podrules.pressure.position import EvictionStanding, OOMStanding, PodPlaces
-from podrules.pressure.usage import UsageSource
-from podrules.priority import is_critical_pod
-from podrules.processes import idle_containers
+from podrules.api.model.pod import Pod
+from podrules.node.eviction.signals import Signal
+from podrules.node.pressure.nearness import is_near_limit
+from podrules.node.pressure.node import OOMScope
+from podrules.node.pressure.oom_order import PAGE_SIZE
+from podrules.node.pressure.position import EvictionStanding, OOMStanding, PodPlaces
+from podrules.node.pressure.usage import UsageSource
+from podrules.pod.priority import is_critical_pod
+from podrules.pod.processes import idle_containers
 
 __all__ = [
     "Assumption",

@@ -7,11 +7,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.admission import AdmittedPod
-from podrules.model.pod import Pod
-from podrules.model.policy import PriorityClass
-from podrules.priority import PrioritySource
-from podrules.similar_names import near_names
+from podrules.admission.admitted_pod import AdmittedPod
+from podrules.api.model.pod import Pod
+from podrules.api.model.policy import PriorityClass
+from podrules.api.similar_names import near_names
+from podrules.pod.priority import PrioritySource
 
 __all__ = ["PriorityReport", "admitted_priority", "stored_priority"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from podrules.admission import AdmittedPod
-from podrules.defaults import DefaultedField
-from podrules.features import Features
-from podrules.model.pod import Pod, PodQOSClass
-from podrules.qos import QOSExplanation, explain_qos, get_pod_qos, resize_rejection
+from podrules.admission.admitted_pod import AdmittedPod
+from podrules.api.features import Features
+from podrules.api.model.pod import Pod, PodQOSClass
+from podrules.pod.defaults import DefaultedField
+from podrules.pod.qos import QOSExplanation, explain_qos, get_pod_qos, resize_rejection
 
 __all__ = ["QOSReport", "ResizeReport", "pod_qos"]
 

@@ -19,34 +19,34 @@ from kubectl_plugin.reports.pod.pod_priority import PriorityReport, admitted_pri
 from kubectl_plugin.reports.pod.pod_qos import QOSReport, pod_qos
 from kubectl_plugin.reports.pod.pod_resources import ResourcesReport, pod_resources
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport, pod_gates, pod_status
-from podrules.admission import AdmittedPod, PodRefusal
-from podrules.attachment import VolumePosition
-from podrules.ending import Ending, JobTracking, StopPlan, pod_ending, stop_plan
-from podrules.forcing import force_safety_whatever_volumes, pod_force_safety
-from podrules.memory_qos import memory_settings
-from podrules.model.kubelet import KubeletConfiguration
-from podrules.model.node import Node
-from podrules.model.pod import Pod, PodStatus
-from podrules.model.policy import PriorityClass
-from podrules.oom import MemoryTooLow, memory_too_low
-from podrules.placement.eligible import eligible_nodes
-from podrules.placement.outcome import Placement
-from podrules.placement.planned import Budgets, PlannedSpec, Unmoved
-from podrules.placement.preemption_victims import Preempted, Preemptors
-from podrules.platform import Platform, node_platform, pod_platform
-from podrules.qos import with_class
-from podrules.reachability import NodeReach, Reach
-from podrules.reading import NOT_ALL_IN_FILE, POLICY_NOT_EVALUATED, WEBHOOK_NOT_ASKED, Owner, Unread
-from podrules.resize_room import ResizeRoom
-from podrules.resources import allocated_pod
-from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
-from podrules.second_writers import SecondWriters
-from podrules.stuck import AutoscalerWord, Stuck, Unseen, unseen
-from podrules.termination import EvictionStop, ProbeStop, eviction_stop, probe_stops
-from podrules.timeline.events import PodTimeline, Way
-from podrules.version_changes import AssumedGate, assumed_gates
-from podrules.versions import VersionNote, Versions, version_notes
-from podrules.volumes import WriterGuard, claimed_volumes
+from podrules.admission.admitted_pod import AdmittedPod, PodRefusal
+from podrules.admission.resize_room import ResizeRoom
+from podrules.api.model.kubelet import KubeletConfiguration
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod, PodStatus
+from podrules.api.model.policy import PriorityClass
+from podrules.ending.attachment import VolumePosition
+from podrules.ending.deleted_pod import Ending, JobTracking, StopPlan, pod_ending, stop_plan
+from podrules.ending.second_writers import SecondWriters
+from podrules.ending.stuck import AutoscalerWord, Stuck, Unseen, unseen
+from podrules.ending.timeline.events import PodTimeline, Way
+from podrules.ending.volumes import WriterGuard, claimed_volumes
+from podrules.node.reachability import NodeReach, Reach
+from podrules.pod.memory_qos import memory_settings
+from podrules.pod.oom import MemoryTooLow, memory_too_low
+from podrules.pod.platform import Platform, node_platform, pod_platform
+from podrules.pod.qos import with_class
+from podrules.pod.reading import NOT_ALL_IN_FILE, POLICY_NOT_EVALUATED, WEBHOOK_NOT_ASKED, Owner, Unread
+from podrules.pod.resources import allocated_pod
+from podrules.pod.termination import EvictionStop, ProbeStop, eviction_stop, probe_stops
+from podrules.pod.versions import VersionNote, Versions, version_notes
+from podrules.scheduling.placement.eligible import eligible_nodes
+from podrules.scheduling.placement.outcome import Placement
+from podrules.scheduling.placement.planned import Budgets, PlannedSpec, Unmoved
+from podrules.scheduling.placement.preemption_victims import Preempted, Preemptors
+from podrules.silent_node.forcing import force_safety_whatever_volumes, pod_force_safety
+from podrules.upgrade.version_changes import AssumedGate, assumed_gates
+from podrules.workload.safety import ForceSafety, OwnerGuarantee, owner_guarantee
 
 __all__ = [
     "ADMISSION",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from podrules.model.base import ResourceList
-from podrules.model.node import Node
-from podrules.model.pod import Pod
-from podrules.resources import (
+from podrules.api.model.base import ResourceList
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
+from podrules.pod.resources import (
     CPU,
     MEMORY,
     PodResourcesOptions,
@@ -18,7 +18,7 @@ from podrules.resources import (
     scheduler_options,
     scheduler_request,
 )
-from podrules.versions import Versions
+from podrules.pod.versions import Versions
 
 __all__ = ["ResourcesReport", "pod_resources"]
 

@@ -9,14 +9,14 @@ from typing import Final
 from kubectl_plugin.reports.pod.health_verdict import health_verdict
 from kubectl_plugin.reports.pod.pending_resize import pending_resize
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
-from podrules.ending import PATIENCE, Ending, pod_ending, stop_plan
-from podrules.features import Features
-from podrules.health import health
-from podrules.model.instant import later
-from podrules.model.pod import Pod, PodQOSClass
-from podrules.placement.outcome import PlacementOutcome
-from podrules.qos import get_pod_qos
-from podrules.stuck import unseen
+from podrules.api.features import Features
+from podrules.api.model.instant import later
+from podrules.api.model.pod import Pod, PodQOSClass
+from podrules.ending.deleted_pod import PATIENCE, Ending, pod_ending, stop_plan
+from podrules.ending.stuck import unseen
+from podrules.pod.health import health
+from podrules.pod.qos import get_pod_qos
+from podrules.scheduling.placement.outcome import PlacementOutcome
 
 __all__ = ["PodRisk", "may_have_no_place", "pod_risk"]
 
@@ -118,7 +118,7 @@ def pod_risk(
         tainted: Whether NoExecute taints of its node delete it.
         awaited: Whether preemption is making room for it.
         held: Whether it waits for a volume of a node that does not answer.
-        stuck: Whether a warning has repeated about it for long (`podrules.stuck`).
+        stuck: Whether a warning has repeated about it for long (`podrules.ending.stuck`).
         outcome: Of a pod that waits for a node: what the rules of the scheduler give now; None: they were not asked.
             NAMED, of a pod that has one, or one that is chosen: it waits too long for a claim that is not bound.
         at: When it was so; None: not known.

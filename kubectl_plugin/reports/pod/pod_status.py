@@ -6,10 +6,10 @@ from msgspec import Struct
 
 from kubectl_plugin.reports.node.node_facts import NodeFacts, node_facts
 from kubectl_plugin.reports.pod.pending_resize import pending_resize, resize_message
-from podrules.health import Health, health
-from podrules.model.node import Node
-from podrules.model.pod import Pod
-from podrules.reachability import NodeReach
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
+from podrules.node.reachability import NodeReach
+from podrules.pod.health import Health, health
 
 __all__ = ["ContainerEnd", "PodStatusReport", "pod_gates", "pod_status"]
 

@@ -7,14 +7,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from podrules.allocation import limited_resources
-from podrules.features import Features
-from podrules.model.pod import Pod, PodQOSClass
-from podrules.model.quantity import ZERO
-from podrules.oom import OOMScoreAdj, container_oom_score_adjs
-from podrules.qos import get_pod_qos
-from podrules.resources import CPU, MEMORY, pod_limits, pod_requests, scheduler_options
-from podrules.versions import Versions
+from podrules.api.features import Features
+from podrules.api.model.pod import Pod, PodQOSClass
+from podrules.api.model.quantity import ZERO
+from podrules.node.allocation import limited_resources
+from podrules.pod.oom import OOMScoreAdj, container_oom_score_adjs
+from podrules.pod.qos import get_pod_qos
+from podrules.pod.resources import CPU, MEMORY, pod_limits, pod_requests, scheduler_options
+from podrules.pod.versions import Versions
 
 __all__ = ["Asked", "PodKinds", "SimilarPods"]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from kubectl_plugin.reports.workload.workload_pods import WorkloadPod
-from podrules.model.workload import CronJob, ReplicationController, Workload
-from podrules.ordinals import next_pod
-from podrules.pod_state import PodState
+from podrules.api.model.workload import CronJob, ReplicationController, Workload
+from podrules.ending.pod_state import PodState
+from podrules.workload.ordinals import next_pod
 
 __all__ = ["MissingPods", "missing_pods"]
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from podrules.model.base import Condition
-from podrules.model.workload import CronJob, ReplicationController, Workload
+from podrules.api.model.base import Condition
+from podrules.api.model.workload import CronJob, ReplicationController, Workload
 
 __all__ = ["Rollout", "Said", "Schedule", "rollout", "said", "schedule"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
 from kubectl_plugin.reports.workload.workload_pods import JobProgress, PodCounts, WorkloadPod
-from podrules.pod_state import PodState
+from podrules.ending.pod_state import PodState
 
 __all__ = ["workload_code"]
 

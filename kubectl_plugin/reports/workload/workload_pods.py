@@ -11,16 +11,16 @@ from msgspec.structs import replace
 
 from kubectl_plugin.reports.node.node_use import NearLimit
 from kubectl_plugin.reports.workload.rollout import Said, said
-from podrules.ending import Ending, pod_ending
-from podrules.features import Features
-from podrules.health import Health, health
-from podrules.model.node import Node
-from podrules.model.pod import Pod, PodQOSClass
-from podrules.model.workload import CronJob, ReplicationController, Workload
-from podrules.pod_state import PodState, state_of
-from podrules.qos import get_pod_qos
-from podrules.reachability import NodeReach
-from podrules.stuck import Stuck
+from podrules.api.features import Features
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod, PodQOSClass
+from podrules.api.model.workload import CronJob, ReplicationController, Workload
+from podrules.ending.deleted_pod import Ending, pod_ending
+from podrules.ending.pod_state import PodState, state_of
+from podrules.ending.stuck import Stuck
+from podrules.node.reachability import NodeReach
+from podrules.pod.health import Health, health
+from podrules.pod.qos import get_pod_qos
 
 __all__ = ["JobProgress", "PodCounts", "WorkloadPod", "job_progress", "pod_counts", "pods_wanted", "workload_pods"]
 

@@ -11,9 +11,9 @@ from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.workload.ordinals import MissingPods
 from kubectl_plugin.reports.workload.rollout import Rollout, Schedule
 from kubectl_plugin.reports.workload.workload_pods import JobProgress, PodCounts, WorkloadPod
-from podrules.pod_state import PodState
-from podrules.reading import Unread
-from podrules.skew import WorkloadSpread
+from podrules.ending.pod_state import PodState
+from podrules.pod.reading import Unread
+from podrules.scheduling.skew import WorkloadSpread
 
 __all__ = ["WorkloadReport"]
 

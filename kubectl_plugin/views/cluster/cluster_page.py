@@ -22,11 +22,11 @@ from kubectl_plugin.views.rollout_words import without_fields
 from kubectl_plugin.views.scheduling.budget_words import remedy_words
 from kubectl_plugin.views.scheduling.skew_words import domain_words, skew_words
 from kubectl_plugin.views.words import ago, counted, listed
-from podrules.budget_risk import BudgetRisk, BudgetStanding
-from podrules.partitions import NodeDown, Risk
-from podrules.pressure.usage import UsageSource
-from podrules.reachability import Reach
-from podrules.skew import WorkloadSpread
+from podrules.node.pressure.usage import UsageSource
+from podrules.node.reachability import Reach
+from podrules.scheduling.skew import WorkloadSpread
+from podrules.silent_node.partitions import NodeDown, Risk
+from podrules.workload.budget_risk import BudgetRisk, BudgetStanding
 
 __all__ = [
     "BUDGET_WORDS",

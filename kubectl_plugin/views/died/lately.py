@@ -8,8 +8,8 @@ from typing import Final
 from kubectl_plugin.reports.died.ended import EndedPod
 from kubectl_plugin.views.died.cause_words import SHORT
 from kubectl_plugin.views.words import listed
-from podrules.died.cause import Cause
-from podrules.evictors import Evictor, Where
+from podrules.ending.died.cause import Cause
+from podrules.workload.evictors import Evictor, Where
 
 __all__ = ["MOST_CHOICES", "by_cause", "causes_words"]
 

@@ -21,18 +21,18 @@ from kubectl_plugin.views.scheduling.preemption import preemptor_name
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, cut, lasting, listed, when_words
-from podrules.container_state import ContainerKind, ObservedContainer, StateKind, Termination
-from podrules.died.cause import Cause, Grade
-from podrules.died.evidence import Lost
-from podrules.died.gone import evictor_clue
-from podrules.died.manner import Manner
-from podrules.died.messages import CLEANED_UP
-from podrules.died.of_pod import ContainerEnd, EndOf, PodEnd
-from podrules.died.replacement import Replacement
-from podrules.died.verdict import Clue, Source
-from podrules.evictors import Agent
-from podrules.model.instant import instant, later
-from podrules.placement.preemption_outcome import PREEMPTED
+from podrules.api.model.instant import instant, later
+from podrules.ending.died.cause import Cause, Grade
+from podrules.ending.died.evidence import Lost
+from podrules.ending.died.gone import evictor_clue
+from podrules.ending.died.manner import Manner
+from podrules.ending.died.messages import CLEANED_UP
+from podrules.ending.died.of_pod import ContainerEnd, EndOf, PodEnd
+from podrules.ending.died.replacement import Replacement
+from podrules.ending.died.verdict import Clue, Source
+from podrules.pod.container_state import ContainerKind, ObservedContainer, StateKind, Termination
+from podrules.scheduling.placement.preemption_outcome import PREEMPTED
+from podrules.workload.evictors import Agent
 
 __all__ = ["end_page", "end_verdict", "last_end_lines"]
 

@@ -11,15 +11,15 @@ from kubectl_plugin.views.died.rejection_reasons import REJECTION_REASONS
 from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.evictor_words import evictor_remedies
 from kubectl_plugin.views.words import counted, memory
-from podrules.died.cause import Cause, Grade
-from podrules.died.gone import LOST_NODE, NODE_LOST
-from podrules.died.manner import Manner
-from podrules.died.messages import OverUse
-from podrules.died.of_pod import EndOf
-from podrules.died.rejections import RejectionKind
-from podrules.model.pod import Probe
-from podrules.model.quantity import Quantity, QuantityError
-from podrules.reachability import OUT_OF_SERVICE
+from podrules.api.model.pod import Probe
+from podrules.api.model.quantity import Quantity, QuantityError
+from podrules.ending.died.cause import Cause, Grade
+from podrules.ending.died.gone import LOST_NODE, NODE_LOST
+from podrules.ending.died.manner import Manner
+from podrules.ending.died.messages import OverUse
+from podrules.ending.died.of_pod import EndOf
+from podrules.ending.died.rejections import RejectionKind
+from podrules.node.reachability import OUT_OF_SERVICE
 
 __all__ = ["remedies"]
 

@@ -17,9 +17,9 @@ from kubectl_plugin.views.died.telling import may_run_on
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import VersionNotes
 from kubectl_plugin.views.words import counted, lasting, listed, when_words
-from podrules.died.cause import Grade
-from podrules.model.pod import Pod
-from podrules.reading import Unread
+from podrules.api.model.pod import Pod
+from podrules.ending.died.cause import Grade
+from podrules.pod.reading import Unread
 
 __all__ = ["cause_counts", "ends_page", "short_verdict"]
 

@@ -7,9 +7,9 @@ from typing import Final
 
 from kubectl_plugin.render.command import Command, Hint, Prose, kubectl
 from kubectl_plugin.reports.died.end_report import EndReport
-from podrules.died.cause import Cause, Grade
-from podrules.died.of_pod import EndOf
-from podrules.plain_names import command
+from podrules.api.plain_names import command
+from podrules.ending.died.cause import Cause, Grade
+from podrules.ending.died.of_pod import EndOf
 
 __all__ = ["end_log", "may_run_on", "telling"]
 

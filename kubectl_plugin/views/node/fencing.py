@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
+from cluster_io.kinds import PODS, VOLUME_ATTACHMENTS
 from kubectl_plugin.render.command import Command, Hint, Prose, can_i, kubectl, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.node.fencing import FenceReport
@@ -27,10 +28,9 @@ from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sent
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, listed
-from podrules.cluster.kinds import PODS, VOLUME_ATTACHMENTS
-from podrules.fencing import FenceState
-from podrules.reachability import Reach
-from podrules.reading import Access
+from podrules.node.reachability import Reach
+from podrules.pod.reading import Access
+from podrules.silent_node.fencing import FenceState
 
 __all__ = ["fence_page", "fencing_verdict", "state_words", "unfence_page"]
 

@@ -20,13 +20,13 @@ from kubectl_plugin.views.node.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.node.taint_words import count_words
 from kubectl_plugin.views.pod.safety_words import off_sentences, reach_words
 from kubectl_plugin.views.words import clock, counted, cut, duration, listed, memory, when_words
-from podrules.died.oom_kills import OomKill
-from podrules.eviction.signals import Signal
-from podrules.model.instant import instant
-from podrules.model.quantity import Quantity
-from podrules.platform import Platform
-from podrules.pressure.nearness import Nearness, headroom_nearness
-from podrules.pressure.node import ThresholdSource
+from podrules.api.model.instant import instant
+from podrules.api.model.quantity import Quantity
+from podrules.ending.died.oom_kills import OomKill
+from podrules.node.eviction.signals import Signal
+from podrules.node.pressure.nearness import Nearness, headroom_nearness
+from podrules.node.pressure.node import ThresholdSource
+from podrules.pod.platform import Platform
 
 __all__ = [
     "NodeFindings",

@@ -16,10 +16,10 @@ from kubectl_plugin.views.evictor_words import going_word, node_words, sign_word
 from kubectl_plugin.views.node.node_findings import full_words
 from kubectl_plugin.views.node.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.words import counted, cut, listed, memory
-from podrules.allocation import is_full, percent_of
-from podrules.eviction.signals import NodeCondition
-from podrules.pressure.nearness import NEAR_LIMIT_PERCENT, Nearness, headroom_nearness
-from podrules.reachability import OUT_OF_SERVICE
+from podrules.node.allocation import is_full, percent_of
+from podrules.node.eviction.signals import NodeCondition
+from podrules.node.pressure.nearness import NEAR_LIMIT_PERCENT, Nearness, headroom_nearness
+from podrules.node.reachability import OUT_OF_SERVICE
 
 __all__ = ["NodeFlag", "NodeMark", "node_flags", "node_sentences", "node_state"]
 

@@ -25,11 +25,11 @@ from kubectl_plugin.views.node.pressure_words import pressure_names
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import VersionNotes
 from kubectl_plugin.views.words import counted
-from podrules.platform import Platform
-from podrules.pressure.nearness import Nearness, headroom_nearness
-from podrules.pressure.node import OOMScope
-from podrules.pressure.usage import UsageSource
-from podrules.reading import Unread
+from podrules.node.pressure.nearness import Nearness, headroom_nearness
+from podrules.node.pressure.node import OOMScope
+from podrules.node.pressure.usage import UsageSource
+from podrules.pod.platform import Platform
+from podrules.pod.reading import Unread
 
 __all__ = ["NodeLines", "nearest_threshold"]
 

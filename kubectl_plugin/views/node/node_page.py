@@ -18,8 +18,8 @@ from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import amount, counted, listed
 from kubectl_plugin.views.workload_words import node_word
-from podrules.platform import Platform
-from podrules.pressure.usage import UsageSource
+from podrules.node.pressure.usage import UsageSource
+from podrules.pod.platform import Platform
 
 __all__ = ["full_section", "node_condition", "node_page", "node_verdict", "pods_on", "promise_parts"]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
+from cluster_io.kinds import EVENTS
 from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.reports.node.node_pressure import (
@@ -31,12 +32,11 @@ from kubectl_plugin.views.scheduling.budget_words import drain_leads, hold_words
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import listed, memory
-from podrules.cluster.kinds import EVENTS
-from podrules.eviction.signals import Signal
-from podrules.model.pod import PodQOSClass
-from podrules.platform import Platform
-from podrules.pressure.node import OOMScope
-from podrules.pressure.usage import UsageSource
+from podrules.api.model.pod import PodQOSClass
+from podrules.node.eviction.signals import Signal
+from podrules.node.pressure.node import OOMScope
+from podrules.node.pressure.usage import UsageSource
+from podrules.pod.platform import Platform
 
 __all__ = ["node_pressure_page", "node_pressure_verdict"]
 

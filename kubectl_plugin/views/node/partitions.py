@@ -30,16 +30,16 @@ from kubectl_plugin.views.pod.volume_move import detach_overdue
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, cut, duration, listed
-from podrules.attachment import FORCE_DETACH_AFTER
-from podrules.ending import PATIENCE
-from podrules.forcing import lets_second_writer
-from podrules.lost_node import UNREACHABLE, ZoneHealth, ZoneState
-from podrules.model.instant import later
-from podrules.owner_risk import REPLACED_RISK
-from podrules.partitions import Block, BlockKind, HeldAttachment, NodeDown, PodDown, Risk
-from podrules.pod_gc import collected_within
-from podrules.reachability import Reach
-from podrules.safety import ForceSafety
+from podrules.api.model.instant import later
+from podrules.ending.attachment import FORCE_DETACH_AFTER
+from podrules.ending.deleted_pod import PATIENCE
+from podrules.node.lost_node import UNREACHABLE, ZoneHealth, ZoneState
+from podrules.node.pod_gc import collected_within
+from podrules.node.reachability import Reach
+from podrules.silent_node.forcing import lets_second_writer
+from podrules.silent_node.partitions import Block, BlockKind, HeldAttachment, NodeDown, PodDown, Risk
+from podrules.workload.owner_risk import REPLACED_RISK
+from podrules.workload.safety import ForceSafety
 
 __all__ = [
     "bound_sentences",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kubectl_plugin.render.page import Section
-from podrules.platform import Platform
+from podrules.pod.platform import Platform
 
 __all__ = ["NOT_KNOWN", "PROVIDER", "node_platform_section", "platform_name", "pod_platform_section"]
 

@@ -7,11 +7,11 @@ from typing import Final
 from kubectl_plugin.reports.node.node_pressure import EvictionPlaceReport, OOMPlaceReport
 from kubectl_plugin.reports.node.node_use import NodeUse
 from kubectl_plugin.views.words import memory
-from podrules.eviction.ranking import Comparator
-from podrules.eviction.signals import INODES, PIDS, Signal
-from podrules.oom import OwnScore
-from podrules.pressure.nearness import limit_percent
-from podrules.pressure.oom_order import OOMSeparator
+from podrules.node.eviction.ranking import Comparator
+from podrules.node.eviction.signals import INODES, PIDS, Signal
+from podrules.node.pressure.nearness import limit_percent
+from podrules.node.pressure.oom_order import OOMSeparator
+from podrules.pod.oom import OwnScore
 
 __all__ = [
     "LISTED_LIMIT_PERCENT",

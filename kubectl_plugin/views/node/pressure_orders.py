@@ -18,11 +18,11 @@ from kubectl_plugin.views.node.pressure import (
     over_words,
 )
 from kubectl_plugin.views.words import listed, memory, memory_qos_values
-from podrules.eviction.signals import INODES, PIDS, Signal
-from podrules.pressure.cgroups import NodeCgroup
-from podrules.pressure.nearness import limit_percent
-from podrules.pressure.node import OOMScope
-from podrules.pressure.usage import UsageSource
+from podrules.node.eviction.signals import INODES, PIDS, Signal
+from podrules.node.pressure.cgroups import NodeCgroup
+from podrules.node.pressure.nearness import limit_percent
+from podrules.node.pressure.node import OOMScope
+from podrules.node.pressure.usage import UsageSource
 
 __all__ = ["cgroup_parts", "eviction_tables", "near_own_limits", "oom_tables", "own_limits", "threshold_tables"]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_plugin.render.command import Command, qos
-from podrules.reachability import NodeReach, Reach
+from podrules.node.reachability import NodeReach, Reach
 
 __all__ = ["reach_commands", "remedies"]
 

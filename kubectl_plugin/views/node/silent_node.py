@@ -16,10 +16,10 @@ from kubectl_plugin.views.pod.safety_words import (
     overdue_words,
 )
 from kubectl_plugin.views.words import clock
-from podrules.model.instant import instant
-from podrules.pod_gc import collected_within
-from podrules.reachability import Reach
-from podrules.safety import Guarantee
+from podrules.api.model.instant import instant
+from podrules.node.pod_gc import collected_within
+from podrules.node.reachability import Reach
+from podrules.workload.safety import Guarantee
 
 __all__ = [
     "collecting_node",

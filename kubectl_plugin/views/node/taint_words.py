@@ -9,9 +9,9 @@ from kubectl_plugin.reports.node.node_facts import NodeFacts
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.words import clock, counted, listed
-from podrules.ending import PATIENCE
-from podrules.model.instant import instant
-from podrules.taint_eviction import Eviction
+from podrules.api.model.instant import instant
+from podrules.ending.deleted_pod import PATIENCE
+from podrules.pod.taint_eviction import Eviction
 
 __all__ = ["count_words", "node_sentences", "overdue_sentences"]
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl, qos, why
 from kubectl_plugin.views.words import bounded, clock, counted, cut, listed, quoted
-from podrules.model.instant import later
-from podrules.placement.outcome import Binding, BindingStage, ClaimProblem, ClaimTrouble, VolumePlace
+from podrules.api.model.instant import later
+from podrules.scheduling.placement.outcome import Binding, BindingStage, ClaimProblem, ClaimTrouble, VolumePlace
 
 __all__ = [
     "SEE_PROVISIONER",

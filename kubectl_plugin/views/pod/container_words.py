@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.views.words import amount, counted, cut, for_words, lasting, when_words
-from podrules.container_state import (
+from podrules.ending.died.windows_exits import windows_exit
+from podrules.pod.container_state import (
     OOM_KILLED,
     STATUS_UNKNOWN,
     ContainerKind,
@@ -15,8 +16,7 @@ from podrules.container_state import (
     StateKind,
     Termination,
 )
-from podrules.died.windows_exits import windows_exit
-from podrules.resources import MEMORY
+from podrules.pod.resources import MEMORY
 
 __all__ = ["container_words", "decisive", "end_words", "signal_name"]
 

@@ -31,12 +31,12 @@ from kubectl_plugin.views.scheduling.budget_words import remedy_words
 from kubectl_plugin.views.steps import outcome_verdict, refused_sentences, unanswered
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, listed
-from podrules.deletion import CONFIRMATION, Members
-from podrules.ending import holders
-from podrules.forcing import has_another, lets_second_writer
-from podrules.model.base import ObjectMeta
-from podrules.reachability import Reach
-from podrules.safety import ForceSafety
+from podrules.api.model.base import ObjectMeta
+from podrules.ending.deleted_pod import holders
+from podrules.ending.deletion import CONFIRMATION, Members
+from podrules.node.reachability import Reach
+from podrules.silent_node.forcing import has_another, lets_second_writer
+from podrules.workload.safety import ForceSafety
 
 __all__ = ["deletion_verdict", "nothing_at_stake_page", "stakes_page", "state_words"]
 

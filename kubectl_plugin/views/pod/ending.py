@@ -15,10 +15,10 @@ from kubectl_plugin.views.pod.refusal_words import CONFIGURATIONS
 from kubectl_plugin.views.pod.safety_words import holder_words
 from kubectl_plugin.views.pod.stuck_words import running_names
 from kubectl_plugin.views.words import clock, listed
-from podrules.ending import JOB_TRACKING, PATIENCE, Ending
-from podrules.model.instant import later
-from podrules.platform import Platform
-from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
+from podrules.api.model.instant import later
+from podrules.ending.deleted_pod import JOB_TRACKING, PATIENCE, Ending
+from podrules.pod.platform import Platform
+from podrules.pod.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
 
 __all__ = [
     "STATIC_STOP",

@@ -21,14 +21,14 @@ from kubectl_plugin.views.pod.safety_words import (
     unfenced_from,
 )
 from kubectl_plugin.views.words import listed
-from podrules.ending import StopPlan
-from podrules.forcing import has_another, lets_second_writer
-from podrules.owner_risk import NEXT_START, REPLACED
-from podrules.pod_gc import collected_within
-from podrules.reachability import Reach
-from podrules.safety import ForceSafety, Guarantee
-from podrules.termination import GraceSource
-from podrules.volumes import WriterGuard
+from podrules.ending.deleted_pod import StopPlan
+from podrules.ending.volumes import WriterGuard
+from podrules.node.pod_gc import collected_within
+from podrules.node.reachability import Reach
+from podrules.pod.termination import GraceSource
+from podrules.silent_node.forcing import has_another, lets_second_writer
+from podrules.workload.owner_risk import NEXT_START, REPLACED
+from podrules.workload.safety import ForceSafety, Guarantee
 
 __all__ = ["FORCE_LEADS", "FORCE_SEVERITIES", "no_process_words", "safe_or_not", "safer", "two_writers"]
 

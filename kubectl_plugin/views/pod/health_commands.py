@@ -9,8 +9,8 @@ from kubectl_plugin.render.command import Command, kubectl, why
 from kubectl_plugin.reports.pod.health_verdict import lately_ended
 from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.pod.health_words import state_verdict
-from podrules.container_state import OOM_KILLED, ObservedContainer
-from podrules.health import Health, TroubleKind
+from podrules.pod.container_state import OOM_KILLED, ObservedContainer
+from podrules.pod.health import Health, TroubleKind
 
 __all__ = ["health_commands"]
 

@@ -11,9 +11,9 @@ from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.pod.container_words import container_words, end_words
 from kubectl_plugin.views.words import for_words, listed, quoted, when_words
-from podrules.container_state import ContainerKind, ObservedContainer
-from podrules.health import Health, TroubleKind, UnmetGate
-from podrules.model.instant import instant
+from podrules.api.model.instant import instant
+from podrules.pod.container_state import ContainerKind, ObservedContainer
+from podrules.pod.health import Health, TroubleKind, UnmetGate
 
 __all__ = ["lead_words", "state_line", "state_verdict", "why_words"]
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from kubectl_plugin.render.page import Section
 from kubectl_plugin.reports.pod.pod_report import PodReport
-from podrules.died.of_pod import EndOf
+from podrules.ending.died.of_pod import EndOf
 
 __all__ = ["last_end_section"]
 

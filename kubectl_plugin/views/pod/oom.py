@@ -10,9 +10,9 @@ from kubectl_plugin.reports.pod.oom import OOMOnNode, OOMUnknown
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.node.pressure import own_words
 from kubectl_plugin.views.words import memory
-from podrules.oom import MIN_BURSTABLE_OOM_SCORE_ADJ, OOMRule, OOMScoreAdj
-from podrules.platform import Platform
-from podrules.priority import SYSTEM_CRITICAL_PRIORITY
+from podrules.pod.oom import MIN_BURSTABLE_OOM_SCORE_ADJ, OOMRule, OOMScoreAdj
+from podrules.pod.platform import Platform
+from podrules.pod.priority import SYSTEM_CRITICAL_PRIORITY
 
 __all__ = ["no_score", "oom_section"]
 

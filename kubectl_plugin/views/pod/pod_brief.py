@@ -28,12 +28,12 @@ from kubectl_plugin.views.scheduling.preemption import preemptors_section
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import amount, counted, listed, ordinal
-from podrules.eviction.signals import Signal
-from podrules.platform import Platform
-from podrules.pressure.node import OOMScope
-from podrules.pressure.usage import UsageSource
-from podrules.reachability import Reach
-from podrules.termination import GraceSource
+from podrules.node.eviction.signals import Signal
+from podrules.node.pressure.node import OOMScope
+from podrules.node.pressure.usage import UsageSource
+from podrules.node.reachability import Reach
+from podrules.pod.platform import Platform
+from podrules.pod.termination import GraceSource
 
 __all__ = ["brief_sections"]
 

@@ -36,16 +36,16 @@ from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.verdict import refused_words, verdict
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import amount, listed, memory, memory_qos_values
-from podrules.attachment import WaitsFor
-from podrules.cgroup import ResourceConfig
-from podrules.container_state import ContainerKind
-from podrules.died.of_pod import EndOf
-from podrules.memory_qos import MemoryQoS
-from podrules.model.pod import DEFAULT_SCHEDULER_NAME, PodQOSClass
-from podrules.platform import Platform
-from podrules.reachability import NodeReach, Reach
-from podrules.reading import Unread
-from podrules.termination import GraceSource
+from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME, PodQOSClass
+from podrules.ending.attachment import WaitsFor
+from podrules.ending.died.of_pod import EndOf
+from podrules.node.reachability import NodeReach, Reach
+from podrules.pod.cgroup import ResourceConfig
+from podrules.pod.container_state import ContainerKind
+from podrules.pod.memory_qos import MemoryQoS
+from podrules.pod.platform import Platform
+from podrules.pod.reading import Unread
+from podrules.pod.termination import GraceSource
 
 __all__ = ["pod_page", "unread_section"]
 

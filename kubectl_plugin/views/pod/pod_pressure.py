@@ -25,10 +25,10 @@ from kubectl_plugin.views.node.pressure import (
 )
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import listed, memory, place_words
-from podrules.eviction.signals import Signal
-from podrules.pressure.nearness import is_near_limit, limit_percent
-from podrules.pressure.node import OOMScope
-from podrules.pressure.usage import UsageSource
+from podrules.node.eviction.signals import Signal
+from podrules.node.pressure.nearness import is_near_limit, limit_percent
+from podrules.node.pressure.node import OOMScope
+from podrules.node.pressure.usage import UsageSource
 
 __all__ = ["ASSUMED", "distinct_places", "own_limit_lines", "pressure_section"]
 

@@ -22,13 +22,13 @@ from kubectl_plugin.views.pod.safety_words import (
 )
 from kubectl_plugin.views.scheduling.preemption import disabled_words
 from kubectl_plugin.views.words import amount, listed, quoted
-from podrules.forcing import NO_PROCESS, has_another
-from podrules.placement.outcome import PlacementOutcome
-from podrules.platform import Platform
-from podrules.priority import PREEMPT_NEVER, SYSTEM_CRITICAL_PRIORITY, PrioritySource
-from podrules.reachability import NodeReach, Reach
-from podrules.resources import CPU, MEMORY
-from podrules.safety import ForceSafety, Guarantee
+from podrules.node.reachability import NodeReach, Reach
+from podrules.pod.platform import Platform
+from podrules.pod.priority import PREEMPT_NEVER, SYSTEM_CRITICAL_PRIORITY, PrioritySource
+from podrules.pod.resources import CPU, MEMORY
+from podrules.scheduling.placement.outcome import PlacementOutcome
+from podrules.silent_node.forcing import NO_PROCESS, has_another
+from podrules.workload.safety import ForceSafety, Guarantee
 
 __all__ = ["force_section", "granted_line", "limited_in_part", "priority_section"]
 

@@ -9,8 +9,8 @@ from kubectl_plugin.render.page import Row, Section
 from kubectl_plugin.reports.pod.pod_qos import QOSReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.words import counted, listed, quoted
-from podrules.model.pod import PodQOSClass
-from podrules.qos import FieldChange, QOSBlocker, QOSProblem
+from podrules.api.model.pod import PodQOSClass
+from podrules.pod.qos import FieldChange, QOSBlocker, QOSProblem
 
 __all__ = ["qos_section"]
 

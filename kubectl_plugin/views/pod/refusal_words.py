@@ -8,8 +8,8 @@ from typing import Final
 from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Section
 from kubectl_plugin.views.words import amount
-from podrules.admission import PodRefusal, RefusedBy
-from podrules.refusals import RefusedFor, Refuser, refuser
+from podrules.admission.admitted_pod import PodRefusal, RefusedBy
+from podrules.api.refusals import RefusedFor, Refuser, refuser
 
 __all__ = [
     "CONFIGURATIONS",

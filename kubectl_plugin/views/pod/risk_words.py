@@ -9,7 +9,7 @@ from typing import Final
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import trouble_until
-from podrules.pressure.nearness import NEAR_LIMIT_PERCENT
+from podrules.node.pressure.nearness import NEAR_LIMIT_PERCENT
 
 __all__ = ["RISK_MEANINGS", "RISK_SEVERITY", "RISK_WORDS", "urgency_words"]
 

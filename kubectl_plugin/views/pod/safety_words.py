@@ -8,15 +8,15 @@ from typing import Final
 
 from kubectl_plugin.render.page import Row, Section
 from kubectl_plugin.views.words import clock, duration, listed, quoted
-from podrules.attachment import detached_after
-from podrules.ending import JOB_TRACKING
-from podrules.forcing import lets_second_writer
-from podrules.owner_risk import OWNER_RISK, REPLACED_RISK
-from podrules.pod_gc import GC_CHECK_PERIOD
-from podrules.reachability import SHUTDOWN, NodeReach, Reach
-from podrules.safety import Guarantee, OwnerGuarantee
-from podrules.second_writers import SecondWriters
-from podrules.volumes import REMOVED_SINCE, WriterGuard, WriterLock
+from podrules.ending.attachment import detached_after
+from podrules.ending.deleted_pod import JOB_TRACKING
+from podrules.ending.second_writers import SecondWriters
+from podrules.ending.volumes import REMOVED_SINCE, WriterGuard, WriterLock
+from podrules.node.pod_gc import GC_CHECK_PERIOD
+from podrules.node.reachability import SHUTDOWN, NodeReach, Reach
+from podrules.silent_node.forcing import lets_second_writer
+from podrules.workload.owner_risk import OWNER_RISK, REPLACED_RISK
+from podrules.workload.safety import Guarantee, OwnerGuarantee
 
 __all__ = [
     "bound_words",

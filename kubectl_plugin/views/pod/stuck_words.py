@@ -11,11 +11,11 @@ from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.pod.health_words import lead_words
 from kubectl_plugin.views.words import clock, counted, cut, lasting, listed, quoted, when_words
-from podrules.container_state import StateKind
-from podrules.health import Health
-from podrules.model.instant import instant
-from podrules.model.pod import DEFAULT_SCHEDULER_NAME
-from podrules.stuck import Stuck, Unseen
+from podrules.api.model.instant import instant
+from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME
+from podrules.ending.stuck import Stuck, Unseen
+from podrules.pod.container_state import StateKind
+from podrules.pod.health import Health
 
 __all__ = [
     "autoscaler_words",

@@ -21,8 +21,8 @@ from kubectl_plugin.views.pod.timeline_words import NOTES, WHAT, WHY
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, listed
-from podrules.model.instant import later
-from podrules.timeline.events import (
+from podrules.api.model.instant import later
+from podrules.ending.timeline.events import (
     Cause,
     Event,
     Note,

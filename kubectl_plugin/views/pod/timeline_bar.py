@@ -10,7 +10,7 @@ from typing import Final
 
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Table
-from podrules.timeline.events import Event, WayTimeline, What
+from podrules.ending.timeline.events import Event, WayTimeline, What
 
 __all__ = ["bar_table"]
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from podrules.reachability import OUT_OF_SERVICE
-from podrules.timeline.events import Cause, Event, Note, Reminder, What
+from podrules.ending.timeline.events import Cause, Event, Note, Reminder, What
+from podrules.node.reachability import OUT_OF_SERVICE
 
 __all__ = ["NOTES", "WHAT", "WHY"]
 

@@ -9,9 +9,9 @@ from typing import Final
 from kubectl_plugin.render.page import Row, Section
 from kubectl_plugin.views.pod.safety_words import overdue_words
 from kubectl_plugin.views.words import clock, listed
-from podrules.attachment import FORCE_DETACH_AFTER, MoveStep, VolumePosition, WaitsFor
-from podrules.ending import PATIENCE
-from podrules.reachability import Reach
+from podrules.ending.attachment import FORCE_DETACH_AFTER, MoveStep, VolumePosition, WaitsFor
+from podrules.ending.deleted_pod import PATIENCE
+from podrules.node.reachability import Reach
 
 __all__ = ["advice_words", "detach_overdue", "moving_section", "waiting_words"]
 

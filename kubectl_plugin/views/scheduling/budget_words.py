@@ -8,11 +8,11 @@ from typing import Final
 
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.views.words import counted, listed
-from podrules.budget_risk import UNREADY_FIRST, BudgetRisk
-from podrules.budget_room import budget_way
-from podrules.disruption import fails_drain
-from podrules.model.pod_reference import PodReference
-from podrules.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec, Unmoved
+from podrules.api.model.pod_reference import PodReference
+from podrules.scheduling.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec, Unmoved
+from podrules.workload.budget_risk import UNREADY_FIRST, BudgetRisk
+from podrules.workload.budget_room import budget_way
+from podrules.workload.disruption import fails_drain
 
 __all__ = [
     "blocked_words",

@@ -11,16 +11,16 @@ from msgspec.structs import replace
 from kubectl_plugin.views.evictor_words import node_words
 from kubectl_plugin.views.scheduling.scheduler_plugins import ONE_POD, nominated_pods_words
 from kubectl_plugin.views.words import counted, cut, listed, resource_amount
-from podrules.model.pod_reference import PodOnNode
-from podrules.placement.outcome import ConstraintSpread, Placement, RejectedGroup, Remedy
-from podrules.reachability import OUT_OF_SERVICE
-from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
-from podrules.well_known import KnownTaint, Meaning, known_taint, meant_value
+from podrules.api.model.pod_reference import PodOnNode
+from podrules.api.well_known import KnownTaint, Meaning, known_taint, meant_value
+from podrules.node.reachability import OUT_OF_SERVICE
+from podrules.scheduling.placement.outcome import ConstraintSpread, Placement, RejectedGroup, Remedy
+from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 
 if TYPE_CHECKING:
-    from podrules.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConflict
-    from podrules.scheduler.plugins.node_resources.shortage import InsufficientResource
-    from podrules.scheduler.plugins.volume_restrictions import DiskInUse
+    from podrules.scheduling.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConflict
+    from podrules.scheduling.scheduler.plugins.node_resources.shortage import InsufficientResource
+    from podrules.scheduling.scheduler.plugins.volume_restrictions import DiskInUse
 
 __all__ = ["pods_on_nodes", "remedy_words", "ways_out"]
 

@@ -10,8 +10,8 @@ from kubectl_plugin.views.scheduling.placement import alike_joined, rejected_phr
 from kubectl_plugin.views.scheduling.plan_more import paid_words
 from kubectl_plugin.views.scheduling.scheduler_plugins import fact_words, rejection_words
 from kubectl_plugin.views.words import counted, listed
-from podrules.placement.outcome import Placement, RejectedGroup
-from podrules.placement.planned import DaemonNodes, PlannedSpec
+from podrules.scheduling.placement.outcome import Placement, RejectedGroup
+from podrules.scheduling.placement.planned import DaemonNodes, PlannedSpec
 
 __all__ = ["daemon_parts", "daemon_tables", "daemon_words", "stuck_words"]
 

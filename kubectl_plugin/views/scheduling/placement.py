@@ -22,7 +22,7 @@ from kubectl_plugin.views.scheduling.preemption import (
 from kubectl_plugin.views.scheduling.scheduler_plugins import fact_words, rejection_words
 from kubectl_plugin.views.scheduling.spread_tables import conflict_words, score_tables, spread_table
 from kubectl_plugin.views.words import counted, listed
-from podrules.placement.outcome import (
+from podrules.scheduling.placement.outcome import (
     CurrentNode,
     NamedFate,
     NamedNode,
@@ -32,7 +32,7 @@ from podrules.placement.outcome import (
     RejectedGroup,
     ToldBefore,
 )
-from podrules.scheduler.in_tree import no_such_plugin
+from podrules.scheduling.scheduler.in_tree import no_such_plugin
 
 __all__ = ["alike_joined", "named_words", "placement_parts", "rejected_phrases", "why_no_node"]
 

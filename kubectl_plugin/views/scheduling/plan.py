@@ -35,9 +35,9 @@ from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.verdict import also_refused, refused_words
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, lasting, listed
-from podrules.disruption import fails_drain
-from podrules.model.instant import span
-from podrules.placement.planned import AchievedSpread, PlannedSpec, Unmoved
+from podrules.api.model.instant import span
+from podrules.scheduling.placement.planned import AchievedSpread, PlannedSpec, Unmoved
+from podrules.workload.disruption import fails_drain
 
 __all__ = ["plan_page", "plan_verdict"]
 

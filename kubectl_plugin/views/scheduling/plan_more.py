@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from cluster_io.kinds import find_kind
 from kubectl_plugin.reports.plan import PlanReport
 from kubectl_plugin.views.pod.safety_words import ordinal_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.quota_words import let_in, quota_words
 from kubectl_plugin.views.words import counted, listed
-from podrules.cluster.kinds import find_kind
-from podrules.model.pod_reference import PodReference
-from podrules.placement.outcome import PlacementOutcome
-from podrules.placement.planned import PlannedSpec, PlannedVictim
+from podrules.api.model.pod_reference import PodReference
+from podrules.scheduling.placement.outcome import PlacementOutcome
+from podrules.scheduling.placement.planned import PlannedSpec, PlannedVictim
 
 __all__ = [
     "fit_words",

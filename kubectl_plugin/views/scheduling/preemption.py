@@ -9,9 +9,10 @@ from kubectl_plugin.render.page import Section
 from kubectl_plugin.views.pod.safety_words import reach_words
 from kubectl_plugin.views.scheduling.changes import pods_on_nodes
 from kubectl_plugin.views.words import bounded, clock, counted, cut, listed
-from podrules.model.instant import instant
-from podrules.model.pod_reference import PodReference
-from podrules.placement.preemption_victims import (
+from podrules.api.model.instant import instant
+from podrules.api.model.pod_reference import PodReference
+from podrules.node.pod_gc import collected_within
+from podrules.scheduling.placement.preemption_victims import (
     GoingVictim,
     NominatedNode,
     NoRoom,
@@ -22,8 +23,7 @@ from podrules.placement.preemption_victims import (
     Preemptors,
     VictimPod,
 )
-from podrules.pod_gc import collected_within
-from podrules.scheduler.queue import QueuePosition
+from podrules.scheduling.scheduler.queue import QueuePosition
 
 __all__ = [
     "awaited_words",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from kubectl_plugin.views.words import counted, listed
-from podrules.placement.planned import PlannedSpec
+from podrules.scheduling.placement.planned import PlannedSpec
 
 __all__ = ["let_in", "quota_words"]
 

@@ -8,7 +8,7 @@ from kubectl_plugin.views.manifest import job_words, range_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.plan_more import paid_words
 from kubectl_plugin.views.scheduling.quota_words import quota_words
-from podrules.placement.planned import PlannedSpec
+from podrules.scheduling.placement.planned import PlannedSpec
 
 __all__ = ["autoscaler_words", "size_words"]
 

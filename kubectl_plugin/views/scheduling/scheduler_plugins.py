@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from kubectl_plugin.views.words import amounts_apart, counted, listed, resource_amount
-from podrules.label_spelling import meant_label
-from podrules.model.node import Taint
-from podrules.model.pod_reference import PodReference
-from podrules.placement.outcome import RejectedGroup, RejectedNode
+from podrules.api.label_spelling import meant_label
+from podrules.api.model.node import Taint
+from podrules.api.model.pod_reference import PodReference
+from podrules.scheduling.placement.outcome import RejectedGroup, RejectedNode
 
 if TYPE_CHECKING:
-    from podrules.scheduler.plugins.dynamic_resources.plugin import DevicePool
-    from podrules.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConflict
-    from podrules.scheduler.plugins.node_affinity import LabelMismatch
-    from podrules.scheduler.plugins.node_declared_features import MissingFeature
-    from podrules.scheduler.plugins.node_ports import PortInUse
-    from podrules.scheduler.plugins.node_resources.shortage import InsufficientResource
-    from podrules.scheduler.plugins.node_volume_limits import VolumeLimit
-    from podrules.scheduler.plugins.pod_topology_spread.filtering import TopologySkew
-    from podrules.scheduler.plugins.taint_toleration import TaintEffect
-    from podrules.scheduler.plugins.volume_binding.facts import ClaimMismatch
-    from podrules.scheduler.plugins.volume_restrictions import DiskInUse
+    from podrules.scheduling.scheduler.plugins.dynamic_resources.plugin import DevicePool
+    from podrules.scheduling.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConflict
+    from podrules.scheduling.scheduler.plugins.node_affinity import LabelMismatch
+    from podrules.scheduling.scheduler.plugins.node_declared_features import MissingFeature
+    from podrules.scheduling.scheduler.plugins.node_ports import PortInUse
+    from podrules.scheduling.scheduler.plugins.node_resources.shortage import InsufficientResource
+    from podrules.scheduling.scheduler.plugins.node_volume_limits import VolumeLimit
+    from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import TopologySkew
+    from podrules.scheduling.scheduler.plugins.taint_toleration import TaintEffect
+    from podrules.scheduling.scheduler.plugins.volume_binding.facts import ClaimMismatch
+    from podrules.scheduling.scheduler.plugins.volume_restrictions import DiskInUse
 
 __all__ = ["ONE_POD", "PLUGIN_PHRASES", "PluginPhrases", "fact_words", "nominated_pods_words", "rejection_words"]
 

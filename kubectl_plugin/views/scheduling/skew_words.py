@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kubectl_plugin.views.words import counted
-from podrules.skew import ConstraintSkew, Uncounted, UncountedNodes
+from podrules.scheduling.skew import ConstraintSkew, Uncounted, UncountedNodes
 
 __all__ = ["domain_words", "skew_words"]
 

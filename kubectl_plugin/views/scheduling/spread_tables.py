@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_plugin.render.page import Table
 from kubectl_plugin.views.words import counted, listed
-from podrules.placement.outcome import ConstraintSpread, NodeScore, NormalizedScores, SoftSpreadScore
-from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain, SpreadTerm
+from podrules.scheduling.placement.outcome import ConstraintSpread, NodeScore, NormalizedScores, SoftSpreadScore
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadDomain, SpreadTerm
 
 __all__ = ["conflict_words", "left_out_words", "score_tables", "spread_table"]
 

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import podrules.scheduler.plugins
-from podrules.scheduler.in_tree import IN_TREE, ExtensionPoint, InTreePlugin
+import podrules.scheduling.scheduler.plugins
+from podrules.scheduling.scheduler.in_tree import IN_TREE, ExtensionPoint, InTreePlugin
 
 if TYPE_CHECKING:
     from tests.kubectl_plugin.toy_plugin.licensed_nodes import NoLicence
@@ -17,7 +17,7 @@ def _words(fact: NoLicence) -> str:
     return f"has {fact.licences} licences"
 
 
-podrules.scheduler.plugins.__path__.append(str(Path(__file__).parent))
+podrules.scheduling.scheduler.plugins.__path__.append(str(Path(__file__).parent))
 IN_TREE["LicensedNodes"] = InTreePlugin(
     "LicensedNodes", frozenset({ExtensionPoint.FILTER, ExtensionPoint.SCORE}), "licensed_nodes:LicensedNodes", 7
 )

@@ -9,13 +9,13 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from podrules.model.node import Node
-from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
-from podrules.scheduler.framework.facts import Fact
-from podrules.scheduler.framework.interface import CycleContext, Verdicts
-from podrules.scheduler.framework.nodes import Nodes
-from podrules.scheduler.framework.pod_on_cluster import Applied, S
-from podrules.scheduler.framework.status import Code
+from podrules.api.model.node import Node
+from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
+from podrules.scheduling.scheduler.framework.facts import Fact
+from podrules.scheduling.scheduler.framework.interface import CycleContext, Verdicts
+from podrules.scheduling.scheduler.framework.nodes import Nodes
+from podrules.scheduling.scheduler.framework.pod_on_cluster import Applied, S
+from podrules.scheduling.scheduler.framework.status import Code
 
 LABEL = "example.com/licences"
 

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Mapping
 from typing import Any, Final
 
-from podrules.died.cause import Cause
+from podrules.ending.died.cause import Cause
 from tests.real_node.deaths.pods import (
     KEPT,
     OBEYS,

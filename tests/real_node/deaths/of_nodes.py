@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from podrules.died.cause import Cause
+from podrules.ending.died.cause import Cause
 from tests.controlplane.client import ApiError, Object
 from tests.real_node.deaths.of_pods import removals
 from tests.real_node.deaths.pods import KEPT, OBEYS, OBEYS_143, STUBBORN, container, hog, hold, one, owned, pod, spec

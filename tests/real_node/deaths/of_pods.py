@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from podrules.died.cause import Cause
+from podrules.ending.died.cause import Cause
 from tests.controlplane.client import Object
 from tests.real_node.deaths.pods import KEPT, OBEYS, OBEYS_143, SLEEPS, STUBBORN, container, one, owned, pod, spec
 from tests.real_node.deaths.scenario import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from podrules.died.cause import Cause
+from podrules.ending.died.cause import Cause
 from tests.controlplane.client import Object
 from tests.objects import raw_pod
 from tests.real_node.deaths.scenario import Act, Scenario, Test

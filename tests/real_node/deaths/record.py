@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import msgspec
 
-from podrules.cluster.kinds import EVENTS, NODES, PODS, PRIORITY_CLASSES
-from podrules.cluster.kubelet import CONFIGZ, STATS_SUMMARY
-from podrules.model.decode import from_object
-from podrules.model.kubelet import Configz, Summary
+from cluster_io.kinds import EVENTS, NODES, PODS, PRIORITY_CLASSES
+from cluster_io.kubelet import CONFIGZ, STATS_SUMMARY
+from podrules.api.model.decode import from_object
+from podrules.api.model.kubelet import Configz, Summary
 from tests.controlplane.client import Object
-from tests.podrules.died.cases import source_of
+from tests.podrules.ending.died.cases import source_of
 from tests.real_node.deaths.scenario import Made, killed_containers
 
 __all__ = ["Case", "record", "write_cases"]

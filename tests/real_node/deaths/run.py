@@ -21,7 +21,7 @@ from typing import Final
 from tests.controlplane.client import ApiError
 from tests.controlplane.control_plane import ControlPlane
 from tests.objects import raw_priority_class
-from tests.podrules.died.cases import REAL_NODE, recorded_clusters, recorded_end
+from tests.podrules.ending.died.cases import REAL_NODE, recorded_clusters, recorded_end
 from tests.real_node.deaths.of_containers import of_containers
 from tests.real_node.deaths.of_nodes import make_plain, phases_of_nodes
 from tests.real_node.deaths.of_pods import DONGLES, IMPORTANT, of_pods

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from podrules.died.cause import Cause
+from podrules.ending.died.cause import Cause
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.real_node.node import RealNode

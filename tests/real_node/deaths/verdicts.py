@@ -11,9 +11,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from podrules.died.cause import Cause, Grade
-from podrules.died.of_pod import EndOf, PodEnd, last_end
-from tests.podrules.died.cases import RecordedEnd
+from podrules.ending.died.cause import Cause, Grade
+from podrules.ending.died.of_pod import EndOf, PodEnd, last_end
+from tests.podrules.ending.died.cases import RecordedEnd
 from tests.real_node.static_facts import Compared
 
 __all__ = ["EXPECTED", "compare_verdict", "expected"]

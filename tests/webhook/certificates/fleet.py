@@ -27,7 +27,7 @@ from tests.waiting import again_if_late, wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.certificates.moved_time import MovedTime
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
-from webhook.connections import HANDSHAKE_SECONDS
+from webhook.serving.connections import HANDSHAKE_SECONDS
 
 __all__ = ["ADMISSION", "Fleet", "patiently"]
 

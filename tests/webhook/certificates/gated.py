@@ -7,8 +7,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from podrules.cluster.live.client import ClientTransport
-from podrules.cluster.live.responses import ChangeAnswer
+from cluster_io.live.client import ClientTransport
+from cluster_io.live.responses import ChangeAnswer
 
 __all__ = ["GatedTransport"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.webhook.certificates.moved_time import MovedTime
 from webhook.main import parse_settings
-from webhook.server import Server
+from webhook.serving.server import Server
 
 
 class _MovedServer(Server):
@@ -29,8 +29,8 @@ class _MovedServer(Server):
 
     def load(self) -> Any:
         # In the worker, as the program itself imports them: gevent comes first.
-        from webhook import backend
         from webhook.certificates.keeper import CertificateKeeper
+        from webhook.serving import backend
 
         vars(backend)[CertificateKeeper.__name__] = partial(CertificateKeeper, elapsed=MovedTime(self._clock))
         return super().load()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from tests.waiting import again_if_late
-from webhook.connections import HANDSHAKE_SECONDS
+from webhook.serving.connections import HANDSHAKE_SECONDS
 
 __all__ = ["HEAD", "idle_connections", "open_tls", "slow_clients"]
 

@@ -16,7 +16,7 @@ from typing import Final
 import atheris
 from hypothesis import given, settings
 
-with atheris.instrument_imports(include=["webhook", "podrules"]):
+with atheris.instrument_imports(include=["webhook", "podrules", "cluster_io"]):
     from tests.webhook.conftest import start_demo
     from tests.webhook.fuzz.bodies import bodies, reviews
     from tests.webhook.fuzz.test_fuzz import review_once

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from podrules.cluster.demo import demo_objects
+from cluster_io.demo import demo_objects
 from tests.webhook.reviews import (
     create_review,
     delete_review,

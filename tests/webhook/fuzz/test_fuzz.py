@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.webhook.fuzz.bodies import bodies, reviews
-from webhook.admission_review import BadReview, decode_review
-from webhook.cluster import Cluster
-from webhook.handlers import mutate, validate
-from webhook.response import MAX_MESSAGE, MAX_WARNING, encode_answer
+from webhook.cluster.view import Cluster
+from webhook.reviews.admission_review import BadReview, decode_review
+from webhook.reviews.response import MAX_MESSAGE, MAX_WARNING, encode_answer
+from webhook.rules import mutate, validate
 
 __all__ = ["review_once"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from tests.cluster.protobuf import message
+from tests.cluster_io.protobuf import message
 from tests.controlplane.client import Object
 from tests.webhook.forcing import CONFIRMATION, MODE
 from tests.webhook.siege.tenancy import PODS, PROTOBUF, YAML, Tenant, identity, in_protobuf, some_owner

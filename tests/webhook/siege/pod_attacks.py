@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from tests.cluster.protobuf import message
+from tests.cluster_io.protobuf import message
 from tests.controlplane.client import Object
 from tests.objects import raw_container
 from tests.webhook.asking import make_pod

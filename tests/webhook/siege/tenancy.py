@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.charts.chart import only_in
 from tests.charts.policies import dry_run, installed
-from tests.cluster.protobuf import message
+from tests.cluster_io.protobuf import message
 from tests.controlplane.client import ApiClient, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.deep_objects import PROTOBUF

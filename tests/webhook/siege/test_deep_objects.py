@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from cluster_io.capture.file import SnapshotFile
+from cluster_io.device_kinds import RESOURCE_CLAIMS
 from kubectl_plugin.exit_codes import NO_PLACE, NOT_CERTAIN, NOTHING_LEFT
-from podrules.cluster.capture.file import SnapshotFile
-from podrules.cluster.device_kinds import RESOURCE_CLAIMS
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.deep_objects import PROTOBUF, deepen, flatten, replica_set_no_event_holds
@@ -28,7 +28,7 @@ from tests.webhook.scraping import scraped
 
 pytestmark = [
     pytest.mark.controlplane,
-    pytest.mark.long("tests/cluster/test_deep_objects.py, tests/property/test_deep_json.py, test_unreadable.py"),
+    pytest.mark.long("tests/cluster_io/test_deep_objects.py, tests/property/test_deep_json.py, test_unreadable.py"),
 ]
 
 TENANT, OTHER, RELEASE = "deep-tenant", "deep-other", "deep-system"

@@ -34,8 +34,8 @@ from tests.webhook.memory import MEMORY_LIMIT, peak, worker_of
 from tests.webhook.reviews import create_review, pod_object
 from tests.webhook.scraping import scraped
 from tests.webhook.siege import flood
-from webhook.admission_review import MAX_REVIEW_BYTES
-from webhook.connections import MAX_CONNECTIONS
+from webhook.reviews.admission_review import MAX_REVIEW_BYTES
+from webhook.serving.connections import MAX_CONNECTIONS
 
 NAME = "floods"
 CONNECTIONS = 300

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from podrules.cluster.in_memory import MemorySource
-from podrules.cluster.source import Source
+from cluster_io.in_memory import MemorySource
+from cluster_io.source import Source
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
@@ -25,8 +25,8 @@ from tests.webhook.clusters import NOW, make_class, make_cluster, make_namespace
 from tests.webhook.siege import oracle
 from tests.webhook.siege.growing import Grower, read_schemas
 from tests.webhook.siege.grown_reviews import Grown, draw
-from webhook.app import create_app
-from webhook.cluster import Cluster
+from webhook.cluster.view import Cluster
+from webhook.serving.app import create_app
 from webhook.settings import ForceDeletion, ForceDeletionMode, Options, RuleMode
 
 pytestmark = pytest.mark.controlplane

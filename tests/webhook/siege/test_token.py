@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from podrules.cluster.live.client import ClientTransport
+from cluster_io.live.client import ClientTransport
 from tests.charts.chart import EVENTS, only_in
 from tests.charts.grants import EVERYBODY, Grant, granted
 from tests.charts.policies import installed

@@ -1,0 +1,222 @@
+r"""Reads and writes the file of a snapshot: the objects of each kind, or the reason why a kind is missing.
+
+    kubectl-qos snapshot 1\n       the format and its version
+    length                        the header's length, 4 bytes, most significant first
+    header                        JSON (`Header`): when, from which server, and where each kind's block is
+    blocks                        one for each kind (`blocks`), compressed (zlib)
+
+A kind is decoded at its first use. Models are stored by the names of their fields, so a version with other fields can
+read the file too; `Captured.shape` shows the difference.
+
+A file is untrusted: its sizes are limited, also after decompression.
+"""
+
+from __future__ import annotations
+
+import zlib
+from binascii import crc32
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+from cluster_io.capture.blocks import block_of, read_block
+from cluster_io.errors import ManifestError
+from cluster_io.kinds import Kind
+from cluster_io.live.garbage_collection import without_collection
+from podrules.api.model.base import KubeObject
+from podrules.api.model.decode import DecodeError
+from podrules.pod.versions import Release
+
+__all__ = [
+    "NOT_SERVED",
+    "Captured",
+    "Header",
+    "SnapshotFile",
+    "in_namespace",
+    "is_snapshot",
+    "shape_of",
+    "snapshot_parts",
+]
+
+T = TypeVar("T", bound=KubeObject)
+
+NOT_SERVED: Final = "not served"
+"""Why a kind is missing that the cluster does not have."""
+_MAGIC: Final = b"kubectl-qos snapshot "
+_FORMAT: Final = 1
+_MAX_HEADER: Final = 1 << 20
+_MAX_FILE: Final = 1 << 30
+_MAX_BLOCK: Final = 1 << 30
+"""Bytes of a block after decompression."""
+_LEVEL: Final = 6
+_BYTES_OF_LENGTH: Final = 4
+
+
+class Captured(Struct, frozen=True, rename="camel"):
+    """Describes what a file holds of one kind."""
+
+    resource: str
+    """``pods``, ``deployments.apps``."""
+    count: int = 0
+    not_captured: str = ""
+    """Why the kind is missing, or with `only` all that is not of that namespace; empty: it was captured."""
+    only: str = ""
+    """The field selector of the captured objects; empty: all."""
+    shape: str = ""
+    """Changes with the model's fields; see `shape_of`."""
+    offset: int = 0
+    """Bytes from the end of the header to the kind's block."""
+    length: int = 0
+    size: int = 0
+    """Bytes of the block after decompression."""
+
+
+class Header(Struct, frozen=True, rename="camel"):
+    """Describes a file: its cluster, its time and its kinds."""
+
+    captured_at: Annotated[datetime, msgspec.Meta(tz=True)]
+    """UTC."""
+    captured_by: str
+    """The version of the program that captured it."""
+    server_version: str | None
+    namespace: str
+    """The namespace of requests that name none."""
+    anonymised: bool
+    kinds: tuple[Captured, ...]
+    emulates: str = ""
+    """The version that the API server emulates; empty: its own, or not known."""
+    schedulers: tuple[Release, ...] | None = None
+    """The versions of the schedulers, as far as they are known; None in a file of a version that did not keep them."""
+
+
+def in_namespace(namespace: str) -> str:
+    """The field selector of the objects of a namespace."""
+    return f"metadata.namespace={namespace}"
+
+
+def is_snapshot(path: str) -> bool:
+    """Whether a file begins as a snapshot does; false for a file that cannot be read."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - asked of every --snapshot, also of "-"
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def shape_of(model: type[Struct]) -> str:
+    """Eight hexadecimal digits that change with the fields of a model or of the models in it."""
+    return f"{crc32(_shape(model).encode()):08x}"
+
+
+@cache
+def _shape(annotation: Any) -> str:
+    if isinstance(annotation, type) and issubclass(annotation, Struct):
+        inside = ",".join(f"{entry.encode_name}:{_shape(entry.type)}" for entry in fields(annotation))
+        return f"{{{inside}}}"
+    arguments = getattr(annotation, "__args__", ())
+    return f"[{','.join(map(_shape, arguments))}]" if arguments else str(annotation)
+
+
+def snapshot_parts(header: Header, objects: Mapping[str, tuple[Kind[Any], Sequence[KubeObject]]]) -> Sequence[bytes]:
+    """The file's content, part by part.
+
+    Args:
+        header: The header; its kinds have no offsets yet.
+        objects: The objects of the captured kinds, by resource.
+    """
+    blocks: list[bytes] = []
+    kinds: list[Captured] = []
+    for entry in header.kinds:
+        if entry.not_captured and not entry.only:
+            kinds.append(entry)
+            continue
+        kind, found = objects[entry.resource]
+        raw = block_of(kind, found)
+        blocks.append(zlib.compress(raw, _LEVEL))
+        place = sum(map(len, blocks[:-1]))
+        kinds.append(
+            replace(
+                entry,
+                count=len(found),
+                shape=shape_of(kind.model),
+                offset=place,
+                length=len(blocks[-1]),
+                size=len(raw),
+            )
+        )
+    head = msgspec.json.encode(replace(header, kinds=tuple(kinds)))
+    return [_MAGIC + b"%d\n" % _FORMAT, len(head).to_bytes(_BYTES_OF_LENGTH, "big"), head, *blocks]
+
+
+class SnapshotFile:
+    """A snapshot's file in memory; it decodes a block at its first use."""
+
+    def __init__(self, path: str) -> None:
+        """Read the file.
+
+        Raises:
+            ManifestError: it cannot be read, or this program does not know its version.
+        """
+        self.path = path
+        try:
+            if Path(path).stat().st_size > _MAX_FILE:
+                raise ManifestError(f"{path}: larger than {_MAX_FILE >> 20} MiB")
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise ManifestError(f"{path}: {error.strerror or error}") from error
+        version, _, rest = content.removeprefix(_MAGIC).partition(b"\n")
+        if not content.startswith(_MAGIC) or version != b"%d" % _FORMAT:
+            shown = version[:20].decode(errors="replace")
+            raise ManifestError(f"{path}: format {shown!r} is not known here, {_FORMAT} is; try a newer kubectl-qos")
+        length = int.from_bytes(rest[:_BYTES_OF_LENGTH], "big")
+        head, self._blocks = rest[_BYTES_OF_LENGTH:][:length], memoryview(rest)[_BYTES_OF_LENGTH + length :]
+        try:
+            if not len(head) == length <= _MAX_HEADER:
+                raise ValueError("the header has another length")
+            self.header = msgspec.json.decode(head, type=Header)
+        except ValueError as error:
+            raise self._broken(error) from error
+        self._kinds = {entry.resource: entry for entry in self.header.kinds}
+
+    def captured(self, kind: Kind[Any]) -> Captured:
+        """What the file holds of a kind; nothing of a kind that it does not name."""
+        return self._kinds.get(kind.captured_as) or Captured(kind.captured_as, not_captured="it does not name them")
+
+    def other_shapes(self, kinds: Iterable[Kind[Any]]) -> list[str]:
+        """The resources whose models had other fields when they were captured."""
+        found = (kind for kind in kinds if self.captured(kind).shape not in {"", shape_of(kind.model)})
+        return [kind.captured_as for kind in found]
+
+    def objects(self, kind: Kind[T]) -> Sequence[T]:
+        """The objects of a captured kind.
+
+        Raises:
+            ManifestError: the file is broken.
+        """
+        entry = self.captured(kind)
+        block = self._blocks[entry.offset : entry.offset + entry.length]
+        try:
+            if not 0 <= entry.size <= _MAX_BLOCK or len(block) != entry.length:
+                raise ValueError(f"{kind.plural} have no whole block")
+            inflater = zlib.decompressobj()
+            raw = inflater.decompress(block, entry.size + 1)
+            if len(raw) != entry.size or not inflater.eof:
+                raise ValueError(f"the block of {kind.plural} has another size")
+            with without_collection():
+                return read_block(raw, kind)
+        except (ValueError, IndexError, RecursionError, zlib.error) as error:
+            raise self._broken(error) from error
+
+    def _broken(self, error: Exception) -> ManifestError:
+        # The internal errors of decoders do not help the owner of a broken file.
+        _, _, field = str(error).partition(" - at `$.")
+        hint = (
+            f": its {field.rstrip('`')}" if field else f": {error}" if type(error) in (ValueError, DecodeError) else ""
+        )
+        return ManifestError(f"{self.path}: it is not whole, or was changed{hint}", advice="Capture that cluster again")

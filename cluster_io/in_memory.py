@@ -1,0 +1,203 @@
+"""A source of objects that are in memory already: a plain List, manifests, the demo cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
+
+from cluster_io.errors import BadEntry, BadObject, KubeletUnavailable, NotCaptured, NotFound, NotListed
+from cluster_io.event_forms import as_core_event
+from cluster_io.field_selector import FieldIndex, FieldTerm
+from cluster_io.kinds import Kind
+from cluster_io.kubelet import KubeletEndpoint
+from cluster_io.list_time import NewestTimes, newest_times
+from podrules.api.model.base import KubeObject, Model
+from podrules.api.model.decode import DecodeError, from_object
+from podrules.api.model.pod import Pod
+from podrules.api.model.selectors import Selector
+from podrules.api.similar_names import near_names
+from podrules.pod.defaults import default_grace_period
+from podrules.pod.versions import NOTHING_TOLD, Told
+
+__all__ = ["MemorySource", "NothingSource"]
+
+T = TypeVar("T", bound=KubeObject)
+M = TypeVar("M", bound=Model)
+Raw = Mapping[str, Any]
+_Entry = tuple[tuple[str, str], Raw]
+"""((namespace, name), object)."""
+
+
+class MemorySource:
+    """Objects in memory. Each is decoded when it is first asked for."""
+
+    side_by_side = False
+    told: Told = NOTHING_TOLD
+    emulates = ""
+    schedulers = None
+
+    def __init__(
+        self,
+        objects: Iterable[Raw],
+        *,
+        description: str,
+        now: datetime | None = None,
+        git_version: str | None = None,
+        namespace: str = "default",
+        kubelets: Mapping[str, Mapping[str, Raw]] = MappingProxyType({}),
+        is_plain_list: bool = False,
+    ) -> None:
+        """Take plain API objects, and skip entries without metadata.
+
+        Args:
+            objects: The API objects.
+            description: What messages call them.
+            now: The time at which the cluster was in this state; None: the newest time in the objects.
+            git_version: The API server's version, when it is known.
+            namespace: The namespace of a request that names none.
+            kubelets: The kubelets' answers by node and path.
+            is_plain_list: See `Source.is_plain_list`: what it lacks may exist.
+        """
+        objects = list(map(as_core_event, objects))
+        self.description = description
+        self.namespace = namespace
+        self.git_version = git_version
+        self.is_plain_list = is_plain_list
+        times = newest_times(objects) if now is None else NewestTimes(now)
+        self.now, self.later_time = times.now, times.later
+        self._kubelets = kubelets
+        self._objects: dict[tuple[str, str], list[Raw]] = {}
+        self._indexed: dict[Kind[Any], dict[tuple[str, str], Raw]] = {}
+        self._choices: dict[Kind[Any], FieldIndex[_Entry]] = {}
+        self._decoded: dict[tuple[Kind[Any], str, str], KubeObject] = {}
+        for entry in objects:
+            if isinstance(entry.get("metadata"), Mapping):
+                kind = str(entry.get("apiVersion")), str(entry.get("kind"))
+                self._objects.setdefault(kind, []).append(entry)
+
+    def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
+        """One object; see `Source.get`."""
+        place = namespace or "" if kind.namespaced else ""
+        self._check_captured(kind)
+        if (place, name) not in self._all(kind):
+            missing = NotListed if self.is_plain_list else NotFound
+            raise missing(kind, name, namespace, lambda: near_names(name, self.names(kind, place)))
+        return self._decode(kind, place, name)
+
+    def list(
+        self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
+    ) -> Sequence[T]:
+        """All objects of a kind; see `Source.list`."""
+        self._check_captured(kind)
+        found = [
+            self._decode(kind, space, name)
+            for (space, name), _ in self._choice(kind).of(field_selector)
+            if namespace is None or not kind.namespaced or space == namespace
+        ]
+        return [entry for entry in found if selector is None or selector.matches(entry.metadata.labels)]
+
+    def names(self, kind: Kind[Any], namespace: str | None) -> Sequence[str]:
+        """The names of a kind's objects; see `Source.names`."""
+        place = namespace if kind.namespaced else None
+        return [name for space, name in self._all(kind) if place is None or space == place]
+
+    def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
+        """The stored answer of a node's kubelet; see `Source.kubelet`."""
+        said = self._kubelets.get(node, {}).get(endpoint.path)
+        if said is None:
+            raise KubeletUnavailable(f"not in {self.description}")
+        return endpoint.from_object(node, said)
+
+    def _check_captured(self, kind: Kind[Any]) -> None:
+        """A List without objects of a kind does not say that there are none.
+
+        Raises:
+            NotCaptured: it has none, or has some of a version that the rules do not read.
+        """
+        if not self.is_plain_list:
+            return
+        group = f"{kind.group}/" if kind.group else ""
+        others = sorted(
+            version
+            for version, name in self._objects
+            if name == kind.kind and version.startswith(group) and ("/" in version) == bool(group)
+            if version != kind.api_version
+        )
+        if others or (kind.api_version, kind.kind) not in self._objects:
+            unread = f"those of {', '.join(others)} are not read" if others else ""
+            raise NotCaptured(kind, self.description, unread, is_list=True)
+
+    def _all(self, kind: Kind[Any]) -> Mapping[tuple[str, str], Raw]:
+        """The objects of a kind by namespace and name."""
+        if kind not in self._indexed:
+            index = self._indexed[kind] = {}
+            for entry in self._objects.get((kind.api_version, kind.kind), ()):
+                meta = entry["metadata"]
+                # As in kubectl, an object without a namespace belongs to the default one.
+                space = (meta.get("namespace") or self.namespace) if kind.namespaced else ""
+                index[space, str(meta.get("name", ""))] = entry
+        return self._indexed[kind]
+
+    def _choice(self, kind: Kind[Any]) -> FieldIndex[_Entry]:
+        if kind not in self._choices:
+            self._choices[kind] = FieldIndex(tuple(self._all(kind).items()), _read_raw)
+        return self._choices[kind]
+
+    def _decode(self, kind: Kind[T], namespace: str, name: str) -> T:
+        key = (kind, namespace, name)
+        if key not in self._decoded:
+            try:
+                decoded = from_object(self._all(kind)[namespace, name], kind.model)
+            except DecodeError as error:
+                raise BadEntry(
+                    f"{kind.singular}/{name} in {self.description}: {error}",
+                    advice="Correct the field in the file, or capture that cluster again: kubectl qos snapshot",
+                ) from error
+            # A handwritten pod may lack the default that the API server fills in.
+            self._decoded[key] = default_grace_period(decoded) if isinstance(decoded, Pod) else decoded
+        return cast("T", self._decoded[key])
+
+
+def _read_raw(term: FieldTerm, entry: _Entry) -> Any:
+    return term.read(entry[1])
+
+
+class NothingSource:
+    """A source for manifests without a cluster: every request fails, and the caller notes it as unread."""
+
+    description = "manifest only"
+    side_by_side = False
+    told: Told = NOTHING_TOLD
+    git_version = None
+    emulates = ""
+    schedulers = None
+    now = None
+    is_plain_list = False
+
+    def __init__(self, namespace: str) -> None:
+        """Take the namespace for manifests that name none."""
+        self.namespace = namespace
+
+    def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
+        """See `Source.get`."""
+        del kind, name, namespace
+        raise BadObject("no cluster was asked")
+
+    def list(
+        self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
+    ) -> Sequence[T]:
+        """See `Source.list`."""
+        del kind, namespace, selector, field_selector
+        raise BadObject("no cluster was asked")
+
+    def names(self, kind: Kind[Any], namespace: str | None) -> Sequence[str]:
+        """See `Source.names`."""
+        del kind, namespace
+        raise BadObject("no cluster was asked")
+
+    def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
+        """See `Source.kubelet`."""
+        del node, endpoint
+        raise KubeletUnavailable("no cluster was asked")

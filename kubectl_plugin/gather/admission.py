@@ -1,0 +1,177 @@
+"""Pods of manifests as the API server would store them: reads what admission needs, and asks the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cluster_io.gather import Gatherer
+from cluster_io.kinds import PODS, PRIORITY_CLASSES, RUNTIME_CLASSES
+from kubectl_plugin.gather.likely_node import Maker
+from kubectl_plugin.gather.manifest_objects import ManifestObjects
+from kubectl_plugin.reports.pod.dry_run import DryRunReport
+from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
+from kubectl_plugin.reports.pod.pod_report import RefusedField
+from podrules.admission.admitted_pod import (
+    AdmissionObjects,
+    AdmittedPod,
+    PodRefusal,
+    RefusedBy,
+    admit_pod,
+    admitted_by_server,
+)
+from podrules.api.model.pod import Pod
+from podrules.api.model.policy import PriorityClass
+from podrules.pod.reading import NOT_ALL_IN_FILE, Unread
+
+if TYPE_CHECKING:
+    from kubectl_plugin.gather.namespace_rules import NamespaceReader
+    from podrules.admission.limits.room import QuotaRoom
+
+__all__ = ["Admission", "ReviewedPod"]
+
+
+class ReviewedPod(NamedTuple):
+    """A new pod after the API server's review: validation of its manifest, and admission."""
+
+    admitted: AdmittedPod
+    refusals: Sequence[RefusedField]
+    """The refused fields of its manifest."""
+    dry_run: DryRunReport | None = None
+    """What the API server's own dry run says; None: it was not asked for one."""
+    refusal: PodRefusal | None = None
+    """Why the API server refuses it for what holds in its namespace; None: it does not, or refuses it before."""
+    warning: str = ""
+    """The warning of Pod Security; empty: none."""
+    webhook: OwnWebhookReport | None = None
+    """What the webhook of kubectl qos does with it; None: it is not asked."""
+
+    @property
+    def stored(self) -> Pod | str:
+        """The pod as the API server stores it, or why it refuses the pod."""
+        if self.dry_run is not None and self.dry_run.refusal:
+            return self.dry_run.refusal
+        if self.refusal is not None and self.refusal.by is RefusedBy.NAMESPACE:
+            return self.refusal.message
+        if self.refusals:
+            return f"the API server refuses {self.refusals[0]}"
+        if self.admitted.rejected or self.refusal is None:
+            return self.admitted.rejected or self.admitted.pod
+        return self.refusal.message
+
+
+class Admission:
+    """Reviews the pods of manifests. What several of them need is read once."""
+
+    def __init__(self, gatherer: Gatherer, *, asks: bool = True) -> None:
+        """Read nothing yet.
+
+        Args:
+            gatherer: Reads the cluster.
+            asks: Whether quotas and labels of namespaces may take requests of their own.
+        """
+        self._gatherer = gatherer
+        self._asks = asks
+        self._kept_reader: NamespaceReader | None = None
+
+    def review(
+        self, pod: Pod, maker: Maker, files: ManifestObjects, *, exists: bool = False, refused: str = ""
+    ) -> ReviewedPod:
+        """A pod to come, after review.
+
+        Args:
+            pod: As its author wrote it.
+            maker: What makes it. What the API server's own dry run says of that decides.
+            files: What comes with it.
+            exists: Whether the pod is there already: nothing holds a change of it against the namespace's limits.
+            refused: Why its controller cannot make pods: quotas then take a request in any case.
+        """
+        gatherer, runtime_class = self._gatherer, pod.spec.runtime_class_name
+        refusals, asked = maker.refusals, maker.asked
+        objects = AdmissionObjects(
+            priority_classes=self._classes(pod, files.classes),
+            limit_ranges=self._reader.limit_ranges(pod.metadata.namespace, files),
+            runtime_class=gatherer.noted(gatherer.named(RUNTIME_CLASSES, runtime_class)) if runtime_class else None,
+        )
+        admitted = admit_pod(pod, objects, features=gatherer.versions.api_server)
+        if asked is not None and asked.pod is not None:
+            return ReviewedPod(admitted_by_server(pod, asked.pod, objects), (), asked.report)
+        if asked is not None and asked.report.refusal:
+            return ReviewedPod(admitted, (), asked.report)
+        report, namespace = None if asked is None else asked.report, pod.metadata.namespace
+        if maker.written is not None and not exists:
+            meta = maker.entry.metadata
+            name = f'{maker.kind.rbac_name} "{meta.name or meta.generate_name or "Unknown"}"'
+            if (refusal := self._reader.refusal(namespace, files, name)) is not None:
+                return ReviewedPod(admitted, refusals, report, refusal)
+        if refusals or admitted.rejected or exists:
+            return ReviewedPod(admitted, refusals, report)
+        # Loaded for pods to come: it takes many rules. Webhooks are asked after the plugin that refuses a class.
+        from kubectl_plugin.gather.own_webhook import OwnWebhook
+
+        own = OwnWebhook(pod, maker, files, gatherer)
+        if (filled_in := own.written(objects.priority_classes)) is not pod:
+            admitted = admit_pod(filled_in, objects, features=gatherer.versions.api_server)
+        refusal, warning = self._in_namespace(admitted, files, maker.written, refused)
+        denied = own.refusal(admitted.pod)
+        if refusal is None or refusal.by is RefusedBy.RESOURCE_QUOTA:
+            refusal = denied or refusal
+        return ReviewedPod(admitted, refusals, report, refusal, warning, own.report)
+
+    def take(self, pod: Pod, wanted: int | None) -> QuotaRoom | None:
+        """Take what pods like a reviewed one use from the quotas; the room of these, where some find none.
+
+        Args:
+            pod: As the API server would store it.
+            wanted: None: as many as fit.
+        """
+        return self._reader.take(pod, wanted, self._gatherer.versions.api_server)
+
+    @property
+    def _reader(self) -> NamespaceReader:
+        # Loaded for pods to come: it takes many rules.
+        from kubectl_plugin.gather.namespace_rules import NamespaceReader
+
+        if self._kept_reader is None:
+            self._kept_reader = NamespaceReader(self._gatherer, asks=self._asks)
+        return self._kept_reader
+
+    def _in_namespace(
+        self, admitted: AdmittedPod, files: ManifestObjects, written: Mapping[str, Any] | None, refused: str
+    ) -> tuple[PodRefusal | None, str]:
+        """What holds against a pod in its namespace: why it is refused, and what is warned of."""
+        from podrules.admission.pod_review import needs_content, pod_refusal, pod_warning
+        from podrules.admission.pod_security.pods import pod_of
+        from podrules.admission.validation.gates import Rules
+        from podrules.workload.made_pod import made_pod
+
+        pod, features = admitted.pod, self._gatherer.versions.api_server
+        bare = written is not None and written.get("kind") == PODS.kind
+        rules = self._reader.rules(
+            pod.metadata.namespace,
+            files,
+            admitted.objects.limit_ranges,
+            quotas=bool(refused),
+            of_file=written is not None,
+        )
+        if written is None or not needs_content(rules.policy):
+            return pod_refusal(pod, None, rules, features=features, said=refused), ""
+        server = Rules(features.minor)
+        made = None if bare else made_pod(written)
+        secured = pod_of(written if made is None else made.content, server)
+        return pod_refusal(pod, secured, rules, features=features), pod_warning(pod_of(written, server), rules)
+
+    def _classes(self, pod: Pod, from_file: Mapping[str, PriorityClass]) -> Mapping[str, PriorityClass] | None:
+        """The classes that decide about a pod; None: they are not known.
+
+        A class that is in the cluster keeps its value (upstream: ValidatePriorityClassUpdate). Without the cluster's
+        classes, a class of the file still decides about the pods that name it. The default class stays unknown.
+        """
+        known = self._gatherer.noted(self._gatherer.classes())
+        if known is None:
+            return from_file if pod.spec.priority_class_name in from_file else None
+        classes = {**from_file, **known}
+        if self._gatherer.source.is_plain_list and pod.spec.priority_class_name not in {"", *classes}:
+            self._gatherer.noted(Unread("get", PRIORITY_CLASSES.rbac_name, None, NOT_ALL_IN_FILE))
+            return None
+        return classes

@@ -1,0 +1,80 @@
+"""The controller of the pods of a workload: the workload, or the ReplicaSet of a Deployment's revision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
+
+from cluster_io.gather import Gatherer
+from cluster_io.kinds import DEPLOYMENTS, REPLICA_SETS, Kind
+from podrules.api.model.pod import Pod
+from podrules.api.model.selectors import Selector, SelectorError
+
+if TYPE_CHECKING:
+    from podrules.api.model.workload import Workload
+    from podrules.scheduling.placement.controllers import Controlled, Revision
+    from podrules.scheduling.placement.revisions import WrittenWorkload
+
+__all__ = ["Controllers"]
+
+
+class Controllers:
+    """Finds the controllers of pods to come, by the revisions in the cluster."""
+
+    def __init__(self, gatherer: Gatherer) -> None:
+        """Read nothing yet."""
+        self._gatherer = gatherer
+
+    def of(
+        self, pod: Pod, kind: Kind[Any], entry: Any, written: Mapping[str, Any] | None, args: Mapping[str, Any]
+    ) -> Controlled:
+        """A pod to come with its controller.
+
+        Args:
+            pod: As it will be stored, named as the workload.
+            kind: Of the workload.
+            entry: The workload.
+            written: Its manifest; None: the workload is in the cluster.
+            args: Arguments of the scheduler's plugins by plugin name.
+        """
+        # Loaded on demand.
+        from cluster_io.needs import goes_by_revision
+        from podrules.scheduling.placement.controllers import controlled
+
+        revision = None
+        if kind is DEPLOYMENTS and goes_by_revision(pod, args):
+            revision = self._revision(pod, entry, written)
+        return controlled(pod, kind.singular, entry, revision)
+
+    def _revision(self, pod: Pod, entry: Any, written: Mapping[str, Any] | None) -> Revision | None:
+        from podrules.scheduling.placement.revisions import current_revision
+
+        name, namespace = entry.metadata.name, pod.metadata.namespace
+        selector = _selector(entry)
+        if selector is None:
+            return None
+        sets = self._gatherer.noted(self._gatherer.list(_as_written(REPLICA_SETS), namespace, selector=selector))
+        if not sets:
+            return None
+        if written is None:
+            there = self._gatherer.noted(self._gatherer.get(_as_written(DEPLOYMENTS), name, namespace))
+            template = None if there is None else there.spec.get("template")
+        else:
+            template = written["spec"]["template"]
+        return current_revision(name, template, sets)
+
+
+def _as_written(kind: Kind[Workload]) -> Kind[WrittenWorkload]:
+    from podrules.scheduling.placement.revisions import WrittenWorkload
+
+    return cast("Kind[WrittenWorkload]", replace(kind, model=WrittenWorkload))
+
+
+def _selector(entry: Any) -> Selector | None:
+    """The selector of a Deployment; None: the API server would refuse it."""
+    try:
+        return None if entry.spec.selector is None else Selector.from_label_selector(entry.spec.selector)
+    except SelectorError:
+        return None

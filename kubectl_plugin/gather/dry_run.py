@@ -1,0 +1,166 @@
+"""``--dry-run=server``: what the API server would make of a manifest, and of the pod that a workload makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from cluster_io.dry_run import DryRunAnswer, DryRuns
+from cluster_io.gather import Gatherer
+from cluster_io.kinds import MUTATING_WEBHOOKS, NAMESPACES, PODS, PRIORITY_CLASSES, WORKLOADS, Kind
+from cluster_io.live.transport import ProxySettings
+from cluster_io.source import Source
+from kubectl_plugin.gather.manifest_pods import PodManifest
+from kubectl_plugin.options import ClusterOptions, Validation, connect_for_changes
+from kubectl_plugin.reports.pod.dry_run import AddedField, DryRunReport, DryRunVerdict
+from podrules.admission.added_at_admission import Added, added_at_admission
+from podrules.admission.mutating_webhooks import asked_about_pods
+from podrules.api.model.base import KubeObject
+from podrules.api.model.decode import DecodeError, from_object
+from podrules.api.model.pod import Pod
+from podrules.api.plain_names import is_plain_name
+from podrules.pod.reading import Unread
+from podrules.workload.made_pod import MadePod, made_pod
+
+__all__ = ["DryRunPod", "with_dry_runs"]
+
+_POLICIES: Final = Kind(
+    "MutatingAdmissionPolicyBinding",
+    "mutatingadmissionpolicybindings",
+    (),
+    "admissionregistration.k8s.io",
+    "v1",
+    namespaced=False,
+    model=KubeObject,
+)
+_POLICIES_SINCE: Final = 36
+"""The first minor that serves mutating policies by default."""
+
+
+class DryRunPod(NamedTuple):
+    """A pod as the API server would store it, and what its dry run says."""
+
+    pod: Pod | None
+    """None: it is refused, or there is no answer."""
+    report: DryRunReport
+
+
+def with_dry_runs(
+    manifests: Sequence[PodManifest], source: Source, cluster: ClusterOptions, validation: Validation
+) -> Sequence[PodManifest]:
+    """The manifests, each with what the API server says of it. The connection accepts what they need, and nothing else.
+
+    Args:
+        manifests: What is asked about.
+        source: Reads from the same cluster.
+        cluster: Which cluster, as whom; a live one.
+        validation: What becomes of unknown fields.
+
+    Raises:
+        Unreachable: there is no kubectl.
+    """
+    if not manifests:
+        return manifests
+    paths = tuple(dict.fromkeys(path for manifest in manifests for path in _paths(manifest)))
+    with connect_for_changes(cluster, ProxySettings(methods=("POST", "PATCH"), paths=paths)) as sender:
+        dry_runs = _ServerDryRuns(DryRuns(sender, validation.value.capitalize()), Gatherer(source))
+        return [manifest._replace(asked=dry_runs.of(manifest)) for manifest in manifests]
+
+
+def _paths(manifest: PodManifest) -> Iterator[str]:
+    """What may be asked about a manifest; a name that would change the path exists nowhere, and is not asked for."""
+    namespace, name = manifest.pod.metadata.namespace, manifest.entry.metadata.name
+    if not is_plain_name(namespace):
+        return
+    yield manifest.kind.path(namespace)
+    if is_plain_name(name):
+        yield manifest.kind.path(namespace, name)
+    if manifest.kind in WORKLOADS:
+        yield PODS.path(namespace)
+
+
+class _ServerDryRuns:
+    """Asks the API server about manifests."""
+
+    def __init__(self, dry_runs: DryRuns, gatherer: Gatherer) -> None:
+        """Ask nothing yet."""
+        self._dry_runs = dry_runs
+        self._gatherer = gatherer
+
+    def of(self, manifest: PodManifest) -> DryRunPod:
+        """The pod of a manifest as the API server would store it."""
+        assert manifest.written is not None  # noqa: S101 - only manifests are asked about
+        namespace = manifest.pod.metadata.namespace
+        content = _in_namespace(manifest.written, namespace)
+        answer = self._dry_runs.create(manifest.kind, namespace, content)
+        verdicts = [_verdict(manifest.name, answer)]
+        made = None if answer.stored is None or manifest.kind is PODS else made_pod(answer.stored)
+        sent = content
+        if made is not None:
+            sent = _in_namespace(made.content, namespace)
+            answer = self._of_made(made, namespace, answer.warnings)
+            verdicts.append(_verdict(PODS.singular, answer))
+        stored = answer.stored if made is not None or manifest.kind is PODS else None
+        added = () if stored is None else added_at_admission(sent, stored)
+        fields = tuple(self._named(added, namespace, sent)) if added else ()
+        return DryRunPod(_typed(stored), DryRunReport(tuple(verdicts), answer.warnings, fields))
+
+    def _of_made(self, made: MadePod, namespace: str, warnings: tuple[str, ...]) -> DryRunAnswer:
+        """The answer about a workload's pod. One whose name is taken is asked about under a name of its own."""
+        content = _in_namespace(made.content, namespace)
+        name = content["metadata"].pop("name", None)
+        if name:
+            content["metadata"]["generateName"] = f"{name}-"
+        answer = self._dry_runs.create(PODS, namespace, content)
+        return _with_warnings(answer, warnings)
+
+    def _named(self, added: Sequence[Added], namespace: str, pod: Mapping[str, Any]) -> Iterator[AddedField]:
+        added = [replace(one, by=None) if self._is_no_default(one) else one for one in added]
+        others = [one for one in added if one.by is None]
+        webhook = self._only_webhook(namespace, pod) if others else ""
+        for one in added:
+            yield AddedField(one.field, one.what, one.changed, one.by.value if one.by is not None else webhook)
+
+    def _is_no_default(self, added: Added) -> bool:
+        """Whether it is a class that the plugin Priority did not write: it writes the one with globalDefault alone."""
+        classes = self._gatherer.list(PRIORITY_CLASSES) if added.field == "spec.priorityClassName" else ()
+        if added.field != "spec.priorityClassName" or isinstance(classes, Unread):
+            return False
+        return not any(one.global_default and added.what.endswith(f" {one.metadata.name}") for one in classes)
+
+    def _only_webhook(self, namespace: str, pod: Mapping[str, Any]) -> str:
+        """The name of the webhook that alone may have changed the pod; empty: several may, or that cannot be read."""
+        configurations = self._gatherer.list(MUTATING_WEBHOOKS)
+        space = self._gatherer.named(NAMESPACES, namespace)
+        if isinstance(configurations, Unread) or isinstance(space, Unread):
+            return ""
+        if self._gatherer.versions.api_server.minor >= _POLICIES_SINCE:
+            policies = self._gatherer.list(_POLICIES)
+            if isinstance(policies, Unread) or policies:
+                return ""
+        labels = (pod.get("metadata") or {}).get("labels") or {}
+        asked = list(asked_about_pods(configurations, space.metadata.labels, labels))
+        return asked[0] if len(asked) == 1 else ""
+
+
+def _in_namespace(content: Mapping[str, Any], namespace: str) -> dict[str, Any]:
+    return {**content, "metadata": {**(content.get("metadata") or {}), "namespace": namespace}}
+
+
+def _with_warnings(answer: DryRunAnswer, before: tuple[str, ...]) -> DryRunAnswer:
+    return replace(answer, warnings=tuple(dict.fromkeys((*before, *answer.warnings))))
+
+
+def _verdict(name: str, answer: DryRunAnswer) -> DryRunVerdict:
+    return DryRunVerdict(name, answer.refusal, answer.unanswered, answer.applied)
+
+
+def _typed(stored: Mapping[str, Any] | None) -> Pod | None:
+    if stored is None:
+        return None
+    try:
+        return from_object(stored, Pod)
+    except DecodeError:
+        return None

@@ -1,0 +1,143 @@
+"""Holds the documents of a file against the fields and the rules of their kinds, as the API server does.
+
+Unknown fields count as kubectl's ``--validate`` says. A value that its field cannot hold, a value that breaks a rule,
+and a kind that is not served are refused in any case. A pod or workload with a value that breaks a rule is
+kept, with what is refused: something can still be said about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from cluster_io.errors import ManifestError
+from cluster_io.kinds import PODS, WORKLOADS, Kind, find_kind
+from kubectl_plugin.gather.manifest_pods import refused
+from kubectl_plugin.options import Validation
+from kubectl_plugin.reports.pod.pod_report import RefusedField
+
+if TYPE_CHECKING:
+    from cluster_io.manifests.files import Document
+    from podrules.api.schema.table import Schema
+    from podrules.lint.shape import UnknownField
+    from podrules.lint.values import RefusedValue
+
+__all__ = ["ValidDocument", "ValidDocuments"]
+
+_MAX_FIELDS: Final = 10
+"""Fields of one object that are named: each takes a look at the file for its line."""
+
+
+class ValidDocument(NamedTuple):
+    """A document that the API server can decode."""
+
+    document: Document
+    kind: Kind[Any] | None
+    """Its kind, of a pod or a workload; None: it is another."""
+    refusals: Sequence[RefusedField]
+    """The values for which it refuses a pod or workload all the same."""
+
+
+class ValidDocuments:
+    """The documents of which something can be said, and what is wrong with the others."""
+
+    def __init__(self, documents: Iterable[Document], known: Schema, validation: Validation) -> None:
+        """Hold documents against their kinds.
+
+        Args:
+            documents: Those that count.
+            known: What the version of the API server knows that gets them.
+            validation: What becomes of a document with unknown fields.
+        """
+        self.documents: list[ValidDocument] = []
+        self.errors: list[ManifestError] = []
+        self.warnings: list[str] = []
+        for document in documents:
+            found = _Problems(document, known)
+            errors = found.errors
+            if validation is Validation.STRICT:
+                errors += found.unknown
+            elif validation is Validation.WARN:
+                self.warnings += [f"{one.message}: it does not count" for one in found.unknown]
+            self.errors += errors
+            if not errors:
+                self.documents.append(ValidDocument(document, found.kind, found.refusals))
+
+
+def _explained_kind(document: Document) -> Kind[Any] | None:
+    """The kind of a pod or a workload; other people's kinds may have the same name."""
+    kind = find_kind(str(document.content["kind"]))
+    group = str(document.content["apiVersion"]).rpartition("/")[0]
+    if kind is None or kind not in (PODS, *WORKLOADS) or group != kind.group:
+        return None
+    return kind
+
+
+class _Problems:
+    """Why the API server refuses an object."""
+
+    def __init__(self, document: Document, known: Schema) -> None:
+        # Loaded only for manifests.
+        from podrules.lint.shape import InvalidField, UnknownField, UnservedVersion, check_shape
+        from podrules.lint.values import RefusedValue
+
+        self._document = document
+        self.kind = _explained_kind(document)
+        found = check_shape(0, document.content, known)
+        values = [one for one in found if isinstance(one, RefusedValue)]
+        self.errors: list[ManifestError] = []
+        """Of what nothing can be said."""
+        for unserved in found:
+            if isinstance(unserved, UnservedVersion):
+                remedy = f"Write apiVersion: {unserved.served}" if unserved.served else _did_you_mean(unserved.near)
+                self.errors.append(refused(document, unserved.field, unserved.problem, remedy))
+        misfits = [one for one in found if isinstance(one, InvalidField)]
+        self.errors += [refused(document, one.field, f"{one.field}: {one.problem}") for one in misfits[:_MAX_FIELDS]]
+        self.unknown = self._unknown([one for one in found if isinstance(one, UnknownField)])
+        self.refusals: Sequence[RefusedField] = ()
+        if self.kind is None or _says_nothing(values):
+            self.errors += [
+                refused(document, one.place, f"{one.field}: {one.problem}", _remedy(one).removesuffix("."))
+                for one in values[:_MAX_FIELDS]
+            ]
+        else:
+            self.refusals = [_refused_field(document, one) for one in values]
+
+    def _unknown(self, fields: Sequence[UnknownField]) -> list[ManifestError]:
+        errors = []
+        for number, one in enumerate(fields[:_MAX_FIELDS], start=1):
+            more = len(fields) - number if number == _MAX_FIELDS else 0
+            problem = f"{one.problem}, and {more} more" if more else one.problem
+            remedy = _did_you_mean(one.near) or "Remove it; --validate=warn goes on without it"
+            errors.append(refused(self._document, one.field, problem, remedy))
+        return errors
+
+
+def _says_nothing(values: Iterable[RefusedValue]) -> bool:
+    """Whether a pod or workload has no name or no container, so that there is nothing to explain."""
+    from podrules.lint.values import NoContainers
+
+    return any(isinstance(one, NoContainers) or _is_without_name(one) for one in values)
+
+
+def _is_without_name(value: RefusedValue) -> bool:
+    return value.field == "metadata.name" and value.problem.startswith("Required value")
+
+
+def _refused_field(document: Document, value: RefusedValue) -> RefusedField:
+    from cluster_io.manifests.located import line_of
+
+    rule = value.rule
+    line = line_of(document, value.place)
+    return RefusedField(rule.name, value.field, str(value), _remedy(value), rule.source, rule.term, line)
+
+
+def _remedy(value: RefusedValue) -> str:
+    """What to write instead; empty: the API server's words say it."""
+    from podrules.lint.values import RefusedValue
+
+    return "" if type(value) is RefusedValue else value.rule.remedy
+
+
+def _did_you_mean(near: str) -> str:
+    return f"Did you mean {near}?" if near else ""

@@ -1,0 +1,145 @@
+"""The content of files: pods and workloads, other objects, ignored objects, and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
+from typing import IO, Any
+
+from msgspec.structs import replace
+
+from cluster_io.errors import ManifestError
+from cluster_io.gather import Gatherer
+from cluster_io.kinds import DAEMON_SETS
+from cluster_io.manifests.files import Document, read_what_can_be
+from cluster_io.source import Source
+from kubectl_plugin.gather.autoscalers import AUTOSCALER, Autoscalers, autoscaler_of, autoscalers_of
+from kubectl_plugin.gather.field_validation import ValidDocuments
+from kubectl_plugin.gather.manifest_objects import ManifestObjects, is_manifest_object, read_manifest_objects
+from kubectl_plugin.gather.manifest_pods import PodManifest, job_size, own_replicas, read_manifests
+from kubectl_plugin.options import Validation
+from podrules.api.features import REFERENCE
+
+__all__ = ["ManifestFile", "read_files"]
+
+
+class ManifestFile:
+    """The content of a file, a folder or standard input."""
+
+    def __init__(self, path: str, source: Source, validation: Validation, stdin: IO[str] | None = None) -> None:
+        """Read what can be read.
+
+        Args:
+            path: As it was typed; ``-``: standard input.
+            source: Where they would be created; objects that name no namespace get its own.
+            validation: What becomes of objects with unknown fields.
+            stdin: Standard input.
+
+        Raises:
+            ClusterError: the version of that cluster cannot be asked for.
+        """
+        self.where = "standard input" if path == "-" else path
+        self.errors: list[ManifestError] = []
+        self.warnings: Sequence[str]
+        """What is read, and may not be what was meant."""
+        self.manifests: list[PodManifest] = []
+        documents: list[Document] = []
+        for entry in read_what_can_be(path, stdin):
+            if isinstance(entry, ManifestError):
+                self.errors.append(entry)
+            else:
+                documents.append(entry)
+        # Loaded only for manifests.
+        from podrules.api.schema.table import schema
+
+        # A file with nothing in it asks the cluster for nothing.
+        features = Gatherer(source).versions.api_server if documents else REFERENCE
+        valid = ValidDocuments(documents, schema(features.minor), validation)
+        self.warnings = list(dict.fromkeys((*_warnings(documents), *valid.warnings)))
+        self.errors += valid.errors
+        self.objects: ManifestObjects
+        others = [one.document for one in valid.documents if one.kind is None]
+        self.objects, errors = read_manifest_objects(others, source.namespace)
+        self.errors += errors
+        for manifest in read_manifests(valid.documents, source.namespace):
+            if isinstance(manifest, ManifestError):
+                self.errors.append(manifest)
+            else:
+                self.manifests.append(manifest)
+        self.read_with: Sequence[tuple[str, str]] = [_name(one.content) for one in others if _counts(one)]
+        """Kinds and names of what counts for the pods and has no page of its own."""
+        self.ignored: Sequence[tuple[str, str]] = [_name(one.content) for one in others if not _counts(one)]
+        """Of what tells nothing."""
+        self.autoscalers = autoscalers_of(others, source.namespace)
+
+    def scaled_by(self, autoscalers: Autoscalers) -> None:
+        """Tell each workload which autoscaler decides about its replicas."""
+        self.manifests = [one._replace(autoscaler=autoscaler_of(one, autoscalers)) for one in self.manifests]
+        self.objects = replace(self.objects, manifests=tuple(self.manifests))
+
+    def title(self, manifest: PodManifest) -> str:
+        """The title of the page of one of its manifests."""
+        from kubectl_plugin.views.manifest import manifest_title
+
+        kind, space = manifest.kind, manifest.pod.metadata.namespace
+        return manifest_title(
+            kind.kind,
+            manifest.entry.metadata.written_name,
+            namespace=space,
+            file=self._short(manifest.file),
+            replicas=None if kind is DAEMON_SETS else own_replicas(manifest),
+            job=job_size(kind, manifest.entry),
+            autoscaler=manifest.autoscaler,
+        )
+
+    def _short(self, file: str) -> str:
+        """The path of a file below the folder that was named; for a single file its name."""
+        inside = file.removeprefix(self.where).lstrip("/")
+        return inside or PurePath(file).name
+
+    def nothing(self, done: str) -> ManifestError | None:
+        """Why nothing in it is explained or placed; None: something is, or an error says so already.
+
+        Args:
+            done: ``explain``.
+        """
+        if self.manifests or self.errors:
+            return None
+        from kubectl_plugin.views.manifest import nothing_there
+
+        return ManifestError(
+            nothing_there(self.where, [*self.read_with, *self.ignored], done),
+            advice="Name a file with a Pod, or with a workload, as a Deployment",
+        )
+
+
+def read_files(
+    paths: Sequence[str], source: Source, validation: Validation, stdin: IO[str] | None = None
+) -> Sequence[ManifestFile]:
+    """Read files; an autoscaler may stand in another one than its workload. The arguments are those of `ManifestFile`.
+
+    Raises:
+        ClusterError: the version of that cluster cannot be asked for.
+    """
+    files = [ManifestFile(path, source, validation, stdin) for path in paths]
+    autoscalers = {place: autoscaler for file in files for place, autoscaler in file.autoscalers.items()}
+    for file in files:
+        file.scaled_by(autoscalers)
+    return files
+
+
+def _warnings(documents: Sequence[Document]) -> Iterator[str]:
+    for document in documents:
+        for field, line, first in document.twice:
+            place = f"{document.place}, line {line}"
+            yield f"{place}: {field} stands in line {first} already; the last one counts: keep one"
+
+
+def _counts(document: Document) -> bool:
+    return is_manifest_object(document) or document.content["kind"] == AUTOSCALER
+
+
+def _name(content: Mapping[str, Any]) -> tuple[str, str]:
+    metadata = content.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    return str(content["kind"]), name if isinstance(name, str) else ""

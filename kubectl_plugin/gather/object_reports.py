@@ -1,0 +1,599 @@
+"""Reports of objects: reads what belongs to each object, and asks the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from cluster_io.gather import Gatherer
+from cluster_io.in_memory import NothingSource
+from cluster_io.kinds import DEPLOYMENTS, JOBS, NODES, PDBS, PODS, RELATED, REPLICA_SETS, STATEFUL_SETS, Kind
+from cluster_io.safety_facts import coming_writers, volumes_on_their_way
+from cluster_io.source import Source
+from kubectl_plugin.gather.admission import Admission
+from kubectl_plugin.gather.likely_node import LikelyNodes, Maker, Schedulers
+from kubectl_plugin.gather.manifest_objects import NO_OBJECTS, ManifestObjects, applied
+from kubectl_plugin.gather.manifest_pods import PodManifest, made_pods, template_pod
+from kubectl_plugin.gather.targets import pod_selector
+from kubectl_plugin.options import ExplainOptions
+from kubectl_plugin.reports.died.end_report import EndReport
+from kubectl_plugin.reports.node.node_report import NodeReport, node_report
+from kubectl_plugin.reports.node.node_use import NearLimit
+from kubectl_plugin.reports.pod.pending_resize import pending_resize, resize_message
+from kubectl_plugin.reports.pod.pod_pressure import near_limits
+from kubectl_plugin.reports.pod.pod_report import LikelyNode, PodFacts, PodInCluster, PodPosition, PodReport, pod_report
+from kubectl_plugin.reports.related import RelatedReport
+from kubectl_plugin.reports.workload.ordinals import missing_pods
+from kubectl_plugin.reports.workload.rollout import Said, rollout, said, schedule
+from kubectl_plugin.reports.workload.workload_pods import (
+    WorkloadPod,
+    job_progress,
+    pod_counts,
+    pods_wanted,
+    workload_pods,
+)
+from kubectl_plugin.reports.workload.workload_report import WorkloadReport
+from podrules.admission.resize_room import ResizeRoom, resize_room
+from podrules.api.model.kubelet import KubeletConfiguration
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
+from podrules.api.model.pod_reference import PodReference
+from podrules.api.model.workload import CronJob, Workload
+from podrules.api.refusals import newest_refusal, pods_short, said_by_server
+from podrules.ending.attachment import VolumePosition, volume_position
+from podrules.ending.deleted_pod import JobTracking, tracking_job
+from podrules.ending.died.of_pod import has_ended
+from podrules.ending.stuck import (
+    AutoscalerWord,
+    Stuck,
+    Wait,
+    autoscaler_word,
+    event_subjects,
+    hinted_by,
+    hints,
+    may_be_stuck,
+    stuck_by,
+    waits,
+)
+from podrules.ending.volumes import claimed_volumes
+from podrules.node.reachability import NodeReach
+from podrules.pod.platform import Platform, node_platform
+from podrules.pod.reading import NOT_FOUND, USAGE_NOT_ASKED, Unread, read_or_none
+from podrules.scheduling.placement.outcome import Placement, PlacementOutcome
+from podrules.scheduling.placement.planned import Budgets, Unmoved
+from podrules.scheduling.placement.preemption_outcome import is_preempted, preempted, preemption_event
+from podrules.scheduling.placement.preemption_victims import Preempted, Preemptors
+from podrules.scheduling.skew import WorkloadSpread
+from podrules.workload.budget_risk import eviction_hold
+from podrules.workload.disruption import Evictions
+from podrules.workload.safety import Guarantee, owner_guarantee
+
+if TYPE_CHECKING:
+    from kubectl_plugin.gather.pressure import Pressures
+    from kubectl_plugin.gather.timeline import Timelines
+
+__all__ = ["Report", "ReportBuilder"]
+
+Report = PodReport | NodeReport | WorkloadReport | RelatedReport
+
+
+class ReportBuilder:
+    """Makes reports. What several of them need is read once."""
+
+    def __init__(self, source: Source, options: ExplainOptions, gatherer: Gatherer | None = None) -> None:
+        """Read nothing yet; a gatherer of the source may have read something already."""
+        self._source = source
+        self._gatherer = gatherer or Gatherer(source)
+        self._wants_placement = options.placement
+        self._kept_positions: Pressures | None = None
+        self._placed: dict[tuple[tuple[str, str], bool], LikelyNode] = {}
+        self._timeline_way = options.timeline
+        self._grace_period = options.grace_period
+        self._on = options.on
+        self._placement_typed = options.placement is True
+        # Of what is there already, one answer takes a live cluster no request for what bounds its namespace.
+        self._admission = Admission(self._gatherer, asks=not source.side_by_side)
+        self._schedulers = Schedulers(source, options.scheduler_config)
+        self._whole = options.output.whole
+        self._likely_nodes = LikelyNodes(source, self._gatherer, self._schedulers, every_node=self._whole)
+
+    def report(self, entry: Any, kind: Kind[Any], *, named: bool, in_line: bool = False) -> Report:
+        """The report of an object of the cluster.
+
+        Args:
+            entry: The object.
+            kind: Its kind.
+            named: Whether it was asked for by name: then a live cluster is asked for its position on its node.
+            in_line: Whether it gets only a line: what only a page shows is not read.
+        """
+        if isinstance(entry, Pod):
+            return self._pod(entry, named=named, in_line=in_line)
+        if isinstance(entry, Node):
+            return self._node(entry, named=named, in_line=in_line)
+        if kind in RELATED:
+            # Loaded on demand.
+            from kubectl_plugin.gather.related import RelatedReports
+
+            return RelatedReports(self._gatherer, self._admission, self._refused, self.placement).report(
+                entry, named=named and not in_line
+            )
+        pods = self._pods_of(entry, entry.metadata.namespace)
+        maker = Maker(kind, entry)
+        made, writers = template_pod(entry, kind), None
+        if kind is DEPLOYMENTS and (named or not self._source.side_by_side):
+            writers = coming_writers(self._gatherer, made, entry)
+        refused = self._refused(entry, kind) if named or not self._source.side_by_side else None
+        if refused is None and isinstance(entry, Workload):
+            refused = said(entry.status.condition("ReplicaFailure", "True"))
+        place, why = bool(self._wants_placement), "" if refused is None else refused.message
+        template = self._to_come(made, maker, NO_OBJECTS, place=place, pods=pods or (), refused=why)
+        template = replace(template, second_writers=writers)
+        return self._workload(entry, kind, template, pods, refused, named=named)
+
+    def manifest(self, manifest: PodManifest, objects: ManifestObjects) -> PodReport:
+        """The report of a manifest's pod, or of the pod that its workload would make, with its file's other objects."""
+        place = self._timeline_way is None if self._wants_placement is None else self._wants_placement
+        kind, entry, pod = manifest.kind, manifest.entry, manifest.pod
+        numbered = place and kind is STATEFUL_SETS and not isinstance(self._source, NothingSource)
+        pods = self._pods_of(entry, pod.metadata.namespace) if numbered else None
+        maker = Maker(kind, entry, manifest.written, manifest.refusals, manifest.asked)
+        own = (*objects.claims, *(one for _, one in objects.others))
+        writers = coming_writers(self._gatherer, pod, entry, own) if kind is DEPLOYMENTS else None
+        report = self._to_come(pod, maker, objects, place=place, pods=pods or ())
+        if report.refused:
+            return report
+        return replace(report, budgets=_budgets(manifest, report, objects), second_writers=writers)
+
+    def not_modelled(self, pod: Pod) -> bool:
+        """Whether a pod's placement is not modelled, because of its group or scheduler.
+
+        Raises:
+            ClusterError: the scheduler's configuration cannot be read.
+        """
+        return self._likely_nodes.not_modelled(pod)
+
+    def preemption_disabled(self) -> bool:
+        """Whether no profile of the scheduler preempts.
+
+        Raises:
+            ClusterError: the scheduler's configuration cannot be read.
+        """
+        return bool(self._schedulers.preemption_disabled_everywhere())
+
+    def preemption_under_way(self, pod: Pod) -> bool:
+        """Whether a pending pod only waits for its victims to end.
+
+        Raises:
+            ClusterError: the scheduler's configuration cannot be read.
+        """
+        if not pod.status.nominated_node_name or pod.spec.node_name or pod.metadata.deletion_timestamp or pod.finished:
+            return False
+        placement = self._place(pod).placement
+        return placement is not None and placement.nominated is not None and placement.nominated.under_way
+
+    def placement(self, pod: Pod) -> LikelyNode:
+        """Where the scheduler would put a pod that waits for a node.
+
+        Raises:
+            ClusterError: the scheduler's configuration cannot be read.
+        """
+        return self._place(pod)
+
+    def waiting(self, pod: Pod) -> LikelyNode:
+        """A pod whose kubelet waits for claims that no controller binds; without a placement: it waits for none."""
+        return self._likely_nodes.waiting(pod)
+
+    def _place(self, pod: Pod, *, gates: bool = False) -> LikelyNode:
+        """Where a pod of the cluster would go, and which gates decide about it; computed once for each pod."""
+        key = pod.metadata.place, gates and self._whole
+        if key not in self._placed:
+            self._placed[key] = self._likely_nodes.place(pod, gates=gates)
+        return self._placed[key]
+
+    def _pod(self, pod: Pod, *, named: bool, in_line: bool) -> PodReport:
+        gatherer, bound = self._gatherer, pod.spec.node_name
+        # Claims take requests; other volumes are known from the pod itself.
+        asks_volumes = bound and not in_line and not pod.finished and (named or not claimed_volumes(pod))
+        facts = PodFacts(
+            pod=pod,
+            node=gatherer.noted(gatherer.get(NODES, bound)) if bound else None,
+            reach=gatherer.reach(bound, of_many=in_line or not named) if bound else None,
+            nodes=None if bound else self._possible_nodes(),
+            classes=gatherer.noted(gatherer.class_named(pod.spec.priority_class_name)),
+            owners=gatherer.owners(pod),
+            source=self._source.description,
+            versions=gatherer.versions,
+            named=named and not in_line,
+            preemption_disabled=self._schedulers.preemption_disabled(pod),
+            guards=gatherer.guards(pod) if asks_volumes else None,
+        )
+        tracking = self._tracking(pod)
+        # Everything is read before `unread` is asked for.
+        in_cluster = self._in_cluster(facts, named=named)
+        held = self._held(pod, facts.node) if named else None
+        return replace(pod_report(facts, in_cluster, gatherer.unread), tracking=tracking, held=held)
+
+    def _held(self, pod: Pod, node: Node | None) -> Unmoved | None:
+        """Why a drain cannot evict a pod whose node is cordoned: of others a live cluster is asked for no budgets."""
+        if node is None or not node.spec.unschedulable:
+            return None
+        budgets = read_or_none(self._gatherer.list(PDBS, pod.metadata.namespace)) or ()
+        refused = Evictions(budgets).refused(pod)
+        if refused is None or owner_guarantee(pod).guarantee in {Guarantee.KUBELET_OWNED, Guarantee.ONE_PER_NODE}:
+            return None
+        reference = PodReference(pod.metadata.namespace, pod.metadata.name)
+        known = read_or_none(self._gatherer.list(PODS, pod.metadata.namespace)) or ()
+        hold, way = eviction_hold(pod, self._gatherer.as_wanted(budgets, [pod], known))
+        return Unmoved(reference, PDBS.kind, refused, hold, way=way)
+
+    def _tracking(self, pod: Pod) -> JobTracking | None:
+        """The Job that has to count a pod that is kept for it."""
+        owner = tracking_job(pod)
+        if owner is None:
+            return None
+        found = self._gatherer.named(JOBS, owner.name, pod.metadata.namespace) if owner.name else None
+        if isinstance(found, Unread):
+            return JobTracking(owner.name, exists=False if found.reason == NOT_FOUND else None)
+        return JobTracking(owner.name, exists=found is not None and found.metadata.uid == owner.uid)
+
+    def _in_cluster(self, facts: PodFacts, *, named: bool) -> PodInCluster:
+        """What the rest of the cluster means for one of its pods."""
+        pod, bound = facts.pod, facts.pod.spec.node_name
+        event = self._preempted(pod) if is_preempted(pod) else None
+        moving = self._moving(pod) if bound and _may_wait_for_volumes(pod, facts.reach) else ()
+        wanted = not bound and self._timeline_way is None if self._wants_placement is None else self._wants_placement
+        # kube-scheduler skips pods that are being deleted.
+        running = not pod.finished and pod.metadata.deletion_timestamp is None
+        placeable = wanted and running
+        likely = self._place(pod, gates=facts.named) if placeable else LikelyNode()
+        if not placeable and facts.named:
+            likely = self.waiting(pod)
+        if self._timeline_way is not None:
+            timeline = self._timelines(self._timeline_way).of_stored(pod)
+            config = self._config(facts)
+            return PodInCluster(preempted=event, moving=moving, likely=likely, timeline=timeline, config=config)
+        position = PodPosition() if pod.finished else self._position(facts, likely.placement, named=named)
+        config = position.config if self._on is None else self._config(facts)
+        last_end = self._last_end(pod) if facts.named and has_ended(pod) else None
+        at, quiet = self._source.now, facts.reach is not None and facts.reach.reach.quiet
+        wait = waits(pod, at, quiet=quiet) if facts.named or not self._source.side_by_side else None
+        return PodInCluster(
+            preempted=event,
+            moving=moving,
+            likely=likely,
+            position=position,
+            config=config,
+            last_end=last_end,
+            resize_room=self._resize_room(facts),
+            preemptors=self._likely_nodes.preemptors(pod) if bound and facts.named and running else Preemptors(),
+            autoscaler=self._autoscaler(pod, likely) if facts.named else None,
+            events_decide=wait is not None and may_be_stuck(pod, at, quiet=quiet),
+            stuck=None if wait is None else self._stuck(pod, wait),
+            hint=self._hint(pod) if facts.named and not quiet else None,
+            only_member=facts.named and quiet and self._is_only_member(pod),
+        )
+
+    def _is_only_member(self, pod: Pod) -> bool:
+        owner = owner_guarantee(pod)
+        if owner.guarantee is not Guarantee.AT_MOST_ONE:
+            return False
+        found = read_or_none(self._gatherer.get(STATEFUL_SETS, owner.name, pod.metadata.namespace))
+        return found is not None and found.spec.replicas in {None, 1}
+
+    def _hint(self, pod: Pod) -> Stuck | None:
+        """The warning that adds to the states of its containers, where there is one."""
+        at = self._source.now
+        if at is None or not (reasons := hints(pod, at)):
+            return None
+        events = read_or_none(self._gatherer.events_of(PODS.kind, pod.metadata.name, pod.metadata.namespace))
+        return hinted_by(pod, reasons, events or (), at)
+
+    def _autoscaler(self, pod: Pod, likely: LikelyNode) -> AutoscalerWord | None:
+        placement, at = likely.placement, self._source.now
+        if at is None or placement is None or placement.outcome is not PlacementOutcome.UNSCHEDULABLE:
+            return None
+        events = read_or_none(self._gatherer.events_of("Pod", pod.metadata.name, pod.metadata.namespace))
+        return autoscaler_word(pod, events or (), at)
+
+    def _stuck(self, pod: Pod, wait: Wait) -> Stuck | None:
+        """The warning that says why a pod waits: about it, else about its claims, else about its node."""
+        for kind, name in event_subjects(pod):
+            told = (
+                self._gatherer.node_events(name)
+                if kind == "Node"
+                else self._gatherer.events_of(kind, name, pod.metadata.namespace)
+            )
+            events, at = self._gatherer.noted(told), self._source.now
+            found = None if events is None or at is None else stuck_by(pod, wait, events, at)
+            if found is not None or events is None:
+                return found
+        return None
+
+    def _resize_room(self, facts: PodFacts) -> ResizeRoom | None:
+        pod, node = facts.pod, facts.node
+        if not facts.named or node is None or pending_resize(pod) != "Deferred":
+            return None
+        pods = read_or_none(self._gatherer.pods_on(node.metadata.name))
+        if pods is None:
+            return None
+        features, complete = self._gatherer.versions.kubelet(node), not self._source.is_plain_list
+        return resize_room(pod, node, pods, resize_message(pod), features=features, complete=complete)
+
+    def _last_end(self, pod: Pod) -> EndReport:
+        # Loaded on demand.
+        from kubectl_plugin.gather.ends import Ends
+
+        return Ends(self._source, self._gatherer).of_pod(pod)
+
+    def _config(self, facts: PodFacts) -> KubeletConfiguration | None:
+        """The configuration of the kubelet of a pod's node, which is asked unless it is silent."""
+        node, quiet = facts.node, facts.reach is not None and facts.reach.reach.quiet
+        if node is None or quiet or facts.pod.finished or node_platform(node) is not Platform.LINUX:
+            return None
+        return read_or_none(self._gatherer.kubelet_config(node.metadata.name))
+
+    def _pressures(self) -> Pressures:
+        # Loaded on demand.
+        from kubectl_plugin.gather.pressure import Pressures
+
+        if self._kept_positions is None:
+            self._kept_positions = Pressures(self._gatherer)
+        return self._kept_positions
+
+    def _position(self, facts: PodFacts, placement: Placement | None, *, named: bool) -> PodPosition:
+        """The position of a pod of the cluster: on the node that was named, else on its own.
+
+        For many pods, only a source that holds everything is asked: a live cluster takes requests for each node.
+        """
+        pod, node = facts.pod, facts.node
+        if self._on is None and not named and self._source.side_by_side:
+            return PodPosition() if node is None else PodPosition(unread=(USAGE_NOT_ASKED,))
+        if self._on is None and node is not None:
+            return self._pressures().of_bound(pod, node)
+        return self._coming_position(pod, self._node_of_option(), placement)
+
+    def _node_of_option(self) -> Node | None:
+        """The node of --on; None: it was not given, or a timeline is asked for.
+
+        Raises:
+            ClusterError: it is not there.
+        """
+        return None if self._on is None or self._timeline_way is not None else self._source.get(NODES, self._on)
+
+    def _possible_nodes(self) -> Sequence[Node] | None:
+        """The nodes to which a pod may come: that of --on, else all."""
+        node = self._node_of_option()
+        return self._gatherer.noted(self._gatherer.list(NODES)) if node is None else (node,)
+
+    def _coming_position(self, pod: Pod, node: Node | None, placement: Placement | None) -> PodPosition:
+        """The position of a pod on the node of --on, else on the one where it would be placed."""
+        if node is None and self._placement_typed and placement is not None and placement.best:
+            node = self._gatherer.noted(self._gatherer.node(placement.best[0]))
+        return PodPosition() if node is None else self._pressures().of_coming(pod, node)
+
+    def _timelines(self, way: str) -> Timelines:
+        # Loaded on demand.
+        from kubectl_plugin.gather.timeline import Timelines
+
+        grace, disabled = self._grace_period, self.preemption_disabled()
+        return Timelines(self._gatherer, way, grace_period=grace, preemption_disabled=disabled)
+
+    def _moving(self, pod: Pod) -> tuple[VolumePosition, ...]:
+        """The positions of its volumes that are not where they belong."""
+        volumes, reach = volumes_on_their_way(self._gatherer, pod)
+        positions = (volume_position(pod, volume, reach) for volume in volumes)
+        return tuple(position for position in positions if position is not None)
+
+    def _preempted(self, pod: Pod) -> Preempted:
+        """Who preempted a pod, by the event, while there is one."""
+        event = preemption_event(self._gatherer.noted(self._gatherer.events_about(pod)) or ())
+        pods, in_part = self._gatherer.preemptor_among(event)
+        return preempted(pod, event, pods, is_list=in_part)
+
+    def _to_come(
+        self, pod: Pod, maker: Maker, objects: ManifestObjects, *, place: bool, pods: Sequence[Pod], refused: str = ""
+    ) -> PodReport:
+        """The report of a pod that does not exist yet: of a manifest, or the next one of a workload."""
+        gatherer, kind = self._gatherer, maker.kind
+        existing = self._existing(pod) if kind is PODS else None
+        reviewed = self._admission.review(pod, maker, objects, exists=existing is not None, refused=refused)
+        facts = PodFacts(
+            pod=reviewed.admitted.pod,
+            admitted=reviewed.admitted,
+            nodes=self._possible_nodes(),
+            existing=existing,
+            refusals=reviewed.refusals,
+            refusal=reviewed.refusal,
+            warning=reviewed.warning,
+            dry_run=reviewed.dry_run,
+            webhook=reviewed.webhook,
+            source=self._source.description,
+            versions=gatherer.versions,
+            named=True,
+            preemption_disabled=self._schedulers.preemption_disabled(pod),
+        )
+        stored, in_cluster, node = reviewed.stored, PodInCluster(), self._node_of_option()
+        # A refused pod never runs.
+        if isinstance(stored, Pod):
+            in_cluster = self._coming_in_cluster(stored, maker, objects, pods, node, place=place)
+        return pod_report(facts, in_cluster, gatherer.unread)
+
+    def _coming_in_cluster(
+        self,
+        stored: Pod,
+        maker: Maker,
+        objects: ManifestObjects,
+        pods: Sequence[Pod],
+        node: Node | None,
+        *,
+        place: bool,
+    ) -> PodInCluster:
+        """What the cluster means for a pod to come, as it will be stored."""
+        # Without a cluster there are no nodes.
+        placeable = place and not isinstance(self._source, NothingSource)
+        likely = self._likely_nodes.place_coming(stored, maker, objects, pods) if placeable else LikelyNode()
+        if self._timeline_way is not None:
+            timeline = self._timelines(self._timeline_way).of_coming(stored, maker.kind, maker.entry)
+            return PodInCluster(likely=likely, timeline=timeline)
+        position = self._coming_position(stored, node, likely.placement)
+        return PodInCluster(likely=likely, position=position, config=self._source.told.kubelet)
+
+    def _node(self, node: Node, *, named: bool, in_line: bool) -> NodeReport:
+        """The report of a node. Its usage is included unless that takes a request for each of many nodes."""
+        of_many = in_line or not named
+        if named or not self._source.side_by_side:
+            # Loaded on demand.
+            from kubectl_plugin.gather.node_pressure import pressure_report
+
+            looked = pressure_report(self._gatherer, node, of_many=of_many)
+            return replace(looked.promised, unread=looked.unread)
+        return node_report(
+            node,
+            self._gatherer.noted(self._gatherer.pods_on(node.metadata.name)),
+            nominated=self._gatherer.nominated_to(node.metadata.name),
+            reach=self._gatherer.reach(node.metadata.name, of_many=of_many),
+            source=self._source.description,
+            versions=self._gatherer.versions,
+            unread=self._gatherer.unread,
+        )
+
+    def _pods_of(self, entry: Any, namespace: str) -> Sequence[Pod] | None:
+        """A workload's pods; None: it has no selector, or they cannot be read."""
+        chosen = pod_selector(entry)
+        return None if chosen is None else self._gatherer.noted(self._gatherer.list(PODS, namespace, selector=chosen))
+
+    def _spread(self, own: Sequence[Pod], namespace: str) -> tuple[WorkloadSpread, ...]:
+        """How the pods of a workload are spread, by their own constraints."""
+        if not any(pod.spec.topology_spread_constraints for pod in own):
+            return ()
+        # Loaded on demand: it needs numpy.
+        from podrules.scheduling.spread import spreads_of
+
+        nodes, pods = (
+            self._gatherer.noted(self._gatherer.list(NODES)),
+            self._gatherer.noted(self._gatherer.list(PODS, namespace)),
+        )
+        if nodes is None or pods is None:
+            return ()
+        return spreads_of(own, nodes, pods, features=self._gatherer.versions.scheduler)
+
+    def _existing(self, pod: Pod) -> Pod | None:
+        """The pod of the cluster that has the name of one to come."""
+        meta = pod.metadata
+        return read_or_none(self._gatherer.get(PODS, meta.name, meta.namespace)) if meta.name else None
+
+    def _node_of_many(self, name: str) -> Node | None:
+        return read_or_none(self._gatherer.node(name, of_many=True))
+
+    def _reach_of_many(self, node: str) -> NodeReach:
+        return self._gatherer.reach(node, of_many=True)
+
+    def _in_short(self, pods: Sequence[Pod]) -> tuple[WorkloadPod, ...]:
+        gatherer = self._gatherer
+        return workload_pods(
+            pods, gatherer.versions.api_server, self._reach_of_many, self._node_of_many, self._near_limit
+        )
+
+    def _near_limit(self, pod: Pod) -> NearLimit | None:
+        """The container of a pod that is near its own limit; a live cluster is not asked for many pods."""
+        node = self._gatherer.noted(self._gatherer.node(pod.spec.node_name)) if pod.spec.node_name else None
+        if node is None or pod.finished or self._source.side_by_side:
+            return None
+        return next(near_limits(self._pressures().of_bound(pod, node).reports), None)
+
+    def _with_stuck(self, pods: Sequence[Pod], found: Sequence[WorkloadPod], *, named: bool) -> tuple[WorkloadPod, ...]:
+        """Pods with the warnings that say why they wait; a live cluster is asked about the worst of a named one."""
+        at, left = self._source.now, len(found)
+        if self._source.side_by_side:
+            left = 1 if named else 0
+        by_name = {pod.metadata.name: pod for pod in pods}
+        warnings: dict[str, Stuck | None] = {}
+        for one in sorted(found, key=lambda one: one.state.worse):
+            wait = waits(by_name[one.name], at, quiet=one.reach is not None)
+            if wait is not None and len(warnings) < left:
+                warnings[one.name] = self._stuck(by_name[one.name], wait)
+        return tuple(replace(one, stuck=warnings.get(one.name)) for one in found)
+
+    def _refused(self, entry: Any, kind: Kind[Any]) -> Said | None:
+        """Why pods that a workload lacks cannot be made, by events about itself, or a Deployment's ReplicaSets."""
+        if not isinstance(entry, Workload) or not pods_short(kind.kind, entry, pods_wanted(kind.kind, entry)):
+            return None
+        makers: Sequence[Workload] = (entry,)
+        if kind is DEPLOYMENTS:
+            listed = self._gatherer.noted(self._gatherer.list(REPLICA_SETS, entry.metadata.namespace)) or ()
+            makers = [
+                one
+                for one in listed
+                if (owner := one.metadata.controller) is not None
+                and owner.uid == entry.metadata.uid
+                and pods_short(REPLICA_SETS.kind, one, one.spec.replicas)
+            ]
+        events = [event for one in makers for event in self._gatherer.noted(self._gatherer.events_about(one)) or ()]
+        event = newest_refusal(events, self._source.now)
+        if event is not None:
+            return Said(event.reason, said_by_server(event.message), event.last)
+        conditions = (said(one.status.condition("ReplicaFailure", "True")) for one in makers)
+        return next(filter(None, conditions), None)
+
+    def _workload(
+        self,
+        entry: Any,
+        kind: Kind[Any],
+        template: PodReport,
+        pods: Sequence[Pod] | None,
+        refused: Said | None,
+        *,
+        named: bool,
+    ) -> WorkloadReport:
+        found = None if pods is None else self._in_short(pods)
+        counts = None
+        if found is not None:
+            counts = pod_counts([pod.state for pod in found], pods_wanted(kind.kind, entry), kind.kind)
+        if pods and found is not None:
+            found = self._with_stuck(pods, found, named=named)
+        return WorkloadReport(
+            workload_kind=kind.kind,
+            name=entry.metadata.name,
+            namespace=entry.metadata.namespace,
+            source=self._source.description,
+            rules_version=template.rules_version,
+            server_version=template.server_version,
+            replicas=None if isinstance(entry, CronJob) else entry.spec.replicas,
+            template=template,
+            pods=found,
+            counts=counts,
+            job=job_progress(entry, refused) if kind is JOBS else None,
+            rollout=rollout(kind.kind, entry, terminating=0 if counts is None else counts.terminating, refused=refused),
+            schedule=schedule(entry),
+            missing=missing_pods(kind.kind, entry, found) if found is not None else None,
+            spread=self._spread(pods or (), entry.metadata.namespace),
+            unread=self._gatherer.unread,
+        )
+
+
+def _may_wait_for_volumes(pod: Pod, reach: NodeReach | None) -> bool:
+    """Whether a pod with a node may wait for volumes, or keep others waiting, because it does not run normally."""
+    leaving = pod.metadata.deletion_timestamp is not None
+    quiet = reach is not None and reach.reach.quiet
+    return not pod.finished and (leaving or quiet or pod.status.phase == "Pending")
+
+
+def _budgets(manifest: PodManifest, report: PodReport, objects: ManifestObjects) -> Budgets:
+    """What the budgets of the files let go of its pods: those of the cluster take a request."""
+    if not objects.budgets:
+        return Budgets()
+    name, namespace = manifest.spec_name, manifest.pod.metadata.namespace
+    # Loaded on demand.
+    from podrules.scheduling.placement.planned_budgets import planned_budgets, spec_groups
+
+    groups = list(made_pods(objects.manifests))
+    if report.daemon is not None:
+        groups = [one for one in groups if (one.name, one.pod.metadata.namespace) != (name, namespace)]
+        groups += spec_groups(report.daemon, manifest.pod, (), 0)
+    found = planned_budgets(groups, (), applied((), objects.budgets))
+    return Budgets(
+        tuple(one for one in found.budgets if name in one.specs and one.namespace == namespace),
+        tuple(one for one in found.held if (one.name, one.namespace) == (name, namespace)),
+    )

@@ -1,0 +1,319 @@
+"""Reads a cluster once for its page: nodes, pods, their usage, and what protects them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from cluster_io.cached_source import RememberedSource
+from cluster_io.errors import UsageError
+from cluster_io.gather import Gatherer
+from cluster_io.kinds import (
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    EVENTS,
+    JOBS,
+    NODES,
+    PDBS,
+    PODS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    Kind,
+)
+from cluster_io.node_usage import read_usages
+from cluster_io.origin import UNKNOWN_ORIGIN, Origin
+from cluster_io.safety_facts import coming_writers, partition_facts
+from cluster_io.source import Source
+from kubectl_plugin.gather.manifest_pods import template_pod
+from kubectl_plugin.gather.targets import ObjectQuery, check_namespace, find, source_pods, targets_of
+from kubectl_plugin.options import NO_SELECTION, Selection
+from kubectl_plugin.reports.cluster.cluster_entries import PodKey
+from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts, pod_key
+from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadKey
+from kubectl_plugin.reports.died.ended import EndedPod
+from kubectl_plugin.reports.node.partitions import PartitionsReport, not_ready
+from podrules.api.model.event import Event
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
+from podrules.api.model.workload import Workload
+from podrules.api.refusals import newest_refusal
+from podrules.ending.died.oom_kills import node_shortages
+from podrules.ending.second_writers import SecondWriters
+from podrules.ending.stuck import Stuck, event_subjects, stuck_by, waits
+from podrules.pod.reading import read_or_none
+from podrules.silent_node.partitions import partitions
+
+__all__ = ["Overview", "Scope", "overview", "scope_of"]
+
+_BETWEEN: Final[tuple[Kind[Any], ...]] = (REPLICA_SETS, JOBS)
+"""Controllers that usually have one of their own."""
+_WORKLOADS: Final[tuple[Kind[Workload], ...]] = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, REPLICA_SETS, JOBS)
+
+
+class Scope(NamedTuple):
+    """The nodes, namespaces and pods that a report covers."""
+
+    pods: frozenset[str]
+    """Names, in the source's namespace."""
+    nodes: frozenset[str]
+    everything: bool
+    """All namespaces; without it and without names: the pods of the source's namespace."""
+    selection: Selection = NO_SELECTION
+    """Which of those pods."""
+
+
+class Overview(NamedTuple):
+    """What was read."""
+
+    facts: ClusterFacts
+    gatherer: Gatherer
+    """It reads a source that holds these nodes and pods already."""
+    source: Source
+    pods: Sequence[Pod]
+    """Those to tell of."""
+
+
+def scope_of(targets: Sequence[str], *, everything: bool, selection: Selection = NO_SELECTION) -> Scope:
+    """``pod/NAME`` and ``node/NAME``, or what a selection leaves of the pods.
+
+    Raises:
+        UsageError: something else was typed, or names together with a selection.
+    """
+    names: dict[Kind[Any], set[str]] = {PODS: set(), NODES: set()}
+    for asked in targets_of(targets, selection, verb="told of in a report") if targets else ():
+        if asked.kind not in names or not asked.name:
+            raise UsageError(f'"{targets[0]}": no pod and no node', advice="Write pod/NAME or node/NAME")
+        names[asked.kind].add(asked.name)
+    return Scope(frozenset(names[PODS]), frozenset(names[NODES]), everything, selection)
+
+
+def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
+    """Read what the page tells of.
+
+    Args:
+        scope: What that is.
+        source: Where.
+        live: Whether an API server answers.
+
+    Raises:
+        UsageError: the selection cannot be read.
+        ClusterError: the pods cannot be read, or one that was named is not there.
+    """
+    chosen = _chosen(scope, source, live=live)
+    for one in (*(ObjectQuery(NODES, name) for name in scope.nodes), *(ObjectQuery(PODS, name) for name in scope.pods)):
+        find(one, NO_SELECTION, source, live=live, command="report")
+    first = Gatherer(source)
+    read_nodes = first.noted(first.list(NODES))
+    # A report on everything needs the pods of all namespaces, another those of its own.
+    of_all = scope.everything or scope.nodes
+    nodes, read_pods = read_nodes or (), first.noted(first.list(PODS)) if of_all else first.in_reach(PODS)
+    if read_pods is None and not source.is_plain_list:
+        read_pods = source.list(PODS, None if of_all else source.namespace)
+    of = next((one.read_in for one in first.unread if one.read_in and one.resource == PODS.rbac_name), None)
+    pods = read_pods or ()
+    remembered = RememberedSource(source, read_nodes, read_pods, of=of)
+    gatherer = Gatherer(remembered)
+    listed_pods = _listed_pods(scope, source.namespace, pods) if chosen is None else chosen
+    if not listed_pods and not scope.nodes and not scope.everything:
+        check_namespace(source)
+    listed_nodes = _listed_nodes(scope, pods, listed_pods)
+    shown = [node for node in nodes if listed_nodes is None or node.metadata.name in listed_nodes]
+    by_node: dict[str, list[Pod]] = {}
+    for pod in pods:
+        by_node.setdefault(pod.spec.node_name, []).append(pod)
+    usages, unread = read_usages(gatherer, shown, by_node)
+    at = source.now
+    namespace = None if scope.everything or scope.nodes else source.namespace
+    node_events = gatherer.noted(gatherer.list(EVENTS) if namespace is None else gatherer.node_events()) or ()
+    classes, budgets = gatherer.noted(gatherer.classes()), gatherer.noted(gatherer.list(PDBS, namespace))
+    owners = _owners(gatherer, namespace)
+    facts = ClusterFacts(
+        source=source.description,
+        origin=_origin(source),
+        scope=_scope_words(scope, source.namespace),
+        at=at,
+        at_is_newest=source.is_plain_list,
+        nodes=nodes,
+        pods=pods,
+        listed_nodes=listed_nodes,
+        listed_pods=listed_pods,
+        classes=None if classes is None else tuple(classes.values()),
+        budgets=budgets,
+        owners=owners,
+        workloads=(workloads := _workloads(gatherer, scope, namespace)),
+        refusals=_refusals(gatherer, namespace, owners) if workloads else {},
+        writers=_writers(gatherer, namespace, workloads or {}),
+        usages=usages,
+        partitions=None if at is None else _partitions(gatherer, listed_nodes, nodes, at),
+        shortages=node_shortages(node_events, at),
+        node_events=_by_node(node_events),
+        ended=None if at is None else _ended(gatherer, namespace, listed_pods, at),
+        versions=gatherer.versions,
+        unread=(),
+    )
+    if at is not None:
+        silent = {one.reach.name for one in facts.partitions.nodes} if facts.partitions is not None else set()
+        facts = replace(facts, stuck=_stuck(gatherer, namespace, pods, silent, at))
+    facts = _with_unread(facts, first, gatherer, unread)
+    shown_pods = [pod for pod in pods if listed_pods is None or pod_key(pod) in listed_pods]
+    return Overview(facts, gatherer, remembered, shown_pods)
+
+
+def _origin(source: Source) -> Origin:
+    """The server of the cluster; not known for a snapshot."""
+    from cluster_io.live.live_source import LiveSource
+
+    return source.origin if isinstance(source, LiveSource) else UNKNOWN_ORIGIN
+
+
+def _with_unread(facts: ClusterFacts, first: Gatherer, then: Gatherer, usage: Iterable[Any]) -> ClusterFacts:
+    return replace(facts, unread=tuple(dict.fromkeys((*first.unread, *then.unread, *usage))))
+
+
+def _chosen(scope: Scope, source: Source, *, live: bool) -> frozenset[PodKey] | None:
+    """The pods that a selection leaves; None: there is none."""
+    if not scope.selection.flags:
+        return None
+    selection = scope.selection._replace(everywhere=scope.everything)
+    return frozenset(map(pod_key, source_pods(selection, source, live=live)))
+
+
+def _listed_pods(scope: Scope, namespace: str, pods: Iterable[Pod]) -> frozenset[PodKey] | None:
+    if scope.everything:
+        return None
+    if not scope.pods and not scope.nodes:
+        return frozenset(pod_key(pod) for pod in pods if pod.metadata.namespace == namespace)
+    named = {(namespace, name) for name in scope.pods}
+    return frozenset(pod_key(pod) for pod in pods if pod_key(pod) in named or pod.spec.node_name in scope.nodes)
+
+
+def _listed_nodes(scope: Scope, pods: Iterable[Pod], listed: frozenset[PodKey] | None) -> frozenset[str] | None:
+    if listed is None or not (scope.pods or scope.nodes or scope.selection.flags):
+        return None
+    return scope.nodes | {pod.spec.node_name for pod in pods if pod_key(pod) in listed}
+
+
+def _scope_words(scope: Scope, namespace: str) -> str:
+    if scope.selection.flags:
+        which = ", ".join(filter(None, (scope.selection.labels, scope.selection.fields)))
+        return f"pods with {which} in {'all namespaces' if scope.everything else f'namespace {namespace}'}"
+    if scope.everything:
+        return ""
+    if not scope.pods and not scope.nodes:
+        return f"namespace {namespace}"
+    named = [*(f"node/{name}" for name in sorted(scope.nodes)), *(f"pod/{name}" for name in sorted(scope.pods))]
+    return ", ".join(named)
+
+
+def _owners(gatherer: Gatherer, namespace: str | None) -> dict[tuple[str, str, str], tuple[str, str]]:
+    """The owners of the controllers of pods."""
+    found: dict[tuple[str, str, str], tuple[str, str]] = {}
+    for kind in _BETWEEN:
+        for entry in gatherer.noted(gatherer.list(kind, namespace)) or ():
+            owner = entry.metadata.controller
+            if owner is not None:
+                found[entry.metadata.namespace, kind.kind, entry.metadata.name] = owner.kind, owner.name
+    return found
+
+
+def _workloads(gatherer: Gatherer, scope: Scope, namespace: str | None) -> dict[tuple[str, str, str], Workload] | None:
+    """The workloads without a controller of their own; None when only some pods are covered."""
+    if scope.pods or scope.nodes or scope.selection.flags:
+        return None
+    return {
+        (entry.metadata.namespace, kind.kind, entry.metadata.name): entry
+        for kind in _WORKLOADS
+        for entry in gatherer.noted(gatherer.list(kind, namespace)) or ()
+        if entry.metadata.controller is None
+    }
+
+
+def _refusals(
+    gatherer: Gatherer, namespace: str | None, owners: Mapping[WorkloadKey, tuple[str, str]]
+) -> dict[WorkloadKey, str]:
+    """The newest event of each workload that could not make a pod."""
+    by_workload: dict[WorkloadKey, list[Event]] = {}
+    for one in gatherer.noted(gatherer.list(EVENTS, namespace)) or ():
+        about = one.involved_object
+        key = about.namespace, about.kind, about.name
+        by_workload.setdefault((about.namespace, *owners.get(key, key[1:])), []).append(one)
+    newest = {key: newest_refusal(events, gatherer.source.now) for key, events in by_workload.items()}
+    return {key: one.message for key, one in newest.items() if one is not None}
+
+
+def _writers(
+    gatherer: Gatherer, namespace: str | None, workloads: Mapping[WorkloadKey, Workload]
+) -> dict[WorkloadKey, SecondWriters]:
+    """The Deployments with a rollout that starts a second writer."""
+    found = {
+        key: coming_writers(gatherer, template_pod(one, DEPLOYMENTS), one, get=partial(gatherer.one_of, namespace))
+        for key, one in workloads.items()
+        if key[1] == DEPLOYMENTS.kind and one.spec.strategy.type != "Recreate"
+    }
+    return {key: one for key, one in found.items() if one is not None and one.unguarded}
+
+
+def _ended(
+    gatherer: Gatherer, namespace: str | None, listed: frozenset[PodKey] | None, at: datetime
+) -> tuple[EndedPod, ...] | None:
+    """What ended within an hour; of pods that were chosen, of those alone."""
+    events = gatherer.noted(gatherer.list(EVENTS, namespace))
+    pods = read_or_none(gatherer.list(PODS, namespace))
+    if events is None or pods is None:
+        return None
+    # Loaded on demand.
+    from kubectl_plugin.gather.ends import HOUR, Ends
+    from kubectl_plugin.reports.died.ended import ended_pods
+
+    own = [pod for pod in pods if listed is None or pod_key(pod) in listed]
+    told = [one for one in events if listed is None or _place(one) in listed]
+    return tuple(ended_pods(Ends(gatherer.source, gatherer).among(own, told, at - HOUR)))
+
+
+def _stuck(
+    gatherer: Gatherer, namespace: str | None, pods: Iterable[Pod], silent: Container[str], at: datetime
+) -> dict[PodKey, Stuck]:
+    """The warnings that have repeated for long about pods that wait, by the events that are read once."""
+    waiting = [(pod, wait) for pod in pods if (wait := waits(pod, at, quiet=pod.spec.node_name in silent)) is not None]
+    events = gatherer.noted(gatherer.list(EVENTS, namespace)) or () if waiting else ()
+    about: dict[tuple[str, str], list[Event]] = {}
+    for one in events:
+        about.setdefault((one.involved_object.kind, one.involved_object.name), []).append(one)
+    found: dict[PodKey, Stuck] = {}
+    for pod, wait in waiting:
+        stuck = stuck_by(pod, wait, [one for place in event_subjects(pod) for one in about.get(place, ())], at)
+        if stuck is not None and stuck.long:
+            found[pod_key(pod)] = stuck
+    return found
+
+
+def _by_node(events: Iterable[Event]) -> dict[str, list[Event]]:
+    found: dict[str, list[Event]] = {}
+    for event in events:
+        if event.involved_object.kind == NODES.kind:
+            found.setdefault(event.involved_object.name, []).append(event)
+    return found
+
+
+def _place(event: Event) -> PodKey:
+    return event.involved_object.namespace, event.involved_object.name
+
+
+def _partitions(
+    gatherer: Gatherer, listed: frozenset[str] | None, nodes: Sequence[Node], at: datetime
+) -> PartitionsReport:
+    down = partitions(partition_facts(gatherer, nodes, at, read_or_none(gatherer.list(PODS)) or ()), at)
+    return PartitionsReport(
+        source=gatherer.source.description,
+        rules_version=gatherer.versions.rules_version,
+        server_version=gatherer.versions.server_version,
+        at=at,
+        nodes_total=len(nodes),
+        nodes=tuple(node for node in down if listed is None or node.reach.name in listed),
+        not_ready=tuple(name for name in not_ready(nodes, down) if listed is None or name in listed),
+        unread=gatherer.unread,
+    )

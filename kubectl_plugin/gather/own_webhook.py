@@ -1,0 +1,296 @@
+"""What the webhook of kubectl qos will write into a pod to come, or refuses, by its configuration in the cluster.
+
+found     by the name of its webhook; its Deployment has the name of its Service, else the chart's name for it
+read      the arguments of the Deployment, the ConfigMap that they name, the Namespace, and what selectors come from
+rules     `podrules.qos_webhook`, as the webhook itself
+policies  of the chart are expressions, which are not evaluated: what they may write is unknown
+unknown   where one of these cannot be read. A List or a snapshot without webhook configurations says so only if the
+Namespace or a Deployment shows that there is such a webhook
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
+
+from cluster_io.errors import ManifestError
+from cluster_io.gather import Gatherer
+from cluster_io.kinds import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    MUTATING_POLICIES,
+    MUTATING_WEBHOOKS,
+    NAMESPACES,
+    OUR_DEPLOYMENTS,
+    SERVICES,
+    VALIDATING_WEBHOOKS,
+    Kind,
+)
+from cluster_io.scheduler_config import config_map_document
+from kubectl_plugin.gather.controllers import Controllers
+from kubectl_plugin.gather.likely_node import Maker
+from kubectl_plugin.gather.manifest_objects import ManifestObjects, with_manifest_objects
+from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
+from podrules.admission.admitted_pod import PodRefusal, RefusedBy
+from podrules.admission.limits.forbidden import forbidden
+from podrules.admission.mutating_webhooks import (
+    MUTATES,
+    NAME,
+    VALIDATES,
+    Webhook,
+    WebhookConfiguration,
+    deployment_of,
+    is_of_chart,
+    our_webhooks,
+)
+from podrules.api.model.pod import Pod
+from podrules.api.model.policy import PriorityClass
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.pod.priority import UnknownPriorityClass, is_mirror_pod, resolve_priority
+from podrules.pod.reading import FORBIDDEN, Unread
+from podrules.qos_webhook.arguments import PodRules, RuleMode, read_arguments
+from podrules.qos_webhook.defaults import (
+    CONSTRAINTS_ANNOTATION,
+    DEFAULT_CLASS_LABEL,
+    DEFAULT_PROFILES,
+    Space,
+    default_spread,
+    disallowed,
+    may_get_constraints,
+    namespace_default,
+    not_given,
+    scheduler_defaults,
+)
+from podrules.qos_webhook.namespaces import RuleError
+from podrules.scheduling.placement.controllers import with_controllers
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.siblings import SnapshotSiblings
+from podrules.scheduling.scheduler.profile import ConfigurationError, Profile, read_profiles
+
+__all__ = ["OwnWebhook"]
+
+_CHARTS_CONDITION: Final = "not-a-mirror-pod"
+_POLICIES_SINCE: Final = 36
+"""The first minor that serves mutating policies by default."""
+
+T = TypeVar("T")
+
+
+class _UnknownError(Exception):
+    """The message says what is not known, and why."""
+
+
+class OwnWebhook:
+    """Judges one pod to come: first what it writes, then whether it refuses the result."""
+
+    def __init__(self, pod: Pod, maker: Maker, files: ManifestObjects, gatherer: Gatherer) -> None:
+        """Read nothing yet."""
+        self._pod, self._maker, self._files, self._gatherer = pod, maker, files, gatherer
+        self._namespace = pod.metadata.namespace
+        self._rules: PodRules | None = None
+        self._space = Space(self._namespace, {}, "")
+        self.report: OwnWebhookReport | None = None
+        """None: it is not there, or is not asked."""
+
+    def written(self, classes: Mapping[str, PriorityClass] | None, *, spread: bool = True) -> Pod:
+        """The pod with what it writes, by the PriorityClasses that are known; ``spread``: also constraints."""
+        pod, spec = self._pod, self._pod.spec
+        if is_mirror_pod(pod):
+            return pod
+        report = OwnWebhookReport(namespace=self._namespace)
+        try:
+            ours = self._ours()
+            if not ours:
+                self.report = self._of_policies()
+                return pod
+            report = replace(report, webhook=ours[0][0].metadata.name)
+            space = self._space = self._known(self._read_space(), f"namespace {self._namespace}")
+            asked = [one for one in ours if one[1].may_be_asked(space.labels, pod.metadata.labels)]
+            if not asked:
+                return pod
+            if len(asked) > 1:
+                raise _UnknownError(f"{len(asked)} of them are asked about namespace {self._namespace}")
+            report, rules = self._installed(report, *asked[0])
+        except _UnknownError as error:
+            self.report = replace(report, unknown=(str(error),), class_unknown=True)
+            return pod
+        # With mode: both, policies of the chart write where no pod of it is ready.
+        if report.unready and (of_policies := self._of_policies()) is not None:
+            self.report = of_policies
+            return pod
+        self._rules, name = rules, namespace_default(space, rules.options.rules)
+        if name and not spec.priority_class_name:
+            unknown = None if classes is None else resolve_priority(name, classes)
+            if isinstance(unknown, UnknownPriorityClass):
+                report = replace(report, warnings=(not_given(space.name, unknown),))
+            else:
+                report = replace(report, priority_class_name=name)
+                # The Priority plugin fills in the rest by the class.
+                spec = replace(spec, priority_class_name=name, priority=None, preemption_policy=None)
+        if spread and may_get_constraints(pod, space):
+            report = self._with_constraints(report, rules)
+            spec = replace(spec, topology_spread_constraints=report.topology_spread_constraints)
+        self.report = report
+        return pod if report.unready or spec == pod.spec else replace(pod, spec=spec)
+
+    def refusal(self, stored: Pod) -> PodRefusal | None:
+        """Why it refuses the pod as it would be stored after every plugin that changes it."""
+        report, rules = self.report, self._rules
+        if report is None or rules is None:
+            return None
+        if report.unready:
+            service = report.webhook.partition("/")[2]
+            cause = f'no endpoints available for service "{service}"'
+            if report.untrusted:
+                cause = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+            failed = f'failed calling webhook "{MUTATES}": failed to call webhook: {cause}'
+            return PodRefusal(RefusedBy.WEBHOOK, failed) if report.unready == "Fail" else None
+        problem = disallowed(stored.spec.priority_class_name, self._namespace, rules.options.rules)
+        if not problem:
+            return None
+        configurations = self._gatherer.noted(self._gatherer.list(VALIDATING_WEBHOOKS))
+        if configurations is None:
+            missing = f"whether it refuses the pod, for {VALIDATING_WEBHOOKS.rbac_name} could not be read: {problem}"
+            self.report = replace(report, unknown=(*report.unknown, missing))
+            return None
+        labels = stored.metadata.labels
+        if not any(one.may_be_asked(self._space.labels, labels) for _, one in our_webhooks(configurations, VALIDATES)):
+            return None
+        if rules.options.disallowed_class is RuleMode.WARN:
+            self.report = replace(report, warnings=(*report.warnings, f"spec.priorityClassName: {problem}"))
+            return None
+        message = f'admission webhook "{VALIDATES}" denied the request: {forbidden(stored, problem)}'
+        return PodRefusal(RefusedBy.WEBHOOK, message)
+
+    def _known(self, found: T | Unread, what: str) -> T:
+        if isinstance(found, Unread):
+            self._gatherer.noted(found)
+            raise _UnknownError(f"{what} could not be read")
+        return found
+
+    def _ours(self) -> Sequence[tuple[WebhookConfiguration, Webhook]]:
+        """The entries of our webhook for new pods."""
+        configurations = self._gatherer.list(MUTATING_WEBHOOKS)
+        if not isinstance(configurations, Unread):
+            return our_webhooks(configurations, MUTATES)
+        if configurations.reason == FORBIDDEN:
+            self._gatherer.noted(configurations)
+        space = self._read_space()
+        shown = not isinstance(space, Unread) and (DEFAULT_CLASS_LABEL in space.labels or bool(space.constraints))
+        if not shown and not self._gatherer.source.side_by_side:
+            deployments = self._gatherer.list(DEPLOYMENTS)
+            known = () if isinstance(deployments, Unread) else deployments
+            shown = any(is_of_chart(one.metadata.labels) for one in known)
+        return self._known(configurations, MUTATING_WEBHOOKS.rbac_name) if shown else ()
+
+    def _of_policies(self) -> OwnWebhookReport | None:
+        """What is not known where policies of the chart write in its place."""
+        if self._gatherer.versions.api_server.minor < _POLICIES_SINCE:
+            return None
+        policies = self._gatherer.list(MUTATING_POLICIES)
+        if isinstance(policies, Unread):
+            if policies.reason == FORBIDDEN:
+                self._gatherer.noted(policies)
+            return None
+        ours = [one for one in policies if one.is_ours]
+        if not ours:
+            return None
+        space = self._known(self._read_space(), f"namespace {self._namespace}")
+        unnamed = not self._pod.spec.priority_class_name
+        writes = {
+            ".default-class": unnamed,
+            ".default-class.label": unnamed and DEFAULT_CLASS_LABEL in space.labels,
+            ".default-spread": may_get_constraints(self._pod, space),
+        }
+        for name in (one.metadata.name for one in ours if one.selects(space.labels)):
+            if any(may and name.endswith(suffix) for suffix, may in writes.items()):
+                why = f"{MUTATING_POLICIES.kind} {name} is not evaluated here; --dry-run=server asks the API server"
+                of_class = ".default-class" in name
+                return OwnWebhookReport(webhook=name, by_policy=True, unknown=(why,), class_unknown=of_class)
+        return None
+
+    def _read_space(self) -> Space | Unread:
+        found = self._gatherer.get(NAMESPACES, self._namespace)
+        if isinstance(found, Unread):
+            return found
+        metas = [] if found is None else [found.metadata]
+        metas += (one.metadata for kind, one in self._files.others if kind is NAMESPACES)
+        own = [meta for meta in metas if meta.name == self._namespace]
+        labels = {key: value for meta in own for key, value in meta.labels.items()}
+        constraints = [meta.annotations.get(CONSTRAINTS_ANNOTATION, "") for meta in own]
+        labels["kubernetes.io/metadata.name"] = self._namespace
+        return Space(self._namespace, labels, next(filter(None, reversed(constraints)), ""))
+
+    def _installed(
+        self, report: OwnWebhookReport, configuration: WebhookConfiguration, webhook: Webhook
+    ) -> tuple[OwnWebhookReport, PodRules]:
+        own, (namespace, name) = configuration.metadata.name, deployment_of(configuration, webhook)
+        place = f"{namespace}/{name}"
+        if any(one.name != _CHARTS_CONDITION for one in webhook.match_conditions):
+            raise _UnknownError(f"{own} has matchConditions of its own")
+        found = self._gatherer.get(OUR_DEPLOYMENTS, name, namespace) if namespace else None
+        there = self._known(found, f"Deployment {place}")
+        arguments = () if there is None else there.arguments
+        if there is None or not arguments or any("$(" in one for one in arguments):
+            raise _UnknownError(f"Deployment {place} of {own} has no container {NAME} with plain arguments")
+        try:
+            rules = read_arguments(arguments)
+        except RuleError as error:
+            raise _UnknownError(f"Deployment {place} cannot start with its arguments: {error}") from error
+        client = webhook.client_config
+        if client.service is None and not there.spec.replicas:
+            raise _UnknownError(f"Deployment {place} has 0 replicas, and {own} asks another program, by its url")
+        ready = client.service is None or there.status.ready_replicas > 0
+        # The certificate of a Service's name is of an authority of its own.
+        untrusted = client.service is not None and not client.ca_bundle
+        unready = webhook.failure_policy if untrusted or not ready else ""
+        return replace(report, webhook=place, unready=unready, untrusted=untrusted and ready), rules
+
+    def _with_constraints(self, report: OwnWebhookReport, rules: PodRules) -> OwnWebhookReport:
+        try:
+            profiles, (made, snapshot) = self._profiles(rules), self._selecting(rules)
+        except _UnknownError as error:
+            return replace(report, unknown=(f"default constraints: {error}",))
+        found = default_spread(
+            made,
+            self._space,
+            rules.options,
+            lambda name: scheduler_defaults(profiles, name, write_system=rules.write_system_defaults),
+            SnapshotSiblings(snapshot),
+        )
+        return replace(
+            report,
+            topology_spread_constraints=tuple(found.constraints),
+            constraints_origin=found.origin,
+            warnings=(*report.warnings, *found.warnings),
+        )
+
+    def _selecting(self, rules: PodRules) -> tuple[Pod, ClusterSnapshot]:
+        """The pod with its owner, and what the selector of default constraints is built from."""
+        # Loaded on demand: it needs numpy.
+        from cluster_io.needs import CONTROLLERS, field_of
+
+        maker, space = self._maker, self._space
+        # By the arguments of kube-scheduler's defaults, the revision of a Deployment counts.
+        made = Controllers(self._gatherer).of(self._pod, maker.kind, maker.entry, maker.written, {})
+        if not rules.options.default_constraints:
+            return made.pod, ClusterSnapshot()
+        services = self._known(self._gatherer.list(SERVICES, space.name), f"Services of {space.name}")
+        snapshot = with_manifest_objects(ClusterSnapshot(services=tuple(services)), self._files)
+        owner = made.pod.metadata.controller
+        kind: Kind[Any] | None = CONTROLLERS.get((owner.api_version, owner.kind)) if owner is not None else None
+        if owner is not None and kind is not None and made.controller is None:
+            found = self._known(self._gatherer.get(kind, owner.name, space.name), f"{kind.kind} {owner.name}")
+            snapshot = replace(snapshot, **{field_of(kind): () if found is None else (found,)})
+        return made.pod, with_controllers(snapshot, [made])
+
+    def _profiles(self, rules: PodRules) -> Mapping[str, Profile]:
+        place = rules.scheduler_config
+        if place is None:
+            return DEFAULT_PROFILES
+        found = self._known(self._gatherer.get(CONFIG_MAPS, place.name, place.namespace), f"ConfigMap {place}")
+        try:
+            return DEFAULT_PROFILES if found is None else read_profiles(config_map_document(found))
+        except (ConfigurationError, ManifestError) as error:
+            raise _UnknownError(f"it refuses ConfigMap {place}: {error}") from error

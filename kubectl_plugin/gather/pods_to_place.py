@@ -1,0 +1,214 @@
+"""The pods that ``kubectl qos place`` places: of manifests, more of a workload, waiting and evicted ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cluster_io.gather import Gatherer
+from cluster_io.kinds import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
+from kubectl_plugin.gather.admission import Admission
+from kubectl_plugin.gather.controllers import Controllers
+from kubectl_plugin.gather.likely_node import Maker, Schedulers
+from kubectl_plugin.gather.manifest_objects import ManifestObjects
+from kubectl_plugin.gather.manifest_pods import (
+    PodManifest,
+    claim_templates,
+    first_ordinal,
+    job_size,
+    own_replicas,
+)
+from kubectl_plugin.gather.more_pods import WorkloadOrPod
+from kubectl_plugin.options import PlaceOptions
+from kubectl_plugin.reports.plan import RefusedSpec
+from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
+from podrules.admission.admitted_pod import RefusedBy
+from podrules.admission.limits.room import QuotaRoom
+from podrules.api.model.pod import Pod, PodStatus
+from podrules.api.model.storage import PersistentVolumeClaim
+from podrules.api.model.workload import Workload
+from podrules.scheduling.placement.claims import with_claims_of
+from podrules.scheduling.placement.controllers import Controlled
+from podrules.scheduling.placement.daemon_sets import Existing, existing_pods
+from podrules.scheduling.placement.existing import is_waiting, own_pods, pods_there
+from podrules.scheduling.placement.planned import Autoscaler, JobSize, Origin
+
+if TYPE_CHECKING:
+    from podrules.scheduling.scheduler.runtime import Framework
+
+__all__ = ["PlaceableSpec", "PlaceableSpecs", "waiting_pods"]
+
+
+def _none(_: Sequence[Pod]) -> Sequence[Pod]:
+    return ()
+
+
+class PlaceableSpec(Struct, frozen=True):
+    """Pods of one spec that can be placed."""
+
+    name: str
+    controlled: Controlled
+    replicas: int | None
+    framework: Framework
+    first: int = 0
+    claim_templates: tuple[PersistentVolumeClaim, ...] = ()
+    suspended: bool = False
+    there: Callable[[Sequence[Pod]], Sequence[Pod]] = _none
+    """Finds the pods of the cluster that it has already."""
+    own: Callable[[Sequence[Pod]], Sequence[Pod]] = _none
+    """The same with those that have finished or are being deleted."""
+    origin: Origin = "manifest"
+    quota: QuotaRoom | None = None
+    """The quota that lets in fewer than are wanted; None: none does."""
+    stateful_set: Workload | None = None
+    """The StatefulSet of the cluster that gets more pods."""
+    ordered: bool = False
+    """Whether its StatefulSet makes a pod only once the one before is Ready."""
+    job: JobSize | None = None
+    autoscaler: Autoscaler | None = None
+    """The one of the files that decides about its replicas; None: none does."""
+    daemons: Existing | None = None
+    """What becomes of the pods that a DaemonSet has; None: it is none."""
+
+    @property
+    def pod(self) -> Pod:
+        """Its next pod, as it will be stored."""
+        return self.controlled.pod
+
+    @property
+    def first_pod(self) -> Pod:
+        """The first pod with all its volumes named: it decides what has to be read."""
+        return with_claims_of(self.pod, self.claim_templates)[0]
+
+
+class PlaceableSpecs:
+    """Turns manifests, workloads and pods into specs to place, or says why that is not possible."""
+
+    def __init__(self, gatherer: Gatherer, schedulers: Schedulers, options: PlaceOptions) -> None:
+        """Read nothing yet."""
+        self._replicas = options.replicas
+        self._features = gatherer.versions.scheduler
+        self._admission = Admission(gatherer)
+        self._schedulers = schedulers
+        self._controllers = Controllers(gatherer)
+        self.webhooks: list[OwnWebhookReport] = []
+        """What the webhook of kubectl qos does with the pods of each spec."""
+
+    def of_manifest(self, manifest: PodManifest, files: ManifestObjects) -> PlaceableSpec | RefusedSpec:
+        """The pods of a manifest, or why there can be none."""
+        name, namespace = manifest.spec_name, manifest.pod.metadata.namespace
+        maker = Maker(manifest.kind, manifest.entry, manifest.written, manifest.refusals, manifest.asked)
+        reviewed = self._admission.review(manifest.pod, maker, files)
+        if reviewed.webhook is not None:
+            self.webhooks.append(replace(reviewed.webhook, spec=name))
+        stored = reviewed.stored
+        if isinstance(stored, str):
+            # A LimitRange that was not read may have given the pod what a quota asks it to specify.
+            ranges, refusal = reviewed.admitted.objects.limit_ranges, reviewed.refusal
+            if refusal is not None and refusal.by is RefusedBy.NAMESPACE:
+                return RefusedSpec(name, namespace, stored, True, manifest.file)
+            refusals = tuple(reviewed.refusals)
+            unknown = ranges is None and refusal is not None and refusal.may_be_defaulted
+            return RefusedSpec(name, namespace, stored, _is_refused(manifest), manifest.file, refusals, unknown)
+        framework = self._schedulers.framework(stored, self._features)
+        if isinstance(framework, str):
+            return RefusedSpec(name, namespace, f"not modelled: {framework}", unknown=True)
+        more = manifest.written is None
+        scaled = manifest.autoscaler if self._replicas is None else None
+        number = self._number(1 if more else scaled.min_replicas if scaled is not None else own_replicas(manifest))
+        kind, entry = manifest.kind, manifest.entry
+        # How many a DaemonSet has is up to the nodes.
+        quota = None if kind is DAEMON_SETS else self._admission.take(stored, number)
+        first = first_ordinal(kind, entry)
+        # Pods with lower ordinals exist, or the controller makes them first.
+        if more and kind is STATEFUL_SETS:
+            first += own_replicas(manifest)
+        controlled = self._controllers.of(stored, kind, entry, manifest.written, framework.args)
+        selector = entry.spec.selector if kind is DEPLOYMENTS else None
+        return PlaceableSpec(
+            name,
+            controlled,
+            number,
+            framework,
+            first,
+            claim_templates(kind, entry),
+            suspended=kind in (JOBS, CRON_JOBS) and entry.spec.suspend,
+            there=partial(pods_there, kind.singular, manifest.pod.metadata, selector),
+            own=partial(own_pods, kind.singular, manifest.pod.metadata, selector),
+            origin="more" if more else "manifest",
+            quota=quota,
+            stateful_set=entry if more and kind is STATEFUL_SETS else None,
+            ordered=kind is STATEFUL_SETS and entry.spec.pod_management_policy != "Parallel",
+            job=job_size(kind, entry),
+            autoscaler=scaled,
+            daemons=existing_pods(entry.spec.update_strategy, more=more) if kind is DAEMON_SETS else None,
+        )
+
+    def scaled_up(self, entry: PlaceableSpec) -> PlaceableSpec | None:
+        """The replicas that an autoscaler may add to those of a spec; None: none."""
+        scaled, least = entry.autoscaler, entry.replicas
+        if scaled is None or least is None or scaled.max_replicas <= least:
+            return None
+        number = scaled.max_replicas - least
+        return replace(
+            entry,
+            replicas=number,
+            first=entry.first + least,
+            there=_none,
+            origin="autoscaler",
+            quota=self._admission.take(entry.pod, number),
+        )
+
+    def more(self, more: WorkloadOrPod, files: ManifestObjects) -> PlaceableSpec | RefusedSpec:
+        """More pods of what the cluster has; objects that come in files count for them too."""
+        if isinstance(more, PodManifest):
+            return self.of_manifest(more, files)
+        made = self.without_node(more, "more")
+        if isinstance(made, RefusedSpec):
+            return made
+        # The copy has its own name, and its own claims for ephemeral volumes.
+        meta = replace(made.pod.metadata, name=f"{more.metadata.name}-copy", deletion_timestamp=None)
+        return replace(
+            made,
+            controlled=Controlled(replace(made.pod, metadata=meta, status=PodStatus())),
+            replicas=self._number(1),
+            there=partial(pods_there, PODS.singular, more.metadata, None),
+        )
+
+    def without_node(self, pod: Pod, origin: Origin) -> PlaceableSpec | RefusedSpec:
+        """The same pod without a node: one that waits, or that its controller makes in place of an evicted one."""
+        name = f"pod/{pod.metadata.name}"
+        framework = self._schedulers.framework(pod, self._features)
+        if isinstance(framework, str):
+            return RefusedSpec(name, pod.metadata.namespace, f"not modelled: {framework}", unknown=True)
+        made = replace(
+            pod,
+            metadata=replace(pod.metadata, uid="", deletion_timestamp=None),
+            spec=replace(pod.spec, node_name=""),
+            status=replace(pod.status, nominated_node_name="", resource_claim_statuses=()),
+        )
+        return PlaceableSpec(name, Controlled(made), 1, framework, origin=origin)
+
+    def _number(self, own: int) -> int | None:
+        """How many pods to place; None: as many as fit."""
+        if self._replicas is None:
+            return own
+        return None if self._replicas == "max" else int(self._replicas)
+
+
+def _is_refused(manifest: PodManifest) -> bool:
+    """Whether the API server refuses the object itself; of a workload it may refuse the pods alone."""
+    if manifest.asked is not None and not manifest.asked.report.unanswered:
+        return bool(manifest.asked.report.verdicts[0].refusal)
+    return bool(manifest.refusals)
+
+
+def waiting_pods(wanted: Sequence[PlaceableSpec], pods: Sequence[Pod]) -> Sequence[Pod]:
+    """Pods of the same workloads that wait already. The scheduler takes them first."""
+    # The pods of a DaemonSet are placed as its own.
+    found = (pod for entry in wanted if entry.daemons is None for pod in entry.there(pods))
+    return tuple({pod.metadata.place: pod for pod in found if is_waiting(pod)}.values())

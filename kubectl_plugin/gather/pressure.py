@@ -1,0 +1,108 @@
+"""The position of a pod when its node, or a node that it may come to, runs short."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from cluster_io.gather import Gatherer
+from cluster_io.node_usage import read_usage
+from kubectl_plugin.reports.node.node_pressure import Classes, classes_of
+from kubectl_plugin.reports.pod.pod_pressure import Assumption, pod_pressure_report
+from kubectl_plugin.reports.pod.pod_report import PodPosition
+from podrules.api.model.kubelet import KubeletConfiguration
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod, PodStatus
+from podrules.node.pressure.node import node_pressure
+from podrules.node.pressure.position import PodPlaces, limited_usage, requested_usage, standings, with_pod_using
+from podrules.node.pressure.usage import UsageSource
+from podrules.pod.platform import Platform, node_platform
+from podrules.pod.qos import compute_pod_qos, with_class
+from podrules.pod.reading import Unread
+
+__all__ = ["Pressures"]
+
+_TO_COME: Final = "to-come"
+"""No UID of the API server."""
+_NOWHERE: Final = PodPlaces()
+
+
+class _Known(NamedTuple):
+    """What was computed for a node and holds for all pods on it."""
+
+    usage_source: UsageSource
+    standings: Mapping[tuple[str, str], PodPlaces]
+    classes: Classes
+    unread: tuple[Unread, ...]
+    config: KubeletConfiguration | None
+
+
+class Pressures:
+    """Finds the positions of pods. What a node needs is read once."""
+
+    def __init__(self, gatherer: Gatherer) -> None:
+        """Read nothing yet."""
+        self._gatherer = gatherer
+        self._known: dict[str, _Known] = {}
+
+    def of_bound(self, pod: Pod, node: Node) -> PodPosition:
+        """The position of a pod on its own node."""
+        if node_platform(node) is not Platform.LINUX:
+            return PodPosition(())
+        pods = self._gatherer.pods_on(node.metadata.name)
+        if isinstance(pods, Unread):
+            return PodPosition((), (pods,))
+        name, versions = node.metadata.name, self._gatherer.versions
+        if name not in self._known:
+            read = read_usage(self._gatherer, node, pods)
+            pressure = node_pressure(node, pods, read.usage, read.config, features=versions.kubelet(node, read.config))
+            self._known[name] = _Known(
+                pressure.usage_source,
+                standings(pressure),
+                classes_of(pods, versions.api_server),
+                read.unread,
+                read.config,
+            )
+        known = self._known[name]
+        standing = known.standings.get(pod.metadata.place, _NOWHERE)
+        report = pod_pressure_report(known.usage_source, standing, pod, known.classes, Assumption.MEASURED)
+        return PodPosition((report,), known.unread, known.config)
+
+    def of_coming(self, pod: Pod, node: Node) -> PodPosition:
+        """The positions of a pod to come, once if it uses what it requests and once if it uses its limits.
+
+        Args:
+            pod: As the API server will keep it; a pod of its name counts as replaced by it.
+            node: Where it would come.
+        """
+        if node_platform(node) is not Platform.LINUX:
+            return PodPosition(())
+        found = self._gatherer.pods_on(node.metadata.name)
+        if isinstance(found, Unread):
+            return PodPosition((), (found,))
+        meta = replace(pod.metadata, uid=_TO_COME)
+        spec = replace(pod.spec, node_name=node.metadata.name)
+        # A manifest may hold the status of the pod from which it was copied.
+        qos_class = compute_pod_qos(pod, features=self._gatherer.versions.api_server)
+        coming = with_class(replace(pod, metadata=meta, spec=spec, status=PodStatus()), qos_class)
+        others = [one for one in found if _name(one) != _name(coming)]
+        versions = self._gatherer.versions
+        read = read_usage(self._gatherer, node, others)
+        kubelet = versions.kubelet(node, read.config)
+        ends = [(Assumption.REQUESTS, requested_usage(coming)), (Assumption.LIMITS, limited_usage(coming, kubelet))]
+        pods: Sequence[Pod] = (*others, coming)
+        reports, classes = [], classes_of(pods, versions.api_server)
+        for assumption, memory in ends:
+            if memory is None:
+                continue
+            usage = with_pod_using(read.usage, coming, memory)
+            pressure = node_pressure(node, pods, usage, read.config, features=kubelet)
+            standing = standings(pressure).get(coming.metadata.place, _NOWHERE)
+            reports.append(pod_pressure_report(pressure.usage_source, standing, coming, classes, assumption))
+        return PodPosition(tuple(reports), read.unread)
+
+
+def _name(pod: Pod) -> tuple[str, str]:
+    return pod.metadata.namespace, pod.metadata.name

@@ -1,0 +1,58 @@
+"""Reads a report that `kubectl qos report -o json` wrote earlier. The file is untrusted: its size is limited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from cluster_io.errors import ManifestError
+from cluster_io.manifests.text import read_text
+from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.cluster.previous_report import EarlierReport
+
+__all__ = ["MAX_BYTES", "read_previous_report"]
+
+MAX_BYTES: Final = 256 << 20
+"""A report of 150,000 pods is a third of it."""
+_KIND: Final = "ClusterReport"
+_ADVICE: Final = "Make one with: kubectl qos report -o json > OLD.json"
+
+
+class _Head(Struct, rename="camel"):
+    """The fields that say whether a file is a report."""
+
+    api_version: str = ""
+    kind: str = ""
+
+
+def read_previous_report(path: str) -> EarlierReport:
+    """Read from an earlier report what is compared.
+
+    Raises:
+        ManifestError: the file cannot be read, is no report, or one of another API version.
+    """
+    text = read_text(Path(path), MAX_BYTES)
+    if text[:100].lstrip().lower().startswith(("<!doctype html", "<html")):
+        raise _no_report(path, "it is HTML, and the data are compared")
+    try:
+        head = msgspec.json.decode(text, type=_Head)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _no_report(path, "it is no JSON of an object") from error
+    if head.kind != _KIND:
+        raise _no_report(path, f"its kind is {head.kind!r}" if head.kind else "it has no kind")
+    if head.api_version != API_VERSION:
+        raise ManifestError(
+            f"{path}: its API version is {head.api_version or 'missing'}, and this kubectl-qos compares {API_VERSION}",
+            advice=_ADVICE,
+        )
+    try:
+        return msgspec.json.decode(text, type=EarlierReport)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _no_report(path, str(error)) from error
+
+
+def _no_report(path: str, why: str) -> ManifestError:
+    return ManifestError(f"{path}: no report that can be compared: {why}", advice=_ADVICE)

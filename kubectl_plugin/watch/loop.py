@@ -1,0 +1,257 @@
+"""``--watch``: answers again whenever a watched object changes, and at the latest after an interval.
+
+    bell     what wakes the loop: a change from the API server, another size of the terminal
+    screen   a terminal is drawn in place; a pipe gets what is new
+    loop     answer, show, wait; when the API server is away, say so and ask again, 1 to 30 s later
+
+Changes come by watches of the objects in question, as metadata or as little more. How much they use, and how long ago
+something was, is not among them: hence the interval. A look that takes long is not repeated at once.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Final, NamedTuple
+
+from msgspec import field
+
+from cluster_io.errors import Unreachable
+from cluster_io.kinds import Kind
+from cluster_io.live.live_source import LiveSource
+from cluster_io.live.reflector import CachedObject
+from cluster_io.source import Source
+from kubectl_plugin.exit_codes import words_of
+from kubectl_plugin.options import ExplainOptions, NodeOptions, PartitionsOptions, Run, Streams
+from kubectl_plugin.render.width import MIN_COLUMNS
+from kubectl_plugin.watch.screen import Pipe, Screen, Terminal
+from podrules.api.model.base import Model
+
+__all__ = ["NodeHealth", "Watched", "watch"]
+
+_FIRST_DELAY: Final = 1.0
+_LAST_DELAY: Final = 30.0
+_REST: Final = 4
+"""A look is followed by this many times its own duration without one, and by a second at least."""
+_LEAST_REST: Final = 1.0
+_CHANGED: Final = b"\0"
+_WINDOW: Final = bytes([signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT])
+"""What Python writes to the bell when the terminal has another size, or we were stopped meanwhile."""
+
+
+WatchedOptions = ExplainOptions | NodeOptions | PartitionsOptions
+
+
+class Watched(NamedTuple):
+    """Objects whose changes lead to a new answer."""
+
+    kind: Kind[Any]
+    namespace: str | None
+    name: str = ""
+    """Empty: all."""
+    model: type[CachedObject | NodeHealth] = CachedObject
+    """What of them counts as a change."""
+
+
+class _Condition(Model, frozen=True):
+    type: str = ""
+    status: str = ""
+
+
+class _Spec(Model, frozen=True):
+    taints: tuple[dict[str, str], ...] = ()
+
+
+class _Status(Model, frozen=True):
+    conditions: tuple[_Condition, ...] = ()
+
+
+class _Name(Model, frozen=True):
+    name: str = ""
+    namespace: str = ""
+
+
+class NodeHealth(Model, frozen=True):
+    """The fields of a node that say whether it answers. The resource version is left out: it always changes."""
+
+    metadata: _Name = field(default_factory=_Name)
+    spec: _Spec = field(default_factory=_Spec)
+    status: _Status = field(default_factory=_Status)
+
+
+def watch(options: WatchedOptions, source: Source, streams: Streams, run: Run, watched: Sequence[Watched]) -> int:
+    """Answer again and again, until interrupted.
+
+    Args:
+        options: Of the command; ``watch`` holds the interval.
+        source: Where objects come from.
+        streams: Where to read and write.
+        run: The command, which answers once.
+        watched: Objects whose changes are worth another look.
+
+    Returns:
+        The exit code of the first answer, when that is not 0; else it ends by a signal alone.
+
+    Raises:
+        ClusterError: the first answer cannot be given.
+    """
+    once = _Once(options, source, streams, run)
+    first = once.look()
+    if first.code:
+        streams.out.write(first.text)
+        streams.err.write(first.problem)
+        return first.code
+    screen: Screen
+    screen = Terminal(streams.out) if streams.out.isatty() else Pipe(streams, in_words=options.output.in_words)
+    with _bell() as bell, _following(source, watched, bell), screen:
+        screen.show(first.text, first.problem)
+        _go_on(once, bell, screen, float(options.watch or 0))
+    return 0
+
+
+def _go_on(once: _Once, bell: _Bell, screen: Screen, interval: float) -> None:
+    """Run the loop, until a signal ends it."""
+    delay, due = 0.0, once.began + interval
+    while True:
+        rung = bell.wait(max(0.0, due - time.monotonic()))
+        if rung and not rung.strip(_WINDOW):
+            screen.draw()
+            if once.is_as_wide():
+                continue
+        if rung and not delay:
+            rest = max(_LEAST_REST, _REST * once.took)
+            time.sleep(max(0.0, once.began + once.took + rest - time.monotonic()))
+            bell.hush()
+        try:
+            answer = once.look()
+        except Unreachable as error:
+            delay = min(_LAST_DELAY, 2 * delay or _FIRST_DELAY)
+            due = time.monotonic() + delay
+            screen.tell(f"the API server does not answer, next try in {delay:.0f} s: {once.reason(error)}")
+            continue
+        if delay:
+            screen.tell("the API server answers again")
+        delay, due = 0.0, once.began + max(interval, once.took + _LEAST_REST)
+        screen.show(answer.text, answer.problem)
+
+
+class _Answer(NamedTuple):
+    code: int
+    text: str
+    problem: str
+    """What went to standard error."""
+
+
+class _Once:
+    """Runs the command once and keeps its output."""
+
+    def __init__(self, options: WatchedOptions, source: Source, streams: Streams, run: Run) -> None:
+        self._options, self._source, self._streams, self._run = options._replace(watch=None), source, streams, run
+        self.began = 0.0
+        """By the monotonic clock."""
+        self.took = 0.0
+        """Seconds."""
+        self._columns = 0
+
+    def reason(self, error: Unreachable) -> str:
+        """Why there is no answer."""
+        return words_of(error, self._options.cluster.target())
+
+    def look(self) -> _Answer:
+        """Run the command again.
+
+        Raises:
+            ClusterError: it cannot be answered.
+        """
+        out, err = io.StringIO(), io.StringIO()
+        self._columns = self._width()
+        self.began = time.monotonic()
+        code = self._run(self._options, self._source, Streams(self._streams.stdin, out, err, self._columns))
+        self.took = time.monotonic() - self.began
+        return _Answer(code, out.getvalue(), err.getvalue())
+
+    def is_as_wide(self) -> bool:
+        """Whether the terminal is still as wide as the last answer."""
+        return self._columns == self._width()
+
+    def _width(self) -> int:
+        # The screen keeps its last column free.
+        return max(self._streams.width() - self._streams.out.isatty(), MIN_COLUMNS)
+
+
+class _Bell:
+    """A pipe that threads and signal handlers write to. The loop waits for it."""
+
+    def __init__(self, read: int, write: int) -> None:
+        self._read, self._write = read, write
+
+    def ring(self) -> None:
+        """Wake the loop; from any thread."""
+        # A full pipe wakes the loop already.
+        with suppress(OSError):
+            os.write(self._write, _CHANGED)
+
+    def wait(self, seconds: float) -> bytes:
+        """Wait; returns what was written, empty when the time is over."""
+        ready, _, _ = select.select([self._read], [], [], seconds)
+        return os.read(self._read, 4096) if ready else b""
+
+    def hush(self) -> None:
+        """Discard what was written."""
+        while self.wait(0):
+            pass
+
+
+@contextmanager
+def _bell() -> Iterator[_Bell]:
+    """A bell that also rings when the terminal changes."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    kept = {number: signal.signal(number, lambda _number, _frame: None) for number in (signal.SIGWINCH, signal.SIGCONT)}
+    before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    try:
+        yield _Bell(read, write)
+    finally:
+        signal.set_wakeup_fd(before)
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+        # The write end stays open: a thread may be writing, and a file descriptor is soon used again.
+
+
+@contextmanager
+def _following(source: Source, watched: Sequence[Watched], bell: _Bell) -> Iterator[None]:
+    """Watch the objects, each in a thread, until the block ends."""
+    # The reflector logs errors. Here the loop prints them where they are not overwritten.
+    logging.getLogger("cluster_io.live.reflector").disabled = True
+    running = [_follow(source, entry, bell) for entry in watched] if isinstance(source, LiveSource) else []
+    try:
+        yield
+    finally:
+        for stop in running:
+            stop()
+
+
+def _follow(source: LiveSource, watched: Watched, bell: _Bell) -> Callable[[], None]:
+    """Start one watch; returns what ends it."""
+    seen: list[Mapping[str, CachedObject | NodeHealth]] = []
+
+    def changed() -> None:
+        now: Mapping[str, CachedObject | NodeHealth] = {} if reflector is None else reflector.in_namespace(namespace)
+        # The first list wakes the loop too: something may have changed since the last answer.
+        if not seen or seen[-1] != now:
+            bell.ring()
+        seen[:] = [now]
+
+    namespace = (watched.namespace or "") if watched.kind.namespaced else ""
+    reflector = source.reflector(watched.kind, watched.model, watched.namespace, watched.name, changed)
+    if reflector is None:
+        return lambda: None
+    threading.Thread(target=reflector.run, daemon=True).start()
+    return reflector.stop

@@ -1,0 +1,330 @@
+"""ResourceQuota: whether the quotas of a namespace let a new pod in, and how many more pods like it.
+
+A quota counts for a pod when all its scopes hold for the pod, and its status has a hard amount of something that pods
+use. First every such quota is asked what a pod must specify, then whether it has room:
+
+    cpu, memory, requests.*, limits.*    each container and init container must set what the quota counts, unless
+                                         spec.resources sets anything
+    no ``used`` for a hard amount        refused: the quota controller has not counted yet
+    used + the pod's > hard              refused, for what the pod uses more than 0 of
+
+Requests and limits are the pod's effective ones, with overhead. Of extended resources only ``requests.<name>`` is
+counted. The answer for several quotas is that of the first in the given order; upstream asks them in any order.
+
+Not restated: limited resources, which the API server's admission configuration would name; refusals of what validation
+refuses before (negative requests, operators and values of scope selectors).
+
+Source: k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go (CheckRequest),
+k8s.io/apiserver/pkg/quota/v1/{resources.go,generic/evaluator.go} at v0.37.1 and
+pkg/quota/v1/evaluator/core/pods.go at v1.37.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.admission.limits.forbidden import forbidden
+from podrules.admission.limits.room import QuotaRoom, QuotaShare
+from podrules.api.features import REFERENCE, Features
+from podrules.api.model.base import ResourceList
+from podrules.api.model.pod import Pod, PodQOSClass
+from podrules.api.model.policy import ResourceQuota, ScopedResourceSelectorRequirement
+from podrules.api.model.quantity import ZERO, Quantity, QuantityError
+from podrules.api.refusals import RefusedFor, Refuser
+from podrules.pod.qos import created_pod_qos
+from podrules.pod.resources import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    HUGEPAGES_PREFIX,
+    MEMORY,
+    PodResourcesOptions,
+    is_extended_resource_name,
+    is_native_resource,
+    is_pod_level_resources_set,
+    pod_limits,
+    pod_requests,
+)
+
+__all__ = ["quota_refusal", "quota_room", "required_amounts", "still_refused", "with_pods"]
+
+_REQUESTS: Final = "requests."
+_LIMITS: Final = "limits."
+_COUNT: Final = "count/pods"
+_PODS: Final = "pods"
+_ONE: Final = Quantity(1)
+_NATIVE: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
+_TRACKED: Final = frozenset(
+    (_COUNT, _PODS, *(prefix + name for prefix in ("", _REQUESTS, _LIMITS) for name in _NATIVE))
+)
+_REQUIRED: Final = frozenset(prefix + name for prefix in ("", _REQUESTS, _LIMITS) for name in (CPU, MEMORY))
+"""What every container must set where a quota counts it."""
+_DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
+_DEVICE_CLASSES_SINCE: Final = 35
+
+
+class _Charge(Struct, frozen=True):
+    """What a pod takes from a quota that counts for it."""
+
+    quota: ResourceQuota
+    usage: ResourceList
+    """Without zero amounts, and what the quota has no hard amount of."""
+
+    def room(self, name: str) -> int:
+        """How many times its amount of a resource still fits."""
+        status = self.quota.status
+        return max(_quotient(status.hard[name] - status.used[name], self.usage[name]), 0)
+
+
+def quota_refusal(pod: Pod, quotas: Iterable[ResourceQuota], *, features: Features = REFERENCE) -> str | None:
+    """Upstream's words when a quota refuses the pod; None: all let it in.
+
+    Args:
+        pod: As the API server would store it.
+        quotas: Those of its namespace.
+        features: Which feature gates hold.
+    """
+    room = quota_room(pod, quotas, features=features)
+    return None if room is None or room.pods else room.refusal
+
+
+def quota_room(pod: Pod, quotas: Iterable[ResourceQuota], *, features: Features = REFERENCE) -> QuotaRoom | None:
+    """How many pods like this one the quotas let in, one after the other; None: they bound none.
+
+    Args:
+        pod: As the API server would store it.
+        quotas: Those of its namespace.
+        features: Which feature gates hold.
+    """
+    usage = _usage(pod, features)
+    charges = []
+    for quota in quotas:
+        hard = quota.status.hard
+        tracked = {name for name in hard if _is_tracked(name, features)}
+        if not _counts(quota, pod, features):
+            continue
+        problem = _unspecified(pod, quota, tracked, features) or _uncounted(quota, tracked)
+        if problem:
+            return QuotaRoom(pods=0, quota=quota.metadata.name, resources=(), refusal=forbidden(pod, problem))
+        charges.append(_Charge(quota, {name: amount for name, amount in usage.items() if name in hard}))
+    rooms = [min(map(charge.room, charge.usage)) for charge in charges if charge.usage]
+    return _exceeded(pod, charges, min(rooms)) if rooms else None
+
+
+def _exceeded(pod: Pod, charges: Iterable[_Charge], pods: int) -> QuotaRoom:
+    """The refusal by the first quota that has room for so many pods and no more."""
+    charge, names = next(
+        (charge, names)
+        for charge in charges
+        if (names := sorted(name for name in charge.usage if charge.room(name) == pods))
+    )
+    name, status = charge.quota.metadata.name, charge.quota.status
+    used = {name: _after(status.used[name], charge.usage[name], pods) for name in names}
+    problem = (
+        f"exceeded quota: {name}, requested: {_listed(charge.usage, names)}, used: {_listed(used, names)}, "
+        f"limited: {_listed(status.hard, names)}"
+    )
+    return QuotaRoom(
+        pods=pods,
+        quota=name,
+        resources=tuple(names),
+        refusal=forbidden(pod, problem),
+        shares=tuple(QuotaShare(one, str(used[one]), str(status.hard[one])) for one in names),
+    )
+
+
+def still_refused(said: Refuser, pod: Pod, quotas: Iterable[ResourceQuota]) -> tuple[str, ...]:
+    """What a quota that refused a workload's pod refuses the next one for, by what it said; empty: it need not.
+
+    Webhooks and policies may write what the template lacks: more amounts, or containers that set none.
+
+    Args:
+        said: Of the refusal.
+        pod: As the template makes it.
+        quotas: Those of its namespace.
+    """
+    status = next((one.status for one in quotas if one.metadata.name == said.name), None)
+    if status is None:
+        return ()
+    hard, used = status.hard, status.used
+    if said.why is RefusedFor.QUOTA_EXCEEDED:
+        asked = _amounts(said.detail.removeprefix("requested: ").partition(" ")[0].rstrip(","))
+        return tuple(name for name, more in asked if name in hard and used.get(name, ZERO) + more > hard[name])
+    if said.why is not RefusedFor.QUOTA_UNSPECIFIED:
+        return ()
+    own = {ref.container.name for ref in pod.containers()}
+    parts = (part.partition(" for: ") for part in said.detail.split("; "))
+    return tuple(name for name, _, them in parts if name in hard and not own.issuperset(them.split(",")))
+
+
+def _amounts(listed: str) -> Iterator[tuple[str, Quantity]]:
+    """Of ``cpu=1,pods=1``, as far as they can be read."""
+    for name, _, text in (one.partition("=") for one in listed.split(",")):
+        with suppress(QuantityError):
+            yield name, Quantity.parse(text)
+
+
+def with_pods(
+    pod: Pod, pods: int, quotas: Iterable[ResourceQuota], *, features: Features = REFERENCE
+) -> tuple[ResourceQuota, ...]:
+    """The quotas once so many pods like this one have come.
+
+    Args:
+        pod: As the API server would store it.
+        pods: How many; the quotas have room for them.
+        quotas: Those of its namespace.
+        features: Which feature gates hold.
+    """
+    usage = _usage(pod, features)
+    return tuple(_charged_with(quota, usage, pods) if _counts(quota, pod, features) else quota for quota in quotas)
+
+
+def required_amounts(quota: ResourceQuota) -> tuple[str, ...]:
+    """What each container of a pod has to set where the quota counts the pod."""
+    return tuple(sorted(_REQUIRED.intersection(quota.spec.hard)))
+
+
+def _charged_with(quota: ResourceQuota, usage: ResourceList, pods: int) -> ResourceQuota:
+    used = quota.status.used
+    more = {name: _after(used[name], amount, pods) for name, amount in usage.items() if name in used}
+    return replace(quota, status=replace(quota.status, used={**used, **more}))
+
+
+def _counts(quota: ResourceQuota, pod: Pod, features: Features) -> bool:
+    """Whether all scopes of a quota hold for the pod."""
+    return all(_matches(pod, scope, features) for scope in _scopes(quota))
+
+
+def _listed(amounts: Mapping[str, Quantity], names: Iterable[str]) -> str:
+    return ",".join(f"{name}={amounts[name]}" for name in names)
+
+
+def _after(used: Quantity, each: Quantity, times: int) -> Quantity:
+    """What is used when a pod has come so many times."""
+    return used + Quantity(each.unscaled * times, each.exponent, each.format) if times else used
+
+
+def _quotient(amount: Quantity, each: Quantity) -> int:
+    """How many times an amount holds another, rounded down."""
+    exponent = min(amount.exponent, each.exponent)
+    whole, part = (one.unscaled * 10 ** (one.exponent - exponent) for one in (amount, each))
+    return int(whole // part)
+
+
+def _usage(pod: Pod, features: Features) -> ResourceList:
+    """What the pod uses of everything that quotas count, without zero amounts (PodUsageFunc)."""
+    options = PodResourcesOptions(skip_pod_level_resources=not features.pod_level_resources)
+    charged = _charged(pod_requests(pod, options), pod_limits(pod, options), features)
+    usage = {_COUNT: _ONE, _PODS: _ONE, **dict(charged)}
+    return {name: amount for name, amount in usage.items() if not amount.is_zero}
+
+
+def _charged(requests: ResourceList, limits: ResourceList, features: Features) -> Iterator[tuple[str, Quantity]]:
+    """Requests and limits under the names that quotas have for them (podComputeUsageHelper)."""
+    for name, amount in requests.items():
+        if name in _NATIVE or name.startswith(HUGEPAGES_PREFIX):
+            yield name, amount
+            yield _REQUESTS + name, amount
+        elif is_extended_resource_name(name) or _is_device_class(name, features):
+            yield _REQUESTS + name, amount
+    for name in _NATIVE:
+        if name in limits:
+            yield _LIMITS + name, limits[name]
+
+
+def _is_device_class(name: str, features: Features) -> bool:
+    return features.minor >= _DEVICE_CLASSES_SINCE and name.startswith(_DEVICE_CLASS)
+
+
+def _is_tracked(name: str, features: Features) -> bool:
+    """Whether pods are held against a quota's amount of it (podEvaluator.MatchingResources)."""
+    if name in _TRACKED or name.startswith((HUGEPAGES_PREFIX, _REQUESTS + HUGEPAGES_PREFIX)):
+        return True
+    if not name.startswith(_REQUESTS):
+        return False
+    return not is_native_resource(name) or _is_device_class(name.removeprefix(_REQUESTS), features)
+
+
+def _unspecified(pod: Pod, quota: ResourceQuota, tracked: Iterable[str], features: Features) -> str:
+    """Why the pod does not say enough for the quota; empty: it does (podEvaluator.Constraints)."""
+    if features.pod_level_resources and is_pod_level_resources_set(pod):
+        return ""
+    missing: dict[str, list[str]] = {name: [] for name in sorted(_REQUIRED.intersection(tracked))}
+    for ref in pod.containers() if missing else ():
+        own = ref.container.resources
+        there = {name for name, _ in _charged(own.requests, own.limits, features)}
+        for name, containers in missing.items():
+            if name not in there:
+                containers.append(ref.container.name)
+    problems = [f"{name} for: {','.join(sorted(containers))}" for name, containers in missing.items() if containers]
+    return f"failed quota: {quota.metadata.name}: must specify {'; '.join(problems)}" if problems else ""
+
+
+def _uncounted(quota: ResourceQuota, tracked: Iterable[str]) -> str:
+    if all(name in quota.status.used for name in tracked):
+        return ""
+    return f"status unknown for quota: {quota.metadata.name}, resources: {','.join(sorted(tracked))}"
+
+
+def _scopes(quota: ResourceQuota) -> Iterator[ScopedResourceSelectorRequirement]:
+    for scope in quota.spec.scopes:
+        yield ScopedResourceSelectorRequirement(scope_name=scope, operator="Exists")
+    if quota.spec.scope_selector is not None:
+        yield from quota.spec.scope_selector.match_expressions
+
+
+def _matches(pod: Pod, scope: ScopedResourceSelectorRequirement, features: Features) -> bool:
+    """Whether a scope holds for the pod; one that is not for pods never does (podMatchesScopeFunc)."""
+    if scope.scope_name == "PriorityClass":
+        return _has_class(pod.spec.priority_class_name, scope)
+    holds = _SCOPES.get(scope.scope_name)
+    return holds is not None and holds(pod, features)
+
+
+def _has_class(name: str, scope: ScopedResourceSelectorRequirement) -> bool:
+    match scope.operator:
+        case "In":
+            return bool(name) and name in scope.values
+        case "NotIn":
+            return name not in scope.values
+        case "DoesNotExist":
+            return not name
+        case _:
+            return bool(name)
+
+
+def _is_best_effort(pod: Pod, features: Features) -> bool:
+    return created_pod_qos(pod, features=features) is PodQOSClass.BEST_EFFORT
+
+
+def _is_terminating(pod: Pod) -> bool:
+    seconds = pod.spec.active_deadline_seconds
+    return seconds is not None and seconds >= 0
+
+
+def _asks_other_namespaces(pod: Pod) -> bool:
+    """Whether a term of its pod (anti-)affinity names namespaces, or selects them (usesCrossNamespacePodAffinity)."""
+    affinity = pod.spec.affinity
+    parts = () if affinity is None else (affinity.pod_affinity, affinity.pod_anti_affinity)
+    return any(
+        term.namespaces or term.namespace_selector is not None
+        for part in parts
+        if part is not None
+        for term in (
+            *part.required_during_scheduling_ignored_during_execution,
+            *(one.pod_affinity_term for one in part.preferred_during_scheduling_ignored_during_execution),
+        )
+    )
+
+
+_SCOPES: Final[Mapping[str, Callable[[Pod, Features], bool]]] = {
+    "BestEffort": _is_best_effort,
+    "NotBestEffort": lambda pod, features: not _is_best_effort(pod, features),
+    "Terminating": lambda pod, _: _is_terminating(pod),
+    "NotTerminating": lambda pod, _: not _is_terminating(pod),
+    "CrossNamespacePodAffinity": lambda pod, _: _asks_other_namespaces(pod),
+}

@@ -1,0 +1,89 @@
+"""What the API server says of a new pod after every plugin that changes it: the first refusal, and its warning.
+
+    validation      the resources, once LimitRanges have filled in what is missing
+    LimitRanger     the minima, maxima and ratios of the namespace's LimitRanges
+    PodSecurity     the level that the namespace's labels enforce; another level may warn
+    ResourceQuota   what the namespace's quotas have left; last of all, after the webhooks
+
+Each is asked only where those before it let the pod in. Nobody's exemptions, no configuration of PodSecurity or of
+limited resources, and no webhook or policy counts here.
+
+Source: pkg/kubeapiserver/options/plugins.go (AllOrderedPlugins) of k8s.io/kubernetes at v1.37.1 and
+pkg/registry/generic/registry/store.go (Create) of k8s.io/apiserver at v0.37.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from podrules.admission.admitted_pod import PodRefusal, RefusedBy
+from podrules.admission.limits.forbidden import forbidden
+from podrules.admission.limits.limit_ranges import limit_below_request, limit_range_refusal
+from podrules.admission.limits.quotas import quota_room, still_refused
+from podrules.admission.limits.room import LimitRangeBound
+from podrules.admission.pod_security.admission import refusal, warning
+from podrules.admission.pod_security.pods import SecuredPod
+from podrules.admission.pod_security.policy import Level, Policy
+from podrules.admission.validation.filled import validate_filled_resources
+from podrules.admission.validation.gates import Rules
+from podrules.api.features import REFERENCE, Features
+from podrules.api.model.pod import Pod
+from podrules.api.model.policy import LimitRange, ResourceQuota
+from podrules.api.refusals import RefusedFor, refuser
+
+__all__ = ["NamespaceRules", "needs_content", "pod_refusal", "pod_warning"]
+
+
+class NamespaceRules(Struct, frozen=True, kw_only=True):
+    """What holds for the pods of a namespace, as far as it is known."""
+
+    limit_ranges: Sequence[LimitRange] = ()
+    quotas: Sequence[ResourceQuota] = ()
+    policy: Policy = Policy()
+    """What Pod Security goes by."""
+
+
+def needs_content(policy: Policy) -> bool:
+    """Whether Pod Security has to see the whole pod: some level is not the one that allows everything."""
+    return policy.enforce.level is not Level.PRIVILEGED or policy.warn.level is not Level.PRIVILEGED
+
+
+def pod_refusal(
+    pod: Pod, secured: SecuredPod | None, rules: NamespaceRules, *, features: Features = REFERENCE, said: str = ""
+) -> PodRefusal | None:
+    """The first refusal; None: all let the pod in.
+
+    Args:
+        pod: After every plugin that changes it.
+        secured: The same as Pod Security sees it; None: it is not known well enough.
+        rules: What holds in its namespace.
+        features: Which feature gates hold.
+        said: Why the API server refused a pod of the same workload; empty: it is not known to have.
+    """
+    errors = list(validate_filled_resources(pod, Rules(features.minor))) if rules.limit_ranges else []
+    if errors:
+        told = [f"{error.field}: {error.problem}" for error in dict.fromkeys(errors)]
+        problem = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+        bound = limit_below_request(pod, rules.limit_ranges)
+        return PodRefusal(RefusedBy.VALIDATION, f'Pod "{pod.metadata.name}" is invalid: {problem}', limit_range=bound)
+    for one in rules.limit_ranges:
+        if (said_of_range := limit_range_refusal(pod, [one], features=features)) is not None:
+            bound = LimitRangeBound(one.metadata.name)
+            return PodRefusal(RefusedBy.LIMIT_RANGER, said_of_range, limit_range=bound)
+    violation = None if secured is None else refusal(secured, rules.policy)
+    if violation is not None:
+        return PodRefusal(RefusedBy.POD_SECURITY, forbidden(pod, violation))
+    by = refuser(said)
+    if by is not None and (names := still_refused(by, pod, rules.quotas)):
+        return PodRefusal(RefusedBy.RESOURCE_QUOTA, said, by.name, names if by.why is RefusedFor.QUOTA_EXCEEDED else ())
+    room = quota_room(pod, rules.quotas, features=features)
+    if room is None or room.pods:
+        return None
+    return PodRefusal(RefusedBy.RESOURCE_QUOTA, room.refusal, room.quota, room.resources)
+
+
+def pod_warning(secured: SecuredPod | None, rules: NamespaceRules) -> str:
+    """The warning of Pod Security when the pod or its workload is created; empty: none."""
+    return ("" if secured is None else warning(secured, rules.policy)) or ""

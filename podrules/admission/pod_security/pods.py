@@ -1,0 +1,136 @@
+"""A Pod or a workload's template as the checks of Pod Security see it: after defaults, and as it will be stored.
+
+A Pod in the host's network has its container ports as host ports, and its containers take AppArmor profiles from
+annotations; a template has neither. Volumes of images are dropped where their gate is off.
+
+Source: admission/admission.go (DefaultPodSpecExtractor) and policy/visitor.go of k8s.io/pod-security-admission at
+v0.37.1; pkg/apis/core/v1/defaults.go (SetDefaults_Pod), pkg/registry/core/pod/strategy.go (applyAppArmorVersionSkew)
+and pkg/api/pod/util.go (dropImageVolumes) of k8s.io/kubernetes at v1.37.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from podrules.admission.validation.gates import Rules
+from podrules.admission.validation.profiles import APP_ARMOR_CONTAINER, app_armor_of_annotation, shown_profile
+from podrules.admission.validation.view import View
+from podrules.admission.validation.volumes import kept_volumes
+
+__all__ = ["SecuredContainer", "SecuredPod", "pod_of", "secured_pod"]
+
+_POD: Final = "Pod"
+_TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {
+    "CronJob": ("spec", "jobTemplate", "spec", "template"),
+    "DaemonSet": ("spec", "template"),
+    "Deployment": ("spec", "template"),
+    "Job": ("spec", "template"),
+    "PodTemplate": ("template",),
+    "ReplicaSet": ("spec", "template"),
+    "ReplicationController": ("spec", "template"),
+    "StatefulSet": ("spec", "template"),
+}
+_OPTIONAL: Final = "ReplicationController"
+"""The kind that may have no template."""
+_EPHEMERAL: Final = "ephemeralContainers"
+
+
+class SecuredContainer(Struct, frozen=True):
+    """A container of any kind."""
+
+    name: str
+    content: View
+    context: View
+    """Its security context."""
+    shares_ports: bool
+    """Whether its ports are the host's."""
+
+    def host_ports(self) -> Iterator[int]:
+        """The ports that it takes of its host."""
+        for port in self.content.structs("ports"):
+            number = port.number("hostPort") or (self.shares_ports and port.number("containerPort"))
+            if number:
+                yield number
+
+
+class SecuredPod(Struct, frozen=True):
+    """A pod that exists, or is described by a template."""
+
+    spec: View
+    context: View
+    """Its security context."""
+    containers: tuple[SecuredContainer, ...]
+    """In the order in which upstream visits them."""
+    annotations: Mapping[str, str]
+    rules: Rules
+    is_pod: bool
+    """Whether it is a Pod: a template is refused nowhere."""
+
+    @property
+    def volumes(self) -> Sequence[View]:
+        """The volumes that are stored."""
+        return kept_volumes(self.spec, self.rules)
+
+    @property
+    def is_windows(self) -> bool:
+        """Whether the pod says that it runs on Windows."""
+        return self.spec.struct("os").text("name") == "windows"
+
+    @property
+    def has_own_users(self) -> bool:
+        """Whether the pod has a user namespace of its own."""
+        return self.spec.flag("hostUsers") is False
+
+
+def pod_of(content: Mapping[str, Any], rules: Rules) -> SecuredPod | None:
+    """The pod of a Pod or of a workload of upstream's kinds; None: the object has none."""
+    kind = content.get("kind")
+    if kind == _POD:
+        return secured_pod(View(content, ""), rules)
+    steps = _TEMPLATES.get(str(kind))
+    if steps is None:
+        return None
+    holder = View(content, "")
+    for step in steps[:-1]:
+        holder = holder.struct(step)
+    if kind == _OPTIONAL and not holder.has(steps[-1]):
+        return None
+    return secured_pod(holder.struct(steps[-1]), rules, is_pod=False)
+
+
+def secured_pod(content: View, rules: Rules, *, is_pod: bool = True) -> SecuredPod:
+    """What the checks see of a Pod or of a template.
+
+    Args:
+        content: It; ``metadata`` and ``spec`` are below.
+        rules: The API server's version.
+        is_pod: Whether it is a Pod. True for a template: what a controller makes of it.
+    """
+    spec, context = content.struct("spec"), content.struct("spec").struct("securityContext")
+    annotations = content.struct("metadata").texts_by_key("annotations")
+    made = SecuredPod(spec, context, (), annotations, rules, is_pod)
+    return SecuredPod(spec, context, tuple(_containers(made)), annotations, rules, is_pod)
+
+
+def _containers(pod: SecuredPod) -> Iterator[SecuredContainer]:
+    shares_ports = pod.is_pod and bool(pod.spec.flag("hostNetwork"))
+    for kind in ("initContainers", "containers", _EPHEMERAL):
+        for content in pod.spec.structs(kind):
+            name = content.text("name")
+            context = _with_app_armor(content.struct("securityContext"), pod, name)
+            yield SecuredContainer(name, content, context, shares_ports and kind != _EPHEMERAL)
+
+
+def _with_app_armor(context: View, pod: SecuredPod, name: str) -> View:
+    """A container's security context with the profile of an annotation, where it has none and the pod has another."""
+    annotation = pod.annotations.get(APP_ARMOR_CONTAINER + name)
+    if annotation is None or not pod.is_pod or pod.is_windows or context.has("appArmorProfile"):
+        return context
+    copied = app_armor_of_annotation(annotation)
+    shared = pod.context.struct("appArmorProfile")
+    if copied is None or (pod.context.has("appArmorProfile") and copied == shown_profile(shared)):
+        return context
+    return View({**context.content, "appArmorProfile": {"type": copied["Type"]}}, context.path)

@@ -1,0 +1,106 @@
+"""Reads a namespace's labels: the level and the version that hold for each mode, and what is wrong with the labels.
+
+Source: api/helpers.go (PolicyToEvaluate, ParseLevel, ParseVersion) and api/constants.go of
+k8s.io/pod-security-admission at v0.37.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from podrules.admission.validation.errors import invalid
+from podrules.api.model.field_error import FieldError
+from podrules.api.model.quantity import whole_number
+
+__all__ = ["LABEL_PREFIX", "LATEST", "Level", "LevelVersion", "Policy", "parse_version", "policy_of"]
+
+LABEL_PREFIX: Final = "pod-security.kubernetes.io/"
+_ENFORCE: Final = LABEL_PREFIX + "enforce"
+_AUDIT: Final = LABEL_PREFIX + "audit"
+_WARN: Final = LABEL_PREFIX + "warn"
+_VERSION: Final = "-version"
+LATEST: Final = "latest"
+_NUMBERED: Final = re.compile(r"v1\.(0|[1-9][0-9]*)")
+_MAX_INT: Final = 2**63 - 1
+
+
+class Level(StrEnum):
+    """How much a policy allows, from all to little."""
+
+    PRIVILEGED = "privileged"
+    BASELINE = "baseline"
+    RESTRICTED = "restricted"
+
+
+class LevelVersion(NamedTuple):
+    """A level as it stood in a version of Kubernetes."""
+
+    level: Level = Level.PRIVILEGED
+    minor: int | None = None
+    """37 for v1.37; None: the API server's own version."""
+
+    def __str__(self) -> str:
+        return f"{self.level}:{LATEST if self.minor is None else f'v1.{self.minor}'}"
+
+
+class Policy(Struct, frozen=True):
+    """What holds in a namespace."""
+
+    enforce: LevelVersion = LevelVersion()
+    """Pods that violate it are refused."""
+    audit: LevelVersion = LevelVersion()
+    """Pods and templates that violate it are noted in the audit log."""
+    warn: LevelVersion = LevelVersion()
+    """The user who creates a pod or a template that violates it gets a warning."""
+    problems: tuple[FieldError, ...] = ()
+    """Malformed labels, with which no namespace can be created."""
+
+
+def policy_of(labels: Mapping[str, str]) -> Policy:
+    """The policy of a namespace with these labels; a malformed level enforces restricted and warns of nothing."""
+    problems: list[FieldError] = []
+    enforce = _level_version(labels, _ENFORCE, Level.RESTRICTED, problems)
+    audit = _level_version(labels, _AUDIT, Level.PRIVILEGED, problems)
+    warn = _level_version(labels, _WARN, Level.PRIVILEGED, problems)
+    if _WARN not in labels and labels.get(_ENFORCE) == enforce.level != Level.PRIVILEGED:
+        warn = LevelVersion(enforce.level, warn.minor if _WARN + _VERSION in labels else enforce.minor)
+    return Policy(enforce, audit, warn, tuple(problems))
+
+
+def parse_version(text: str) -> int | None:
+    """The minor of ``v1.37``, None for ``latest``.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if text == LATEST:
+        return None
+    found = _NUMBERED.fullmatch(text)
+    if found is None or whole_number(found[1]) > _MAX_INT:
+        raise ValueError('must be "latest" or "v1.x"')
+    return whole_number(found[1])
+
+
+def _level_version(labels: Mapping[str, str], label: str, malformed: Level, problems: list[FieldError]) -> LevelVersion:
+    level, minor = Level.PRIVILEGED, None
+    if label in labels:
+        try:
+            level = Level(labels[label])
+        except ValueError:
+            level = malformed
+            problems.append(_problem(labels, label, f"must be one of {', '.join(Level)}"))
+    if label + _VERSION in labels:
+        try:
+            minor = parse_version(labels[label + _VERSION])
+        except ValueError as error:
+            problems.append(_problem(labels, label + _VERSION, str(error)))
+    return LevelVersion(level, minor)
+
+
+def _problem(labels: Mapping[str, str], label: str, words: str) -> FieldError:
+    return invalid(f"metadata.labels[{label}]", labels[label], words)

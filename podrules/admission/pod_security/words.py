@@ -1,0 +1,60 @@
+"""What a check finds, and the words for who does it.
+
+Source: policy/checks.go (CheckResult) and policy/helpers.go of k8s.io/pod-security-admission at v0.37.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from podrules.admission.pod_security.pods import SecuredPod
+from podrules.admission.validation.view import View
+
+__all__ = ["Check", "Violation", "bad_types", "containers_that", "named", "plural", "quoted_list", "setters"]
+
+
+class Violation(NamedTuple):
+    """Why a check forbids a pod."""
+
+    reason: str
+    detail: str
+
+
+Check = Callable[[SecuredPod], Violation | None]
+"""A rule of a level: what it finds wrong with a pod."""
+
+
+def plural(word: str, count: int) -> str:
+    """A word for one or several things; zero are several."""
+    return word if count == 1 else f"{word}s"
+
+
+def quoted_list(texts: Iterable[str]) -> str:
+    """Texts in quotes; what is in them is not escaped."""
+    return ", ".join(f'"{text}"' for text in texts)
+
+
+def named(word: str, names: Sequence[str]) -> str:
+    """``containers "a", "b"``."""
+    return f"{plural(word, len(names))} {quoted_list(names)}"
+
+
+def containers_that(pod: SecuredPod, bad: Callable[[View], bool]) -> Sequence[str]:
+    """The names of the containers whose security context is bad."""
+    return [container.name for container in pod.containers if bad(container.context)]
+
+
+def setters(pod: SecuredPod, bad: Callable[[View], bool]) -> list[str]:
+    """Who has a bad security context: ``pod``, ``containers "a", "b"``, both or none."""
+    found = ["pod"] if bad(pod.context) else []
+    names = containers_that(pod, bad)
+    if names:
+        found.append(named("container", names))
+    return found
+
+
+def bad_types(pod: SecuredPod, bad: Callable[[View], bool], field: str) -> Sequence[str]:
+    """The types of a profile in the security contexts that are bad, each once and in order."""
+    contexts = [pod.context, *(container.context for container in pod.containers)]
+    return sorted({context.struct(field).text("type") for context in contexts if bad(context)})

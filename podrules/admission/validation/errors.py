@@ -1,0 +1,130 @@
+"""Words of the API server about one field: the kind of problem, the value as Go prints it, and what is wrong.
+
+Source: pkg/util/validation/field/errors.go of k8s.io/apimachinery at v0.37.1; strconv.Quote of Go's standard library.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+
+from podrules.api.model.field_error import FieldError
+from podrules.api.model.quantity import Quantity, go_float
+
+__all__ = [
+    "Typed",
+    "duplicate",
+    "forbidden",
+    "go_json",
+    "invalid",
+    "not_found",
+    "quoted",
+    "required",
+    "too_long",
+    "too_many",
+    "unsupported",
+]
+
+_SHORT: Final = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    "\\": "\\\\",
+    '"': '\\"',
+}
+_HTML: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+class Typed(str):
+    """A text that Go keeps in a type of its own or behind a pointer, and so prints as JSON where it is wrong."""
+
+    __slots__ = ()
+
+
+def quoted(text: str) -> str:
+    """A text as Go's ``%q`` prints it."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return '"' + "".join(_SHORT.get(one) or _escaped(one) for one in text) + '"'
+
+
+def _escaped(one: str) -> str:
+    if one.isprintable():
+        return one
+    code = ord(one)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def go_json(value: Any) -> str:
+    """A value as Go's json.Marshal writes it, with the fields in the order given."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return "".join(_HTML.get(one, one) for one in text)
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case str():
+            return go_json(value) if isinstance(value, Typed) else quoted(value)
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return go_float(value)
+        case int():
+            return str(value)
+        case Quantity():
+            return quoted(str(value))
+        case _:
+            return go_json(value)
+
+
+def _with(body: str, detail: str) -> str:
+    return f"{body}: {detail}" if detail else body
+
+
+def required(field: str, detail: str = "") -> FieldError:
+    """A value that has to be there."""
+    return FieldError(field, _with("Required value", detail))
+
+
+def invalid(field: str, value: Any, detail: str) -> FieldError:
+    """A malformed value. Texts and amounts are quoted; None is Go's nil pointer, lists and objects are its JSON."""
+    return FieldError(field, _with(f"Invalid value: {_shown(value)}", detail))
+
+
+def unsupported(field: str, value: Any, supported: Iterable[str], *, typed: bool = True) -> FieldError:
+    """A word that an enumeration does not have; Go mostly keeps it in a type of its own."""
+    words = ", ".join(map(quoted, supported))
+    shown = go_json(value) if typed and isinstance(value, str) else _shown(value)
+    return FieldError(field, _with(f"Unsupported value: {shown}", f"supported values: {words}" if words else ""))
+
+
+def duplicate(field: str, value: Any) -> FieldError:
+    """A value that has to be unique, and is there twice."""
+    return FieldError(field, f"Duplicate value: {_shown(value)}")
+
+
+def forbidden(field: str, detail: str) -> FieldError:
+    """A value that is well formed, and may not be there."""
+    return FieldError(field, _with("Forbidden", detail))
+
+
+def not_found(field: str, value: Any, detail: str = "") -> FieldError:
+    """A name of something that is not there."""
+    return FieldError(field, _with(f"Not found: {_shown(value)}", detail))
+
+
+def too_long(field: str, most: int) -> FieldError:
+    """A value of more bytes than are allowed."""
+    return FieldError(field, f"Too long: may not be more than {most} {'byte' if most == 1 else 'bytes'}")
+
+
+def too_many(field: str, count: int, most: int) -> FieldError:
+    """A list with more items than are allowed."""
+    return FieldError(field, f"Too many: {count}: must have at most {most} {'item' if most == 1 else 'items'}")

@@ -1,0 +1,242 @@
+"""What the API server says of volumes made of files: secret, configMap, downwardAPI and projected.
+
+Source: pkg/apis/core/validation/validation.go at v1.37.1 (validateSecretVolumeSource, validateConfigMapVolumeSource,
+validateKeyToPath, validateDownwardAPIVolumeSource, validateDownwardAPIVolumeFile, validateProjectedVolumeSource,
+validateProjectionSources, ValidateUserAnnotations); pkg/api/pod/util.go for the fields that are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from podrules.admission.validation.env import validate_field_selector, validate_resource_field_selector
+from podrules.admission.validation.errors import forbidden, invalid, required, unsupported
+from podrules.admission.validation.formats import qualified_name, unreserved_path
+from podrules.admission.validation.gates import Rules
+from podrules.admission.validation.metadata import validate_annotations_size, validate_label_selector
+from podrules.admission.validation.selectors import shown_selector
+from podrules.admission.validation.signers import cluster_trust_bundle_name, is_kubernetes_signer, validate_signer_name
+from podrules.admission.validation.view import View
+from podrules.api.model.field_error import FieldError
+
+__all__ = ["validate_downward_api", "validate_key_files", "validate_projected"]
+
+_MOST_MODE: Final = 0o777
+_LEAST_EXPIRATION: Final = 10 * 60
+_MOST_EXPIRATION: Final = 1 << 32
+_DEFAULT_EXPIRATION: Final = 60 * 60
+_DAY: Final = 24 * 60 * 60
+_LEAST_CERTIFICATE: Final = 60 * 60
+_MOST_CERTIFICATE: Final = 91 * _DAY
+_KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
+_FIELDS: Final = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
+_CERTIFICATE_PATHS: Final = ("credentialBundlePath", "keyPath", "certificateChainPath")
+_CONFLICT: Final = "conflicting duplicate paths"
+
+
+def validate_key_files(source: View) -> Iterator[FieldError]:
+    """Hold the files of a ``secret`` or a ``configMap`` against their rules."""
+    yield from _mode(source, "defaultMode")
+    for item in source.structs("items"):
+        yield from _key_to_path(item)
+
+
+def validate_downward_api(source: View, rules: Rules) -> Iterator[FieldError]:
+    """Hold the files of a ``downwardAPI`` against their rules. Their paths have no index."""
+    yield from _mode(source, "defaultMode")
+    for item in source.structs("items"):
+        yield from _downward_api_file(View(item.content, source.path), rules)
+
+
+def validate_projected(volume: View, rules: Rules) -> Iterator[FieldError]:
+    """Hold a ``projected`` volume against the rules of its sources, which share one directory."""
+    yield from _mode(volume, "defaultMode")
+    seen: set[str] = set()
+    for source in volume.structs("sources"):
+        found = [name for name in _projections(rules) if source.has(name)]
+        for name in found:
+            yield from _PROJECTIONS[name](source.struct(name), _Directory(volume.path, seen, rules))
+        if len(found) > 1:
+            yield forbidden(source.path, "may not specify more than 1 volume type per source")
+
+
+class _Directory:
+    """The directory of a projected volume while its sources are read."""
+
+    __slots__ = ("path", "rules", "seen")
+
+    def __init__(self, path: str, seen: set[str], rules: Rules) -> None:
+        self.path = path
+        self.seen = seen
+        self.rules = rules
+
+    def add(self, file: str, shown: str) -> Iterator[FieldError]:
+        """Add a file, of which there may be only one."""
+        if file in self.seen:
+            yield invalid(self.path, shown, _CONFLICT)
+        self.seen.add(file)
+
+
+def _mode(view: View, field: str) -> Iterator[FieldError]:
+    mode = view.number(field)
+    if mode is not None and not 0 <= mode <= _MOST_MODE:
+        yield invalid(view.at(field), mode, "must be a number between 0 and 0777 (octal), both inclusive")
+
+
+def _path(view: View, field: str) -> Iterator[FieldError]:
+    path = view.text(field)
+    for problem in unreserved_path(path):
+        yield invalid(view.at(field), path, problem)
+
+
+def _required_path(view: View) -> Iterator[FieldError]:
+    if not view.text("path"):
+        yield required(view.at("path"))
+    yield from _path(view, "path")
+
+
+def _key_to_path(item: View) -> Iterator[FieldError]:
+    if not item.text("key"):
+        yield required(item.at("key"))
+    yield from _required_path(item)
+    yield from _mode(item, "mode")
+
+
+def _downward_api_file(file: View, rules: Rules) -> Iterator[FieldError]:
+    yield from _required_path(file)
+    if file.has("fieldRef"):
+        yield from validate_field_selector(file.struct("fieldRef"), _FIELDS, rules)
+        if file.has("resourceFieldRef"):
+            yield invalid(file.path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously")
+    elif file.has("resourceFieldRef"):
+        yield from validate_resource_field_selector(file.struct("resourceFieldRef"), volume=True)
+    else:
+        yield required(file.path, "one of fieldRef and resourceFieldRef is required")
+    yield from _mode(file, "mode")
+
+
+def _keys(source: View, directory: _Directory) -> Iterator[FieldError]:
+    name = source.text("name")
+    if not name:
+        yield required(source.at("name"))
+    for item in source.structs("items"):
+        yield from _key_to_path(item)
+        if item.text("path"):
+            yield from directory.add(item.text("path"), name)
+
+
+def _downward_api(source: View, directory: _Directory) -> Iterator[FieldError]:
+    for item in source.structs("items"):
+        file = View(item.content, source.path)
+        yield from _downward_api_file(file, directory.rules)
+        if file.text("path"):
+            yield from directory.add(file.text("path"), file.text("path"))
+
+
+def _service_account_token(source: View, directory: _Directory) -> Iterator[FieldError]:
+    written = source.number("expirationSeconds")
+    seconds = _DEFAULT_EXPIRATION if written is None else written
+    path = source.at("expirationSeconds")
+    if seconds < _LEAST_EXPIRATION:
+        yield invalid(path, seconds, "may not specify a duration less than 10 minutes")
+    if seconds > _MOST_EXPIRATION:
+        yield invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")
+    yield from _required_path(View(source.content, directory.path))
+
+
+def _cluster_trust_bundle(source: View, directory: _Directory) -> Iterator[FieldError]:
+    match source.pointer("name"), source.pointer("signerName"):
+        case None, None:
+            yield required(source.path, "either name or signerName must be specified")
+        case str(name), None:
+            yield from _bundle_name(source, name)
+        case None, str(signer):
+            if not signer:
+                yield required(source.at("signerName"), "must be a valid signer name")
+            yield from validate_signer_name(signer, source.at("signerName"))
+            if source.has("labelSelector"):
+                yield from validate_label_selector(source.struct("labelSelector"), directory.rules)
+        case _:
+            yield invalid(source.path, _bundle_shown(source), "only one of name and signerName may be used")
+    yield from _required_path(source)
+    yield from directory.add(source.text("path"), source.text("path"))
+
+
+def _bundle_name(source: View, name: str) -> Iterator[FieldError]:
+    if not name:
+        yield required(source.at("name"), "must be a valid object name")
+    for problem in cluster_trust_bundle_name(name):
+        yield invalid(source.at("name"), name, f"not a valid clustertrustbundlename: {problem}")
+    if source.has("labelSelector"):
+        shown = shown_selector(source.struct("labelSelector"))
+        yield invalid(source.at("labelSelector"), shown, "labelSelector must be unset if name is specified")
+
+
+def _bundle_shown(source: View) -> dict[str, Any]:
+    """A clusterTrustBundle as Go writes the internal struct as JSON."""
+    return {
+        "Name": source.pointer("name"),
+        "SignerName": source.pointer("signerName"),
+        "LabelSelector": shown_selector(source.struct("labelSelector")) if source.has("labelSelector") else None,
+        "Optional": source.flag("optional"),
+        "Path": source.text("path"),
+        "User": None,
+    }
+
+
+def _pod_certificate(source: View, directory: _Directory) -> Iterator[FieldError]:
+    signer = source.text("signerName")
+    yield from validate_signer_name(signer, source.at("signerName"))
+    if source.has("userAnnotations"):
+        yield from _user_annotations(
+            source.texts_by_key("userAnnotations"), source.at("userAnnotations"), directory.rules
+        )
+    key_type = source.text("keyType")
+    if key_type not in _KEY_TYPES:
+        yield unsupported(source.at("keyType"), key_type, _KEY_TYPES, typed=False)
+    seconds = source.number("maxExpirationSeconds")
+    path = source.at("maxExpirationSeconds")
+    if seconds is not None:
+        most = _DAY if is_kubernetes_signer(signer) else _MOST_CERTIFICATE
+        if seconds < _LEAST_CERTIFICATE:
+            yield invalid(path, seconds, f"if provided, maxExpirationSeconds must be >= {_LEAST_CERTIFICATE}")
+        if seconds > most:
+            yield invalid(path, seconds, f"if provided, maxExpirationSeconds must be <= {most}")
+    files = [field for field in _CERTIFICATE_PATHS if source.text(field)]
+    for field in files:
+        yield from _path(source, field)
+        yield from directory.add(source.text(field), source.text(field))
+    if not files:
+        yield required(source.path, "specify at least one of credentialBundlePath, keyPath, and certificateChainPath")
+
+
+def _user_annotations(annotations: Mapping[str, str], path: str, rules: Rules) -> Iterator[FieldError]:
+    for written in annotations:
+        key = written.lower()
+        if not key:
+            yield required(path)
+            continue
+        problems = qualified_name(key, rules)
+        for problem in problems:
+            yield invalid(path, key, problem)
+        if not problems and "/" not in key:
+            yield invalid(path, key, 'must be a domain-prefixed key (such as "acme.io/foo")')
+    yield from validate_annotations_size(annotations, path)
+
+
+_PROJECTIONS: Final[Mapping[str, Callable[[View, _Directory], Iterator[FieldError]]]] = {
+    "secret": _keys,
+    "configMap": _keys,
+    "downwardAPI": _downward_api,
+    "serviceAccountToken": _service_account_token,
+    "clusterTrustBundle": _cluster_trust_bundle,
+    "podCertificate": _pod_certificate,
+}
+"""The sources of a projected volume, in the API server's order."""
+_GATES: Final = {"clusterTrustBundle": "ClusterTrustBundleProjection", "podCertificate": "PodCertificateRequest"}
+
+
+def _projections(rules: Rules) -> tuple[str, ...]:
+    """The sources that the API server does not drop."""
+    return tuple(name for name in _PROJECTIONS if name not in _GATES or rules.on(_GATES[name]))

@@ -1,0 +1,203 @@
+"""What is wrong with the schedule of a CronJob, in the words of the library that reads it.
+
+    minute hour day-of-month month day-of-week    each of them lists of numbers, names, ranges, stars, and steps
+    @daily and others, @every 1h30m               a descriptor
+    TZ=Europe/Berlin 0 3 * * *                     a time zone before one of them
+
+Source: parser.go of github.com/robfig/cron/v3 at v3.0.1 (ParseStandard); ParseDuration of Go's time/format.go;
+pkg/util/parsers of k8s.io/kubernetes at v1.37.1 (ParseCronScheduleWithPanicRecovery).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.admission.validation.errors import quoted
+from podrules.admission.validation.formats import go_fields, go_trimmed
+from podrules.admission.validation.time_zones import time_zone_problem
+from podrules.api.model.quantity import whole_number
+
+__all__ = ["schedule_problem"]
+
+
+class _Wrong(ValueError):
+    """What is wrong."""
+
+
+class _Bounds(Struct, frozen=True):
+    """The numbers that a field may have, and the names of some, from the least on."""
+
+    least: int
+    most: int
+    names: tuple[str, ...] = ()
+
+
+_FIELDS: Final = (
+    _Bounds(0, 59),
+    _Bounds(0, 23),
+    _Bounds(1, 31),
+    _Bounds(1, 12, ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")),
+    _Bounds(0, 6, ("sun", "mon", "tue", "wed", "thu", "fri", "sat")),
+)
+_DESCRIPTORS: Final = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
+_EVERY: Final = "@every "
+_INT_MAX: Final = 2**63 - 1
+_INT_MIN: Final = -(2**63)
+_MICRO: Final = 10**3
+_SECOND: Final = 10**9
+_PRECISE: Final = 18
+"""Digits of a fraction that count."""
+_UNITS: Final = {
+    "ns": 1,
+    "us": _MICRO,
+    "\u00b5s": _MICRO,
+    "\u03bcs": _MICRO,
+    "ms": 1000 * _MICRO,
+    "s": _SECOND,
+    "m": 60 * _SECOND,
+    "h": 3600 * _SECOND,
+}
+"""The units of a duration, in nanoseconds; micro is written with either of two letters."""
+_PART: Final = re.compile(r"(?P<number>[0-9]*)(?P<point>\.?)(?P<fraction>[0-9]*)(?P<unit>[^0-9.]*)", re.DOTALL)
+
+
+def schedule_problem(schedule: str) -> str:
+    """What is wrong with a schedule; empty: nothing."""
+    try:
+        _parse(schedule)
+    except _Wrong as wrong:
+        return str(wrong)
+    return ""
+
+
+def _parse(schedule: str) -> None:
+    if schedule.startswith(("TZ=", "CRON_TZ=")):
+        schedule = _after_zone(schedule)
+    if schedule.startswith("@"):
+        _check_descriptor(schedule)
+        return
+    fields = go_fields(schedule)
+    if len(fields) != len(_FIELDS):
+        raise _Wrong(f"expected exactly {len(_FIELDS)} fields, found {len(fields)}: [{' '.join(fields)}]")
+    for field, bounds in zip(fields, _FIELDS, strict=True):
+        for part in field.split(","):
+            if part:
+                _check_range(part, bounds)
+
+
+def _after_zone(schedule: str) -> str:
+    zone, space, rest = schedule.partition(" ")
+    if not space:
+        raise _Wrong("invalid schedule format: runtime error: slice bounds out of range [:-1]")
+    name = zone.partition("=")[2]
+    problem = time_zone_problem(name)
+    if problem:
+        raise _Wrong(f"provided bad location {name}: {problem}")
+    return go_trimmed(rest)
+
+
+def _check_range(text: str, bounds: _Bounds) -> None:
+    span, *steps = text.split("/")
+    low, *high = span.split("-")
+    if low in {"*", "?"}:
+        start, end = bounds.least, bounds.most
+    else:
+        start = end = _number(low, bounds)
+        if len(high) > 1:
+            raise _Wrong(f"too many hyphens: {text}")
+        if high:
+            end = _number(high[0], bounds)
+    step = 1
+    if len(steps) > 1:
+        raise _Wrong(f"too many slashes: {text}")
+    if steps:
+        step = _integer(steps[0])
+        end = end if high else bounds.most
+    _check_bounds(text, bounds, start, end)
+    if step == 0:
+        raise _Wrong(f"step of range should be a positive number: {text}")
+
+
+def _check_bounds(text: str, bounds: _Bounds, start: int, end: int) -> None:
+    if start < bounds.least:
+        raise _Wrong(f"beginning of range ({start}) below minimum ({bounds.least}): {text}")
+    if end > bounds.most:
+        raise _Wrong(f"end of range ({end}) above maximum ({bounds.most}): {text}")
+    if start > end:
+        raise _Wrong(f"beginning of range ({start}) beyond end of range ({end}): {text}")
+
+
+def _number(text: str, bounds: _Bounds) -> int:
+    name = text.lower()
+    return bounds.least + bounds.names.index(name) if name in bounds.names else _integer(text)
+
+
+def _integer(text: str) -> int:
+    failed = f"failed to parse int from {text}: strconv.Atoi: parsing {quoted(text)}"
+    if not re.fullmatch("[-+]?[0-9]+", text):
+        raise _Wrong(f"{failed}: invalid syntax")
+    number = whole_number(text)
+    if not _INT_MIN <= number <= _INT_MAX:
+        raise _Wrong(f"{failed}: value out of range")
+    if number < 0:
+        raise _Wrong(f"negative number ({number}) not allowed: {text}")
+    return number
+
+
+def _check_descriptor(descriptor: str) -> None:
+    if descriptor in _DESCRIPTORS:
+        return
+    if not descriptor.startswith(_EVERY):
+        raise _Wrong(f"unrecognized descriptor: {descriptor}")
+    problem = _duration_problem(descriptor.removeprefix(_EVERY))
+    if problem:
+        raise _Wrong(f"failed to parse duration {descriptor}: time: {problem}")
+
+
+def _duration_problem(text: str) -> str:
+    shown = _quoted(text)
+    unsigned = text[1:] if text.startswith(("-", "+")) else text
+    if unsigned == "0":
+        return ""
+    total = 0
+    for part in _parts(unsigned):
+        number, fraction, unit = part["number"], part["fraction"], part["unit"]
+        if not number and not fraction:
+            return f"invalid duration {shown}"
+        if whole_number(number or "0") > 2**63:
+            return f"invalid duration {shown}"
+        if not unit:
+            return f"missing unit in duration {shown}"
+        if unit not in _UNITS:
+            return f"unknown unit {_quoted(unit)} in duration {shown}"
+        total += whole_number(number or "0") * _UNITS[unit]
+        fraction = fraction[:_PRECISE]
+        total += int(fraction or 0) * _UNITS[unit] // 10 ** len(fraction)
+        if total > 2**63:
+            return f"invalid duration {shown}"
+    too_long = total > _INT_MAX and not text.startswith("-")
+    return f"invalid duration {shown}" if too_long or not unsigned else ""
+
+
+def _parts(text: str) -> Iterator[re.Match[str]]:
+    """The numbers and units of a duration, one after the other; the last is empty where no number follows."""
+    place = 0
+    while place < len(text):
+        part = _PART.match(text, place)
+        if part is None:
+            return
+        yield part
+        place = part.end()
+
+
+def _quoted(text: str) -> str:
+    """A text as Go's package time quotes it: bytes that are not printable ASCII are numbers."""
+    shown = "".join(
+        one if " " <= one < "\x80" else "".join(f"\\x{byte:02x}" for byte in one.encode("utf-8", "surrogatepass"))
+        for one in text.replace("\\", "\\\\").replace('"', '\\"')
+    )
+    return f'"{shown}"'

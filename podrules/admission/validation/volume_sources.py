@@ -1,0 +1,299 @@
+"""What the API server says of each source of a volume.
+
+Source: pkg/apis/core/validation/validation.go at v1.37.1 (validateVolumeSource and the function of each source,
+ValidateCSIDriverName); pkg/apis/core/v1/defaults.go and zz_generated.defaults.go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.admission.validation.claims import validate_claim_template
+from podrules.admission.validation.errors import forbidden, invalid, required, too_long, unsupported
+from podrules.admission.validation.fields import validate_format, validate_word
+from podrules.admission.validation.formats import (
+    dns_label,
+    dns_subdomain,
+    in_range,
+    path_without_backsteps,
+    relative_path,
+    size,
+)
+from podrules.admission.validation.gates import Rules
+from podrules.admission.validation.projections import validate_downward_api, validate_key_files, validate_projected
+from podrules.admission.validation.view import View
+from podrules.api.model.field_error import FieldError
+
+__all__ = ["SOURCES", "VolumeContext", "validate_source"]
+
+
+class VolumeContext(Struct, frozen=True):
+    """What the rules of one pod's volumes share."""
+
+    pod_name: str
+    """Empty: it is not known yet, or the volumes are a template's."""
+    rules: Rules
+    is_pod: bool
+
+    def claim_name(self, volume: str) -> str:
+        """The name of the claim that is made for an ephemeral volume."""
+        return f"{self.pod_name}-{volume}"
+
+
+SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
+    "emptyDir": (),
+    "hostPath": ("path",),
+    "gitRepo": ("repository",),
+    "gcePersistentDisk": ("pdName",),
+    "awsElasticBlockStore": ("volumeID",),
+    "secret": ("secretName",),
+    "nfs": ("server", "path"),
+    "iscsi": ("targetPortal", "iqn"),
+    "glusterfs": ("endpoints", "path"),
+    "flocker": (),
+    "persistentVolumeClaim": ("claimName",),
+    "rbd": ("monitors", "image"),
+    "cinder": ("volumeID",),
+    "cephfs": ("monitors",),
+    "quobyte": (),
+    "downwardAPI": (),
+    "fc": (),
+    "flexVolume": ("driver",),
+    "configMap": ("name",),
+    "azureFile": ("secretName", "shareName"),
+    "vsphereVolume": ("volumePath",),
+    "photonPersistentDisk": ("pdID",),
+    "portworxVolume": ("volumeID",),
+    "azureDisk": ("diskName", "diskURI"),
+    "storageos": ("volumeName",),
+    "projected": (),
+    "scaleIO": ("gateway", "system", "volumeName"),
+    "csi": ("driver",),
+    "ephemeral": (),
+    "image": (),
+}
+"""The sources in the API server's order, each with the texts and lists that it has to have."""
+_PATHS: Final = {"gcePersistentDisk": "persistentDisk"}
+"""Sources whose errors have another path."""
+_HOST_PATH_TYPES: Final = (
+    "",
+    "BlockDevice",
+    "CharDevice",
+    "Directory",
+    "DirectoryOrCreate",
+    "File",
+    "FileOrCreate",
+    "Socket",
+)
+_MOST_UNIT: Final = 255
+"""The highest number of a partition and of a logical unit."""
+_ISCSI_NAMES: Final = {
+    "iqn": re.compile(r"iqn\.[0-9]{4}-[0-9]{2}\.[-0-9A-Za-z.]+:[^,;*&$|\t\n\f\r ]+\Z"),
+    "eui": re.compile(r"eui.[0-9A-Za-z]{16}\Z"),
+    "naa": re.compile(r"naa.[0-9A-Za-z]{32}\Z"),
+}
+_MOST_TENANT: Final = 64
+_HOST_AND_PORT: Final = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*")
+_RESERVED_DOMAINS: Final = (".kubernetes.io", ".k8s.io")
+_CACHING_MODES: Final = ("None", "ReadOnly", "ReadWrite")
+_DISK_KINDS: Final = ("Dedicated", "Managed", "Shared")
+_MANAGED_URI: Final = (
+    "/subscriptions/",
+    "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}",
+)
+_BLOB_URI: Final = ("https://", "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd")
+_MOST_DRIVER: Final = 63
+_DRIVER_REQUIRED_ONLY_SINCE: Final = 35
+"""Before it a driver's empty name is malformed, too."""
+_PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
+_REFERENCE_IN_TEMPLATES_SINCE: Final = 37
+"""The minor since which a template's image has to be named."""
+
+
+def validate_source(name: str, volume: View, context: VolumeContext) -> Iterator[FieldError]:
+    """Hold one source of a volume against its rules."""
+    source = View(volume.content[name], volume.at(_PATHS.get(name, name)))
+    for field in SOURCES[name]:
+        if not source.content.get(field):
+            yield required(source.at(field))
+    if name in _RULES:
+        yield from _RULES[name](source)
+    elif name in _CONTEXT_RULES:
+        yield from _CONTEXT_RULES[name](source, context)
+
+
+def _empty_dir(source: View) -> Iterator[FieldError]:
+    limit = source.quantity("sizeLimit")
+    if limit is not None and limit.sign < 0:
+        yield forbidden(source.at("sizeLimit"), "SizeLimit field must be a valid resource quantity")
+
+
+def _host_path(source: View) -> Iterator[FieldError]:
+    path, kind = source.text("path"), source.text("type")
+    for problem in path_without_backsteps(path):
+        yield invalid(source.at("path"), path, problem)
+    if path and kind not in _HOST_PATH_TYPES:
+        yield unsupported(source.at("type"), kind, _HOST_PATH_TYPES)
+
+
+def _git_repo(source: View) -> Iterator[FieldError]:
+    directory = source.text("directory")
+    for problem in relative_path(directory):
+        yield invalid(source.at("directory"), directory, problem)
+
+
+def _partition(source: View) -> Iterator[FieldError]:
+    partition = source.number("partition") or 0
+    if not 0 <= partition <= _MOST_UNIT:
+        yield invalid(source.at("partition"), partition, f"must be between 1 and {_MOST_UNIT}, inclusive")
+
+
+def _nfs(source: View) -> Iterator[FieldError]:
+    path = source.text("path")
+    if not path.startswith("/"):
+        yield invalid(source.at("path"), path, "must be an absolute path")
+
+
+def _iscsi(source: View) -> Iterator[FieldError]:
+    if source.text("iqn"):
+        yield from _iscsi_name(source.text("iqn"), source.at("iqn"))
+    unit = source.number("lun") or 0
+    for problem in in_range(unit, 0, _MOST_UNIT):
+        yield invalid(source.at("lun"), unit, problem)
+    if (source.flag("chapAuthDiscovery") or source.flag("chapAuthSession")) and not source.has("secretRef"):
+        yield required(source.at("secretRef"))
+    initiator = source.pointer("initiatorName")
+    if initiator is not None:
+        yield from _iscsi_name(initiator, source.at("initiatorname"))
+
+
+def _iscsi_name(name: str, path: str) -> Iterator[FieldError]:
+    form = _ISCSI_NAMES.get(name[:3])
+    if form is None:
+        yield invalid(path, name, "must be valid format starting with iqn, eui, or naa")
+    elif not (form.search if name.startswith("iqn") else form.match)(name):
+        yield invalid(path, name, "must be valid format")
+
+
+def _flocker(source: View) -> Iterator[FieldError]:
+    name, uuid = source.text("datasetName"), source.text("datasetUUID")
+    if not name and not uuid:
+        yield required(source.path, "one of datasetName and datasetUUID is required")
+    if name and uuid:
+        yield invalid(source.path, "resource", "datasetName and datasetUUID can not be specified simultaneously")
+    if "/" in name:
+        yield invalid(source.at("datasetName"), name, "must not contain '/'")
+
+
+def _secret_name(source: View) -> Iterator[FieldError]:
+    if source.has("secretRef") and not source.struct("secretRef").text("name"):
+        yield required(source.at("secretRef.name"))
+
+
+def _quobyte(source: View) -> Iterator[FieldError]:
+    registry, words = source.text("registry"), "must be a host:port pair or multiple pairs separated by commas"
+    if not registry:
+        yield required(source.at("registry"), words)
+    elif size(source.text("tenant")) > _MOST_TENANT:
+        yield required(source.at("tenant"), f"must be a UUID and may not exceed a length of {_MOST_TENANT} characters")
+    elif not all(_HOST_AND_PORT.fullmatch(pair) for pair in registry.split(",")):
+        yield invalid(source.at("registry"), registry, words)
+    if not source.text("volume"):
+        yield required(source.at("volume"))
+
+
+def _fibre_channel(source: View) -> Iterator[FieldError]:
+    names, ids = source.texts("targetWWNs"), source.texts("wwids")
+    if not names and not ids:
+        yield required(source.at("targetWWNs"), "must specify either targetWWNs or wwids, but not both")
+    if names and ids:
+        yield invalid(source.at("targetWWNs"), names, "targetWWNs and wwids can not be specified simultaneously")
+    unit = source.number("lun")
+    if names and unit is None:
+        yield required(source.at("lun"), "lun is required if targetWWNs is specified")
+    for problem in in_range(unit, 0, _MOST_UNIT) if names and unit is not None else ():
+        yield invalid(source.at("lun"), unit, problem)
+
+
+def _flex_volume(source: View) -> Iterator[FieldError]:
+    for key in source.texts_by_key("options"):
+        if f".{key.partition('/')[0].lower()}".endswith(_RESERVED_DOMAINS):
+            yield invalid(source.at(f"options[{key}]"), key, "kubernetes.io and k8s.io namespaces are reserved")
+
+
+def _azure_disk(source: View) -> Iterator[FieldError]:
+    yield from validate_word(source, "cachingMode", _CACHING_MODES)
+    yield from validate_word(source, "kind", _DISK_KINDS)
+    prefix, form = _MANAGED_URI if source.pointer("kind") == "Managed" else _BLOB_URI
+    uri = source.text("diskURI")
+    if not uri.startswith(prefix):
+        yield unsupported(source.at("diskURI"), uri, (form,), typed=False)
+
+
+def _storage_os(source: View) -> Iterator[FieldError]:
+    for field in ("volumeName", "volumeNamespace"):
+        yield from validate_format(source, field, dns_label)
+    yield from _secret_name(source)
+
+
+def _csi(source: View, context: VolumeContext) -> Iterator[FieldError]:
+    driver = source.text("driver")
+    if size(driver) > _MOST_DRIVER:
+        yield too_long(source.at("driver"), _MOST_DRIVER)
+    if driver or context.rules.minor < _DRIVER_REQUIRED_ONLY_SINCE:
+        for problem in dns_subdomain(driver.lower()):
+            yield invalid(source.at("driver"), driver, problem)
+    if source.has("nodePublishSecretRef"):
+        secret = source.struct("nodePublishSecretRef")
+        name = secret.text("name")
+        if not name:
+            yield required(secret.at("name"))
+        for problem in dns_subdomain(name) if name else ():
+            yield invalid(source.at("name"), name, problem)
+
+
+def _ephemeral(source: View, context: VolumeContext) -> Iterator[FieldError]:
+    if source.has("volumeClaimTemplate"):
+        yield from validate_claim_template(source.struct("volumeClaimTemplate"), context.rules)
+    else:
+        yield required(source.at("volumeClaimTemplate"))
+
+
+def _image(source: View, context: VolumeContext) -> Iterator[FieldError]:
+    always = context.is_pod or context.rules.minor >= _REFERENCE_IN_TEMPLATES_SINCE
+    if always and not source.text("reference"):
+        yield required(source.at("reference"))
+    policy = source.text("pullPolicy")
+    if policy and policy not in _PULL_POLICIES:
+        yield unsupported(source.at("pullPolicy"), policy, _PULL_POLICIES)
+
+
+_RULES: Final[Mapping[str, Callable[[View], Iterator[FieldError]]]] = {
+    "awsElasticBlockStore": _partition,
+    "azureDisk": _azure_disk,
+    "cinder": _secret_name,
+    "configMap": validate_key_files,
+    "emptyDir": _empty_dir,
+    "fc": _fibre_channel,
+    "flexVolume": _flex_volume,
+    "flocker": _flocker,
+    "gcePersistentDisk": _partition,
+    "gitRepo": _git_repo,
+    "hostPath": _host_path,
+    "iscsi": _iscsi,
+    "nfs": _nfs,
+    "quobyte": _quobyte,
+    "secret": validate_key_files,
+    "storageos": _storage_os,
+}
+_CONTEXT_RULES: Final[Mapping[str, Callable[[View, VolumeContext], Iterator[FieldError]]]] = {
+    "csi": _csi,
+    "downwardAPI": lambda source, context: validate_downward_api(source, context.rules),
+    "ephemeral": _ephemeral,
+    "image": _image,
+    "projected": lambda source, context: validate_projected(source, context.rules),
+}

@@ -1,0 +1,308 @@
+"""What the API server says of the workloads whose pods run until somebody ends them.
+
+Source: pkg/apis/apps/validation/validation.go, pkg/apis/apps/v1/defaults.go and pkg/registry/apps at v1.37.1;
+pkg/apis/core/validation/validation.go (ValidateReplicationController), pkg/apis/core/v1/defaults.go and
+pkg/apis/core/v1/zz_generated.validations.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from podrules.admission.validation.claims import validate_claim_spec
+from podrules.admission.validation.errors import Typed, forbidden, invalid, required, unsupported
+from podrules.admission.validation.fields import validate_format, validate_nonnegative
+from podrules.admission.validation.formats import dns_label, dns_subdomain, long_name
+from podrules.admission.validation.gates import Rules
+from podrules.admission.validation.metadata import validate_label_selector, validate_object_meta
+from podrules.admission.validation.percents import (
+    IntOrPercent,
+    int_or_percent,
+    validate_not_more_than_all,
+    validate_positive_int_or_percent,
+)
+from podrules.admission.validation.pod import validate_pod_template
+from podrules.admission.validation.selectors import is_empty_selector, selects, shown_labels, shown_selector
+from podrules.admission.validation.view import View
+from podrules.api.model.field_error import FieldError
+
+__all__ = [
+    "validate_daemon_set",
+    "validate_deployment",
+    "validate_replica_set",
+    "validate_replication_controller",
+    "validate_stateful_set",
+]
+
+_LONG_NAME_SINCE: Final = 35
+"""The minor since which a ReplicationController's name has the words of declared rules, and generateName none."""
+_DECLARED_SINCE: Final = 37
+"""The minor since which some rules of a ReplicationController are declared."""
+_DECLARED: Final = ("metadata.name", "spec.replicas", "spec.minReadySeconds")
+"""Fields with such rules, whose errors come last and in this order."""
+_ROLLING: Final = "RollingUpdate"
+_RECREATE: Final = "Recreate"
+_ON_DELETE: Final = "OnDelete"
+_QUARTER: Final = "25%"
+_PROGRESS_DEADLINE: Final = 600
+_POD_MANAGEMENT: Final = ("OrderedReady", "Parallel")
+_RETENTION: Final = ("Retain", "Delete")
+
+
+def validate_replication_controller(controller: View, rules: Rules) -> Iterator[FieldError]:
+    """Hold a ReplicationController against its rules: it has the template's labels where it has none of its own."""
+    found = tuple(_replication_controller(controller, rules))
+    declared = [error for name in _DECLARED for error in found if error.field == name and not _is_required(error)]
+    if rules.minor < _DECLARED_SINCE:
+        declared = []
+    yield from (error for error in found if error not in declared)
+    yield from declared
+
+
+def _is_required(error: FieldError) -> bool:
+    """Whether a value is missing, which no rule says that is declared for a ReplicationController."""
+    return error.problem.startswith("Required")
+
+
+def _replication_controller(controller: View, rules: Rules) -> Iterator[FieldError]:
+    spec, meta = controller.struct("spec"), controller.struct("metadata")
+    template = spec.struct("template")
+    labels = template.struct("metadata").texts_by_key("labels")
+    if not meta.content.get("labels"):
+        meta = View({**meta.content, "labels": labels}, meta.path)
+    if rules.minor < _LONG_NAME_SINCE:
+        yield from validate_object_meta(meta, rules, dns_subdomain)
+    else:
+        named = View({**meta.content, "generateName": ""}, meta.path) if meta.text("name") else meta
+        yield from validate_object_meta(named, rules, long_name)
+    yield from validate_nonnegative(spec, "minReadySeconds")
+    selector = spec.texts_by_key("selector") or labels
+    if not selector:
+        yield required(spec.at("selector"))
+    yield from validate_nonnegative(spec, "replicas")
+    if not spec.has("template"):
+        yield required(template.path)
+        return
+    if not selector.items() <= labels.items():
+        yield _unselected(template)
+    yield from validate_pod_template(template, rules)
+    yield from _only_always(template, "ReplicationController")
+
+
+def validate_replica_set(replica_set: View, rules: Rules) -> Iterator[FieldError]:
+    """Hold a ReplicaSet against its rules."""
+    yield from validate_object_meta(replica_set.struct("metadata"), rules, dns_subdomain)
+    spec = replica_set.struct("spec")
+    yield from validate_nonnegative(spec, "replicas")
+    yield from validate_nonnegative(spec, "minReadySeconds")
+    yield from _selected_template(spec, rules)
+
+
+def validate_deployment(deployment: View, rules: Rules) -> Iterator[FieldError]:
+    """Hold a Deployment against its rules."""
+    yield from validate_object_meta(deployment.struct("metadata"), rules, dns_subdomain)
+    spec = deployment.struct("spec")
+    yield from validate_nonnegative(spec, "replicas")
+    yield from _selected_template(spec, rules)
+    yield from _deployment_strategy(spec.struct("strategy"))
+    yield from validate_nonnegative(spec, "minReadySeconds")
+    yield from validate_nonnegative(spec, "revisionHistoryLimit")
+    yield from validate_nonnegative(spec, "progressDeadlineSeconds")
+    deadline = spec.number("progressDeadlineSeconds")
+    deadline = _PROGRESS_DEADLINE if deadline is None else deadline
+    if deadline <= (spec.number("minReadySeconds") or 0):
+        yield invalid(spec.at("progressDeadlineSeconds"), deadline, "must be greater than minReadySeconds")
+
+
+def validate_stateful_set(stateful_set: View, rules: Rules) -> Iterator[FieldError]:
+    """Hold a StatefulSet against its rules."""
+    yield from validate_object_meta(stateful_set.struct("metadata"), rules, dns_label)
+    spec = stateful_set.struct("spec")
+    management = spec.text("podManagementPolicy", _POD_MANAGEMENT[0])
+    if management not in _POD_MANAGEMENT:
+        words = f"must be '{_POD_MANAGEMENT[0]}' or '{_POD_MANAGEMENT[1]}'"
+        yield invalid(spec.at("podManagementPolicy"), Typed(management), words)
+    yield from _stateful_strategy(spec.struct("updateStrategy"), rules)
+    retention = spec.struct("persistentVolumeClaimRetentionPolicy")
+    for name in ("whenDeleted", "whenScaled"):
+        policy = retention.text(name, _RETENTION[0])
+        if policy not in _RETENTION:
+            yield unsupported(retention.at(name), policy, _RETENTION)
+    for claim in spec.structs("volumeClaimTemplates"):
+        yield from validate_claim_spec(claim.struct("spec"), rules)
+    yield from validate_nonnegative(spec, "replicas")
+    yield from validate_nonnegative(spec, "minReadySeconds")
+    yield from validate_nonnegative(spec.struct("ordinals"), "start")
+    yield from validate_format(spec, "serviceName", dns_label)
+    yield from _stateful_template(spec, rules)
+    yield from _only_always(spec.struct("template"), "StatefulSet")
+
+
+def validate_daemon_set(daemon_set: View, rules: Rules) -> Iterator[FieldError]:
+    """Hold a DaemonSet against its rules."""
+    yield from validate_object_meta(daemon_set.struct("metadata"), rules, dns_subdomain)
+    spec = daemon_set.struct("spec")
+    selector, template = spec.struct("selector"), spec.struct("template")
+    problems = tuple(validate_label_selector(selector, rules))
+    yield from problems
+    if not problems and not _selected(spec, template):
+        yield _unselected(template)
+    if spec.has("selector") and is_empty_selector(selector):
+        yield invalid(selector.path, {}, "empty selector is invalid for daemonset")
+    yield from validate_pod_template(template, rules)
+    yield from _only_always(template, "DaemonSet")
+    yield from validate_nonnegative(spec, "minReadySeconds")
+    yield from _daemon_strategy(spec.struct("updateStrategy"))
+    yield from validate_nonnegative(spec, "revisionHistoryLimit")
+
+
+def _selected_template(spec: View, rules: Rules) -> Iterator[FieldError]:
+    """The selector and the template of a Deployment or a ReplicaSet, which have the same words."""
+    template = spec.struct("template")
+    problems = tuple(_selector(spec, rules))
+    yield from _shown_problems(spec, problems, "deployment")
+    if problems:
+        yield invalid(spec.at("selector"), shown_selector(spec.struct("selector")), "invalid label selector")
+        return
+    if not _selected(spec, template):
+        yield _unselected(template)
+    yield from validate_pod_template(template, rules)
+    yield from _only_always(template, "ReplicaSet")
+
+
+def _stateful_template(spec: View, rules: Rules) -> Iterator[FieldError]:
+    problems = tuple(_selector(spec, rules))
+    yield from _shown_problems(spec, problems, "statefulset")
+    if problems:
+        yield invalid(spec.at("selector"), shown_selector(spec.struct("selector")), "")
+        return
+    if not _selected(spec, spec.struct("template")):
+        yield _unselected(spec.struct("template"))
+    yield from validate_pod_template(_with_claims(spec), rules)
+
+
+def _selector(spec: View, rules: Rules) -> Iterator[FieldError]:
+    return validate_label_selector(spec.struct("selector"), rules)
+
+
+def _shown_problems(spec: View, problems: tuple[FieldError, ...], kind: str) -> Iterator[FieldError]:
+    """What is wrong with a selector that has to be there, and may not be empty."""
+    if not spec.has("selector"):
+        yield required(spec.at("selector"))
+        return
+    yield from problems
+    if is_empty_selector(spec.struct("selector")):
+        yield invalid(spec.at("selector"), {}, f"empty selector is invalid for {kind}")
+
+
+def _selected(spec: View, template: View) -> bool:
+    """Whether the selector selects the template; one that is absent selects nothing."""
+    labels = template.struct("metadata").texts_by_key("labels")
+    return spec.has("selector") and selects(spec.struct("selector"), labels)
+
+
+def _unselected(template: View) -> FieldError:
+    shown = shown_labels(template.struct("metadata"), "labels")
+    return invalid(template.at("metadata.labels"), shown, "`selector` does not match template `labels`")
+
+
+def _only_always(template: View, kind: str) -> Iterator[FieldError]:
+    """What only pods have that end by themselves."""
+    spec = template.struct("spec")
+    policy = spec.text("restartPolicy", "Always")
+    if policy != "Always":
+        yield unsupported(spec.at("restartPolicy"), policy, ("Always",))
+    if spec.has("activeDeadlineSeconds"):
+        words = f"activeDeadlineSeconds in {kind} is not Supported"
+        yield forbidden(spec.at("activeDeadlineSeconds"), words)
+
+
+def _with_claims(spec: View) -> View:
+    """The template with a volume for each claim, and without the fields that the controller sets for each pod."""
+    template, pod = spec.struct("template"), spec.struct("template").struct("spec")
+    claims = dict.fromkeys(claim.struct("metadata").text("name") for claim in spec.structs("volumeClaimTemplates"))
+    content = {name: value for name, value in pod.content.items() if name not in {"hostname", "subdomain"}}
+    if claims:
+        own = [
+            volume for volume in pod.content.get("volumes") or () if ((volume or {}).get("name") or "") not in claims
+        ]
+        made = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+        content["volumes"] = made + own
+    return View({**template.content, "spec": content}, template.path)
+
+
+def _deployment_strategy(strategy: View) -> Iterator[FieldError]:
+    kind, rolling = strategy.text("type", _ROLLING), strategy.struct("rollingUpdate")
+    if kind == _RECREATE:
+        if strategy.has("rollingUpdate"):
+            yield forbidden(rolling.path, f"may not be specified when strategy `type` is '{_RECREATE}'")
+    elif kind != _ROLLING:
+        yield unsupported(strategy.path, _shown_strategy(strategy), (_RECREATE, _ROLLING))
+    else:
+        unavailable, surge = _value(rolling, "maxUnavailable", _QUARTER), _value(rolling, "maxSurge", _QUARTER)
+        path = rolling.at("maxUnavailable")
+        yield from validate_positive_int_or_percent(unavailable, path)
+        yield from validate_positive_int_or_percent(surge, rolling.at("maxSurge"))
+        if int_or_percent(unavailable) == 0 and int_or_percent(surge) == 0:
+            yield invalid(path, _typed(unavailable), "may not be 0 when `maxSurge` is 0")
+        yield from validate_not_more_than_all(unavailable, path)
+
+
+def _daemon_strategy(strategy: View) -> Iterator[FieldError]:
+    kind, rolling = strategy.text("type", _ROLLING), strategy.struct("rollingUpdate")
+    if kind == _ON_DELETE:
+        return
+    if kind != _ROLLING:
+        yield unsupported(strategy.path, _shown_strategy(strategy), (_ROLLING, _ON_DELETE))
+        return
+    values = {"maxUnavailable": _value(rolling, "maxUnavailable", 1), "maxSurge": _value(rolling, "maxSurge", 0)}
+    for check in (validate_positive_int_or_percent, validate_not_more_than_all):
+        for name, value in values.items():
+            yield from check(value, rolling.at(name))
+    unavailable, surge = (int_or_percent(value) != 0 for value in values.values())
+    if unavailable and surge:
+        yield invalid(
+            rolling.at("maxSurge"), _typed(values["maxSurge"]), "may not be set when maxUnavailable is non-zero"
+        )
+    if not unavailable and not surge:
+        yield required(rolling.at("maxUnavailable"), "cannot be 0 when maxSurge is 0")
+
+
+def _stateful_strategy(strategy: View, rules: Rules) -> Iterator[FieldError]:
+    kind, rolling = strategy.text("type", _ROLLING), strategy.struct("rollingUpdate")
+    most = rolling.port("maxUnavailable") if rules.on("MaxUnavailableStatefulSet") else None
+    shown = {"Partition": rolling.number("partition") or 0, "MaxUnavailable": most}
+    if kind == _ON_DELETE:
+        if strategy.has("rollingUpdate"):
+            yield invalid(rolling.path, shown, f"only allowed for updateStrategy '{_ROLLING}'")
+    elif kind != _ROLLING:
+        whole = {"Type": kind, "RollingUpdate": shown if strategy.has("rollingUpdate") else None}
+        yield invalid(strategy.path, whole, f"must be '{_ROLLING}' or '{_ON_DELETE}'")
+    else:
+        yield from validate_nonnegative(rolling, "partition")
+        if most is not None:
+            yield from _most_unavailable(most, rolling.at("maxUnavailable"))
+
+
+def _most_unavailable(most: IntOrPercent, path: str) -> Iterator[FieldError]:
+    yield from validate_positive_int_or_percent(most, path)
+    if int_or_percent(most) == 0:
+        yield invalid(path, _typed(most), "cannot be 0")
+    yield from validate_not_more_than_all(most, path)
+
+
+def _value(rolling: View, name: str, default: IntOrPercent) -> IntOrPercent:
+    found = rolling.port(name)
+    return default if found is None else found
+
+
+def _typed(value: IntOrPercent) -> IntOrPercent:
+    return Typed(value) if isinstance(value, str) else value
+
+
+def _shown_strategy(strategy: View) -> Mapping[str, Any]:
+    """The strategy of a Deployment or DaemonSet as Go writes its internal type as JSON, where its type is unknown."""
+    rolling = strategy.struct("rollingUpdate")
+    shown = {"MaxUnavailable": _value(rolling, "maxUnavailable", 0), "MaxSurge": _value(rolling, "maxSurge", 0)}
+    return {"Type": strategy.text("type"), "RollingUpdate": shown if strategy.has("rollingUpdate") else None}

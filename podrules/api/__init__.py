@@ -1,0 +1,4 @@
+"""Kubernetes' objects and fields: the model, the schema of all fields, feature gates, and names.
+
+Imports no other room. Start with `model.pod`, then `schema.table`; `features` has the gates of each version.
+"""

@@ -1,0 +1,317 @@
+"""Where a volume is on its way from one node to another: stop, detach, attach, start.
+
+    stop    a pod on another node still uses it: its object exists, and not all its containers have ended
+    detach  nobody uses it there, but it is attached. The attach/detach controller waits until that node's kubelet has
+            unmounted it (status.volumesInUse); from a node that is not Ready it detaches by force 6 min after the pod
+            object was gone, unless force detach is disabled; with taint node.kubernetes.io/out-of-service at once
+    attach  nothing holds it: the driver attaches it to the pod's node
+    start   it is attached: the kubelet mounts it and starts the containers
+
+A volume for several nodes (ReadWriteMany, ReadOnlyMany, or no access mode at all) waits for nobody. One that nobody
+attaches (NFS, hostPath, CSI without attachment) knows only the last step: nothing waits, and nothing keeps two apart.
+
+An in-tree disk is one of the CSI driver that replaced its plugin (`csi_translation`). iSCSI and FC have no driver: the
+controller writes into status.volumesAttached of a node what it has attached, and takes it out when it detaches, which
+nothing on the node notices. There is no VolumeAttachment.
+
+The 6 min are counted in the controller's memory, from when it first finds the volume unused: a restart counts again.
+If the driver refuses to detach, neither force nor the out-of-service taint helps.
+
+Source: pkg/controller/volume/attachdetach/reconciler/reconciler.go (reconcile, attachDesiredVolumes),
+attach_detach_controller.go (DefaultTimerConfig), pkg/volume/util/util.go (IsMultiAttachAllowed, IsPodTerminated) at
+v1.36.3; pkg/volume/{iscsi,fc} (GetVolumeName, Attach, Detach).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any, Final
+
+from msgspec import Struct
+
+from podrules.api.csi_translation import csi_source
+from podrules.api.model.instant import instant, later
+from podrules.api.model.node import Node
+from podrules.api.model.pod import ContainerStatus, Pod
+from podrules.api.model.storage import PersistentVolume, PersistentVolumeSpec, Volume, VolumeAttachment
+from podrules.ending.deleted_pod import deleted_at
+from podrules.ending.volumes import is_multi_attach_allowed
+from podrules.node.pod_gc import collected_within
+from podrules.node.reachability import NodeReach, Reach
+from podrules.workload.safety import Guarantee, owner_guarantee
+
+__all__ = [
+    "FORCE_DETACH_AFTER",
+    "MoveStep",
+    "VolumeFacts",
+    "VolumePosition",
+    "WaitsFor",
+    "attached_volumes",
+    "detached_after",
+    "forced_by",
+    "has_started",
+    "is_in_use",
+    "is_pod_terminated",
+    "unique_volume_name",
+    "volume_position",
+]
+
+FORCE_DETACH_AFTER: Final = timedelta(minutes=6)
+"""ReconcilerMaxWaitForUnmountDuration."""
+_CSI: Final = "kubernetes.io/csi/"
+
+
+class MoveStep(Enum):
+    """What has to happen next."""
+
+    STOP = "Stop"
+    DETACH = "Detach"
+    ATTACH = "Attach"
+    START = "Start"
+
+
+class WaitsFor(Enum):
+    """Who has to do it."""
+
+    SOMEBODY = "Somebody"
+    """Nobody has asked the pod that holds it to stop."""
+    KUBELET = "Kubelet"
+    """The holding node's kubelet stops processes, or unmounts."""
+    SILENT_KUBELET = "SilentKubelet"
+    """The same of a node that does not answer: it waits without end."""
+    POD_GC = "PodGC"
+    """Pod garbage collection removes the objects that hold it, whatever still runs."""
+    FORCE_DETACH = "ForceDetach"
+    """The controller's 6 min."""
+    DRIVER = "Driver"
+    """The CSI driver attaches or detaches."""
+    CONTROLLER = "Controller"
+    """The attach/detach controller does, where there is no driver: iSCSI and FC."""
+    OWN_KUBELET = "OwnKubelet"
+    """The kubelet of the pod's node mounts and starts."""
+
+
+class VolumePosition(Struct, frozen=True, rename="camel"):
+    """Where one volume of a pod is on its way."""
+
+    volume: str
+    """Name in the pod."""
+    claim: str
+    persistent_volume: str
+    step: MoveStep
+    waits_for: WaitsFor
+    node: str
+    """The node at which this step happens."""
+    held_by: tuple[str, ...] = ()
+    """Pods on it that use the volume: ``db-1``, or ``data/db-1`` of another namespace."""
+    since: datetime | None = None
+    """Since when this step is under way; None when nothing in the API tells."""
+    error: str = ""
+    """What the driver said last."""
+    reach: Reach = Reach.UNKNOWN
+    """Whether the node answers that has to stop or detach."""
+    rollout: bool = False
+    """Whether a pod of an older ReplicaSet of the same Deployment holds it, and has not been deleted."""
+    forced_by: datetime | None = None
+    """By when it should have been detached by force, at the latest; None: not known."""
+    collected_by: datetime | None = None
+    """By when pod garbage collection should have removed the object that holds it; None: it does not, or not known."""
+
+
+class VolumeFacts(Struct, frozen=True, kw_only=True):
+    """What the rule reads of one volume."""
+
+    name: str
+    """Name in the pod."""
+    claim: str
+    volume: PersistentVolume
+    attachable: bool
+    """Whether the controller attaches it: iSCSI, FC, and CSI unless its CSIDriver says attachRequired: false."""
+    attachments: Sequence[VolumeAttachment]
+    """Those of this volume, to any node."""
+    attached_to: frozenset[str] = frozenset()
+    """Nodes that have it in status.volumesAttached; not read where VolumeAttachments say it."""
+    users: Sequence[Pod]
+    """All pods that use the claim, the pod itself among them."""
+    mounted_on: frozenset[str]
+    """Nodes whose kubelets have it in status.volumesInUse."""
+    collected_by: Mapping[str, datetime | None] = {}
+    """By when pod garbage collection should have removed the objects of users, by name."""
+
+
+def is_pod_terminated(pod: Pod) -> bool:
+    """Whether volumes of a pod may be detached: none of its containers runs any more (IsPodTerminated)."""
+    statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    stopped = all(status.state.running is None for status in statuses)
+    return pod.finished or (pod.metadata.deletion_timestamp is not None and stopped)
+
+
+def detached_after(reach: Reach) -> timedelta | None:
+    """How long after a pod's object is gone its volumes are detached, mounted or not; None: its kubelet unmounts first.
+
+    Args:
+        reach: Whether the pod's node answers.
+    """
+    if reach.declared:
+        return timedelta()
+    return FORCE_DETACH_AFTER if reach.quiet else None
+
+
+def is_in_use(volume: PersistentVolume, node: Node | None) -> bool:
+    """Whether a volume is mounted on a node, or may be: its status has it as attached and not in use if it is not."""
+    name, attached = unique_volume_name(volume), node.status.volumes_attached if node is not None else ()
+    return node is None or name in node.status.volumes_in_use or name not in {entry.name for entry in attached}
+
+
+def unique_volume_name(volume: PersistentVolume | Volume) -> str:
+    """How node statuses name a volume that the controller attaches, empty of others (GetUniqueVolumeName)."""
+    csi, spec = csi_source(volume), volume.spec if isinstance(volume, PersistentVolume) else volume
+    if csi is not None:
+        return f"{_CSI}{csi.driver}^{csi.volume_handle}"
+    if spec.iscsi is not None:
+        return f"kubernetes.io/iscsi/{spec.iscsi.target_portal}:{spec.iscsi.iqn}:{spec.iscsi.lun}"
+    if spec.fc is not None and spec.fc.target_wwns and spec.fc.lun is not None:
+        return f"kubernetes.io/fc/[{' '.join(spec.fc.target_wwns)}]:{spec.fc.lun}"
+    return f"kubernetes.io/fc/[{' '.join(spec.fc.wwids)}]" if spec.fc is not None else ""
+
+
+def attached_volumes(
+    name: str, node: Node | None, attachments: Iterable[VolumeAttachment], volumes: Iterable[PersistentVolume]
+) -> Mapping[str, str]:
+    """What is attached to a node: the PersistentVolume, with its VolumeAttachment, which iSCSI and FC do not have.
+
+    The status of the node names CSI volumes, too. A volume that no known PersistentVolume explains has its name there.
+
+    Args:
+        name: The node's.
+        node: Its object; None: it has none.
+        attachments: Of all nodes.
+        volumes: The PersistentVolumes that were read.
+    """
+    names = {unique: volume.metadata.name for volume in volumes if (unique := unique_volume_name(volume))}
+    found: dict[str, str] = {}
+    here = [(entry.spec.source, entry) for entry in attachments if entry.spec.node_name == name]
+    for source, entry in here:
+        # A disk that a pod has without a claim has no PersistentVolume: the status has its CSI name.
+        disk = unique_volume_name(PersistentVolume(spec=source.inline_volume_spec or PersistentVolumeSpec()))
+        found[source.persistent_volume_name or disk or entry.metadata.name] = entry.metadata.name
+    # Of one that the status does not name the VolumeAttachment stands for what it has of the driver.
+    listed = node.status.volumes_attached if node is not None else ()
+    known = {names.get(attached.name) for attached in listed}
+    nameless = tuple(
+        f"{_CSI}{entry.spec.attacher}^"
+        for source, entry in here
+        if source.inline_volume_spec is None and source.persistent_volume_name not in known
+    )
+    for attached in listed:
+        if attached.name in names or not attached.name.startswith(nameless):
+            found.setdefault(names.get(attached.name, attached.name), "")
+    return found
+
+
+def volume_position(pod: Pod, facts: VolumeFacts, reach: Iterable[NodeReach]) -> VolumePosition | None:
+    """Where a volume is on its way to the pod, or off the pod that has to leave; None when it is where it belongs.
+
+    Args:
+        pod: Bound to a node.
+        facts: One volume of it.
+        reach: Whether the nodes answer that have to do with it.
+    """
+    nodes = {entry.name: entry for entry in reach}
+    by_node = {name: entry.reach for name, entry in nodes.items()}
+    elsewhere = [user for user in facts.users if user.spec.node_name not in {"", pod.spec.node_name}]
+    holders = [user for user in elsewhere if not is_pod_terminated(user)]
+    waits = facts.attachable and not is_multi_attach_allowed(facts.volume)
+    if pod.metadata.deletion_timestamp is not None or by_node.get(pod.spec.node_name, Reach.UNKNOWN).quiet:
+        return None if is_pod_terminated(pod) else _stop(pod, facts, [pod], by_node)
+    if waits and holders:
+        return _stop(pod, facts, holders, by_node)
+    attached = {entry.spec.node_name: entry for entry in facts.attachments}
+    others = [node for node in (*attached, *sorted(facts.attached_to)) if node != pod.spec.node_name]
+    if waits and others:
+        return _detach(pod, facts, nodes.get(others[0]) or NodeReach(others[0], Reach.UNKNOWN, ""), attached)
+    if has_started(pod):
+        return None
+    own = attached.get(pod.spec.node_name)
+    is_attached = own.status.attached if own is not None else pod.spec.node_name in facts.attached_to
+    if facts.attachable and not is_attached:
+        return _attach(pod, facts, own)
+    return _position(facts, MoveStep.START, WaitsFor.OWN_KUBELET, pod.spec.node_name)
+
+
+def _stop(pod: Pod, facts: VolumeFacts, holders: Sequence[Pod], by_node: dict[str, Reach]) -> VolumePosition:
+    """The first holder that is not being deleted counts, else the one that was deleted last."""
+    holder = max(holders, key=lambda user: (user.metadata.deletion_timestamp is None, deleted_at(user)))
+    node, told = holder.spec.node_name, deleted_at(holder)
+    waits = WaitsFor.SOMEBODY if told is None else WaitsFor.KUBELET
+    reach = by_node.get(node, Reach.UNKNOWN)
+    if collected_within(reach, deleted=told is not None) is not None:
+        waits = WaitsFor.POD_GC
+    elif reach.quiet and reach is not Reach.OUT_OF_SERVICE:
+        waits = WaitsFor.SILENT_KUBELET
+    names = tuple(_name(user, pod) for user in holders if user.spec.node_name == node)
+    due = facts.collected_by.get(holder.metadata.name)
+    rollout = told is None and _is_older(holder, pod)
+    more = {"since": told, "reach": reach, "rollout": rollout, "collected_by": due}
+    return _position(facts, MoveStep.STOP, waits, node, held_by=names, **more)
+
+
+def _is_older(holder: Pod, pod: Pod) -> bool:
+    """Whether a pod is of another ReplicaSet of the same Deployment: those are named ``DEPLOYMENT-HASH``."""
+    one, other = holder.metadata.controller, pod.metadata.controller
+    if one is None or other is None or one.name == other.name or {one.kind, other.kind} != {"ReplicaSet"}:
+        return False
+    return one.name.rpartition("-")[0] == other.name.rpartition("-")[0]
+
+
+def _detach(pod: Pod, facts: VolumeFacts, on: NodeReach, held_by: Mapping[str, VolumeAttachment]) -> VolumePosition:
+    node, reach, held = on.name, on.reach, held_by.get(on.name)
+    if held is not None and held.metadata.deletion_timestamp is not None:
+        since, error = instant(held.metadata.deletion_timestamp), held.status.detach_error
+        text = error.message if error is not None else ""
+        return _position(facts, MoveStep.DETACH, WaitsFor.DRIVER, node, since=since, error=text, reach=reach)
+    # The out-of-service taint detaches without waiting, also where the node is back. Nobody tells what a node that is
+    # gone has mounted.
+    if reach.declared or (node not in facts.mounted_on and reach is not Reach.GONE):
+        return _position(facts, MoveStep.DETACH, WaitsFor.CONTROLLER, node, reach=reach)
+    does = WaitsFor.FORCE_DETACH if reach.quiet else WaitsFor.KUBELET
+    forced = forced_by(pod, facts.claim, on)
+    return _position(facts, MoveStep.DETACH, does, node, reach=reach, forced_by=forced)
+
+
+def forced_by(pod: Pod, claim: str, node: NodeReach) -> datetime | None:
+    """By when a node that does not answer should have lost a volume that a pod waits for, at the latest; None: unknown.
+
+    A StatefulSet makes a pod once the last one of its name is gone: its own claim is unused from then on, or longer.
+    """
+    own = owner_guarantee(pod).guarantee is Guarantee.AT_MOST_ONE and claim.endswith(f"-{pod.metadata.name}")
+    made = instant(pod.metadata.creation_timestamp) if own else None
+    if made is None or node.reach not in {Reach.SILENT, Reach.GONE}:
+        return None
+    forced = later(made, FORCE_DETACH_AFTER.total_seconds())
+    return max(forced, node.since or forced)
+
+
+def _attach(pod: Pod, facts: VolumeFacts, own: VolumeAttachment | None) -> VolumePosition:
+    made = instant(own.metadata.creation_timestamp) if own is not None else None
+    error = own.status.attach_error if own is not None else None
+    does = WaitsFor.DRIVER if csi_source(facts.volume) is not None else WaitsFor.CONTROLLER
+    text = error.message if error is not None else ""
+    return _position(facts, MoveStep.ATTACH, does, pod.spec.node_name, since=made, error=text)
+
+
+def _position(facts: VolumeFacts, step: MoveStep, waits_for: WaitsFor, node: str, **more: Any) -> VolumePosition:
+    return VolumePosition(facts.name, facts.claim, facts.volume.metadata.name, step, waits_for, node, **more)
+
+
+def _name(user: Pod, pod: Pod) -> str:
+    own = user.metadata.namespace == pod.metadata.namespace
+    return user.metadata.name if own else f"{user.metadata.namespace}/{user.metadata.name}"
+
+
+def has_started(pod: Pod) -> bool:
+    """Whether any container runs or ran: volumes come before that."""
+    statuses: tuple[ContainerStatus, ...] = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    return any(status.state.running or status.state.terminated or status.last_state.terminated for status in statuses)

@@ -1,0 +1,143 @@
+"""What ended one container: by its exit code and reason, what the kubelet wrote, and what its pod's spec allows.
+
+The kubelet's own word about this end decides. Without it, each cause that nothing excludes is a suspect:
+
+    the kubelet     for what the spec allows, see `kubelet_stops`
+    memory          OOMKilled, or exit code 137; not where all its processes die together and the code is another
+    the hook        waiting reason PostStartHookError: the kubelet keeps why the last start failed (reason_cache.go)
+    application     always, but where all its processes died together of memory, or the kubelet stopped all of the pod
+
+What exit codes say alone: 128 + n of signal n, which the process may also return by itself, and a shell returns for its
+child.
+
+Source: pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from typing import Final
+
+from podrules.api.model.pod import ContainerRef, Pod
+from podrules.ending.died.cause import Cause, Grade
+from podrules.ending.died.evidence import Evidence
+from podrules.ending.died.kubelet_stops import (
+    ALWAYS,
+    STOP_CODES,
+    TERM_CODES,
+    stop_of_all,
+    stop_weights,
+    storage_causes,
+    told_event,
+)
+from podrules.ending.died.memory import SIGKILL_CODE, kills_whole_container, memory_weights, start_ran_out
+from podrules.ending.died.messages import NEVER_RAN
+from podrules.ending.died.reboot import FOUND_DEAD, reboot_clues
+from podrules.ending.died.verdict import Clue, Source, Verdict, Weight, of_event, proven, weighed
+from podrules.pod.container_state import OOM_KILLED, STATUS_UNKNOWN, Termination, fails_init
+from podrules.pod.processes import status_of
+
+__all__ = ["container_verdict", "never_ran"]
+
+_LOST: Final = frozenset({STATUS_UNKNOWN, "Unknown"})
+"""The kubelet's reason, and containerd's for a container whose task was gone when it came back (exit code 255)."""
+_RESTART_ALL: Final = "RestartingAllContainers"
+_PROBES: Final = {Cause.LIVENESS_PROBE: "livenessProbe", Cause.STARTUP_PROBE: "startupProbe"}
+"""The fields of the probes, by what they cause."""
+
+_Weighed = tuple[dict[Cause, Weight], dict[Cause, list[Clue]]]
+
+
+def never_ran(reason: str) -> Cause | None:
+    """Why a container waits that could not be started; None: it waits for something else."""
+    return NEVER_RAN.get(reason)
+
+
+def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Verdict:
+    """What ended a container of a pod that is not itself at its end.
+
+    Args:
+        evidence: What is known of the pod.
+        pod: The pod.
+        ref: The container.
+        end: How it ended.
+    """
+    if start_ran_out(end.message) or _failed_despite_zero(pod, ref, end):
+        return weighed(*memory_weights(evidence, pod, ref, end))
+    said, reboot = _by_status(end), reboot_clues(evidence, pod, ref, end)
+    if said is not None:
+        also = reboot if said is Cause.CONTAINER_LOST else []
+        return proven(said, Clue(Source.POD, "reason", end.reason, end.finished_at), *also)
+    told = told_event(evidence, pod, ref, end)
+    if told is not None:
+        cause, event = told
+        return proven(cause, of_event(event), *(reboot[:1] if cause is Cause.SANDBOX_CHANGED else ()))
+    whole = kills_whole_container(evidence)
+    weights, clues = _memory(evidence, pod, ref, end, whole=whole)
+    if whole and end.reason == OOM_KILLED and end.exit_code == SIGKILL_CODE:
+        return weighed(weights, clues)
+    stops, stopped = stop_weights(evidence, pod, ref, end), stop_of_all(evidence.known_events, ref, end)
+    stored, always = storage_causes(evidence, pod, ref, end), pod.spec.restart_policy in ALWAYS
+    if stopped is not None and Cause.SIDECAR_STOPPED in stops:
+        return weighed(stops, {Cause.SIDECAR_STOPPED: [of_event(stopped)]})
+    if stopped is not None and not stops and not stored:
+        # With its pod, and neither the pod's status nor another event says why.
+        return Verdict(Grade.NOTHING, clues=(of_event(stopped),))
+    hook = _failed_hook(pod, ref)
+    if hook is not None:
+        if end.exit_code in STOP_CODES and end.reason != OOM_KILLED:
+            return proven(Cause.POST_START_HOOK, hook)
+        stops[Cause.POST_START_HOOK] = Weight.MUCH
+        clues[Cause.POST_START_HOOK] = [hook]
+    weights |= stops | dict.fromkeys(stored, Weight.MUCH if always else Weight.POSSIBLE)
+    if not (stored and always):
+        other = hook is not None or (reboot and end.exit_code == FOUND_DEAD)
+        weights[Cause.APPLICATION] = min(_application(end, weights), Weight.SOME if other else Weight.MUCH)
+    if reboot:
+        weights.pop(Cause.SANDBOX_CHANGED, None)
+        weights[Cause.NODE_REBOOT] = Weight.MUCH if end.exit_code in {*STOP_CODES, FOUND_DEAD} else Weight.SOME
+        clues[Cause.NODE_REBOOT] = reboot
+    clues[Cause.APPLICATION] = [Clue(Source.POD, "exitCode", str(end.exit_code), end.finished_at)]
+    clues |= {cause: [Clue(Source.POD, f"{ref.field}.{field}", "")] for cause, field in _PROBES.items()}
+    return weighed(weights, clues)
+
+
+def _failed_despite_zero(pod: Pod, ref: ContainerRef, end: Termination) -> bool:
+    """Whether an init container failed for OOMKilled alone."""
+    return ref.is_init and not ref.is_sidecar and end.exit_code == 0 and fails_init(pod, 0, end.reason)
+
+
+def _failed_hook(pod: Pod, ref: ContainerRef) -> Clue | None:
+    """That the last start of a container failed for its postStart hook; None: its status does not say so."""
+    status = status_of(pod, ref.container.name)
+    waiting = status.state.waiting if status is not None else None
+    if waiting is None or NEVER_RAN.get(waiting.reason) is not Cause.POST_START_HOOK:
+        return None
+    return Clue(Source.POD, "state.waiting", f"{waiting.reason}: {waiting.message}")
+
+
+def _by_status(end: Termination) -> Cause | None:
+    if end.reason == _RESTART_ALL:
+        return Cause.RESTART_ALL
+    return Cause.CONTAINER_LOST if end.reason in _LOST else NEVER_RAN.get(end.reason)
+
+
+def _memory(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination, *, whole: bool | None) -> _Weighed:
+    """The memory limits that may have been it; a child of it may have been killed, and the process ended otherwise."""
+    if end.exit_code == 0 or (whole and end.exit_code != SIGKILL_CODE):
+        return {}, {}
+    if end.reason == OOM_KILLED or end.signal == signal.SIGKILL:
+        return memory_weights(evidence, pod, ref, end)
+    return {}, {}
+
+
+def _application(end: Termination, others: Mapping[Cause, Weight]) -> Weight:
+    """How much speaks for the process itself."""
+    if end.exit_code not in STOP_CODES and end.reason != OOM_KILLED:
+        return Weight.MUCH
+    if end.exit_code in TERM_CODES and others.keys() & _PROBES.keys():
+        return Weight.SOME
+    if end.reason == OOM_KILLED:
+        return Weight.POSSIBLE if end.exit_code == SIGKILL_CODE else Weight.SOME
+    return Weight.SOME if others else Weight.MUCH

@@ -1,0 +1,309 @@
+"""What is known of an end: the objects, what is left of the events, and how far the clocks are apart.
+
+    events         are kept for an hour as a rule (--event-ttl), the oldest go first, and a component may drop some:
+                   after 25 about one object it sends one in five minutes (EventSourceObjectSpamFilter)
+    complete       an event from before a moment is there, fewer than 25 came, none came late, and the last had time to
+                   come: no later one can be missing. Only then what is not said did not happen
+    of a run       its own start has its event, and that of the next run, too: a recorder gives up an event after two
+                   minutes without the API server
+    clocks         the kubelet's events and container times are the node's; times of deletion are the API server's. An
+                   event has both: its own time and metadata.creationTimestamp
+
+Source: k8s.io/client-go/tools/record/events_cache.go at v0.36.3; --event-ttl of kube-apiserver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct, field
+
+from podrules.api.model.base import OwnerReference
+from podrules.api.model.event import Event
+from podrules.api.model.instant import instant, later
+from podrules.api.model.kubelet import KubeletConfiguration
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
+from podrules.api.model.workload import Workload
+from podrules.ending.deleted_pod import deleted_at
+from podrules.ending.died.messages import BY_KUBELET, DISRUPTION, is_plain_stop, is_rejection
+from podrules.ending.died.replacement import Replacement
+from podrules.pod.container_state import Termination
+from podrules.pod.processes import status_of
+
+__all__ = [
+    "KUBELET",
+    "Clocks",
+    "Evidence",
+    "KnownEnd",
+    "Lost",
+    "PodEvents",
+    "clocks_of",
+    "ended_at",
+    "failed_at",
+    "first_of",
+]
+
+KUBELET: Final = "kubelet"
+_ON_ITS_WAY: Final = timedelta(seconds=10)
+"""How long an event of a kubelet may take: it sends 50 a second (eventRecordQPS)."""
+_OF_CONTROLLERS: Final = timedelta(seconds=60)
+"""How long one of a controller may take: kube-controller-manager sends 20 a second (--kube-api-qps)."""
+_SPAM_BURST: Final = 25
+_HELD_UP: Final = timedelta(seconds=30)
+"""An event that came so much later than others waited for the API server: those before it may have been given up."""
+_START: Final = "Started"
+_STARTING: Final = timedelta(seconds=5)
+"""Between the runtime's time of a start and the kubelet's event about it."""
+_COMBINED: Final = "(combined from similar events)"
+"""The message then has that of the last one alone."""
+_UNKNOWN_MARGIN: Final = timedelta(seconds=60)
+"""How far clocks may be apart where nothing tells: Kubernetes itself asks for no less."""
+_MEASURED_MARGIN: Final = timedelta(seconds=2)
+_CONTAINER: Final = "{"
+_OVER: Final = frozenset({"PodFailed", "PodCompleted"})
+"""Reasons of condition Ready of a pod that is finished."""
+
+
+class Lost(Enum):
+    """Evidence that would have told more and is not there."""
+
+    POD_GONE = "PodGone"
+    POD_UNREAD = "PodUnread"
+    """A List does not hold it: it may exist."""
+    EVENTS_UNREAD = "EventsUnread"
+    EVENTS_EXPIRED = "EventsExpired"
+    """Those from before its end are gone, or so many came that some were dropped."""
+    EVENTS_COMING = "EventsComing"
+    """It ended so lately that some may still come."""
+    OWNER_EVENTS = "OwnerEvents"
+    """Those of its controller could not be read, or are gone."""
+    NODE_GONE = "NodeGone"
+    NODE_UNREAD = "NodeUnread"
+    KUBELET_UNREAD = "KubeletUnread"
+    NEIGHBOURS_UNREAD = "NeighboursUnread"
+
+
+class Clocks(Struct, frozen=True):
+    """How far a node's clock is from the API server's."""
+
+    ahead: timedelta = timedelta()
+    """Time by which it is ahead of the API server's; below 0: behind."""
+    margin: timedelta = _UNKNOWN_MARGIN
+    """How far the truth may be from that."""
+
+    @property
+    def are_apart(self) -> bool:
+        """Whether they differ by more than a late event explains."""
+        return abs(self.ahead) >= _ON_ITS_WAY
+
+    def server_time(self, of_node: datetime) -> datetime:
+        """The API server's time at a moment of the node's."""
+        return later(of_node, -self.ahead.total_seconds())
+
+
+class PodEvents(Struct, frozen=True):
+    """The events about one pod, the oldest first."""
+
+    events: tuple[Event, ...] = ()
+
+    @staticmethod
+    def of(events: Iterable[Event]) -> PodEvents:
+        """Sort them."""
+        return PodEvents(tuple(sorted(events, key=lambda event: event.last or "")))
+
+    def named(self, *reasons: str) -> tuple[Event, ...]:
+        """Those with one of the reasons."""
+        return tuple(event for event in self.events if event.reason in reasons)
+
+    def kills(self, container: str) -> tuple[Event, ...]:
+        """Those by which the kubelet tells that it stops a container; one that stands for several names the first."""
+        return tuple(
+            event
+            for event in self.named("Killing")
+            if container_of(event) == container and not event.message.startswith(_COMBINED)
+        )
+
+    def tells_start(self, container: str, moment: datetime) -> bool:
+        """Whether the start of a container at a moment of the node's clock is among them."""
+        for event in self.named(_START):
+            first, last = instant(event.first), instant(event.last)
+            if container_of(event) != container or first is None or last is None:
+                continue
+            if first - _STARTING <= moment <= last + _STARTING:
+                return True
+        return False
+
+    def stops(self) -> tuple[Event, ...]:
+        """Those by which the kubelet stopped the whole pod, or its sandbox."""
+        return tuple(event for event in self.named("Killing") if is_plain_stop(event.message))
+
+    def complete_since(self, moment: datetime | None) -> bool:
+        """Whether no event after a moment of the kubelet's clock can be missing."""
+        if moment is None or sum(event.times for event in self.events) >= _SPAM_BURST:
+            return False
+        if any(event.message.startswith(_COMBINED) for event in self.events):
+            return False
+        if self._were_held_up():
+            return False
+        return any((when := instant(event.last)) is not None and when <= moment for event in self.events)
+
+    def _were_held_up(self) -> bool:
+        """Whether some of a kubelet came much later than others: the API server was away, or very slow."""
+        delays = [delay for event in self.events if event.times == 1 and (delay := _delay(event)) is not None]
+        return bool(delays) and max(delays) - min(delays) > _HELD_UP
+
+
+class Evidence(Struct, frozen=True, kw_only=True):
+    """What is known of a pod's end."""
+
+    name: str
+    namespace: str
+    now: datetime | None = None
+    pod: Pod | None = None
+    """None: it is gone, or not known."""
+    pod_unread: bool = False
+    """Whether the pod may exist all the same: a List does not hold it."""
+    events: PodEvents | None = None
+    """About the pod; None: they could not be read."""
+    pod_limit: int | None = None
+    """The memory limit of its cgroup, in bytes; None: it has none."""
+    owner: Workload | None = None
+    """The controller; None: it has none, or it is not known."""
+    controller: OwnerReference | None = None
+    """Whom its object, its name or an event names as its controller; None: nobody is known."""
+    owner_gone: bool = False
+    """The controller that the pod names is not there, or is being deleted."""
+    owner_events: PodEvents | None = None
+    """About the controller; None: they could not be read, or there is none."""
+    scalings: Sequence[Event] = ()
+    """Those by which Deployments and autoscalers of the namespace report other sizes; see `scaling`."""
+    node_name: str = ""
+    """The node on which it was, by its spec, its events or those of its controller; empty: not known."""
+    node: Node | None = None
+    node_gone: bool = False
+    """The Node that the pod names does not exist."""
+    config: KubeletConfiguration | None = None
+    """The configuration of the node's kubelet; None: it was not read."""
+    neighbours: Sequence[Pod] | None = None
+    """The other pods on its node; None: they could not be read."""
+    node_events: PodEvents | None = None
+    """About its node; None: they could not be read."""
+    clocks: Clocks = field(default_factory=Clocks)
+
+    @property
+    def known_events(self) -> PodEvents:
+        """Those about the pod; none where they could not be read."""
+        return self.events if self.events is not None else PodEvents()
+
+    @property
+    def known_owner_events(self) -> PodEvents:
+        """Those about its controller; none where they could not be read."""
+        return self.owner_events if self.owner_events is not None else PodEvents()
+
+    @property
+    def known_node_events(self) -> PodEvents:
+        """Those about its node; none where they could not be read."""
+        return self.node_events if self.node_events is not None else PodEvents()
+
+    def has_all_events(self, container: str, end: Termination) -> bool:
+        """Whether no event of the kubelet about a run of a container can be missing, or be still on its way."""
+        began, ended = instant(end.started_at), instant(end.finished_at)
+        if self.events is None or began is None or ended is None or not self.events.complete_since(began):
+            return False
+        starts = [began, again] if (again := self._again(container)) is not None else [began]
+        return all(self.events.tells_start(container, moment) for moment in starts) and self.has_come(end)
+
+    def has_come(self, end: Termination) -> bool:
+        """Whether what the kubelet wrote of a container's end must have come."""
+        ended = instant(end.finished_at)
+        return ended is not None and self.is_heard(self.clocks.server_time(ended))
+
+    def is_heard(self, moment: datetime) -> bool:
+        """Whether what the kubelet wrote of a moment of the API server's clock must have come."""
+        return self.now is not None and self.now - moment >= _ON_ITS_WAY
+
+    def _again(self, container: str) -> datetime | None:
+        """When a container began to run again; None: it does not run."""
+        status = None if self.pod is None else status_of(self.pod, container)
+        return None if status is None else status.runs_since
+
+    def is_settled(self, moment: datetime) -> bool:
+        """Whether what controllers wrote of a moment of the API server's clock must have come."""
+        return self.now is not None and self.now - moment >= _OF_CONTROLLERS
+
+
+class KnownEnd(Struct, frozen=True):
+    """What was read of a pod's end."""
+
+    evidence: Evidence
+    replacement: Replacement | None = None
+    """The pod that its controller made in its place; None: none is known."""
+    sought: bool = False
+    """Whether the pods of its controller were read to find that one."""
+    younger: Replacement | None = None
+    """The youngest pod of its controller that may be in its place: when this one ended is not known."""
+
+
+def ended_at(evidence: Evidence) -> datetime | None:
+    """The earliest time at which a pod was asked to end, or ended, by the API server's clock; None: not known."""
+    pod, clocks = evidence.pod, evidence.clocks
+    if pod is not None and (deleted := deleted_at(pod)) is not None:
+        return deleted
+    if pod is None:
+        times = [instant(stop.first) for stop in evidence.known_events.stops()]
+    else:
+        ends = (status.state.terminated for status in pod.status.container_statuses)
+        times = [instant(end.finished_at) for end in ends if end is not None]
+    known = [when for when in times if when is not None]
+    if not known and pod is not None and (failed := instant(failed_at(pod))) is not None:
+        made = instant(pod.metadata.creation_timestamp)
+        # Pods of the same second are not made in place of it.
+        since = later(clocks.server_time(failed), -clocks.margin.total_seconds())
+        return since if made is None else max(since, later(made, 1))
+    return later(clocks.server_time(max(known)), -clocks.margin.total_seconds()) if known else None
+
+
+def failed_at(pod: Pod) -> str | None:
+    """When a kubelet ended a pod of which no container shows a time, by the node's clock; None: not known."""
+    status = pod.status
+    if not pod.finished:
+        return None
+    target, ready = status.condition(DISRUPTION), status.condition("Ready")
+    if target is not None and target.reason == BY_KUBELET:
+        return target.last_transition_time
+    if ready is not None and ready.reason in _OVER:
+        return ready.last_transition_time
+    # A pod that a kubelet does not take on fails as it comes.
+    rejected = is_rejection(status.reason, status.message) and not status.container_statuses
+    return status.start_time or pod.metadata.creation_timestamp if rejected else None
+
+
+def first_of(events: Iterable[Event]) -> datetime | None:
+    """The first moment that events tell of; None: none of them has a time."""
+    return min((when for event in events if (when := instant(event.first)) is not None), default=None)
+
+
+def container_of(event: Event) -> str:
+    """The container that an event is about; empty: the pod."""
+    return event.involved_object.field_path.partition(_CONTAINER)[2].rstrip("}")
+
+
+def clocks_of(events: Iterable[Event]) -> Clocks:
+    """How far a kubelet's clock is from the API server's, by the events that it sent.
+
+    An event is made after what it tells of: the least difference is the nearest to the truth.
+    """
+    apart = [delay for event in events if (delay := _delay(event)) is not None]
+    return Clocks(-min(apart), _MEASURED_MARGIN) if apart else Clocks()
+
+
+def _delay(event: Event) -> timedelta | None:
+    """How much later than its own time an event of a kubelet was made, by two clocks."""
+    made, first = instant(event.metadata.creation_timestamp), instant(event.first)
+    if event.component != KUBELET or made is None or first is None:
+        return None
+    return made - first

@@ -1,0 +1,432 @@
+"""What ended a pod whose object is gone, by the events that are left.
+
+    an event names it      proof if the kubelet stopped the pod right after, and not before; of a taint, while the node
+                           still has one that somebody gave it
+    its controller says    proof if the kubelet stopped the pod, and the pod had not ended before: StatefulSets and
+                           DaemonSets delete such a pod, too, to make another
+    node Ready since       its kubelet has not shut it down
+    the kubelet stopped    and no event says for whom: all who delete pods without one about the pod. Until all events
+                           are known to be there, also all who write one
+    a force deletion       the webhook says so right before it; or the kubelet of a silent node stopped nothing
+    a program says so      an autoscaler or another evictor names the pod in an event, or is about to remove its node
+    a static pod           its uid is a hash of its manifest: nothing that deletes objects stops it
+    init containers alone  the kubelet stopped no app container: either none ran yet, or all had ended, and it stopped
+                           the sidecars for that
+    its node is gone       likely for that, if a program removed the node, or a StatefulSet deleted the pod and no
+                           kubelet stopped it: pod garbage collection sets such a pod Failed, and a StatefulSet deletes
+                           that to make another
+    nothing                its containers may have ended by themselves
+
+Source: as of `deleted`, and pkg/kubelet/eviction/eviction_manager.go (evictPod), pkg/controller/podgc/gc_controller.go
+(gcOrphaned), pkg/controller/statefulset/stateful_set_control.go (processReplica) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from podrules.api.model.event import Event
+from podrules.api.model.instant import instant, later
+from podrules.ending.died.cause import Cause
+from podrules.ending.died.controllers import cleaned_up, excluded_controllers, told_by_controller
+from podrules.ending.died.evidence import KUBELET, Evidence, ended_at, first_of
+from podrules.ending.died.messages import (
+    EVENT_CAUSES,
+    FORCE_ALLOWED,
+    TAINTED,
+    UNHEALTHY,
+    cause_of_eviction,
+    is_rejection,
+)
+from podrules.ending.died.scaling import scaling_clues
+from podrules.ending.died.stop_order import stopped_at
+from podrules.ending.died.verdict import NOTHING, Clue, Source, Verdict, Weight, of_event, proven, weighed
+from podrules.node.reachability import OUT_OF_SERVICE
+from podrules.pod.tolerations import NO_EXECUTE
+from podrules.workload.evictors import Evictor, Where, going, pod_evictor, remover
+
+__all__ = [
+    "DELETERS",
+    "LONG",
+    "LOST_NODE",
+    "NODE_LOST",
+    "announced",
+    "asked_at",
+    "deletes_active",
+    "evictor_clue",
+    "gone_verdict",
+    "node_evictor",
+    "told_by_event",
+    "told_by_owner",
+]
+
+_SILENT: Final = (
+    Cause.API_EVICTION,
+    Cause.JOB_ENDED,
+    Cause.OWNER,
+    Cause.DELETED,
+    Cause.FORCE_DELETED,
+    Cause.NODE_SHUTDOWN,
+    Cause.NODE_GONE,
+    Cause.SANDBOX_CHANGED,
+)
+"""For which the kubelet stops a pod, and no event about the pod says so."""
+_EVICTIONS: Final = (
+    Cause.EVICTED_MEMORY,
+    Cause.EVICTED_DISK,
+    Cause.EVICTED_INODES,
+    Cause.EVICTED_PIDS,
+    Cause.CONTAINER_STORAGE_LIMIT,
+    Cause.POD_STORAGE_LIMIT,
+    Cause.EMPTY_DIR_LIMIT,
+)
+_TOLD_BY_EVENTS: Final = (
+    *_EVICTIONS,
+    Cause.KUBELET_PREEMPTION,
+    Cause.ACTIVE_DEADLINE,
+    Cause.PREEMPTION,
+    Cause.TAINT_EVICTION,
+)
+"""For which an event about the pod comes before."""
+_OF_CONTAINERS: Final = (
+    Cause.OWN_MEMORY_LIMIT,
+    Cause.POD_MEMORY_LIMIT,
+    Cause.NODE_OUT_OF_MEMORY,
+    Cause.LIVENESS_PROBE,
+    Cause.STARTUP_PROBE,
+    Cause.POST_START_HOOK,
+    Cause.CONTAINER_LOST,
+    Cause.APPLICATION,
+)
+"""By which the containers of a pod may have ended before it was deleted."""
+LOST_NODE: Final = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
+"""The taints of a node that does not answer, or is not Ready."""
+NODE_LOST: Final = "NodeNotReady"
+"""The reason of the node controller's event about a pod of such a node."""
+_NO_EVENT_NEEDED: Final = (Cause.NODE_SHUTDOWN, Cause.REJECTED, Cause.NODE_GONE)
+"""By which a pod has ended before its controller deletes it, whatever is left of its events."""
+_OF_DAEMON_SET: Final = "DaemonPod"
+_OF_ACTIVE: Final = frozenset({"ReplicaSet", "ReplicationController"})
+"""Kinds whose pods always restart, and whose controllers delete none that has ended."""
+_STATEFUL: Final = frozenset({"StatefulSet"})
+_MAKES_ANOTHER: Final = _STATEFUL | {"DaemonSet"}
+"""Kinds whose controllers delete a pod that has ended, to make another of its name or on its node."""
+DELETERS: Final = frozenset(
+    {Cause.PREEMPTION, Cause.TAINT_EVICTION, Cause.API_EVICTION, Cause.DELETED, Cause.FORCE_DELETED}
+)
+"""Those delete the pod through the API, and do not end it first: it is gone then, or being deleted."""
+_STARTED: Final = "Started"
+_APP: Final = "spec.containers{"
+_MARKING: Final = "Marking for deletion"
+_PREEMPTED: Final = "Preempted"
+_IN_MEMORY: Final = "in kube-scheduler memory"
+LONG: Final = timedelta(minutes=10)
+"""An event so long before the kubelet stopped the pod was about something else."""
+_SECOND: Final = timedelta(seconds=1)
+_SOURCES: Final = {
+    Where.POD_EVENT: Source.EVENT,
+    Where.POD_ANNOTATION: Source.POD,
+    Where.NODE_EVENT: Source.NODE_EVENT,
+}
+_STATIC_UID: Final = re.compile("[0-9a-f]{32}")
+"""A kubelet's hash of a manifest; the API server's uids have dashes."""
+_EVICT: Final = "evict"
+_MAX_READ: Final = 1000
+"""Characters of a message that are read."""
+_SOON: Final = timedelta(seconds=10)
+"""A kubelet that answers begins to stop a pod sooner."""
+
+
+def gone_verdict(evidence: Evidence) -> Verdict:
+    """What ended a pod whose object is gone."""
+    told, stops, began = told_by_event(evidence), evidence.known_events.stops(), stopped_at(evidence)
+    when = instant(told[1].first) if told is not None else None
+    early = when is not None and began is not None and began - when > LONG
+    if told is not None and not early and not _is_late(evidence, told[0], when):
+        cause, event = told
+        clues = [of_event(event)]
+        if cause is Cause.TAINT_EVICTION:
+            clues += map(of_event, evidence.known_events.named(NODE_LOST)[-1:])
+        at_once = when is not None and began is not None and when - _SECOND <= began <= when + _SOON
+        # The webhook tells of a force deletion before that happens: another may refuse it.
+        if (
+            at_once
+            and cause is not Cause.FORCE_DELETED
+            and (cause is not Cause.TAINT_EVICTION or _is_tainted(evidence))
+        ):
+            return proven(cause, *clues)
+        weights = {Cause.DELETED: Weight.POSSIBLE}
+        if cause is Cause.FORCE_DELETED and (before := told_by_event(evidence, forced=False)) is not None:
+            weights[before[0]] = Weight.SOME
+        return weighed({**weights, cause: Weight.MUCH}, {cause: clues})
+    if began is not None and _is_static(evidence):
+        # A static pod is critical: the kubelet evicts none.
+        others: dict[Cause, Weight] = dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.POSSIBLE)
+        others = {cause: weight for cause, weight in others.items() if cause not in set[Cause](_EVICTIONS)}
+        if evidence.pod_unread:
+            # Its mirror may be there with the same uid.
+            others[Cause.SANDBOX_CHANGED] = Weight.POSSIBLE
+        return weighed({**others, Cause.STATIC_MANIFEST: Weight.MUCH}, {Cause.STATIC_MANIFEST: [of_event(stops[-1])]})
+    cleanup = cleaned_up(evidence, _made(evidence))
+    if cleanup is not None:
+        ends = dict.fromkeys((*_ends_by_kubelet(evidence, stops), *_NO_EVENT_NEEDED), Weight.SOME)
+        if cleanup.where.endswith(_OF_DAEMON_SET):
+            # That controller looks at nodes that are there.
+            del ends[Cause.NODE_GONE]
+        elif evidence.node_gone and evidence.events is not None and not stops:
+            ends[Cause.NODE_GONE] = Weight.MUCH
+        return weighed(ends, {cause: [cleanup] for cause in ends})
+    by_controller = told_by_owner(evidence)
+    if by_controller:
+        return _by_controller(evidence, stops, by_controller)
+    if began is not None:
+        return _anybody(evidence, stops, began)
+    by = remover(evidence.known_node_events.events) if evidence.node_gone else None
+    if by is None:
+        return _never_stopped(evidence)
+    lost = [evictor_clue(by), *map(of_event, evidence.known_events.named(NODE_LOST)[-1:])]
+    weights = dict.fromkeys((*_SILENT, Cause.TAINT_EVICTION), Weight.POSSIBLE)
+    return weighed({**weights, Cause.NODE_GONE: Weight.MUCH}, {Cause.NODE_GONE: lost})
+
+
+def _is_late(evidence: Evidence, cause: Cause, when: datetime | None) -> bool:
+    """Whether a force deletion came when the kubelet had begun to stop the pod for something else."""
+    began = stopped_at(evidence)
+    if cause is not Cause.FORCE_DELETED or when is None or began is None:
+        return False
+    return later(began, evidence.clocks.margin.total_seconds()) + _SECOND < when
+
+
+def _never_stopped(evidence: Evidence) -> Verdict:
+    """The verdict on a pod that ran and restarts always, on a node that does not answer: its kubelet stopped nothing.
+
+    Without its kubelet, the object of such a pod goes by a force deletion only. Pod garbage collection forces, too:
+    where the Node is gone, and on a node out of service where somebody deleted the pod.
+    """
+    node, owner, events = evidence.node, evidence.controller, evidence.known_events
+    started = [one for one in events.named(_STARTED) if one.component == KUBELET and _is_of_app(one)]
+    always = owner is not None and owner.kind in _OF_ACTIVE | _MAKES_ANOTHER
+    silent = node is not None and node.ready is not None and node.ready.status == "Unknown"
+    complete = started and always and events.complete_since(first_of(events.events))
+    if node is None or not silent or not complete or evidence.pod_unread:
+        return NOTHING
+    weights = {Cause.FORCE_DELETED: Weight.MUCH, Cause.DELETED: Weight.POSSIBLE}
+    if any(one.key == OUT_OF_SERVICE for one in node.spec.taints):
+        weights[Cause.DELETED] = Weight.MUCH
+    if not _is_its_node(evidence):
+        weights[Cause.NODE_GONE] = Weight.SOME
+    return weighed(weights, {Cause.FORCE_DELETED: [Clue(Source.NODE, "Ready", "Unknown")]})
+
+
+def _by_controller(evidence: Evidence, stops: Sequence[Event], told: Mapping[Cause, list[Clue]]) -> Verdict:
+    """Its controller says that it deleted the pod: for a reason of its own, or because it had ended."""
+    weights: dict[Cause, Weight] = {}
+    if not stops and not deletes_active(evidence):
+        # The kubelet does not tell that it stopped its containers.
+        weights = dict.fromkeys(_OF_CONTAINERS, Weight.POSSIBLE)
+    before = _stopped_before(evidence, stops, told)
+    unseen = evidence.events is not None and evidence.node_name and not stops
+    if unseen and _has_events_of(evidence, _STATEFUL) and not _is_its_node(evidence):
+        # Its pods always restart: no container's own end makes it Failed.
+        lost = {Cause.NODE_GONE: Weight.MUCH if evidence.node_gone else Weight.SOME}
+        weights = {**dict.fromkeys(told, Weight.SOME), **lost, Cause.NODE_SHUTDOWN: Weight.POSSIBLE}
+        return weighed(weights, {**told, Cause.NODE_GONE: next(iter(told.values()))})
+    if _has_events_of(evidence, _MAKES_ANOTHER):
+        weights |= dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.SOME if before else Weight.POSSIBLE)
+    return weighed({**weights, **dict.fromkeys(told, Weight.SOME if before else Weight.MUCH)}, told)
+
+
+def deletes_active(evidence: Evidence) -> bool:
+    """Whether the controller that deletes a pod takes only pods that have not ended, and restart always."""
+    return _has_events_of(evidence, _OF_ACTIVE)
+
+
+def _has_events_of(evidence: Evidence, controllers: frozenset[str]) -> bool:
+    return any(event.involved_object.kind in controllers for event in evidence.known_owner_events.events)
+
+
+def _stopped_before(evidence: Evidence, stops: Sequence[Event], told: Mapping[Cause, list[Clue]]) -> bool:
+    """Whether the kubelet had stopped the pod before its controller deleted it."""
+    last = instant(stops[-1].last) if stops else None
+    asked = [when for clues in told.values() if (when := instant(clues[0].at)) is not None]
+    clocks = evidence.clocks
+    return last is not None and bool(asked) and clocks.server_time(last) + clocks.margin + _SECOND < min(asked)
+
+
+def _ends_by_kubelet(evidence: Evidence, stops: Sequence[Event]) -> Iterator[Cause]:
+    """How a kubelet ends a pod so that it is Failed, as far as that is not excluded."""
+    if not _is_ready_since(evidence, stops):
+        yield Cause.NODE_SHUTDOWN
+    began, events = stopped_at(evidence), evidence.events
+    if began is None or events is None or not (events.complete_since(began - _SECOND) and evidence.is_heard(began)):
+        yield from (cause for cause in _TOLD_BY_EVENTS if cause not in DELETERS)
+
+
+def _is_ready_since(evidence: Evidence, stops: Sequence[Event]) -> bool:
+    """Whether its node has been Ready since before the pod was stopped: both times are the node's."""
+    ready = evidence.node.ready if evidence.node is not None else None
+    since = instant(ready.last_transition_time) if ready is not None and ready.status == "True" else None
+    began = first_of(stops)
+    return since is not None and began is not None and since < began
+
+
+def _is_static(evidence: Evidence) -> bool:
+    """Whether a pod that is gone was a static one, by the uid in its events."""
+    uids = {event.involved_object.uid for event in evidence.known_events.events} - {""}
+    return bool(uids) and all(map(_STATIC_UID.fullmatch, uids))
+
+
+def _is_tainted(evidence: Evidence) -> bool:
+    """Whether its node has a taint that somebody gave it, not for falling silent.
+
+    What was asked of a silent node before, its kubelet hears of later, and stops the pod for that.
+    """
+    taints = evidence.node.spec.taints if evidence.node is not None else ()
+    return any(one.effect == NO_EXECUTE and not one.key.startswith(LOST_NODE) for one in taints)
+
+
+def told_by_event(evidence: Evidence, *, forced: bool = True) -> tuple[Cause, Event] | None:
+    """The last event that names what ended the pod as a whole, with that of a force deletion or without."""
+    for event in reversed(evidence.known_events.events):
+        if event.reason == FORCE_ALLOWED and not forced:
+            continue
+        cause = cause_of_eviction(event.message) if event.reason == "Evicted" else EVENT_CAUSES.get(event.reason)
+        if is_rejection(event.reason):
+            cause = Cause.REJECTED
+        if cause is None and (by := pod_evictor(event)) is not None:
+            return Cause.DELETED if by.deletes else Cause.API_EVICTION, event
+        if event.reason in TAINTED and not event.message.startswith(_MARKING):
+            # It is written of each pod that goes while it was to be deleted later.
+            continue
+        if event.reason == _PREEMPTED and (_IN_MEMORY in event.message or not event.message.startswith(_PREEMPTED)):
+            # Such a victim was not running yet: it waits for a node again.
+            continue
+        if cause is not None:
+            return cause, event
+    return None
+
+
+def told_by_owner(evidence: Evidence) -> dict[Cause, list[Clue]]:
+    """The causes for which the controller says that it deleted a pod that is gone; none: it does not say so."""
+    return told_by_controller(evidence, _made(evidence))
+
+
+def asked_at(evidence: Evidence) -> datetime | None:
+    """When a pod that is gone was first asked to end, by the API server's clock; None: no event shows it."""
+    began, told = ended_at(evidence), told_by_event(evidence)
+    times = [began]
+    when = instant(told[1].first) if told is not None else None
+    if told is not None and when is not None and not (began is not None and began - when > LONG):
+        clocks = evidence.clocks
+        by_node = later(clocks.server_time(when), -clocks.margin.total_seconds())
+        times.append(by_node if told[1].component == KUBELET else when)
+    times += [instant(clues[0].at) for clues in told_by_owner(evidence).values()]
+    return min((time for time in times if time is not None), default=None)
+
+
+def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Verdict:
+    """The pod was stopped, and no event tells for whom."""
+    weights = dict.fromkeys(_SILENT, Weight.SOME)
+    for cause in _excluded(evidence, stops, began):
+        del weights[cause]
+    events = evidence.events
+    if events is None or not (events.complete_since(began - _SECOND) and evidence.is_settled(began)):
+        weights |= dict.fromkeys(_TOLD_BY_EVENTS, Weight.SOME)
+    weights |= dict.fromkeys(_failed_probes(evidence), Weight.SOME)
+    if not any(_is_of_app(stop) for stop in stops):
+        ran = any(map(_is_of_app, evidence.known_events.named(_STARTED)))
+        weights[Cause.SIDECAR_STOPPED] = Weight.MUCH if ran else Weight.SOME
+    clues = {cause: [of_event(stops[-1])] for cause in weights}
+    scaled = scaling_clues(evidence.scalings, evidence.name, began) if Cause.OWNER in weights else []
+    if scaled:
+        weights[Cause.OWNER] = Weight.MUCH
+        clues[Cause.OWNER] += scaled
+    for event in announced(evidence, began):
+        for cause in (Cause.API_EVICTION, Cause.DELETED):
+            clues.setdefault(cause, []).append(of_event(event))
+    clues.setdefault(Cause.FORCE_DELETED, []).extend(map(of_event, evidence.known_events.named(FORCE_ALLOWED)))
+    node, by = evidence.node, node_evictor(evidence)
+    drained = [Clue(Source.NODE, "spec.unschedulable", "true")] if node is not None and node.spec.unschedulable else []
+    if by is not None and by.evicts:
+        drained.append(evictor_clue(by))
+    if drained:
+        weights[Cause.API_EVICTION] = Weight.MUCH
+        clues[Cause.API_EVICTION] += drained
+    return weighed(weights, clues)
+
+
+def announced(evidence: Evidence, began: datetime | None) -> list[Event]:
+    """Events of other programs that speak of an eviction right before a pod was stopped: they decide nothing."""
+    return [
+        event
+        for event in evidence.known_events.events
+        if event.component not in {"", KUBELET}
+        and _EVICT in f"{event.reason} {event.message[:_MAX_READ]}".lower()
+        and (when := instant(event.last)) is not None
+        and began is not None
+        and abs(began - when) <= _SOON
+    ]
+
+
+def node_evictor(evidence: Evidence) -> Evictor | None:
+    """The program that removes or restarts the node of a pod, or removed it; None: none that began before its end."""
+    events = evidence.node_events.events if evidence.node_events is not None else ()
+    if evidence.node is not None:
+        by = going(evidence.node, events, evidence.now)
+    else:
+        by = remover(events) if evidence.node_gone else None
+    at, end = None if by is None else instant(by.at), stopped_at(evidence) or ended_at(evidence)
+    # The object of a node goes once its pods have gone.
+    most = evidence.clocks.margin + (LONG if evidence.node_gone else _SOON)
+    return None if at is not None and end is not None and at - end > most else by
+
+
+def evictor_clue(by: Evictor) -> Clue:
+    """The sign of a program as a piece of evidence."""
+    return Clue(_SOURCES.get(by.where, Source.NODE), by.key, by.says, by.at)
+
+
+def _is_of_app(event: Event) -> bool:
+    return event.involved_object.field_path.startswith(_APP)
+
+
+def _excluded(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Iterator[Cause]:
+    yield from excluded_controllers(evidence, _first(evidence), began)
+    if _is_ready_since(evidence, stops):
+        yield Cause.NODE_SHUTDOWN
+    if _is_its_node(evidence):
+        yield Cause.NODE_GONE
+
+
+def _is_its_node(evidence: Evidence) -> bool:
+    """Whether the Node object is there on which the pod ran, and not one that was made since."""
+    first, node = _first(evidence), evidence.node
+    made = instant(node.metadata.creation_timestamp) if node is not None else None
+    return made is not None and first is not None and made <= first
+
+
+def _first(evidence: Evidence) -> datetime | None:
+    """The first that is known of the pod."""
+    return first_of(evidence.known_events.events)
+
+
+def _made(evidence: Evidence) -> datetime | None:
+    """The first moment at which the pod surely existed, from its events; None: any deletion of that name was its own.
+
+    Only the pods of a StatefulSet have the names of earlier ones. Another name never comes back, so that a deletion
+    before the first event that is left is its own: the earlier events are gone. If the kubelet's stop is the first
+    event, the pod existed a moment earlier: a deletion came before the stop.
+    """
+    if not evidence.name.rpartition("-")[2].isdecimal():
+        return None
+    first, stopped = _first(evidence), first_of(evidence.known_events.stops())
+    return first if first is None or stopped is None or first < stopped else stopped - _SOON
+
+
+def _failed_probes(evidence: Evidence) -> Iterator[Cause]:
+    """The probes that failed: of a pod that is not to restart, the kubelet then stops all."""
+    for event in evidence.known_events.named("Unhealthy"):
+        yield from (cause for cause, words in UNHEALTHY.items() if words in event.message)

@@ -1,0 +1,92 @@
+"""How the containers of a pod that was stopped as a whole ended: before that, on SIGTERM, or by SIGKILL.
+
+    the stop        began when the kubelet told of it, set DisruptionTarget, or the pod was deleted, whichever was
+                    first. The kubelet's last request sets both fields of a deletion again: they tell no start then
+    SIGKILL         is the kubelet's once the grace period is over. Sooner it is the kernel's, a second delete's, or
+                    comes from elsewhere
+
+Source: pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.api.model.instant import instant, span
+from podrules.api.model.pod import Pod
+from podrules.ending.deleted_pod import deleted_at, grace_of
+from podrules.ending.died.deleted import disruption
+from podrules.ending.died.evidence import Clocks, Evidence
+from podrules.ending.died.memory import SIGKILL_CODE
+from podrules.ending.died.messages import BY_KUBELET
+from podrules.ending.died.stop_order import was_reset
+from podrules.pod.container_state import Termination
+
+__all__ = ["Manner", "Stop", "manner_of", "stop_of"]
+
+_ROUNDED: Final = timedelta(seconds=2)
+"""Both times are in whole seconds."""
+
+
+class Manner(Enum):
+    """How a container of a pod that was stopped ended."""
+
+    OBEYED = "Obeyed"
+    """By SIGTERM, or by its own exit before its time was over."""
+    KILLED = "Killed"
+    """By SIGKILL: it was still there when its time was over."""
+    CUT_SHORT = "CutShort"
+    """By SIGKILL before its time was over: of the kernel for memory, of a second delete, or from elsewhere."""
+    SIGKILL = "Sigkill"
+    """By SIGKILL; whether its time was over is not known."""
+    BEFORE = "Before"
+    """It had ended before."""
+
+
+class Stop(Struct, frozen=True):
+    """The stop of a whole pod."""
+
+    began: datetime | None = None
+    """By the API server's clock; None: not known."""
+    grace: timedelta | None = None
+    """How long its containers had; None: the kubelet decided that."""
+
+
+def stop_of(evidence: Evidence, pod: Pod) -> Stop:
+    """The stop of a pod that ended as a whole."""
+    condition, clocks, deleted = disruption(pod), evidence.clocks, deleted_at(pod)
+    by_kubelet = condition is not None and condition.reason == BY_KUBELET
+    told = evidence.known_events.stops()
+    own = [instant(told[-1].last)] if told else []
+    if condition is not None and by_kubelet:
+        own.append(instant(condition.last_transition_time))
+    times = [clocks.server_time(when) for when in own if when is not None]
+    if deleted is not None and not was_reset(pod):
+        times.append(deleted)
+    known = deleted is not None and not by_kubelet
+    return Stop(min(times, default=None), span(grace_of(pod).longest) if known else None)
+
+
+def manner_of(clocks: Clocks, end: Termination, stop: Stop) -> Manner:
+    """How a container ended whose pod was stopped.
+
+    Args:
+        clocks: Of its node and the API server.
+        end: Its end.
+        stop: The stop of its pod.
+    """
+    ended = instant(end.finished_at)
+    taken = None if ended is None or stop.began is None else clocks.server_time(ended) - stop.began
+    if taken is not None and taken + clocks.margin < timedelta():
+        return Manner.BEFORE
+    if end.exit_code != SIGKILL_CODE:
+        return Manner.OBEYED
+    if stop.grace is None:
+        return Manner.KILLED
+    if taken is None or clocks.margin > _ROUNDED:
+        return Manner.SIGKILL
+    return Manner.CUT_SHORT if taken + clocks.margin + _ROUNDED < stop.grace else Manner.KILLED

@@ -1,0 +1,253 @@
+"""Which memory limit a container came to: its own, its pod's, or the node's; as far as the evidence tells.
+
+    OOMKilled      the runtime's word. On cgroup v1 it says so of every container in a cgroup that ran out, and of one
+                   of which only a child was killed: PID 1 may live on and end much later, by anything
+                   (mem_cgroup_oom_notify tells all descendants). On v2 it counts killed processes of the container
+    whole          on cgroup v2, unless singleProcessOOMKill, all processes of the container die together
+                   (memory.oom.group): OOMKilled with exit code 137 is then its end
+    137 without    the runtime may have missed it: read when the container had ended, the counter was gone
+    no limit       neither the container's own nor the pod's: it can only have been the node's
+    not the node's another container of the node ran before and runs still that the kernel would have taken first:
+                   its oom_score_adj outweighs all the memory that this one may hold
+    events         the kubelet or node-problem-detector reports a kill of these seconds: see `oom_kills`. Then the node
+                   comes first, or the limits; of both kinds, a cgroup's in the very second before one of another
+
+The kubelet tells which cgroup its node has: from 1.35 on it does not start on v1, unless failCgroupV1 is false.
+
+Source: mm/memcontrol.c (mem_cgroup_oom_notify, mem_cgroup_get_oom_group), mm/oom_kill.c (oom_badness) of Linux 6.18;
+pkg/kubelet/kuberuntime/kuberuntime_container_linux.go, pkg/kubelet/kubelet.go (failCgroupV1) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.api.features import CHANGES, minor_of
+from podrules.api.model.instant import instant
+from podrules.api.model.node import Node
+from podrules.api.model.pod import ContainerRef, Pod
+from podrules.api.model.quantity import ZERO
+from podrules.ending.died.cause import Cause
+from podrules.ending.died.evidence import Evidence
+from podrules.ending.died.oom_kills import OomKill, of_both, oom_kills_near, seconds_apart
+from podrules.ending.died.verdict import Clue, Source, Weight
+from podrules.pod.cgroup import container_resource_config, pod_resource_config
+from podrules.pod.container_state import OOM_KILLED, Termination
+from podrules.pod.oom import container_oom_score_adjs
+from podrules.pod.processes import status_of
+from podrules.pod.resources import MEMORY
+
+__all__ = [
+    "SIGKILL_CODE",
+    "MemoryLimits",
+    "Survivor",
+    "kills_whole_container",
+    "memory_limits",
+    "memory_weights",
+    "pod_memory_limit",
+    "start_ran_out",
+    "survivor",
+]
+
+SIGKILL_CODE: Final = 137
+_NODE: Final = Cause.NODE_OUT_OF_MEMORY
+_AT_START: Final = "container init was OOM-killed"
+_TELLS_CGROUP: Final = 31
+"""The minor from which the kubelet's configuration has failCgroupV1."""
+_FAILS_ON_V1: Final = CHANGES["fail_cgroup_v1"].since
+"""The minor from which that is its default."""
+_MEMORY_MEDIUM: Final = "Memory"
+_TOGETHER: Final = timedelta(seconds=5)
+"""Containers that one shortage of the node ends go within seconds."""
+
+
+class MemoryLimits(Struct, frozen=True, rename="camel"):
+    """The memory limits of the cgroups of a container, in bytes; None: none."""
+
+    own: int | None
+    """Its own, or the pod's where that is all it has: the kubelet gives it that."""
+    own_field: str
+    """The field that sets it; empty: none of its own."""
+    pod: int | None
+    """The limit of the pod's cgroup."""
+    pod_field: str
+    """``spec.resources.limits.memory``; empty: it is the sum of what its containers are limited to."""
+    request: int
+    """What the container requests."""
+
+
+class Survivor(Struct, frozen=True, rename="camel"):
+    """A container that the kernel would have taken before another, and that lives."""
+
+    namespace: str
+    pod: str
+    container: str
+    oom_score_adj: int
+
+
+def kills_whole_container(evidence: Evidence) -> bool | None:
+    """Whether the kernel kills all processes of a container together; None: not known."""
+    node, config = evidence.node, evidence.config
+    if node is None or config is None:
+        return None
+    minor = minor_of(node.status.node_info.kubelet_version)
+    if minor is None or minor < _TELLS_CGROUP:
+        return None
+    if not (minor >= _FAILS_ON_V1 if config.fail_cgroup_v1 is None else config.fail_cgroup_v1):
+        return None
+    return not config.single_process_oom_kill
+
+
+def start_ran_out(message: str) -> bool:
+    """Whether the runtime says that it could not start a container, for that ran out of memory at once."""
+    return _AT_START in message
+
+
+def pod_memory_limit(pod: Pod) -> int | None:
+    """The limit of the pod's cgroup in bytes, which all of its containers share; None: none."""
+    return pod_resource_config(pod).memory or None
+
+
+def memory_limits(pod: Pod, ref: ContainerRef, of_pod: int | None) -> MemoryLimits:
+    """The limits that a container can come to, with that of its pod (`pod_memory_limit`)."""
+    own = ref.container.resources.limits.get(MEMORY)
+    whole = pod.spec.resources.limits.get(MEMORY) if pod.spec.resources is not None else None
+    return MemoryLimits(
+        own=container_resource_config(pod, ref).memory or None,
+        own_field=f"{ref.field}.resources.limits.memory" if own is not None and not own.is_zero else "",
+        pod=of_pod,
+        pod_field="spec.resources.limits.memory" if whole is not None else "",
+        request=ref.container.resources.requests.get(MEMORY, ZERO).value,
+    )
+
+
+def memory_weights(
+    evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination
+) -> tuple[dict[Cause, Weight], dict[Cause, list[Clue]]]:
+    """The memory limits to which a container may have come, and what speaks for each."""
+    limits, said = memory_limits(pod, ref, evidence.pod_limit), end.reason == OOM_KILLED
+    told = Clue(Source.POD, "reason", OOM_KILLED, end.finished_at)
+    weights: dict[Cause, Weight] = {}
+    clues: dict[Cause, list[Clue]] = {}
+    kills = oom_kills_near(evidence.known_node_events.events, end)
+    base = Weight.MUCH if start_ran_out(end.message) or (said and end.exit_code == SIGKILL_CODE) else Weight.SOME
+    if limits.own_field:
+        weights[Cause.OWN_MEMORY_LIMIT] = base
+    if _pod_may_run_out(pod, limits):
+        weights[Cause.POD_MEMORY_LIMIT] = base if _pod_is_tighter(pod, limits) else Weight.POSSIBLE
+    if survivor(evidence, pod, ref, end) is None:
+        others = list(_ended_together(evidence, end))
+        sure = bool(others) or not weights
+        weights[Cause.NODE_OUT_OF_MEMORY] = base if sure else Weight.POSSIBLE
+        clues[Cause.NODE_OUT_OF_MEMORY] = others
+        _weigh_kills(weights, kills, end)
+    for kill in kills:
+        # An event is one kill: where both kinds came, either may be the one.
+        concerned = [] if of_both(kills) else [one for one in weights if (one is _NODE) is kill.of_node]
+        for cause in concerned or weights:
+            clue = Clue(Source.NODE_EVENT, kill.reason, kill.message, kill.at)
+            clues.setdefault(cause, []).append(clue)
+    for cause in weights if said else ():
+        clues.setdefault(cause, []).insert(0, told)
+    return weights, clues
+
+
+def _weigh_kills(weights: dict[Cause, Weight], kills: Sequence[OomKill], end: Termination) -> None:
+    """Let events decide between the node and the limits: of both kinds the nearer one, and never for the node alone."""
+    limits = [cause for cause in weights if cause is not _NODE]
+    if of_both(kills) and limits:
+        nearest = {kind: min(seconds_apart(one, end) for one in kills if one.of_node is kind) for kind in (True, False)}
+        weights |= {cause: Weight.MUCH for cause in limits if weights[cause] is not Weight.POSSIBLE}
+        weights[_NODE] = Weight.SOME if nearest[False] < nearest[True] else Weight.MUCH
+    elif any(kill.of_node for kill in kills):
+        weights |= {cause: min(weights[cause], Weight.SOME) for cause in limits}
+        weights[_NODE] = Weight.MUCH
+    elif any(kill.of_node is False for kill in kills) and limits:
+        weights |= {cause: max(weights[cause], Weight.SOME) for cause in limits}
+        weights[_NODE] = Weight.POSSIBLE
+
+
+def _pod_may_run_out(pod: Pod, limits: MemoryLimits) -> bool:
+    """Whether the pod's cgroup has a limit of its own, and not just that of its only container."""
+    if limits.pod is None:
+        return False
+    several = len(pod.spec.containers) + sum(one.restarts_always for one in pod.spec.init_containers) > 1
+    return several or not limits.own_field or _has_memory_volume(pod) or limits.pod != limits.own
+
+
+def _pod_is_tighter(pod: Pod, limits: MemoryLimits) -> bool:
+    """Whether the containers can come to the pod's limit before each comes to its own."""
+    own = [one.resources.limits.get(MEMORY, ZERO).value for one in pod.spec.containers]
+    sidecars = [one for one in pod.spec.init_containers if one.restarts_always]
+    own += [one.resources.limits.get(MEMORY, ZERO).value for one in sidecars]
+    return limits.pod is not None and (not all(own) or sum(own) > limits.pod or _has_memory_volume(pod))
+
+
+def _has_memory_volume(pod: Pod) -> bool:
+    """Whether files of its volumes are memory: after a restart only the pod's cgroup counts them."""
+    return any(one.empty_dir is not None and one.empty_dir.medium == _MEMORY_MEDIUM for one in pod.spec.volumes)
+
+
+def survivor(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Survivor | None:
+    """A container that a shortage of the node would have ended first; None: none is known."""
+    ended, node = instant(end.finished_at), evidence.node
+    most = container_resource_config(pod, ref).memory or evidence.pod_limit
+    if ended is None or node is None or most is None:
+        return None
+    capacity, total = _memory_of(node)
+    own = container_oom_score_adjs(pod, capacity).get(ref.field)
+    if own is None or not total:
+        return None
+    for other in evidence.neighbours or ():
+        scores = container_oom_score_adjs(other, capacity)
+        for theirs in _running_since_before(other, ended):
+            adj = scores.get(theirs.field)
+            # Its memory counts, too; not knowing how much, it counts as none.
+            if adj is not None and (adj.value - own.value) * total > 1000 * most:
+                meta = other.metadata
+                return Survivor(meta.namespace, meta.name, theirs.container.name, adj.value)
+    return None
+
+
+def _memory_of(node: Node) -> tuple[int, int]:
+    """The memory by which scores are counted, and the least to which they may be compared: that of all pods."""
+    status = node.status
+    capacity = status.capacity.get(MEMORY, ZERO).value
+    return capacity, min(capacity, status.allocatable.get(MEMORY, ZERO).value or capacity)
+
+
+def _running_since_before(pod: Pod, moment: datetime) -> Iterator[ContainerRef]:
+    if pod.finished:
+        return
+    for ref in pod.containers():
+        status = status_of(pod, ref.container.name)
+        began = None if status is None else status.runs_since
+        if began is not None and began < moment:
+            yield ref
+
+
+def _ended_together(evidence: Evidence, end: Termination) -> Iterator[Clue]:
+    """Containers of other pods of the node that ran out of memory within the same seconds, and of no limit."""
+    ended = instant(end.finished_at)
+    for pod in evidence.neighbours or ():
+        for status in pod.status.of_containers:
+            theirs = status.latest_end
+            when = instant(theirs.finished_at) if theirs is not None else None
+            if theirs is None or theirs.reason != OOM_KILLED or when is None or ended is None:
+                continue
+            if abs(when - ended) <= _TOGETHER and not _has_limit(pod, status.name):
+                name = f"{pod.metadata.namespace}/{pod.metadata.name}/{status.name}"
+                yield Clue(Source.NEIGHBOUR, name, OOM_KILLED, theirs.finished_at)
+
+
+def _has_limit(pod: Pod, container: str) -> bool:
+    """Whether a container may have come to a limit of its own or its pod's."""
+    if pod_resource_config(pod).memory:
+        return True
+    return any(
+        one.container.name == container and container_resource_config(pod, one).memory for one in pod.containers()
+    )

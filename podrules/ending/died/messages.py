@@ -1,0 +1,288 @@
+"""Reads what Kubernetes' components write about an end: in a pod's status, in its conditions, in events.
+
+    Evicted        "The node was low on resource: memory. Threshold quantity: …, available: …. Container … was using …"
+                   names what was short and who used more than it requested; three other texts name a limit of the pod's
+                   own. "The node had condition: …" is no eviction: the kubelet did not take the pod on
+    Killing        "Container web failed liveness probe, will be restarted"; "Stopping container web" gives no reason
+    Pod was rejected: …   the kubelet did not take it on; the reason is OutOfcpu, NodeAffinity and so on
+    DisruptionTarget      reason: who deletes the pod
+
+Source, at v1.36.3: pkg/kubelet/eviction/{helpers,eviction_manager}.go (…MessageFmt), pkg/kubelet/kuberuntime/
+kuberuntime_manager.go (computePodActions), kuberuntime_container.go (killContainer, startContainer),
+pkg/kubelet/preemption/preemption.go, pkg/kubelet/nodeshutdown/nodeshutdown_manager.go, pkg/kubelet/active_deadline.go,
+pkg/kubelet/kubelet.go (rejectPod), pkg/kubelet/images/types.go, pkg/kubelet/container/sync_result.go,
+pkg/scheduler/framework/preemption/executor.go, pkg/registry/core/pod/storage/eviction.go,
+pkg/controller/tainteviction/taint_eviction.go, pkg/controller/podgc/gc_controller.go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.ending.died.cause import Cause
+
+__all__ = [
+    "BY_KUBELET",
+    "CLEANED_UP",
+    "CONDITION",
+    "DISRUPTION",
+    "DISRUPTIONS",
+    "EVENT_CAUSES",
+    "EVICTED",
+    "FORCE_ALLOWED",
+    "NEVER_RAN",
+    "PRESSURE_REASONS",
+    "READ_REASONS",
+    "TAINTED",
+    "UNHEALTHY",
+    "EvictionNumbers",
+    "OverUse",
+    "cause_of_condition",
+    "cause_of_eviction",
+    "cause_of_kill",
+    "cause_of_status",
+    "deleted_name",
+    "eviction_numbers",
+    "forced_by",
+    "is_plain_stop",
+    "is_rejection",
+    "tells_of_pod",
+]
+
+EVICTED: Final = "Evicted"
+_LOW: Final = "The node was low on resource: "
+_RESOURCES: Final = {
+    "memory": Cause.EVICTED_MEMORY,
+    "ephemeral-storage": Cause.EVICTED_DISK,
+    "inodes": Cause.EVICTED_INODES,
+    "pids": Cause.EVICTED_PIDS,
+}
+_LIMITS: Final = (
+    (re.compile(r"Container \S+ exceeded its local ephemeral storage limit "), Cause.CONTAINER_STORAGE_LIMIT),
+    (re.compile(r"Pod ephemeral local storage usage exceeds the total limit "), Cause.POD_STORAGE_LIMIT),
+    (re.compile(r"Usage of EmptyDir volume \S+ exceeds the limit "), Cause.EMPTY_DIR_LIMIT),
+)
+_REJECTED: Final = "Pod was rejected: "
+_OUT_OF: Final = "OutOf"
+_ADMISSION: Final = frozenset(
+    {
+        *("NodeAffinity", "NodeName", "NodePorts", "UnexpectedAdmissionError", "PodOSNotSupported", "NodeShutdown"),
+        *("PodOSSelectorNodeLabelDoesNotMatch", "SysctlForbidden", "AppArmor", "TopologyAffinityError"),
+        *("PodLevelResourcesNotSupported", "PodFeatureUnsupported", "InitContainerRestartPolicyForbidden"),
+        *("SupplementalGroupsPolicyNotSupported", "VolumeAttachmentLimitExceeded", "SMTAlignmentError"),
+        *(
+            "UnexpectedPredicateFailureType",
+            "MatchNodeSelector",
+            "HostName",
+            "PodFitsHostPorts",
+            "PodToleratesNodeTaints",
+            "InvalidNodeInfo",
+        ),
+    }
+)
+"""Reasons of a kubelet that did not take a pod on; older ones write no common text."""
+_OLD_REJECTED: Final = "Pod "
+CONDITION: Final = "The node had condition: "
+_SHUTDOWN: Final = "Pod was terminated in response to imminent node shutdown."
+_OLD_SHUTDOWN: Final = "Node is shutting"
+_CRITICAL: Final = "Pod was preempted by Kubelet to accommodate a critical pod."
+_KILLS: Final = (
+    ("failed liveness probe", Cause.LIVENESS_PROBE),
+    ("failed startup probe", Cause.STARTUP_PROBE),
+    ("FailedPostStartHook", Cause.POST_START_HOOK),
+    ("resize requires restart", Cause.RESIZE),
+    ("definition changed", Cause.DEFINITION_CHANGED),
+)
+_STOPPING: Final = "Stopping container "
+_USED: Final = re.compile(
+    r"(Container|Pod) (\S+) was using (\S+), request is (\S+), has larger consumption of [\w-]+\. "
+)
+_MET: Final = re.compile(r"Threshold quantity: (\S+), available: (\S+)\. ")
+_LIMIT: Final = re.compile(r'(?:storage limit|exceeds the limit|total limit of containers) "?([^"\s]+?)"?\. ?$')
+_NAMED: Final = re.compile(r'(?:Container|EmptyDir volume) "?([^"\s]+)"? exceed')
+_DELETED: Final = re.compile(r"(?:Deleted pod: |[Dd]elete Pod )(\S+)")
+
+DISRUPTIONS: Final = {
+    "PreemptionByScheduler": Cause.PREEMPTION,
+    "EvictionByEvictionAPI": Cause.API_EVICTION,
+    "DeletionByTaintManager": Cause.TAINT_EVICTION,
+    "DeletionByDeviceTaintManager": Cause.TAINT_EVICTION,
+    "DeletionByPodGC": Cause.NODE_GONE,
+}
+"""The reasons of condition DisruptionTarget for which something deletes the pod."""
+DISRUPTION: Final = "DisruptionTarget"
+"""The condition of a pod that something deletes or ends."""
+BY_KUBELET: Final = "TerminationByKubelet"
+"""Its reason where the kubelet ends the pod itself."""
+TAINTED: Final = frozenset({"TaintManagerEviction", "DeviceTaintManagerEviction"})
+"""The reasons of events by which the taint managers tell that they delete a pod, or no longer do."""
+FORCE_ALLOWED: Final = "ForceDeletionAllowed"
+"""The reason of the webhook's event about a force deletion that it let through, right before that happens."""
+EVENT_CAUSES: Final = {
+    "Preempted": Cause.PREEMPTION,
+    **dict.fromkeys(TAINTED, Cause.TAINT_EVICTION),
+    "Preempting": Cause.KUBELET_PREEMPTION,
+    "DeadlineExceeded": Cause.ACTIVE_DEADLINE,
+    FORCE_ALLOWED: Cause.FORCE_DELETED,
+}
+"""The reasons of events about a pod that name the cause; the message of Evicted tells which one it is."""
+_FORCED_BY: Final = re.compile(r"A force deletion by (\S{1,128}) was allowed ")
+UNHEALTHY: Final = {Cause.LIVENESS_PROBE: "Liveness probe", Cause.STARTUP_PROBE: "Startup probe"}
+"""The words with which the message of event Unhealthy begins."""
+CLEANED_UP: Final = frozenset(
+    {"FailedDaemonPod", "SucceededDaemonPod", "RecreatingFailedPod", "RecreatingTerminatedPod"}
+)
+"""The reasons of events by which a controller tells that it deletes a pod that had ended: DaemonSets;
+StatefulSets of older versions do so, too."""
+PRESSURE_REASONS: Final = frozenset({"EvictionThresholdMet", "FreeDiskSpaceFailed", "ImageGCFailed"})
+"""The reasons of a kubelet's events about a node that is short of something."""
+READ_REASONS: Final = frozenset(
+    {
+        *PRESSURE_REASONS,
+        *EVENT_CAUSES,
+        *CLEANED_UP,
+        EVICTED,
+        "Killing",
+        "SandboxChanged",
+        "Scheduled",
+        "SuccessfulDelete",
+    }
+    | {"SystemOOM", "OOMKilling", "ScalingReplicaSet", "SuccessfulRescale"}
+)
+"""The reasons of events whose messages are read."""
+NEVER_RAN: Final = {
+    **dict.fromkeys(
+        (
+            "ErrImagePull",
+            "ImagePullBackOff",
+            "InvalidImageName",
+            "ErrImageNeverPull",
+            "ImageInspectError",
+            "RegistryUnavailable",
+            "SignatureValidationFailed",
+        ),
+        Cause.IMAGE,
+    ),
+    "CreateContainerConfigError": Cause.CONFIGURATION,
+    **dict.fromkeys(
+        ("CreateContainerError", "RunContainerError", "StartError", "ContainerCannotRun", "PreStartHookError"),
+        Cause.RUNTIME,
+    ),
+    "PostStartHookError": Cause.POST_START_HOOK,
+}
+"""Why a container waits, or what its status says in place of an end: it never ran, or was stopped as it started."""
+
+
+class OverUse(Struct, frozen=True, rename="camel"):
+    """A container or pod that used more than it requested when the node ran low."""
+
+    name: str
+    whole_pod: bool
+    used: str
+    """A quantity, as the kubelet wrote it."""
+    requested: str
+
+
+class EvictionNumbers(Struct, frozen=True, rename="camel"):
+    """The numbers of an eviction's message; empty: it has none."""
+
+    resource: str = ""
+    """``memory``, ``ephemeral-storage``, ``inodes``, ``pids``; empty: a limit of the pod's own."""
+    threshold: str = ""
+    available: str = ""
+    over: tuple[OverUse, ...] = ()
+    name: str = ""
+    """The container or volume that came to its own limit."""
+    limit: str = ""
+    set_by: str = ""
+    """The kubelet's field with that threshold; empty: its configuration is not known, or both or none have it."""
+    grace_seconds: int | None = None
+    """What a soft threshold gave the pod at most; None: none was met, or that is not known."""
+
+
+def cause_of_status(reason: str, message: str) -> Cause | None:
+    """The cause that a finished pod's status names (``status.reason`` and ``status.message``); None: none."""
+    if is_rejection(reason, message):
+        return Cause.REJECTED
+    if reason == EVICTED:
+        return cause_of_eviction(message)
+    if reason == "Preempting":
+        return Cause.KUBELET_PREEMPTION
+    if reason == "DeadlineExceeded":
+        return Cause.ACTIVE_DEADLINE
+    if message == _SHUTDOWN or (reason == "Shutdown" and message.startswith(_OLD_SHUTDOWN)):
+        return Cause.NODE_SHUTDOWN
+    return None
+
+
+def is_rejection(reason: str, message: str = "") -> bool:
+    """Whether a status or an event is that of a kubelet that did not take a pod on."""
+    if reason == EVICTED and cause_of_eviction(message) is Cause.REJECTED:
+        return True
+    return message.startswith(_REJECTED) or reason in _ADMISSION or reason.startswith(_OUT_OF)
+
+
+def cause_of_condition(message: str) -> Cause | None:
+    """The cause that condition DisruptionTarget names, where the kubelet set it; None: none that is known."""
+    if message == _SHUTDOWN:
+        return Cause.NODE_SHUTDOWN
+    return Cause.KUBELET_PREEMPTION if message == _CRITICAL else cause_of_eviction(message)
+
+
+def cause_of_eviction(message: str) -> Cause | None:
+    """The cause that the message of an eviction names; None: somebody else than the kubelet wrote it."""
+    if message.removeprefix(_REJECTED).removeprefix(_OLD_REJECTED).startswith(CONDITION):
+        return Cause.REJECTED
+    if message.startswith(_LOW):
+        return _RESOURCES.get(message.removeprefix(_LOW).partition(". ")[0].rstrip("."))
+    return next((cause for pattern, cause in _LIMITS if pattern.match(message)), None)
+
+
+def eviction_numbers(message: str) -> EvictionNumbers:
+    """The numbers of an eviction's message."""
+    met, limit, named = _MET.search(message), _LIMIT.search(message), _NAMED.match(message.removeprefix("Usage of "))
+    resource = message.removeprefix(_LOW).partition(". ")[0].rstrip(".") if message.startswith(_LOW) else ""
+    return EvictionNumbers(
+        resource=resource,
+        threshold=met[1] if met else "",
+        available=met[2] if met else "",
+        over=tuple(_over(f"{message} ")),
+        name=named[1] if named and not resource else "",
+        limit=limit[1] if limit and not resource else "",
+    )
+
+
+def _over(message: str) -> Iterator[OverUse]:
+    for what, name, used, requested in _USED.findall(message):
+        yield OverUse(name, what == "Pod", used, requested)
+
+
+def cause_of_kill(message: str) -> Cause | None:
+    """Why the kubelet killed a container and left the pod, by the message of event Killing; None: it does not say."""
+    return next((cause for words, cause in _KILLS if words in message), None)
+
+
+def is_plain_stop(message: str) -> bool:
+    """Whether event Killing gives no reason: the whole pod, or its sandbox, stops."""
+    return message.startswith(_STOPPING)
+
+
+def tells_of_pod(message: str, name: str) -> bool:
+    """Whether a controller's event names a pod, alone or after its namespace."""
+    return any(word.rpartition("/")[2] == name for word in message.replace(",", " ").split())
+
+
+def forced_by(message: str) -> str:
+    """Who asked for a force deletion, by the webhook's event; empty: it names nobody."""
+    found = _FORCED_BY.match(message)
+    return found[1] if found else ""
+
+
+def deleted_name(message: str) -> str:
+    """The pod that a controller's event SuccessfulDelete names; empty: none."""
+    found = _DELETED.search(message)
+    return found[1] if found else ""

@@ -1,0 +1,450 @@
+"""The last end of a pod: of the pod as a whole, or of the container that ended last.
+
+    the whole pod     it is gone, finished, or being deleted: what the kubelet or the API server did to it
+    its containers    a finished pod of which neither tells: the first container that failed, else the last that ended
+    one container     of a pod that is there: the one that ended last, or that could not be started at all
+
+A container of a pod that is stopped ends with it; how, tells whether it obeyed SIGTERM (exit code 143, or its own), or
+had to be killed when its time was over (137).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.api.model.instant import instant
+from podrules.api.model.pod import ContainerRef, Pod
+from podrules.api.model.quantity import ZERO
+from podrules.ending.deleted_pod import deleted_at, grace_of
+from podrules.ending.died.cause import Cause, Grade
+from podrules.ending.died.container_end import container_verdict, never_ran
+from podrules.ending.died.deleted import disruption
+from podrules.ending.died.evidence import Evidence, Lost, PodEvents, container_of, ended_at, failed_at, first_of
+from podrules.ending.died.gone import LONG, gone_verdict, node_evictor, told_by_event
+from podrules.ending.died.kubelet_stops import stop_of_all
+from podrules.ending.died.manner import Manner, Stop, manner_of, stop_of
+from podrules.ending.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, pod_memory_limit, start_ran_out
+from podrules.ending.died.messages import BY_KUBELET, EVICTED, EvictionNumbers, eviction_numbers
+from podrules.ending.died.pod_end import pod_verdict
+from podrules.ending.died.rejections import Rejection, rejection_of
+from podrules.ending.died.stop_order import stopped_at
+from podrules.ending.died.verdict import NOTHING, Clue, Source, Verdict, of_event, proven
+from podrules.node.eviction.thresholds import usable_thresholds
+from podrules.pod.container_state import (
+    OOM_KILLED,
+    STATUS_UNKNOWN,
+    ContainerKind,
+    ObservedContainer,
+    Termination,
+    fails_init,
+    observed_containers,
+)
+from podrules.pod.platform import pod_platform
+from podrules.pod.resources import MEMORY
+from podrules.pod.termination import eviction_stop
+from podrules.workload.evictors import Evictor, Purpose, manager_of, pod_evictor
+
+__all__ = ["ContainerEnd", "EndOf", "PodEnd", "has_ended", "last_end", "may_have_ended", "never_started"]
+
+_NOT_STARTED: Final = 128
+"""The exit code of a container that the runtime could not start."""
+_UNABLE: Final = frozenset({Cause.IMAGE, Cause.CONFIGURATION, Cause.RUNTIME})
+_LIMITED: Final = frozenset({OOM_KILLED, "StartError"})
+"""Reasons of ends that a memory limit may explain."""
+
+
+class EndOf(Enum):
+    """What ended."""
+
+    POD = "Pod"
+    CONTAINER = "Container"
+    NEVER_RAN = "NeverRan"
+    """A container could not be started."""
+    NOTHING = "Nothing"
+    """Nothing of the pod has ended."""
+
+
+class ContainerEnd(Struct, frozen=True, rename="camel"):
+    """How one container ended last, or why it does not start."""
+
+    container: str
+    kind: ContainerKind
+    restarts: int
+    runs: bool
+    """Whether it runs now."""
+    waits: str = ""
+    """Why it does not start again, in the kubelet's word."""
+    waits_message: str = ""
+    end: Termination | None = None
+    """None: it has never run."""
+    at: str | None = None
+    """When it ended, by the API server's clock as far as that is known."""
+    verdict: Verdict | None = None
+    """What ended it; None: it was stopped with its pod."""
+    manner: Manner | None = None
+    """Of one that was stopped with its pod."""
+    limits: MemoryLimits | None = None
+    """Where memory may have ended it."""
+    hook_failed_seconds: int | None = None
+    """How long after the stop began its preStop hook failed; None: no event says that it did."""
+    child_killed: bool = False
+    """A process of it ran out of memory while it ran; that did not end it."""
+
+    @property
+    def said(self) -> str:
+        """What its last end, or the kubelet, says of it."""
+        return self.end.message if self.end is not None and self.end.message else self.waits_message
+
+
+class PodEnd(Struct, frozen=True, rename="camel"):
+    """What ended a pod, or a container of it."""
+
+    of: EndOf
+    verdict: Verdict
+    container: str = ""
+    """The container that ended; empty: the pod as a whole."""
+    at: str | None = None
+    """When it ended, or was asked to."""
+    ends: tuple[ContainerEnd, ...] = ()
+    """The containers that ended or do not start, in the pod's order."""
+    numbers: EvictionNumbers = EvictionNumbers()
+    grace_seconds: int | None = None
+    """How long its containers had to stop, where it was deleted."""
+    running: tuple[str, ...] = ()
+    """Containers that run although the pod was deleted."""
+    stuck: Clue | None = None
+    """The kubelet's last event that it could not stop them; None: there is none."""
+    rejection: Rejection | None = None
+    """Why the kubelet did not take it on, if that was it."""
+    lost: tuple[Lost, ...] = ()
+    """Evidence that would have told more."""
+    stopped: str | None = None
+    """When the kubelet began to stop a pod that is gone; None: no event shows that it did."""
+    evictor: Evictor | None = None
+    """The program that evicted it, or that removes or restarts its node; None: nothing shows one."""
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether no cause is known, and the events, which might show one, could not be read."""
+        return self.verdict.grade is Grade.NOTHING and Lost.EVENTS_UNREAD in self.lost
+
+    @property
+    def never_began(self) -> bool:
+        """Whether it is no end: a container could not be started."""
+        causes = self.verdict.causes
+        if self.of is EndOf.NEVER_RAN:
+            return Cause.POST_START_HOOK not in causes
+        return self.of is EndOf.CONTAINER and bool(causes) and causes <= _UNABLE
+
+    def end_of(self, container: str) -> ContainerEnd | None:
+        """How a container of it ended."""
+        return next((one for one in self.ends if one.container == container), None)
+
+
+def has_ended(pod: Pod) -> bool:
+    """Whether the pod, or a container of it, has ended."""
+    if pod.finished or pod.metadata.deletion_timestamp is not None:
+        return True
+    init = {one.name for one in pod.spec.init_containers if not one.restarts_always}
+    for status in pod.status.of_containers:
+        end = status.latest_end
+        # An init container that is done stays so; one that waits to run again is not.
+        done = status.name in init and status.state.waiting is None
+        if end is not None and (fails_init(pod, end.exit_code, end.reason) or not done):
+            return True
+    return False
+
+
+def may_have_ended(pod: Pod, after: datetime | None) -> bool:
+    """Whether an end of it may be no older than a moment: what a large cluster passes over at once."""
+    if after is None or never_started(pod):
+        return True
+    own = [one for one in pod.status.of_containers if one.latest_end is not None]
+    ends = [end.finished_at for one in own if (end := one.latest_end) is not None]
+    times = [*map(instant, (pod.metadata.deletion_timestamp, failed_at(pod), *ends)), *(one.runs_since for one in own)]
+    known = [when for when in times if when is not None]
+    return max(known) >= after if known else not pod.finished
+
+
+def never_started(pod: Pod) -> bool:
+    """Whether a container of it could not be started."""
+    waits = (one.state.waiting for one in pod.status.of_containers)
+    return any(state is not None and never_ran(state.reason) is not None for state in waits)
+
+
+def last_end(evidence: Evidence) -> PodEnd:
+    """What ended a pod last."""
+    pod = evidence.pod
+    if pod is None:
+        return _gone(evidence)
+    evidence = replace(evidence, pod_limit=pod_memory_limit(pod))
+    whole = pod_verdict(evidence, pod)
+    ends = tuple(_ends(evidence, pod, whole, None if whole is None else stop_of(evidence, pod)))
+    if whole is not None:
+        deleted = deleted_at(pod)
+        return PodEnd(
+            EndOf.POD,
+            whole,
+            at=_latest(ends) or _on_server(evidence, failed_at(pod)) if deleted is None else _text(deleted),
+            ends=ends,
+            numbers=_numbers(evidence, pod),
+            grace_seconds=None if deleted is None else grace_of(pod).longest,
+            running=() if deleted is None else tuple(one.name for one in pod.status.of_containers if one.runs_since),
+            stuck=next(map(of_event, evidence.known_events.named("FailedKillPod")[-1:]), None),
+            rejection=_rejection(evidence, whole),
+            lost=_lost(evidence, whole),
+            evictor=_evictor(evidence, whole),
+        )
+    chosen = _chosen(pod, ends, over=pod.finished or pod.metadata.deletion_timestamp is not None)
+    if chosen is None:
+        return PodEnd(EndOf.NOTHING, NOTHING, ends=ends, lost=(Lost.NODE_GONE,) if evidence.node_gone else ())
+    ran = chosen.end is not None
+    return PodEnd(
+        EndOf.CONTAINER if ran else EndOf.NEVER_RAN,
+        chosen.verdict or NOTHING,
+        container=chosen.container,
+        at=chosen.at,
+        ends=ends,
+        lost=_lost(evidence, chosen.verdict or NOTHING, chosen),
+        evictor=_evictor(evidence, chosen.verdict or NOTHING),
+    )
+
+
+def _on_server(evidence: Evidence, of_node: str | None) -> str | None:
+    """A time of the node by the API server's clock, where they are known to differ."""
+    when = instant(of_node)
+    return of_node if when is None or not evidence.clocks.are_apart else _text(evidence.clocks.server_time(when))
+
+
+def _text(when: datetime) -> str:
+    return when.isoformat().replace("+00:00", "Z")
+
+
+def _lost(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None = None) -> tuple[Lost, ...]:
+    """What would have told more of a verdict that is not certain."""
+    return () if verdict.grade is Grade.CERTAIN else tuple(_missing(evidence, verdict, one))
+
+
+def _missing(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None) -> Iterator[Lost]:
+    pod, events = evidence.pod, evidence.events
+    if pod is None:
+        yield Lost.POD_UNREAD if evidence.pod_unread else Lost.POD_GONE
+    if events is None:
+        yield Lost.EVENTS_UNREAD
+    elif not _is_settled(evidence, verdict, one):
+        yield Lost.EVENTS_COMING
+    elif not _are_left(evidence, events, one):
+        yield Lost.EVENTS_EXPIRED
+    if verdict.causes & {Cause.OWNER, Cause.JOB_ENDED} and evidence.owner_events is None:
+        yield Lost.OWNER_EVENTS
+    if evidence.node_gone:
+        yield Lost.NODE_GONE
+    elif evidence.node is None and (pod is None or pod.spec.node_name):
+        yield Lost.NODE_UNREAD
+    if verdict.causes & _MEMORY:
+        if evidence.config is None:
+            yield Lost.KUBELET_UNREAD
+        if evidence.neighbours is None:
+            yield Lost.NEIGHBOURS_UNREAD
+
+
+def _are_left(evidence: Evidence, events: PodEvents, one: ContainerEnd | None) -> bool:
+    """Whether all events are left that may tell of an end: of the run of a container, or of the pod."""
+    if one is not None and one.end is not None:
+        return evidence.has_all_events(one.container, one.end)
+    return events.complete_since(_began(evidence))
+
+
+def _began(evidence: Evidence) -> datetime | None:
+    """Since when events may tell of the end of a pod."""
+    if evidence.pod is not None:
+        return instant(evidence.pod.status.start_time or evidence.pod.metadata.creation_timestamp)
+    return first_of(evidence.known_events.stops())
+
+
+def _is_settled(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None) -> bool:
+    """Whether all that was written of an end must have come; also where its time is not known."""
+    if one is not None and one.end is not None and one.end.finished_at is not None:
+        return evidence.has_come(one.end)
+    when = ended_at(evidence) or max((time for text in _told_at(verdict) if (time := instant(text))), default=None)
+    return when is None or evidence.now is None or evidence.is_settled(when)
+
+
+def _told_at(verdict: Verdict) -> list[str]:
+    return [clue.at for one in verdict.suspects for clue in one.clues if clue.at]
+
+
+def _gone(evidence: Evidence) -> PodEnd:
+    verdict, stopped = gone_verdict(evidence), stopped_at(evidence)
+    events = evidence.known_events.events
+    told = _told_at(verdict)
+    message = next((event.message for event in reversed(events) if event.reason == EVICTED), "")
+    nothing = verdict.grade is Grade.NOTHING
+    if nothing and events:
+        verdict = replace(verdict, clues=(of_event(events[-1]),))
+    when = max(told, default=None) if stopped is None else _text(stopped)
+    return PodEnd(
+        EndOf.POD,
+        verdict,
+        at=None if nothing else when,
+        numbers=_with_threshold(evidence, eviction_numbers(message)),
+        rejection=_rejection(evidence, verdict),
+        lost=_lost(evidence, verdict),
+        stopped=None if stopped is None else _text(stopped),
+        evictor=_evictor(evidence, verdict),
+    )
+
+
+def _rejection(evidence: Evidence, verdict: Verdict) -> Rejection | None:
+    """Why the kubelet did not take the pod on: by its status, else by the event."""
+    if verdict.cause is not Cause.REJECTED:
+        return None
+    status, told = evidence.pod.status if evidence.pod is not None else None, told_by_event(evidence)
+    if status is not None and status.reason:
+        return rejection_of(evidence, status.reason, status.message)
+    return None if told is None else rejection_of(evidence, told[1].reason, told[1].message)
+
+
+def _evictor(evidence: Evidence, verdict: Verdict) -> Evictor | None:
+    """The program behind a verdict: by its event about the pod, else by the signs of its node, else of the pod."""
+    causes = {one.cause for one in verdict.suspects}
+    named = next(filter(None, map(pod_evictor, reversed(evidence.known_events.events))), None)
+    at, when = instant(named.at) if named is not None else None, ended_at(evidence)
+    if at is not None and when is not None and when - at > LONG:
+        named = None
+    of_node = node_evictor(evidence) if causes & _BY_EVICTORS else None
+    if of_node is not None and not of_node.evicts and Cause.NODE_REBOOT not in causes:
+        of_node = None
+    if named is not None and causes & {Cause.DELETED if named.deletes else Cause.API_EVICTION}:
+        taken = of_node is not None and of_node.purpose is Purpose.INTERRUPTED and of_node.agent is named.agent
+        return replace(named, purpose=Purpose.INTERRUPTED) if taken else named
+    if of_node is not None or evidence.pod is None or Cause.API_EVICTION not in causes:
+        return of_node
+    return manager_of(evidence.pod)
+
+
+def _numbers(evidence: Evidence, pod: Pod) -> EvictionNumbers:
+    if pod.status.reason == EVICTED:
+        return _with_threshold(evidence, eviction_numbers(pod.status.message))
+    told = evidence.known_events.named(EVICTED)
+    return _with_threshold(evidence, eviction_numbers(told[-1].message)) if told else EvictionNumbers()
+
+
+def _with_threshold(evidence: Evidence, numbers: EvictionNumbers) -> EvictionNumbers:
+    """The numbers, with the kind of the kubelet's threshold that has the amount of the message.
+
+    The amount of a percentage is known of memory alone: no object has the capacity of disks as the kubelet sees it.
+    """
+    config, pod, node = evidence.config, evidence.pod, evidence.node
+    if config is None or not numbers.threshold:
+        return numbers
+    capacity = 0 if node is None or numbers.resource != MEMORY else node.status.capacity.get(MEMORY, ZERO).value
+    hard = {
+        one.is_hard
+        for one in usable_thresholds(config)[0]
+        if one.signal.resource == numbers.resource and str(one.value.of(capacity)) == numbers.threshold
+    }
+    if len(hard) != 1:
+        return numbers
+    if True in hard:
+        return replace(numbers, set_by="evictionHard")
+    most = config.eviction_max_pod_grace_period
+    stop = None if pod is None else eviction_stop(pod, max_pod_grace_period_seconds=most)
+    return replace(numbers, set_by="evictionSoft", grace_seconds=most if stop is None else stop.pod_seconds)
+
+
+def _latest(ends: tuple[ContainerEnd, ...]) -> str | None:
+    return max((one.at for one in ends if one.at is not None), default=None)
+
+
+def _ends(evidence: Evidence, pod: Pod, whole: Verdict | None, stop: Stop | None) -> Iterator[ContainerEnd]:
+    observed = {one.name: one for one in observed_containers(pod, pod_platform(pod, evidence.node))}
+    for ref in pod.containers():
+        one = observed.get(ref.container.name)
+        if one is None or _is_done(pod, one):
+            continue
+        if one.latest is not None or never_ran(one.reason) is not None:
+            with_pod = whole is not None and _tells(whole, pod, evidence, ref, one)
+            yield _end(evidence, pod, ref, one, stop if with_pod else None)
+
+
+def _is_done(pod: Pod, one: ObservedContainer) -> bool:
+    """Whether it is an init container that did what it was there for."""
+    if one.kind is not ContainerKind.INIT or one.end is None:
+        return False
+    return not fails_init(pod, one.end.exit_code, one.end.reason)
+
+
+def _tells(whole: Verdict, pod: Pod, evidence: Evidence, ref: ContainerRef, one: ObservedContainer) -> bool:
+    """Whether a container ended with its pod, as far as is known: an unknown reason of the pod tells it of none."""
+    condition = disruption(pod)
+    if whole.grade is not Grade.NOTHING or (condition is not None and condition.reason == BY_KUBELET):
+        return True
+    return one.end is not None and stop_of_all(evidence.known_events, ref, one.end) is not None
+
+
+def _end(evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer, stop: Stop | None) -> ContainerEnd:
+    end, unable = one.latest, never_ran(one.reason)
+    manner = manner_of(evidence.clocks, one.end, stop) if stop is not None and one.end is not None else None
+    stopped = manner is not None and manner is not Manner.BEFORE
+    if end is not None and end.reason == STATUS_UNKNOWN:
+        manner = None
+    verdict = None
+    if end is not None and not stopped:
+        verdict = container_verdict(evidence, pod, ref, end)
+    elif unable is not None and end is None and start_ran_out(one.message):
+        verdict = container_verdict(evidence, pod, ref, Termination(_NOT_STARTED, one.reason, one.message))
+    elif unable is not None and end is None:
+        verdict = proven(unable, Clue(Source.POD, "state.waiting", f"{one.reason}: {one.message}"))
+    memory = (verdict is not None and bool(verdict.causes & _MEMORY)) or (end is not None and end.reason in _LIMITED)
+    return ContainerEnd(
+        container=one.name,
+        kind=one.kind,
+        restarts=one.restarts,
+        runs=one.started_at is not None,
+        waits=one.reason,
+        waits_message=one.message,
+        end=end,
+        at=None if end is None else _on_server(evidence, end.finished_at),
+        verdict=verdict,
+        manner=manner,
+        limits=memory_limits(pod, ref, evidence.pod_limit) if memory else None,
+        hook_failed_seconds=_hook_failed(evidence, one.name) if stopped else None,
+        child_killed=end is not None and end.reason == OOM_KILLED and (stopped or end.exit_code != SIGKILL_CODE),
+    )
+
+
+def _hook_failed(evidence: Evidence, container: str) -> int | None:
+    events = evidence.known_events
+    ends = [instant(one.last) for one in events.named("FailedPreStopHook") if container_of(one) == container]
+    began = [instant(one.last) for one in events.kills(container)]
+    if not ends or not began or ends[-1] is None or began[-1] is None or ends[-1] < began[-1]:
+        return None
+    return int((ends[-1] - began[-1]).total_seconds())
+
+
+_BY_EVICTORS: Final = frozenset({Cause.API_EVICTION, Cause.NODE_GONE, Cause.NODE_SHUTDOWN, Cause.NODE_REBOOT})
+_MEMORY: Final = frozenset({Cause.OWN_MEMORY_LIMIT, Cause.POD_MEMORY_LIMIT, Cause.NODE_OUT_OF_MEMORY})
+
+
+def _chosen(pod: Pod, ends: tuple[ContainerEnd, ...], *, over: bool) -> ContainerEnd | None:
+    """The container whose end it is: the first that failed of a pod that is over; else the last that ended."""
+    ended = [one for one in ends if one.end is not None]
+    if over:
+        # Sidecars do not decide what becomes of a pod: they are stopped once the others have ended.
+        ended = [one for one in ended if one.kind is not ContainerKind.SIDECAR] or ended
+    order = {one.container: place for place, one in enumerate(ends)}
+
+    def time(one: ContainerEnd) -> tuple[str, int]:
+        return (one.end.finished_at or "" if one.end is not None else "", order[one.container])
+
+    failed = [one for one in ended if one.end is not None and one.end.exit_code]
+    if over and failed and pod.status.phase != "Succeeded":
+        return min(failed, key=time)
+    return max(ended, key=time) if ended else next(iter(ends), None)

@@ -1,0 +1,73 @@
+"""Why a controller had fewer pods to keep: what a Deployment and a HorizontalPodAutoscaler wrote of that.
+
+    ScalingReplicaSet   "Scaled down replica set web-7d9f from 3 to 2": the Deployment's, before its ReplicaSet deletes.
+                        Kubernetes before 1.26 leaves out "from 3"
+    SuccessfulRescale   "New size: 2; reason: All metrics below target": the autoscaler's, seconds before that. The
+                        event does not name the Deployment: it counts with the same size, of an autoscaler that has the
+                        Deployment's name, and only as probable
+    "Scaled up …"       of another ReplicaSet of the Deployment minutes before: a rollout
+
+Source: pkg/controller/deployment/sync.go (scaleReplicaSet), pkg/controller/podautoscaler/horizontal.go
+(reconcileAutoscaler) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Final
+
+from podrules.api.model.event import Event
+from podrules.api.model.instant import instant, later
+from podrules.ending.died.verdict import Clue, Source, of_event
+
+__all__ = ["RESCALED", "SCALED", "scaling_clues"]
+
+SCALED: Final = "ScalingReplicaSet"
+RESCALED: Final = "SuccessfulRescale"
+_DOWN: Final = re.compile(r"Scaled down replica set (\S{1,253})(?: from \d{1,10})? to (\d{1,10})")
+_NEW_SIZE: Final = re.compile(r"New size: (\d{1,10});")
+_UP: Final = re.compile(r"Scaled up replica set (\S{1,253})")
+_MAX_READ: Final = 1000
+_ROLLOUT: Final = 600
+"""Seconds between a step of a rollout and the one before it."""
+_BEFORE: Final = 60
+"""Seconds that a deletion may come after the wish for fewer pods."""
+_AFTER: Final = 2
+
+
+def scaling_clues(events: Iterable[Event], pod: str, deleted: datetime | None) -> list[Clue]:
+    """What says that the ReplicaSet of a pod was to have fewer pods right before a deletion; empty: nothing does.
+
+    Args:
+        events: Those with one of both reasons in its namespace.
+        pod: The pod's name: that of its ReplicaSet, and a suffix.
+        deleted: When it was deleted, or the kubelet began to stop it.
+    """
+    found = list(events)
+    for event in reversed(found):
+        down = _DOWN.search(event.message[:_MAX_READ]) if event.reason == SCALED else None
+        if down is not None and down[1] == pod.rpartition("-")[0] and _is_before(event, deleted):
+            return [of_event(event, Source.OWNER_EVENT), *_why(found, event, down[1], down[2])]
+    return []
+
+
+def _why(events: Iterable[Event], scaled: Event, replica_set: str, size: str) -> Iterator[Clue]:
+    """The autoscaler's event, or the last one of a rollout."""
+    when, ups = instant(scaled.last), []
+    for event in events:
+        up = _UP.search(event.message[:_MAX_READ]) if event.reason == SCALED else None
+        same = event.involved_object.name == scaled.involved_object.name
+        if up is not None and up[1] != replica_set and same and _is_before(event, when, _ROLLOUT):
+            ups.append(of_event(event, Source.OWNER_EVENT))
+        new = _NEW_SIZE.search(event.message[:_MAX_READ]) if event.reason == RESCALED else None
+        if new is not None and new[1] == size and same and _is_before(event, when):
+            yield Clue(Source.OWNER_EVENT, f"{RESCALED} of {event.involved_object.name}", event.message, event.last)
+            return
+    yield from ups[-1:]
+
+
+def _is_before(event: Event, moment: datetime | None, seconds: int = _BEFORE) -> bool:
+    when = instant(event.last)
+    return when is not None and moment is not None and later(moment, -seconds) <= when <= later(moment, _AFTER)

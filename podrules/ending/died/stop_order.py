@@ -1,0 +1,87 @@
+"""Whether a pod's app containers had ended when it was deleted, or were stopped for that.
+
+    not ended       they end for it
+    Killing         "Stopping container …" while one ran: the kubelet stopped it
+    no Killing      all events are there: they had ended by themselves
+    times           ended before the deletion, by more than the clocks may be apart. The kubelet's last request sets
+                    both fields of a deletion again, with grace 0: it was deleted up to its grace period before then
+
+Source: pkg/kubelet/status/status_manager.go (syncPod), pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer)
+at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
+
+from podrules.api.model.instant import instant, later
+from podrules.api.model.pod import ContainerRef, Pod
+from podrules.ending.deleted_pod import deleted_at
+from podrules.ending.died.evidence import Evidence, first_of
+from podrules.ending.died.kubelet_stops import was_stopped
+from podrules.pod.container_state import Termination, observed_containers
+from podrules.pod.platform import pod_platform
+
+__all__ = ["Order", "app_ends", "order_of_deletion", "stopped_at", "was_reset"]
+
+_STOPPING: Final = timedelta(seconds=30)
+"""What a stop may take beyond the grace period, until the kubelet has removed the pod."""
+
+
+class Order(Enum):
+    """Whether a pod's app containers had ended when it was deleted."""
+
+    BEFORE = "Before"
+    AFTER = "After"
+    UNKNOWN = "Unknown"
+
+
+def order_of_deletion(evidence: Evidence, pod: Pod) -> Order:
+    """Whether its app containers had ended by themselves before it was deleted."""
+    deleted = deleted_at(pod)
+    ends = list(app_ends(evidence, pod))
+    if deleted is None:
+        return Order.BEFORE if pod.finished else Order.AFTER
+    if len(ends) < len(pod.spec.containers):
+        return Order.AFTER
+    if any(was_stopped(evidence.known_events, ref, end) for ref, end in ends):
+        return Order.AFTER
+    times = [instant(end.finished_at) for _, end in ends]
+    known = [evidence.clocks.server_time(time) for time in times if time is not None]
+    if len(known) < len(times):
+        return Order.UNKNOWN
+    if all(evidence.has_all_events(ref.container.name, end) for ref, end in ends):
+        return Order.BEFORE
+    return _by_times(evidence, pod, deleted, max(known))
+
+
+def app_ends(evidence: Evidence, pod: Pod) -> Iterator[tuple[ContainerRef, Termination]]:
+    """How its app containers ended, as far as they have."""
+    observed = {one.name: one.end for one in observed_containers(pod, pod_platform(pod, evidence.node))}
+    for ref in pod.containers():
+        end = None if ref.is_init else observed.get(ref.container.name)
+        if end is not None:
+            yield ref, end
+
+
+def was_reset(pod: Pod) -> bool:
+    """Whether the kubelet's last request may have set when the pod was deleted."""
+    return pod.metadata.deletion_grace_period_seconds == 0 and bool(pod.spec.node_name)
+
+
+def stopped_at(evidence: Evidence) -> datetime | None:
+    """When the kubelet began to stop the whole pod, by the API server's clock; None: no event tells."""
+    began = first_of(evidence.known_events.stops())
+    return None if began is None else evidence.clocks.server_time(began)
+
+
+def _by_times(evidence: Evidence, pod: Pod, deleted: datetime, ended: datetime) -> Order:
+    margin, first = evidence.clocks.margin, deleted
+    if was_reset(pod):
+        first = later(first, -(pod.spec.termination_grace_period_seconds or 0)) - _STOPPING
+    if ended + margin < first:
+        return Order.BEFORE
+    return Order.AFTER if ended - margin > deleted else Order.UNKNOWN

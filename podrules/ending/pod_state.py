@@ -1,0 +1,67 @@
+"""What a pod does now, in one of few states: what counts the pods of a workload, or of a table.
+
+    being deleted               terminating, also on a node that does not answer: no controller counts on it
+    ended                       succeeded or failed, permanently
+    its node does not answer    unreachable: what it did last is known, what it does is not
+    no node                     pending: the scheduler has not placed it, or may not look at it
+    a container is held up      broken: it waits or has ended, and that does not pass by itself
+    starting                    it has a node, and its containers are on their way
+    not Ready                   it runs, and its Ready is not True, or was never told; or no phase is known
+    Ready                       it runs, as the controllers count it (readyReplicas)
+
+Source: pkg/controller/controller_utils.go (FilterActivePods, IsPodActive), pkg/api/v1/pod/util.go (IsPodReady),
+pkg/controller/replicaset/replica_set_utils.go (calculateStatus) at v1.36.3; `podrules.pod.health`,
+`podrules.node.reachability`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from podrules.node.reachability import NodeReach
+from podrules.pod.health import Health
+
+__all__ = ["PodState", "state_of"]
+
+
+class PodState(Enum):
+    """What a pod does, the worst first."""
+
+    BROKEN = "Broken"
+    PENDING = "Pending"
+    UNREACHABLE = "Unreachable"
+    TERMINATING = "Terminating"
+    FAILED = "Failed"
+    NOT_READY = "NotReady"
+    STARTING = "Starting"
+    SUCCEEDED = "Succeeded"
+    READY = "Ready"
+
+    @property
+    def worse(self) -> int:
+        """Its place in the order: the less the worse."""
+        return list(PodState).index(self)
+
+
+def state_of(found: Health, *, bound: bool, deleted: bool, reach: NodeReach | None) -> PodState:
+    """What a pod does.
+
+    Args:
+        found: Its health.
+        bound: Whether it has a node.
+        deleted: Whether it is being deleted.
+        reach: Whether its node answers; None: it has none, or nobody asked.
+    """
+    if deleted:
+        return PodState.TERMINATING
+    if found.phase in {"Succeeded", "Failed"}:
+        return PodState.SUCCEEDED if found.phase == "Succeeded" else PodState.FAILED
+    if reach is not None and reach.reach.quiet:
+        return PodState.UNREACHABLE
+    if not bound:
+        return PodState.PENDING
+    if found.broken:
+        return PodState.BROKEN
+    if found.phase == "Pending":
+        return PodState.STARTING
+    return PodState.READY if found.ready and found.phase == "Running" else PodState.NOT_READY

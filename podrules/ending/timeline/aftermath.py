@@ -1,0 +1,272 @@
+"""What follows the end of a pod's processes: its object goes, its owner makes another, its volumes come free.
+
+Object
+    deleted          the kubelet removes the object once every process ended and volumes are unmounted: it looks every
+                     second, and measured it took one; finalizers of others keep it longer
+    grace period 0   the API server removes it with the DELETE
+    killed by the    it stays, Failed, until somebody deletes it; a StatefulSet and a DaemonSet delete theirs by
+    kubelet alone    themselves, which removes a finished pod at once
+    mirror pod       the kubelet removes it and makes it again; the static pod is not touched
+Replacement
+    ReplicaSet       at the deletionTimestamp, or when the phase is Failed: such a pod counts no more (IsPodActive)
+    StatefulSet      when the object is gone, however that came about
+    DaemonSet        the same; with maxSurge at the deletionTimestamp
+    Job              podReplacementPolicy TerminatingOrFailed: when it is deleted, and 10 s after the failure, which is
+                     the end of its containers, else when it was Ready last, else the deletion; Failed, which a
+                     podFailurePolicy implies: 10 s after its end. Each failure doubles the 10 s, up to 10 min; a pod
+                     that ended Succeeded is not replaced
+    nobody           a bare pod
+    A Deployment has no say in it: its ReplicaSet does this.
+Volume that is attached to the node
+    the attach/detach controller waits for the kubelet to unmount it and to say so, which it does every 10 s
+
+Source: pkg/kubelet/{kubelet.go,status/status_manager.go}, pkg/controller/controller_utils.go (IsPodActive),
+pkg/controller/{replicaset/replica_set.go,statefulset/stateful_set_control.go,daemon/daemon_controller.go},
+pkg/controller/job/{job_controller.go,backoff_utils.go}, pkg/apis/batch/v1/defaults.go,
+pkg/controller/volume/attachdetach/reconciler/reconciler.go at v1.36.3; KEP-3939.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.api.model.pod import Pod
+from podrules.api.model.workload import Workload
+from podrules.ending.attachment import FORCE_DETACH_AFTER
+from podrules.ending.deleted_pod import holders
+from podrules.ending.timeline.events import AT_ONCE, NEVER, Cause, Event, Note, Reminder, Span, What
+from podrules.ending.volumes import WriterGuard, WriterLock
+from podrules.node.pod_gc import ORPHANS_GONE_WITHIN
+from podrules.node.reachability import Reach
+from podrules.workload.safety import Guarantee, OwnerGuarantee
+
+__all__ = [
+    "FORCE_DETACH_SECONDS",
+    "JOB_BACK_OFF_SECONDS",
+    "Aftermath",
+    "Ownership",
+    "after_deletion",
+    "after_kubelet_kill",
+    "forced_detach",
+    "free_volumes",
+]
+
+_CONFIRMED_SECONDS: Final = 2
+"""Two looks of the kubelet at its runtime (genericPlegRelistPeriod, 1 s); unmounting may take longer."""
+_REPORTED_SECONDS: Final = 10
+"""nodeStatusUpdateFrequency: how often the kubelet reports status.volumesInUse."""
+FORCE_DETACH_SECONDS: Final = int(FORCE_DETACH_AFTER.total_seconds())
+JOB_BACK_OFF_SECONDS: Final = 10
+"""DefaultJobPodFailureBackOff."""
+_POLICY: Final = "Job spec.podReplacementPolicy"
+_NO_SURGE: Final = (None, 0, "0", "0%")
+
+
+class Ownership(Struct, frozen=True):
+    """A pod's controller, as far as it decides when another pod is made."""
+
+    guarantee: OwnerGuarantee
+    workload: Workload | None = None
+    """The controller itself; None when it is not known."""
+
+    @property
+    def name(self) -> str:
+        """``StatefulSet db``; empty without one."""
+        return f"{self.guarantee.kind} {self.guarantee.name}".strip()
+
+    @property
+    def only_replaces_failed(self) -> bool:
+        """Whether a Job waits for a pod's end (onlyReplaceFailedPods)."""
+        spec = self.workload.spec if self.workload is not None else None
+        return spec is not None and (spec.pod_replacement_policy == "Failed" or spec.pod_failure_policy is not None)
+
+    @property
+    def surges(self) -> bool:
+        """Whether a DaemonSet makes the next pod while the old one is there (AllowsSurge)."""
+        rolling = self.workload.spec.update_strategy.rolling_update if self.workload is not None else None
+        return rolling is not None and rolling.max_surge not in _NO_SURGE
+
+
+class Aftermath(Struct, frozen=True):
+    """What follows, and what surprises in it."""
+
+    events: tuple[Event, ...]
+    notes: tuple[Note, ...] = ()
+
+
+def after_deletion(
+    pod: Pod,
+    owner: Ownership,
+    *,
+    deleted: Span,
+    ended: Span,
+    grace_seconds: int,
+    silent: bool = False,
+    collected: int | None = None,
+    unready: Span | None = None,
+    swept_from: Span = AT_ONCE,
+) -> Aftermath:
+    """The object and its replacement after a DELETE.
+
+    Args:
+        pod: The pod.
+        owner: Its controller.
+        deleted: When the object gets its deletionTimestamp.
+        ended: When its last process ended.
+        grace_seconds: ``metadata.deletionGracePeriodSeconds``.
+        silent: Whether its kubelet does not answer.
+        collected: Seconds within which pod garbage collection then removes the object; None: it does not.
+        unready: When the pod's Ready condition becomes False, where that is before the deletion.
+        swept_from: From when garbage collection would remove it.
+    """
+    swept = None if collected is None else deleted.or_later(swept_from).later(0, collected)
+    gone = _object_removed(pod, owner, deleted, ended, grace_seconds, silent=silent, swept=swept, collected=collected)
+    notes = [Note(Reminder.JOB_COUNTS_SUCCESS)] if owner.guarantee.guarantee is Guarantee.RUNS_TO_COMPLETION else []
+    failed = _failed_at(pod, deleted, unready)
+    replaced = _replaced(owner, deleted, failed, NEVER if silent else ended, gone.span)
+    return Aftermath((gone, replaced), tuple(notes))
+
+
+def after_kubelet_kill(owner: Ownership, ended: Span) -> Aftermath:
+    """The object and its replacement after the kubelet stopped the pod and nobody deleted it."""
+    failed = ended.later(0, _CONFIRMED_SECONDS)
+    phase = Event.of(What.FAILED, failed, Cause.KUBELET_CONFIRMS, field="status.phase")
+    guarantee = owner.guarantee.guarantee
+    if guarantee in {Guarantee.AT_MOST_ONE, Guarantee.ONE_PER_NODE}:
+        gone = Event.of(What.OBJECT_GONE, failed, Cause.OWNER_DELETES, subject=owner.name)
+    else:
+        gone = Event.of(What.OBJECT_GONE, NEVER, Cause.OBJECT_STAYS)
+    notes = [Note(Reminder.EXITS_ZERO)]
+    if guarantee is Guarantee.RUNS_TO_COMPLETION:
+        notes = [Note(Reminder.JOB_COUNTS_SUCCESS)]
+    elif guarantee is Guarantee.KUBELET_OWNED:
+        notes.append(Note(Reminder.STATIC_NOT_BACK))
+    return Aftermath((phase, gone, _replaced(owner, failed, ended, ended, gone.span)), tuple(notes))
+
+
+def forced_detach(after: Aftermath, reach: Reach) -> tuple[Span, Span]:
+    """When volumes are detached from a node that does not answer, and when those that it does not list as in use are.
+
+    The latter wait for the object alone; with the out-of-service taint all do.
+
+    Args:
+        after: What follows the deletion.
+        reach: The node's.
+    """
+    gone = next((event.span for event in after.events if event.what is What.OBJECT_GONE), NEVER)
+    return gone if reach.declared else gone.later(FORCE_DETACH_SECONDS), gone
+
+
+def free_volumes(
+    guards: Sequence[WriterGuard], ended: Span, *, forced: tuple[Span, Span] | None = None
+) -> Iterator[Event]:
+    """When another node may have each volume; volumes for several pods need not wait and are left out.
+
+    Args:
+        guards: Of the volumes.
+        ended: When the pod's last process ended.
+        forced: Where its kubelet does not answer: when they are detached by force.
+    """
+    for guard in guards:
+        match guard.lock:
+            case WriterLock.NOT_NEEDED | WriterLock.REMOVED:
+                continue
+            case WriterLock.NODE | WriterLock.FOLDER if forced is not None or not guard.access_modes:
+                continue
+            case WriterLock.NONE | WriterLock.NODE | WriterLock.FOLDER:
+                span, rule, field, seconds = AT_ONCE, Cause.NOT_LOCKED, "", None
+            case WriterLock.UNKNOWN:
+                span, rule, field, seconds = NEVER, Cause.VOLUME_UNKNOWN, "", None
+            case _ if forced is not None and not guard.mounted:
+                span, field, seconds = forced[1], "status.volumesInUse", None
+                rule = Cause.NOT_IN_USE_UNFENCED if guard.lock is WriterLock.CONTROLLER else Cause.NOT_IN_USE
+            case _ if forced is not None:
+                span, field, seconds = forced[0], "disable-force-detach-on-timeout", FORCE_DETACH_SECONDS
+                unfenced = guard.lock is WriterLock.CONTROLLER
+                rule = Cause.FORCE_DETACH_UNFENCED if unfenced else Cause.FORCE_DETACH
+            case _:
+                span, rule = ended.later(0, _REPORTED_SECONDS), Cause.UNMOUNTED
+                field, seconds = "status.volumesInUse", _REPORTED_SECONDS
+        yield Event.of(What.VOLUME_FREE, span, rule, subject=guard.volume, field=field, seconds=seconds)
+
+
+def _object_removed(
+    pod: Pod,
+    owner: Ownership,
+    deleted: Span,
+    ended: Span,
+    grace: int,
+    *,
+    silent: bool,
+    swept: Span | None,
+    collected: int | None,
+) -> Event:
+    others = holders(pod.metadata.finalizers)
+    if others:
+        reached = deleted if grace == 0 else swept or (NEVER if silent else ended)
+        return Event.of(
+            What.OBJECT_GONE,
+            Span(reached.earliest, None),
+            Cause.FINALIZERS,
+            subject=", ".join(others),
+            field="metadata.finalizers",
+        )
+    if grace == 0:
+        return Event.of(What.OBJECT_GONE, deleted, Cause.GRACE_ZERO, seconds=0)
+    if swept is not None:
+        orphaned = collected == ORPHANS_GONE_WITHIN
+        rule = Cause.POD_GC if orphaned else Cause.POD_GC_OUT_OF_SERVICE
+        return Event.of(
+            What.OBJECT_GONE, swept, rule, field="spec.nodeName" if orphaned else "spec.taints", seconds=collected
+        )
+    if silent:
+        return Event.of(What.OBJECT_GONE, NEVER, Cause.KUBELET_SILENT)
+    if owner.guarantee.guarantee is Guarantee.KUBELET_OWNED:
+        return Event.of(What.OBJECT_GONE, deleted.later(0, _CONFIRMED_SECONDS), Cause.MIRROR)
+    confirmed = ended.later(0, _CONFIRMED_SECONDS)
+    return Event.of(What.OBJECT_GONE, confirmed, Cause.KUBELET_CONFIRMS, seconds=_CONFIRMED_SECONDS)
+
+
+def _failed_at(pod: Pod, deleted: Span, unready: Span | None) -> Span:
+    """From when a Job counts its back-off for a deleted pod that runs (getFinishedTime)."""
+    failed = deleted if unready is None else unready
+    ready = pod.status.condition("Ready")
+    if ready is not None and ready.status == "False":
+        # It has been so for a time that may be longer than the back-off.
+        return Span(-JOB_BACK_OFF_SECONDS, failed.latest)
+    return failed
+
+
+def _replaced(owner: Ownership, inactive: Span, failed: Span, ended: Span, gone: Span) -> Event:
+    """When the owner makes another pod.
+
+    Args:
+        owner: The controller.
+        inactive: When the pod counts no more: at its deletionTimestamp, or when it is Failed.
+        failed: From when a Job that replaces deleted pods counts its back-off.
+        ended: When its last process ended.
+        gone: When its object is gone.
+    """
+    own = owner.guarantee
+    span, rule, field, seconds = NEVER, Cause.OWNER_DECIDES, own.field, None
+    match own.guarantee:
+        case Guarantee.AVAILABILITY_FIRST:
+            span, rule = inactive, Cause.INACTIVE
+        case Guarantee.ONE_PER_NODE if owner.surges:
+            span, rule, field = inactive, Cause.SURGE, "DaemonSet spec.updateStrategy.rollingUpdate.maxSurge"
+        case Guarantee.AT_MOST_ONE | Guarantee.ONE_PER_NODE:
+            span, rule = gone, Cause.AFTER_OBJECT
+        case Guarantee.RUNS_TO_COMPLETION:
+            field, seconds = _POLICY, JOB_BACK_OFF_SECONDS
+            if owner.only_replaces_failed:
+                span, rule = ended.later(JOB_BACK_OFF_SECONDS), Cause.JOB_FAILED
+            else:
+                span, rule = inactive.or_later(failed.later(JOB_BACK_OFF_SECONDS)), Cause.JOB_TERMINATING_OR_FAILED
+        case Guarantee.KUBELET_OWNED:
+            span, rule = gone, Cause.MIRROR
+        case Guarantee.NOT_REPLACED:
+            rule = Cause.NOT_REPLACED
+    return Event.of(What.REPLACED, span, rule, subject=owner.name, field=field, seconds=seconds)

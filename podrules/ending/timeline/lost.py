@@ -1,0 +1,238 @@
+"""The pod's node stops answering; the seconds count from its last heartbeat (`podrules.node.lost_node` has the rules).
+
+    heartbeat + 50 s     Ready Unknown. The controller looks every 5 s, also for heartbeats: it may be 60 s
+    at once              the taint, one node each 10 s in a zone
+    + tolerationSeconds  the pod is deleted, from when the taint was seen
+    never by itself      SIGTERM, the object's end: its kubelet cannot be told, and cannot confirm
+
+What the Node has noted, its Ready condition and its taint, stands at its own time; ranges are for what is to come.
+
+Source: see `podrules.node.lost_node` and `podrules.node.pod_gc`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.api.model.affinity import Toleration
+from podrules.api.model.node import Taint
+from podrules.api.model.pod import Pod
+from podrules.ending.deleted_pod import grace_of, holders
+from podrules.ending.timeline.aftermath import Ownership, after_deletion, forced_detach, free_volumes
+from podrules.ending.timeline.events import (
+    AT_ONCE,
+    NEVER,
+    Cause,
+    Event,
+    Note,
+    Reminder,
+    Span,
+    Standing,
+    Way,
+    WayTimeline,
+    What,
+)
+from podrules.ending.volumes import WriterGuard
+from podrules.node.lost_node import UNREACHABLE, MonitorGrace
+from podrules.node.pod_gc import GC_CHECK_PERIOD, ORPHANS_GONE_WITHIN, collected_within
+from podrules.node.reachability import Reach
+from podrules.pod.taint_eviction import DEFAULT_TOLERATION_SECONDS, eviction_after
+from podrules.pod.termination import GraceSource
+from podrules.pod.tolerations import NO_EXECUTE, tolerates_taint
+
+__all__ = ["NOTHING_NOTED", "Noted", "node_lost", "node_missing", "tolerations_of"]
+
+_MONITOR_PERIOD: Final = 5
+"""--node-monitor-period, seconds: a heartbeat is noticed up to so much later, and its absence too."""
+_TAINTED_WITHIN: Final = 1
+"""Seconds; the controller's taint pass comes ten times a second."""
+_UNREACHABLE_TAINT: Final = Taint(UNREACHABLE, "", NO_EXECUTE)
+
+
+class Noted(Struct, frozen=True):
+    """What a Node that does not answer has noted, in seconds from its last heartbeat; None: not yet, or no time."""
+
+    unknown: int | None = None
+    """When its Ready condition became Unknown."""
+    tainted: int | None = None
+    """When it got the taint."""
+
+
+NOTHING_NOTED: Final = Noted()
+
+
+def tolerations_of(pod: Pod, *, daemon: bool) -> tuple[Toleration, ...]:
+    """A pod to come with what will be added to its tolerations of unreachable nodes.
+
+    The DaemonSet controller adds one without end (AddOrUpdateDaemonPodTolerations); the admission plugin
+    DefaultTolerationSeconds one of 300 s to a pod that names neither that key nor all keys.
+
+    Args:
+        pod: As its author wrote it.
+        daemon: Whether a DaemonSet makes it.
+    """
+    own = pod.spec.tolerations
+    added = Toleration(key=UNREACHABLE, operator="Exists", effect=NO_EXECUTE)
+    if daemon:
+        return (added, *own)
+    if any(entry.key in {"", UNREACHABLE} and entry.effect in {"", NO_EXECUTE} for entry in own):
+        return own
+    limited = Toleration(
+        key=UNREACHABLE, operator="Exists", effect=NO_EXECUTE, toleration_seconds=DEFAULT_TOLERATION_SECONDS
+    )
+    return (*own, limited)
+
+
+def node_lost(
+    pod: Pod,
+    owner: Ownership,
+    guards: Sequence[WriterGuard],
+    tolerations: Sequence[Toleration],
+    monitor: MonitorGrace,
+    *,
+    noted: Noted = NOTHING_NOTED,
+    deleted_after: int | None = None,
+    fenced: Span | None = None,
+) -> WayTimeline:
+    """What happens to a pod whose node stops answering.
+
+    Args:
+        pod: It is on a node.
+        owner: Its controller.
+        guards: Of its volumes.
+        tolerations: As it is stored with them.
+        monitor: Of the control plane.
+        noted: What its node tells of what has come.
+        deleted_after: For a pod that was deleted already, seconds from the last heartbeat; 0 and less: before it.
+        fenced: Of a node that is declared out of service: since when, in the same seconds.
+    """
+    heartbeat, unknown, tainted = _falls_silent(noted, monitor.seconds)
+    deletion, signal = _deletion_and_signal(tolerations, tainted.span, deleted_after)
+    grace = grace_of(pod)
+    given = grace.seconds if grace.given is None else grace.given
+    events = [heartbeat, unknown, tainted, deletion]
+    reach = Reach.SILENT if fenced is None else Reach.OUT_OF_SERVICE
+    returns = Reminder.NODE_RETURNS if deleted_after is None else Reminder.NODE_RETURNS_LATE
+    # Nothing of a pod that has finished has to stop.
+    notes = [] if pod.finished else [Note(returns)]
+    notes += [Note(Reminder.VERSION_UNKNOWN)] if noted.unknown is None and not monitor.known else []
+    held = next(iter(holders(pod.metadata.finalizers)), "")
+    deleted = deletion.span
+    if pod.finished:
+        going = deleted_after is not None
+        after = after_deletion(
+            pod,
+            owner,
+            deleted=deleted,
+            ended=AT_ONCE,
+            grace_seconds=given if going else 0,
+            silent=True,
+            collected=collected_within(reach, deleted=True),
+            swept_from=AT_ONCE if fenced is None else fenced,
+        )
+        events.append(after.events[0] if going else replace(after.events[0], field=GraceSource.FINISHED.value))
+    elif deleted == NEVER:
+        events.append(Event.of(What.OBJECT_GONE, NEVER, Cause.TOLERATED_FOR_EVER))
+        notes.append(Note(Reminder.NODE_DELETED, ORPHANS_GONE_WITHIN, held))
+    else:
+        after = after_deletion(
+            pod,
+            owner,
+            deleted=deleted if fenced is None else deleted.or_later(fenced),
+            ended=NEVER,
+            grace_seconds=given,
+            silent=True,
+            collected=collected_within(reach, deleted=True),
+            unready=_unready(unknown.span, deleted),
+        )
+        events.append(signal)
+        events += [*after.events, *free_volumes(guards, NEVER, forced=forced_detach(after, reach))]
+        if fenced is None:
+            notes += [
+                Note(Reminder.NODE_DELETED, ORPHANS_GONE_WITHIN, held),
+                Note(Reminder.OUT_OF_SERVICE, GC_CHECK_PERIOD, held),
+            ]
+            # It has its taint: the rate of its zone is of no more interest.
+            notes += [Note(Reminder.MAX_SILENT)] if noted.tainted is None else []
+    return WayTimeline(
+        way=Way.NODE_LOST, standing=Standing.APPLIES, grace_seconds=given, events=tuple(events), notes=tuple(notes)
+    )
+
+
+def _falls_silent(noted: Noted, monitor: int) -> tuple[Event, Event, Event]:
+    """The last heartbeat, the Ready condition that becomes Unknown, and the taint that follows."""
+    heartbeat = Event.of(What.LAST_HEARTBEAT, AT_ONCE, Cause.START, field="Lease spec.renewTime")
+    if noted.unknown is None:
+        span = AT_ONCE.later(monitor, monitor + 2 * _MONITOR_PERIOD)
+        unknown = Event.of(
+            What.NODE_UNKNOWN, span, Cause.NODE_MONITOR_GRACE, field="node-monitor-grace-period", seconds=monitor
+        )
+    else:
+        span = Span(noted.unknown, noted.unknown)
+        unknown = Event.of(What.NODE_UNKNOWN, span, Cause.NODE_TELLS, field="status.conditions[type=Ready]")
+    if noted.tainted is None:
+        to_come = span.later(0, _TAINTED_WITHIN)
+        return (
+            heartbeat,
+            unknown,
+            Event.of(What.TAINTED, to_come, Cause.TAINT_RATE, subject=UNREACHABLE, field="node-eviction-rate"),
+        )
+    at = Span(noted.tainted, noted.tainted)
+    return heartbeat, unknown, Event.of(What.TAINTED, at, Cause.NODE_TELLS, subject=UNREACHABLE, field="spec.taints")
+
+
+def _deletion_and_signal(
+    tolerations: Sequence[Toleration], tainted: Span, deleted_after: int | None
+) -> tuple[Event, Event]:
+    """The deletion, and whether the kubelet may still have signalled its processes."""
+    silent = Event.of(What.SIGTERM, NEVER, Cause.KUBELET_SILENT)
+    if deleted_after is None:
+        return _deletion(tolerations, tainted), silent
+    at = Span(deleted_after, deleted_after)
+    deletion = Event.of(What.DELETED, at, Cause.DELETED_BEFORE, field="metadata.deletionTimestamp")
+    if deleted_after > 0:
+        return deletion, silent
+    return deletion, Event.of(What.SIGTERM, Span(deleted_after, None), Cause.TOLD_BEFORE)
+
+
+def _unready(unknown: Span, deleted: Span) -> Span | None:
+    """When the pod's Ready condition becomes False, where that is before its deletion: with the node's."""
+    early = deleted.earliest is not None and unknown.earliest is not None and deleted.earliest < unknown.earliest
+    return None if early else unknown
+
+
+def node_missing(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard]) -> WayTimeline:
+    """There is no Node object: pod garbage collection removes the pod without grace; seconds count from now."""
+    within = Span(0, ORPHANS_GONE_WITHIN)
+    after = after_deletion(pod, owner, deleted=within, ended=NEVER, grace_seconds=0)
+    told = Event.of(What.SIGTERM, NEVER, Cause.KUBELET_SILENT)
+    events = (
+        told,
+        *map(_collected, after.events),
+        *free_volumes(guards, NEVER, forced=forced_detach(after, Reach.GONE)),
+    )
+    return WayTimeline(way=Way.NODE_LOST, standing=Standing.UNDER_WAY, grace_seconds=0, events=events)
+
+
+def _collected(event: Event) -> Event:
+    """The object's end with its reason: it is pod garbage collection that deletes it without grace."""
+    if event.rule is not Cause.GRACE_ZERO:
+        return event
+    return replace(event, rule=Cause.POD_GC, field="spec.nodeName", seconds=ORPHANS_GONE_WITHIN)
+
+
+def _deletion(tolerations: Sequence[Toleration], tainted: Span) -> Event:
+    """When the taint deletes the pod."""
+    after = eviction_after(tolerations, [_UNREACHABLE_TAINT])
+    used = next((index for index, entry in enumerate(tolerations) if tolerates_taint(entry, _UNREACHABLE_TAINT)), None)
+    if used is None:
+        return Event.of(What.DELETED, tainted, Cause.NOT_TOLERATED, field="spec.tolerations")
+    if after is None:
+        return Event.of(What.DELETED, NEVER, Cause.TOLERATED_FOR_EVER, field=f"spec.tolerations[{used}]")
+    seconds = int(after.total_seconds())
+    field = f"spec.tolerations[{used}].tolerationSeconds"
+    return Event.of(What.DELETED, tainted.later(seconds), Cause.TOLERATION_SECONDS, field=field, seconds=seconds)

@@ -1,0 +1,236 @@
+"""Every way in which one pod may end, as it is now; the way that matters now comes first.
+
+its node does not answer            node-lost
+being deleted                       delete, by any client
+a taint of its node deletes it      delete
+its node has pressure               evict-hard
+its node is cordoned                drain
+else                                delete
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from math import ceil
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.api.model.affinity import Toleration
+from podrules.api.model.instant import later
+from podrules.api.model.kubelet import KubeletConfiguration
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
+from podrules.api.model.policy import PodDisruptionBudget
+from podrules.ending.deleted_pod import deleted_at, holders
+from podrules.ending.timeline.aftermath import Ownership
+from podrules.ending.timeline.api_deletion import delete, drain, preempt, second_delete
+from podrules.ending.timeline.events import AT_ONCE, Event, PodTimeline, Span, Standing, Way, WayTimeline
+from podrules.ending.timeline.kubelet_kill import evict, probe_failure, shutdown
+from podrules.ending.timeline.lost import NOTHING_NOTED, Noted, node_lost, node_missing
+from podrules.ending.volumes import WriterGuard
+from podrules.node.eviction.signals import pressures_of
+from podrules.node.lost_node import UNREACHABLE, MonitorGrace, taint_added, unknown_at
+from podrules.node.reachability import OUT_OF_SERVICE, NodeReach, Reach
+from podrules.pod.platform import Platform, pod_platform
+from podrules.pod.taint_eviction import pod_eviction
+
+__all__ = ["TimelineFacts", "pod_timeline"]
+
+
+class TimelineFacts(Struct, frozen=True, kw_only=True):
+    """What the rules read."""
+
+    pod: Pod
+    """As it is stored; one to come as if it ran."""
+    owner: Ownership
+    tolerations: tuple[Toleration, ...]
+    """With those that will be added to a pod to come."""
+    node: Node | None = None
+    reach: NodeReach | None = None
+    """Whether its node answers; None: it has none, or that is not known."""
+    renewed: datetime | None = None
+    """The last heartbeat of its node."""
+    grace: MonitorGrace = MonitorGrace()
+    """After which its silent node becomes Unknown."""
+    kubelet: KubeletConfiguration | None = None
+    guards: tuple[WriterGuard, ...] = ()
+    """Who keeps a second writer out of each volume."""
+    budgets: Sequence[PodDisruptionBudget] | None = None
+    """The PodDisruptionBudgets of its namespace; None: not known."""
+    asked_seconds: int | None = None
+    """The grace period that a DELETE or an eviction through the API asks for; None: the pod's own."""
+    at: datetime | None = None
+    """The present, when a second DELETE would come; None: not known."""
+    preemption_disabled: bool = False
+    """Whether no profile of the scheduler preempts."""
+
+
+def pod_timeline(facts: TimelineFacts) -> PodTimeline:
+    """All ways of a pod."""
+    silent = facts.reach is not None and facts.reach.reach.quiet
+    first = _first(facts, silent=silent)
+    order = [first, *(way for way in Way if way is not first)]
+    ways = tuple(
+        replace(_in_order(_way(way, facts, silent=silent)), began=_began(facts, way, silent=silent)) for way in order
+    )
+    return PodTimeline(ways, ways[0].began, silent, facts.budgets is not None)
+
+
+def _again(facts: TimelineFacts, told: WayTimeline) -> WayTimeline:
+    """With a second DELETE now, if it asks for no grace of a pod that has some."""
+    first, metadata = deleted_at(facts.pod), facts.pod.metadata
+    if facts.asked_seconds != 0 or first is None or not metadata.deletion_grace_period_seconds:
+        return told
+    seconds = max(0, ceil(((facts.at or first) - first).total_seconds()))
+    return second_delete(told, Span(seconds, seconds), kept=bool(holders(metadata.finalizers)))
+
+
+def _in_order(told: WayTimeline) -> WayTimeline:
+    """With the events as they come, by their latest second; what has none, and what never comes, is last."""
+
+    def place(event: Event) -> tuple[bool, bool, int]:
+        return event.earliest is None, event.latest is None, event.latest or 0
+
+    return replace(told, events=tuple(sorted(told.events, key=place)))
+
+
+def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
+    pod, owner, guards = facts.pod, facts.owner, facts.guards
+    unknown = _unknown_there(way, facts)
+    if unknown is not None:
+        return WayTimeline(way=way, standing=unknown)
+    reach = facts.reach.reach if facts.reach is not None else Reach.UNKNOWN
+    match way:
+        case Way.DELETE:
+            fenced = _collected_from(facts, reach)
+            return _again(facts, delete(pod, owner, guards, reach=reach, fenced=fenced, asked=facts.asked_seconds))
+        case Way.DRAIN:
+            return drain(pod, owner, guards, facts.budgets or (), reach=reach, asked=facts.asked_seconds)
+        case Way.PREEMPT:
+            return preempt(pod, owner, guards, reach=reach, disabled=facts.preemption_disabled)
+        case Way.NODE_LOST:
+            if not pod.spec.node_name:
+                return WayTimeline(way=way, standing=Standing.NOT_RUNNING)
+            if reach is Reach.GONE:
+                return node_missing(pod, owner, guards)
+            return node_lost(
+                pod,
+                owner,
+                guards,
+                facts.tolerations,
+                facts.grace,
+                noted=_noted(facts) if silent else NOTHING_NOTED,
+                deleted_after=_deleted_after(facts, silent=silent),
+                fenced=_fenced(facts) if reach is Reach.OUT_OF_SERVICE else None,
+            )
+    barred = _kubelet_barred(pod, silent=silent)
+    if barred is not None:
+        return WayTimeline(way=way, standing=barred)
+    match way:
+        case Way.PROBE:
+            return probe_failure(pod)
+        case Way.SHUTDOWN:
+            return shutdown(pod, owner, guards, facts.kubelet)
+        case _:
+            return evict(way, pod, owner, guards, facts.kubelet)
+
+
+def _unknown_there(way: Way, facts: TimelineFacts) -> Standing | None:
+    """Why nothing is known of a way, where no Linux kubelet runs the pod."""
+    pod = facts.pod
+    if not pod.spec.node_name or pod.finished:
+        return None
+    match pod_platform(pod, facts.node):
+        case Platform.VIRTUAL_KUBELET:
+            return Standing.PROVIDER
+        case Platform.WINDOWS if way in {Way.EVICT_HARD, Way.EVICT_SOFT}:
+            return Standing.NOT_MODELLED
+    return None
+
+
+def _kubelet_barred(pod: Pod, *, silent: bool) -> Standing | None:
+    """Why the kubelet does not stop a pod by itself."""
+    if not pod.spec.node_name:
+        return Standing.NOT_RUNNING
+    if pod.finished:
+        return Standing.FINISHED
+    if silent:
+        return Standing.SILENT
+    return Standing.STOPPING if pod.metadata.deletion_timestamp is not None else None
+
+
+def _deleted_after(facts: TimelineFacts, *, silent: bool) -> int | None:
+    """How many seconds after its node's last heartbeat a pod was deleted; if the node answers, that counts as now."""
+    deleted = deleted_at(facts.pod)
+    if deleted is None:
+        return None
+    heartbeat = _last_heartbeat(facts) if silent else None
+    return 0 if heartbeat is None else ceil((deleted - heartbeat).total_seconds())
+
+
+def _noted(facts: TimelineFacts) -> Noted:
+    """What the Node object records of its silence: when Ready became Unknown, and when it was tainted."""
+    heartbeat = _last_heartbeat(facts)
+    if heartbeat is None or facts.node is None:
+        return NOTHING_NOTED
+
+    def seconds(moment: datetime | None) -> int | None:
+        return None if moment is None else ceil((moment - heartbeat).total_seconds())
+
+    # Without its Lease the rule tells of a condition that has changed, and of nothing to come.
+    return Noted(seconds(unknown_at(facts.node, None, facts.grace)), seconds(taint_added(facts.node, UNREACHABLE)))
+
+
+def _fenced(facts: TimelineFacts) -> Span:
+    """When its node was declared out of service, in seconds from the last heartbeat."""
+    heartbeat = _last_heartbeat(facts)
+    added = taint_added(facts.node, OUT_OF_SERVICE)
+    if heartbeat is None or added is None:
+        return Span(0, None)
+    seconds = ceil((added - heartbeat).total_seconds())
+    return Span(seconds, seconds)
+
+
+def _collected_from(facts: TimelineFacts, reach: Reach) -> Span:
+    """From when garbage collection removes its object, in seconds from the DELETE."""
+    told = deleted_at(facts.pod)
+    if reach is Reach.GONE and told is not None:
+        return Span(0, None)
+    if reach not in {Reach.OUT_OF_SERVICE, Reach.BACK_NOT_READY} or told is None:
+        return AT_ONCE
+    added = taint_added(facts.node, OUT_OF_SERVICE)
+    if added is None:
+        return Span(0, None)
+    seconds = ceil((added - told).total_seconds())
+    return Span(seconds, seconds)
+
+
+def _first(facts: TimelineFacts, *, silent: bool) -> Way:
+    pod, node = facts.pod, facts.node
+    if silent and not pod.finished:
+        return Way.NODE_LOST
+    if pod.metadata.deletion_timestamp is not None or node is None:
+        return Way.DELETE
+    if pod_eviction(pod, node.spec.taints) is not None:
+        return Way.DELETE
+    if pressures_of(node.status.conditions):
+        return Way.EVICT_HARD
+    return Way.DRAIN if node.spec.unschedulable else Way.DELETE
+
+
+def _began(facts: TimelineFacts, way: Way, *, silent: bool) -> datetime | None:
+    """When a way began that is under way."""
+    if way is Way.NODE_LOST:
+        gone = facts.reach is not None and facts.reach.reach is Reach.GONE
+        return _last_heartbeat(facts) if silent and not gone and not facts.pod.finished else None
+    return deleted_at(facts.pod) if way is Way.DELETE else None
+
+
+def _last_heartbeat(facts: TimelineFacts) -> datetime | None:
+    """The last heartbeat of a silent node: from its Lease, else so long before its Ready condition became Unknown."""
+    if facts.renewed is not None:
+        return facts.renewed
+    since = facts.reach.since if facts.reach is not None else None
+    return later(since, -facts.grace.seconds) if since is not None else None

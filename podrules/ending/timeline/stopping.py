@@ -1,0 +1,95 @@
+"""How containers stop within a grace period: hooks, SIGTERM, SIGKILL, and when the last one has ended.
+
+    SIGTERM   at once, or after preStop; a sidecar's once those that go first ended, or when the period is over
+    SIGKILL   when the period is over, and 2 s after SIGTERM at the least; for what has not ended by then
+    ended     at the earliest when everyone obeys SIGTERM, at the latest after the last SIGKILL
+
+A container that does not run now gets no signal. A stop in flight keeps the period with which it began: the kubelet's
+pod worker takes a shorter one, but does not hand it to the runtime again.
+
+Source: pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer), kuberuntime_termination_order.go
+(waitForTurn, which gives up when the period is over), pkg/kubelet/kubelet.go (SyncTerminatingPod, whose context is not
+the one that UpdatePod cancels) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+
+from msgspec import Struct
+
+from podrules.api.model.instant import instant
+from podrules.api.model.pod import Pod
+from podrules.ending.deleted_pod import Grace, deleted_at
+from podrules.ending.timeline.events import Cause, Event, Note, Reminder, Span, What
+from podrules.pod.processes import idle_containers
+from podrules.pod.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, container_stops
+
+__all__ = ["Stop", "ended_before", "idle_notes", "stop_events", "stop_of"]
+
+
+class Stop(Struct, frozen=True):
+    """What stopping a pod's containers looks like; seconds count from when the kubelet begins."""
+
+    events: tuple[Event, ...]
+    ended: Span
+    before: bool = False
+    """Whether all have ended by now: nothing has to stop."""
+
+
+def stop_of(pod: Pod, grace: Grace) -> Stop:
+    """How the containers stop that run now."""
+    first = container_stops(pod, grace.seconds)
+    last = {step.name: step for step in container_stops(pod, grace.longest)}
+    events = [event for step in first for event in stop_events(step, last[step.name], grace)]
+    ended = Span(
+        max((step.sigterm_earliest for step in first), default=0),
+        max((step.sigkill_latest for step in last.values()), default=0),
+    )
+    return Stop(tuple(events), ended)
+
+
+def ended_before(pod: Pod) -> Span | None:
+    """When the last container of a pod being deleted ended, in seconds from its DELETE; None if not known."""
+    deleted = deleted_at(pod)
+    ends = [status.state.terminated for status in pod.status.of_containers]
+    moments = [instant(end.finished_at) for end in ends if end is not None]
+    known = [moment for moment in moments if moment is not None]
+    if deleted is None or not known:
+        return None
+    seconds = max(0, ceil((max(known) - deleted).total_seconds()))
+    return Span(seconds, seconds)
+
+
+def stop_events(step: ContainerStop, longest: ContainerStop, grace: Grace) -> Iterator[Event]:
+    """What the kubelet sends to one container: preStop, SIGTERM, SIGKILL.
+
+    Args:
+        step: With the grace period.
+        longest: With the one with which the stop may have begun; else the same.
+        grace: What decided it.
+    """
+    name, hook = step.name, f"{step.field}.lifecycle.preStop.{step.pre_stop}"
+    if step.pre_stop is not None:
+        known = step.pre_stop_earliest if step.pre_stop_earliest == longest.pre_stop_latest else None
+        yield Event.of(What.PRE_STOP, Span(0, 0), Cause.START, subject=name, field=hook, seconds=known)
+    rule, field = Cause.START, ""
+    if step.waits:
+        rule, field = Cause.SIDECAR_TURN, f"{step.field}.restartPolicy"
+    elif step.pre_stop is not None:
+        rule, field = Cause.AFTER_PRE_STOP, hook
+    term = Span(step.sigterm_earliest, longest.sigterm_latest)
+    yield Event.of(What.SIGTERM, term, rule, subject=name, field=field, signal=step.stop_signal)
+    kill = Span(max(grace.seconds, step.sigterm_earliest + MINIMUM_GRACE_PERIOD_SECONDS), longest.sigkill_latest)
+    rule = Cause.GRACE_PERIOD if kill.latest == grace.longest else Cause.MINIMUM_GRACE_PERIOD
+    if grace.first is not None:
+        rule = Cause.SHORTENED
+    seconds = grace.seconds if grace.given is None else grace.given
+    yield Event.of(What.SIGKILL, kill, rule, subject=name, field=grace.field, seconds=seconds)
+
+
+def idle_notes(pod: Pod) -> Iterator[Note]:
+    """A note for each container that does not run."""
+    for name in idle_containers(pod):
+        yield Note(Reminder.NOT_RUNNING, subject=name)

@@ -1,0 +1,203 @@
+"""PodDisruptionBudgets and the pods of the same files that they select.
+
+Whether any of the pods that are there may go is not asked of DaemonSets and Jobs: a drain passes over the former, and
+the latter end by themselves.
+
+Source: pkg/apis/policy/validation/validation.go, pkg/controller/disruption/disruption.go (getExpectedPodCount) and
+pkg/registry/core/pod/storage/eviction.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal
+
+from msgspec.structs import replace
+
+from podrules.api.model.policy import PodDisruptionBudget
+from podrules.api.model.workload import Workload
+from podrules.api.scaled import percentage, scaled
+from podrules.lint.finding import BUDGETS, Finding, Level, LintRule
+from podrules.lint.objects import Manifest, Objects, PodCase
+from podrules.scheduling.placement.controllers import controlled
+from podrules.scheduling.placement.planned_budgets import PodGroup, made_groups
+from podrules.workload.budget_room import budget_room, budget_way
+from podrules.workload.disruption import SelectingBudgets
+
+__all__ = ["BudgetBlocksDrains", "BudgetSelectsNothing", "TwoBudgets", "UncountedBudget", "check_budgets"]
+
+_MAX_NAMES: Final = 3
+_PASSED: Final = frozenset(("DaemonSet", "Job", "CronJob"))
+"""Who makes pods that a drain passes over, or that end by themselves."""
+
+
+def check_budgets(objects: Objects) -> Iterator[Finding]:
+    """Every finding in budgets."""
+    budgets = _applied(objects)
+    if not budgets:
+        return
+    selecting = SelectingBudgets(budget for _, budget in budgets)
+    manifests = {id(budget): manifest for manifest, budget in budgets}
+    selected: dict[int, list[PodGroup]] = {id(budget): [] for _, budget in budgets}
+    for case in objects.cases:
+        several: Sequence[PodDisruptionBudget] = ()
+        for group in _groups(case):
+            own = selecting.of(group.pod)
+            for budget in own:
+                selected[id(budget)].append(group)
+            several = own if len(own) > 1 and not several else several
+        if several:
+            yield TwoBudgets(*case.at("metadata.labels"), tuple(manifests[id(budget)].name for budget in several))
+    populated = {case.owner.namespace for case in objects.cases}
+    for manifest, budget in budgets:
+        if not _readable(budget):
+            continue
+        yield from _room(manifest, budget, selected[id(budget)])
+        if not selected[id(budget)] and manifest.namespace in populated:
+            yield BudgetSelectsNothing(*manifest.at("spec.selector"), manifest.namespace)
+
+
+def _applied(objects: Objects) -> Sequence[tuple[Manifest, PodDisruptionBudget]]:
+    """The budgets in their namespaces; of several with one name the last, as after an apply."""
+    found: dict[tuple[str, str, int], tuple[Manifest, PodDisruptionBudget]] = {}
+    for manifest, budget in objects.budgets:
+        placed = replace(budget, metadata=replace(budget.metadata, namespace=manifest.namespace))
+        # Those that the API server names do not replace each other.
+        found[manifest.namespace, budget.metadata.name, 0 if budget.metadata.name else manifest.position] = (
+            manifest,
+            placed,
+        )
+    return list(found.values())
+
+
+def _groups(case: PodCase) -> Iterator[PodGroup]:
+    """The pods of a case, as their controller makes them."""
+    owner, entry = case.owner, case.owner.content
+    kind = owner.kind.lower()
+    named = replace(case.pod, metadata=replace(case.pod.metadata, name=owner.name, namespace=owner.namespace))
+    first = entry.spec.ordinals.start if isinstance(entry, Workload) and kind == "statefulset" else 0
+    yield from made_groups(f"{kind}/{owner.name}", controlled(named, kind, entry, None).pod, case.replicas, first=first)
+
+
+def _readable(budget: PodDisruptionBudget) -> bool:
+    """Whether its numbers say how many pods may go; the API server refuses a budget whose numbers do not."""
+    given = [value for value in (budget.spec.min_available, budget.spec.max_unavailable) if value is not None]
+    return len(given) < 2 and all(value >= 0 if isinstance(value, int) else _is_share(value) for value in given)
+
+
+def _is_share(value: str) -> bool:
+    percent = percentage(value)
+    return percent is not None and percent <= 100
+
+
+def _room(manifest: Manifest, budget: PodDisruptionBudget, groups: Sequence[PodGroup]) -> Iterator[Finding]:
+    """What is wrong with how many pods it lets go, once all are healthy."""
+    least, most = budget.spec.min_available, budget.spec.max_unavailable
+    setting: Literal["minAvailable", "maxUnavailable"] = "minAvailable" if most is None else "maxUnavailable"
+    value = least if most is None else most
+    place = manifest.at("spec" if value is None else f"spec.{setting}")
+    room = budget_room(budget, [group.covered for group in groups])
+    never = value is None or least == "100%" or (most is not None and scaled(most, 100, up=True) == 0)
+    if room is not None and room.failure and value is not None:
+        yield UncountedBudget(*place, setting, value, room.failure)
+    elif never and budget.spec.selector is not None:
+        yield BudgetBlocksDrains(*place, setting, value, expected=room.expected if room is not None else 0)
+    elif room is not None and room.healthy and not room.allowed and any(map(_is_drained, groups)):
+        yield BudgetBlocksDrains(*place, setting, value, room.healthy, room.expected)
+
+
+def _is_drained(group: PodGroup) -> bool:
+    return group.covered.kind not in _PASSED
+
+
+class BudgetBlocksDrains(Finding, frozen=True):
+    """The budget asks for as many healthy pods as there are, so none is ever evicted."""
+
+    rule = LintRule(
+        name="budget-blocks-drains",
+        level=Level.WARNING,
+        about="A PodDisruptionBudget never lets a healthy pod be evicted.",
+        remedy="Let one pod go: maxUnavailable 1, or a lower minAvailable.",
+        source=f"{BUDGETS} (getExpectedPodCount)",
+        term="PodDisruptionBudget",
+        check_objects=check_budgets,
+    )
+    setting: Literal["minAvailable", "maxUnavailable"]
+    value: int | str | None
+    """None: it sets neither."""
+    pods: int | None = None
+    """The number of selected pods, if it decides."""
+    expected: int = 0
+    """The number of pods that the controller counts; 0: not known."""
+
+    @property
+    def remedy(self) -> str:
+        """The change that helps this budget."""
+        least, most = (self.value, None) if self.setting == "minAvailable" else (None, self.value)
+        return f"Let one pod go: {budget_way(least, most, self.expected, self.pods)}."
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "Without minAvailable and maxUnavailable it lets no pod go: a drain waits for ever."
+        pods = "" if self.pods is None else f" of {self.pods} {'pod' if self.pods == 1 else 'pods'}"
+        return f"{self.setting} {self.value}{pods} lets no pod go: a drain waits for ever."
+
+
+class UncountedBudget(Finding, frozen=True):
+    """The disruption controller asks a controller for its scale, which it does not have, and lets no pod go."""
+
+    rule = LintRule(
+        name="uncounted-budget",
+        level=Level.WARNING,
+        about="A PodDisruptionBudget counts pods by a controller that has no scale, and never lets any go.",
+        remedy="Give minAvailable as a number, which counts the pods themselves.",
+        source=f"{BUDGETS} (getExpectedScale)",
+        term="PodDisruptionBudget",
+        check_objects=check_budgets,
+    )
+    setting: Literal["minAvailable", "maxUnavailable"]
+    value: int | str
+    failure: str
+
+    def __str__(self) -> str:
+        return f"{self.setting} {self.value} lets no pod go, because it cannot count them: {self.failure}."
+
+
+class TwoBudgets(Finding, frozen=True):
+    """The eviction API refuses to evict a pod that two budgets select."""
+
+    rule = LintRule(
+        name="two-budgets",
+        level=Level.WARNING,
+        about="Pods are selected by several PodDisruptionBudgets.",
+        remedy="Let one budget select them.",
+        source="pkg/registry/core/pod/storage/eviction.go (Create)",
+        term="PodDisruptionBudget",
+        check_objects=check_budgets,
+    )
+    budgets: tuple[str, ...]
+
+    def __str__(self) -> str:
+        more = len(self.budgets) - _MAX_NAMES
+        names = [*self.budgets[:_MAX_NAMES], *([f"{more} more"] if more > 0 else [])]
+        return (
+            f"Budgets {' and '.join(names)} select these pods: the API server evicts no pod that more than one selects."
+        )
+
+
+class BudgetSelectsNothing(Finding, frozen=True):
+    """The files have pods in its namespace, and it selects none of them."""
+
+    rule = LintRule(
+        name="budget-selects-nothing",
+        level=Level.NOTICE,
+        about="A PodDisruptionBudget selects no pod of the files.",
+        remedy="Compare the selector with the labels of the pods.",
+        source=f"{BUDGETS} (getPodsForPdb)",
+        term="PodDisruptionBudget",
+        check_objects=check_budgets,
+    )
+    namespace: str
+
+    def __str__(self) -> str:
+        return f"It selects no pod of these files in namespace {self.namespace}: it may protect nothing."

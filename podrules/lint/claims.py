@@ -1,0 +1,159 @@
+"""PersistentVolumeClaims for one writer, pods that share them, and pods that pass over the scheduler which binds them.
+
+Source: pkg/apis/core/validation/validation.go (ValidatePersistentVolumeClaimSpec),
+pkg/scheduler/framework/plugins/volumerestrictions, pkg/controller/volume/persistentvolume/pv_controller.go and
+pkg/controller/deployment/util/deployment_util.go (ResolveFenceposts) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from podrules.api.model.storage import READ_WRITE_ONCE_POD, PersistentVolumeClaim
+from podrules.api.model.workload import Workload
+from podrules.api.scaled import scaled
+from podrules.ending.second_writers import surge_of
+from podrules.lint.finding import Finding, Level, LintRule
+from podrules.lint.objects import Objects, PodCase
+
+__all__ = [
+    "ClaimForOne",
+    "ClaimNeedsScheduler",
+    "RolloutWaitsForClaim",
+    "check_node_names",
+    "check_shared_claims",
+]
+
+_WAITS: Final = "WaitForFirstConsumer"
+_ONE_WRITER: Final = frozenset(("ReadWriteOnce", READ_WRITE_ONCE_POD))
+
+
+def check_shared_claims(objects: Objects) -> Iterator[Finding]:
+    """Every finding in pods that use a claim of the files."""
+    for case in objects.cases:
+        yield from _shared_claims(case, objects)
+
+
+def _shared_claims(case: PodCase, objects: Objects) -> Iterator[Finding]:
+    for index, volume in enumerate(case.pod.spec.volumes):
+        if volume.persistent_volume_claim is None:
+            continue
+        name = volume.persistent_volume_claim.claim_name
+        claim = objects.claims.get((case.owner.namespace, name))
+        if claim is None or not claim.spec.access_modes or not set(claim.spec.access_modes) <= _ONE_WRITER:
+            continue
+        mode = claim.spec.access_modes[0]
+        place = case.at(f"spec.volumes[{index}].persistentVolumeClaim.claimName")
+        if case.replicas is not None and case.replicas > 1:
+            yield ClaimForOne(*place, name, mode, case.replicas)
+        elif mode == READ_WRITE_ONCE_POD and _starts_first(case):
+            yield RolloutWaitsForClaim(*place, name)
+
+
+def check_node_names(objects: Objects) -> Iterator[Finding]:
+    """Every finding in claims of pods with ``spec.nodeName``."""
+    for case in objects.cases:
+        if case.pod.spec.node_name:
+            for name, claim in _claims(case, objects):
+                bound = claim is not None and claim.spec.volume_name
+                named = "" if claim is None else claim.spec.storage_class_name or ""
+                found = objects.storage_classes.get(named)
+                waits = found is None or found.volume_binding_mode == _WAITS
+                if waits and not bound and (case.owner.namespace, name) not in objects.reserved:
+                    yield ClaimNeedsScheduler(*case.at("spec.nodeName"), name, "" if found is None else named)
+
+
+def _claims(case: PodCase, objects: Objects) -> Iterator[tuple[str, PersistentVolumeClaim | None]]:
+    """The claims of a pod by name, or by the name that its template has; None: no file has it."""
+    content = case.owner.content
+    if isinstance(content, Workload):
+        yield from ((claim.metadata.name, claim) for claim in content.spec.volume_claim_templates)
+    for volume in case.pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            name = volume.persistent_volume_claim.claim_name
+            yield name, objects.claims.get((case.owner.namespace, name))
+        elif volume.ephemeral is not None and volume.ephemeral.volume_claim_template is not None:
+            yield volume.name, PersistentVolumeClaim(spec=volume.ephemeral.volume_claim_template.spec)
+
+
+def _starts_first(case: PodCase) -> bool:
+    """Whether a Deployment's rollout makes a pod before it ends one (ResolveFenceposts).
+
+    The surge is rounded up, the number of unavailable pods down; both are 25% by default.
+    """
+    content = case.owner.content
+    if case.owner.kind != "Deployment" or not isinstance(content, Workload) or not case.replicas:
+        return False
+    strategy = content.spec.strategy
+    if strategy.type == "Recreate":
+        return False
+    rolling = strategy.rolling_update
+    unavailable = "25%" if rolling is None or rolling.max_unavailable is None else rolling.max_unavailable
+    return bool(surge_of(strategy, case.replicas)) and scaled(unavailable, case.replicas, up=False) == 0
+
+
+class RolloutWaitsForClaim(Finding, frozen=True):
+    """The rollout makes the new pod first, which finds no node while the old pod holds the claim."""
+
+    rule = LintRule(
+        name="rollout-waits-for-claim",
+        level=Level.WARNING,
+        about="A rolling update starts the new pod while the old one holds a ReadWriteOncePod claim.",
+        remedy="Set strategy.type: Recreate, or maxSurge: 0 with maxUnavailable: 1.",
+        source="pkg/scheduler/framework/plugins/volumerestrictions",
+        term="ReadWriteOncePod",
+        check_objects=check_shared_claims,
+    )
+    claim: str
+
+    def __str__(self) -> str:
+        return (
+            f"Claim {self.claim} is ReadWriteOncePod: a rollout's new pod waits for the old, "
+            "which is kept until it is ready."
+        )
+
+
+class ClaimNeedsScheduler(Finding, frozen=True):
+    """The claim waits for the scheduler to choose a node, and the pod passes it over: its containers never start."""
+
+    rule = LintRule(
+        name="claim-needs-scheduler",
+        level=Level.WARNING,
+        about="A pod with spec.nodeName uses a claim that only the scheduler binds.",
+        remedy="Replace spec.nodeName by nodeSelector kubernetes.io/hostname.",
+        source="pkg/controller/volume/persistentvolume/pv_controller.go",
+        term="WaitForFirstConsumer",
+        check_objects=check_node_names,
+    )
+    claim: str
+    storage_class: str
+    """Empty: no file has its StorageClass."""
+
+    def __str__(self) -> str:
+        waits = "waits for the scheduler (WaitForFirstConsumer)"
+        if self.storage_class:
+            return f"Claim {self.claim} stays unbound: its StorageClass {self.storage_class} {waits}."
+        return f"Claim {self.claim} stays unbound if its StorageClass {waits}."
+
+
+class ClaimForOne(Finding, frozen=True):
+    """With ReadWriteOnce all replicas run on one node; with ReadWriteOncePod only one runs."""
+
+    rule = LintRule(
+        name="claim-for-one",
+        level=Level.WARNING,
+        about="Several replicas use one claim that is made for one writer.",
+        remedy="Use a StatefulSet with volumeClaimTemplates, or a ReadWriteMany claim.",
+        source="kubernetes.io/docs: Access Modes; plugins/volumerestrictions",
+        term="ReadWriteOncePod",
+        check_objects=check_shared_claims,
+    )
+    claim: str
+    mode: str
+    replicas: int
+
+    def __str__(self) -> str:
+        if self.mode == READ_WRITE_ONCE_POD:
+            return f"Only one of {self.replicas} replicas can use claim {self.claim} ({self.mode})."
+        return f"All {self.replicas} replicas have to be on one node: claim {self.claim} is {self.mode}."

@@ -1,0 +1,198 @@
+"""Where pods may go: node affinity, node names, host ports, and pods without a controller.
+
+Source: pkg/apis/core/validation/validation.go (ValidateNodeSelectorRequirement) and
+pkg/scheduler/framework/plugins/nodeports at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from podrules.api.label_spelling import meant_label
+from podrules.api.model.affinity import Affinity, NodeAffinity, NodeSelectorTerm
+from podrules.api.model.pod import PodSpec
+from podrules.lint.finding import Finding, Level, LintRule
+from podrules.lint.objects import PodCase
+from podrules.pod.priority import is_static_pod
+from podrules.scheduling.scheduler.plugins.node_selector_problems import ProblemKind, term_problems
+
+__all__ = [
+    "BarePod",
+    "HostPortReplicas",
+    "MisspeltLabel",
+    "NodeNameSet",
+    "UnusableNodeAffinity",
+    "check_placement",
+]
+
+_REQUIRED_RULES: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED_RULES: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_REQUIRED: Final = f"spec.affinity.nodeAffinity.{_REQUIRED_RULES}"
+_PREFERRED: Final = f"spec.affinity.nodeAffinity.{_PREFERRED_RULES}"
+_ACCEPTED: Final = frozenset((ProblemKind.NOT_AN_INTEGER,))
+"""What the API server accepts in a required term."""
+_HOOKS: Final = frozenset({"helm.sh/hook", "argocd.argoproj.io/hook"})
+"""Annotations of pods that a tool makes, waits for and removes."""
+_ACCEPTED_IF_PREFERRED: Final = _ACCEPTED | {ProblemKind.NOT_A_LABEL_VALUE}
+
+
+def check_placement(case: PodCase) -> Iterator[Finding]:
+    """Every finding in where a pod may go."""
+    spec = case.pod.spec
+    if spec.affinity is not None and spec.affinity.node_affinity is not None:
+        yield from _node_affinity(case, spec.affinity.node_affinity)
+    for field, key in _node_keys(spec):
+        if meant := meant_label(key):
+            yield MisspeltLabel(*case.at(field), key, meant)
+    if spec.node_name:
+        yield NodeNameSet(*case.at("spec.nodeName"), spec.node_name)
+    if case.replicas is not None and case.replicas > 1:
+        yield from _host_ports(case, case.replicas)
+    metadata = case.pod.metadata
+    if not (
+        case.templated or metadata.owner_references or is_static_pod(case.pod) or metadata.annotations.keys() & _HOOKS
+    ):
+        yield BarePod(*case.at("kind"))
+
+
+def _node_keys(spec: PodSpec) -> Iterator[tuple[str, str]]:
+    """Fields that name a label of nodes, and the label's key."""
+    for key in spec.node_selector:
+        yield "spec.nodeSelector", key
+    for index, constraint in enumerate(spec.topology_spread_constraints):
+        yield f"spec.topologySpreadConstraints[{index}].topologyKey", constraint.topology_key
+    affinity = spec.affinity or Affinity()
+    for name, own in (("podAffinity", affinity.pod_affinity), ("podAntiAffinity", affinity.pod_anti_affinity)):
+        required = () if own is None else own.required_during_scheduling_ignored_during_execution
+        preferred = () if own is None else own.preferred_during_scheduling_ignored_during_execution
+        for index, term in enumerate(required):
+            yield f"spec.affinity.{name}.{_REQUIRED_RULES}[{index}].topologyKey", term.topology_key
+        for index, weighed in enumerate(preferred):
+            field = f"spec.affinity.{name}.{_PREFERRED_RULES}[{index}].podAffinityTerm.topologyKey"
+            yield field, weighed.pod_affinity_term.topology_key
+    for path, node_term in _node_terms(affinity.node_affinity or NodeAffinity()):
+        for index, wanted in enumerate(node_term.match_expressions):
+            yield f"{path}.matchExpressions[{index}].key", wanted.key
+
+
+def _node_terms(affinity: NodeAffinity) -> Iterator[tuple[str, NodeSelectorTerm]]:
+    required = affinity.required_during_scheduling_ignored_during_execution
+    for index, term in enumerate(required.node_selector_terms if required is not None else ()):
+        yield f"{_REQUIRED}.nodeSelectorTerms[{index}]", term
+    for index, weighed in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
+        if weighed.weight:
+            yield f"{_PREFERRED}[{index}].preference", weighed.preference
+
+
+def _node_affinity(case: PodCase, affinity: NodeAffinity) -> Iterator[UnusableNodeAffinity]:
+    for path, term in _node_terms(affinity):
+        accepted = _ACCEPTED if path.startswith(_REQUIRED) else _ACCEPTED_IF_PREFERRED
+        for found in term_problems(term, path):
+            if found.kind in accepted:
+                yield UnusableNodeAffinity(*case.at(found.field), found.problem)
+
+
+def _host_ports(case: PodCase, replicas: int) -> Iterator[Finding]:
+    for ref in case.pod.containers():
+        if ref.is_init and not ref.is_sidecar:
+            continue
+        for index, port in enumerate(ref.container.ports):
+            # The API server fills in host ports of pods in their node's network (defaultHostNetworkPorts).
+            number = port.host_port or (port.container_port if case.pod.spec.host_network else 0)
+            if number:
+                field = f"{ref.field}.ports[{index}].{'hostPort' if port.host_port else 'containerPort'}"
+                yield HostPortReplicas(*case.at(field), number, replicas)
+
+
+class UnusableNodeAffinity(Finding, frozen=True):
+    """A term that the scheduler cannot read: Gt or Lt without a number; a preferred value that no label can have.
+
+    A required term then matches no node. A preferred term ends the scheduling attempt.
+    """
+
+    rule = LintRule(
+        name="unusable-node-affinity",
+        level=Level.WARNING,
+        about="A node affinity term that the API server takes and the scheduler cannot read.",
+        remedy="Correct the value: the pod stays pending with it, or is not placed as meant.",
+        source="pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go",
+        term="nodeAffinity",
+        check_pod=check_placement,
+    )
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.problem}: the scheduler does not read the term."
+
+
+class NodeNameSet(Finding, frozen=True):
+    """The pod goes to its node without the scheduler."""
+
+    rule = LintRule(
+        name="node-name-set",
+        level=Level.WARNING,
+        about="spec.nodeName is set by hand.",
+        remedy="Use nodeSelector or node affinity with kubernetes.io/hostname.",
+        source="pkg/scheduler/eventhandlers.go (assignedPod)",
+        term="spec.nodeName",
+        check_pod=check_placement,
+    )
+    node: str
+
+    def __str__(self) -> str:
+        return f"The scheduler is passed over: nothing checks that {self.node} exists or that the pod fits on it."
+
+
+class HostPortReplicas(Finding, frozen=True):
+    """A node has each port once, so each replica needs a node of its own."""
+
+    rule = LintRule(
+        name="host-port-replicas",
+        level=Level.NOTICE,
+        about="Several replicas ask for one port of their node.",
+        remedy="Use a Service, or a DaemonSet.",
+        source="pkg/scheduler/framework/plugins/nodeports",
+        term="hostPort",
+        check_pod=check_placement,
+    )
+    port: int
+    replicas: int
+
+    def __str__(self) -> str:
+        return f"{self.replicas} replicas need {self.replicas} nodes: port {self.port} is there once on each."
+
+
+class BarePod(Finding, frozen=True):
+    """Nothing makes the pod again, and `kubectl drain` stops at it."""
+
+    rule = LintRule(
+        name="bare-pod",
+        level=Level.NOTICE,
+        about="A pod has no controller; hooks of Helm and Argo CD need none.",
+        remedy="Use a Deployment, StatefulSet or Job.",
+        source="staging/src/k8s.io/kubectl/pkg/drain/filters.go (unreplicatedFilter)",
+        check_pod=check_placement,
+    )
+
+    def __str__(self) -> str:
+        return "No controller replaces this pod when its node goes, and a drain stops at it without --force."
+
+
+class MisspeltLabel(Finding, frozen=True):
+    """A key in one of Kubernetes' own domains that no node has: it resembles a label that nodes have."""
+
+    rule = LintRule(
+        name="misspelt-label",
+        level=Level.WARNING,
+        about="A selector or topology key resembles a label of nodes that Kubernetes sets, and is not one.",
+        remedy="Write the key that nodes have; a label of your own needs a domain of your own.",
+        source="staging/src/k8s.io/api/core/v1/well_known_labels.go",
+        term="nodeSelector",
+        check_pod=check_placement,
+    )
+    key: str
+    meant: str
+
+    def __str__(self) -> str:
+        return f"Nodes have no label {self.key} unless it is set by hand; Kubernetes sets {self.meant}."

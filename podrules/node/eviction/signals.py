@@ -1,0 +1,72 @@
+"""Eviction signals, the resource that is reclaimed for each, and the condition that the node then reports.
+
+Source: pkg/kubelet/eviction/api/types.go, helpers.go (signalToResource, signalToNodeCondition) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Final
+
+from podrules.api.model.base import Condition
+from podrules.pod.resources import EPHEMERAL_STORAGE, MEMORY
+
+__all__ = ["INODES", "PIDS", "NodeCondition", "Signal", "pressures_of"]
+
+INODES: Final = "inodes"
+PIDS: Final = "pids"
+
+
+class NodeCondition(Enum):
+    """Conditions of a node under pressure."""
+
+    MEMORY_PRESSURE = "MemoryPressure"
+    DISK_PRESSURE = "DiskPressure"
+    PID_PRESSURE = "PIDPressure"
+
+
+class Signal(Enum):
+    """What the eviction manager watches: always something that is left."""
+
+    MEMORY_AVAILABLE = "memory.available"
+    """Capacity less the working set of the whole node; bytes."""
+    ALLOCATABLE_MEMORY_AVAILABLE = "allocatableMemory.available"
+    """The limit of all pods' cgroup less their working set; bytes."""
+    NODE_FS_AVAILABLE = "nodefs.available"
+    NODE_FS_INODES_FREE = "nodefs.inodesFree"
+    IMAGE_FS_AVAILABLE = "imagefs.available"
+    IMAGE_FS_INODES_FREE = "imagefs.inodesFree"
+    CONTAINER_FS_AVAILABLE = "containerfs.available"
+    CONTAINER_FS_INODES_FREE = "containerfs.inodesFree"
+    PID_AVAILABLE = "pid.available"
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether it is one of the two memory signals, which are answered before all others."""
+        return self in {Signal.MEMORY_AVAILABLE, Signal.ALLOCATABLE_MEMORY_AVAILABLE}
+
+    @property
+    def resource(self) -> str:
+        """What is reclaimed: ``memory``, ``ephemeral-storage``, ``inodes`` or ``pids``."""
+        if self.is_memory:
+            return MEMORY
+        if self is Signal.PID_AVAILABLE:
+            return PIDS
+        return INODES if self.value.endswith("inodesFree") else EPHEMERAL_STORAGE
+
+    @property
+    def condition(self) -> NodeCondition:
+        """What the node reports while a threshold of it is met."""
+        if self.is_memory:
+            return NodeCondition.MEMORY_PRESSURE
+        return NodeCondition.PID_PRESSURE if self is Signal.PID_AVAILABLE else NodeCondition.DISK_PRESSURE
+
+
+def pressures_of(conditions: Iterable[Condition]) -> tuple[NodeCondition, ...]:
+    """What a node says that it is short of.
+
+    Its kubelet says so while a threshold is met, and for evictionPressureTransitionPeriod after that.
+    """
+    true = {condition.type for condition in conditions if condition.status == "True"}
+    return tuple(condition for condition in NodeCondition if condition.value in true)

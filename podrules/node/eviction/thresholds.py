@@ -1,0 +1,238 @@
+"""Eviction thresholds, as the kubelet's configuration gives them.
+
+    evictionHard      met: a pod goes at once
+    evictionSoft      met for evictionSoftGracePeriod: a pod goes with a grace period
+    evictionHard not set                     memory.available 100Mi, nodefs.available 10 %, nodefs.inodesFree 5 %,
+                                             imagefs.available 15 %, imagefs.inodesFree 5 % (Linux)
+    set, even to one signal                  the others have no threshold, unless mergeDefaultEvictionSettings
+    enforceNodeAllocatable holds "pods"      the hard memory threshold holds for allocatableMemory.available, too
+    containerfs                              never configured: it gets nodefs' or imagefs', whose disk it shares
+
+A percentage is of the signal's capacity, kept as a float32 as upstream does. 0% and 100% mean no threshold.
+
+Source, at v1.36.3: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig, UpdateContainerFsThresholds),
+api/types.go (GetThresholdQuantity), defaults_linux.go; cmd/kubelet/app/server.go (loadConfigFile).
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from math import isfinite
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.api.model.duration import DurationError, parse_duration
+from podrules.api.model.kubelet import KubeletConfiguration
+from podrules.api.model.quantity import Format, Quantity, QuantityError
+from podrules.node.eviction.signals import Signal
+
+__all__ = [
+    "DEFAULT_EVICTION_HARD",
+    "Threshold",
+    "ThresholdConfigError",
+    "ThresholdValue",
+    "effective_eviction_hard",
+    "parse_threshold_config",
+    "usable_thresholds",
+    "with_container_fs",
+]
+
+DEFAULT_EVICTION_HARD: Final[Mapping[str, str]] = {
+    "memory.available": "100Mi",
+    "nodefs.available": "10%",
+    "nodefs.inodesFree": "5%",
+    "imagefs.available": "15%",
+    "imagefs.inodesFree": "5%",
+}
+"""The defaults of a kubelet on Linux."""
+
+_PODS: Final = "pods"
+_NONE: Final = frozenset({"0%", "100%"})
+_SIGNALS: Final = {signal.value: signal for signal in Signal}
+_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_CONTAINER_FS: Final = {
+    Signal.CONTAINER_FS_AVAILABLE: (Signal.NODE_FS_AVAILABLE, Signal.IMAGE_FS_AVAILABLE),
+    Signal.CONTAINER_FS_INODES_FREE: (Signal.NODE_FS_INODES_FREE, Signal.IMAGE_FS_INODES_FREE),
+}
+"""The signals whose thresholds each gets: if images share the node's disk or containers have one, and otherwise."""
+
+
+class ThresholdConfigError(ValueError):
+    """A threshold that a kubelet would refuse. The message names the field, its value and what is accepted."""
+
+
+class ThresholdValue(Struct, frozen=True):
+    """An amount, or a share of the capacity."""
+
+    quantity: Quantity | None = None
+    percentage: float = 0.0
+    """From 0 to 1, a float32; counts where there is no quantity."""
+
+    def __str__(self) -> str:
+        return f"{self.percentage * 100:g}%" if self.quantity is None else str(self.quantity)
+
+    def of(self, capacity: int) -> Quantity:
+        """The amount (GetThresholdQuantity); bytes or a count."""
+        if self.quantity is not None:
+            return self.quantity
+        return Quantity(int(float(capacity) * self.percentage), 0, Format.BINARY_SI)
+
+
+class Threshold(Struct, frozen=True):
+    """When to evict: as soon as less than the value is left, or after it has been so for the grace period."""
+
+    signal: Signal
+    value: ThresholdValue
+    grace_period: timedelta = timedelta()
+    min_reclaim: ThresholdValue | None = None
+    """Once met, it stays met until so much more is left."""
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether there is no grace period."""
+        return not self.grace_period
+
+
+def effective_eviction_hard(config: KubeletConfiguration) -> Mapping[str, str]:
+    """``evictionHard`` with the defaults that the kubelet adds when it loads its configuration."""
+    if config.eviction_hard is None:
+        return DEFAULT_EVICTION_HARD
+    if config.merge_default_eviction_settings:
+        return {**DEFAULT_EVICTION_HARD, **config.eviction_hard}
+    return config.eviction_hard
+
+
+def parse_threshold_config(config: KubeletConfiguration) -> tuple[Threshold, ...]:
+    """Hard thresholds, then soft ones, then that of the pods' cgroup (ParseThresholdConfig).
+
+    Raises:
+        ThresholdConfigError: a kubelet would refuse one.
+    """
+    found = _statements(effective_eviction_hard(config), "evictionHard")
+    periods = {
+        _signal(name, "evictionSoftGracePeriod"): _grace_period(name, text)
+        for name, text in config.eviction_soft_grace_period.items()
+    }
+    for threshold in _statements(config.eviction_soft, "evictionSoft"):
+        if threshold.signal not in periods:
+            raise ThresholdConfigError(
+                f"evictionSoftGracePeriod[{threshold.signal.value}] is missing: each signal of evictionSoft needs one"
+            )
+        found.append(replace(threshold, grace_period=periods[threshold.signal]))
+    reclaims = {
+        _signal(name, "evictionMinimumReclaim"): _minimum_reclaim(name, text)
+        for name, text in config.eviction_minimum_reclaim.items()
+    }
+    found = [replace(threshold, min_reclaim=reclaims.get(threshold.signal)) for threshold in found]
+    if _PODS in config.enforce_node_allocatable:
+        found += [
+            replace(threshold, signal=Signal.ALLOCATABLE_MEMORY_AVAILABLE)
+            for threshold in found
+            if threshold.signal is Signal.MEMORY_AVAILABLE and threshold.is_hard
+        ]
+    return tuple(found)
+
+
+def usable_thresholds(config: KubeletConfiguration) -> tuple[tuple[Threshold, ...], str]:
+    """The thresholds, and why they are the defaults instead of the kubelet's own, if so."""
+    try:
+        return parse_threshold_config(config), ""
+    except ThresholdConfigError as error:
+        return parse_threshold_config(KubeletConfiguration()), str(error)
+
+
+def with_container_fs(thresholds: Iterable[Threshold], *, image_fs: bool, container_fs: bool) -> tuple[Threshold, ...]:
+    """The thresholds with containerfs' own replaced by those of the disk that it shares (UpdateContainerFsThresholds).
+
+    Images may have a disk of their own, and containers' writable layers another one than images.
+    """
+    kept = [threshold for threshold in thresholds if threshold.signal not in _CONTAINER_FS]
+    shares_image_fs = image_fs and not container_fs
+    return (
+        *kept,
+        *(
+            replace(threshold, signal=signal)
+            for signal, (node_fs, own_image_fs) in _CONTAINER_FS.items()
+            for threshold in kept
+            if threshold.signal is (own_image_fs if shares_image_fs else node_fs)
+        ),
+    )
+
+
+def _statements(statements: Mapping[str, str], field: str) -> list[Threshold]:
+    signals = {_signal(name, field): text for name, text in statements.items()}
+    return [
+        Threshold(signal, _value(text, f"{field}[{signal.value}]"))
+        for signal, text in signals.items()
+        if text not in _NONE
+    ]
+
+
+def _signal(name: str, field: str) -> Signal:
+    if name not in _SIGNALS:
+        raise ThresholdConfigError(f"{field}[{name}]: no such eviction signal; use one of: {', '.join(_SIGNALS)}")
+    return _SIGNALS[name]
+
+
+def _value(text: str, field: str) -> ThresholdValue:
+    if text.endswith("%"):
+        percentage = _percentage(text, field)
+        if not 0 <= percentage <= 1:
+            raise ThresholdConfigError(f"{field}: {text} is not between 0% and 100%")
+        return ThresholdValue(percentage=percentage)
+    quantity = _quantity(text, field)
+    if quantity.sign <= 0:
+        raise ThresholdConfigError(f"{field}: {text} is not positive; 0% means no threshold")
+    return ThresholdValue(quantity)
+
+
+def _minimum_reclaim(name: str, text: str) -> ThresholdValue:
+    field = f"evictionMinimumReclaim[{name}]"
+    if text.endswith("%"):
+        percentage = _percentage(text, field)
+        if percentage <= 0:
+            raise ThresholdConfigError(f"{field}: {text} is not positive")
+        return ThresholdValue(percentage=percentage)
+    quantity = _quantity(text, field)
+    if quantity.sign < 0:
+        raise ThresholdConfigError(f"{field}: {text} is negative")
+    return ThresholdValue(quantity)
+
+
+def _grace_period(name: str, text: str) -> timedelta:
+    field = f"evictionSoftGracePeriod[{name}]"
+    try:
+        period = parse_duration(text)
+    except DurationError as error:
+        raise ThresholdConfigError(f"{field}: {error}") from error
+    if period < timedelta():
+        raise ThresholdConfigError(f"{field}: {text} is negative")
+    return period
+
+
+def _quantity(text: str, field: str) -> Quantity:
+    try:
+        return Quantity.parse(text)
+    except QuantityError as error:
+        raise ThresholdConfigError(f"{field}: {error}") from error
+
+
+def _percentage(text: str, field: str) -> float:
+    number = text.rstrip("%")
+    if _NUMBER.fullmatch(number) is None:
+        raise ThresholdConfigError(f"{field}: {text[:40]!r} is no percentage: write e.g. 10%")
+    percentage = _float32(_float32(float(number)) / 100)
+    if not isfinite(percentage):
+        raise ThresholdConfigError(f"{field}: {text[:40]!r} is out of range")
+    return percentage
+
+
+def _float32(value: float) -> float:
+    """The nearest float32."""
+    (rounded,) = struct.unpack("f", struct.pack("f", value))
+    return float(rounded)

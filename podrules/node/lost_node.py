@@ -1,0 +1,194 @@
+"""What Kubernetes does by itself about a node that stopped answering, and when (T5).
+
+    last heartbeat          the kubelet renews its Lease every 10 s
+    + 50 s                  Ready becomes Unknown (--node-monitor-grace-period), and its pods' Ready condition False
+    at once                 taint node.kubernetes.io/unreachable:NoExecute, at the zone's rate (`eviction_rate`)
+    + tolerationSeconds     a pod is deleted (DisruptionTarget, DeletionByTaintManager): 300 s unless it says otherwise;
+                            one that tolerates the taint without a time is left alone
+    after that              it stays Terminating without end: only its kubelet could tell that its processes ended. It
+                            goes when the node answers again, when the Node is deleted (podgc, a minute later), or when
+                            the node is declared out of service (podgc, every 20 s)
+    pod object gone + 6 min volumes are detached by force, with the out-of-service taint at once (`attachment`)
+
+A zone where most nodes are silent is taken for a fault of the network: its nodes are tainted more slowly or not at all.
+When no node of the cluster is Ready, not even old taints stay. A controller that was restarted meanwhile counts
+tolerations again.
+
+Source: pkg/controller/nodelifecycle/node_lifecycle_controller.go (tryUpdateNodeHealth, processTaintBaseEviction,
+ComputeZoneState, ReducedQPSFunc, setLimiterInZone, handleDisruption), pkg/controller/podgc/gc_controller.go at v1.36.3;
+k8s.io/component-helpers/node/topology/helpers.go (GetZoneKey) at v0.36.3; KEP-2268.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import Enum
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.api.features import minor_of
+from podrules.api.model.affinity import Toleration
+from podrules.api.model.instant import instant, later
+from podrules.api.model.node import Node, Taint
+from podrules.pod.taint_eviction import Eviction, taint_eviction
+from podrules.pod.tolerations import NO_EXECUTE
+from podrules.pod.versions import Versions
+
+__all__ = [
+    "UNREACHABLE",
+    "MonitorGrace",
+    "ZoneHealth",
+    "ZoneState",
+    "compute_zone_state",
+    "eviction",
+    "eviction_rate",
+    "taint_added",
+    "unknown_at",
+    "zone_health",
+    "zone_key",
+]
+
+UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+_EXCLUDED: Final = "node.kubernetes.io/exclude-disruption"
+_UNHEALTHY_ZONE_THRESHOLD: Final = 0.55
+_LARGE_ZONE: Final = 50
+_RATE: Final = 0.1
+_SECONDARY_RATE: Final = 0.01
+_ZONE_LABELS: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+_REGION_LABELS: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+
+
+class MonitorGrace(NamedTuple):
+    """--node-monitor-grace-period, unless somebody set it: 50 s, and 40 s before 1.32."""
+
+    seconds: int = 50
+    known: bool = False
+    """Whether the control plane's version decides; it is as new as its newest kubelet, at least."""
+
+    @classmethod
+    def of(cls, versions: Versions) -> MonitorGrace:
+        """That of a cluster."""
+        old = versions.api_server.minor < 32
+        version = versions.server_version or ("" if old else versions.newest_kubelet)
+        return cls(40 if old else 50, minor_of(version) is not None)
+
+
+class ZoneState(Enum):
+    """How much of a zone is not Ready (ComputeZoneState)."""
+
+    NORMAL = "Normal"
+    PARTIAL_DISRUPTION = "PartialDisruption"
+    """At least 3 nodes, and 55 %."""
+    FULL_DISRUPTION = "FullDisruption"
+
+
+class ZoneHealth(Struct, frozen=True, rename="camel"):
+    """A zone of nodes, and how fast nodes are tainted in it."""
+
+    zone: str
+    """``region/zone``, one of both, or empty without labels."""
+    nodes: int
+    not_ready: int
+    state: ZoneState
+    rate: float
+    """Nodes a second; 0: none."""
+    cluster_down: bool
+    """No node of the cluster is Ready: the control plane itself may be cut off."""
+
+
+def zone_key(node: Node) -> str:
+    """A node's zone as the node lifecycle controller has it: ``region/zone`` (GetZoneKey)."""
+    labels = node.metadata.labels
+    parts = (next((labels[key] for key in keys if key in labels), "") for keys in (_REGION_LABELS, _ZONE_LABELS))
+    return "/".join(filter(None, parts))
+
+
+def zone_health(nodes: Sequence[Node]) -> dict[str, ZoneHealth]:
+    """Every zone of a cluster by its key; nodes with label node.kubernetes.io/exclude-disruption do not count."""
+    ready: dict[str, list[bool]] = {}
+    for node in nodes:
+        states = ready.setdefault(zone_key(node), [])
+        if _EXCLUDED not in node.metadata.labels:
+            states.append(node.ready is not None and node.ready.status == "True")
+    down = any(ready.values()) and not any(map(any, ready.values()))
+    return {zone: _zone(zone, states, cluster_down=down) for zone, states in ready.items()}
+
+
+def _zone(zone: str, ready: Sequence[bool], *, cluster_down: bool) -> ZoneHealth:
+    nodes, not_ready = len(ready), ready.count(False)
+    state = compute_zone_state(nodes, not_ready)
+    rate = eviction_rate(state, nodes, cluster_down=cluster_down)
+    return ZoneHealth(zone, nodes, not_ready, state, rate, cluster_down)
+
+
+def compute_zone_state(nodes: int, not_ready: int) -> ZoneState:
+    """How disrupted a zone is (ComputeZoneState)."""
+    if not_ready and not_ready == nodes:
+        return ZoneState.FULL_DISRUPTION
+    if not_ready > 2 and not_ready / nodes >= _UNHEALTHY_ZONE_THRESHOLD:
+        return ZoneState.PARTIAL_DISRUPTION
+    return ZoneState.NORMAL
+
+
+def eviction_rate(state: ZoneState, nodes: int, *, cluster_down: bool) -> float:
+    """Nodes tainted a second in a zone of that many (setLimiterInZone, handleDisruption)."""
+    if cluster_down:
+        return 0.0
+    if state is not ZoneState.PARTIAL_DISRUPTION:
+        return _RATE
+    return _SECONDARY_RATE if nodes > _LARGE_ZONE else 0.0
+
+
+def unknown_at(node: Node, renewed: datetime | None, grace: MonitorGrace) -> datetime | None:
+    """When Ready became Unknown, or will if the heartbeat at ``renewed`` was the last; None if not known.
+
+    An Unknown condition without a time counts as one that will become so, by its Lease.
+    """
+    ready = node.ready
+    since = instant(ready.last_transition_time) if ready is not None and ready.status == "Unknown" else None
+    if since is not None:
+        return since
+    return later(renewed, grace.seconds) if renewed is not None else None
+
+
+def taint_added(node: Node | None, key: str) -> datetime | None:
+    """When a node got its NoExecute taint of that key; None without a Node, a taint or its timeAdded."""
+    taints = node.spec.taints if node is not None else ()
+    added = (taint.time_added for taint in taints if (taint.key, taint.effect) == (key, NO_EXECUTE))
+    return instant(next(added, None))
+
+
+def eviction(
+    tolerations: Sequence[Toleration],
+    node: Node,
+    unknown: datetime | None,
+    zone: ZoneHealth,
+    *,
+    bound: datetime | None = None,
+) -> Eviction:
+    """When the taints of a node that does not answer delete a pod of it.
+
+    Args:
+        tolerations: The pod's.
+        node: Its node; the taint unreachable is thought of where it is to come.
+        unknown: When Ready became Unknown, or will.
+        zone: The node's.
+        bound: When the pod came to the node; None: not known, before the taints.
+    """
+    noted = unknown.isoformat() if unknown is not None else None
+    present = [
+        replace(taint, time_added=noted) if taint.key == UNREACHABLE and not taint.time_added else taint
+        for taint in node.spec.taints
+        if taint.effect == NO_EXECUTE
+    ]
+    now = taint_eviction(tolerations, present, bound=bound) or Eviction(None, None)
+    if any(taint.key == UNREACHABLE for taint in present):
+        return now
+    to_come = Taint(UNREACHABLE, "", NO_EXECUTE, noted)
+    then = taint_eviction(tolerations, (*present, to_come), bound=bound) or now
+    if zone.rate:
+        return then
+    return Eviction(None, then.tolerated, held_back=True) if then.comes and not now.comes else now

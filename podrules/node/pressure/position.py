@@ -1,0 +1,132 @@
+"""The places of pods in both orders of their node, also of a pod that is still to come.
+
+What a pod to come will use is not known. Two ends are given: it uses what its containers request, and what they are
+limited to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.api.features import Features
+from podrules.api.model.kubelet import ContainerStats, MemoryStats, PodStats, StatsPodReference, Summary
+from podrules.api.model.pod import Pod
+from podrules.api.model.quantity import ZERO
+from podrules.node.eviction.ranking import EvictionPlace
+from podrules.node.eviction.signals import Signal
+from podrules.node.pressure.node import NodePressure, OOMOrder
+from podrules.node.pressure.oom_order import OOMPlace
+from podrules.node.pressure.usage import NodeUsage, UsageSource
+from podrules.pod.cgroup import container_resource_config
+from podrules.pod.resources import MEMORY
+
+__all__ = [
+    "EvictionStanding",
+    "OOMStanding",
+    "PodPlaces",
+    "limited_usage",
+    "requested_usage",
+    "standings",
+    "with_pod_using",
+]
+
+P = TypeVar("P")
+
+
+class OOMStanding(Struct, frozen=True):
+    """A container's place."""
+
+    order: OOMOrder
+    rank: int
+    """From 1, the first to go."""
+    place: OOMPlace
+    before: OOMPlace | None
+    """Who goes just before it, and by what; None: nobody."""
+
+
+class EvictionStanding(Struct, frozen=True):
+    """A pod's place."""
+
+    signal: Signal
+    rank: int
+    """From 1, the first to go, among those that can be evicted."""
+    of: int
+    """How many can be evicted."""
+    place: EvictionPlace
+    before: EvictionPlace | None
+    """Who goes just before it, and by what; None: nobody."""
+
+
+class PodPlaces(Struct, frozen=True):
+    """A pod's places."""
+
+    ooms: tuple[OOMStanding, ...] = ()
+    """The position of the pod's container that goes first, for each cgroup that it is in and that can run out."""
+    evictions: tuple[EvictionStanding, ...] = ()
+    """By signal; empty for a critical pod, and without usage."""
+
+
+def standings(pressure: NodePressure) -> dict[tuple[str, str], PodPlaces]:
+    """The places of all pods of a node, by namespace and name; a pod that has none is not there."""
+    ooms: dict[tuple[str, str], dict[int, OOMStanding]] = {}
+    for number, oom in enumerate(pressure.ooms):
+        for rank, (before, place) in enumerate(_with_before(oom.places), start=1):
+            of = ooms.setdefault((place.candidate.namespace, place.candidate.pod), {})
+            if number not in of:
+                of[number] = OOMStanding(oom, rank, place, before)
+    evictions: dict[tuple[str, str], list[EvictionStanding]] = {}
+    for order in pressure.evictions:
+        able = [place for place in order.places if not place.ranked.critical]
+        for rank, (earlier, pod) in enumerate(_with_before(able), start=1):
+            standing = EvictionStanding(order.signal, rank, len(able), pod, earlier)
+            evictions.setdefault(pod.ranked.pod.metadata.place, []).append(standing)
+    return {
+        key: PodPlaces(tuple(ooms.get(key, {}).values()), tuple(evictions.get(key, ()))) for key in (*ooms, *evictions)
+    }
+
+
+def _with_before(places: Sequence[P]) -> Iterator[tuple[P | None, P]]:
+    """Each place, and who goes just before."""
+    before: P | None = None
+    for place in places:
+        yield before, place
+        before = place
+
+
+def requested_usage(pod: Pod) -> dict[str, int]:
+    """Bytes of memory by container that will run, each using what it requests."""
+    return {
+        ref.container.name: ref.container.resources.requests.get(MEMORY, ZERO).value
+        for ref in pod.containers()
+        if not ref.is_init or ref.is_sidecar
+    }
+
+
+def limited_usage(pod: Pod, features: Features) -> dict[str, int] | None:
+    """The same, each using all that it may; None: one has no limit."""
+    limits = {
+        ref.container.name: container_resource_config(pod, ref, features=features).memory or 0
+        for ref in pod.containers()
+        if not ref.is_init or ref.is_sidecar
+    }
+    return limits if all(limits.values()) else None
+
+
+def with_pod_using(usage: NodeUsage, pod: Pod, memory: dict[str, int]) -> NodeUsage:
+    """A node's usage with one more pod on it, with a UID of its own; its memory, in bytes by container, is resident."""
+    meta = pod.metadata
+    own = PodStats(
+        pod_ref=StatsPodReference(meta.name, meta.namespace, meta.uid),
+        containers=tuple(
+            ContainerStats(name, memory=MemoryStats(working_set_bytes=used, rss_bytes=used))
+            for name, used in memory.items()
+        ),
+        memory=MemoryStats(working_set_bytes=sum(memory.values())),
+    )
+    if usage.source is UsageSource.NONE:
+        return usage
+    return replace(usage, summary=Summary(usage.summary.node, (*usage.summary.pods, own)))

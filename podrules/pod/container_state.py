@@ -1,0 +1,173 @@
+"""What the kubelet reports of each container: whether it runs, why it waits, how it ended.
+
+    state          Running, Waiting or Terminated; of a status in which none is set: Waiting
+    end            how it ended now, where it has ended
+    last           how it ended before it was restarted; absent: nothing is known of that
+    signal         that of the status, else exit code - 128 where that is a signal of Linux (1 to 64): the shell's and
+                   the runtimes' way to tell of it. A process may exit with such a code by itself. On Windows, and on
+                   virtual kubelets: none
+    unknown        ContainerStatusUnknown stands for an end that the kubelet did not see. Its exit code says nothing
+    OOMKilled      only where the kubelet says so: exit code 137 alone has many causes
+
+Source: k8s.io/api/core/v1/types.go (ContainerState, ContainerStateTerminated) at v0.36.3; pkg/kubelet/kubelet_pods.go
+(convertToAPIContainerStatuses), pkg/kubelet/status/status_manager.go (TerminatePod), pkg/kubelet/kuberuntime/helpers.go
+(isInitContainerFailed) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.api.model.pod import Container, ContainerRef, ContainerStateTerminated, ContainerStatus, Pod
+from podrules.pod.platform import Platform
+from podrules.pod.processes import status_of
+
+__all__ = [
+    "OOM_KILLED",
+    "STATUS_UNKNOWN",
+    "ContainerKind",
+    "ObservedContainer",
+    "StateKind",
+    "Termination",
+    "fails_init",
+    "observed_containers",
+    "observed_ephemeral",
+]
+
+OOM_KILLED: Final = "OOMKilled"
+STATUS_UNKNOWN: Final = "ContainerStatusUnknown"
+_SIGNALS: Final = 64
+_SIGNAL_BASE: Final = 128
+_MEMORY: Final = "memory"
+_NO_TIMES: Final = ("0001-01-01T00:00:00", "1970-01-01T00:00:00")
+
+
+class ContainerKind(Enum):
+    """What it is for."""
+
+    APP = "App"
+    INIT = "Init"
+    """It ends before those after it start."""
+    SIDECAR = "Sidecar"
+    """An init container with restartPolicy Always: it runs at the same time as the others."""
+    EPHEMERAL = "Ephemeral"
+    """Put into a running pod, as `kubectl debug` does: it is never restarted, and decides nothing about the pod."""
+
+
+class StateKind(Enum):
+    """Which state of a container is set."""
+
+    RUNNING = "Running"
+    WAITING = "Waiting"
+    TERMINATED = "Terminated"
+
+
+class Termination(Struct, frozen=True, rename="camel"):
+    """How a container ended."""
+
+    exit_code: int
+    reason: str = ""
+    """The kubelet's word: ``Error``, ``Completed``, ``OOMKilled`` and so on."""
+    message: str = ""
+    signal: int | None = None
+    """The signal that ended it, by number; None: the status has none."""
+    started_at: str | None = None
+    finished_at: str | None = None
+
+
+class ObservedContainer(Struct, frozen=True, rename="camel"):
+    """One container, as its status reports it."""
+
+    name: str
+    kind: ContainerKind
+    state: StateKind
+    reason: str = ""
+    """Why it waits."""
+    message: str = ""
+    ready: bool = False
+    started: bool | None = None
+    """Whether its startup probe has succeeded; None: not told."""
+    started_at: str | None = None
+    """Since when it runs; None: it does not, or that is not told."""
+    restarts: int = 0
+    end: Termination | None = None
+    last: Termination | None = None
+    memory_limit: str | None = None
+    """Its own (``spec.containers[].resources.limits.memory``); None: it has none."""
+
+    @property
+    def latest(self) -> Termination | None:
+        """How it last ended; None if it has not ended or its status does not say."""
+        return self.end or self.last
+
+
+def fails_init(pod: Pod, exit_code: int, reason: str) -> bool:
+    """Whether an init container that ended so failed: OOMKilled alone is enough, unless the app containers run."""
+    return exit_code != 0 or (reason == OOM_KILLED and pod.status.phase != "Running")
+
+
+def observed_containers(pod: Pod, platform: Platform) -> tuple[ObservedContainer, ...]:
+    """The containers that its kubelet reports, app containers first.
+
+    Args:
+        pod: The pod.
+        platform: What it runs on: what its exit codes mean.
+    """
+    linux = platform is Platform.LINUX
+    told = ((ref, status_of(pod, ref.container.name)) for ref in pod.containers())
+    return tuple(
+        _observed(ref.container, _kind(ref), status, linux=linux) for ref, status in told if status is not None
+    )
+
+
+def observed_ephemeral(pod: Pod, platform: Platform) -> tuple[ObservedContainer, ...]:
+    """The ephemeral containers of which its kubelet told; the arguments are those of `observed_containers`.
+
+    Source: pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodActions) at v1.36.3.
+    """
+    linux, own = platform is Platform.LINUX, {one.name: one for one in pod.spec.ephemeral_containers}
+    told = ((own.get(status.name), status) for status in pod.status.ephemeral_container_statuses)
+    return tuple(
+        _observed(one, ContainerKind.EPHEMERAL, status, linux=linux) for one, status in told if one is not None
+    )
+
+
+def _kind(ref: ContainerRef) -> ContainerKind:
+    return ContainerKind.SIDECAR if ref.is_sidecar else ContainerKind.INIT if ref.is_init else ContainerKind.APP
+
+
+def _observed(own: Container, kind: ContainerKind, status: ContainerStatus, *, linux: bool) -> ObservedContainer:
+    state, limit = status.state, own.resources.limits.get(_MEMORY)
+    # As `has_process` reads it: a container that runs is running, whatever else is set.
+    found = StateKind.TERMINATED if state.terminated is not None else StateKind.WAITING
+    return ObservedContainer(
+        own.name,
+        kind,
+        StateKind.RUNNING if state.running is not None else found,
+        state.waiting.reason if state.waiting is not None else "",
+        state.waiting.message if state.waiting is not None else "",
+        status.ready,
+        status.started,
+        state.running.started_at if state.running is not None else None,
+        status.restart_count,
+        _termination(state.terminated, linux=linux),
+        _termination(status.last_state.terminated, linux=linux),
+        None if limit is None else str(limit),
+    )
+
+
+def _termination(end: ContainerStateTerminated | None, *, linux: bool) -> Termination | None:
+    if end is None:
+        return None
+    is_signal = linux and end.reason != STATUS_UNKNOWN and 0 < end.exit_code - _SIGNAL_BASE <= _SIGNALS
+    guessed = end.exit_code - _SIGNAL_BASE if is_signal else None
+    times = _time(end.started_at), _time(end.finished_at)
+    return Termination(end.exit_code, end.reason, end.message, end.signal or guessed, *times)
+
+
+def _time(stamp: str | None) -> str | None:
+    """A time of a status; None: it is that which stands for none, in Go or in seconds since 1970."""
+    return None if stamp is not None and stamp.startswith(_NO_TIMES) else stamp

@@ -1,0 +1,113 @@
+"""The word that `kubectl get pods` prints under STATUS: ``Running``, ``CrashLoopBackOff``, ``Init:0/2``, ``Completed``.
+
+The later of these wins over the earlier, as far as it says anything:
+
+    the pod             its phase; its reason, as Evicted; SchedulingGated
+    init containers     the first that is not done: ``Init:`` with how it ended, why it waits, or how many are done
+    other containers    the first that waits with a reason or has ended; they count once the init containers are done
+    Completed           another that failed counts instead; one that still runs: Running, or NotReady
+    deletion            Terminating while the pod has not finished; Unknown where its node was lost (NodeLost)
+
+Source: pkg/printers/internalversion/printers.go (printPod) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podrules.api.model.pod import ContainerStateTerminated, ContainerStatus, Pod
+
+__all__ = ["kubectl_restarts", "kubectl_status", "last_restart"]
+
+_COMPLETED: Final = "Completed"
+_GATED: Final = "SchedulingGated"
+_NODE_LOST: Final = "NodeLost"
+
+
+def kubectl_status(pod: Pod) -> str:
+    """A pod's STATUS as kubectl prints it; empty if its status has neither a phase nor a container.
+
+    What it holds comes from the cluster: a reason is any text, so it is escaped where it is shown.
+    """
+    if pod.metadata.deletion_timestamp and pod.status.reason == _NODE_LOST:
+        return "Unknown"
+    if pod.metadata.deletion_timestamp and not pod.finished:
+        return "Terminating"
+    initializing = _initializing(pod)
+    if initializing and not _has_condition(pod, "Initialized"):
+        return initializing
+    return _of_containers(pod, initializing or _of_pod(pod))
+
+
+def kubectl_restarts(pod: Pod) -> int:
+    """The number that kubectl prints under RESTARTS: of the init containers while they are not done, then without."""
+    statuses = pod.status.init_container_statuses
+    if not statuses:
+        return sum(status.restart_count for status in pod.status.container_statuses)
+    if _initializing(pod) and not _has_condition(pod, "Initialized"):
+        return sum(status.restart_count for status in statuses)
+    sidecars = {ref.container.name for ref in pod.containers() if ref.is_sidecar}
+    counted = (*pod.status.container_statuses, *(status for status in statuses if status.name in sidecars))
+    return sum(status.restart_count for status in counted)
+
+
+def _of_pod(pod: Pod) -> str:
+    scheduled = pod.status.condition("PodScheduled")
+    if scheduled is not None and scheduled.reason == _GATED:
+        return _GATED
+    return pod.status.reason or pod.status.phase
+
+
+def _initializing(pod: Pod) -> str:
+    """What the first init container does that is not done; empty: all are."""
+    if not pod.status.init_container_statuses:
+        return ""
+    sidecars = {ref.container.name for ref in pod.containers() if ref.is_sidecar}
+    for done, status in enumerate(pod.status.init_container_statuses):
+        ended, waits = status.state.terminated, status.state.waiting
+        if (ended is not None and ended.exit_code == 0) or (status.name in sidecars and status.started):
+            continue
+        if ended is not None:
+            return f"Init:{_end(ended)}"
+        if waits is not None and waits.reason not in {"", "PodInitializing"}:
+            return f"Init:{waits.reason}"
+        return f"Init:{done}/{len(pod.spec.init_containers)}"
+    return ""
+
+
+def _of_containers(pod: Pod, reason: str) -> str:
+    said = [(status, _said(status)) for status in pod.status.container_statuses]
+    found = next((word for _, word in said if word), reason)
+    if found != _COMPLETED:
+        return found
+    runs = any(status.ready and status.state.running is not None for status, _ in said)
+    if runs and _has_condition(pod, "Ready"):
+        return "Running"
+    failed = (word for status, word in said if status.state.terminated and status.state.terminated.exit_code)
+    return next(failed, "NotReady" if runs else found)
+
+
+def _said(status: ContainerStatus) -> str:
+    ended, waits = status.state.terminated, status.state.waiting
+    if waits is not None and waits.reason:
+        return waits.reason
+    return _end(ended) if ended is not None else ""
+
+
+def _end(ended: ContainerStateTerminated) -> str:
+    return ended.reason or (f"Signal:{ended.signal}" if ended.signal else f"ExitCode:{ended.exit_code}")
+
+
+def _has_condition(pod: Pod, kind: str) -> bool:
+    condition = pod.status.condition(kind)
+    return condition is not None and condition.status == "True"
+
+
+def last_restart(pod: Pod) -> str | None:
+    """When the container that restarted last had ended; None if none restarted or the time is not known.
+
+    Source: pkg/printers/internalversion/printers.go (printPod, lastRestartDate) at v1.36.3.
+    """
+    status = pod.status
+    ends = (one.last_state.terminated for one in (*status.init_container_statuses, *status.container_statuses))
+    return max((end.finished_at for end in ends if end is not None and end.finished_at), default=None)

@@ -1,0 +1,133 @@
+"""Which rules apply to a pod: those of a Linux kubelet, of a Windows kubelet, or of an unknown provider.
+
+Platform
+    virtual kubelet     the node has the label type=virtual-kubelet or a taint virtual-kubelet.io/provider: behind it is
+                        no kubelet and no machine, and what the provider does with pods is its own
+    Windows             the node has the label kubernetes.io/os=windows or says so in status.nodeInfo; a pod without a
+                        node says so in spec.os.name, in its nodeSelector or in every required term
+    Linux               all others
+    Only a Linux kubelet sets oom_score_adj and makes cgroups, and only there a kernel kills by it. A Windows kubelet
+    evicts by other defaults, from the commit memory of the machine.
+Scheduling
+    pods of a group     spec.schedulingGroup (1.36 on), spec.workloadRef (1.35): the scheduler places them together
+    another scheduler   spec.schedulerName names no profile of kube-scheduler's
+    Neither is modelled: judged alone, by kube-scheduler's rules, such a pod would get a wrong answer.
+
+Source: pkg/kubelet/kuberuntime/kuberuntime_container_linux.go and kuberuntime_container_windows.go,
+pkg/kubelet/eviction/defaults_windows.go and helpers_windows.go, pkg/kubelet/cm/container_manager_windows.go,
+pkg/scheduler/schedule_one_podgroup.go at v1.36.3; virtual-kubelet's own node, with its label and its default taint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from enum import Enum
+from typing import Final
+
+from podrules.api.model.affinity import NodeSelectorTerm
+from podrules.api.model.node import Node, Taint
+from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME, Pod
+
+__all__ = [
+    "OS_LABELS",
+    "NotModelled",
+    "Platform",
+    "has_provider_taint",
+    "node_platform",
+    "not_modelled",
+    "pod_platform",
+    "scheduling_group",
+]
+
+_OS: Final = "kubernetes.io/os"
+OS_LABELS: Final = frozenset({_OS, "beta.kubernetes.io/os"})
+"""Labels that tell a node's operating system; the kubelet sets the first, older ones set both."""
+_WINDOWS: Final = "windows"
+_VIRTUAL_LABEL: Final = ("type", "virtual-kubelet")
+_VIRTUAL_TAINT: Final = "virtual-kubelet.io/provider"
+
+
+class Platform(Enum):
+    """The kind of kubelet, which decides the rules once a pod runs."""
+
+    LINUX = "Linux"
+    WINDOWS = "Windows"
+    VIRTUAL_KUBELET = "VirtualKubelet"
+    """A provider stands behind it, whose rules are not known."""
+
+
+class NotModelled(Enum):
+    """Why a pod's placement cannot be predicted."""
+
+    POD_GROUP = "PodGroup"
+    OTHER_SCHEDULER = "OtherScheduler"
+
+
+def node_platform(node: Node) -> Platform:
+    """The platform whose rules hold on a node."""
+    labels = node.metadata.labels
+    key, value = _VIRTUAL_LABEL
+    if labels.get(key) == value or has_provider_taint(node.spec.taints):
+        return Platform.VIRTUAL_KUBELET
+    told = {labels.get(label) for label in OS_LABELS} | {node.status.node_info.operating_system}
+    return Platform.WINDOWS if _WINDOWS in told else Platform.LINUX
+
+
+def has_provider_taint(taints: Iterable[Taint]) -> bool:
+    """Whether a node's taints alone show that it is a virtual kubelet."""
+    return any(taint.key == _VIRTUAL_TAINT for taint in taints)
+
+
+def pod_platform(pod: Pod, node: Node | None) -> Platform:
+    """The platform whose rules hold for a pod.
+
+    Args:
+        pod: The pod.
+        node: The one to which it is bound, or to which it would come; None: the pod's own words decide.
+    """
+    there = node_platform(node) if node is not None else Platform.LINUX
+    if there is Platform.LINUX and _asks_for_windows(pod):
+        return Platform.WINDOWS
+    if node is None and pod.spec.node_selector.get(_VIRTUAL_LABEL[0]) == _VIRTUAL_LABEL[1]:
+        return Platform.VIRTUAL_KUBELET
+    return there
+
+
+def _asks_for_windows(pod: Pod) -> bool:
+    spec = pod.spec
+    if spec.os is not None and spec.os.name:
+        return spec.os.name == _WINDOWS
+    if any(spec.node_selector.get(label) == _WINDOWS for label in OS_LABELS):
+        return True
+    affinity = spec.affinity.node_affinity if spec.affinity is not None else None
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity is not None else None
+    terms = required.node_selector_terms if required is not None else ()
+    return bool(terms) and all(map(_is_for_windows, terms))
+
+
+def _is_for_windows(term: NodeSelectorTerm) -> bool:
+    return any(
+        entry.key in OS_LABELS and entry.operator == "In" and set(entry.values) == {_WINDOWS}
+        for entry in term.match_expressions
+    )
+
+
+def scheduling_group(pod: Pod) -> tuple[str, str] | None:
+    """The field by which a pod belongs to a group, and the group's name; None: it belongs to none."""
+    if pod.spec.scheduling_group is not None:
+        return "spec.schedulingGroup", pod.spec.scheduling_group.pod_group_name or ""
+    if pod.spec.workload_ref is not None:
+        return "spec.workloadRef", pod.spec.workload_ref.name
+    return None
+
+
+def not_modelled(pod: Pod, profiles: Container[str]) -> NotModelled | None:
+    """Why a pod's placement cannot be predicted; None if it can.
+
+    Args:
+        pod: The pod.
+        profiles: Names of kube-scheduler's profiles.
+    """
+    if (pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME) not in profiles:
+        return NotModelled.OTHER_SCHEDULER
+    return NotModelled.POD_GROUP if scheduling_group(pod) is not None else None

@@ -1,0 +1,60 @@
+"""Which containers of a pod have a process: whom the kernel can kill, and whom a stop has to wait for.
+
+    status says running               it has one
+    status says waiting, terminated   it has none: as in ImagePullBackOff, CrashLoopBackOff, PodInitializing
+    no status                         a pod to come, or a kubelet that has not reported: app containers and sidecars
+                                      count as if they ran, init containers as if they had ended
+    the pod has finished              none has one
+
+A status of which no state is set waits (ContainerState of the API). A status is what the kubelet said last: of a node
+that does not answer it tells what was.
+
+Source: k8s.io/api/core/v1/types.go (ContainerState) at v0.36.3; pkg/kubelet/kuberuntime/kuberuntime_container.go
+(killContainersWithSyncResult, which stops what the runtime runs) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from podrules.api.model.pod import ContainerRef, ContainerStatus, Pod
+
+__all__ = ["has_process", "idle_containers", "status_of", "with_process"]
+
+
+def status_of(pod: Pod, name: str) -> ContainerStatus | None:
+    """What the kubelet reported of a container; None: nothing."""
+    return next((status for status in pod.status.of_containers if status.name == name), None)
+
+
+def has_process(pod: Pod, ref: ContainerRef) -> bool:
+    """Whether a container runs, by its status."""
+    return _runs(pod, ref, status_of(pod, ref.container.name))
+
+
+def with_process(pod: Pod) -> Iterator[ContainerRef]:
+    """The containers that run, of thousands, too."""
+    return (ref for ref, status in _with_status(pod) if _runs(pod, ref, status))
+
+
+def idle_containers(pod: Pod) -> tuple[str, ...]:
+    """App containers and sidecars that are known not to run now: nothing of them has to stop."""
+    return tuple(
+        ref.container.name
+        for ref, status in _with_status(pod)
+        if (ref.is_sidecar or not ref.is_init) and status and not _runs(pod, ref, status)
+    )
+
+
+def _with_status(pod: Pod) -> Iterator[tuple[ContainerRef, ContainerStatus | None]]:
+    # The first of a name counts.
+    by_name = {status.name: status for status in reversed(pod.status.of_containers)}
+    return ((ref, by_name.get(ref.container.name)) for ref in pod.containers())
+
+
+def _runs(pod: Pod, ref: ContainerRef, status: ContainerStatus | None) -> bool:
+    if pod.finished:
+        return False
+    if status is None:
+        return not ref.is_init or ref.is_sidecar
+    return status.state.running is not None

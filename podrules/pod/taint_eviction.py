@@ -1,0 +1,128 @@
+"""When NoExecute taints of its node delete a pod. It does not matter who set them.
+
+    a taint that it does not tolerate   deleted as soon as that is seen
+    all tolerated, some for a time      deleted the shortest tolerationSeconds after the taint. What is scheduled
+                                        stays: a taint that comes later does not hasten it by a shorter time
+    all tolerated without a time        never
+
+Of each taint the first toleration that tolerates it counts, and 0 s or less is at once. The shortest becomes a Duration
+of Go, and a negative one is taken for no end: more than 9,223,372,036 s wrap there (`go_seconds`), to no end (10**10,
+2**63-1) or to another time (10**12 s to 3,875,820,020 s, 123 years). Time runs from when the
+controller saw the taint on the pod's node: `timeAdded` tells, where somebody noted it, and a pod that was bound after
+that has it from its binding. A controller that was restarted meanwhile counts again.
+
+Source: pkg/controller/tainteviction/taint_eviction.go (processPodOnNode, getMinTolerationTime, handleNodeUpdate) at
+v1.36.3; k8s.io/component-helpers/scheduling/corev1/helpers.go (GetMatchingTolerations) at v0.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.api.model.affinity import Toleration
+from podrules.api.model.instant import FIRST, go_seconds, instant, later
+from podrules.api.model.node import Taint
+from podrules.api.model.pod import Pod
+from podrules.pod.tolerations import NO_EXECUTE, tolerates_taint, tolerations_tolerate_taint
+
+__all__ = ["DEFAULT_TOLERATION_SECONDS", "Eviction", "bound_at", "eviction_after", "pod_eviction", "taint_eviction"]
+
+DEFAULT_TOLERATION_SECONDS: Final = 300
+"""What the API server adds for the taints of a lost node (--default-unreachable-toleration-seconds)."""
+
+
+class Eviction(Struct, frozen=True, rename="camel"):
+    """When the taints of its node delete a pod."""
+
+    at: datetime | None
+    """None: never, for `tolerated` or `held_back`, or nobody noted when the taint was set."""
+    tolerated: int | None
+    """Seconds from the taint; None: without end."""
+    held_back: bool = False
+    """It would be, but nodes of its zone are not tainted now."""
+    taint: str = ""
+    """``key=value:effect`` of the one that decides; empty: none does."""
+
+    @property
+    def comes(self) -> bool:
+        """Whether the pod is deleted, at a known time or not."""
+        return self.tolerated is not None and not self.held_back
+
+
+def eviction_after(tolerations: Sequence[Toleration], taints: Iterable[Taint]) -> timedelta | None:
+    """How long a pod may stay under NoExecute taints; None: for ever (processPodOnNode, getMinTolerationTime)."""
+    found = _shortest(tolerations, [taint for taint in taints if taint.effect == NO_EXECUTE])
+    return timedelta(seconds=found[0]) if found is not None else None
+
+
+def taint_eviction(
+    tolerations: Sequence[Toleration], taints: Iterable[Taint], *, bound: datetime | None = None
+) -> Eviction | None:
+    """When the taints that a node has delete a pod of it; None: none of them is NoExecute.
+
+    Args:
+        tolerations: The pod's.
+        taints: Its node's.
+        bound: When the pod came to the node; None: not known, before the taints.
+    """
+    present = sorted((taint for taint in taints if taint.effect == NO_EXECUTE), key=_added)
+    if not present:
+        return None
+    seen: list[Taint] = []
+    scheduled = Eviction(None, None)
+    for added, group in groupby(present, key=_added):
+        new = list(group)
+        seen += new
+        found = _shortest(tolerations, seen)
+        at_once = not all(tolerations_tolerate_taint(tolerations, taint) for taint in new)
+        if found is None or (scheduled.comes and not at_once):
+            continue
+        after, taint = found
+        at = None if added == FIRST else later(max(added, bound or added), after)
+        if not scheduled.comes or (at is not None and (scheduled.at is None or at < scheduled.at)):
+            scheduled = Eviction(at, after, taint=taint.text)
+    return scheduled
+
+
+def pod_eviction(pod: Pod, taints: Iterable[Taint]) -> Eviction | None:
+    """When the taints of its node delete a stored pod; None: they do not, or it is deleted already, or has finished."""
+    if pod.finished or pod.metadata.deletion_timestamp:
+        return None
+    found = taint_eviction(pod.spec.tolerations, taints, bound=bound_at(pod))
+    return found if found is not None and found.comes else None
+
+
+def bound_at(pod: Pod) -> datetime | None:
+    """When a pod was bound to its node; None if not known."""
+    scheduled = pod.status.condition("PodScheduled")
+    noted = scheduled.last_transition_time if scheduled is not None and scheduled.status == "True" else None
+    text = noted or pod.metadata.creation_timestamp
+    return instant(text)
+
+
+def _shortest(tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> tuple[int, Taint] | None:
+    """How many seconds a pod may stay, and the taint that decides; None: for ever."""
+    found: tuple[int, Taint] | None = None
+    for taint in taints:
+        used = next((toleration for toleration in tolerations if tolerates_taint(toleration, taint)), None)
+        if used is None:
+            return 0, taint
+        if used.toleration_seconds is None:
+            continue
+        after = max(used.toleration_seconds, 0)
+        if found is None or after < found[0]:
+            found = after, taint
+    if found is None:
+        return None
+    # The least is multiplied, and not each before they are compared.
+    stays = go_seconds(found[0])
+    return (stays, found[1]) if stays >= 0 else None
+
+
+def _added(taint: Taint) -> datetime:
+    return instant(taint.time_added) or FIRST

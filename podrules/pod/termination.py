@@ -1,0 +1,292 @@
+"""How long a pod gets to stop: the API server's grace period, the kubelet's per container, and hooks.
+
+API server, on DELETE (T1)
+    the option, else spec.terminationGracePeriodSeconds (default 30); a pod that is not scheduled or has finished: 0;
+    negative: 1. A second delete can only shorten the period.
+Kubelet, per pod (T2, T4)
+    the smaller of deletionGracePeriodSeconds and an eviction's override, 0 meaning unset; else the spec; at least 1.
+Kubelet, per container (T2, T3)
+    the override if the kubelet gave one, else deletionGracePeriodSeconds, else the failed probe's own period, else the
+    spec. preStop runs first, of all containers at once, and its time is subtracted; then a sidecar waits for its turn,
+    if any that goes before it runs; never below 2 s.
+A second, shorter delete changes the object and not the stop in flight: the process lives its first period out.
+
+Source, at v1.36.3: pkg/registry/core/pod/strategy.go (CheckGracefulDelete); BeforeDelete in
+k8s.io/apiserver/pkg/registry/rest/delete.go; pkg/kubelet/pod_workers.go (calculateEffectiveGracePeriod, killPodNow);
+pkg/kubelet/eviction/eviction_manager.go; pkg/kubelet/kuberuntime/kuberuntime_container.go (setTerminationGracePeriod,
+killContainer); pkg/kubelet/kuberuntime/kuberuntime_termination_order.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.api.model.pod import Container, ContainerRef, Pod, Probe
+from podrules.pod.priority import is_critical_pod
+from podrules.pod.processes import with_process
+
+__all__ = [
+    "ContainerKillReason",
+    "ContainerStop",
+    "EvictionStop",
+    "GraceSource",
+    "ProbeStop",
+    "TerminationGrace",
+    "check_graceful_delete",
+    "container_grace_period",
+    "container_stop",
+    "container_stops",
+    "effective_grace_period",
+    "eviction_stop",
+    "kill_timeout",
+    "probe_stops",
+    "set_termination_grace_period",
+    "termination_order",
+]
+
+MINIMUM_GRACE_PERIOD_SECONDS: Final = 2
+"""Every container gets at least this between SIGTERM and SIGKILL (kuberuntime minimumGracePeriodInSeconds)."""
+_MIN_KILL_TIMEOUT_SECONDS: Final = 10
+_IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS: Final = 1
+"""At a hard threshold (eviction_manager.go); 0 in older versions, which came to the same."""
+
+
+class GraceSource(Enum):
+    """What decided a pod's grace period on deletion."""
+
+    OPTION = "DeleteOptions.gracePeriodSeconds"
+    SPEC = "spec.terminationGracePeriodSeconds"
+    NOT_SCHEDULED = "spec.nodeName is empty"
+    FINISHED = "status.phase"
+    NEGATIVE = "negative"
+    DELETED_BEFORE = "metadata.deletionGracePeriodSeconds"
+    """It is being deleted already, with no more than is asked now."""
+
+
+class ContainerKillReason(Enum):
+    """Why the kubelet stops a container (kuberuntime containerKillReason)."""
+
+    STARTUP_PROBE = "StartupProbe"
+    LIVENESS_PROBE = "LivenessProbe"
+    FAILED_POST_START_HOOK = "FailedPostStartHook"
+    UNKNOWN = "Unknown"
+
+
+class TerminationGrace(Struct, frozen=True, rename="camel"):
+    """A grace period in seconds and what decided it."""
+
+    seconds: int
+    source: GraceSource
+
+
+class ContainerStop(Struct, frozen=True, rename="camel"):
+    """How one container stops when its pod does; seconds count from the deletion."""
+
+    name: str
+    field: str
+    is_sidecar: bool
+    waits: bool
+    """Whether it is a sidecar whose turn comes after others."""
+    pre_stop: str | None
+    """``exec``, ``httpGet`` or ``sleep``; None without a hook. Every hook starts at once, a sidecar's too."""
+    pre_stop_earliest: int
+    """Seconds: when the hook is over at the earliest; of a sleep that is known. 0 without a hook."""
+    pre_stop_latest: int
+    sigterm_earliest: int
+    """Seconds: after a preStop sleep, and, for a sidecar, after those of the containers before it; else at once."""
+    sigterm_latest: int
+    """Seconds: when hooks and the containers that go first take all the time there is."""
+    sigkill_latest: int
+    stop_signal: str
+
+
+class ProbeStop(Struct, frozen=True, rename="camel"):
+    """How long a container gets when one of its probes has failed."""
+
+    container: str
+    probe: str
+    """``livenessProbe`` or ``startupProbe``."""
+    seconds: int
+    field: str
+    """The field that gives them: the probe's own, else the pod's."""
+    sigkill_latest: int
+
+
+class EvictionStop(Struct, frozen=True, rename="camel"):
+    """How a pod stops when the kubelet evicts it."""
+
+    pod_seconds: int
+    """The pod worker's grace period."""
+    container_seconds: int
+    """Seconds between SIGTERM and SIGKILL without a preStop hook."""
+    sigkill_latest: int
+    """Seconds by which every container has been sent SIGKILL: hooks and sidecars take theirs before."""
+    kill_timeout: int
+    """Seconds after which the kubelet gives up waiting and looks for another pod."""
+
+
+def check_graceful_delete(pod: Pod, option_seconds: int | None) -> TerminationGrace:
+    """The grace period that a first DELETE gives (podStrategy.CheckGracefulDelete)."""
+    if not pod.spec.node_name:
+        return TerminationGrace(0, GraceSource.NOT_SCHEDULED)
+    if pod.finished:
+        return TerminationGrace(0, GraceSource.FINISHED)
+    if option_seconds is not None:
+        seconds, source = option_seconds, GraceSource.OPTION
+    else:
+        seconds, source = pod.spec.termination_grace_period_seconds or 0, GraceSource.SPEC
+    return TerminationGrace(1, GraceSource.NEGATIVE) if seconds < 0 else TerminationGrace(seconds, source)
+
+
+def effective_grace_period(
+    pod: Pod, *, known_seconds: int = 0, override_seconds: int | None = None
+) -> tuple[int, bool]:
+    """The pod worker's grace period, and whether it shortens a stop under way (calculateEffectiveGracePeriod).
+
+    Args:
+        pod: The pod as the API server last told the kubelet.
+        known_seconds: What an earlier call gave; 0 before the first.
+        override_seconds: What eviction or preemption by the kubelet asks.
+    """
+    seconds, overridden = known_seconds, False
+    for asked in (pod.metadata.deletion_grace_period_seconds, override_seconds):
+        if asked is not None and (seconds == 0 or asked < seconds):
+            seconds, overridden = asked, True
+    spec = pod.spec.termination_grace_period_seconds
+    if not overridden and seconds == 0 and spec is not None:
+        seconds = spec
+    seconds = max(seconds, 1)
+    return seconds, known_seconds not in {0, seconds}
+
+
+def set_termination_grace_period(pod: Pod, container: Container, reason: ContainerKillReason) -> int:
+    """A container's period before hooks, order and the minimum (setTerminationGracePeriod)."""
+    if pod.metadata.deletion_grace_period_seconds is not None:
+        return pod.metadata.deletion_grace_period_seconds
+    spec = pod.spec.termination_grace_period_seconds
+    if spec is None:
+        return MINIMUM_GRACE_PERIOD_SECONDS
+    probe = None
+    if reason is ContainerKillReason.STARTUP_PROBE:
+        probe = container.startup_probe
+    elif reason is ContainerKillReason.LIVENESS_PROBE:
+        probe = container.liveness_probe
+    if probe is not None and probe.termination_grace_period_seconds is not None:
+        return probe.termination_grace_period_seconds
+    return spec
+
+
+def probe_stops(pod: Pod, ref: ContainerRef) -> Iterator[tuple[ProbeStop, Probe]]:
+    """The periods of a container's liveness and startup probes, where it has them."""
+    own, reasons = ref.container, ContainerKillReason
+    for name, probe, reason in (
+        ("livenessProbe", own.liveness_probe, reasons.LIVENESS_PROBE),
+        ("startupProbe", own.startup_probe, reasons.STARTUP_PROBE),
+    ):
+        if probe is not None:
+            seconds = set_termination_grace_period(pod, own, reason)
+            place = "spec" if probe.termination_grace_period_seconds is None else f"{ref.field}.{name}"
+            field, latest = f"{place}.terminationGracePeriodSeconds", container_stop(ref, seconds).sigkill_latest
+            yield ProbeStop(own.name, name, seconds, field, latest), probe
+
+
+def container_grace_period(seconds: int, *, pre_stop_seconds: int = 0, waited_seconds: int = 0) -> int:
+    """Seconds between SIGTERM and SIGKILL after the hook and the wait for its turn took theirs (killContainer)."""
+    left = seconds
+    if left > 0:
+        left -= min(pre_stop_seconds, left)
+    if left > 0:
+        left -= min(waited_seconds, left)
+    return max(left, MINIMUM_GRACE_PERIOD_SECONDS)
+
+
+def kill_timeout(seconds: int) -> int:
+    """How long the kubelet's eviction waits for a kill before it gives the pod up for now (killPodNow)."""
+    return max(seconds + seconds // 2, _MIN_KILL_TIMEOUT_SECONDS)
+
+
+def eviction_stop(pod: Pod, *, max_pod_grace_period_seconds: int | None = None) -> EvictionStop | None:
+    """How the pod stops under node pressure; None for a critical pod, which the kubelet does not evict.
+
+    At a soft threshold ``evictionMaxPodGracePeriod`` counts; None stands for a hard one, which gives 1 s.
+    """
+    if is_critical_pod(pod):
+        return None
+    asked = _IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
+    if max_pod_grace_period_seconds is not None:
+        spec = pod.spec.termination_grace_period_seconds
+        asked = max_pod_grace_period_seconds if spec is None else min(max_pod_grace_period_seconds, spec)
+    seconds, _ = effective_grace_period(pod, override_seconds=asked)
+    least = container_grace_period(seconds)
+    latest = max((step.sigkill_latest for step in container_stops(pod, seconds)), default=least)
+    return EvictionStop(seconds, least, latest, kill_timeout(asked))
+
+
+def termination_order(pod: Pod) -> tuple[tuple[str, ...], ...]:
+    """Names of containers in the order in which they are stopped: all app containers together, then each sidecar.
+
+    Sidecars stop in reverse order of their start, each after the app containers and the sidecars behind it ended, or
+    when the grace period is over.
+    """
+    sidecars = [(entry.name,) for entry in reversed(pod.spec.init_containers) if entry.restarts_always]
+    return (tuple(entry.name for entry in pod.spec.containers), *sidecars)
+
+
+def container_stops(pod: Pod, seconds: int) -> tuple[ContainerStop, ...]:
+    """How each container stops when the kubelet stops the pod, in the order in which they are signalled.
+
+    A sidecar gets its signal once the containers before it ended, or when the period is over. A container without a
+    process gets none, and nobody waits for it. ``seconds`` is the pod worker's grace period, at least 1.
+    """
+    refs = {ref.container.name: ref for ref in with_process(pod)}
+    # The kubelet kills an init container at the same time as the others, and no sidecar waits for it.
+    initialising = {name: ref for name, ref in refs.items() if ref.is_init and not ref.is_sidecar}
+    mains, *sidecars = termination_order(pod)
+    steps: list[ContainerStop] = []
+    before: int | None = None
+    for group in ((*mains, *initialising), *sidecars):
+        told = [_container_stop(refs[name], seconds, waits=before) for name in group if name in refs]
+        steps += told
+        # A container without a hook ends with its signal if it obeys; a later one waits no less than those before it.
+        before = max((step.sigterm_earliest for step in told if step.name not in initialising), default=before)
+    return tuple(steps)
+
+
+def container_stop(ref: ContainerRef, seconds: int) -> ContainerStop:
+    """How one container of a pod that stays stops, as for a failed probe: it waits for no other."""
+    return _container_stop(ref, seconds, waits=None)
+
+
+def _container_stop(ref: ContainerRef, seconds: int, *, waits: int | None) -> ContainerStop:
+    """One container's stop; ``waits``: its turn comes after so many seconds at the earliest; None: it has none."""
+    container = ref.container
+    hook, hook_earliest, hook_latest = _pre_stop(container, seconds)
+    earliest, latest = (hook_earliest, hook_latest) if waits is None else (max(hook_earliest, waits), seconds)
+    return ContainerStop(
+        name=container.name,
+        field=ref.field,
+        is_sidecar=ref.is_sidecar,
+        waits=waits is not None,
+        pre_stop=hook,
+        pre_stop_earliest=hook_earliest,
+        pre_stop_latest=hook_latest,
+        sigterm_earliest=earliest,
+        sigterm_latest=latest,
+        sigkill_latest=max(seconds, latest + MINIMUM_GRACE_PERIOD_SECONDS),
+        stop_signal=(container.lifecycle.stop_signal if container.lifecycle else "") or "SIGTERM",
+    )
+
+
+def _pre_stop(container: Container, seconds: int) -> tuple[str | None, int, int]:
+    """The hook's kind and the earliest and latest second at which it is over."""
+    handler = container.lifecycle.pre_stop if container.lifecycle else None
+    if handler is None:
+        return None, 0, 0
+    if handler.sleep is not None:
+        slept = min(handler.sleep.seconds, seconds)
+        return "sleep", slept, slept
+    return ("exec" if handler.exec is not None else "httpGet"), 0, seconds

@@ -1,5 +1,0 @@
-"""VolumeBinding: claims that are bound, can be bound, or can be provisioned. See `plugin`."""
-
-from podrules.scheduler.plugins.volume_binding.plugin import UnsuitedClaim, VolumeBinding, VolumeBindingValues
-
-__all__ = ["UnsuitedClaim", "VolumeBinding", "VolumeBindingValues"]

@@ -1,0 +1,236 @@
+"""The cluster with nodes drained as `kubectl drain` does: all are cordoned, then drained one after the other.
+
+    rounds            a node's pods are evicted as far as budgets let them, the others once replacements are Ready
+    next node         it comes when the pods of the one before are gone (`drain_rounds`)
+    left alone        static pods, and pods of a DaemonSet that have not finished
+    flags             kubectl evicts nobody before it was given those that the node's pods take: --ignore-daemonsets,
+                      --delete-emptydir-data for a pod that has not finished and has an emptyDir, --force for one that
+                      has not finished and has no controller
+    ended             finished pods go at once; a StatefulSet makes another of the name, others have made one already
+    marked for deletion       the drain waits for them; all but a StatefulSet have made another already, when deleted.
+                      One that is a minute over its time keeps the drain from its end, and a StatefulSet from another
+    refused           a pod whose PodDisruptionBudget does not let it go stays (`podrules.workload.disruption`)
+    node is silent    nobody stops a process there: an evicted pod stays Terminating, a drain waits for it without end,
+                      and a StatefulSet makes no other before it is gone. On an out-of-service node, pod garbage
+                      collection removes them
+
+Source: k8s.io/kubectl/pkg/drain/{drain,filters}.go and pkg/cmd/drain/drain.go (RunDrain) at v0.36.3.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.api.model.instant import later
+from podrules.api.model.node import Node, Taint
+from podrules.api.model.pod import Pod
+from podrules.api.model.pod_reference import PodReference
+from podrules.api.model.policy import PodDisruptionBudget
+from podrules.ending.deleted_pod import PATIENCE, grace_of, holders, pod_ending, stop_plan
+from podrules.node.reachability import NodeReach, Reach
+from podrules.pod.priority import is_mirror_pod
+from podrules.scheduling.placement.planned import DrainFlag, Unmoved
+from podrules.workload.budget_risk import BudgetRisk, eviction_hold
+from podrules.workload.disruption import Evictions, budgets_of
+from podrules.workload.safety import Guarantee, owner_guarantee
+
+__all__ = ["CORDON", "HELD", "Drain", "DrainPlan", "cordoned_node", "drain_plan", "is_silent"]
+
+CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_EPOCH: Final = "1970-01-01T00:00:00Z"
+"""When a pod is marked for deletion does not matter: the scheduler asks whether it was."""
+_LONG_GRACE: Final = 300
+"""Seconds for which nobody wonders why a drain waits."""
+_FLAGS: Final = ("--force", "--delete-emptydir-data", "--ignore-daemonsets")
+
+
+class Drain(Struct, frozen=True):
+    """Nodes that are drained one after the other."""
+
+    nodes: tuple[NodeReach, ...]
+    one_by_one: bool = False
+    """Whether each is back before the next one is cordoned, as in an upgrade; else all are cordoned first."""
+    at: datetime | None = None
+    """The present."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The nodes."""
+        return tuple(node.name for node in self.nodes)
+
+
+class DrainPlan(Struct, frozen=True):
+    """What a drain does with the pods of a node."""
+
+    node: str
+    moved: tuple[Pod, ...]
+    """Pods of which a controller makes new ones."""
+    unmoved: tuple[Unmoved, ...]
+    left: dict[str, Pod | None]
+    """By UID, the pods that are marked for deletion, as they stay Terminating; None: the pod goes."""
+    flags: tuple[DrainFlag, ...]
+    """Without which kubectl evicts nobody."""
+    kept: dict[str, tuple[str, ...]]
+    """Pods that are evicted, as ``namespace/name``, and the finalizers that keep their objects: the drain waits."""
+    slow: dict[str, int]
+    """Pods that are evicted and may take minutes to stop, as ``namespace/name``, and their grace in seconds."""
+
+    @property
+    def stuck(self) -> int:
+        """How many pods stay Terminating, because their node does not answer: the drain does not end."""
+        return sum(pod is not None for pod in self.left.values())
+
+
+def drain_plan(
+    pods: Iterable[Pod],
+    budgets: Sequence[PodDisruptionBudget],
+    name: str,
+    reach: NodeReach,
+    at: datetime | None = None,
+) -> DrainPlan:
+    """What a drain of a node does.
+
+    Args:
+        pods: Of the cluster.
+        budgets: Of the cluster.
+        name: The node's.
+        reach: Whether it answers.
+        at: The present.
+    """
+    pods = tuple(pods)
+    own = [pod for pod in pods if pod.spec.node_name == name]
+    silent = is_silent(reach)
+    evictions = Evictions(budgets)
+    moved: list[Pod] = []
+    unmoved: list[Unmoved] = []
+    left: dict[str, Pod | None] = {}
+    kept: dict[str, tuple[str, ...]] = {}
+    slow: dict[str, int] = {}
+    for pod in own:
+        over = None if reach.reach.quiet else _overdue(pod, at)
+        late = (_OVERDUE, ", ".join(pod.metadata.finalizers)) if over is not None else None
+        reason, detail = _kept(pod, evictions) or late or _not_made_anew(pod, name, silent=silent)
+        if reason:
+            hold, way = eviction_hold(pod, budgets) if reason == HELD else (None, "")
+            reference = PodReference(pod.metadata.namespace, pod.metadata.name)
+            lacks = _unplaced(pod, pods, budgets) if hold is BudgetRisk.BLOCKS_NOW else None
+            unready = _unready(pod, pods, budgets) if hold is BudgetRisk.BLOCKS_NOW else None
+            late_since = over if reason == _OVERDUE else None
+            unmoved.append(Unmoved(reference, reason, detail, hold, lacks, late_since, name, way, unready))
+        else:
+            moved.append(pod)
+        if reason not in _STAYING:
+            left[pod.metadata.uid] = _terminating(pod) if silent and not _goes_at_once(pod) else None
+            if not silent and (finalizers := holders(pod.metadata.finalizers)):
+                kept[f"{pod.metadata.namespace}/{pod.metadata.name}"] = finalizers
+            grace = grace_of(pod).longest
+            if grace > _LONG_GRACE and not (silent or pod.metadata.deletion_timestamp or _goes_at_once(pod)):
+                slow[f"{pod.metadata.namespace}/{pod.metadata.name}"] = grace
+    return DrainPlan(name, tuple(moved), tuple(unmoved), left, tuple(_flags(own)), kept, slow)
+
+
+def is_silent(node: NodeReach) -> bool:
+    """Whether pods that are evicted from a node stay Terminating, because it does not answer."""
+    return node.reach in {Reach.SILENT, Reach.MISSED_HEARTBEATS}
+
+
+HELD: Final = "PodDisruptionBudget"
+"""The reason of a pod that stays because a budget does not let it go."""
+_OVERDUE: Final = "Overdue"
+_STAYING: Final = frozenset({"DaemonSet", "StaticPod", HELD, _OVERDUE})
+
+
+def _unplaced(pod: Pod, pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget]) -> PodReference | None:
+    """A pod of the same budget that the scheduler finds no node for."""
+    own, space = budgets_of(pod, budgets), pod.metadata.namespace
+    for one in pods:
+        scheduled = one.status.condition("PodScheduled")
+        unplaced = scheduled is not None and (scheduled.status, scheduled.reason) == ("False", "Unschedulable")
+        if unplaced and one.metadata.namespace == space and budgets_of(one, own):
+            return PodReference(space, one.metadata.name)
+    return None
+
+
+def _unready(pod: Pod, pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget]) -> tuple[PodReference, ...] | None:
+    """The pods of the same budget that are not Ready and may get so; None: those that are not are being deleted."""
+    own, space = budgets_of(pod, budgets), pod.metadata.namespace
+    same = [
+        one.metadata
+        for one in pods
+        if one.metadata.namespace == space and not (one.is_ready or one.finished) and budgets_of(one, own)
+    ]
+    stay = tuple(PodReference(space, one.name) for one in same if one.deletion_timestamp is None)
+    return stay if stay or not same else None
+
+
+def _overdue(pod: Pod, at: datetime | None) -> datetime | None:
+    """When a pod that was deleted more than a minute ago should have been gone; None: it is not, or not late."""
+    ending = pod_ending(pod)
+    if at is None or ending.deleted_at is None:
+        return None
+    over = ending.ends_by or later(ending.deleted_at, ending.grace.longest)
+    return over if at > later(over, PATIENCE.total_seconds()) else None
+
+
+def _kept(pod: Pod, evictions: Evictions) -> tuple[str, str] | None:
+    """Why a pod is not evicted; None: it is."""
+    controller = pod.metadata.controller
+    if is_mirror_pod(pod):
+        return "StaticPod", "the kubelet runs it from a file"
+    if controller is not None and controller.kind == "DaemonSet" and not pod.finished:
+        return "DaemonSet", controller.name
+    refused = evictions.refused(pod)
+    return None if refused is None else (HELD, refused)
+
+
+def _not_made_anew(pod: Pod, node: str, *, silent: bool) -> tuple[str, str]:
+    """Why nobody recreates an evicted pod; an empty reason: its controller does."""
+    at_most_one = owner_guarantee(pod).guarantee is Guarantee.AT_MOST_ONE
+    if at_most_one and silent and not _goes_at_once(pod):
+        return "NodeSilent", f"its StatefulSet makes no other before {node} answers, or is fenced"
+    if at_most_one:
+        return "", ""
+    if pod.finished:
+        return "Finished", "a drain removes it"
+    if pod.metadata.controller is None:
+        return "NoController", "nobody recreates it; kubectl drain asks for --force"
+    if pod.metadata.deletion_timestamp is not None:
+        return "Terminating", "its controller did not wait to make another"
+    return "", ""
+
+
+def _goes_at_once(pod: Pod) -> bool:
+    """Whether the object is gone with the eviction, whether its node answers or not."""
+    return stop_plan(pod).object_removed_at_once
+
+
+def _terminating(pod: Pod) -> Pod:
+    stamp = pod.metadata.deletion_timestamp or _EPOCH
+    return replace(pod, metadata=replace(pod.metadata, deletion_timestamp=stamp))
+
+
+def _flags(pods: Sequence[Pod]) -> Iterator[DrainFlag]:
+    """What kubectl's filters ask for; a pod of a DaemonSet and a static one are passed over by those that follow."""
+    asked: Counter[str] = Counter()
+    for pod in pods:
+        controller = pod.metadata.controller
+        if pod.finished or is_mirror_pod(pod):
+            continue
+        if controller is not None and controller.kind == "DaemonSet":
+            asked["--ignore-daemonsets"] += 1
+            continue
+        asked["--delete-emptydir-data"] += any(volume.empty_dir is not None for volume in pod.spec.volumes)
+        asked["--force"] += controller is None
+    return (DrainFlag(flag, asked[flag]) for flag in _FLAGS if asked[flag])
+
+
+def cordoned_node(node: Node) -> Node:
+    """The node, unschedulable and with the taint that says so."""
+    taints = tuple(taint for taint in node.spec.taints if taint.key != CORDON.key)
+    return replace(node, spec=replace(node.spec, unschedulable=True, taints=(*taints, CORDON)))

@@ -1,0 +1,311 @@
+"""One pod's likely placement: the scheduling cycle, its numbers, what would change the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+import numpy as np
+from msgspec.structs import replace
+
+from podrules.api.model.pod import Pod
+from podrules.node.lost_node import UNREACHABLE
+from podrules.node.reachability import NodeReach, Reach, node_reach
+from podrules.pod.reading import NOT_ALL_IN_FILE, Unread
+from podrules.scheduling.placement.awaited_binding import awaited_binding
+from podrules.scheduling.placement.claim_problems import claim_problems, claims_never_bound
+from podrules.scheduling.placement.device_claims import missing_templates
+from podrules.scheduling.placement.facts import facts, shared_keys
+from podrules.scheduling.placement.missing import CLAIMS, NODES, PODS, Missing, known_part, missing_of
+from podrules.scheduling.placement.node_name import named_node
+from podrules.scheduling.placement.outcome import (
+    CurrentNode,
+    NamedFate,
+    NodeScore,
+    Placement,
+    PlacementOutcome,
+    RejectedGroup,
+    RejectedNode,
+    ToldBefore,
+)
+from podrules.scheduling.placement.preview import nominated_node, preview
+from podrules.scheduling.placement.remedies import by_nearness, cheapest_remedy, softened_spread
+from podrules.scheduling.placement.scheduler_condition import told_before
+from podrules.scheduling.placement.situation import Situation
+from podrules.scheduling.placement.spreading import SoftSpreads, constraint_spreads, normalized_scores
+from podrules.scheduling.placement.volume_places import volume_places
+from podrules.scheduling.scheduler.cycle import Filtered, Scored, pre_enqueue, score_nodes
+from podrules.scheduling.scheduler.framework.status import Code
+from podrules.scheduling.scheduler.plugins.dynamic_resources import UNKNOWN
+from podrules.scheduling.scheduler.plugins.node_affinity import pinned_nowhere
+from podrules.scheduling.scheduler.plugins.node_resources.fit import offered_nowhere
+from podrules.scheduling.scheduler.plugins.node_unschedulable import TAINT_NODE_UNSCHEDULABLE
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD
+from podrules.scheduling.scheduler.plugins.taint_toleration import TaintEffect
+from podrules.scheduling.scheduler.queue import queue_position
+from podrules.scheduling.scheduler.sampling import num_feasible_nodes_to_find
+
+__all__ = ["likely_placement", "named_placement", "rejected_groups"]
+
+NO_NODES: Final = "no nodes available to schedule pods"
+"""ErrNoNodesAvailable: the cycle does not begin."""
+NO_NODES_READ: Final = "the nodes could not be read"
+_SHOWN_SCORES: Final = 3
+_SHOWN_NODES: Final = 1
+_ANY_TIME: Final = datetime.fromtimestamp(0, UTC)
+"""Without a Lease the present decides nothing of what a node's condition tells."""
+
+
+def likely_placement(situation: Situation, *, every_node: bool = False, ways_out: bool = True) -> Placement:
+    """Where the scheduler would put a pod, why not elsewhere, and what would change that.
+
+    Args:
+        situation: The pod and the cluster. A bound pod is judged as if it were created again.
+        every_node: Whether all nodes are named, with their numbers; else the best and the nearest to fit.
+        ways_out: Whether changes and a preemption are tried where no node fits.
+    """
+    missing = missing_of(situation)
+    placed = _placement(known_part(situation, missing), missing, every_node=every_node, ways_out=ways_out)
+    return missing.of(placed, situation.pod)
+
+
+def _placement(situation: Situation, missing: Missing, *, every_node: bool, ways_out: bool) -> Placement:
+    """The placement by what is known."""
+    pod = situation.pod
+    anew = _anew(situation)
+    queued = pod.metadata.uid and PODS not in missing.resources
+    base = Placement(
+        outcome=PlacementOutcome.UNKNOWN,
+        scheduler_name=pod.spec.scheduler_name,
+        nodes=len(situation.table),
+        nominated=None if pod.spec.node_name else nominated_node(situation),
+        queue=queue_position(pod, situation.snapshot.pods) if queued else None,
+        verified=situation.features.verified,
+        unknown_plugins=situation.framework.unknown,
+        extenders=tuple(one.url_prefix for one in situation.framework.extenders_of(pod)),
+        preemption_disabled=situation.framework.preemption_disabled,
+    )
+    if not len(situation.table) and NODES in missing.resources:
+        return replace(base, reason=NO_NODES_READ)
+    if not len(situation.table):
+        return replace(base, outcome=PlacementOutcome.UNSCHEDULABLE, message=NO_NODES)
+    held = pre_enqueue(anew.pod, anew.snapshot, anew.framework, features=anew.features)
+    if not held.ok:
+        templates = missing_templates(anew.pod, anew.snapshot)
+        reasons = (*held.reasons, *(f"ResourceClaimTemplate {name} is not there" for name in templates))
+        return replace(base, outcome=PlacementOutcome.HELD, reason="; ".join(reasons))
+    filtered = anew.filtered()
+    unknown = _unknown(filtered)
+    if unknown:
+        return replace(base, reason=unknown)
+    base = _with_binding(base, situation, missing, filtered)
+    # A pod that fits somewhere needs no way out, nor does one for which room is being made.
+    coming = base.nominated is not None and base.nominated.under_way
+    remedies = ways_out and not coming and not len(filtered.feasible)
+    rejected = tuple(rejected_groups(anew, filtered, every_node=every_node, remedies=remedies))
+    found = replace(base, rejected=rejected, spread=constraint_spreads(filtered))
+    if filtered.error:
+        return replace(
+            found, outcome=PlacementOutcome.UNSCHEDULABLE, message=filtered.error, claims=claim_problems(filtered)
+        )
+    feasible = filtered.feasible
+    if not len(feasible):
+        room = preview(filtered, anew.snapshot.pod_disruption_budgets) if ways_out else None
+        return replace(
+            found,
+            outcome=PlacementOutcome.UNSCHEDULABLE,
+            message=filtered.message,
+            nowhere=pinned_nowhere(pod, anew.table.nodes),
+            offered_nowhere=offered_nowhere(filtered.context),
+            claims=claim_problems(filtered),
+            volumes=volume_places(filtered),
+            preemption=room,
+            current=_current(pod, filtered, None),
+            told=_scheduler_message(pod, filtered.message, room=room is not None and bool(room.nodes)),
+        )
+    scored = score_nodes(filtered)
+    if scored.fails:
+        return replace(found, outcome=PlacementOutcome.UNSCHEDULABLE, message=scored.error)
+    names = filtered.context.table.names
+    framework = situation.framework
+    # Where nothing scores, the first node that fits is taken.
+    most = num_feasible_nodes_to_find(framework.percentage_of_nodes_to_score, len(names)) if framework.score else 1
+    return replace(
+        found,
+        outcome=PlacementOutcome.FITS,
+        feasible=len(feasible),
+        sampled=most if most < len(feasible) else None,
+        best=_best(anew, filtered, scored),
+        scores=tuple(_scores(filtered, scored, None if every_node else _SHOWN_SCORES)),
+        normalized=tuple(normalized_scores(filtered, scored)) if every_node else (),
+        current=_current(pod, filtered, scored),
+        told=_scheduler_message(pod, ""),
+    )
+
+
+def named_placement(situation: Situation, reach: NodeReach | None) -> Placement:
+    """What becomes of a pod to come that names its node itself.
+
+    Args:
+        situation: The pod and the cluster.
+        reach: Whether the node answers; None: that is not known.
+    """
+    named = named_node(situation, reach)
+    if named.fate is NamedFate.NO_NODE and situation.may_lack_nodes:
+        return Placement(
+            outcome=PlacementOutcome.UNKNOWN,
+            scheduler_name=situation.pod.spec.scheduler_name,
+            reason=f"spec.nodeName is {named.node}, and that node could not be read",
+            assumed=(Unread("get", NODES, None, NOT_ALL_IN_FILE),) if situation.is_list else situation.unread,
+            proven=False,
+        )
+    pod, unread = situation.pod, missing_of(situation).unread
+    claims, lacks = claims_never_bound(pod, situation.snapshot, unread) if named.fate is NamedFate.RUNS else ((), ())
+    if claims:
+        named = replace(named, fate=NamedFate.WAITS)
+    return Placement(
+        outcome=PlacementOutcome.NAMED,
+        scheduler_name=situation.pod.spec.scheduler_name,
+        nodes=len(situation.table),
+        best=(named.node,) if named.fate is NamedFate.RUNS else (),
+        named=named,
+        claims=claims,
+        verified=situation.features.verified,
+        assumed=lacks,
+        proven=not lacks,
+    )
+
+
+def _best(situation: Situation, filtered: Filtered, scored: Scored) -> tuple[str, ...]:
+    """The nodes of which one is taken; a nominated one is, when it fits, whatever the others are worth."""
+    nominated = situation.pod.status.nominated_node_name
+    row = situation.table.index.get(nominated)
+    if row is not None and filtered.fits(row):
+        return (nominated,)
+    return tuple(situation.table.names[row] for row in scored.best)
+
+
+def _anew(situation: Situation) -> Situation:
+    """The situation in which the pod is created again: a bound one is taken off its node first."""
+    pod = situation.pod
+    if not pod.spec.node_name:
+        return situation
+    spec, status = replace(pod.spec, node_name=""), replace(pod.status, nominated_node_name="")
+    return replace(situation.without_pods((pod,)), pod=replace(pod, spec=spec, status=status))
+
+
+def _unknown(filtered: Filtered) -> str:
+    """What the rules cannot tell of some node; empty when they can tell of all."""
+    statuses = (status for status in filtered.rejected.values() if status.code is Code.ERROR)
+    reasons = (reason for status in statuses for reason in status.reasons)
+    return next((reason.partition(UNKNOWN)[2] for reason in reasons if UNKNOWN in reason), "")
+
+
+def _scheduler_message(pod: Pod, message: str, *, room: bool = False) -> ToldBefore | None:
+    condition = pod.status.condition("PodScheduled")
+    if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
+        return None
+    return told_before(condition.message, message, room=room)
+
+
+def _with_binding(base: Placement, situation: Situation, missing: Missing, filtered: Filtered) -> Placement:
+    """The placement with what the scheduler waits for that has chosen a node already."""
+    nominated = base.nominated
+    if situation.pod.spec.node_name or (nominated is not None and nominated.victims):
+        return base
+    binding = awaited_binding(replace(situation, unread=missing.unread), filtered)
+    # Without its claims, the pod may wait for these.
+    room = binding is None and CLAIMS not in missing.resources
+    return replace(base, binding=binding, nominated=nominated and replace(nominated, made_room=room))
+
+
+def rejected_groups(
+    situation: Situation, filtered: Filtered, *, every_node: bool, remedies: bool
+) -> Iterator[RejectedGroup]:
+    """Rejected nodes by plugin and reasons, the largest group first; without `every_node` each names the nearest."""
+    if not filtered.pre_filter.status.ok:
+        status = filtered.pre_filter.status
+        yield RejectedGroup(
+            plugin=status.plugin,
+            reasons=status.reasons,
+            count=len(situation.table),
+            alone=len(situation.table),
+            preemption_may_help=status.code is Code.UNSCHEDULABLE,
+            nodes=(),
+            remedy=None,
+        )
+        return
+    by_reason: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+    for name, status in filtered.rejected.items():
+        by_reason.setdefault((status.plugin, status.reasons), []).append(situation.table.index[name])
+    for (plugin, reasons), rows in sorted(by_reason.items(), key=lambda item: (-len(item[1]), item[0])):
+        nearest = by_nearness(filtered, plugin, rows)
+        found = cheapest_remedy(situation, filtered, plugin, nearest) if remedies else None
+        if found is not None:
+            nearest.sort(key=lambda row: row != found[0])
+        soft = softened_spread(situation, filtered, nearest) if remedies and plugin == SPREAD else None
+        shown = nearest if every_node else nearest[:_SHOWN_NODES]
+        silent = {row for row in rows if plugin == "TaintToleration" and _silent(filtered, row)}
+        yield RejectedGroup(
+            plugin=plugin,
+            reasons=reasons,
+            count=len(rows),
+            alone=sum(len(filtered.rejecting(row)) == 1 for row in rows),
+            preemption_may_help=any(filtered.status(row).code is Code.UNSCHEDULABLE for row in rows),
+            nodes=tuple(_rejected_node(filtered, plugin, row) for row in shown),
+            remedy=None if found is None else found[1],
+            silent=tuple(filtered.context.table.names[row] for row in sorted(silent)),
+            softened=None if found is not None and soft == found[1] else soft,
+            keys=shared_keys(facts(filtered, plugin, row) for row in nearest if row not in silent),
+        )
+    left_out = len(situation.table) - int(filtered.considered.sum())
+    if left_out:
+        plugin, reasons = min(filtered.pre_filter.narrowed_by), (filtered.left_out,)
+        yield RejectedGroup(plugin, reasons, left_out, left_out, preemption_may_help=False, nodes=(), remedy=None)
+
+
+def _rejected_node(filtered: Filtered, plugin: str, row: int) -> RejectedNode:
+    others = tuple(other for other in filtered.rejecting(row) if other != plugin)
+    if plugin == "NodeUnschedulable" and _keys(filtered, row) == {TAINT_NODE_UNSCHEDULABLE.key}:
+        others = tuple(other for other in others if other != "TaintToleration")
+    return RejectedNode(filtered.context.table.names[row], facts(filtered, plugin, row), others)
+
+
+def _keys(filtered: Filtered, row: int) -> set[str]:
+    """The node's taints that the pod does not tolerate."""
+    return {taint.key for taint in facts(filtered, "TaintToleration", row) if isinstance(taint, TaintEffect)}
+
+
+def _silent(filtered: Filtered, row: int) -> bool:
+    """Whether a node does not answer, and its taint says so."""
+    node = filtered.context.table.nodes[row]
+    reach = node_reach(node.metadata.name, node, renewed=None, now=_ANY_TIME).reach
+    return reach is Reach.SILENT and UNREACHABLE in _keys(filtered, row)
+
+
+def _scores(filtered: Filtered, scored: Scored, most: int | None) -> Iterator[NodeScore]:
+    """The feasible nodes, highest total first, then in the order of the cluster."""
+    order = np.argsort(-scored.totals, kind="stable")
+    soft_spread = SoftSpreads(filtered, scored)
+    for place in order[:most].tolist():
+        yield NodeScore(
+            node=filtered.context.table.names[int(scored.feasible[place])],
+            total=int(scored.totals[place]),
+            plugins={plugin: int(scores[place]) for plugin, scores in scored.by_plugin.items()},
+            soft_spread=soft_spread.at(place),
+        )
+
+
+def _current(pod: Pod, filtered: Filtered, scored: Scored | None) -> CurrentNode | None:
+    """The bound pod's own node, if it is still there."""
+    row = filtered.context.table.index.get(pod.spec.node_name)
+    if row is None:
+        return None
+    name = pod.spec.node_name
+    if scored is None or not filtered.fits(row):
+        status = filtered.status(row) if filtered.pre_filter.status.ok else filtered.pre_filter.status
+        return CurrentNode(name, fits=False, plugin=status.plugin, reasons=status.reasons, total=None, rank=None)
+    total = int(scored.totals[np.flatnonzero(scored.feasible == row)[0]])
+    rank = 1 + int(np.count_nonzero(scored.totals > total))
+    return CurrentNode(name, fits=True, plugin="", reasons=(), total=total, rank=rank)

@@ -1,0 +1,384 @@
+"""What-if: places several specs one replica after the other; each sees the ones before.
+
+    order       by priority, the highest first, then as given: as the scheduling queue has them (PrioritySort); last
+                what an autoscaler may ask for
+    a replica   one scheduling cycle; of the nodes with the highest score the first of the cluster is taken, where
+                kube-scheduler takes any of them
+    no node     preemption, where it is allowed: the victims are gone and the replica takes their place, as if they had
+                ended at once; budgets allow less for each victim that was ready. Controllers make new pods for
+                victims; those are not placed here
+    the end     the first replica that fits nowhere ends its spec: the others are like it. So does a cycle that fails,
+                and a pod that is held back is not placed at all
+    DaemonSet   a pod for each node that its controller chooses; one that does not fit there keeps no other
+                (`daemon_sets`)
+    nodeName    a pod that names its node itself is its kubelet's to take or refuse (`named`)
+    claims      each replica has its own of templates and of ephemeral volumes; what was to be bound is bound once it is
+                placed (`binding`), and devices are taken (`devices`)
+
+Source: pkg/scheduler/framework/plugins/queuesort/priority_sort.go and pkg/scheduler/schedule_one.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.admission.limits.room import QuotaRoom
+from podrules.api.model.pod import Pod
+from podrules.api.model.policy import PodDisruptionBudget
+from podrules.api.model.selectors import SelectorError
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.api.model.storage import PersistentVolumeClaim
+from podrules.node.reachability import NodeReach
+from podrules.pod.reading import Unread
+from podrules.scheduling.placement.claims import with_claims, with_claims_of
+from podrules.scheduling.placement.daemon_sets import Daemons, place_daemons
+from podrules.scheduling.placement.device_claims import with_device_claims
+from podrules.scheduling.placement.likely import likely_placement, named_placement
+from podrules.scheduling.placement.missing import NODES, Missing, known_part, missing_of
+from podrules.scheduling.placement.one_more import best_row, make_room, with_pod
+from podrules.scheduling.placement.outcome import Placement, PlacementOutcome
+from podrules.scheduling.placement.planned import (
+    AchievedSpread,
+    Autoscaler,
+    AwaitedPod,
+    DaemonNodes,
+    JobSize,
+    Origin,
+    PlannedSpec,
+    PlannedVictim,
+)
+from podrules.scheduling.placement.replicas import new_numbers, replica
+from podrules.scheduling.placement.situation import Situation
+from podrules.scheduling.placement.spreading import SHOWN_LEFT_OUT
+from podrules.scheduling.scheduler.cycle import pre_enqueue
+from podrules.scheduling.scheduler.framework.interface import CycleContext
+from podrules.scheduling.scheduler.framework.node_table import NodeTable
+from podrules.scheduling.scheduler.framework.planned_pods import planned_uid
+from podrules.scheduling.scheduler.plugins.default_preemption import priority_of
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import constraints_in_force
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import domains, left_out, spread_state
+
+__all__ = ["Demand", "Placing", "plan", "queue_key", "with_unaided"]
+
+ZONE: Final = "topology.kubernetes.io/zone"
+MAX_REPLICAS: Final = 100_000
+"""Of a spec of which as many are wanted as fit."""
+
+
+class Demand(Struct, frozen=True):
+    """Pods that are wanted."""
+
+    name: str
+    """``deployment/web``: what makes the pods, which labels each of them (`replicas`), and its name."""
+    situation: Situation
+    """Its next pod, as it will be stored, and the cluster as it is."""
+    replicas: int | None
+    """None: as many as fit."""
+    first: int = 0
+    """The number of the first: ``ordinals.start`` of a StatefulSet."""
+    claim_templates: tuple[PersistentVolumeClaim, ...] = ()
+    """StatefulSets only."""
+    reach: NodeReach | None = None
+    """Whether the node answers that its pods name themselves; None: not known, or they name none."""
+    there: int = 0
+    """Pods that it has already."""
+    suspended: bool = False
+    """Whether its controller makes no pods for now."""
+    awaited: AwaitedPod | None = None
+    """Which pod its StatefulSet waits for."""
+    daemons: Daemons | None = None
+    """For a DaemonSet, which has one on each node that it chooses, whatever `replicas` says; None: it is none."""
+    origin: Origin = "manifest"
+    """Why they are wanted."""
+    quota: QuotaRoom | None = None
+    """The quota that lets in fewer than are wanted; None: none does."""
+    ordered: bool = False
+    """Whether its StatefulSet makes a pod only once the one before is Ready."""
+    job: JobSize | None = None
+    """How many pods a Job or CronJob makes; None: it is neither."""
+    autoscaler: Autoscaler | None = None
+    """The one that decides about its replicas; None: none does."""
+
+
+class _Placed(Struct, frozen=True):
+    table: NodeTable
+    snapshot: ClusterSnapshot
+    budgets: Sequence[PodDisruptionBudget]
+    rows: tuple[int, ...]
+    victims: tuple[PlannedVictim, ...]
+    stopped: Placement | None
+    unaided: int
+    """How many came before the first victim."""
+    daemon: DaemonNodes | None = None
+    wanted: int | None = None
+    """How many pods of a DaemonSet were to be placed."""
+    missing: Missing = Missing()
+    moving: tuple[Unread, ...] = ()
+    """What is missing by which those that are placed, and all before them, may go to other nodes."""
+
+
+def queue_key(origin: Origin, pod: Pod) -> tuple[bool, int]:
+    """By what the scheduler takes pods: an autoscaler asks for more once the others are there."""
+    return origin == "autoscaler", -priority_of(pod)
+
+
+def plan(demands: Sequence[Demand], *, preemption: bool) -> tuple[PlannedSpec, ...]:
+    """Place all of them, in the order of the queue.
+
+    Args:
+        demands: All of one cluster: their tables are the same.
+        preemption: Whether pods of lower priority may have to go.
+    """
+    specs = with_unaided(_all_placed(demands, preemption=preemption), lambda: _all_placed(demands, preemption=False))
+    return tuple(specs.values())
+
+
+def with_unaided(specs: dict[int, PlannedSpec], alone: Callable[[], dict[int, PlannedSpec]]) -> dict[int, PlannedSpec]:
+    """The specs with how many are placed when nobody is preempted: by themselves, or as `alone` finds it."""
+    if not any(spec.victims for spec in list(specs.values())[:-1]):
+        return specs
+    # The victims of one leave room to the next, or the pods that they yield to take it.
+    others = {index: (spec.placed, spec.nodes) for index, spec in alone().items()}
+    for index, spec in specs.items():
+        placed, nodes = others.get(index, (0, {}))
+        specs[index] = replace(spec, without_preemption=placed, nodes_unaided=nodes)
+    return specs
+
+
+def _all_placed(demands: Sequence[Demand], *, preemption: bool) -> dict[int, PlannedSpec]:
+    if not demands:
+        return {}
+    first = demands[0].situation
+    placing = Placing(first.table, first.snapshot, demands, preemption=preemption)
+    order = sorted(demands, key=lambda one: queue_key(one.origin, one.situation.pod))
+    return {index: placing.place(demand) for index, demand in enumerate(order)}
+
+
+class Placing:
+    """The cluster as it becomes with each spec that is placed."""
+
+    def __init__(
+        self, table: NodeTable, snapshot: ClusterSnapshot, demands: Sequence[Demand], *, preemption: bool
+    ) -> None:
+        """Start with the cluster as it is."""
+        self.table, self.snapshot = table, snapshot
+        self.budgets: Sequence[PodDisruptionBudget] = snapshot.pod_disruption_budgets
+        self._count = 0
+        self._preemption = preemption
+        self._scheduled = tuple(demand.situation.pod for demand in demands if not demand.situation.pod.spec.node_name)
+        self._moving: tuple[Unread, ...] = ()
+
+    def place(self, demand: Demand) -> PlannedSpec:
+        """Place a spec on what the ones before have left."""
+        # Specs may share a name: their place tells their pods apart.
+        replicas = _Replicas(demand, self._count, self._scheduled)
+        self._count += 1
+        before = replace(demand.situation, table=self.table, snapshot=self.snapshot)
+        missing = missing_of(first := replicas.before(demand.first, before))
+        known = replace(before, framework=known_part(first, missing).framework)
+        placed = _place(replicas, known, self.budgets, preemption=self._preemption)
+        if placed.rows:
+            self._moving += tuple(missing.moving(victims=any(not one.leaving for one in placed.victims)))
+        self.table, self.snapshot, self.budgets = placed.table, placed.snapshot, placed.budgets
+        return _planned(replicas, replace(placed, missing=missing, moving=self._moving))
+
+
+class _Replicas(Struct, frozen=True):
+    """The pods of a demand."""
+
+    demand: Demand
+    place: int
+    """The demand's index among all."""
+    scheduled: tuple[Pod, ...] = ()
+    """The pods of all demands that the scheduler places: with them claims are bound."""
+
+    @property
+    def kind(self) -> str:
+        return self.demand.name.partition("/")[0]
+
+    @property
+    def wanted(self) -> int:
+        """How many a quota lets in."""
+        most = MAX_REPLICAS if self.demand.replicas is None else self.demand.replicas
+        return most if self.demand.quota is None else min(most, self.demand.quota.pods)
+
+    def numbers(self) -> Iterator[int]:
+        demand, situation = self.demand, self.demand.situation
+        return islice(new_numbers(situation.pod, self.kind, demand.first, situation.snapshot.pods), self.wanted)
+
+    def before(self, number: int, situation: Situation) -> Situation:
+        """One of them with its claims before a cluster."""
+        demand = self.demand
+        made = replica(demand.situation.pod, self.kind, number, uid=planned_uid(self.place, number))
+        named, claims = with_claims_of(made, demand.claim_templates)
+        pod, snapshot = with_device_claims(named, with_claims(situation.snapshot, claims))
+        return replace(situation, pod=pod, snapshot=snapshot)
+
+
+def _place(
+    replicas: _Replicas, situation: Situation, budgets: Sequence[PodDisruptionBudget], *, preemption: bool
+) -> _Placed:
+    if replicas.demand.daemons is not None:
+        return _place_daemons(replicas, replicas.demand.daemons, situation, budgets, preemption=preemption)
+    rows: list[int] = []
+    victims: list[PlannedVictim] = []
+    unaided: int | None = None
+    stopped = None
+    first = replicas.before(replicas.demand.first, situation)
+    if first.pod.spec.node_name:
+        return _place_named(replicas, situation, budgets)
+    if not pre_enqueue(first.pod, first.snapshot, first.framework, features=first.features).ok:
+        return _Placed(first.table, first.snapshot, budgets, (), (), likely_placement(first), 0)
+    for number in replicas.numbers():
+        situation = replicas.before(number, situation)
+        filtered = situation.filtered()
+        row = best_row(filtered)
+        if row is None:
+            room = make_room(situation, filtered, budgets) if preemption else None
+            if room is None:
+                waiting = max(1, replicas.wanted - len(rows)) if replicas.demand.replicas is not None else 1
+                stopped = likely_placement(
+                    replace(situation, waiting=waiting, is_extra=replicas.demand.origin == "more")
+                )
+                break
+            row, situation, budgets = room.row, room.situation, room.budgets
+            victims += room.victims
+            unaided = len(rows) if unaided is None else unaided
+        rows.append(row)
+        situation = with_pod(situation, filtered, row)
+    alone = len(rows) if unaided is None else unaided
+    return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), tuple(victims), stopped, alone)
+
+
+def _place_daemons(
+    replicas: _Replicas,
+    daemons: Daemons,
+    situation: Situation,
+    budgets: Sequence[PodDisruptionBudget],
+    *,
+    preemption: bool,
+) -> _Placed:
+    """A pod on each node of a DaemonSet."""
+    reach = replicas.demand.reach
+    found = place_daemons(daemons, replicas.before, situation, budgets, preemption=preemption, reach=reach)
+    then = found.situation
+    rows = (*found.unaided, *found.aided)
+    return _Placed(
+        then.table,
+        then.snapshot,
+        found.budgets,
+        rows,
+        found.victims,
+        found.pending,
+        len(found.unaided),
+        found.nodes,
+        found.wanted,
+    )
+
+
+def _place_named(replicas: _Replicas, situation: Situation, budgets: Sequence[PodDisruptionBudget]) -> _Placed:
+    """Pods that name their node themselves: its kubelet takes one after the other."""
+    rows: list[int] = []
+    for number in replicas.numbers():
+        situation = replicas.before(number, situation)
+        pods = (*situation.snapshot.pods, *replicas.scheduled)
+        with_others = replace(situation, snapshot=replace(situation.snapshot, pods=pods))
+        found = named_placement(with_others, replicas.demand.reach)
+        if not found.best:
+            return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), (), found, len(rows))
+        rows.append(situation.table.index[found.best[0]])
+        situation = replace(situation, table=situation.table.with_pods([(situation.pod, found.best[0])]))
+    return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), (), None, len(rows))
+
+
+def _planned(replicas: _Replicas, placed: _Placed) -> PlannedSpec:
+    demand = replicas.demand
+    names, zones = placed.table.names, placed.table.label(ZONE)
+    by_zone = Counter(zones.values[code] if (code := zones.codes[row]) >= 0 else "" for row in placed.rows)
+    pod = demand.situation.pod
+    full = demand.replicas is None and len(placed.rows) == MAX_REPLICAS
+    condition = pod.status.condition("PodScheduled")
+    assumed, proven = _assumed(placed, demand.replicas if placed.daemon is None else placed.wanted)
+    return PlannedSpec(
+        name=demand.name,
+        namespace=pod.metadata.namespace,
+        priority=priority_of(pod),
+        wanted=demand.replicas if placed.daemon is None else placed.wanted,
+        placed=len(placed.rows),
+        without_preemption=placed.unaided,
+        nodes=dict(Counter(names[row] for row in placed.rows).most_common()),
+        nodes_unaided=dict(Counter(names[row] for row in placed.rows[: placed.unaided]).most_common()),
+        zones=dict(sorted(by_zone.items())),
+        # The pod of a DaemonSet has no domain but its node.
+        spread=()
+        if placed.daemon is not None
+        else tuple(_achieved(replicas.before(demand.first, replace(demand.situation, table=placed.table)))),
+        victims=placed.victims,
+        stopped=placed.stopped,
+        limit=MAX_REPLICAS if full else None,
+        there=demand.there,
+        suspended=demand.suspended,
+        awaited=demand.awaited,
+        daemon=placed.daemon,
+        holds_back=_next_name(replicas, placed) if demand.ordered and placed.stopped is not None else "",
+        job=demand.job,
+        autoscaler=demand.autoscaler,
+        origin=demand.origin,
+        quota=demand.quota,
+        assumed=assumed,
+        proven=proven,
+        scheduler_message=condition.message if condition is not None and condition.status == "False" else "",
+    )
+
+
+def _assumed(placed: _Placed, wanted: int | None) -> tuple[tuple[Unread, ...], bool]:
+    """What is missing and may change the answer, and whether it is proved all the same that they fit, or do not."""
+    stopped, missing = placed.stopped, placed.missing
+    if placed.daemon is not None and NODES in missing.resources:
+        return missing.unread, False
+    # Where nothing stopped them, a quota lets in fewer than are wanted.
+    if wanted is not None and len(placed.rows) < wanted and stopped is not None:
+        proven = stopped.proven and stopped.outcome is not PlacementOutcome.UNKNOWN
+        # There may be room for the others if those before them are elsewhere.
+        return tuple(dict.fromkeys((*stopped.assumed, *placed.moving))), proven and not placed.moving
+    if not placed.rows:
+        return (), True
+    found = missing.moving(victims=any(not one.leaving for one in placed.victims))
+    return tuple(found), not any(map(missing.decides_fit, missing.unread))
+
+
+def _next_name(replicas: _Replicas, placed: _Placed) -> str:
+    """The name of the pod after those that are placed."""
+    number = next(islice(replicas.numbers(), len(placed.rows), None), replicas.demand.first)
+    return f"{replicas.demand.situation.pod.metadata.name}-{number}"
+
+
+def _achieved(end: Situation) -> Iterator[AchievedSpread]:
+    """How the pods that match a replica's constraints stand at the end."""
+    context = CycleContext(end.pod, end.table, end.snapshot, end.features, end.framework.args, {}, end.now)
+    for action in (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY):
+        try:
+            constraints = constraints_in_force(context, action)
+        except SelectorError:
+            return  # No replica was placed: the cycle's error says why.
+        for constraint, spread in zip(constraints, spread_state(context, constraints).spreads, strict=True):
+            found = domains(spread)
+            minimum = spread.min_match_num if found else 0
+            yield AchievedSpread(
+                field=constraint.field,
+                topology_key=constraint.topology_key,
+                when_unsatisfiable=action,
+                max_skew=constraint.max_skew,
+                minimum=minimum,
+                skew=max((domain.matching for domain in found), default=0) - minimum,
+                domains=found,
+                left_out=left_out(spread)[:SHOWN_LEFT_OUT],
+                left_out_count=len(left_out(spread)),
+            )

@@ -1,0 +1,279 @@
+"""The result of a what-if placement of several pods. Only data: it loads no arrays."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from msgspec import Struct
+
+from podrules.admission.limits.room import QuotaRoom
+from podrules.api.model.pod_reference import PodReference
+from podrules.pod.reading import Unread
+from podrules.scheduling.placement.outcome import Placement, RejectedGroup
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
+from podrules.workload.budget_risk import BudgetRisk
+from podrules.workload.budget_room import BudgetRoom
+
+__all__ = [
+    "AchievedSpread",
+    "Autoscaler",
+    "AwaitedPod",
+    "Budgets",
+    "DaemonNodes",
+    "DrainFlag",
+    "HeldPods",
+    "JobSize",
+    "Origin",
+    "PlannedBudget",
+    "PlannedSpec",
+    "PlannedVictim",
+    "Unmoved",
+]
+
+Origin = Literal["manifest", "more", "pending", "drain", "autoscaler"]
+"""Why pods are placed: a file asks for them; they are more of what the cluster has; they wait for a node already, and
+go first; the drain of their node recreates them; or an autoscaler of a file may ask for them, and they go last."""
+
+
+class PlannedVictim(Struct, frozen=True, rename="camel"):
+    """A pod that has to be gone: it would be preempted, or is being deleted already."""
+
+    pod: PodReference
+    node: str
+    priority: int
+    violates: tuple[str, ...]
+    """PodDisruptionBudgets that its going violates, by ``namespace/name``; none where it goes anyway."""
+    leaving: bool
+    """It is being deleted already: nobody has to preempt it."""
+    replaced: bool
+    """Whether its controller makes another; else it is lost."""
+    preempted_for: tuple[PodReference, ...]
+    """Pods that are nominated to the node and go first, where it was preempted before; else none."""
+    stateful: bool = False
+    """A StatefulSet makes it: it has a name, and often data, of its own."""
+
+
+class AchievedSpread(Struct, frozen=True, rename="camel"):
+    """A topology spread constraint of a spec at the end; hard and soft ones."""
+
+    field: str
+    topology_key: str
+    when_unsatisfiable: str
+    max_skew: int
+    minimum: int
+    """The least of all domains; 0 when there are fewer than minDomains."""
+    skew: int
+    """The most matching pods of a domain minus the minimum."""
+    domains: tuple[SpreadDomain, ...]
+    left_out: tuple[str, ...]
+    """Some values of which no node counts: they are no domains."""
+    left_out_count: int
+    """How many there are."""
+
+
+class AwaitedPod(Struct, frozen=True, rename="camel"):
+    """A pod that a StatefulSet waits for before it makes any other (`ordinals`)."""
+
+    name: str
+    deleted: bool
+    """It is being deleted, and another of its name has to be Ready; else it is not Ready itself."""
+    silent_node: str
+    """Its node, where that does not answer; else empty."""
+
+
+class Autoscaler(Struct, frozen=True, rename="camel"):
+    """The HorizontalPodAutoscaler of a workload."""
+
+    name: str
+    min_replicas: int
+    max_replicas: int
+
+
+class JobSize(Struct, frozen=True, rename="camel"):
+    """How many pods a Job makes."""
+
+    at_once: int
+    """At a time, as long as none has succeeded: parallelism, or completions if these are fewer."""
+    completions: int | None
+    """How many have to succeed; None: any one of them."""
+    succeeded: int
+    indexed: bool
+    """Whether there is one for each index from 0 on."""
+    schedule: str
+    """When a CronJob makes Jobs; else empty."""
+
+    @property
+    def now(self) -> int:
+        """How many it has at a time from now on (manageJob)."""
+        return (
+            self.at_once if self.completions is None else max(0, min(self.at_once, self.completions - self.succeeded))
+        )
+
+
+class DaemonNodes(Struct, frozen=True, rename="camel"):
+    """The nodes of a DaemonSet, by its controller."""
+
+    eligible: int
+    """On how many it makes a pod, whether there is room or not; those that have one count."""
+    kept: tuple[str, ...]
+    """The nodes that have a pod of it and keep that."""
+    removed: tuple[str, ...]
+    """The nodes whose pod it deletes, for it does not choose them any more."""
+    without: tuple[RejectedGroup, ...]
+    """The nodes on which it makes no pod, by the plugin of the scheduler that asks the same. Largest group first."""
+
+
+class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
+    """One spec's replicas."""
+
+    name: str
+    """``deployment/web``, ``pod/db-0``."""
+    namespace: str
+    priority: int
+    wanted: int | None
+    """None: as many as fit."""
+    placed: int
+    without_preemption: int
+    """How many are placed when nobody is preempted, for this spec or for those before it."""
+    nodes: dict[str, int]
+    """Replicas by node, those with most first."""
+    nodes_unaided: dict[str, int]
+    """The same of those that are placed when nobody is preempted."""
+    zones: dict[str, int]
+    """Replicas by topology.kubernetes.io/zone; empty for nodes without one."""
+    spread: tuple[AchievedSpread, ...]
+    victims: tuple[PlannedVictim, ...]
+    stopped: Placement | None
+    """What the first replica met that fits nowhere; of a DaemonSet, what all met that do not fit, each on its own node.
+    None: all wanted ones fit."""
+    limit: int | None
+    """After so many the search for more was ended; None: it was not."""
+    there: int
+    """Pods that it has already, besides which these come."""
+    suspended: bool
+    """Its controller makes no pod before it is resumed."""
+    awaited: AwaitedPod | None
+    """Its StatefulSet makes no pod before; None: nothing keeps it, or another controller makes them."""
+    daemon: DaemonNodes | None = None
+    """The nodes of a DaemonSet; None: it is none."""
+    holds_back: str = ""
+    """The pod of a StatefulSet that fits nowhere: none after it is made before it is Ready (OrderedReady). Empty: the
+    StatefulSet makes all at once (Parallel), or it is none."""
+    job: JobSize | None = None
+    """How many pods a Job or CronJob makes; None: it is neither."""
+    autoscaler: Autoscaler | None = None
+    """The one of a file that decides about its replicas; None: none does."""
+    origin: Origin
+    """Why it is placed."""
+    quota: QuotaRoom | None = None
+    """The quota that lets in fewer than are wanted; the others are not made. None: none does."""
+    assumed: tuple[Unread, ...] = ()
+    """What could not be read and may change how many are placed, or where: it counts as not there."""
+    proven: bool = True
+    """Whether the answer to "do all that are wanted and let in fit" holds whatever that is."""
+
+    scheduler_message: str = ""
+    """What kube-scheduler said of a pending pod when it found no node; empty: nothing."""
+    leaves: tuple[str, ...] = ()
+    """The drained nodes that a pod leaves; several where one that it moved to is drained later."""
+    waits: bool = False
+    """Whether its eviction waits until replacements of pods that left before are Ready."""
+    until_back: str = ""
+    """The drained node that has to be back before it has a place; empty: none has to."""
+
+    @property
+    def is_short(self) -> bool:
+        """Whether some that are wanted have no place, or none before a drained node is back."""
+        return bool(self.until_back) or (self.wanted is not None and self.placed < self.wanted)
+
+    @property
+    def kept_out(self) -> bool:
+        """Whether a quota lets in fewer than are wanted."""
+        return self.quota is not None and self.wanted is not None and self.quota.pods < self.wanted
+
+    @property
+    def preempted(self) -> tuple[PlannedVictim, ...]:
+        """The victims that still have to be preempted."""
+        return tuple(victim for victim in self.victims if not victim.leaving)
+
+    @property
+    def leaving(self) -> tuple[PlannedVictim, ...]:
+        """The victims that are being deleted already."""
+        return tuple(victim for victim in self.victims if victim.leaving)
+
+
+class PlannedBudget(Struct, frozen=True, rename="camel"):
+    """A PodDisruptionBudget that selects pods to come."""
+
+    namespace: str
+    name: str
+    min_available: int | str | None
+    max_unavailable: int | str | None
+    specs: tuple[str, ...]
+    """Those of whose pods it selects some."""
+    pods_of_specs: int
+    """How many pods these make; it may select some of them."""
+    placed: int
+    """How many of the selected pods to come have a place."""
+    others: int
+    """How many pods of the cluster it selects beside them."""
+    pods: int
+    """How many it selects in all if those to come are made; what is not known is left out."""
+    held: int
+    """How many of all these pods another budget selects, too: those are never evicted."""
+    may_grow: bool
+    """Whether an autoscaler may make more of the pods to come."""
+    room: BudgetRoom | None
+    """What it lets go once all that are placed are Ready. None: it counts by controllers, and what those of the other
+    pods want is not known; or it is not known on how many nodes a DaemonSet runs."""
+
+
+class HeldPods(Struct, frozen=True, rename="camel"):
+    """Pods that several PodDisruptionBudgets select: the API server evicts none of them."""
+
+    namespace: str
+    name: str
+    """``deployment/web``; empty: they are other pods of the cluster."""
+    pods: int
+    of: int
+    """How many pods the spec makes."""
+    budgets: tuple[str, ...]
+
+
+class Budgets(Struct, frozen=True, rename="camel"):
+    """What PodDisruptionBudgets let go of pods to come."""
+
+    budgets: tuple[PlannedBudget, ...] = ()
+    held: tuple[HeldPods, ...] = ()
+
+
+class Unmoved(Struct, frozen=True, rename="camel"):
+    """A pod of a drained node that would not be evicted, or not be recreated."""
+
+    pod: PodReference
+    reason: str
+    """``DaemonSet``, ``StaticPod``, ``NoController``, ``PodDisruptionBudget``, ``Finished``, ``Terminating``,
+    ``NodeSilent``, ``Overdue``."""
+    detail: str
+    """The budget and what it allows; the controller; who makes no other; the finalizers of a pod that is overdue."""
+    hold: BudgetRisk | None = None
+    """Why a PodDisruptionBudget holds it; None: none does."""
+    lacks: PodReference | None = None
+    """A pod of the same budget that fits on no node: the budget waits for it to be Ready."""
+    over: datetime | None = None
+    """When a pod that is overdue should have been gone."""
+    node: str = ""
+    """The drained node that it is on."""
+    way: str = ""
+    """What would let a pod go of the budget, where that needs all."""
+    unready: tuple[PodReference, ...] | None = None
+    """The pods of a budget that waits for more of them to be Ready, that are not; None: not asked."""
+
+
+class DrainFlag(Struct, frozen=True, rename="camel"):
+    """A flag of kubectl drain without which it evicts nobody."""
+
+    flag: str
+    pods: int
+    """How many pods of the node need the flag."""

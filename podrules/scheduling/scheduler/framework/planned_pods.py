@@ -1,0 +1,27 @@
+"""Pods that a what-if has placed and that nobody has created."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podrules.api.model.pod import Pod
+
+__all__ = ["is_planned", "planned_uid"]
+
+_PLANNED: Final = "planned/"
+"""No uid of the API server begins so."""
+
+
+def planned_uid(place: int, number: int) -> str:
+    """The uid of a pod that a what-if places.
+
+    Args:
+        place: Of its spec among all that are placed.
+        number: As for `replica`.
+    """
+    return f"{_PLANNED}{place}/{number}"
+
+
+def is_planned(pod: Pod) -> bool:
+    """Whether a what-if has placed a pod: nobody can stop it, and room is made for it."""
+    return pod.metadata.uid.startswith(_PLANNED)

@@ -1,0 +1,33 @@
+"""DynamicResources: devices for a pod's resource claims.
+
+    plugin              the extension points
+    claims              a pod's claims; what all claims hold
+    extended            extended resources that devices stand for
+    pools               the slices of devices that a node can reach
+    devices             the devices in them, one after the other; what claims hold
+    requests            what claims ask for
+    selection           which devices a request selects
+    allocator           the search
+    constraints         attributes that devices share, or do not
+    capacity            devices shared by capacity
+    counters            devices that take from the same counters
+    selectors           CEL, with selector_tokens and selector_functions
+
+Source: pkg/scheduler/framework/plugins/dynamicresources at v1.36.3; k8s.io/dynamic-resource-allocation at v0.36.3.
+"""
+
+from podrules.scheduling.scheduler.plugins.dynamic_resources.plugin import (
+    UNKNOWN,
+    DynamicResources,
+    DynamicResourcesArgs,
+    DynamicResourcesState,
+    DynamicResourcesValues,
+)
+
+__all__ = [
+    "UNKNOWN",
+    "DynamicResources",
+    "DynamicResourcesArgs",
+    "DynamicResourcesState",
+    "DynamicResourcesValues",
+]

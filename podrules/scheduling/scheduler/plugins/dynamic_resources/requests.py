@@ -1,0 +1,250 @@
+"""What claims ask for, looked at before anything is tried.
+
+    order        claims, their requests, the alternatives of a request; the constraints of a claim come last
+    all devices  every device that matches, of complete and valid pools only
+    at most      32 devices a claim, each request counted with its smallest alternative
+
+Without a gate:
+
+    DRAAdminAccess              a request that says anything of admin access is an error
+    DRAConsumableCapacity       so is one that asks for capacity; the stable allocator passes that over
+
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go (Allocate,
+validateDeviceRequest) at v0.36.3, and stable/allocator_stable.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.api.features import Features
+from podrules.api.model.resource import (
+    ALL_DEVICES,
+    EXACT_COUNT,
+    CapacityRequirements,
+    DeviceClass,
+    DeviceRequest,
+    DeviceToleration,
+    ExactDeviceRequest,
+    ResourceClaim,
+)
+from podrules.scheduling.scheduler.plugins.dynamic_resources.capacity import fits_capacity
+from podrules.scheduling.scheduler.plugins.dynamic_resources.constraints import Constraint, make_constraint
+from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedState, Candidate, devices_of
+from podrules.scheduling.scheduler.plugins.dynamic_resources.errors import AllocationError
+from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Pool
+from podrules.scheduling.scheduler.plugins.dynamic_resources.selection import RequestKey, Selection, Selectors
+
+__all__ = ["MAX_DEVICES", "Request", "Requests"]
+
+MAX_DEVICES: Final = 32
+"""Devices of one claim (AllocationResultsMaxSize)."""
+
+
+class Request(Struct, frozen=True):
+    """A request, or one of its alternatives."""
+
+    where: str
+    """What errors name."""
+    name: str
+    parent: str
+    selectors: tuple[Selectors, ...]
+    """Those of the class, and its own."""
+    tolerations: tuple[DeviceToleration, ...]
+    capacity: CapacityRequirements | None
+    admin_access: bool
+    all_devices: bool
+    count: int
+    devices: tuple[Candidate, ...] = ()
+    """All that match, when all are wanted."""
+
+    @property
+    def full_name(self) -> str:
+        """The name that a result has."""
+        return f"{self.parent}/{self.name}" if self.parent else self.name
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The request's name and the subrequest's, as constraints name them."""
+        return (self.parent, self.name) if self.parent else (self.name, "")
+
+
+class Requests:
+    """The requests and the constraints of all claims of one search."""
+
+    def __init__(
+        self,
+        classes: Mapping[str, DeviceClass],
+        state: AllocatedState,
+        pools: Sequence[Pool],
+        selection: Selection,
+        features: Features,
+        *,
+        stable: bool,
+    ) -> None:
+        """Start without a claim.
+
+        Args:
+            classes: By name.
+            state: What is in use.
+            pools: Those of the node.
+            selection: Which of their devices requests select.
+            features: What can be asked for.
+            stable: Whether the stable allocator answers.
+        """
+        self.by_key: dict[RequestKey, Request] = {}
+        self.alternatives: dict[tuple[int, int], int] = {}
+        """By claim and request how many there are; 0 if the request is not a choice."""
+        self.constraints: list[list[Constraint]] = []
+        """By claim."""
+        self._classes = classes
+        self._state = state
+        self._pools = pools
+        self._selection = selection
+        self._features = features
+        self._stable = stable
+
+    def add(self, index: int, claim: ResourceClaim) -> None:
+        """Look at a claim's requests and constraints.
+
+        Raises:
+            AllocationError: upstream refuses the claim or its class, or an expression fails.
+            UnknownAnswer: an expression is beyond these rules.
+        """
+        least = 0
+        for number, request in enumerate(claim.spec.devices.requests):
+            self._refuse_capacity(claim, request)
+            found = list(self._alternatives_of(claim, request, index, number))
+            self.alternatives[index, number] = len(found) if request.first_available else 0
+            fewest = min(one.count for one in found)
+            if self._features.dra_limit_by_request and fewest > MAX_DEVICES - least:
+                raise AllocationError(
+                    f"claim {claim.key}, request {request.name}: adding {fewest} devices "
+                    f"exceeds the claim limit of {MAX_DEVICES}, with {least} already accounted for"
+                )
+            least += fewest
+        if least > MAX_DEVICES:
+            raise AllocationError(
+                f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MAX_DEVICES}"
+            )
+        self.constraints.append(list(self._constraints_of(claim)))
+
+    def _constraints_of(self, claim: ResourceClaim) -> Iterator[Constraint]:
+        for number, constraint in enumerate(claim.spec.devices.constraints):
+            made = make_constraint(constraint, distinct=not self._stable, features=self._features)
+            if made is None:
+                raise AllocationError(
+                    f"claim {claim.key}, constraint #{number}: empty constraint (unsupported constraint type?)"
+                )
+            yield made
+
+    def _refuse_capacity(self, claim: ResourceClaim, request: DeviceRequest) -> None:
+        """Without its gate a request for capacity is an error, save in the stable allocator."""
+        if self._features.dra_consumable_capacity or self._stable:
+            return
+        problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
+        if request.exactly is not None and request.exactly.capacity is not None:
+            raise AllocationError(f"claim {claim.key}, request {request.name}: {problem}")
+        for sub in request.first_available:
+            if sub.capacity is not None:
+                asked = (
+                    f"subrequest {sub.name}" if self._features.dra_allocator_by_binding else f"request {request.name}"
+                )
+                raise AllocationError(f"claim {claim.key}, {asked}: {problem}")
+
+    def _alternatives_of(
+        self, claim: ResourceClaim, request: DeviceRequest, index: int, number: int
+    ) -> Iterator[Request]:
+        if not request.first_available:
+            exactly = request.exactly or ExactDeviceRequest()
+            key = index, number, 0
+            yield self._request(claim, key, request.name, "", exactly, judged_as=key)
+        for alternative, sub in enumerate(request.first_available):
+            exactly = ExactDeviceRequest(
+                sub.device_class_name,
+                sub.selectors,
+                sub.allocation_mode,
+                sub.count,
+                None,
+                sub.tolerations,
+                sub.capacity,
+            )
+            # Until 1.35 upstream counts up only after it has looked for all devices of an alternative: what it has
+            # found out of them counts as found out for the one before, which may have other selectors.
+            judged = alternative if self._features.dra_alternatives_apart else max(alternative - 1, 0)
+            key = index, number, alternative
+            yield self._request(claim, key, sub.name, request.name, exactly, judged_as=(index, number, judged))
+
+    def _request(
+        self,
+        claim: ResourceClaim,
+        key: RequestKey,
+        name: str,
+        parent: str,
+        asked: ExactDeviceRequest,
+        *,
+        judged_as: RequestKey,
+    ) -> Request:
+        """A request as the search uses it (validateDeviceRequest)."""
+        where = f"claim {claim.key}, request {name}"
+        device_class = self._class_of(where, asked)
+        wants_all = asked.allocation_mode == ALL_DEVICES
+        if not wants_all and asked.allocation_mode != EXACT_COUNT:
+            raise AllocationError(f"{where}: unsupported count mode {asked.allocation_mode}")
+        request = Request(
+            where=where,
+            name=name,
+            parent=parent,
+            selectors=(
+                Selectors(f"class {device_class.metadata.name}", device_class.spec.selectors),
+                Selectors(f"claim {claim.key}", asked.selectors),
+            ),
+            tolerations=asked.tolerations,
+            capacity=asked.capacity,
+            admin_access=bool(asked.admin_access),
+            all_devices=wants_all,
+            count=asked.count,
+        )
+        if wants_all:
+            devices = tuple(self._all_devices(judged_as, request))
+            request = replace(request, devices=devices, count=len(devices))
+        self.by_key[key] = request
+        return request
+
+    def _class_of(self, where: str, asked: ExactDeviceRequest) -> DeviceClass:
+        """The class that is asked for, after all that is wrong before upstream looks for it."""
+        for number, selector in enumerate(asked.selectors):
+            if selector.cel is None:
+                raise AllocationError(f"{where}, selector #{number}: CEL expression empty (unsupported selector type?)")
+        if asked.admin_access is not None and not self._features.dra_admin_access:
+            raise AllocationError(f"{where}: admin access is requested, but the feature is disabled")
+        if not asked.device_class_name:
+            raise AllocationError(f"{where}: missing device class name (unsupported request type?)")
+        device_class = self._classes.get(asked.device_class_name)
+        if device_class is None:
+            missing = f'deviceclass.resource.k8s.io "{asked.device_class_name}" not found'
+            raise AllocationError(f"{where}: could not retrieve device class {asked.device_class_name}: {missing}")
+        return device_class
+
+    def _all_devices(self, key: RequestKey, request: Request) -> Iterator[Candidate]:
+        for pool in self._pools:
+            if pool.incomplete or pool.invalid_reason:
+                state = "being updated" if pool.incomplete else "invalid"
+                raise AllocationError(
+                    f"{request.where}: asks for all devices, but resource pool {pool.id} is currently {state}"
+                )
+            for candidate in devices_of(pool):
+                if self._selection.admits(key, request.selectors, candidate) and self._may_fit(request, candidate):
+                    yield candidate
+
+    def _may_fit(self, request: Request, found: Candidate) -> bool:
+        """Whether a device's capacity, or until 1.36 what is left of it, is as much as a request asks for."""
+        if not self._features.dra_consumable_capacity:
+            return True
+        whole = self._features.dra_all_by_whole_capacity
+        consumed = {} if whole else self._state.capacity.get(found.id, {})
+        return fits_capacity(found.device, request.capacity, consumed, {}, features=self._features)

@@ -1,0 +1,276 @@
+"""CEL selectors of device classes and requests, evaluated for devices.
+
+    device.driver                       string
+    device.allowMultipleAllocations     bool
+    device.attributes[domain].id        int, bool, string or semantic version; a missing domain is an empty map
+    device.capacity[domain].id          quantity; a missing domain is an empty map
+
+Without the gate DRAConsumableCapacity there is no device.allowMultipleAllocations: upstream refuses to compile
+an expression that reads it, in words of its compiler that are not restated (`UnknownAnswer`).
+
+A name without a domain has that of its driver. Expressions are evaluated by the package common-expression-language;
+``quantity``, ``semver`` and their methods are added to it, and ``cel.bind`` is replaced by what it stands for.
+If several operands of ``||`` and ``&&`` fail, CEL reports the first, so these two are judged here.
+``.?id`` of a domain is known with ``orValue`` or ``hasValue`` behind it.
+An expression that uses more than that (other optional syntax, ``ip``, ``url``, ``find`` and the like,
+``device.attributes`` as a whole) is not answered: `UnknownAnswer`.
+
+Source: k8s.io/dynamic-resource-allocation/cel/compile.go and k8s.io/apiserver/pkg/cel/library at v0.36.3.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.api.model.resource import Device, DeviceAttribute
+from podrules.scheduling.scheduler.plugins.dynamic_resources.errors import AllocationError, UnknownAnswer
+from podrules.scheduling.scheduler.plugins.dynamic_resources.selector_functions import (
+    FUNCTIONS,
+    SemverError,
+    quantity_value,
+    semver_value,
+)
+from podrules.scheduling.scheduler.plugins.dynamic_resources.selector_tokens import (
+    Read,
+    SyntaxUnknown,
+    cost_of,
+    expand_bind,
+    expand_optional,
+    operands,
+    reads_of,
+    tokenize,
+    unwrapped,
+)
+
+if TYPE_CHECKING:
+    import cel
+
+__all__ = ["SelectorCache"]
+
+SHARED_FIELD: Final = "allowMultipleAllocations"
+MAX_COST: Final = 30_000_000
+"""What is evaluated in one scheduling cycle, in units of `cost_of`; kube-scheduler stops after a time instead."""
+
+
+class Logic(Struct, frozen=True):
+    """Operands of ``||`` (absorbed by true) or ``&&`` (absorbed by false)."""
+
+    absorbing: bool
+    operands: tuple[Node, ...]
+
+
+class Leaf(Struct, frozen=True):
+    """An expression without such operators at its top."""
+
+    program: cel.Program
+
+
+Node = Logic | Leaf
+
+
+class CompiledSelector(Struct, frozen=True):
+    """A compiled expression."""
+
+    root: Node
+    reads: tuple[Read, ...]
+    scalars: tuple[str, ...]
+    cost: int
+
+
+class SelectorCache:
+    """Answers of one scheduling cycle: each expression is evaluated once for each distinct set of values it reads."""
+
+    def __init__(self, *, shows_shared: bool = True) -> None:
+        """Start empty.
+
+        Args:
+            shows_shared: Whether expressions see ``allowMultipleAllocations``; else it is false for every device.
+        """
+        self._shows_shared = shows_shared
+        self._answers: dict[tuple[Any, ...], bool | Exception] = {}
+        self._checked: dict[int, str] = {}
+        self._context: cel.Context | None = None
+        self._cost = 0
+
+    def matches(self, expression: str, driver: str, device: Device) -> bool:
+        """Whether the device satisfies the expression (CompilationResult.DeviceMatches).
+
+        Raises:
+            AllocationError: evaluation fails upstream too, with this text.
+            UnknownAnswer: the expression cannot be evaluated here.
+        """
+        selector = compile_selector(expression)
+        unsupported = self._checked.get(id(device))
+        if unsupported is None:
+            unsupported = self._checked[id(device)] = _unsupported(device)
+        if unsupported:
+            raise AllocationError(f"attribute {unsupported}: unsupported attribute value")
+        if device.allow_multiple_allocations and not self._shows_shared:
+            device = replace(device, allow_multiple_allocations=False)
+        key = (expression, driver, device.allow_multiple_allocations, *_values(selector, driver, device))
+        answer = self._answers.get(key)
+        if answer is None:
+            self._cost += selector.cost
+            if self._cost > MAX_COST:
+                raise UnknownAnswer("the CEL expressions of its claims need too many steps")
+            self._context = self._context or _functions()
+            answer = self._answers[key] = _evaluate(selector, self._context, driver, device)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@lru_cache(maxsize=256)
+def compile_selector(expression: str) -> CompiledSelector:
+    """Parse an expression.
+
+    Raises:
+        UnknownAnswer: it cannot be read here, or the package that reads it is not installed.
+    """
+    try:
+        import cel
+    except ImportError as error:
+        raise UnknownAnswer("CEL selectors need the Python package common-expression-language") from error
+    try:
+        tokens = expand_optional(expand_bind(tokenize(expression)))
+        reads, scalars = reads_of(tokens)
+        root = _tree(tokens, cel.compile)
+    except (SyntaxUnknown, ValueError, RecursionError) as error:
+        raise UnknownAnswer(f"cannot read the CEL expression {expression!r}") from error
+    return CompiledSelector(root, reads, scalars, cost_of(tokens, reads))
+
+
+def _functions() -> cel.Context:
+    """What expressions may call; each evaluation adds the device."""
+    import cel
+    from cel.stdlib import add_stdlib_to_context
+
+    # It logs what a function raises, which is the text of the expression's author.
+    logging.getLogger("cel").addHandler(logging.NullHandler())
+    context = cel.Context()
+    add_stdlib_to_context(context)
+    for name, function in FUNCTIONS.items():
+        context.add_function(name, function)
+    return context
+
+
+def _tree(tokens: list[str], parse: Callable[[str], cel.Program]) -> Node:
+    tokens = unwrapped(tokens)
+    for operator in ("||", "&&"):
+        parts = operands(tokens, operator)
+        if len(parts) > 1:
+            return Logic(operator == "||", tuple(_tree(part, parse) for part in parts))
+    return Leaf(parse("".join(tokens)))
+
+
+def _values(selector: CompiledSelector, driver: str, device: Device) -> Iterator[Any]:
+    """What is read of the device, apart from its driver."""
+    for kind, domain, name in selector.reads:
+        held: dict[str, Any] = device.attributes if kind == "attributes" else device.capacity
+        if not name:
+            yield tuple(sorted((found, repr(value)) for found, value in held.items()))
+        yield held.get(f"{domain}/{name}") or (held.get(name) if domain == driver else None)
+
+
+def _evaluate(selector: CompiledSelector, context: cel.Context, driver: str, device: Device) -> bool | Exception:
+    try:
+        context.add_variable("device", _variable(selector, driver, device))
+    except (UnknownAnswer, OverflowError, ValueError) as error:
+        return UnknownAnswer(str(error))
+    result: object = _run(selector.root, context)
+    if isinstance(result, (bool, Exception)):
+        return result
+    if isinstance(result, str):
+        problem = "unsupported native conversion from string to 'bool'"
+        return AllocationError(f"CEL result of type string could not be converted to bool: {problem}")
+    return UnknownAnswer("a CEL expression gives neither true nor false")
+
+
+def _run(node: Node, context: cel.Context) -> Any:
+    """What an expression gives; an exception where it fails."""
+    if isinstance(node, Logic):
+        return _judge(node, context)
+    try:
+        return node.program.execute(context)
+    except (LookupError, TypeError, ZeroDivisionError, ValueError, RuntimeError, OverflowError) as error:
+        return _worded(error)
+
+
+def _judge(node: Logic, context: cel.Context) -> bool | Exception:
+    """An operand that decides, whatever the others; else the first that failed; one that is not known counts first."""
+    failed: list[Exception] = []
+    for operand in node.operands:
+        result = _run(operand, context)
+        if result is node.absorbing:
+            return bool(result)
+        if not isinstance(result, bool):
+            failed.append(result if isinstance(result, Exception) else AllocationError("no such overload"))
+    unknown = next((error for error in failed if isinstance(error, UnknownAnswer)), None)
+    if unknown is not None or failed:
+        return unknown or failed[0]
+    return not node.absorbing
+
+
+def _worded(error: Exception) -> Exception:
+    """The evaluator's exceptions in upstream's words."""
+    match error:
+        case KeyError():
+            return AllocationError(f"no such key: {error.args[0]}")
+        case IndexError():
+            return AllocationError(str(error))
+        case ZeroDivisionError():
+            return AllocationError("modulus by zero" if "modul" in str(error) else "division by zero")
+        case TypeError() if str(error).startswith(("No such overload", "Unsupported operation")):
+            return AllocationError("no such overload")
+        case _:
+            return UnknownAnswer(f"a CEL expression cannot be evaluated: {str(error).partition('. ')[0]}")
+
+
+def _variable(selector: CompiledSelector, driver: str, device: Device) -> dict[str, Any]:
+    """``device`` with the domains that the expression reads."""
+    attributes: dict[str, dict[str, Any]] = {domain: {} for kind, domain, _ in selector.reads if kind == "attributes"}
+    capacity: dict[str, dict[str, Any]] = {domain: {} for kind, domain, _ in selector.reads if kind == "capacity"}
+    for domain, name, attribute in _qualified(device.attributes.items(), driver):
+        if domain in attributes:
+            attributes[domain][name] = _attribute_value(name, attribute)
+    for domain, name, held in _qualified(device.capacity.items(), driver):
+        if domain in capacity:
+            capacity[domain][name] = quantity_value(held.value)
+    return {
+        "driver": driver,
+        "allowMultipleAllocations": device.allow_multiple_allocations,
+        "attributes": attributes,
+        "capacity": capacity,
+    }
+
+
+def _qualified(items: Iterable[tuple[str, Any]], driver: str) -> Iterator[tuple[str, str, Any]]:
+    """Names split into domain and id (parseQualifiedName)."""
+    for name, value in items:
+        domain, slash, rest = name.partition("/")
+        yield (domain, rest, value) if slash else (driver, name, value)
+
+
+def _attribute_value(name: str, attribute: DeviceAttribute) -> Any:
+    """The one value that is set (getAttributeValue)."""
+    for value in (attribute.int_value, attribute.bool_value, attribute.string_value):
+        if value is not None:
+            return value
+    try:
+        return semver_value(attribute.version_value or "")
+    except SemverError as error:
+        raise UnknownAnswer(f"attribute {name}: {error}") from error
+
+
+def _unsupported(device: Device) -> str:
+    """The first attribute without a value of a known kind; lists are behind a gate that is off by default."""
+    for name, held in device.attributes.items():
+        if (held.int_value, held.bool_value, held.string_value, held.version_value) == (None, None, None, None):
+            return name
+    return ""

@@ -1,0 +1,213 @@
+"""InterPodAffinity's Filter: how many pods that matter each topology domain has, and what follows for each node.
+
+Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from podrules.api.model.base import Model
+from podrules.scheduling.scheduler.framework.interface import CycleContext, Verdicts
+from podrules.scheduling.scheduler.framework.node_table import NodeTable
+from podrules.scheduling.scheduler.framework.nodes import ABSENT
+from podrules.scheduling.scheduler.framework.status import Code
+from podrules.scheduling.scheduler.plugins.inter_pod_affinity.columns import (
+    TermHolder,
+    affinity_holders,
+    count_selected,
+)
+from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm, PodTerms, merge_namespaces
+
+__all__ = [
+    "REASON_AFFINITY",
+    "REASON_ANTI_AFFINITY",
+    "REASON_EXISTING_ANTI_AFFINITY",
+    "FilterState",
+    "InterPodAffinityValues",
+    "TopologyConflict",
+    "explain",
+    "find_counts",
+    "judge",
+    "namespace_labels",
+]
+
+REASON_AFFINITY: Final = "node(s) didn't match pod affinity rules"
+REASON_ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
+REASON_EXISTING_ANTI_AFFINITY: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+Counts = Mapping[str, NDArray[np.int64]]
+"""Topology key to, for each value of that label, a number of matches."""
+
+
+class FilterState(Struct, frozen=True):
+    """What PreFilter found."""
+
+    affinity_keys: tuple[str, ...]
+    """Topology keys of the pod's required affinity terms, in order."""
+    affinity: Counts
+    """Pods that all of the pod's required affinity terms select."""
+    anti_affinity: Counts
+    """Pods that the pod's required anti-affinity terms select, for each such term."""
+    existing_anti_affinity: Counts
+    """Required anti-affinity terms of bound pods that select the pod."""
+    matches_itself: bool
+    """Whether the pod's affinity terms select the pod itself."""
+    near: tuple[AffinityTerm, ...] = ()
+    """The pod's required affinity terms, namespaces merged."""
+    away: tuple[AffinityTerm, ...] = ()
+    """The pod's required anti-affinity terms, namespaces merged."""
+    namespace_labels: Mapping[str, str] = {}
+    """The labels of the pod's namespace."""
+
+    @property
+    def first_of_series(self) -> bool:
+        """Whether the pod's terms ask for pods like itself, of which there are none yet."""
+        return self.matches_itself and not any(counts.any() for counts in self.affinity.values())
+
+
+class TopologyConflict(Model, frozen=True):
+    """A domain, and how many pods (of existing pods: terms) speak for or against it."""
+
+    topology_key: str
+    topology_value: str
+    count: int
+
+
+class InterPodAffinityValues(Model, frozen=True):
+    """Why a node is, or is not, ruled out."""
+
+    missing_keys: tuple[str, ...]
+    """Topology labels of affinity terms that the node lacks."""
+    unmatched: tuple[TopologyConflict, ...]
+    """Domains of the node in which no pod matches all affinity terms."""
+    first_of_series: bool
+    anti_affinity: tuple[TopologyConflict, ...]
+    """Domains of the node with pods that the pod's anti-affinity keeps away from."""
+    existing_anti_affinity: tuple[TopologyConflict, ...]
+    """Domains of the node with pods whose anti-affinity keeps the pod away."""
+
+
+def namespace_labels(context: CycleContext) -> Mapping[str, str]:
+    """Labels of the pod's namespace; none when the namespace is not known (GetNamespaceLabelsSnapshot)."""
+    name = context.pod.metadata.namespace
+    found = (entry.metadata.labels for entry in context.snapshot.namespaces if entry.metadata.name == name)
+    return next(found, {})
+
+
+def find_counts(context: CycleContext, terms: PodTerms) -> FilterState:
+    """Count pods and terms by topology domain (PreFilter)."""
+    table, metadata = context.table, context.pod.metadata
+    near = merge_namespaces(terms.required_affinity, context.snapshot.namespaces)
+    away = merge_namespaces(terms.required_anti_affinity, context.snapshot.namespaces)
+    labels = namespace_labels(context)
+    holders = affinity_holders(table.pods)
+    existing = holders.matching("required_anti_affinity", metadata.namespace, metadata.labels, labels)
+    matching_all = count_selected(table.pods, near) if near else None
+    return FilterState(
+        affinity_keys=tuple(term.topology_key for term in near),
+        affinity={} if matching_all is None else _by_domain(table, [(term, matching_all) for term in _by_key(near)]),
+        anti_affinity=_by_domain(table, [(term, count_selected(table.pods, (term,))) for term in away]),
+        existing_anti_affinity=_holders_by_domain(table, existing),
+        matches_itself=bool(near) and all(term.matches(metadata.namespace, metadata.labels, {}) for term in near),
+        near=near,
+        away=away,
+        namespace_labels=labels,
+    )
+
+
+def judge(table: NodeTable, state: FilterState) -> Verdicts:
+    """Filter: affinity first, then the pod's anti-affinity, then that of others."""
+    reason = np.zeros(len(table), np.int8)
+    reason[_has_any(table, state.existing_anti_affinity)] = 3
+    reason[_has_any(table, state.anti_affinity)] = 2
+    reason[~_satisfies_affinity(table, state)] = 1
+    return Verdicts(_CODES[reason], lambda row: _REASONS[reason[row]])
+
+
+_CODES: Final = np.array(
+    [Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE], np.int8
+)
+_REASONS: Final[tuple[tuple[str, ...], ...]] = (
+    (),
+    (REASON_AFFINITY,),
+    (REASON_ANTI_AFFINITY,),
+    (REASON_EXISTING_ANTI_AFFINITY,),
+)
+
+
+def explain(table: NodeTable, state: FilterState, row: int) -> InterPodAffinityValues:
+    """The numbers behind a node's verdict."""
+    missing = [key for key in dict.fromkeys(state.affinity_keys) if table.label(key).codes[row] == ABSENT]
+    return InterPodAffinityValues(
+        missing_keys=tuple(missing),
+        unmatched=tuple(entry for entry in _domains(table, state.affinity, row) if not entry.count),
+        first_of_series=state.first_of_series,
+        anti_affinity=tuple(entry for entry in _domains(table, state.anti_affinity, row) if entry.count),
+        existing_anti_affinity=tuple(
+            entry for entry in _domains(table, state.existing_anti_affinity, row) if entry.count
+        ),
+    )
+
+
+def _by_key(terms: Sequence[AffinityTerm]) -> Iterable[AffinityTerm]:
+    """One term for each topology key."""
+    return {term.topology_key: term for term in terms}.values()
+
+
+def _by_domain(table: NodeTable, counted: Iterable[tuple[AffinityTerm, NDArray[np.int64]]]) -> Counts:
+    """Pods of each row by topology domain, over all terms with the same topology key."""
+    by_row: dict[str, NDArray[np.int64]] = {}
+    for term, found in counted:
+        by_row[term.topology_key] = by_row[term.topology_key] + found if term.topology_key in by_row else found
+    return {key: table.nodes.sums_by_value(key, found) for key, found in by_row.items()}
+
+
+def _holders_by_domain(table: NodeTable, holders: Iterable[TermHolder]) -> Counts:
+    """Holders by topology domain, over all terms with the same topology key; by key, for holders have no order."""
+    rows: dict[str, list[NDArray[np.int32]]] = {}
+    for term, found in holders:
+        rows.setdefault(term.topology_key, []).append(found)
+    counts: dict[str, NDArray[np.int64]] = {}
+    for key in sorted(rows):
+        column = table.label(key)
+        codes = column.codes[np.concatenate(rows[key])]
+        counts[key] = np.bincount(codes[codes != ABSENT], minlength=len(column.values))
+    return counts
+
+
+def _at_nodes(table: NodeTable, key: str, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each node the number of its domain; 0 without the label."""
+    return np.append(counts, 0)[table.label(key).codes]
+
+
+def _has_any(table: NodeTable, counts: Counts) -> NDArray[np.bool_]:
+    """For each node whether one of its domains has a match."""
+    found = np.zeros(len(table), np.bool_)
+    for key, numbers in counts.items():
+        found |= _at_nodes(table, key, numbers) > 0
+    return found
+
+
+def _satisfies_affinity(table: NodeTable, state: FilterState) -> NDArray[np.bool_]:
+    """satisfyPodAffinity: all topology labels, and a match in each domain unless the pod is the first of a series."""
+    satisfied = np.ones(len(table), np.bool_)
+    first = state.first_of_series
+    for key, numbers in state.affinity.items():
+        satisfied &= table.label(key).codes != ABSENT
+        if not first:
+            satisfied &= _at_nodes(table, key, numbers) > 0
+    return satisfied
+
+
+def _domains(table: NodeTable, counts: Counts, row: int) -> Iterable[TopologyConflict]:
+    for key, numbers in counts.items():
+        column = table.label(key)
+        code = int(column.codes[row])
+        if code != ABSENT:
+            yield TopologyConflict(key, column.values[code], int(numbers[code]))

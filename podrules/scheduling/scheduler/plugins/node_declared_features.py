@@ -1,0 +1,137 @@
+"""NodeDeclaredFeatures: a pod that needs a feature of the kubelet goes only where the node declares it.
+
+    RestartAllContainersOnContainerExits   a container or init container has a restart rule with RestartAllContainers
+    UserNamespacesHostNetworkSupport       hostNetwork is true and hostUsers is false
+
+The other registered features matter to updates only. PreFilter skips a pod that needs none, and any pod before 1.36,
+where the gate NodeDeclaredFeatures is off by default.
+
+Source: pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go at v1.36.3;
+k8s.io/component-helpers/nodedeclaredfeatures at v0.36.3; KEP-5328.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from podrules.api.model.pod import Pod
+from podrules.scheduling.scheduler.framework.facts import Fact
+from podrules.scheduling.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
+from podrules.scheduling.scheduler.framework.nodes import Nodes
+from podrules.scheduling.scheduler.framework.status import SKIP, Code
+
+__all__ = ["ERR_REASON", "MissingFeatures", "NodeDeclaredFeatures", "NodeDeclaredFeaturesState", "required_features"]
+
+ERR_REASON: Final = "node(s) didn't match Pod's required features"
+RESTART_ALL_CONTAINERS: Final = "RestartAllContainersOnContainerExits"
+USER_NAMESPACES_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"
+_REGISTERED: Final = (
+    "ExtendWebSocketsToKubelet",
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+    RESTART_ALL_CONTAINERS,
+    USER_NAMESPACES_HOST_NETWORK,
+)
+
+
+class NodeDeclaredFeaturesState(Struct, frozen=True):
+    """For Filter."""
+
+    required: frozenset[str]
+
+
+class MissingFeatures(Struct, frozen=True):
+    """What a node does not declare."""
+
+    required: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+class FeatureColumn(Struct, frozen=True):
+    """Declared features of all nodes."""
+
+    codes: NDArray[np.int32]
+    """For each node the index of its set in ``sets``."""
+    sets: tuple[frozenset[str], ...]
+
+
+class MissingFeature(Fact, frozen=True):
+    """NodeDeclaredFeatures: a kubelet's feature that the pod needs and the node does not declare."""
+
+    feature: str
+
+
+class NodeDeclaredFeatures:
+    """Filters by ``status.declaredFeatures``."""
+
+    name = "NodeDeclaredFeatures"
+    fact_types = (MissingFeature,)
+    gate = "node_declared_features"
+    without_pre_filter = 'error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found'
+
+    def pre_filter(self, context: CycleContext) -> PreFilterResult:
+        """What the pod needs, or Skip."""
+        required = required_features(context.pod)
+        if not context.features.node_declared_features or not required:
+            return PreFilterResult(SKIP)
+        return PreFilterResult(state=NodeDeclaredFeaturesState(required))
+
+    def filter(self, context: CycleContext, state: NodeDeclaredFeaturesState) -> Verdicts:
+        """UnschedulableAndUnresolvable for each node that does not declare all of it."""
+        column = context.table.nodes.derived(feature_column)
+        fits = np.fromiter((state.required <= declared for declared in column.sets), np.bool_, len(column.sets))
+        codes = np.where(fits, Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE).astype(np.int8)
+        return Verdicts(codes[column.codes], lambda _: (ERR_REASON,))
+
+    def explain(self, context: CycleContext, state: NodeDeclaredFeaturesState, row: int) -> MissingFeatures:
+        """What a row's node lacks."""
+        column = context.table.nodes.derived(feature_column)
+        declared = column.sets[column.codes[row]]
+        return MissingFeatures(tuple(sorted(state.required)), tuple(sorted(state.required - declared)))
+
+    def facts(self, context: CycleContext, state: NodeDeclaredFeaturesState, row: int) -> Iterator[Fact]:
+        """The features that the node does not declare."""
+        return map(MissingFeature, self.explain(context, state, row).missing)
+
+
+def required_features(pod: Pod) -> frozenset[str]:
+    """The features that scheduling a pod needs (InferForPodScheduling)."""
+    required = set()
+    containers = (*pod.spec.containers, *pod.spec.init_containers)
+    rules = (rule for container in containers for rule in container.restart_policy_rules)
+    if any(rule.action == "RestartAllContainers" for rule in rules):
+        required.add(RESTART_ALL_CONTAINERS)
+    if pod.spec.host_network and pod.spec.host_users is False:
+        required.add(USER_NAMESPACES_HOST_NETWORK)
+    return frozenset(required)
+
+
+def feature_column(nodes: Nodes) -> FeatureColumn:
+    """The features of nodes: a column (`Nodes.derived`)."""
+    known: dict[tuple[str, ...], int] = {}
+    codes = np.fromiter(
+        (known.setdefault(node.status.declared_features, len(known)) for node in nodes), np.int32, len(nodes)
+    )
+    return FeatureColumn(codes, tuple(_try_map(declared) for declared in known))
+
+
+def _try_map(declared: Sequence[str]) -> frozenset[str]:
+    """The registered ones among declared features, which are sorted as the API server demands it (TryMap).
+
+    Both lists are read once, side by side: of a list that is not sorted, features are lost.
+    """
+    found = set()
+    registered = iter(_REGISTERED)
+    feature = next(registered, None)
+    for name in declared:
+        while feature is not None and feature < name:
+            feature = next(registered, None)
+        if feature == name:
+            found.add(name)
+            feature = next(registered, None)
+    return frozenset(found)

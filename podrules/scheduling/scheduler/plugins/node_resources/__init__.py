@@ -1,0 +1,16 @@
+"""What nodes have, what pods on them asked for, and what is left."""
+
+from podrules.scheduling.scheduler.plugins.node_resources.args import (
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs,
+)
+from podrules.scheduling.scheduler.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
+from podrules.scheduling.scheduler.plugins.node_resources.fit import InsufficientResource, NodeResourcesFit
+
+__all__ = [
+    "InsufficientResource",
+    "NodeResourcesBalancedAllocation",
+    "NodeResourcesBalancedAllocationArgs",
+    "NodeResourcesFit",
+    "NodeResourcesFitArgs",
+]

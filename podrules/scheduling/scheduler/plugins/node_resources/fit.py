@@ -1,0 +1,260 @@
+"""NodeResourcesFit: whether a node has room for what the pod asks for, and how full it would be.
+
+    pods      pods on the node + 1 > allocatable pods                    Too many pods
+    resource  request > 0 and request > allocatable - requested          Insufficient <resource>
+    code      UnschedulableAndUnresolvable when some request is more than the whole node has (of resources, not of the
+              number of pods), else Unschedulable
+
+Resources are cpu, memory, ephemeral-storage, then extended resources, huge pages and attachable volumes, by name
+(upstream: in no order). Extended resources that the arguments ignore, by name or by group, are passed over. The request
+is the spec's alone: a pod that is not placed has nothing in its status. A resource that a DeviceClass stands for
+(gate DRAExtendedResource) is left to DynamicResources on nodes that offer none of it.
+
+Score: `scoringStrategy` (see `scorers`), where a container that asks for no cpu or memory counts as 100m and 200Mi, and
+``spec.resources`` of the pod to be placed do not count, though those of pods on the node do.
+
+Source: pkg/scheduler/framework/plugins/noderesources/fit.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from podrules.api.model.pod import Pod
+from podrules.api.model.pod_reference import reference
+from podrules.pod.resources import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    PodResourcesOptions,
+    SchedulerRequest,
+    is_overcommit_allowed,
+    is_scalar_resource_name,
+    pod_requests,
+)
+from podrules.scheduling.scheduler.framework.interface import (
+    CycleContext,
+    PreFilterResult,
+    PreScoreResult,
+    Verdicts,
+    WithoutState,
+)
+from podrules.scheduling.scheduler.framework.nominated import nominated_rows
+from podrules.scheduling.scheduler.framework.pod_on_cluster import Applied, S
+from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
+from podrules.scheduling.scheduler.plugins.dynamic_resources.extended import classes_by_resource
+from podrules.scheduling.scheduler.plugins.node_resources.args import NodeResourcesFitArgs, weighted
+from podrules.scheduling.scheduler.plugins.node_resources.changes import can_go, room_made
+from podrules.scheduling.scheduler.plugins.node_resources.columns import (
+    PODS,
+    Accounting,
+    PodRequests,
+    RequestsOf,
+    allocatable,
+)
+from podrules.scheduling.scheduler.plugins.node_resources.scorers import allocations, requested_amounts, strategy_score
+from podrules.scheduling.scheduler.plugins.node_resources.shortage import InsufficientResource
+
+__all__ = ["FitState", "InsufficientResource", "NodeResourcesFit", "RoomOnNode"]
+
+_FIRST: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
+
+
+class FitState(Struct, frozen=True):
+    """What the pod needs room for."""
+
+    requests: tuple[tuple[str, int], ...]
+    """Resources that are asked for and not ignored, in the order of reasons; cpu in thousandths."""
+    devices: frozenset[str] = frozenset()
+    """Those of them that a DeviceClass stands for: where a node offers none, DynamicResources judges."""
+
+
+class NodeResourcesFit:
+    """Judges room; ranks by use."""
+
+    name: Final = "NodeResourcesFit"
+    fact_types = (InsufficientResource,)
+    args_type = NodeResourcesFitArgs
+    without_pre_filter = 'error reading "PreFilterNodeResourcesFit" from cycleState: not found'
+    without_pre_score = WithoutState.COMPUTED
+
+    def pre_filter(self, context: CycleContext) -> PreFilterResult:
+        """What the pod needs room for (computePodResourceRequest)."""
+        args = self._args(context)
+        options = PodResourcesOptions(skip_pod_level_resources=not context.features.pod_level_resources)
+        needs: dict[str, int] = {}
+        for name, amount in pod_requests(context.pod, options).items():
+            if name in _FIRST or (is_scalar_resource_name(name) and not _ignored(name, args)):
+                needs[name] = amount.milli_value if name == CPU else amount.value
+        order = (*_FIRST, *sorted(needs.keys() - set(_FIRST)))
+        requests = tuple((name, needs[name]) for name in order if needs.get(name, 0) > 0)
+        classes = context.snapshot.device_classes if context.features.dra_extended_resource else ()
+        devices = classes_by_resource(classes)
+        return PreFilterResult(state=FitState(requests, frozenset(name for name, _ in requests if name in devices)))
+
+    def filter(self, context: CycleContext, state: FitState) -> Verdicts:
+        """Whether each node has room (fitsRequest)."""
+        capacities = context.table.nodes.derived(allocatable)
+        accounts = context.table.pods.derived(Accounting(context.features))
+        crowded = accounts.pods + 1 > capacities.of(PODS)
+        codes = np.where(crowded, Code.UNSCHEDULABLE, Code.SUCCESS).astype(np.int8)
+        for name, amount in state.requests:
+            capacity = capacities.of(name)
+            short = amount > capacity - accounts.requested.of(name)
+            if name in state.devices:
+                short &= capacity > 0
+            codes[short & (codes == Code.SUCCESS)] = Code.UNSCHEDULABLE
+            codes[short & (amount > capacity)] = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+
+        def reasons(row: int) -> tuple[str, ...]:
+            return tuple(entry.reason for entry in self.explain(context, state, row))
+
+        return Verdicts(codes, reasons)
+
+    def explain(self, context: CycleContext, state: FitState, row: int) -> tuple[InsufficientResource, ...]:
+        """What a node has too little of, with numbers, in the order of the reasons."""
+        accounts = context.table.pods.derived(Accounting(context.features))
+        used = (accounts.pods, *(accounts.requested.of(name) for name, _ in state.requests))
+        return tuple(_insufficient(state, [int(column[row]) for column in used], _capacity(context, state, row)))
+
+    def facts(self, context: CycleContext, state: FitState, row: int) -> Iterator[InsufficientResource]:
+        """What a node has too little of, and which part of it is kept for nominated pods."""
+        nominated = _nominated_there(context, row)
+        kept = self.requested_by(context, state, row, nominated) if nominated else {}
+        names = tuple(map(reference, nominated))
+        for entry in self.explain(context, state, row):
+            amount = kept.get(entry.resource, 0)
+            yield replace(entry, nominated=amount, nominated_pods=names) if amount else entry
+
+    def requested_by(self, context: CycleContext, state: FitState, row: int, pods: Sequence[Pod]) -> Mapping[str, int]:
+        """What some pods of a row's node are accounted for, by resource: pods, and what the cycle's pod asks for."""
+        names = (PODS, *(name for name, _ in state.requests))
+        return dict(zip(names, self.on_node(context, state, row, pods).used, strict=True))
+
+    def on_node(self, context: CycleContext, state: FitState, row: int, pods: Sequence[Pod]) -> RoomOnNode:
+        """The room of a row's node."""
+        amounts = _PodAmounts(state, context.table.pods.derived(RequestsOf(context.features)))
+        nothing = (0, *(0 for _ in state.requests))
+        used = tuple(map(sum, zip(nothing, *map(amounts.of, pods), strict=True)))
+        return RoomOnNode(state, used, _capacity(context, state, row), amounts)
+
+    def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:  # noqa: ARG002 - Protocol
+        """What the pod adds to each scored resource."""
+        resources = weighted(self._args(context).strategy.resources)
+        return PreScoreResult(state=requested_amounts(context, resources, use_requested=False))
+
+    def score(self, context: CycleContext, state: tuple[int, ...], feasible: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The strategy's score of each feasible node."""
+        strategy = self._args(context).strategy
+        resources = weighted(strategy.resources)
+        return strategy_score(strategy, allocations(context, resources, state, feasible, use_requested=False))
+
+    def _args(self, context: CycleContext) -> NodeResourcesFitArgs:
+        found: NodeResourcesFitArgs = context.args.get(self.name) or NodeResourcesFitArgs()
+        return found
+
+    def changes(self, situation: S, context: CycleContext, state: FitState, row: int) -> Iterator[Applied[S]]:
+        """Free what is missing, or take a larger node."""
+        pods = [pod for pod in situation.table.pods.on(row) if can_go(pod)]
+        movable = [(pod, self.requested_by(context, state, row, [pod])) for pod in pods]
+        yield from room_made(situation, row, tuple(self.facts(context, state, row)), movable)
+
+
+class RoomOnNode(Struct, frozen=True):
+    """What the pods of one node leave; numbers are those of ``pods`` and then of what is asked for, in order."""
+
+    state: FitState
+    used: tuple[int, ...]
+    capacity: tuple[int, ...]
+    amounts: _PodAmounts
+
+    def add_pod(self, pod: Pod) -> RoomOnNode:
+        """With what the pod is accounted for."""
+        return self._changed(pod, 1)
+
+    def remove_pod(self, pod: Pod) -> RoomOnNode:
+        """Without what the pod is accounted for."""
+        return self._changed(pod, -1)
+
+    def _changed(self, pod: Pod, sign: int) -> RoomOnNode:
+        change = self.amounts.of(pod)
+        used = tuple([before + sign * of_pod for before, of_pod in zip(self.used, change, strict=True)])
+        return RoomOnNode(self.state, used, self.capacity, self.amounts)
+
+    def status(self) -> Status:
+        """Whether the rest is enough."""
+        found = tuple(_insufficient(self.state, self.used, self.capacity))
+        if not found:
+            return SUCCESS
+        unresolvable = any(entry.unresolvable for entry in found)
+        code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if unresolvable else Code.UNSCHEDULABLE
+        return Status(code, tuple(entry.reason for entry in found))
+
+
+def offered_nowhere(context: CycleContext) -> tuple[str, ...]:
+    """The resources that the cycle's pod asks for and no node has any of, nor a DeviceClass stands for."""
+    state, capacities = context.states.get(NodeResourcesFit.name), context.table.nodes.derived(allocatable)
+    names = [name for name, _ in state.requests if name not in state.devices] if isinstance(state, FitState) else []
+    return tuple(name for name in names if not capacities.of(name).any())
+
+
+def _insufficient(state: FitState, used: Sequence[int], capacity: Sequence[int]) -> Iterator[InsufficientResource]:
+    """What there is too little of; the numbers begin with those of ``pods``."""
+    if used[0] + 1 > capacity[0]:
+        yield InsufficientResource(PODS, 1, used[0], capacity[0])
+    for (name, amount), taken, most in zip(state.requests, used[1:], capacity[1:], strict=True):
+        if amount > most - taken and (most > 0 or name not in state.devices):
+            yield InsufficientResource(name, amount, taken, most)
+
+
+def _capacity(context: CycleContext, state: FitState, row: int) -> tuple[int, ...]:
+    capacities = context.table.nodes.derived(allocatable)
+    return tuple(int(capacities.of(name)[row]) for name in (PODS, *(name for name, _ in state.requests)))
+
+
+def _nominated_there(context: CycleContext, row: int) -> tuple[Pod, ...]:
+    """Pods that were nominated to a row's node and that the cycle has put there: they are on no node yet."""
+    uids = {pod.metadata.uid for pod in nominated_rows(context).get(row, ())}
+    return tuple(pod for pod in context.table.pods.on(row) if pod.metadata.uid in uids) if uids else ()
+
+
+class _PodAmounts:
+    """What pods take of the node, each worked out once: it comes and goes."""
+
+    def __init__(self, state: FitState, requests: PodRequests) -> None:
+        self._names = tuple(name for name, _ in state.requests)
+        self._requests = requests
+        self._known: dict[int, tuple[Pod, tuple[int, ...]]] = {}
+        """By identity, with the pod itself: it has to stay."""
+
+    def of(self, pod: Pod) -> tuple[int, ...]:
+        """One of ``pods``, and of what is asked for, in order."""
+        known = self._known.get(id(pod))
+        if known is None:
+            request = self._requests.of(pod)
+            known = self._known[id(pod)] = pod, (1, *(_amount(request, name) for name in self._names))
+        return known[1]
+
+
+def _amount(request: SchedulerRequest, name: str) -> int:
+    match name:
+        case "cpu":
+            return request.milli_cpu
+        case "memory":
+            return request.memory
+        case "ephemeral-storage":
+            return request.ephemeral_storage
+        case _:
+            return request.scalar.get(name, 0)
+
+
+def _ignored(name: str, args: NodeResourcesFitArgs) -> bool:
+    """Whether an extended resource is passed over; no other resource can be."""
+    extended = "/" in name and not is_overcommit_allowed(name)
+    return extended and (name in args.ignored_resources or name.partition("/")[0] in args.ignored_resource_groups)

@@ -1,0 +1,203 @@
+"""How full nodes would be with the pod, and what that is worth: the arithmetic that both score plugins share.
+
+    a resource counts on a node  when the node has any of it, and the pod asks for it or it is cpu, memory or
+                                 ephemeral storage
+    LeastAllocated               sum(weight * ((capacity - requested) * 100 / capacity)) / sum(weight)
+    MostAllocated                sum(weight * (min(requested, capacity) * 100 / capacity)) / sum(weight)
+    RequestedToCapacityRatio     round(sum(weight * shape(requested * 100 / capacity)) / sum(weight)) over the resources
+                                 whose score is above 0; a shape is linear between its points, its scores times ten
+    balanced                     50 + (50 + with the pod - without it) / 2, each (1 - deviation of the shares) * 100;
+                                 until 1.35 the balance with the pod alone
+
+Every division is of integers and cuts towards zero, save where a rounding is written.
+
+Source: pkg/scheduler/framework/plugins/noderesources/{resource_allocation,least_allocated,most_allocated,
+requested_to_capacity_ratio,balanced_allocation}.go and plugins/helper/shape_score.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from podrules.api.model.quantity import ZERO
+from podrules.pod.resources import (
+    CPU,
+    DEFAULT_MEMORY_REQUEST,
+    DEFAULT_MILLI_CPU_REQUEST,
+    MEMORY,
+    PodResourcesOptions,
+    is_scalar_resource_name,
+    pod_requests,
+    scheduler_options,
+)
+from podrules.scheduling.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext
+from podrules.scheduling.scheduler.plugins.function_shape import UtilizationShapePoint, rounded_mean, shape_scores
+from podrules.scheduling.scheduler.plugins.node_resources.args import (
+    MAX_ALLOCATED,
+    ResourceSpec,
+    ScoringStrategy,
+)
+from podrules.scheduling.scheduler.plugins.node_resources.columns import PODS, Accounting, allocatable
+
+__all__ = ["Allocation", "allocations", "balanced", "requested_amounts", "strategy_score"]
+
+_FIT_OPTIONS: Final = PodResourcesOptions(
+    skip_pod_level_resources=True,
+    non_missing_container_requests={CPU: DEFAULT_MILLI_CPU_REQUEST, MEMORY: DEFAULT_MEMORY_REQUEST},
+)
+
+Column = NDArray[np.int64]
+
+
+class Allocation(Struct, frozen=True):
+    """One resource over some nodes; where it does not count, all three are 0."""
+
+    weight: int
+    requested: Column
+    """By the node's pods and this one."""
+    allocated: Column
+    """By the node's pods."""
+    capacity: Column
+
+
+def requested_amounts(
+    context: CycleContext, resources: Sequence[ResourceSpec], *, use_requested: bool
+) -> tuple[int, ...]:
+    """What the pod asks for, in the order of ``resources`` (calculatePodResourceRequestList).
+
+    NodeResourcesFit does not hand its feature gates on to its scorer (NewFit), so its score sums up the containers and
+    passes over the pod's own ``spec.resources``, on which its filter decides. Kept, for it changes which node wins.
+
+    Args:
+        context: The cycle.
+        resources: What is scored.
+        use_requested: Count what is asked for and no more, without the 100m and 200Mi of containers that ask for none.
+    """
+    options = scheduler_options(context.features) if use_requested else _FIT_OPTIONS
+    requests = pod_requests(context.pod, options)
+    amounts = (requests.get(spec.name, ZERO) for spec in resources)
+    return tuple(
+        amount.milli_value if spec.name == CPU else amount.value
+        for spec, amount in zip(resources, amounts, strict=True)
+    )
+
+
+def allocations(
+    context: CycleContext,
+    resources: Sequence[ResourceSpec],
+    amounts: Sequence[int],
+    rows: NDArray[np.int32],
+    *,
+    use_requested: bool,
+) -> tuple[Allocation, ...]:
+    """Each resource on the given rows (calculateNodeAllocatableRequest)."""
+    capacities = context.table.nodes.derived(allocatable)
+    accounts = context.table.pods.derived(Accounting(context.features))
+    used = accounts.requested if use_requested else accounts.nonzero
+    found: list[Allocation] = []
+    for spec, amount in zip(resources, amounts, strict=True):
+        capacity = capacities.of(spec.name)[rows]
+        if spec.name == PODS or (amount == 0 and is_scalar_resource_name(spec.name)):
+            capacity = np.zeros_like(capacity)
+        counts = capacity != 0
+        allocated = np.where(counts, used.of(spec.name)[rows], 0)
+        found.append(Allocation(spec.weight, np.where(counts, allocated + amount, 0), allocated, capacity))
+    return tuple(found)
+
+
+def strategy_score(strategy: ScoringStrategy, found: Sequence[Allocation]) -> Column:
+    """The score of each node by NodeResourcesFit's strategy."""
+    if ratio := strategy.requested_to_capacity_ratio:
+        return _requested_to_capacity_ratio(found, ratio.shape)
+    score = _most_requested_score if strategy.type == MAX_ALLOCATED else _least_requested_score
+    return _weighted_mean(found, score)
+
+
+def balanced(found: Sequence[Allocation], *, compared: bool) -> Column:
+    """The score of each node by NodeResourcesBalancedAllocation (balancedResourceScorer).
+
+    Args:
+        found: What is requested and allocated on each node.
+        compared: Whether the balance without the pod counts, too (since 1.36).
+    """
+    half = MAX_NODE_SCORE // 2
+    capacities = [entry.capacity for entry in found]
+    with_pod = _balance([entry.requested for entry in found], capacities)
+    if not compared:
+        return with_pod
+    without_pod = _balance([entry.allocated for entry in found], capacities)
+    return half + _divided(half + with_pod - without_pod, np.full_like(with_pod, 2))
+
+
+def _weighted_mean(found: Sequence[Allocation], scored: Callable[[Column, Column], Column]) -> Column:
+    total, weights = _zeros(found), _zeros(found)
+    for entry in found:
+        counts = entry.capacity != 0
+        total += np.where(counts, scored(entry.requested, entry.capacity) * entry.weight, 0)
+        weights += np.where(counts, entry.weight, 0)
+    return _divided(total, weights)
+
+
+def _least_requested_score(requested: Column, capacity: Column) -> Column:
+    score = _divided((capacity - requested) * MAX_NODE_SCORE, capacity)
+    return np.where(requested > capacity, 0, score)
+
+
+def _most_requested_score(requested: Column, capacity: Column) -> Column:
+    return _divided(np.minimum(requested, capacity) * MAX_NODE_SCORE, capacity)
+
+
+def _requested_to_capacity_ratio(found: Sequence[Allocation], shape: Sequence[UtilizationShapePoint]) -> Column:
+    total, weights = _zeros(found), _zeros(found)
+    for entry in found:
+        score = shape_scores(shape, entry.requested, entry.capacity)
+        counts = (entry.capacity != 0) & (score > 0)
+        total += np.where(counts, score * entry.weight, 0)
+        weights += np.where(counts, entry.weight, 0)
+    return rounded_mean(total, weights)
+
+
+def _balance(requested: Sequence[Column], capacities: Sequence[Column]) -> Column:
+    """``(1 - deviation) * 100`` of the shares in use; one share or none has no deviation (balancedResourceScore)."""
+    size = len(capacities[0])
+    counted = [capacity != 0 for capacity in capacities]
+    shares = [
+        np.minimum(amount / np.where(counts, capacity, 1), 1.0)
+        for amount, capacity, counts in zip(requested, capacities, counted, strict=True)
+    ]
+    number = np.sum(counted, axis=0)
+    signed = np.zeros(size)
+    for share, counts in zip(shares, counted, strict=True):
+        # The difference of two shares: the first has a plus, the second a minus.
+        signed = np.where(counts, share - signed, signed)
+    deviation = np.where(number == 2, np.abs(signed / 2), 0)
+    if len(shares) > 2:
+        deviation = np.where(number > 2, _standard_deviation(shares, counted, number), deviation)
+    return ((1 - deviation) * MAX_NODE_SCORE).astype(np.int64)
+
+
+def _standard_deviation(
+    shares: Sequence[NDArray[np.float64]], counted: Sequence[NDArray[np.bool_]], number: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    total, squares = np.zeros(len(number)), np.zeros(len(number))
+    for share, counts in zip(shares, counted, strict=True):
+        total += np.where(counts, share, 0)
+    mean = total / np.maximum(number, 1)
+    for share, counts in zip(shares, counted, strict=True):
+        squares += np.where(counts, (share - mean) * (share - mean), 0)
+    deviation: NDArray[np.float64] = np.sqrt(squares / np.maximum(number, 1))
+    return deviation
+
+
+def _divided(left: Column, right: Column) -> Column:
+    """Whole division; by 0: 0. Where it counts nothing is below zero, so that it rounds down as Go's does."""
+    return np.where(right == 0, 0, left // np.where(right == 0, 1, right))
+
+
+def _zeros(found: Sequence[Allocation]) -> Column:
+    return np.zeros_like(found[0].capacity)

@@ -1,0 +1,189 @@
+"""TaintToleration: nodes with untolerated taints are out, or come last.
+
+    Filter   a taint of effect NoSchedule or NoExecute that no toleration tolerates
+    Score    the number of PreferNoSchedule taints that no toleration with that effect, or none, tolerates;
+             normalised: 100 - 100 * number / highest number, and 100 where nobody has any
+
+Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from podrules.api.model.affinity import Toleration
+from podrules.api.model.node import Node, Taint
+from podrules.api.model.pod import Pod
+from podrules.api.model.pod_reference import reference
+from podrules.api.well_known import KnownTaint, Meaning, known_taint, uses_hardware
+from podrules.pod.platform import Platform, pod_platform
+from podrules.pod.resources import pod_requests
+from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
+from podrules.scheduling.scheduler.framework.facts import Fact
+from podrules.scheduling.scheduler.framework.interface import CycleContext, PreScoreResult, Verdicts
+from podrules.scheduling.scheduler.framework.nodes import ABSENT
+from podrules.scheduling.scheduler.framework.pod_on_cluster import Applied, S
+from podrules.scheduling.scheduler.framework.status import Code
+from podrules.scheduling.scheduler.plugins.node_unschedulable import TAINT_NODE_UNSCHEDULABLE, uncordoned
+from podrules.scheduling.scheduler.plugins.normalize_score import default_normalize_score
+from podrules.scheduling.scheduler.plugins.taints import (
+    DO_NOT_SCHEDULE,
+    PREFER_NO_SCHEDULE,
+    count_untolerated_taints,
+    tolerations_tolerate_taint,
+    untolerated_taint_codes,
+)
+from podrules.workload.safety import Guarantee, owner_guarantee
+
+__all__ = ["ERR_REASON", "TaintToleration", "TaintTolerationState", "UntoleratedTaints"]
+
+ERR_REASON: Final = "node(s) had untolerated taint(s)"
+
+
+class TaintTolerationState(Struct, frozen=True):
+    """For Score."""
+
+    tolerations_prefer_no_schedule: tuple[Toleration, ...]
+
+
+class UntoleratedTaints(Struct, frozen=True):
+    """A node's taints that the pod does not tolerate."""
+
+    rejecting: tuple[Taint, ...]
+    """NoSchedule and NoExecute; upstream's log names the first."""
+    deterring: tuple[Taint, ...]
+    """PreferNoSchedule."""
+
+
+class TaintEffect(Fact, frozen=True, tag="UntoleratedTaint"):
+    """TaintToleration: a taint that the pod does not tolerate."""
+
+    key: str
+    value: str
+    effect: str
+
+
+_PASSES_BY_ITSELF: Final = -100
+"""To wait for a node that starts is cheaper than any change."""
+_NOT_READY: Final = "node.kubernetes.io/not-ready"
+_KEPT_FREE: Final = 100
+"""Nodes of the control plane, for example, are kept free on purpose."""
+
+
+class TaintToleration:
+    """Filters and scores by ``spec.taints`` of nodes and ``spec.tolerations`` of the pod."""
+
+    name = "TaintToleration"
+    formula = "100 - 100 x raw / most"
+    fact_types = (TaintEffect,)
+    without_pre_score = 'failed to read "PreScoreTaintToleration" from cycleState: not found'
+
+    def filter(self, context: CycleContext, state: Any) -> Verdicts:  # noqa: ARG002 - has none
+        """UnschedulableAndUnresolvable for each node with an untolerated NoSchedule or NoExecute taint."""
+        found = untolerated_taint_codes(context.table.nodes, context.pod.spec.tolerations, DO_NOT_SCHEDULE)
+        codes = np.where(found == ABSENT, Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE).astype(np.int8)
+        return Verdicts(codes, lambda _: (ERR_REASON,))
+
+    def explain(self, context: CycleContext, state: Any, row: int) -> UntoleratedTaints:  # noqa: ARG002 - has none
+        """The taints of a row's node that count."""
+        tolerations = context.pod.spec.tolerations
+        prefer = _tolerations_prefer_no_schedule(tolerations)
+        taints = context.table.nodes[row].spec.taints
+        return UntoleratedTaints(
+            rejecting=tuple(
+                taint
+                for taint in taints
+                if taint.effect in DO_NOT_SCHEDULE and not tolerations_tolerate_taint(tolerations, taint)
+            ),
+            deterring=tuple(
+                taint
+                for taint in taints
+                if taint.effect == PREFER_NO_SCHEDULE and not tolerations_tolerate_taint(prefer, taint)
+            ),
+        )
+
+    def facts(self, context: CycleContext, state: Any, row: int) -> Iterator[Fact]:
+        """The taints that reject."""
+        for taint in self.explain(context, state, row).rejecting:
+            yield TaintEffect(taint.key, taint.value, taint.effect)
+
+    def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:  # noqa: ARG002 - of all
+        """The tolerations that count."""
+        return PreScoreResult(state=TaintTolerationState(_tolerations_prefer_no_schedule(context.pod.spec.tolerations)))
+
+    def raw_scores(
+        self, context: CycleContext, state: TaintTolerationState, feasible: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
+        """Untolerated PreferNoSchedule taints."""
+        tolerations = state.tolerations_prefer_no_schedule
+        return count_untolerated_taints(context.table.nodes, tolerations, (PREFER_NO_SCHEDULE,))[feasible]
+
+    def score(
+        self, context: CycleContext, state: TaintTolerationState, feasible: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
+        """Fewer of them are better."""
+        return default_normalize_score(self.raw_scores(context, state, feasible), reverse=True)
+
+    def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterator[Applied[S]]:
+        """A toleration; where the taint has a known owner, what that would do (`podrules.api.well_known`)."""
+        name, pod = situation.table.names[row], situation.pod
+        for taint in self.explain(context, state, row).rejecting[:1]:
+            known = known_taint(taint.key, taint.value)
+            bare = partial(_without_taint, key=taint.key)
+            away = CandidateChange(ChangeKind.REMOVE_TAINT, node=name, value=taint.text)
+            if taint.key == TAINT_NODE_UNSCHEDULABLE.key:
+                yield uncordoned(situation, row)
+            elif known is not None and known.meaning in {Meaning.TROUBLE, Meaning.STARTING}:
+                gone = situation.with_node(name, bare)
+                cost = _PASSES_BY_ITSELF if known.meaning is Meaning.STARTING else 0
+                yield Applied(_with_cause(away, situation, row), gone, cost)
+            elif known is not None and _is_unfit(known, pod):
+                yield Applied(replace(away, kind=ChangeKind.ADD_NODE), situation.with_another_node(name, bare))
+            else:
+                added = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
+                tolerated = situation.with_spec(tolerations=(*pod.spec.tolerations, added))
+                change = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value=taint.text)
+                reserved = known is not None and known.meaning is Meaning.RESERVED
+                yield Applied(change, tolerated, _KEPT_FREE if reserved else 0)
+
+
+def _with_cause(change: CandidateChange, situation: S, row: int) -> CandidateChange:
+    """What keeps the owner of a taint from removing it, as far as the node and its pods show that."""
+    there = situation.table.pods.on(row)
+    agents = [pod for pod in there if owner_guarantee(pod).guarantee is Guarantee.ONE_PER_NODE and _is_sick(pod)]
+    ready = situation.table.nodes[row].ready
+    says = ready.message if ready and ready.status == "False" and change.value.startswith(_NOT_READY) else ""
+    return replace(change, says=says, unready=tuple(map(reference, agents[:2])))
+
+
+def _is_sick(pod: Pod) -> bool:
+    return not pod.is_ready or any(one.state.waiting is not None for one in pod.status.of_containers)
+
+
+def _is_unfit(known: KnownTaint, pod: Pod) -> bool:
+    """Whether the node of a taint is no node for a pod, even if the pod tolerates it."""
+    match known.meaning:
+        case Meaning.LEAVING:
+            return True
+        case Meaning.OTHER_OS:
+            return pod_platform(pod, None) is not Platform.WINDOWS
+        case Meaning.HARDWARE:
+            return not pod.spec.resource_claims and not uses_hardware(known, pod_requests(pod))
+    return False
+
+
+def _without_taint(node: Node, key: str) -> Node:
+    taints: tuple[Taint, ...] = tuple(taint for taint in node.spec.taints if taint.key != key)
+    return replace(node, spec=replace(node.spec, taints=taints))
+
+
+def _tolerations_prefer_no_schedule(tolerations: tuple[Toleration, ...]) -> tuple[Toleration, ...]:
+    """Those with that effect or none (getAllTolerationPreferNoSchedule)."""
+    return tuple(toleration for toleration in tolerations if toleration.effect in {"", PREFER_NO_SCHEDULE})

@@ -1,0 +1,9 @@
+"""VolumeBinding: claims that are bound, can be bound, or can be provisioned. See `plugin`."""
+
+from podrules.scheduling.scheduler.plugins.volume_binding.plugin import (
+    UnsuitedClaim,
+    VolumeBinding,
+    VolumeBindingValues,
+)
+
+__all__ = ["UnsuitedClaim", "VolumeBinding", "VolumeBindingValues"]

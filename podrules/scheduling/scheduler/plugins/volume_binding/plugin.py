@@ -1,0 +1,205 @@
+"""VolumeBinding: a pod's claims are bound to volumes that the node can use, or can be bound or provisioned for it.
+
+    PreFilter   UnschedulableAndUnresolvable, when a claim is missing, lost, being deleted or another pod's, or is not
+                bound although its class binds at once; skipped for pods without claims
+    Filter      see `binder`; UnschedulableAndUnresolvable with one reason for bound claims, one for the others
+    Score       by the storage that is left for claims that wait (`scorer`); without the gate StorageCapacityScoring,
+                which is off until 1.36, there is none
+
+Source: pkg/scheduler/framework/plugins/volumebinding/{volume_binding,binder}.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podrules.api.model.base import Model
+from podrules.api.model.pod import Pod
+from podrules.api.model.storage import PersistentVolumeClaim
+from podrules.scheduling.scheduler.framework.facts import Fact
+from podrules.scheduling.scheduler.framework.interface import (
+    CycleContext,
+    PreFilterResult,
+    PreScoreResult,
+    Verdicts,
+    WithoutState,
+)
+from podrules.scheduling.scheduler.framework.status import SKIP, Code, Status
+from podrules.scheduling.scheduler.plugins.volume_binding.binder import (
+    ClaimVerdict,
+    PodVolumeClaims,
+    Problem,
+    find_pod_volumes,
+)
+from podrules.scheduling.scheduler.plugins.volume_binding.claim_state import UNUSABLE, ClaimState, claim_state
+from podrules.scheduling.scheduler.plugins.volume_binding.facts import ClaimMismatch
+from podrules.scheduling.scheduler.plugins.volume_binding.matching import affinity_labels
+from podrules.scheduling.scheduler.plugins.volume_binding.scorer import DEFAULT_SHAPE, VolumeBindingArgs, storage_scores
+from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
+    ClaimReference,
+    StorageIndex,
+    claim_class,
+    claim_reference,
+    not_found,
+    not_owned,
+    storage_index,
+)
+
+__all__ = ["UnsuitedClaim", "VolumeBinding", "VolumeBindingValues"]
+
+REASON_UNBOUND_IMMEDIATE: Final = "pod has unbound immediate PersistentVolumeClaims"
+
+_REASONS: Final = {
+    Problem.NODE_CONFLICT: "node(s) didn't match PersistentVolume's node affinity",
+    Problem.BIND_CONFLICT: "node(s) didn't find available persistent volumes to bind",
+    Problem.NOT_ENOUGH_SPACE: "node(s) did not have enough free storage",
+    Problem.VOLUME_NOT_FOUND: "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+}
+"""In the order in which upstream lists them."""
+
+
+class UnsuitedClaim(Model, frozen=True):
+    """What keeps a claim off a node."""
+
+    claim: str
+    volume: str
+    """The volume of a bound claim."""
+    storage_class: str
+    reason: str
+    """Upstream's words."""
+
+
+class VolumeBindingValues(Model, frozen=True):
+    """All claims of the pod that a node does not suit; upstream stops at the first."""
+
+    problems: tuple[UnsuitedClaim, ...]
+
+
+class VolumeBinding:
+    """The plugin."""
+
+    name = "VolumeBinding"
+    fact_types = (ClaimMismatch,)
+    args_type = VolumeBindingArgs
+    without_pre_filter = "not found"
+    without_pre_score = WithoutState.NOT_NEEDED
+
+    def pre_filter(self, context: CycleContext) -> PreFilterResult:
+        """Sort the pod's claims, or reject it."""
+        pod, index = context.pod, storage_index(context)
+        references = tuple(
+            reference for volume in pod.spec.volumes if (reference := claim_reference(pod, volume)) is not None
+        )
+        if not references:
+            return PreFilterResult(SKIP)
+        states = [claim_state(index, pod, reference) for reference in references]
+        for reference, state in zip(references, states, strict=True):
+            if state in UNUSABLE:
+                text = _unusable(index, pod, reference, state)
+                return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,)))
+        claims = [index.claims[pod.metadata.namespace, reference.name] for reference in references]
+        return _sorted_claims(list(zip(claims, states, strict=True)))
+
+    def filter(self, context: CycleContext, state: PodVolumeClaims) -> Verdicts:
+        """Judge every node."""
+        bound, delayed = find_pod_volumes(storage_index(context), state, context.features)
+        size = len(context.table)
+        first_bound, first_delayed = _first(bound, size), _first(delayed, size)
+        codes = np.where(
+            (first_bound | first_delayed) != Problem.NONE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.SUCCESS
+        ).astype(np.int8)
+        failed = (first_bound == Problem.ERROR) | (first_delayed == Problem.ERROR)
+        codes[failed] = Code.ERROR
+
+        def reasons(row: int) -> tuple[str, ...]:
+            if failed[row]:
+                return (_error(row, bound if first_bound[row] == Problem.ERROR else delayed),)
+            found = {int(first_bound[row]), int(first_delayed[row])}
+            return tuple(text for problem, text in _REASONS.items() if problem in found)
+
+        return Verdicts(codes, reasons)
+
+    def explain(self, context: CycleContext, state: PodVolumeClaims, row: int) -> VolumeBindingValues:
+        """The claims that a node does not suit."""
+        bound, delayed = find_pod_volumes(storage_index(context), state, context.features)
+        problems = {
+            verdict.claim.metadata.name: UnsuitedClaim(
+                claim=verdict.claim.metadata.name,
+                volume=verdict.claim.spec.volume_name,
+                storage_class=claim_class(verdict.claim),
+                reason=_REASONS.get(Problem(verdict.problems[row]), verdict.error),
+            )
+            for verdict in (*bound, *delayed)
+            if verdict.problems[row]
+        }
+        return VolumeBindingValues(tuple(problems.values()))
+
+    def facts(self, context: CycleContext, state: PodVolumeClaims, row: int) -> Iterator[Fact]:
+        """The claims that the node cannot use."""
+        volumes, has = storage_index(context).volumes, context.table.nodes[row].metadata.labels
+        for entry in self.explain(context, state, row).problems:
+            elsewhere = entry.reason == _REASONS[Problem.NODE_CONFLICT]
+            labels = affinity_labels(volumes[entry.volume]) if elsewhere else {}
+            there = {key: has[key] for key in labels if key in has}
+            yield ClaimMismatch(entry.claim, entry.volume, entry.storage_class, labels, entry.reason, there)
+
+    def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:
+        """Skip without the gate StorageCapacityScoring."""
+        del feasible
+        return PreScoreResult() if context.features.storage_capacity_scoring else PreScoreResult(SKIP)
+
+    def score(self, context: CycleContext, state: None, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
+        """By the storage that is left for the claims that wait for a node."""
+        del state
+        claims = context.states.get(self.name)
+        if not (context.features.storage_capacity_scoring and isinstance(claims, PodVolumeClaims) and claims.delayed):
+            return np.zeros(len(feasible), np.int64)
+        args: VolumeBindingArgs = context.args.get(self.name) or VolumeBindingArgs()
+        shape = args.shape or DEFAULT_SHAPE
+        return storage_scores(storage_index(context), claims, shape, context.features)[feasible]
+
+
+def _unusable(index: StorageIndex, pod: Pod, reference: ClaimReference, state: ClaimState) -> str:
+    """Upstream's words for why the pod must wait (podHasPVCs)."""
+    claim = index.claims.get((pod.metadata.namespace, reference.name))
+    if claim is None:
+        if reference.ephemeral:
+            return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{reference.name}"'
+        return not_found("persistentvolumeclaim", reference.name)
+    named = f'persistentvolumeclaim "{reference.name}"'
+    if state is ClaimState.LOST:
+        return f'{named} bound to non-existent persistentvolume "{claim.spec.volume_name}"'
+    if state is ClaimState.BEING_DELETED:
+        return f"{named} is being deleted"
+    return not_owned(claim, pod)
+
+
+def _sorted_claims(claims: Sequence[tuple[PersistentVolumeClaim, ClaimState]]) -> PreFilterResult:
+    """Bound claims and those that wait for the first consumer (GetPodVolumeClaims)."""
+    for claim, state in claims:
+        if state is ClaimState.NO_BINDING_MODE:
+            text = f'VolumeBindingMode not set for StorageClass "{claim_class(claim)}"'
+            return PreFilterResult(Status(Code.ERROR, (text,)))
+    if any(state is ClaimState.IMMEDIATE for _, state in claims):
+        return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (REASON_UNBOUND_IMMEDIATE,)))
+    bound = tuple(claim for claim, state in claims if state is ClaimState.BOUND)
+    return PreFilterResult(
+        state=PodVolumeClaims(bound, tuple(claim for claim, state in claims if state is ClaimState.DELAYED))
+    )
+
+
+def _first(verdicts: Sequence[ClaimVerdict], size: int) -> NDArray[np.int8]:
+    """For each row the first problem."""
+    first = np.zeros(size, np.int8)
+    for verdict in verdicts:
+        first = np.where(first == Problem.NONE, verdict.problems, first)
+    return first
+
+
+def _error(row: int, verdicts: Iterable[ClaimVerdict]) -> str:
+    found = (verdict.error for verdict in verdicts if verdict.problems[row] == Problem.ERROR)
+    return next(found, "")

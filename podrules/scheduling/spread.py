@@ -1,0 +1,184 @@
+"""How pods are spread over zones: what each zone has and has promised, and the skew of each workload.
+
+    a zone      the value of topology.kubernetes.io/zone; nodes without it are a zone of no name
+    counted     pods on a node that have not finished and are not being deleted
+    workloads   what keeps several alike: ReplicaSets, ReplicationControllers, StatefulSets
+    skew now    of a constraint of the pods' own: most pods of a domain less the least of any domain that counts, or
+                less 0 where there are fewer domains than minDomains
+
+A constraint is judged when a pod is placed, and never again: pods that go, nodes that are lost and constraints of
+ScheduleAnyway leave skews that no new pod would be given.
+
+Source: pkg/scheduler/framework/plugins/podtopologyspread/{common,filtering}.go at v1.36.3, as restated in
+`podrules.scheduling.scheduler.plugins.pod_topology_spread`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.api.features import REFERENCE, Features
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
+from podrules.api.model.quantity import ZERO
+from podrules.api.model.selectors import SelectorError
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.pod.resources import CPU, MEMORY
+from podrules.scheduling.scheduler.framework.interface import CycleContext
+from podrules.scheduling.scheduler.framework.node_table import NodeTable
+from podrules.scheduling.scheduler.framework.nodes import ABSENT
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import (
+    constraints_in_force,
+    included_nodes,
+)
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import Spread, SpreadState, spread_state
+from podrules.scheduling.skew import ConstraintSkew, Uncounted, UncountedNodes, WorkloadSpread
+from podrules.workload.safety import Guarantee, owner_guarantee
+
+__all__ = ["ZONE", "ZoneNodes", "spreads_of", "workload_spreads", "zone_nodes", "zone_of"]
+
+ZONE: Final = "topology.kubernetes.io/zone"
+_HARD: Final = "DoNotSchedule"
+_SOFT: Final = "ScheduleAnyway"
+_KEPT_ALIKE: Final = frozenset({Guarantee.AVAILABILITY_FIRST, Guarantee.AT_MOST_ONE})
+
+
+class ZoneNodes(Struct, frozen=True, rename="camel"):
+    """The nodes of one zone."""
+
+    zone: str
+    """Empty: nodes without the label."""
+    nodes: int
+    ready: int
+    cpu: int
+    """Thousandths of a cpu that are allocatable."""
+    memory: int
+    """Bytes that are allocatable."""
+
+
+def zone_of(node: Node) -> str:
+    """A node's zone, empty where it has none."""
+    return node.metadata.labels.get(ZONE, "")
+
+
+def zone_nodes(nodes: Iterable[Node]) -> tuple[ZoneNodes, ...]:
+    """Every zone, by name."""
+    zones: dict[str, list[Node]] = {}
+    for node in nodes:
+        zones.setdefault(zone_of(node), []).append(node)
+    return tuple(
+        ZoneNodes(
+            zone,
+            len(own),
+            sum(node.ready is not None and node.ready.status == "True" for node in own),
+            sum(node.status.allocatable.get(CPU, ZERO).milli_value for node in own),
+            sum(node.status.allocatable.get(MEMORY, ZERO).value for node in own),
+        )
+        for zone, own in sorted(zones.items())
+    )
+
+
+def workload_spreads(
+    nodes: Sequence[Node], pods: Iterable[Pod], *, features: Features = REFERENCE
+) -> tuple[WorkloadSpread, ...]:
+    """Every workload's spread, by namespace and name.
+
+    Args:
+        nodes: All nodes.
+        pods: All pods of the cluster, or of the namespaces that are of interest.
+        features: Gates of the cluster's version.
+    """
+    zones = {node.metadata.name: zone_of(node) for node in nodes}
+    placed = [pod for pod in pods if pod.spec.node_name in zones and not pod.finished]
+    alike: dict[tuple[str, str, str], list[Pod]] = {}
+    for pod in placed:
+        owner = owner_guarantee(pod)
+        if owner.guarantee in _KEPT_ALIKE and pod.metadata.deletion_timestamp is None:
+            alike.setdefault((pod.metadata.namespace, owner.kind, owner.name), []).append(pod)
+    spread = any(own[0].spec.topology_spread_constraints for own in alike.values())
+    table = NodeTable(nodes, placed) if spread else None
+    return tuple(
+        WorkloadSpread(
+            *key,
+            dict(sorted(Counter(zones[pod.spec.node_name] for pod in own).items())),
+            () if table is None else tuple(_skews(own[0], table, features)),
+        )
+        for key, own in sorted(alike.items())
+    )
+
+
+def spreads_of(
+    own: Iterable[Pod], nodes: Sequence[Node], pods: Iterable[Pod], *, features: Features = REFERENCE
+) -> tuple[WorkloadSpread, ...]:
+    """The spread of what keeps some pods alike: a Deployment's ReplicaSets, each with the constraints of its pods.
+
+    Args:
+        own: The pods of one workload.
+        nodes: All nodes.
+        pods: All pods of their namespace: constraints may count others.
+        features: Gates of the cluster's version.
+    """
+    owners = {
+        (pod.metadata.namespace, owner.kind, owner.name)
+        for pod in own
+        if (owner := pod.metadata.controller) is not None
+    }
+    found = workload_spreads(nodes, pods, features=features)
+    return tuple(spread for spread in found if (spread.namespace, spread.kind, spread.name) in owners)
+
+
+def _skews(pod: Pod, table: NodeTable, features: Features) -> Iterator[ConstraintSkew]:
+    """The constraints of one pod; constraints with an invalid selector are left out."""
+    if not pod.spec.topology_spread_constraints:
+        return
+    context = CycleContext(pod, table, ClusterSnapshot(), features, {}, {})
+    for action in (_HARD, _SOFT):
+        try:
+            state = spread_state(context, constraints_in_force(context, action))
+        except SelectorError:
+            return
+        for spread in state.spreads:
+            if spread.domains_num:
+                alone = tuple(_uncounted(context, state, spread)) if spread.domains_num == 1 else ()
+                yield _skew(spread, alone, hard=action == _HARD)
+
+
+def _uncounted(context: CycleContext, state: SpreadState, spread: Spread) -> Iterator[UncountedNodes]:
+    """The nodes that a constraint does not count, by the first reason."""
+    table, constraint = context.table, spread.constraint
+    keys = dict.fromkeys(one.constraint.topology_key for one in state.spreads)
+    counted = (
+        *((Uncounted.LACKS_KEY, key, table.label(key).codes != ABSENT) for key in keys),
+        (Uncounted.NODE_AFFINITY, "", included_nodes(context, (replace(constraint, node_taints_policy=""),))[0]),
+        (Uncounted.TAINT, "", included_nodes(context, (constraint,))[0]),
+    )
+    left = np.ones(len(table), np.bool_)
+    for why, key, mask in counted:
+        rows = np.flatnonzero(left & ~mask)
+        left &= mask
+        if len(rows):
+            yield UncountedNodes(why, len(rows), table.names[int(rows[0])], key)
+
+
+def _skew(spread: Spread, uncounted: tuple[UncountedNodes, ...], *, hard: bool) -> ConstraintSkew:
+    constraint, counts = spread.constraint, spread.match_num[spread.known]
+    names = [name for name, known in zip(spread.labels.values, spread.known, strict=True) if known]
+    enough = spread.domains_num >= constraint.min_domains
+    return ConstraintSkew(
+        constraint.field,
+        constraint.topology_key,
+        hard,
+        spread.domains_num,
+        int(counts.max()),
+        spread.min_match_num,
+        constraint.max_skew,
+        names[int(counts.argmax())],
+        names[int(counts.argmin())] if enough else None,
+        uncounted,
+    )

@@ -1,0 +1,89 @@
+"""Whether a pod can be deleted without grace: by its owner's guarantee, its node's state and its volumes.
+
+    no process        it is on no node yet, or has ended: safe
+    idle              its kubelet answers and tells that no container of it runs
+    second writer     nothing keeps one off a volume, at once or as soon as the volume is detached
+
+Every answer about a force deletion follows these rules: this is the only place that asks `force_safety`.
+
+Source: that of `podrules.workload.safety`, `podrules.ending.volumes` and `podrules.ending.attachment`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from podrules.ending.attachment import detached_after
+from podrules.ending.deleted_pod import StopPlan
+from podrules.ending.volumes import WriterGuard, WriterLock
+from podrules.node.reachability import NodeReach, Reach
+from podrules.pod.termination import GraceSource
+from podrules.workload.safety import ForceSafety, Guarantee, force_safety
+
+__all__ = ["NO_PROCESS", "force_safety_whatever_volumes", "has_another", "lets_second_writer", "pod_force_safety"]
+
+NO_PROCESS: Final = frozenset({GraceSource.NOT_SCHEDULED, GraceSource.FINISHED})
+"""The grace sources of pods of which nothing runs, even if their node does not answer."""
+
+
+def pod_force_safety(
+    guarantee: Guarantee, plan: StopPlan, node: NodeReach | None, guards: Iterable[WriterGuard]
+) -> ForceSafety:
+    """Whether a force deletion of a pod is safe.
+
+    Args:
+        guarantee: Of the pod's owner.
+        plan: What a DELETE of it does, with whatever grace.
+        node: Whether its node answers; None: that is not known, or it has none.
+        guards: Of its volumes.
+    """
+    reach = _reach(node)
+    return _safety(guarantee, plan, node, unprotected=any(lets_second_writer(guard, reach) for guard in guards))
+
+
+def force_safety_whatever_volumes(guarantee: Guarantee, plan: StopPlan, node: NodeReach | None) -> ForceSafety | None:
+    """The same for a pod whose volumes were not read; None if they decide it."""
+    found = {_safety(guarantee, plan, node, unprotected=unprotected) for unprotected in (False, True)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _safety(guarantee: Guarantee, plan: StopPlan, node: NodeReach | None, *, unprotected: bool) -> ForceSafety:
+    if plan.grace.source in NO_PROCESS:
+        return ForceSafety.SAFE
+    reach = _reach(node)
+    known = reach.quiet or not (node is None or node.provider or reach is Reach.UNKNOWN)
+    idle = not plan.static and not plan.containers
+    return force_safety(guarantee, answers=not reach.quiet if known else None, idle=idle, unprotected=unprotected)
+
+
+def has_another(guarantee: Guarantee, reach: Reach, *, deleted: bool) -> bool:
+    """Whether the owner has replaced a pod already: it does not count pods that are being deleted.
+
+    Where the node answers, a rollout or a smaller number of replicas may have told it to end: then nothing replaces it.
+
+    Args:
+        guarantee: Of the pod's owner.
+        reach: Whether the pod's node answers.
+        deleted: Whether it was marked for deletion.
+
+    Source: pkg/controller/controller_utils.go (FilterActivePods) at v1.36.3.
+    """
+    return deleted and reach.quiet and guarantee is Guarantee.AVAILABILITY_FIRST
+
+
+def _reach(node: NodeReach | None) -> Reach:
+    return Reach.UNKNOWN if node is None else node.reach
+
+
+def lets_second_writer(guard: WriterGuard, reach: Reach) -> bool:
+    """Whether nothing keeps a second writer off a volume, now or once it is detached while the first may still run.
+
+    Args:
+        guard: Of the volume.
+        reach: Whether the node answers of the pod that uses it.
+    """
+    if guard.lock.of_a_node:
+        # Only a claim says by its modes that it is for one writer; on a node that does not answer no pod starts.
+        return bool(guard.access_modes) and not reach.quiet
+    return guard.lock is WriterLock.NONE or (guard.lock is WriterLock.CONTROLLER and detached_after(reach) is not None)

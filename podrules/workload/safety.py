@@ -1,0 +1,112 @@
+"""What a pod's owner promises about copies of it, and so what a force deletion may break.
+
+    StatefulSet             at most one pod of a name, ever: a force deletion can start a second while the first runs
+    ReplicaSet, Deployment  availability first: a replacement may start while the old copy still runs
+    DaemonSet               one per node: a replacement may start on the node while the old copy still runs
+    Job                     may run more than once; podReplacementPolicy Failed waits for the old pod to end
+    static pod              the kubelet owns it: deleting its mirror in the API stops nothing
+    bare pod                nobody replaces it
+
+Source: kubernetes.io/docs "Force Delete StatefulSet Pods"; pkg/controller/{statefulset,replicaset,daemon,job} at
+v1.36.3.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.api.model.pod import Pod
+from podrules.pod.priority import is_mirror_pod, is_static_pod
+
+__all__ = ["OF_ONE_NODE", "ForceSafety", "Guarantee", "OwnerGuarantee", "force_safety", "owner_guarantee"]
+
+
+class Guarantee(Enum):
+    """What the owner keeps true about copies of a pod."""
+
+    AT_MOST_ONE = "AtMostOne"
+    AVAILABILITY_FIRST = "AvailabilityFirst"
+    ONE_PER_NODE = "OnePerNode"
+    RUNS_TO_COMPLETION = "RunsToCompletion"
+    KUBELET_OWNED = "KubeletOwned"
+    NOT_REPLACED = "NotReplaced"
+    UNKNOWN = "Unknown"
+
+
+_BY_GROUP_AND_KIND: Final = {
+    ("apps", "StatefulSet"): Guarantee.AT_MOST_ONE,
+    ("apps", "ReplicaSet"): Guarantee.AVAILABILITY_FIRST,
+    ("", "ReplicationController"): Guarantee.AVAILABILITY_FIRST,
+    ("apps", "DaemonSet"): Guarantee.ONE_PER_NODE,
+    ("batch", "Job"): Guarantee.RUNS_TO_COMPLETION,
+}
+
+
+OF_ONE_NODE: Final = frozenset({Guarantee.ONE_PER_NODE, Guarantee.KUBELET_OWNED})
+"""The promises of pods that belong to their node: nobody makes another for one of them elsewhere."""
+
+
+class ForceSafety(Enum):
+    """Whether a pod's object can go while its processes are not known to have ended."""
+
+    SAFE = "Safe"
+    """None of its containers runs."""
+    STOPS_NOTHING = "StopsNothing"
+    """It mirrors a static pod."""
+    NO_PROMISE_BROKEN = "NoPromiseBroken"
+    """Its processes get little time; its owner allows a second copy, and no two write to one volume."""
+    NOT_SAFE = "NotSafe"
+    """A second copy, or a second writer, may start before its processes have ended."""
+    NOT_SAFE_YET = "NotSafeYet"
+    """Its processes may run on for as long as its node does not answer."""
+    UNKNOWN = "Unknown"
+    """Whether its node stops processes is not known."""
+
+
+class OwnerGuarantee(Struct, frozen=True, rename="camel"):
+    """A pod's controller and what it keeps true."""
+
+    guarantee: Guarantee
+    kind: str
+    """Kind of the controller; empty without one."""
+    name: str
+    field: str
+    """The field that decided."""
+
+
+def owner_guarantee(pod: Pod) -> OwnerGuarantee:
+    """The promise of the pod's controller."""
+    if is_mirror_pod(pod) or is_static_pod(pod):
+        return OwnerGuarantee(Guarantee.KUBELET_OWNED, "Node", pod.spec.node_name, "metadata.annotations")
+    owner = pod.metadata.controller
+    if owner is None:
+        return OwnerGuarantee(Guarantee.NOT_REPLACED, "", "", "metadata.ownerReferences")
+    index = pod.metadata.owner_references.index(owner)
+    guarantee = _BY_GROUP_AND_KIND.get((owner.group, owner.kind), Guarantee.UNKNOWN)
+    return OwnerGuarantee(guarantee, owner.kind, owner.name, f"metadata.ownerReferences[{index}].kind")
+
+
+def force_safety(guarantee: Guarantee, *, answers: bool | None, idle: bool, unprotected: bool) -> ForceSafety:
+    """Whether a force deletion is safe.
+
+    Args:
+        guarantee: Of the pod's owner.
+        answers: Whether the kubelet of the pod's node answers; None: that is not known, or no kubelet runs the pod.
+        idle: Whether its kubelet tells that no container of it runs.
+        unprotected: Whether nothing keeps a second writer off one of its volumes.
+    """
+    if guarantee is Guarantee.KUBELET_OWNED:
+        return ForceSafety.STOPS_NOTHING
+    if answers is None:
+        return ForceSafety.UNKNOWN
+    if not answers:
+        return ForceSafety.NOT_SAFE_YET
+    if idle:
+        return ForceSafety.SAFE
+    if guarantee in {Guarantee.AT_MOST_ONE, Guarantee.UNKNOWN}:
+        return ForceSafety.NOT_SAFE
+    replaced = guarantee is not Guarantee.NOT_REPLACED
+    return ForceSafety.NOT_SAFE if replaced and unprotected else ForceSafety.NO_PROMISE_BROKEN

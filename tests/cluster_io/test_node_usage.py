@@ -1,0 +1,182 @@
+"""What of a node's usage is read, and what stands in where it may not be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cluster_io.errors import BadObject, Forbidden, KubeletUnavailable
+from cluster_io.gather import Gatherer
+from cluster_io.kubelet import CONFIGZ, MAX_BYTES, STATS_SUMMARY
+from cluster_io.live.live_source import LiveSource
+from cluster_io.live.responses import Response
+from cluster_io.node_usage import read_usage
+from podrules.api.model.node import Node
+from podrules.node.pressure.usage import ReadUsage, UsageSource
+from tests.builders import make_node
+from tests.cluster_io.recording import RecordingSource
+from tests.objects import raw_condition, raw_pod
+
+OTHER = raw_pod("other", "shop", uid="x", nodeName="node-2")
+ON_NODE = [
+    raw_pod("web", "shop", uid="u", nodeName="node-1"),
+    raw_pod("new", "shop", uid="v", nodeName="node-1"),
+    raw_pod("done", "shop", uid="w", nodeName="node-1", status={"phase": "Succeeded"}),
+]
+NODE_METRICS = {
+    "apiVersion": "metrics.k8s.io/v1beta1",
+    "kind": "NodeMetrics",
+    "metadata": {"name": "node-1"},
+    "usage": {"memory": "1Gi"},
+}
+POD_METRICS = {
+    "apiVersion": "metrics.k8s.io/v1beta1",
+    "kind": "PodMetrics",
+    "metadata": {"name": "web", "namespace": "shop"},
+    "containers": [{"name": "app", "usage": {"memory": "5Mi"}}],
+}
+SAID = {
+    "stats/summary": {"node": {"memory": {"availableBytes": 1}}, "pods": [{"podRef": {"uid": "u"}}]},
+    "configz": {"kubeletconfig": {"evictionHard": {"memory.available": "1Gi"}}},
+}
+
+
+def _node(ready: str = "True") -> Node:
+    return make_node("node-1", capacity={"memory": "8Gi"}, conditions=[raw_condition("Ready", ready)])
+
+
+def _read(source: RecordingSource, node: Node | None = None) -> ReadUsage:
+    gatherer = Gatherer(source)
+    pods = gatherer.noted(gatherer.pods_on("node-1"))
+    assert pods is not None
+    read = read_usage(gatherer, node or _node(), pods)
+    assert gatherer.unread == ()
+    return read
+
+
+def test_only_that_nodes_pods_and_its_kubelet_are_asked_for() -> None:
+    source = RecordingSource([*ON_NODE, OTHER], kubelets={"node-1": SAID})
+    read = _read(source)
+    assert source.asked == [
+        "list pods spec.nodeName=node-1",
+        "get nodes/proxy node-1 stats/summary",
+        "get nodes/proxy node-1 configz",
+    ]
+    assert (read.usage.source, read.unread) == (UsageSource.SUMMARY, ())
+    assert read.config is not None
+    assert read.config.eviction_hard == {"memory.available": "1Gi"}
+
+
+def test_what_is_read_is_read_once() -> None:
+    source = RecordingSource(ON_NODE, kubelets={"node-1": SAID})
+    gatherer = Gatherer(source)
+    assert read_usage(gatherer, _node(), ()) == read_usage(gatherer, _node(), ())
+    assert len(source.asked) == 2
+
+
+def test_without_nodes_proxy_the_metrics_of_its_running_pods_are_asked_for() -> None:
+    source = RecordingSource([*ON_NODE, OTHER, NODE_METRICS, POD_METRICS], forbidden={"nodes/proxy"})
+    read = _read(source)
+    assert source.asked[1:] == [
+        "get nodes/proxy node-1 stats/summary",
+        "get nodes.metrics.k8s.io node-1",
+        "get pods.metrics.k8s.io web -n shop",
+        "get pods.metrics.k8s.io new -n shop",
+    ]
+    assert (read.usage.source, read.config) == (UsageSource.METRICS, None)
+    assert [entry.pod_ref.uid for entry in read.usage.summary.pods] == ["u"]
+    assert [(entry.resource, entry.reason) for entry in read.unread] == [("nodes/proxy", "forbidden")]
+
+
+def test_thresholds_that_cannot_be_read_leave_usage_known() -> None:
+    said = {"stats/summary": SAID["stats/summary"]}
+    read = _read(RecordingSource(ON_NODE, kubelets={"node-1": said}))
+    assert (read.usage.source, read.config) == (UsageSource.SUMMARY, None)
+    assert [entry.resource for entry in read.unread] == ["nodes/proxy"]
+
+
+@pytest.mark.parametrize(
+    ("refused", "unread"),
+    [
+        pytest.param({"forbidden": {"nodes.metrics.k8s.io"}}, "nodes.metrics.k8s.io", id="nodes' metrics"),
+        pytest.param({"not_served": {"nodes.metrics.k8s.io"}}, "nodes.metrics.k8s.io", id="no metrics API"),
+        pytest.param({"forbidden": {"pods.metrics.k8s.io"}}, "pods.metrics.k8s.io", id="pods' metrics"),
+    ],
+)
+def test_neither_kubelet_nor_metrics(refused: dict[str, Any], unread: str) -> None:
+    source = RecordingSource([*ON_NODE, NODE_METRICS, POD_METRICS], **refused)
+    read = _read(source)
+    assert read.usage.source is UsageSource.NONE
+    assert [entry.resource for entry in read.unread] == ["nodes/proxy", unread]
+    assert len(source.asked) <= 4
+
+
+@pytest.mark.parametrize("ready", ["Unknown", "False"])
+def test_silent_node_is_not_asked(ready: str) -> None:
+    source = RecordingSource(ON_NODE, kubelets={"node-1": SAID})
+    read = _read(source, _node(ready))
+    assert source.asked == ["list pods spec.nodeName=node-1"]
+    assert (read.usage.source, len(read.unread)) == (UsageSource.NONE, 1)
+
+
+class _Answering:
+    """An API server that answers everything alike."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        self.answer = status, body
+        self.asked: list[str] = []
+
+    def get(self, path: str, accept: str = "application/json") -> Response:
+        del accept
+        self.asked.append(path)
+        return self.answer
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def test_path_of_a_kubelet() -> None:
+    transport = _Answering(200, b'{"node": {"rlimit": {"maxpid": 7}}}')
+    summary = LiveSource(transport, namespace="x").kubelet("node-1", STATS_SUMMARY)
+    assert transport.asked == ["/api/v1/nodes/node-1/proxy/stats/summary"]
+    assert summary.node.rlimit is not None
+    assert summary.node.rlimit.max_pid == 7
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error", "words"),
+    [
+        pytest.param(
+            403,
+            b'{"kind":"Status","message":"nodes \\"node-1\\" is forbidden"}',
+            Forbidden,
+            "you may not get nodes/proxy",
+            id="API server",
+        ),
+        pytest.param(
+            403,
+            b"Forbidden (user=kube-apiserver, verb=get, resource=nodes, subresource(s)=[stats])",
+            KubeletUnavailable,
+            "the kubelet of node-1 answers 403: Forbidden",
+            id="kubelet refuses the API server",
+        ),
+        pytest.param(
+            503,
+            b'{"kind":"Status","message":"error trying to reach service: dial tcp 192.0.2.7:10250: connect"}',
+            KubeletUnavailable,
+            "answers 503: error trying to reach service",
+            id="not reached",
+        ),
+        pytest.param(
+            404, b"404 page not found", KubeletUnavailable, "answers 404: 404 page not found", id="not served"
+        ),
+        pytest.param(200, b"[]", BadObject, "configz of node-1: this is a list; write a mapping", id="another shape"),
+        pytest.param(200, b"<html>", BadObject, "configz of node-1: not valid JSON", id="no JSON"),
+        pytest.param(200, b" " * (MAX_BYTES + 1), KubeletUnavailable, "with more than 32 MiB", id="too large"),
+    ],
+)
+def test_what_a_kubelet_does_not_answer(status: int, body: bytes, error: type[Exception], words: str) -> None:
+    with pytest.raises(error) as raised:
+        LiveSource(_Answering(status, body), namespace="x").kubelet("node-1", CONFIGZ)
+    assert words in str(raised.value)

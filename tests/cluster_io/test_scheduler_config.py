@@ -1,0 +1,157 @@
+"""KubeSchedulerConfiguration from files and ConfigMaps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from cluster_io.demo import demo_objects
+from cluster_io.errors import ClusterError, Forbidden, ManifestError, NotFound, UsageError
+from cluster_io.in_memory import MemorySource
+from cluster_io.scheduler_config import read_scheduler_configuration
+from podrules.scheduling.scheduler.plugins.inter_pod_affinity.plugin import InterPodAffinityArgs
+from tests.cluster_io.recording import RecordingSource
+
+CONFIG = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: 70
+profiles:
+- pluginConfig:
+  - name: InterPodAffinity
+    args: {hardPodAffinityWeight: 7}
+"""
+WHERE = "configmap/kube-system/scheduler"
+
+
+def make_source(data: Mapping[str, str]) -> MemorySource:
+    metadata = {"name": "scheduler", "namespace": "kube-system"}
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
+    return MemorySource([config_map], description="the cluster")
+
+
+@pytest.mark.parametrize("other", [{}, {"empty.json": ""}, {"app.yaml": "apiVersion: v1\nkind: Pod\n"}])
+def test_a_config_map(other: Mapping[str, str]) -> None:
+    profile = read_scheduler_configuration(make_source({"config.yaml": CONFIG, **other}), WHERE)["default-scheduler"]
+    assert profile.args == {"InterPodAffinity": InterPodAffinityArgs(hard_pod_affinity_weight=7)}
+    assert profile.percentage_of_nodes_to_score == 70
+
+
+def test_the_config_map_of_the_demo_cluster() -> None:
+    source = MemorySource(demo_objects(), description="the demo cluster")
+    assert "default-scheduler" in read_scheduler_configuration(source, "configmap/kube-system/kube-scheduler")
+
+
+def test_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(CONFIG)
+    source = RecordingSource()
+    profile = read_scheduler_configuration(source, str(file))["default-scheduler"]
+    assert profile.percentage_of_nodes_to_score == 70
+    assert source.asked == []
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        pytest.param({}, f"{WHERE}: data: 0 documents of kind KubeSchedulerConfiguration: it needs one", id="nothing"),
+        pytest.param(
+            {"a": CONFIG, "b": CONFIG},
+            f"{WHERE}: data: 2 documents of kind KubeSchedulerConfiguration: it needs one",
+            id="two",
+        ),
+        pytest.param({"a": "{a: b"}, f"{WHERE}: data.a, line 2, column 1: not valid YAML: ", id="no YAML"),
+        pytest.param(
+            {"a": CONFIG.replace("70", "170")},
+            f"{WHERE}: percentageOfNodesToScore: Invalid value: 170: not in valid range [0-100]",
+            id="a value that kube-scheduler refuses",
+        ),
+    ],
+)
+def test_a_config_map_that_is_no_configuration(data: Mapping[str, str], message: str) -> None:
+    with pytest.raises(ManifestError) as raised:
+        read_scheduler_configuration(make_source(data), WHERE)
+    assert str(raised.value).startswith(message)
+
+
+def test_a_file_that_is_no_configuration(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(CONFIG.replace("70", "-1"))
+    with pytest.raises(ManifestError) as raised:
+        read_scheduler_configuration(make_source({}), str(file))
+    assert str(raised.value).startswith(f"{file}: percentageOfNodesToScore: Invalid value: -1: ")
+    file.write_text("apiVersion: v1\nkind: ConfigMap\n")
+    with pytest.raises(ManifestError) as raised:
+        read_scheduler_configuration(make_source({}), str(file))
+    assert str(raised.value) == f"{file}: data: 0 documents of kind KubeSchedulerConfiguration: it needs one"
+    with pytest.raises(ManifestError, match="No such file or directory"):
+        read_scheduler_configuration(make_source({}), str(tmp_path / "none.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("where", "kind", "message"),
+    [
+        pytest.param(
+            "configmap/kube-system/schedule",
+            NotFound,
+            'configmaps "schedule" not found in namespace kube-system',
+            id="another name",
+        ),
+        pytest.param(
+            "configmap/scheduler",
+            UsageError,
+            '"configmap/scheduler": no ConfigMap is named so',
+            id="no namespace",
+        ),
+        pytest.param(
+            "configmap/kube-system/",
+            UsageError,
+            '"configmap/kube-system/": no ConfigMap is named so',
+            id="no name",
+        ),
+    ],
+)
+def test_a_config_map_that_cannot_be_read(where: str, kind: type[ClusterError], message: str) -> None:
+    with pytest.raises(kind) as raised:
+        read_scheduler_configuration(make_source({}), where)
+    assert str(raised.value).startswith(message)
+
+
+def test_a_config_map_that_may_not_be_read() -> None:
+    with pytest.raises(Forbidden, match="you may not get configmaps in namespace kube-system"):
+        read_scheduler_configuration(RecordingSource(forbidden={"configmaps"}), WHERE)
+
+
+def _manifest(key: str, text: str) -> str:
+    lines = "".join(f"    {line}\n" for line in text.strip().splitlines())
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: scheduler}}\ndata:\n  {key}: |\n{lines}"
+
+
+def test_a_file_may_hold_the_config_map_that_holds_it(tmp_path: Path) -> None:
+    file = tmp_path / "spread.yaml"
+    file.write_text(_manifest("config.yaml", CONFIG))
+    profile = read_scheduler_configuration(make_source({}), str(file))["default-scheduler"]
+    assert profile.args == {"InterPodAffinity": InterPodAffinityArgs(hard_pod_affinity_weight=7)}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            _manifest("pod", "apiVersion: v1\nkind: Pod"),
+            "data: 0 documents of kind KubeSchedulerConfiguration, and Pod",
+        ),
+        ("apiVersion: v1\nkind: ConfigMap\n", "data: 0 documents of kind KubeSchedulerConfiguration: it needs one"),
+        (
+            "apiVersion: v1\nkind: Service\n",
+            "0 documents of kind KubeSchedulerConfiguration, and Service: it needs one",
+        ),
+    ],
+)
+def test_what_is_in_a_file_instead_is_named(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "spread.yaml"
+    file.write_text(text)
+    with pytest.raises(ManifestError, match=f"spread.yaml: {told}"):
+        read_scheduler_configuration(make_source({}), str(file))

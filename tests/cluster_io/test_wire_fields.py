@@ -1,0 +1,13 @@
+"""Numbers and types of fields are upstream's, and none of a model is missing."""
+
+from __future__ import annotations
+
+from tests.cluster_io.wire_fields import FILE, MODULES, generate
+from tests.upstream import upstream_source
+
+
+def test_fields_are_those_of_upstream() -> None:
+    for module in MODULES:
+        upstream_source(module)
+    # `python -m tests.cluster_io.wire_fields` writes it anew.
+    assert FILE.read_text(encoding="utf-8") == generate()

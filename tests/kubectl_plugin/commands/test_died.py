@@ -1,0 +1,484 @@
+"""``kubectl qos died``: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster_io.in_memory import MemorySource
+from kubectl_plugin.exit_codes import NOT_CERTAIN, NOTHING_LEFT
+from kubectl_plugin.gather.ends import Ends
+from kubectl_plugin.render.command import Hint, Prose
+from kubectl_plugin.reports.died.end_report import EndReport, end_report
+from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence
+from kubectl_plugin.views.died.page import end_page
+from kubectl_plugin.views.died.remedies import remedies
+from kubectl_plugin.views.died.telling import telling
+from podrules.ending.died.cause import Cause, Grade
+from podrules.ending.died.evidence import Evidence, KnownEnd
+from podrules.ending.died.of_pod import EndOf, PodEnd
+from podrules.ending.died.verdict import Suspect, Verdict, Weight
+from podrules.pod.versions import Versions
+from tests.kubectl_plugin.running import Ran, run, write_cluster
+from tests.objects import raw_condition, raw_container, raw_node, raw_node_event, raw_pod
+
+NOW = "2026-10-01T12:00:00Z"
+
+
+def report_of(*causes: Cause, grade: Grade = Grade.CERTAIN, container: str = "") -> EndReport:
+    """A report of which no more is known than the causes."""
+    known = end_report(KnownEnd(Evidence(name="web", namespace="shop")), Versions(), "a test")
+    suspects = tuple(Suspect(cause, Weight.PROOF) for cause in causes)
+    of = EndOf.CONTAINER if container else EndOf.POD
+    end = PodEnd(of, Verdict(grade, suspects), container)
+    return EndReport(**{**{name: getattr(known, name) for name in known.__struct_fields__}, "end": end})
+
+
+def snapshot(folder: Path, *objects: Any) -> str:
+    node = raw_node("n1", conditions=[raw_condition("Ready", lastHeartbeatTime=NOW)])
+    file = folder / "c.json"
+    write_cluster(file, [node, *objects])
+    return str(file)
+
+
+def crashed(name: str = "web", *, code: int = 1, finished: str = "2026-10-01T11:50:00Z", **more: Any) -> dict[str, Any]:
+    end = {"exitCode": code, "reason": "Error", "startedAt": "2026-10-01T11:00:00Z", "finishedAt": finished}
+    state = {"name": "app", "state": {"running": {"startedAt": finished}}, "lastState": {"terminated": end}}
+    ready = raw_condition("PodReadyToStartContainers", lastTransitionTime="2026-10-01T10:59:00Z")
+    status = {"phase": "Running", "conditions": [ready], "containerStatuses": [{**state, "restartCount": 3}]}
+    own = {"uid": name, "creationTimestamp": "2026-10-01T10:59:00Z", "generation": 1}
+    return raw_pod(name, "shop", containers=[raw_container("app", **more)], nodeName="n1", metadata=own, status=status)
+
+
+def about(
+    reason: str, clock: str, message: str, uid: str = "", component: str = "kubelet", made: str = ""
+) -> dict[str, Any]:
+    """An event about ``web``, or its container; without a uid, as the taint manager writes it."""
+    path = {"uid": uid, "fieldPath": "spec.containers{app}"} if uid else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": reason, "namespace": "shop", "creationTimestamp": f"2026-10-01T{made or clock}Z"},
+        "involvedObject": {"kind": "Pod", "name": "web", "namespace": "shop", **path},
+        "reason": reason,
+        "message": message,
+        "firstTimestamp": f"2026-10-01T{clock}Z",
+        "lastTimestamp": f"2026-10-01T{clock}Z",
+        "source": {"component": component, "host": "n1"},
+    }
+
+
+def died(file: str, *words: str) -> Ran:
+    return run("died", *words, "-n", "shop", "--snapshot", file)
+
+
+# Words
+
+
+@pytest.mark.parametrize("cause", Cause, ids=lambda cause: cause.value)
+@pytest.mark.parametrize("container", ["", "app"])
+def test_every_cause_has_its_words(cause: Cause, container: str) -> None:
+    report = report_of(cause, container=container)
+    sentence = cause_sentence(report.end.verdict.suspects[0], report, container)
+
+    assert sentence[0].islower()
+    assert not sentence.endswith(".")
+    assert SHORT[cause]
+    assert len(SHORT[cause]) <= 32
+    remedies(report)
+    assert end_page(report, None, wide=True).verdict
+
+
+def test_two_causes_are_told_as_either_or() -> None:
+    report = report_of(Cause.DELETED, Cause.API_EVICTION, grade=Grade.SEVERAL)
+
+    first, second = end_page(report, None, wide=False).verdict
+
+    assert first.startswith("Either somebody deleted the pod, or somebody evicted")
+    assert second == "Both fit what is left of the evidence."
+
+
+def test_many_causes_are_listed() -> None:
+    report = report_of(*list(Cause)[-6:], grade=Grade.SEVERAL)
+
+    assert end_page(report, None, wide=False).verdict[1].startswith("All of these fit: ")
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("11:52:00", "the clock of n1 is 2 min behind the API server's, or its events came late"),
+        ("11:48:00", "the clock of n1 is 2 min ahead of the API server's: the times of"),
+        ("11:50:05", None),
+    ],
+)
+def test_a_clock_that_is_apart_is_said(made: str, said: str | None, tmp_path: Path) -> None:
+    event = about("Pulled", "11:50:00", "", "web", made=made)
+    ran = died(snapshot(tmp_path, crashed(), event), "web")
+    told = " ".join(ran.out.split())
+
+    assert ran.code == 0
+    assert ("the clock of" in told) == (said is not None)
+    assert said is None or said in told
+
+
+@pytest.mark.parametrize(
+    ("killed_at", "said"),
+    [
+        ("11:50:30", "it had not ended when its grace period of 30 s was over"),
+        ("11:50:10", "before its grace period of 30 s was over: out of memory, a second delete"),
+    ],
+)
+def test_a_kill_within_the_grace_period_is_not_the_end_of_it(killed_at: str, said: str, tmp_path: Path) -> None:
+    event = about("Killing", "11:50:00", "Stopping container app", "web")
+    pod = crashed(code=137, finished=f"2026-10-01T{killed_at}Z", terminationGracePeriodSeconds=30)
+    [status] = pod["status"]["containerStatuses"]
+    status |= {"state": status.pop("lastState")}
+    pod["metadata"] |= {"deletionTimestamp": "2026-10-01T11:50:30Z", "deletionGracePeriodSeconds": 30}
+    pod["metadata"]["finalizers"] = ["example.com/audit"]
+
+    told = " ".join(died(snapshot(tmp_path, pod, event), "web").out.split())
+
+    assert "Somebody deleted the pod" in told
+    assert said in told
+    assert ("raise terminationGracePeriodSeconds above 30 s" in told) is ("had not ended" in said)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_the_log_of_a_container_that_did_not_start_again_is_not_the_previous_one(again: bool) -> None:
+    """The kubelet refuses --previous without a lastState."""
+    pod = crashed(code=137, restartPolicy="Always" if again else "Never")
+    if not again:
+        status = pod["status"]["containerStatuses"][0]
+        status |= {"state": status.pop("lastState"), "restartCount": 0}
+        pod["status"]["phase"] = "Failed"
+
+    source = MemorySource([pod], description="it", now=datetime.fromisoformat(NOW), namespace="shop")
+    report = Ends(source).named("web", "shop")
+
+    [hint] = [one for line in telling(report) if isinstance(line, Prose) for one in line.parts if isinstance(one, Hint)]
+    for command in (hint.command, end_page(report, None, wide=False).next_commands[0]):
+        assert (command.words, command.namespace) == (("kubectl", "logs", "web"), "shop")
+        assert command.options == ("-c", "app", *(["--previous"] if again else []))
+
+
+# Exit codes
+
+
+def test_a_certain_end(tmp_path: Path) -> None:
+    ran = died(snapshot(tmp_path, crashed()), "pod/web")
+
+    assert ran.code == 0
+    assert "Container app ended by itself: exit code 1. At 11:50:00 UTC (10 min ago)." in " ".join(ran.out.split())
+    assert "runs again, after 3 restarts" in " ".join(ran.out.split())
+
+
+def test_an_end_that_is_not_certain(tmp_path: Path) -> None:
+    ran = died(snapshot(tmp_path, crashed(code=137)), "web")
+
+    assert ran.code == NOT_CERTAIN
+    assert "Would tell" in ran.out
+
+
+def test_nothing_is_left(tmp_path: Path) -> None:
+    ran = died(snapshot(tmp_path, crashed("web-1")), "pod/web")
+
+    assert ran.code == NOTHING_LEFT
+    assert "Nothing is left of it" in ran.out
+    assert "Did you mean pod/web-1?" in ran.out
+
+
+def test_of_several_the_least_certain_counts(tmp_path: Path) -> None:
+    file = snapshot(tmp_path, crashed(), crashed("db", code=137))
+
+    assert died(file, "pod/web", "pod/db").code == NOT_CERTAIN
+    assert died(file, "pod/web", "pod/db", "pod/no").code == NOTHING_LEFT
+    assert died(file).code == NOT_CERTAIN
+
+
+def test_nothing_has_ended(tmp_path: Path) -> None:
+    runs = crashed()
+    runs["status"]["containerStatuses"][0]["lastState"] = {}
+    file = snapshot(tmp_path, runs)
+
+    assert died(file, "pod/web").code == 0
+    assert "Nothing of it has ended." in died(file, "pod/web").out
+    assert died(file).code == 0
+    assert "Nothing has ended in the last 60 min" in died(file).out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("node/no",), 3, "not found"),
+        (("deployment/no",), 3, "not found"),
+        (("nodes",), 2, "no node is named"),
+        (("secret/a",), 2, "cannot be looked into"),
+        (("pod/web", "-A"), 2, "-A is for all pods"),
+        (("--since", "soon"), 2, "not a time"),
+        (("--since", "0"), 2, "no time at all"),
+        (("--since", "0us"), 2, "no time at all"),
+    ],
+)
+def test_what_cannot_be_asked(words: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
+    ran = died(snapshot(tmp_path, crashed()), *words)
+
+    assert ran.code == code
+    assert said in ran.err
+
+
+def test_a_selector_that_the_api_server_would_refuse_is_named(tmp_path: Path) -> None:
+    spec = {"selector": {"matchExpressions": [{"key": "app", "operator": "Near"}]}}
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": spec,
+    }
+
+    ran = died(snapshot(tmp_path, web), "deployment/web")
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == 'error: web: spec.selector: "Near" is not a valid label selector operator\n'
+
+
+# Many
+
+
+def test_what_ended_before_does_not_count(tmp_path: Path) -> None:
+    file = snapshot(tmp_path, crashed(), crashed("old", finished="2026-10-01T09:00:00Z"))
+
+    names = [entry["name"] for entry in json.loads(died(file, "-o", "json").out)["items"]]
+    assert names == ["web"]
+    longer = json.loads(died(file, "--since", "4h", "-o", "json").out)["items"]
+    assert [entry["name"] for entry in longer] == ["web", "old"]
+
+
+def test_a_page_for_each_is_under_wide(tmp_path: Path) -> None:
+    file = snapshot(tmp_path, crashed(), crashed("db"))
+
+    assert died(file, "-o", "wide").out.count("\nProof") == 2
+    assert "By cause" in died(file).out
+
+
+def test_explain_tells_the_same(tmp_path: Path) -> None:
+    file = snapshot(tmp_path, crashed(code=137, limits={"memory": "1Gi"}))
+    own = json.loads(died(file, "pod/web", "-o", "json").out)
+    explained = json.loads(run("explain", "pod/web", "-n", "shop", "--snapshot", file, "-o", "json").out)
+
+    assert explained["lastEnd"]["end"] == own["end"]
+    assert "Last end" in run("explain", "pod/web", "-n", "shop", "--snapshot", file).out
+
+
+def test_the_node_and_the_report_count_them(tmp_path: Path) -> None:
+    file = snapshot(tmp_path, crashed(), crashed("db"))
+
+    assert "2  its own process" in run("node", "n1", "--snapshot", file).out
+    page = tmp_path / "r.html"
+    assert run("report", "--all", "-o", str(page), "--snapshot", file).code == 0
+    text = page.read_text()
+    assert "Ended in the last hour" in text
+    assert "its own process" in text
+
+
+def test_names_of_the_cluster_reach_no_terminal_as_they_are(tmp_path: Path) -> None:
+    hostile = crashed()
+    hostile["status"]["containerStatuses"][0]["lastState"]["terminated"]["reason"] = "\x1b[31mred"
+    hostile["metadata"]["ownerReferences"] = [
+        {"kind": "\x1b[2J", "name": "x;rm", "controller": True, "apiVersion": "v1"}
+    ]
+
+    for words in (("pod/web",), (), ("pod/web", "-o", "wide")):
+        assert "\x1b" not in died(snapshot(tmp_path, hostile), *words).out
+
+
+# Two pods of one name
+
+
+def _evicted(clock: str) -> dict[str, Any]:
+    return about("TaintManagerEviction", clock, "Marking for deletion Pod shop/web", component="taint-eviction")
+
+
+def test_an_event_without_a_uid_of_the_second_of_the_next_pod_is_about_the_one_before(tmp_path: Path) -> None:
+    started = about("Started", "11:00:00", "Container started", "earlier")
+    stopped = about("Killing", "11:50:00", "Stopping container app", "earlier")
+    runs = crashed()
+    runs["metadata"]["creationTimestamp"] = "2026-10-01T11:50:00Z"
+    runs["status"]["containerStatuses"] = [{"name": "app", "state": {"running": {"startedAt": "2026-10-01T11:50:00Z"}}}]
+    file = snapshot(tmp_path, runs, started, stopped, _evicted("11:50:00"))
+
+    report = json.loads(died(file, "pod/web", "-o", "json").out)
+
+    assert report["earlier"]
+    assert [one["cause"] for one in report["end"]["verdict"]["suspects"]] == ["TaintEviction"]
+
+
+@pytest.mark.parametrize("clock", ["11:00:00", "11:45:00"])
+def test_who_deletes_pods_did_not_end_one_that_is_there_and_is_not_being_deleted(clock: str, tmp_path: Path) -> None:
+    """Its event is about an earlier pod of the name, or the pod ended before it was deleted."""
+    over = crashed(restartPolicy="Never")
+    status = over["status"]["containerStatuses"][0]
+    status |= {"state": status.pop("lastState"), "restartCount": 0}
+    over["status"]["phase"] = "Failed"
+
+    report = json.loads(died(snapshot(tmp_path, over, _evicted(clock)), "pod/web", "-o", "json").out)
+
+    assert report["end"]["of"] == "Container"
+    assert "Application" in [one["cause"] for one in report["end"]["verdict"]["suspects"]]
+
+
+@pytest.mark.parametrize(("made", "expected"), [("11:50:00", "web-7d9f-x2x7p"), ("11:40:00", None)])
+def test_replacement_is_there_before_a_busy_kubelet_stops_the_pod(
+    tmp_path: Path, made: str, expected: str | None
+) -> None:
+    """A controller makes it when the deletion begins; the kubelet's event came eight seconds later."""
+    labels = {"app": "web"}
+    meta = {"name": "web-7d9f", "namespace": "shop", "uid": "rs", "creationTimestamp": "2026-10-01T10:00:00Z"}
+    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}}}
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": spec}
+    own = {"uid": "rs", "name": "web-7d9f", "apiVersion": "apps/v1", "kind": "ReplicaSet", "controller": True}
+    there = {"uid": "new", "creationTimestamp": f"2026-10-01T{made}Z", "labels": labels, "ownerReferences": [own]}
+    new = raw_pod("web-7d9f-x2x7p", "shop", metadata=there, status={"phase": "Running"}, nodeName="n1")
+    killing = about("Killing", "11:50:08", "Stopping container app", "old")
+    killing["involvedObject"]["name"] = "web-7d9f-bbbbb"
+    file = snapshot(tmp_path, owner, new, killing)
+    found = json.loads(run("died", "pod/web-7d9f-bbbbb", "-n", "shop", "-o", "json", "--snapshot", file).out)
+    assert (found["replacement"] or {}).get("name") == expected
+
+
+LOW = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 80Mi. "
+FORCED = "A force deletion by admin was allowed at 11:50:00"
+
+
+def _lives_again(reason: str, message: str, component: str, *, on: str) -> list[dict[str, Any]]:
+    """The pod ``web`` runs on a node, and events show how another of its name ended on ``n1``."""
+    runs = crashed()
+    runs["spec"]["nodeName"] = on
+    runs["metadata"]["creationTimestamp"] = "2026-10-01T11:50:02Z"
+    runs["status"]["containerStatuses"] = [{"name": "app", "state": {"running": {"startedAt": "2026-10-01T11:50:04Z"}}}]
+    of_next = about("Started", "11:50:04", "Container started", "web")
+    of_next["source"]["host"] = on
+    of_next["metadata"]["name"] = "next"
+    started = about("Started", "11:00:00", "Container started", "earlier")
+    said = about(reason, "11:50:00", message, "earlier", component=component)
+    stopped = about("Killing", "11:50:00", "Stopping container app", "earlier")
+    return [raw_node("n2"), runs, started, said, stopped, of_next]
+
+
+@pytest.mark.parametrize("on", ["n1", "n2"])
+@pytest.mark.parametrize(
+    ("reason", "message", "component", "short"),
+    [
+        ("Preempted", "Preempted by pod 5f1a on node n1", "default-scheduler", "preempted"),
+        ("Evicted", LOW, "kubelet", "evicted: memory"),
+        ("ForceDeletionAllowed", FORCED, "kubectl-qos-webhook", "force deleted"),
+    ],
+)
+def test_lists_have_a_pod_that_ended_and_lives_again(
+    reason: str, message: str, component: str, short: str, on: str, tmp_path: Path
+) -> None:
+    file = snapshot(tmp_path, *_lives_again(reason, message, component, on=on))
+    alone = json.loads(died(file, "pod/web", "-o", "json").out)
+
+    for words in ((), ("-A",), ("node/n1",)):
+        asked = words if "-A" in words else ("-n", "shop", *words)
+        [listed] = json.loads(run("died", *asked, "-o", "json", "--snapshot", file).out)["items"]
+        assert listed["earlier"]
+        assert (listed["node"], listed["end"]) == ("n1", alone["end"])
+    assert json.loads(died(file, "node/n2", "-o", "json").out)["items"] == []
+    assert short in died(file).out
+    assert f"1  {short}" in run("node", "n1", "--snapshot", file).out
+    assert "Ended" not in run("node", "n2", "--snapshot", file).out
+    page = tmp_path / "r.html"
+    assert run("report", "--all", "-o", str(page), "--snapshot", file).code == 0
+    assert short in page.read_text()
+
+
+def test_a_pod_that_crashes_after_another_of_its_name_was_preempted_has_two_ends(tmp_path: Path) -> None:
+    preempted = _lives_again("Preempted", "Preempted by pod 5f1a on node n1", "default-scheduler", on="n1")
+    status = crashed(finished="2026-10-01T11:55:00Z")["status"]["containerStatuses"]
+    status[0]["lastState"]["terminated"]["startedAt"] = "2026-10-01T11:50:04Z"
+    preempted[1]["status"]["containerStatuses"] = status
+
+    file = snapshot(tmp_path, *preempted)
+    items = json.loads(died(file, "-o", "json").out)["items"]
+
+    assert "What ended: 2 pods" in (said := died(file).out)
+    assert said.count("kubectl qos died") == 1
+    assert [(one["name"], one["earlier"], one["end"]["container"]) for one in items] == [
+        ("web", False, "app"),
+        ("web", True, ""),
+    ]
+
+
+# A node that is gone
+
+
+def test_what_ended_on_a_node_that_is_gone(tmp_path: Path) -> None:
+    """Pods and events name it; only a name that neither has is not found."""
+    waits = crashed("db")
+    waits["status"]["containerStatuses"] = []
+    waits["spec"]["nodeName"] = "n7"
+    evicted = about("Killing", "11:50:00", "Stopping container app", "earlier")
+    evicted["source"]["host"] = "n8"
+    about_node = {**raw_node_event("n9", "RemovingNode"), "lastTimestamp": NOW}
+    file = snapshot(tmp_path, waits, evicted, about_node)
+
+    assert [one["name"] for one in json.loads(died(file, "node/n8", "-o", "json").out)["items"]] == ["web"]
+    for node in ("n7", "n9"):
+        ran = died(file, f"node/{node}")
+        assert (ran.code, ran.err) == (0, "")
+        assert "Nothing has ended" in ran.out
+        named = ": 1 pod still names it, shop/db." if node == "n7" else "."
+        lead = f"{node} has no Node object any more, and what ran there may run on unless its machine is off{named}"
+        assert lead in " ".join(ran.out.split())
+    assert "no Node object" not in died(file, "node/n1", "node/n11").out
+    ran = died(file, "node/n11")
+    assert (ran.code, ran.out) == (3, "")
+    assert 'nodes "n11" not found' in ran.err
+    assert "Did you mean node/n1?" in ran.err
+
+
+# The pod that preempted it
+
+
+def preempted_for(message: str, **related: str) -> dict[str, Any]:
+    """As kube-scheduler writes it; older ones relate it to the preemptor."""
+    own = {**about("Preempted", "11:50:00", message, component="default-scheduler"), "type": "Normal"}
+    return {**own, **({"related": {"namespace": "shop", **related}} if related else {})}
+
+
+UID = "37be6f76-da92-4585-bcc4-95d547c255e8"
+HIGH = raw_pod("high", "shop", uid=UID, nodeName="n1")
+BY_UID = f"Preempted by pod {UID} on node n1"
+
+
+@pytest.mark.parametrize(
+    ("message", "pods", "related", "whom"),
+    [
+        (BY_UID, [HIGH], {}, "for shop/high."),
+        (BY_UID, [raw_pod("high", "shop", uid="another")], {}, "for a pod that no longer exists (uid 37be6f76…)."),
+        ("Preempted by a pod on node n1", [], {"kind": "Pod", "name": "old", "uid": UID}, "for shop/old."),
+        ("Preempted by shop/old on node n1", [], {"kind": "Pod", "name": "old", "uid": UID}, "for shop/old."),
+        ("Preempted by a pod on node n1", [], {}, "for a pod of higher priority."),
+        (
+            f"Preempted by podgroup {UID} on node n1",
+            [HIGH],
+            {"kind": "PodGroup", "name": "train", "uid": UID},
+            "for the pod group shop/train.",
+        ),
+        (f"Preempted by podgroup {UID} on node n1", [HIGH], {}, "for the pod group with uid 37be6f76…."),
+    ],
+)
+def test_the_pod_that_preempted_one_that_is_gone_is_named(
+    message: str, pods: list[dict[str, Any]], related: dict[str, str], whom: str, tmp_path: Path
+) -> None:
+    other = raw_pod("other", "shop", uid="other", nodeName="n1")
+    file = snapshot(tmp_path, preempted_for(message, **related), other, *pods)
+    said = " ".join(died(file, "pod/web").out.split())
+    assert f"The scheduler preempted the pod {whom}" in said
+    assert ("on node n1 (shop/high)" in said) is (whom == "for shop/high.")

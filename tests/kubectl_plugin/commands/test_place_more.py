@@ -1,0 +1,526 @@
+"""``kubectl qos place TYPE/NAME``: whether more pods of what the cluster has would fit."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cluster_io.demo import demo_objects
+from tests.kubectl_plugin.running import run, write_cluster
+
+PENDING = "checkout-mv9cgvs6p-x2x7p"
+ROOM = ("--add-node", "like=node-c2,name=extra-c,zone=eu-1c", "--add-node", "like=node-b2,name=extra-b")
+
+
+def words(*arguments: str) -> tuple[int, str]:
+    ran = run("place", "--demo", *arguments)
+    return ran.code, " ".join(ran.out.split())
+
+
+def specs(*arguments: str, stdin: str = "") -> list[dict[str, Any]]:
+    ran = run("place", "--demo", *arguments, "-o", "json", stdin=stdin)
+    assert ran.err == ""
+    found: list[dict[str, Any]] = json.loads(ran.out)["specs"]
+    return found
+
+
+def workload(kind: str, name: str, namespace: str = "shop") -> dict[str, Any]:
+    (found,) = (
+        entry
+        for entry in demo_objects()
+        if entry["kind"] == kind and entry["metadata"]["name"] == name and entry["metadata"]["namespace"] == namespace
+    )
+    return dict(found)
+
+
+def test_more_replicas_that_fit_are_answered_with_yes_and_their_nodes() -> None:
+    code, text = words("deployment/web", "--replicas", "3")
+    (spec,) = specs("deployment/web", "--replicas", "3")
+    nodes = " and ".join(f"{count} on {node}" for node, count in spec["nodes"].items())
+    assert code == 0
+    assert f"Yes: 3 of 3 more pods of Deployment web fit: {nodes}." in text
+
+
+def test_more_replicas_that_do_not_fit_are_answered_with_no_and_why() -> None:
+    code, text = words("deployment/checkout", "--replicas", "3")
+    assert code == 7
+    assert "No: 0 of 3 more pods of Deployment checkout fit now. Of 12 nodes, " in text
+    assert f"{PENDING} is pending already and goes first, and does not fit either." in text
+
+
+def test_pending_pods_of_the_workload_take_their_room_first() -> None:
+    """One node more has room for it; what is asked for has to do with the rest."""
+    first, asked = specs("deployment/checkout", *ROOM)
+    assert (first["name"], first["origin"], first["placed"]) == (f"pod/{PENDING}", "pending", 1)
+    assert (asked["name"], asked["origin"]) == ("deployment/checkout", "more")
+    assert f"{PENDING} is pending already and goes first, to " in words("deployment/checkout", *ROOM)[1]
+    (alone,) = specs("deployment/checkout", *ROOM, "--without", f"pod/{PENDING}")
+    assert next(iter(alone["nodes"])) == next(iter(first["nodes"]))
+
+
+def _as_written(there: dict[str, Any]) -> dict[str, Any]:
+    """A workload without what the API server adds to a Job: it takes no new one that has it."""
+    written = copy.deepcopy(there)
+    if written["kind"] == "Job":
+        del written["spec"]["selector"]
+        meta = written["spec"]["template"]["metadata"]
+        added = re.compile("controller-uid|job-name")
+        meta["labels"] = {key: value for key, value in meta["labels"].items() if not added.search(key)}
+    return written
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "namespace"), [("Deployment", "checkout", "shop"), ("Job", "video-encode", "batch")]
+)
+def test_more_pods_go_where_those_of_the_same_manifest_under_another_name_go(
+    kind: str, name: str, namespace: str
+) -> None:
+    """Its constraints are its own, and a Job's pods have none: whose pods they are makes no difference."""
+    there = workload(kind, name, namespace)
+    manifest = yaml.safe_dump(_as_written(there) | {"metadata": {"name": "other", "namespace": namespace}})
+    gone = ("--without", f"shop/{PENDING}")
+    flags = ("-n", namespace, "--replicas", "max", *ROOM, *gone)
+    (more,) = specs(f"{kind.lower()}/{name}", *flags)
+    (other,) = specs("-f", "-", *flags, stdin=manifest)
+    own = ("name", "origin", "there")
+    assert more["placed"] > 1
+    assert {key: more[key] for key in more if key not in own} == {key: other[key] for key in other if key not in own}
+
+
+def test_a_stateful_set_gets_the_ordinals_after_its_replicas() -> None:
+    """Ordinal 2 is the next of a set of two, and its claim is there already: what that waits for is said."""
+    code, text = words("sts/db")
+    assert code == 7
+    assert '1 more pod of StatefulSet db does not fit now. Claim "data-db-2" is unbound' in text
+
+
+@pytest.mark.parametrize(("name", "namespace", "held"), [("broker", "data", "broker-2"), ("db", "shop", "db-1")])
+def test_a_stateful_set_whose_ordinal_hangs_on_a_silent_node_makes_no_more(
+    name: str, namespace: str, held: str
+) -> None:
+    """Place and partitions say the same of it."""
+    code, text = words(f"sts/{name}", "-n", namespace)
+    holds = f"StatefulSet {name} makes no other {held} before it is gone, and neither scales nor rolls out"
+    assert code == 7
+    assert text.startswith(f"No: {holds}; its node node-c3 is silent. Way out: bring node-c3 back, or fence it. ")
+    assert holds in run("partitions", "--demo", "-o", "markdown").out
+
+
+def _sets(tmp_path: Path, **changed: Any) -> tuple[str, ...]:
+    """The demo cluster with other fields of StatefulSet broker and of its pod broker-2."""
+    objects = demo_objects()
+    for entry in objects:
+        kind, name = entry["kind"], entry["metadata"]["name"]
+        if (kind, name) == ("StatefulSet", "broker"):
+            entry["spec"] |= changed.get("spec", {})
+        if (kind, name) == ("Pod", "broker-2") and "node" in changed:
+            entry["spec"]["nodeName"] = changed["node"]
+            if not changed["deleted"]:
+                del entry["metadata"]["deletionTimestamp"]
+    file = tmp_path / "cluster.json"
+    write_cluster(file, objects)
+    return ("place", "--snapshot", str(file), "-n", "data", "sts/broker")
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "first"),
+    [
+        pytest.param(
+            {"spec": {"podManagementPolicy": "Parallel"}},
+            0,
+            "Yes: 1 more pod of StatefulSet broker fits, on node-b2. ",
+            id="Parallel",
+        ),
+        pytest.param(
+            {"node": "node-c2", "deleted": True},
+            7,
+            "No: StatefulSet broker makes no other broker-2 before it is gone, and neither scales nor rolls out. There",
+            id="being deleted on a node that answers",
+        ),
+        pytest.param(
+            {"node": "node-c2", "deleted": False},
+            7,
+            "No: StatefulSet broker makes no other pod before broker-2 is Ready (OrderedReady). There is room: 1 more ",
+            id="not Ready",
+        ),
+    ],
+)
+def test_a_stateful_set_waits_for_its_pods_as_its_policy_has_it(
+    tmp_path: Path, changed: dict[str, Any], code: int, first: str
+) -> None:
+    ran = run(*_sets(tmp_path, **changed))
+    assert (ran.code, ran.err) == (code, "")
+    assert " ".join(ran.out.split()).startswith(first)
+
+
+def test_one_more_like_a_pod_has_no_node_and_a_name_of_its_own() -> None:
+    code, text = words("pod/web-wkmm8tk5p-7ql9d", "--replicas", "2")
+    assert code == 0
+    assert "Yes: 2 of 2 more pods like web-wkmm8tk5p-7ql9d fit: " in text
+    assert specs("web-wkmm8tk5p-7ql9d")[0]["there"] == 1
+
+
+def test_many_pending_pods_are_counted_and_those_that_gates_hold_are_not(tmp_path: Path) -> None:
+    objects = demo_objects()
+    (pending,) = (entry for entry in objects if entry["metadata"]["name"] == PENDING)
+    for number in range(13):
+        more = copy.deepcopy(pending)
+        more["metadata"] |= {"name": f"checkout-{number}", "uid": f"more-{number}"}
+        if number == 0:
+            more["spec"]["schedulingGates"] = [{"name": "example.com/wait"}]
+        objects.append(more)
+    file = tmp_path / "cluster.json"
+    write_cluster(file, objects)
+    ran = run("place", "--snapshot", str(file), "-n", "shop", "deployment/checkout")
+    text = " ".join(ran.out.split())
+    assert "No: 1 more pod of Deployment checkout does not fit now." in text
+    assert "13 of its pods are pending already and go first: 0 of 13 fit." in text
+    assert "checkout-0 " not in text
+    assert "3 more pending (-o wide) 0 of 3" in text
+
+
+def test_a_pending_pod_and_one_more_like_it_are_told_apart() -> None:
+    ran = run("place", "--demo", f"pod/{PENDING}", *ROOM)
+    rows = [line.split("  ")[0] for line in ran.out.splitlines()]
+    assert f"pod/{PENDING} (pending)" in rows
+    assert f"like pod/{PENDING}" in rows
+
+
+def test_an_answer_that_others_pay_for_says_so() -> None:
+    """The pod that is pending already preempts one as well; that is not the answer's."""
+    code, text = words("deployment/fraud-score", "-n", "payments")
+    assert code == 0
+    assert (
+        "Only with preemption: 1 more pod of Deployment fraud-score fits, on node-b3, if "
+        "ml/model-server-x9c2gh544-2z6q5 is preempted. "
+    ) in text
+    assert (
+        "goes first, to node-b3, once ml/embed-n6d8t, already being deleted, is gone. "
+        "The preempted pod's replacement needs room too: that is not counted here. "
+    ) in text
+    assert "No: 1 more pod" in words("deployment/fraud-score", "-n", "payments", "--no-preemption")[1]
+
+
+def test_a_pod_that_is_being_preempted_already_is_preempted_for_nobody_else() -> None:
+    """It goes for a pod that is nominated to its node, which is counted there before what is asked for."""
+    flags = ("deployment/model-server", "-n", "ml")
+    code, text = words(*flags)
+    first = "payments/fraud-score-w88lqz7hx-c8z2n"
+    assert code == 0
+    assert text.startswith(
+        "Yes: 1 more pod of Deployment model-server fits, on node-b3, once 1 pod that is ending is gone. "
+        f"ml/embed-n6d8t is already being preempted for {first}, which is nominated to node-b3 and goes first. spec "
+    )
+    assert "Already being deleted priority pod where and why -10 ml/embed-n6d8t on node-b3, already being" in text
+    (victim,) = specs(*flags)[0]["victims"]
+    namespace, name = first.split("/")
+    assert (victim["leaving"], victim["preemptedFor"]) == (True, [{"namespace": namespace, "name": name}])
+    most = words(*flags, "--replicas", "max")[1]
+    assert most.startswith(
+        "0 more pods of Deployment model-server fit now, 1 once 1 pod that is ending is gone: 1 on node-b3. "
+    )
+
+
+def test_pods_that_wait_already_are_counted_apart_from_those_that_are_asked_for() -> None:
+    code, text = words("deployment/fraud-score", "-n", "payments", "--replicas", "3")
+    waiting, asked = specs("deployment/fraud-score", "-n", "payments", "--replicas", "3")
+    assert code == 7
+    assert (len(waiting["victims"]), len(asked["victims"]), asked["placed"]) == (1, 2, 2)
+    assert "No: 0 of 3 more pods of Deployment fraud-score fit without preemption, 2 if 2 pods are preempted: " in text
+    assert "pods node 1 node-a3 1 node-b3 Preempted" in text
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name", "replicas"),
+    [("shop", "cart", "max"), ("shop", "cart", "40"), ("payments", "fraud-score", "3"), ("shop", "checkout", "max")],
+)
+def test_what_fits_without_preemption_is_told_first(namespace: str, name: str, replicas: str) -> None:
+    flags = (f"deployment/{name}", "-n", namespace, "--replicas", replicas)
+    alone = specs(*flags, "--no-preemption")[-1]
+    asked = specs(*flags)[-1]
+    assert asked["withoutPreemption"] == alone["placed"] == alone["withoutPreemption"]
+    victims, text = len(asked["victims"]), words(*flags)[1]
+    told = f"without preemption, {asked['placed']} if {victims} pod{'' if victims == 1 else 's'} "
+    if victims and asked["placed"] == asked["wanted"]:
+        assert text.startswith("Only with preemption: ")
+        told = f"; {alone['placed']} of {asked['wanted']} fit without."
+    assert (told in text) == (victims > 0)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "answer"),
+    [
+        ("1", "Yes: 1 more pod of StatefulSet ledger fits, on node-b2."),
+        (
+            "2",
+            (
+                "Only with preemption: 2 more pods of StatefulSet ledger fit if batch/nightly-index-q7n2s is preempted "
+                "(1 on node-b2, 1 on node-a1); 1 of 2 fits without. Without preemption: 1 on node-b2. "
+            ),
+        ),
+        (
+            "3",
+            (
+                "Only with preemption: 3 more pods of StatefulSet ledger fit if batch/nightly-index-q7n2s is preempted "
+                "(2 on node-a1, 1 on node-b2); 1 of 3 fits without. Without preemption: 1 on node-b2. "
+                "The preempted pod's replacement needs room too: that is not counted here. spec"
+            ),
+        ),
+    ],
+)
+def test_a_yes_is_unconditional_and_an_answer_with_a_price_begins_with_it(replicas: str, answer: str) -> None:
+    code, text = words("statefulset/ledger", "-n", "payments", "--replicas", replicas)
+    assert code == 0
+    assert text.startswith(answer)
+
+
+def test_both_numbers_have_their_nodes_and_who_is_lost_is_named() -> None:
+    """Nobody makes another price-feed: it has no controller."""
+    flags = ("deployment/web", "--replicas", "max")
+    (spec,), (alone,) = specs(*flags), specs(*flags, "--no-preemption")
+    text = words(*flags)[1]
+    assert spec["nodesUnaided"] == alone["nodes"] == alone["nodesUnaided"]
+    assert sum(alone["nodes"].values()) == spec["withoutPreemption"] > 0
+    first, count = next(iter(alone["nodes"].items()))
+    assert f"Without preemption: {count} on {first}" in text
+    lost = [victim["pod"]["name"] for victim in spec["victims"] if not victim["replaced"]]
+    assert lost == ["price-feed"]
+    assert (
+        "shop/price-feed would be lost: nobody makes another. The preempted pods' replacements need room too: that"
+        in text
+    )
+    assert "shop/price-feed on node-a2, for deployment/web; nobody makes another 100 monitoring/prometheus-0" in text
+
+
+def test_nodes_are_counted_as_nodes_and_pods_as_pods() -> None:
+    """As many as five have their names; of more the rest is told with both numbers."""
+    nodes = specs("deployment/cart", "--replicas", "max")[0]["nodes"]
+    first, text = list(nodes.items()), words("deployment/cart", "--replicas", "max")[1]
+    assert len(first) == 5
+    assert f"and {first[-1][1]} on {first[-1][0]}. The next does not." in text
+    added = [part for size in range(6) for part in ("--add-node", f"name=n{size},cpu=1,memory=2Gi")]
+    more = specs("deployment/cart", "--replicas", "max", *added)[0]["nodes"]
+    rest = list(more.values())[4:]
+    assert f" and {sum(rest)} on {len(rest)} more nodes." in words("deployment/cart", "--replicas", "max", *added)[1]
+
+
+def test_the_answer_is_the_first_line_and_a_change_of_the_cluster_its_title() -> None:
+    ran = run("place", "--demo", "-n", "shop", "deployment/web", "--replicas", "3")
+    assert ran.out.startswith("Yes: 3 of 3 more pods of Deployment web fit: 2 on node-c2 and 1 on node-b2.\n")
+    ran = run("place", "--demo", "-n", "shop", "deployment/web", "--exclude-node", "node-c2")
+    assert ran.out.startswith("on 11 nodes, without node-c2\nYes: 1 more pod of Deployment web fits, on node-b2.\n")
+
+
+def test_as_many_as_fit_are_counted() -> None:
+    code, text = words("deployment/cart", "--replicas", "max", "--no-preemption")
+    (spec,) = specs("deployment/cart", "--replicas", "max", "--no-preemption")
+    assert code == 0
+    assert f"{spec['placed']} more pods of Deployment cart fit: " in text
+    assert "The next does not. Of 12 nodes, " in text
+
+
+def test_a_part_that_fits_is_no_success() -> None:
+    most = specs("deployment/cart", "--replicas", "max", "--no-preemption")[0]["placed"]
+    code, text = words("deployment/cart", "--replicas", str(most + 1), "--no-preemption")
+    assert code == 7
+    assert f"No: {most} of {most + 1} more pods of Deployment cart fit now: " in text
+
+
+def test_names_files_and_changes_go_together() -> None:
+    manifest = yaml.safe_dump(workload("Deployment", "cart") | {"metadata": {"name": "other"}})
+    ran = run("place", "--demo", "deployment/web", "--exclude-node", "node-c2", "-f", "-", stdin=manifest)
+    text = " ".join(ran.out.split())
+    assert "on 11 nodes, without node-c2 Yes: 1 more pod of Deployment web fits, on " in text
+    assert "All 4 pods fit: 1 on node-" in text
+    assert "deployment/other 4 of 4" in text
+    drained = words("deployment/cart", "--drain", "node-a1", "--replicas", "2")[1]
+    assert "Yes: 2 of 2 more pods of Deployment cart fit: " in drained
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "error"),
+    [
+        (
+            "deployment/nope",
+            3,
+            'deployments.apps "nope" not found in namespace shop\nTo list them: kubectl qos explain deployments',
+        ),
+        (
+            "web",
+            3,
+            (
+                'pods "web" not found in namespace shop\ndeployment/web exists in namespace shop. '
+                "Try kubectl qos place deployment/web -n shop --demo\n"
+            ),
+        ),
+        (
+            "web -n data",
+            3,
+            (
+                'pods "web" not found in namespace data\ndeployment/web exists in namespace shop. '
+                "Try kubectl qos place deployment/web -n shop --demo\n"
+            ),
+        ),
+        ("xyz", 3, 'pods "xyz" not found in namespace shop\nA name alone is a pod\'s; write TYPE/NAME for others'),
+        *(
+            (
+                f"{typed} 3",
+                2,
+                (
+                    '"3": a number of pods stands behind --replicas\n'
+                    f"Try kubectl qos place {typed} --replicas 3 -n shop --demo\n"
+                ),
+            )
+            for typed in ("deploy/web", "deployment web")
+        ),
+        (
+            "ds/log-agent --replicas 3 -n monitoring",
+            2,
+            (
+                "daemonset/log-agent: a DaemonSet has one pod on each node that it chooses, and cannot have more\n"
+                "On which nodes it runs: kubectl qos place daemonset/log-agent\n"
+            ),
+        ),
+        ("node/node-a1", 2, "node/node-a1: a node is not placed\nWhere its pods would go: kubectl qos place --drain"),
+        (
+            "job/nightly-report-29870100 -n batch",
+            2,
+            "job/nightly-report-29870100: it has ended, and has no more pods\n",
+        ),
+        ("secret/x", 2, '"secret" cannot be placed\nTypes: pod, '),
+        ("deployments", 2, '"deployments": no name\nWrite deployment/NAME'),
+    ],
+)
+def test_what_cannot_have_more_pods_is_told_in_two_lines(typed: str, code: int, error: str) -> None:
+    ran = run("place", "--demo", *typed.split())
+    assert (ran.code, ran.out) == (code, "")
+    assert ran.err.startswith(f"error: {error}")
+    assert ran.err.count("\n") == 2
+
+
+def test_a_pod_whose_node_is_named_by_its_controller_cannot_have_more() -> None:
+    (name, *_) = (
+        entry["metadata"]["name"]
+        for entry in demo_objects()
+        if entry["kind"] == "Pod" and entry["metadata"]["name"].startswith("log-agent-")
+    )
+    ran = run("place", "--demo", "-n", "monitoring", f"pod/{name}")
+    assert ran.code == 2
+    assert f"pod/{name}: it belongs to DaemonSet log-agent, which chooses no node" in ran.err
+
+
+def _written(name: str, **changed: Any) -> str:
+    """A Deployment of the demo cluster as its author would write it."""
+    found = (one for one in demo_objects() if (one["kind"], one["metadata"]["name"]) == ("Deployment", name))
+    entry = copy.deepcopy(next(found))
+    meta = {key: entry["metadata"][key] for key in ("name", "namespace")}
+    return yaml.safe_dump(
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": {**entry["spec"], **changed}}
+    )
+
+
+def test_pending_pods_of_a_workload_in_a_file_go_first() -> None:
+    manifest = _written("checkout", replicas=1)
+    found = specs("-f", "-", *ROOM, stdin=manifest)
+    assert [(spec["name"], spec["origin"], spec["placed"]) for spec in found] == [
+        (f"pod/{PENDING}", "pending", 1),
+        ("deployment/checkout", "manifest", 1),
+    ]
+    out = " ".join(run("place", "--demo", "-f", "-", stdin=manifest).out.split())
+    assert f"{PENDING} is pending already and goes first, and does not fit either." in out
+    assert out.index("deployment/checkout stays pending.") < out.index(f"{PENDING} is pending already")
+
+
+def test_P1_a_class_of_a_file_counts_for_what_is_named_beside_it() -> None:
+    """Loyalty's own class was deleted."""
+    named = ("place", "--demo", "deployment/loyalty", "-n", "shop")
+    alone = run(*named)
+    assert (alone.code, "no PriorityClass with name legacy-vip was found" in " ".join(alone.out.split())) == (7, True)
+    brought = yaml.safe_dump(
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "legacy-vip"},
+            "value": 5000,
+        }
+    )
+    ran = run(*named, "-f", "-", "-o", "json", stdin=brought)
+    report = json.loads(ran.out)
+    assert (ran.code, ran.err, report["refused"]) == (0, "", [])
+    assert [(spec["name"], spec["placed"]) for spec in report["specs"]] == [("deployment/loyalty", 1)]
+
+
+def test_a_file_of_nothing_that_counts_is_told_beside_a_name_too() -> None:
+    ran = run(
+        *("place", "--demo", "deployment/web", "-n", "shop", "-f", "-"),
+        stdin="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+    )
+    assert ran.code == 6
+    assert "only ConfigMap a; there is nothing to place" in ran.err
+
+
+def test_what_is_preempted_against_a_budget_leads_the_victims(tmp_path: Path) -> None:
+    """The scheduler takes the lowest first; a database that goes against its budget weighs more."""
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n1", "labels": {"kubernetes.io/hostname": "n1"}},
+        "status": {
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "allocatable": {"cpu": "6", "memory": "6Gi", "pods": "9"},
+        },
+    }
+
+    def pod(name: str, owner: str) -> dict[str, Any]:
+        owners = [{"apiVersion": "apps/v1", "kind": owner, "name": f"o-{name}", "uid": name, "controller": True}]
+        labels = {"app": "pg"} if owner == "StatefulSet" else {}
+        meta = {"name": name, "namespace": "data", "uid": name, "labels": labels}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {**meta, **({"ownerReferences": owners} if owner else {})},
+            "spec": {
+                "nodeName": "n1",
+                "priority": 0,
+                "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
+            },
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+        }
+
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "pg", "namespace": "data"},
+        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "pg"}}},
+        "status": {"disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1},
+    }
+    urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "top"}, "value": 9}
+    names = ("a", "ReplicaSet"), ("b", "ReplicaSet"), ("c", "ReplicaSet"), ("lone", ""), ("pg-0", "StatefulSet")
+    items: list[dict[str, Any]] = [node, budget, urgent, *(pod(*one) for one in names)]
+    file = write_cluster(tmp_path / "cluster.json", items)
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    manifest = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "new", "namespace": "data"},
+        "spec": {
+            "replicas": 6,
+            "selector": {"matchLabels": {"app": "new"}},
+            "template": {
+                "metadata": {"labels": {"app": "new"}},
+                "spec": {"priorityClassName": "top", "containers": [container]},
+            },
+        },
+    }
+    out = run("place", "-f", "-", "--snapshot", file, stdin=json.dumps(manifest)).out
+    text = " ".join(out.split())
+    assert "The scheduler preempts data/pg-0, data/lone and 3 more for them." in text
+    assert "To preempt data/pg-0 violates PodDisruptionBudget data/pg." in text
+    table = text[text.index("Preempted") :]
+    assert table.index("data/pg-0") < table.index("data/lone") < table.index("data/a")

@@ -1,0 +1,329 @@
+"""``kubectl qos versions``: what runs, and what changes with another version."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from cluster_io.in_memory import MemorySource
+from kubectl_plugin.commands import snapshot
+from kubectl_plugin.options import ClusterOptions, SnapshotOptions, Streams
+from kubectl_plugin.reports.schema import schema_of
+from podrules.api.features import CHANGES
+from tests.kubectl_plugin.running import run, write_cluster
+from tests.objects import raw_container, raw_node, raw_pod
+
+Object = dict[str, Any]
+NOW = datetime(2026, 11, 21, 3, 11, tzinfo=UTC)
+AMOUNTS = {"cpu": "4", "memory": str(8 << 30), "pods": "110"}
+
+
+def node(name: str, version: str, **more: Any) -> Object:
+    info = {"kubeletVersion": version, "operatingSystem": "linux"}
+    return raw_node(name, capacity=AMOUNTS, allocatable=AMOUNTS, status={"nodeInfo": info}, **more)
+
+
+def pods(on: str = "n1") -> list[Object]:
+    """A pod with an empty spec.resources, one with a sidecar, and one that no version changes."""
+    running = {"phase": "Running", "qosClass": "Burstable"}
+    once = raw_container("once", {"memory": "32Mi"})
+    side = raw_container("side", {"memory": "64Mi"}, {"memory": "128Mi"}, restartPolicy="Always")
+    app = raw_container("app", {"memory": "256Mi"}, {"memory": "512Mi"})
+    return [
+        raw_pod("empty", "shop", uid="1", requests={"memory": "1Gi"}, resources={}, nodeName=on, status=running),
+        raw_pod("side", "shop", uid="2", initContainers=[side, once], containers=[app], nodeName=on, status=running),
+        raw_pod("plain", "shop", uid="3", requests={"cpu": "1"}, nodeName=on, status=running),
+    ]
+
+
+def written(folder: Path, objects: Sequence[Object]) -> str:
+    file = folder / "cluster.json"
+    write_cluster(file, list(objects))
+    return str(file)
+
+
+def listed(folder: Path, objects: Sequence[Object]) -> str:
+    """A List of these objects: the cluster may have others."""
+    file = folder / "list.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}), encoding="utf-8")
+    return str(file)
+
+
+def compared(file: str, *arguments: str, code: int = 0) -> Any:
+    ran = run("versions", "--snapshot", file, *arguments, "-o", "json")
+    assert ran.code == code, ran.err
+    printed = json.loads(ran.out)
+    jsonschema.Draft202012Validator(schema_of("VersionComparison")).validate(printed)
+    return printed
+
+
+def explained(file: str, pod: str, *arguments: str) -> Any:
+    ran = run("explain", f"pod/{pod}", "-n", "shop", "--snapshot", file, *arguments, "-o", "json")
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out)
+
+
+def test_what_runs(tmp_path: Path) -> None:
+    scheduler = raw_pod(
+        "kube-scheduler-n1",
+        "kube-system",
+        uid="s",
+        labels={"component": "kube-scheduler"},
+        containers=[raw_container("kube-scheduler", image="registry.k8s.io/kube-scheduler:v1.35.2")],
+        nodeName="n1",
+    )
+    nodes = [node("n1", "v1.34.1"), node("n2", "v1.36.3"), node("n3", "v1.36.3")]
+    found = compared(written(tmp_path, [*nodes, scheduler]), "--kubernetes-version", "1.36")
+    assert [(one["component"], one["version"], one["nodes"], one["rules"]) for one in found["running"]] == [
+        ("kube-apiserver", "1.36", 0, "1.36.3"),
+        ("kube-scheduler", "1.36", 0, "1.36.3"),
+        ("kubelet", "v1.36.3", 2, "1.36.3"),
+        ("kubelet", "v1.34.1", 1, "1.34.4"),
+    ]
+    told = compared(written(tmp_path, [*nodes, scheduler]))
+    assert told["running"][1]["version"] == "v1.35.2", "nobody said otherwise"
+    assert told["verdict"]["code"] == "VersionsListed"
+    assert told["to"] is None
+
+
+def test_a_lease_candidate_tells_the_schedulers_version_and_a_snapshot_keeps_it(tmp_path: Path) -> None:
+    metadata = {"name": "cp-1", "namespace": "kube-system", "creationTimestamp": "2026-11-01T00:00:00Z"}
+    spec = {"leaseName": "kube-scheduler", "binaryVersion": "1.36.2", "emulationVersion": "1.36"}
+    candidate = {
+        "apiVersion": "coordination.k8s.io/v1beta1",
+        "kind": "LeaseCandidate",
+        "metadata": metadata,
+        "spec": spec,
+    }
+    live = MemorySource(
+        [node("n1", "v1.37.1"), *pods(), candidate], description="the cluster", now=NOW, git_version="v1.37.1"
+    )
+    for anonymise in (False, True):
+        file = str(tmp_path / f"{anonymise}.qos")
+        options = SnapshotOptions(file, anonymise, None, colour=False, cluster=ClusterOptions())
+        assert snapshot.run(options, live, Streams(io.StringIO(), io.StringIO(), io.StringIO())) == 0
+        running = {one["component"]: (one["version"], one["rules"]) for one in compared(file)["running"]}
+        assert running["kube-scheduler"] == ("v1.36.2", "1.36.3"), f"anonymise={anonymise}"
+        assert running["kube-apiserver"] == ("v1.37.1", "1.37.1")
+        said = compared(file)["verdict"]["text"]
+        assert said.startswith("The API server is v1.37.1, the scheduler v1.36.2; kubelets: ")
+
+
+def test_a_scheduler_that_nobody_names_is_not_known(tmp_path: Path) -> None:
+    found = compared(written(tmp_path, [node("n1", "v1.36.3")]))
+    assert found["running"][1] == {
+        "component": "kube-scheduler",
+        "version": "",
+        "emulates": "",
+        "nodes": 0,
+        "rules": "1.36.3",
+    }
+    said = " ".join(run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.3")])).out.split())
+    assert "kube-scheduler not known 1.36.3" in said
+
+
+def test_what_changes_is_what_explain_says_on_both_sides(tmp_path: Path) -> None:
+    now, then = tmp_path / "now", tmp_path / "then"
+    now.mkdir()
+    then.mkdir()
+    before = written(now, [node("n1", "v1.36.3"), *pods()])
+    # As the same pods are once they are made again.
+    again = [{**pod, "status": {"phase": "Running"}} for pod in pods()]
+    after = written(then, [node("n1", "v1.37.1"), *again])
+    found = compared(before, "--kubernetes-version", "1.36", "--to", "1.37")
+    assert {entry["name"] for entry in found["changed"]} == {"empty", "side"}
+    assert (found["pods"], found["verdict"]["code"]) == (3, "AnswersChange")
+    by_pod = {
+        entry["name"]: {
+            (change["kind"], change["field"], change["container"]): (change["before"], change["after"])
+            for change in entry["changes"]
+        }
+        for entry in found["changed"]
+    }
+    for name in ("empty", "side", "plain"):
+        changes = by_pod.get(name, {})
+        will_be = explained(after, name, "--kubernetes-version", "1.37")
+        was = explained(before, name, "--kubernetes-version", "1.36")
+        classes = (was["qos"]["computedClass"], will_be["qos"]["computedClass"])
+        assert changes.get(("QoSClass", "", ""), (classes[0],) * 2) == classes
+        limits = tuple(str(one["cgroup"]["config"]["memory"] or "none") for one in (was, will_be))
+        if name != "empty":
+            assert changes.get(("Cgroup", "memory limit", ""), (limits[0],) * 2) == limits
+        scores = {one["container"]: str(one["value"]) for entry in will_be["oom"] for one in entry["containers"]}
+        for (kind, _, container), (_, value) in changes.items():
+            assert kind != "OOMScore" or scores[container] == value
+
+
+def test_nothing_changes_is_an_answer(tmp_path: Path) -> None:
+    file = written(tmp_path, [node("n1", "v1.36.3"), pods()[2]])
+    found = compared(file, "--kubernetes-version", "1.36", "--to", "1.37")
+    assert (found["changed"], found["orders"], found["placements"]) == ([], [], [])
+    assert found["verdict"]["code"] == "NothingChanges"
+    assert found["rules"], "rules do differ, though no pod has to do with them"
+    ran = run("versions", "--snapshot", file, "--kubernetes-version=1.36", "--to", "1.37")
+    assert "With Kubernetes 1.37 nothing changes for the one pod" in ran.out
+
+
+def test_the_rules_are_those_that_change_for_the_component_that_goes_by_them(tmp_path: Path) -> None:
+    file = written(tmp_path, [node("n1", "v1.34.4"), node("n2", "v1.36.3"), pods()[2]])
+    found = compared(file, "--kubernetes-version", "1.36", "--to", "1.37")
+    newest = [one for one in found["rules"] if one["since"] == "1.37"]
+    assert len(newest) == sum(change.since == 37 for change in CHANGES.values())
+    of_kubelets = {one["rule"] for one in found["rules"] if one["since"] != "1.37"}
+    assert of_kubelets == {"Cgroups", "Requests"}, "the scheduler already goes by the others"
+    back = compared(file, "--kubernetes-version", "1.36", "--to", "1.34")
+    assert {one["since"] for one in back["rules"]} == {"1.35", "1.36"}
+    assert {"Cgroups", "NodeResourcesBalancedAllocation", "DynamicResources"} <= {one["rule"] for one in back["rules"]}
+
+
+def test_a_rule_whose_gate_is_off_in_both_versions_does_not_change(tmp_path: Path) -> None:
+    file = written(tmp_path, [node("n1", "v1.36.3"), pods()[2]])
+    asked = (file, "--kubernetes-version", "1.36", "--to", "1.37")
+    gate = "PodLevelResourcesFixKubeletQOSClass"
+    assert gate in {one["gate"] for one in compared(*asked)["rules"]}
+    assert gate not in {one["gate"] for one in compared(*asked, f"--feature-gates={gate}=false")["rules"]}
+
+
+def test_a_resize_in_flight_is_none_once_a_pod_is_made_again(tmp_path: Path) -> None:
+    granted = {"requests": {"memory": "2Gi"}}
+    statuses = [{"name": name, "allocatedResources": granted["requests"], "resources": granted} for name in ("a", "b")]
+    containers = [raw_container("a", {"memory": "1Gi"}), raw_container("b", {"memory": "4Gi"})]
+    status = {"phase": "Running", "qosClass": "Burstable", "containerStatuses": statuses}
+    resized = raw_pod("resized", "shop", uid="1", containers=containers, nodeName="n1", status=status)
+    file = written(tmp_path, [node("n1", "v1.36.3"), resized])
+    assert compared(file, "--kubernetes-version", "1.36", "--to", "1.37")["changed"] == []
+
+
+def test_where_a_pod_goes_that_no_rule_tells_is_not_compared(tmp_path: Path) -> None:
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    waiting = [
+        raw_pod("claims", "shop", uid="1", volumes=volumes),
+        raw_pod("other", "shop", uid="2", schedulerName="mine"),
+        raw_pod("held", "shop", uid="3", schedulingGates=[{"name": "quota"}]),
+        raw_pod("goes", "shop", uid="4"),
+    ]
+    found = compared(listed(tmp_path, [node("n1", "v1.36.3"), *waiting]), "--to", "1.37", code=11)
+    assert (found["placed"], found["notPlaced"]) == (1, 0)
+    reasons = {one["reason"]: one["pods"] for one in found["notCompared"]}
+    assert list(reasons.values()) == [1, 1, 1]
+    for part in ("persistentvolumeclaims", 'schedulerName "mine"', "scheduling gates"):
+        assert any(part in reason for reason in reasons)
+    ran = run("versions", "--snapshot", listed(tmp_path, [node("n1", "v1.36.3"), *waiting]), "--to", "1.37")
+    assert "nothing changes for the 4 pods, nor for 1 placement" in " ".join(ran.out.split())
+    assert ran.out.count("where 1 pod would go") == 3
+    whole = compared(written(tmp_path, [node("n1", "v1.36.3"), *waiting]), "--to", "1.37")
+    assert (whole["placed"], len(whole["notCompared"])) == (2, 2), "there is no such claim: no node fits"
+
+
+def test_of_a_pod_without_a_node_no_score_is_told_that_takes_its_memory(tmp_path: Path) -> None:
+    empty = pods("")[0]
+    found = compared(written(tmp_path, [node("n1", "v1.36.3"), empty]), "--to", "1.37")
+    assert "OOMScore" not in {change["kind"] for entry in found["changed"] for change in entry["changes"]}
+    assert "QoSClass" in {change["kind"] for entry in found["changed"] for change in entry["changes"]}
+
+
+def test_a_table_shows_each_pod_whole(tmp_path: Path) -> None:
+    many = [
+        {**pods()[0], "metadata": {"name": f"empty-{number}", "namespace": "shop", "uid": str(number)}}
+        for number in range(20)
+    ]
+    ran = run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.3"), *many]), "--to", "1.37")
+    shown = [line for line in ran.out.splitlines() if "shop/empty-" in line]
+    assert f"made again ({20 - len(shown)} more: -o wide)" in ran.out
+    assert ran.out.count("oom_score_adj of app") == len(shown), "the last one, too"
+
+
+def test_the_newest_version_suggests_no_other(tmp_path: Path) -> None:
+    assert "--to" not in run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.37.0")])).out
+    assert "--to 1.37" in run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.0")])).out
+
+
+def test_pods_that_wait_are_placed_as_explain_says_on_both_sides() -> None:
+    """1.33 passes pod-level resources over: there is more room."""
+    found = json.loads(run("versions", "--demo", "--to", "1.33", "-o", "json").out)
+    waiting = [entry for entry in found["placements"] if entry["waits"]]
+    assert waiting
+    assert found["placed"] > len(found["placements"]), "others go where they went"
+    for entry in waiting:
+        for side, flags in (("before", ()), ("after", ("--kubernetes-version", "1.33"))):
+            words = ("explain", f"pod/{entry['pod']}", "-n", entry["namespace"], "--demo", *flags, "-o", "json")
+            placement = json.loads(run(*words).out)["placement"]
+            assert entry[side]["outcome"] == placement["outcome"]
+            assert entry[side]["best"] == sorted(placement["best"])
+            assert entry[side]["message"] == placement["message"]
+
+
+def test_nodes_that_kill_in_another_order(tmp_path: Path) -> None:
+    file = written(tmp_path, [node("n1", "v1.36.3"), *pods()])
+    found = compared(file, "--kubernetes-version", "1.36", "--to", "1.37")
+    orders = {entry["order"]: entry for entry in found["orders"]}
+    assert orders["OOM"]["before"][0] == "shop/empty/app", "BestEffort goes first"
+    assert orders["OOM"]["after"][0] == "shop/plain/app", "it requests no memory"
+
+
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_it_fits_the_terminal(tmp_path: Path, columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    written(tmp_path, [node("n1", "v1.36.3"), *pods()])
+    monkeypatch.chdir(tmp_path)
+    ran = run("versions", "--snapshot", "cluster.json", "--kubernetes-version=1.36", "--to", "1.37", "-o", "wide")
+    assert max(map(len, ran.out.splitlines())) <= int(columns)
+    assert "BestEffort -> Burstable" in " ".join(ran.out.split())
+
+
+def test_one_namespace_and_all(tmp_path: Path) -> None:
+    other = [{**pod, "metadata": {**pod["metadata"], "namespace": "other", "uid": "x"}} for pod in pods()[:1]]
+    file = written(tmp_path, [node("n1", "v1.36.3"), *pods(), *other])
+    flags = ("--kubernetes-version", "1.36", "--to", "1.37")
+    assert compared(file, *flags, "-n", "other")["pods"] == 1
+    assert compared(file, *flags)["pods"] == 4
+    assert compared(file, *flags, "-n", "other", "-A")["pods"] == 4, "as in kubectl"
+
+
+def test_without_pods_nothing_is_compared(tmp_path: Path) -> None:
+    ran = run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.3")]), "--to", "1.37")
+    assert "there is nothing to compare: no pods." in ran.out
+
+
+@pytest.mark.parametrize("to", [(), ("--to", "1.37")], ids=["what runs", "what changes"])
+def test_a_namespace_that_is_not_there(to: tuple[str, ...]) -> None:
+    ran = run("versions", "--demo", *to, "-n", "shopp")
+    assert ran.code == 3
+    assert "did you mean -n shop?" in ran.err
+
+
+def test_a_version_that_is_none_is_refused() -> None:
+    ran = run("versions", "--demo", "--to", "latest")
+    assert ran.code == 2
+    assert '--to "latest": not a version of Kubernetes' in ran.err
+
+
+def test_suggested_commands_keep_the_namespace() -> None:
+    for words in ((), ("--to", "1.33")):
+        assert "-n shop" in run("versions", "--demo", "-n", "shop", *words).out.partition("Next")[2]
+
+
+def test_pods_without_nodes_are_not_compared(tmp_path: Path) -> None:
+    waits = raw_pod("waits", "shop", uid="9")
+    ran = run("versions", "--snapshot", written(tmp_path, [waits]), "--to", "1.36")
+    assert "where 1 pod would go: there are no nodes" in " ".join(ran.out.split())
+
+
+def test_the_other_version_is_told_as_such() -> None:
+    said = " ".join(run("versions", "--demo", "--to", "1.33").out.split())
+    assert "kube-apiserver is 1.33 (--to), and answers were checked on 1.34 to 1.37 only" in said
+    assert "DynamicResources, Pod-level resources and VolumeBinding" in said, "the scheduler has that version, too"
+
+
+def test_many_kubelets_are_counted_by_minor(tmp_path: Path) -> None:
+    nodes = [node(f"n{patch}", f"v1.36.{patch}") for patch in range(5)]
+    said = " ".join(run("versions", "--snapshot", written(tmp_path, nodes)).out.split())
+    assert "kubelets: 1.36 on 5 nodes." in said
+    assert all(f"v1.36.{patch}" in said for patch in range(5))

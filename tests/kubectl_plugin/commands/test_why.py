@@ -1,0 +1,736 @@
+"""``kubectl qos why``: terms and texts of Kubernetes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import time
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster_io.demo import demo_objects
+from kubectl_plugin.glossary.catalogue import CATALOGUE
+from kubectl_plugin.glossary.codes import CODES
+from kubectl_plugin.glossary.entry import Entry
+from kubectl_plugin.glossary.lookup import MAX_INPUT, MAX_TEXT, find, read, similar
+from kubectl_plugin.parsing import parse
+from kubectl_plugin.reports.pod.pod_risk import PodRisk
+from kubectl_plugin.reports.steps import StepOutcome
+from kubectl_plugin.reports.verdict import VerdictCode
+from kubectl_plugin.views.workload_words import node_word
+from podrules.api.model.pod import PodQOSClass
+from podrules.ending.died.cause import Cause, Grade
+from podrules.ending.pod_state import PodState
+from podrules.node.eviction.signals import NodeCondition, Signal
+from podrules.node.lost_node import ZoneState
+from podrules.node.reachability import NodeReach, Reach
+from podrules.pod.health import TroubleKind
+from podrules.scheduling.placement.scheduler_condition import histogram
+from podrules.silent_node.fencing import FenceState
+from podrules.silent_node.partitions import Risk
+from podrules.workload.budget_risk import BudgetRisk
+from podrules.workload.safety import ForceSafety, Guarantee
+from tests.golden import check
+from tests.kubectl_plugin.running import run
+from tests.recorded import MINORS, recorded
+from tests.upstream import MODULES, upstream_source
+
+TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+ENTRIES = [entry for entries in CATALOGUE.values() for entry in entries]
+MESSAGE = next(
+    condition["message"]
+    for entry in demo_objects()
+    if entry["kind"] == "Pod"
+    for condition in entry.get("status", {}).get("conditions", [])
+    if "topology spread" in condition.get("message", "")
+)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in what upstream answered."""
+    match value:
+        case dict():
+            for entry in value.values():
+                yield from _texts(entry)
+        case list():
+            for entry in value:
+                yield from _texts(entry)
+        case str():
+            yield value
+
+
+def _upstream_messages() -> set[str]:
+    found: set[str] = set()
+    for name in ("schedule", "schedule_dra"):
+        for minor in MINORS:
+            for case in recorded(name, minor):
+                found.update(text for text in _texts(case) if histogram(text))
+    return found
+
+
+def test_every_reason_that_upstream_gave_is_explained() -> None:
+    messages = _upstream_messages()
+    assert len(messages) > 100
+    for message in messages:
+        counted = {found.text: found.nodes for found in find(message) if found.nodes is not None}
+        for sentence in message.split("preemption: "):
+            for reason in histogram(sentence):
+                assert find(reason), reason
+        # Each is told with its own number, the first time that it is said.
+        for reason, nodes in histogram(message).items():
+            by_entry = find(reason)[0].entry.name
+            first = next(text for text in counted if find(text)[0].entry.name == by_entry)
+            assert first != reason or counted[reason] == nodes
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_an_entry_is_found_by_each_of_its_spellings(entry: Entry) -> None:
+    for spelling in (entry.name, *entry.also, entry.name.upper(), f'  "{entry.name}"\n'):
+        assert [found.entry for found in find(spelling)] == [entry]
+    for name in entry.see:
+        assert [found.entry.name for found in find(name)] == [name]
+
+
+TERMS = {
+    "ImagePullBackOff": ("ErrImagePull", "image pull backoff", 'Back-off pulling image "x:1": not found'),
+    "ContainerCreating": ("container creating", "PodInitializing"),
+    "CreateContainerConfigError": (
+        'Error: configmap "settings" not found',
+        "Error: couldn't find key url in Secret shop/db",
+    ),
+    "FailedCreate": ('Error creating: pods "web-" is forbidden: no service account',),
+    "exceeded quota": (
+        "exceeded quotas",
+        'Error creating: pods "web-1" is forbidden: exceeded quota: small, requested: pods=1, used: pods=5, limited: 5',
+    ),
+    "critical pod": ("critical pods", "critical-pod"),
+    "system-cluster-critical": ("system-node-critical", "system cluster critical"),
+    "disablePreemption": ("disable preemption",),
+    "EvenPodsSpread": ("even pods spread",),
+    "silent node": (
+        "NodeDown",
+        "NodeLost",
+        "node lost",
+        "lost nodes",
+        "silent",
+        "does not answer",
+        "Node n1 which was running pod web-0 is unresponsive",
+    ),
+    "partition": ("partitions", "network partition"),
+    "PodGC": ("podgc", "pod garbage collection", "PodGC: node no longer exists"),
+    "VolumeAttachment": ("volume attachments", "volumeattachment"),
+    "ExceededGracePeriod": (
+        "exceeded grace period",
+        "Container web exceeded grace period",
+        "Container runtime did not kill the pod within specified grace period.",
+    ),
+    "scheduler backoff": ("backoff of the scheduler", "scheduler back-off", "podMaxBackoffSeconds"),
+    "startupProbe": ("startup probe", "startupProbes", "Startup probe failed: HTTP probe failed"),
+    "livenessProbe": ("liveness probes", "Liveness probe failed: connection refused"),
+    "Unhealthy": ("readiness probe", "Readiness probe failed: timeout"),
+    "SIGTERM": ("sigterm", "stop signal"),
+    "globalDefault": ("global default", "PriorityClass high is already marked as default. Only one default can exist"),
+    "allocatable": ("node allocatable", "Allocatable"),
+    "overcommit": ("overcommitted", "over-commit"),
+    "scheduling queue": ("queue", "queues"),
+    "score": ("scores", "node score"),
+    "oom_score_adj": ("who sets oom_score_adj", "oomScoreAdj", "adj", "points"),
+    "requests": ("request", "promised", "promised memory"),
+    "CrashLoopBackOff": ("restarts", "restart", "crashloopbackoff", "back-off restarting failed container web"),
+    "out-of-service": ("fence", "fencing"),
+    "preemption": ("victims' grace", "victims", "victim's grace period"),
+    "etcd member": ("etcd", "etcd members", "etcd member on a lost node"),
+    "kubelet restart": ("restart of the kubelet", "kubelet restarts"),
+    "deleted Node": ("kubectl delete node", "delete node", "deleted nodes"),
+    "storage-side fencing": ("storage fencing", "storage side fencing"),
+    "phase": ("phases never go back", "pod phase", "phases"),
+    "Killing": ("killing", "Stopping container web", "Container web failed liveness probe, will be restarted"),
+    "PodDisruptionBudget": ("PDB", "PDBs", "pod disruption budgets"),
+    "Evicted": ("evictions", "The node was low on resource: memory. Threshold quantity: 100Mi"),
+    "Windows": ("windows nodes",),
+}
+"""By entry: terms and texts as people type and paste them."""
+
+
+def _column(heading: str, *words: str) -> set[str]:
+    """What a list of the demo has under a heading."""
+    head, *rows = run(*words, "--demo").out.partition("\n\n")[0].splitlines()
+    at = head.index(heading)
+    return {re.split(" {2,}", row[at:])[0] for row in rows if not row.startswith(" ")}
+
+
+_STATES: Final = sorted(
+    {
+        *_column("STATUS", "explain", "pods", "-A"),
+        *_column("STATUS", "explain", "nodes"),
+        *_column("STATE", "node"),
+        *(node_word(NodeReach("n1", reach, "")).capitalize() for reach in Reach if reach.quiet),
+        *(f"Node {node_word(NodeReach('n1', reach, ''))}" for reach in Reach if reach.quiet),
+        *(condition.value for condition in NodeCondition),
+        *("Evicting", "NotReady", "Unknown", "Ready,SchedulingDisabled"),
+        *("Init:0/2", "Init:CrashLoopBackOff", "Init:ExitCode:1", "Init:Signal:9", "Signal:9", "Completed"),
+    }
+)
+
+
+@pytest.mark.parametrize("word", _STATES)
+def test_the_states_of_our_lists_are_terms(word: str) -> None:
+    assert find(word), word
+
+
+_CODES: Final = (
+    *(BudgetRisk, Cause, FenceState, ForceSafety, Grade, Guarantee, NodeCondition, PodQOSClass, PodRisk, PodState),
+    *(Reach, Risk, Signal, StepOutcome, TroubleKind, VerdictCode, ZoneState),
+)
+"""Enumerations with words that pages and docs show, or that scripts branch on."""
+
+
+@pytest.mark.parametrize("codes", _CODES, ids=lambda codes: codes.__name__)
+def test_each_code_and_state_has_an_entry(codes: type[Enum]) -> None:
+    """But for words that everyone uses: why cannot know that kubectl qos is meant."""
+    assert [code.value for code in codes if code.value not in {"Normal", "Nothing"} and not find(code.value)] == []
+
+
+def test_codes_of_the_documents_have_an_entry() -> None:
+    tables = [(DOCS / name).read_text(encoding="utf-8") for name in ("formats.md", "partitions.md")]
+    codes = {code for table in tables for code in re.findall(r"^\| `?([A-Z][A-Za-z]+)`? \|", table, re.MULTILINE)}
+    assert {"TwoWriters", "NodesOwn", "NodeGoing", "Interrupted"} <= codes
+    assert [code for code in sorted(codes) if not find(code)] == []
+
+
+def test_each_entry_of_our_codes_exists() -> None:
+    assert [name for name in CODES if name not in {entry.name for entry in ENTRIES}] == []
+
+
+def test_the_lists_of_the_demo_have_states() -> None:
+    """What the test before reads out of them."""
+    assert {"Running", "Pending", "Terminating", "CrashLoopBackOff", "Silent", "Cordoned", "Ready"} <= set(_STATES)
+
+
+@pytest.mark.parametrize(
+    ("word", "entry"), [("headroom", "headroom"), ("rss", "working set"), ("Silent", "silent node")]
+)
+def test_what_a_page_calls_it_is_a_term(word: str, entry: str) -> None:
+    assert [found.entry.name for found in find(word)] == [entry]
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"), [(name, asked) for name, texts in TERMS.items() for asked in (name, *texts)]
+)
+def test_a_term_is_found_however_it_is_spelled(name: str, asked: str) -> None:
+    assert [found.entry.name for found in find(asked)] == [name]
+
+
+def test_terms_of_the_documents_are_known() -> None:
+    lines = (TESTDATA / "why" / "terms.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    asked = {term: name for name, *terms in rows for term in (name, *terms)}
+    assert len(asked) == sum(map(len, rows)) > 450
+    answers = {term: " + ".join(found.entry.name for found in find(term)) for term in asked}
+    assert answers == asked
+
+
+@pytest.mark.parametrize(
+    ("module", "path", "constant"),
+    [
+        ("k8s.io/kubernetes", "pkg/scheduler/framework/plugins/names/names.go", r"\w+ += "),
+        ("k8s.io/api", "core/v1/types.go", r"Pod(Condition|Reason)\w* (PodConditionType )?= "),
+        ("k8s.io/api", "core/v1/types.go", r"\w+ (Pod|Node)ConditionType = "),
+        ("k8s.io/api", "core/v1/types.go", r"\w+ PodPhase = "),
+        ("k8s.io/api", "core/v1/types.go", r"PersistentVolumeReclaim(Recycle|Retain) \w+ = "),
+        ("k8s.io/api", "core/v1/well_known_taints.go", r"\w+ = "),
+        ("k8s.io/kube-scheduler", "config/v1/types_pluginargs.go", r"(Least|Most)Allocated ScoringStrategyType = "),
+    ],
+)
+def test_names_of_upstream_are_known(module: str, path: str, constant: str) -> None:
+    written = (upstream_source(module) / path).read_text(encoding="utf-8")
+    names = [found["name"] for found in re.finditer(rf'^\t{constant}"(?P<name>[^"]+)"', written, re.MULTILINE)]
+    assert len(names) > 1
+    assert [name for name in names if not find(name)] == []
+
+
+def _kubernetes_texts() -> list[tuple[str, str, str]]:
+    """Entries, source and text, with what is filled in between braces."""
+    lines = (TESTDATA / "why" / "texts.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    return [(names, source, text) for names, source, text in rows]
+
+
+def test_texts_of_each_component_are_known() -> None:
+    texts = _kubernetes_texts()
+    assert len(texts) > 100
+    for names, _, text in texts:
+        pasted = re.sub(r"[{}]", "", text)
+        assert (pasted, " + ".join(found.entry.name for found in find(pasted))) == (pasted, names)
+
+
+def test_these_texts_are_written_by_kubernetes() -> None:
+    for _, source, text in _kubernetes_texts():
+        if source == "-":
+            continue
+        module, _, path = source.rpartition(" ")
+        written = (upstream_source(module or "k8s.io/kubernetes") / path).read_text(encoding="utf-8")
+        for literal in re.split(r"\{.*?\}", text):
+            assert literal.strip(" .,:") in written, (source, literal)
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("Warning  BackOff  3s (x5 over 61s)  kubelet  Back-off restarting failed container web", "CrashLoopBackOff"),
+        ("61s   Warning   Unhealthy   pod/web-0   Readiness probe failed: timeout", "Unhealthy"),
+        ("Warning  FailedMount  3s  kubelet  a text that nobody knows", "FailedMount"),
+        (
+            "Pod was rejected: Node didn't have enough resource: cpu, requested: 500, used: 1, capacity: 8",
+            "OutOfmemory",
+        ),
+    ],
+)
+def test_the_line_of_an_event_is_read(asked: str, name: str) -> None:
+    assert [found.entry.name for found in find(asked)] == [name]
+
+
+def test_the_events_that_describe_lists_are_read_line_by_line() -> None:
+    events = """Events:
+  Type     Reason     Age               From               Message
+  ----     ------     ----              ----               -------
+  Normal   Scheduled  2m                default-scheduler  Successfully assigned shop/web-0 to node-a1
+  Warning  Unhealthy  1m (x3 over 2m)   kubelet            Readiness probe failed: timeout
+  Normal   Started    1m                kubelet            Container started
+  Warning  BackOff    3s (x5 over 61s)  kubelet            Back-off restarting failed container web
+"""
+    assert [found.entry.name for found in find(events)] == ["Unhealthy", "CrashLoopBackOff", "Pulled"]
+
+
+def test_a_text_that_nobody_knows_is_said_to_be_unknown() -> None:
+    ran = run("why", "the flux capacitor of the volume is empty")
+    assert (ran.code, ran.out) == (3, "")
+    first, nearest, where = ran.err.splitlines()
+    assert first == 'error: this text is not known: "the flux capacitor of the volume is empty"'
+    assert re.match(r"nearest terms: .*volume", nearest)
+    assert where == "all terms: kubectl qos why; what a pod waits for: kubectl qos explain pod/NAME"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("Evicted", "every pod with a priority of 2000000000 or more"),
+        ("Killing", "any stop writes this event"),
+        ("PDB", "Preemption takes other victims where it can, and breaks a budget where nothing else makes room"),
+        ("preemption", "breaks one where nothing else does"),
+        ("preemption", "Victims keep their own grace period, and the pod waits for them: a shorter one makes"),
+        ("queue", "one that does not fit does not hold those behind it"),
+        ("oom_score_adj", "no field of a pod does"),
+        ("etcd member", "remove the member first"),
+        ("kubelet restart", "A stop that was under way begins again"),
+        ("deleted Node", "its kubelet makes the object again when it is next started"),
+        ("phase", "a phase never goes back"),
+        ("Windows", "memory.available<500Mi"),
+    ],
+)
+def test_what_was_told_wrongly_or_not_at_all(asked: str, said: str) -> None:
+    assert said in " ".join(run("why", asked).out.split())
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("-998", "Older texts say -998 for Guaranteed: kubelets before 1.20 set that; today it is -997."),
+        ("critical pod", "Older texts: until 1.21 all critical pods got that of Guaranteed"),
+        ("hard eviction grace", "Older texts say 0 s, true before 1.22"),
+        ("NodeLost", "Older texts say NodeLost: until 1.26"),
+        ("PetSet", "Older texts say PetSet: alpha in 1.3 and 1.4, renamed in 1.5."),
+        ("scheduler policy", "Older texts configure a Policy of predicates and priorities: that is gone since 1.23."),
+        ("pod-eviction-timeout", "Older texts wait for pod-eviction-timeout (gone since 1.27)"),
+        ("UnlimitedSwap", "Older texts say that pods never swap."),
+    ],
+)
+def test_an_old_term_says_what_holds_today(asked: str, said: str) -> None:
+    assert said in " ".join(run("why", "--", asked).out.split())
+
+
+@pytest.mark.parametrize(
+    ("source", "written", "asked", "said"),
+    [
+        ("pkg/kubelet/qos/policy.go", "guaranteedOOMScoreAdj int = -997", "-997", "-997: Guaranteed"),
+        ("pkg/kubelet/qos/policy.go", "KubeProxyOOMScoreAdj  int = -999", "kube-proxy", "oom_score_adj to -999"),
+        (
+            "pkg/kubelet/eviction/eviction_manager.go",
+            "immediateEvictionGracePeriodSeconds = 1\n",
+            "hard eviction",
+            "1 s of grace",
+        ),
+        (
+            "pkg/kubelet/kuberuntime/kuberuntime_manager.go",
+            "minimumGracePeriodInSeconds = 2\n",
+            "minimumGracePeriodInSeconds",
+            "at least 2 s",
+        ),
+        ("pkg/kubelet/kubelet.go", "nodeLeaseRenewIntervalFraction = 0.25", "Lease", "a quarter of 40 s"),
+        ("pkg/scheduler/schedule_one.go", "minFeasibleNodesToFind = 100", "node sampling", "at least 100 nodes"),
+        ("pkg/scheduler/util/pod_resources.go", "200 * 1024 * 1024", "MostAllocated", "100m and 200Mi"),
+        (
+            "pkg/controller/volume/attachdetach/attach_detach_controller.go",
+            "ReconcilerMaxWaitForUnmountDuration:               6 * time.Minute",
+            "force detach",
+            "forced after 6 minutes",
+        ),
+        ("pkg/controller/podgc/gc_controller.go", "quarantineTime = 40 * time.Second", "deleted Node", "away for 40 s"),
+        (
+            "pkg/scheduler/apis/config/v1/default_plugins.go",
+            "names.DynamicResources, Weight: ptr.To[int32](2)",
+            "score",
+            "PodTopologySpread, DynamicResources and both affinities 2",
+        ),
+        (
+            "pkg/kubelet/apis/config/v1beta1/defaults.go",
+            "obj.PodPidsLimit = ptr.To[int64](-1)",
+            "podPidsLimit",
+            "by default none",
+        ),
+        (
+            "plugin/pkg/admission/podtolerationrestriction/admission.go",
+            "if qoshelper.GetPodQOS(pod) != api.PodQOSBestEffort {",
+            "MemoryPressure",
+            "Only with PodTolerationRestriction (off by default) do all but BestEffort pods tolerate memory-pressure",
+        ),
+        (
+            "pkg/features/kube_features.go",
+            'InPlacePodVerticalScalingInitContainers: {\n\t\t{Version: version.MustParse("1.36"), Default: true',
+            "resize is refused",
+            "init containers since 1.36",
+        ),
+        (
+            "pkg/features/kube_features.go",
+            (
+                'ContainerRestartRules: {\n\t\t{Version: version.MustParse("1.34"), Default: false, PreRelease: '
+                'featuregate.Alpha},\n\t\t{Version: version.MustParse("1.35"), Default: true'
+            ),
+            "restartPolicy",
+            "since 1.35",
+        ),
+        (
+            "pkg/features/kube_features.go",
+            (
+                'NominatedNodeNameForExpectation: {\n\t\t{Version: version.MustParse("1.34"), Default: false, '
+                'PreRelease: featuregate.Alpha},\n\t\t{Version: version.MustParse("1.35"), Default: true'
+            ),
+            "nominatedNodeName",
+            "Since 1.35",
+        ),
+        (
+            "pkg/apis/core/validation/validation.go",
+            "(allow it to be set to 1 if it was previously negative)",
+            "immutable",
+            "a negative grace (to 1)",
+        ),
+        (
+            "pkg/quota/v1/evaluator/core/pods.go",
+            "count/pods tracks all pods independent of state",
+            "quota",
+            "count only for count/pods",
+        ),
+        (
+            "pkg/controller/util/node/controller_utils.go",
+            '"NodeNotReady", "Node is not ready"',
+            "Node is not ready",
+            "False or Unknown alike",
+        ),
+        (
+            "pkg/kubelet/nodestatus/setters.go",
+            "recordEventFunc(logger, v1.EventTypeNormal, events.NodeNotReady)",
+            "NodeNotReady",
+            "its kubelet says so itself (False)",
+        ),
+    ],
+)
+def test_numbers_of_entries_are_upstreams(source: str, written: str, asked: str, said: str) -> None:
+    assert written in (upstream_source() / source).read_text(encoding="utf-8")
+    assert said in " ".join(run("why", "--", asked).out.split())
+
+
+def test_budgets_and_preemption_do_not_contradict_each_other() -> None:
+    pages = {asked: " ".join(run("why", asked).out.split()) for asked in ("PDB", "eviction API", "preemption")}
+    assert not any("Preemption, node pressure and NoExecute" in page for page in pages.values())
+    assert "A PDB or the QoS class does not protect" not in pages["preemption"]
+
+
+FOUND: Final[dict[str, str]] = json.loads((TESTDATA / "why" / "found.json").read_text(encoding="utf-8"))
+"""By text: its entries. Each had another one, or none."""
+
+
+@pytest.mark.parametrize(("asked", "names"), FOUND.items())
+def test_a_text_has_the_entry_that_explains_it(asked: str, names: str) -> None:
+    assert " + ".join(found.entry.name for found in find(asked)) == names
+
+
+@pytest.mark.parametrize(
+    ("asked", "parts", "unknown"),
+    [
+        (
+            (
+                "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: "
+                "0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+            ),
+            {"pod has unbound immediate PersistentVolumeClaims": None, "Preemption is not helpful for scheduling": 2},
+            (),
+        ),
+        (
+            (
+                '0/7 nodes are available: persistentvolumeclaim "db" not found. preemption: 0/7 nodes are available: '
+                "7 Preemption is not helpful for scheduling."
+            ),
+            {'persistentvolumeclaim "db" not found': None, "Preemption is not helpful for scheduling": 7},
+            (),
+        ),
+        (
+            (
+                "0/4 nodes are available: 1 Insufficient cpu, 3 node(s) had flux, 4 node(s) were unschedulable. "
+                "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
+            ),
+            {
+                "node(s) were unschedulable": 4,
+                "Insufficient cpu": 1,
+                "no new claims to deallocate": None,
+                "not eligible due to preemptionPolicy=Never": None,
+            },
+            ("node(s) had flux",),
+        ),
+        (
+            (
+                "pod didn't trigger scale-up (it wouldn't fit if a new node is added): 1 max node group size reached, "
+                "2 node(s) had untolerated taint {gpu: true}, 1 node(s) had flux"
+            ),
+            {
+                "pod didn't trigger scale-up (it wouldn't fit if a new node is added)": None,
+                "node(s) had untolerated taint {gpu: true}": None,
+            },
+            ("node(s) had flux",),
+        ),
+        ("Warning  FailedMount  3s  kubelet  the flux is gone", {"FailedMount": None}, ("the flux is gone",)),
+        ("FailedCreatePodSandBox: the flux is gone", {"FailedCreatePodSandBox": None}, ("the flux is gone",)),
+        ("Init:0/2", {"Init:0/2": None}, ()),
+        (
+            'running Bind plugin "DefaultBinder": the flux is gone',
+            {'running Bind plugin "DefaultBinder": the flux is gone': None},
+            ("the flux is gone",),
+        ),
+    ],
+)
+def test_all_parts_of_a_message_are_explained_or_named(
+    asked: str, parts: dict[str, int | None], unknown: tuple[str, ...]
+) -> None:
+    read_text = read(asked)
+    assert [(found.text, found.nodes) for found in read_text.found] == list(parts.items())
+    assert read_text.unknown == unknown
+    ran = run("why", asked)
+    assert ran.code == 0
+    assert [part for part in unknown if f'No entry explains "{part}".' not in ran.out] == []
+    assert ("Not recognised" in ran.out) == bool(unknown)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a":' * 1600, '{"a":' * 900 + "1" + "}" * 900, "[" * 8000 + "]" * 8000, '{"exitCode":1e999}']
+)
+def test_json_that_says_nothing_is_unknown(text: str) -> None:
+    assert not find(text)
+
+
+def test_a_long_text_is_read_in_no_time() -> None:
+    for part in (
+        'admission webhook "',
+        "a: ",
+        "x, ",
+        '"',
+        "[",
+        'pods "a" is forbidden: ',
+        "error: ",
+        "spec.a[0]: Forbidden: ",
+        'Normal A a/b c d 1 1 a."',
+        ' err="',
+        "what is ",
+        "3 Insufficient ",
+    ):
+        started = time.process_time()
+        read(part * MAX_TEXT)
+        assert time.process_time() - started < 5, part
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_commands_of_an_entry_can_be_typed(entry: Entry) -> None:
+    for command in entry.commands:
+        kubectl, plugin, *words = shlex.split(command)
+        assert kubectl == "kubectl"
+        if plugin == "qos":
+            parse(words)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_the_next_commands_of_an_entry_change_nothing(entry: Entry) -> None:
+    reads = ("get", "describe", "explain", "logs", "top", "auth can-i", "api-resources", "rollout history", "qos")
+    assert [one for one in entry.commands if not one.removeprefix("kubectl ").startswith(reads)] == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "warning"),
+    [
+        ("ProgressDeadlineExceeded", "takes back the whole template"),
+        ("CPU throttling", "else it is Burstable (in place: refused)"),
+        ("PVC is being deleted", "set Retain on the volume first"),
+        ("ClaimLost", "which is empty then"),
+        ("ClaimMisbound", "gives its data to the next claim"),
+        ("--disable-eviction", "it asks no budget"),
+        ("AlwaysAllow", "lets pods go that are only starting"),
+        ("cross-node preemption", "An eviction asks its budget, a delete does not."),
+        ("BackoffLimitExceeded", "a new one starts from zero"),
+        ("immutable", "its emptyDir is lost"),
+        ("violates PodSecurity", "would loosen it for all its pods"),
+    ],
+)
+def test_advice_that_costs_something_says_what(asked: str, warning: str) -> None:
+    assert warning in " ".join(run("why", "--", asked).out.split())
+
+
+def test_nothing_is_fenced_for_a_node_that_may_answer() -> None:
+    for asked in ("NodeNotReady", "NotReady", "Unknown", "exit code 255"):
+        assert "fence" not in run("why", asked).out
+
+
+def test_sources_of_entries_exist() -> None:
+    named = {source for entry in ENTRIES for source in entry.source if not re.match(r"KEP-\d+$|linux mm/", source)}
+
+    def exists(source: str) -> bool:
+        module = next((module for module in MODULES if source.startswith(f"{module}/")), "k8s.io/kubernetes")
+        return (upstream_source(module) / source.removeprefix(f"{module}/")).is_file()
+
+    assert not [source for source in named if not exists(source)]
+
+
+def test_a_whole_message_is_taken_apart() -> None:
+    ran = run("why", MESSAGE)
+    assert (ran.code, ran.err) == (0, "")
+    check(TESTDATA / "golden" / "why-message.txt", ran.out)
+
+
+def test_a_term() -> None:
+    check(TESTDATA / "golden" / "why-term.txt", run("why", "oomkilled").out)
+
+
+def test_all_terms() -> None:
+    ran = run("why")
+    assert all(entry.name in " ".join(ran.out.split()) for entry in ENTRIES)
+
+
+def test_standard_input() -> None:
+    assert run("why", "-", stdin=f"{MESSAGE}\n").out == run("why", MESSAGE).out
+
+
+@pytest.mark.parametrize("words", [("-",), ("",), (" ",)])
+def test_an_empty_text_is_refused(words: tuple[str, ...]) -> None:
+    ran = run("why", *words, stdin="\n")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.splitlines() == [
+        "error: standard input: no text in it" if words == ("-",) else "error: the term is empty",
+        "Name a term or paste a message; all terms: kubectl qos why",
+    ]
+
+
+def test_terms_in_a_row_are_each_explained() -> None:
+    assert [found.entry.name for found in find("OOMKilled exit 137")] == ["OOMKilled", "exit code 137"]
+    assert [found.entry.name for found in find("0/0 nodes are available")] == ["FailedScheduling"]
+    assert not find("OOMKilled by the flux capacitor")
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("ErrImagePul", "ErrImagePull"), ("OOMKiled", "OOMKilled")])
+def test_the_nearest_spelling_is_offered_first(typed: str, meant: str) -> None:
+    assert similar(typed)[0] == meant
+
+
+def test_a_term_that_only_has_a_text_inside_a_word_is_no_near_one() -> None:
+    assert "cgroup" not in similar("pod")
+
+
+def test_json_names_each_part() -> None:
+    report = json.loads(run("why", "-o", "json", MESSAGE).out)
+    assert report["kind"] == "TermExplanation"
+    assert {part["text"]: part["nodes"] for part in report["explained"]}["Insufficient memory"] == 2
+
+
+@pytest.mark.parametrize("typed", ["foo", "xyzzy"])
+def test_a_term_that_is_near_to_none_is_told_what_terms_are_like(typed: str) -> None:
+    ran = run("why", typed)
+    error, examples, _ = ran.err.splitlines()
+    assert (ran.code, ran.out, error) == (3, "", f'error: this text is not known: "{typed}"')
+    named = re.split(", | and ", examples.removeprefix("terms are, for example, "))
+    assert len(named) == 5
+    assert [name for name in named if not find(name)] == []
+
+
+def test_an_unknown_term_tells_what_is_similar() -> None:
+    ran = run("why", "maxskw")
+    assert (ran.code, ran.out) == (3, "")
+    assert re.match(r'error: this text is not known: "maxskw"\nnearest terms: maxSkew\b', ran.err)
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_answered(text: str) -> None:
+    for found in find(text):
+        assert found.entry in ENTRIES
+    assert all(find(name) for name in similar(text))
+    ran = run("why", "--", text)
+    assert ran.code in ({0, 3} if text.strip() and text != "-" else {2})
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", ran.out + ran.err)
+
+
+@pytest.mark.parametrize("lines", [300, 3000])
+def test_the_end_of_a_long_list_of_events_is_read(lines: int) -> None:
+    restarts = "2m   Warning   BackOff   pod/web-{}   Back-off restarting failed container app in pod web-{}_shop(11)\n"
+    text = "".join(restarts.format(at, at) for at in range(lines))
+    ran = run("why", "-", stdin=f'{text}1m  Warning  FailedMount  pod/a  secret "tls" not found\n')
+    assert {"CreateContainerConfigError", "CrashLoopBackOff"} <= set(ran.out.splitlines())
+    assert "Not recognised" not in ran.out
+    assert ran.err == ("" if len(text) < MAX_INPUT else "only the last 131072 characters of standard input are read\n")
+
+
+def test_what_is_cut_off_of_a_line_is_said() -> None:
+    ran = run("why", "-", stdin=f"{MESSAGE} {'x' * 2 * MAX_INPUT}")
+    assert (ran.code, ran.err) == (0, "only the first 8192 characters of a line are read\n")
+
+
+def test_a_question_names_the_terms_in_it() -> None:
+    assert similar("does preemption respect PDB")[:2] == ("preemption", "PDB")
+
+
+def test_a_node_in_a_list_has_each_of_its_states() -> None:
+    states = [*find("NotReady"), *find("SchedulingDisabled")]
+    asked = find("wk-3   NotReady,SchedulingDisabled   <none>   40d   v1.37.1")
+    assert [found.entry for found in asked] == [found.entry for found in states]
+
+
+def test_fields_of_custom_resources_are_no_states_of_pods_and_nodes() -> None:
+    described = (
+        "Name:  tls\nAPI Version:  example.com/v1\nKind:  Certificate\nStatus:\n  Reason:  Failed\n  Status:  Unknown\n"
+    )
+    events = "Events:\n  Warning  Failed  2m  issuer  The order was not completed\n"
+    assert find(described) == find(described + events) == ()
+
+
+def test_the_reason_of_an_event_in_yaml_explains_no_unknown_message() -> None:
+    event = "kind: Event\nmessage: {}\nreason: Evicted\nsource:\n  component: karpenter\ntype: Normal\n"
+    assert find(event.format("Evicted pod")) == ()
+    assert [found.entry.name for found in find(event.format("'Stopping container web'"))] == ["Killing"]
+
+
+def test_parts_that_are_not_recognised_are_counted_where_there_are_many() -> None:
+    lines = "".join(f"Warning  BackOff  2m  kubelet  flux {at} is gone\n" for at in range(14))
+    ran = run("why", "-", stdin=lines)
+    assert ran.out.count("No entry explains") == 10
+    assert "4 more parts: -o json has them." in ran.out

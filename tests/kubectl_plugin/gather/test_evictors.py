@@ -1,0 +1,517 @@
+"""Programs that end pods and remove nodes: `died`, `node` and `report` name them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from kubectl_plugin.reports.verdict import VerdictCode
+from kubectl_plugin.views.evictor_words import going_verdict, going_word, held_words, node_words, removed_words
+from podrules.workload.evictors import Agent, Evictor, Purpose, Where
+from tests.kubectl_plugin.running import run, write_cluster
+from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+
+Object = Mapping[str, Any]
+NODE: Final = "worker-a7"
+SIZE: Final = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+NOW: Final = "2026-11-04T09:30:00Z"
+SPOT: Final = "Spot interruption warning was triggered"
+DISRUPTED: Final = (
+    "Deleting the pod to accommodate the terminationTime 2026-11-04 09:20:00 of the node. The pod was granted 30 "
+    "seconds of grace-period of its 900 terminationGracePeriodSeconds."
+)
+STATIC: Final = "5f2b8c0d9e1a4736b1c2d3e4f5a69788"
+
+
+def at(clock: str) -> str:
+    return f"2026-11-04T{clock}Z"
+
+
+def node(*taints: str, made: str = "08:00:00", **more: Any) -> Object:
+    """The worker, with taints of these keys."""
+    ready = raw_condition("Ready", lastHeartbeatTime=NOW, lastTransitionTime=at("08:00:00"))
+    conditions = [ready, *more.pop("conditions", ())]
+    metadata = {"creationTimestamp": at(made), "uid": "n-7", **more.pop("metadata", {})}
+    added = {"value": "1762248300", "effect": "NoSchedule", "timeAdded": at("09:25:00")}
+    own = [{"key": key, **added} for key in taints]
+    return raw_node(
+        NODE, more.pop("labels", None), metadata=metadata, capacity=SIZE, allocatable=SIZE, conditions=conditions,
+        taints=own, **more,
+    )  # fmt: skip
+
+
+def event(kind: str, name: str, reason: str, message: str, clock: str, by: str, uid: str = "u-1") -> Object:
+    space = "default" if kind == "Node" else "billing"
+    about = {"kind": kind, "name": name, "uid": uid, **({"namespace": space} if kind == "Pod" else {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{name}.{reason}.{clock}", "namespace": space, "creationTimestamp": at(clock)},
+        "involvedObject": about,
+        "reason": reason,
+        "message": message,
+        "firstTimestamp": at(clock),
+        "lastTimestamp": at(clock),
+        "source": {"component": by, **({"host": NODE} if by == "kubelet" else {})},
+    }
+
+
+def of_pod(reason: str, message: str, clock: str, by: str, uid: str = "u-1", name: str = "invoice") -> Object:
+    return event("Pod", name, reason, message, clock, by, uid)
+
+
+def of_node(reason: str, message: str, clock: str, by: str) -> Object:
+    return event("Node", NODE, reason, message, clock, by, NODE)
+
+
+def stop(clock: str, uid: str = "u-1", name: str = "invoice") -> list[Object]:
+    """What a kubelet says of a pod that it ran and stopped."""
+    return [
+        of_pod("Started", "Started container app", "08:30:00", "kubelet", uid, name),
+        of_pod("Killing", "Stopping container app", clock, "kubelet", uid, name),
+    ]
+
+
+def evicted_pod(**annotations: str) -> Object:
+    """A pod that the eviction API has ended, with grace left."""
+    disrupted = raw_condition(
+        "DisruptionTarget", reason="EvictionByEvictionAPI", message="Eviction API: evicting",
+        lastTransitionTime=at("09:29:40"),
+    )  # fmt: skip
+    running = {"name": "app", "ready": True, "state": {"running": {"startedAt": at("08:30:00")}}}
+    metadata = {
+        "creationTimestamp": at("08:29:00"), "deletionTimestamp": at("09:30:10"), "deletionGracePeriodSeconds": 30,
+        "annotations": annotations,
+    }  # fmt: skip
+    status = {"phase": "Running", "conditions": [disrupted], "containerStatuses": [running]}
+    return raw_pod(
+        "invoice", "billing", uid="u-1", containers=[raw_container("app")], nodeName=NODE, metadata=metadata,
+        status=status, terminationGracePeriodSeconds=30,
+    )  # fmt: skip
+
+
+def ask(folder: Path, objects: Sequence[Object], *words: str) -> str:
+    file = folder / "cluster.json"
+    write_cluster(file, objects)
+    ran = run(*words, "--snapshot", str(file))
+    assert not ran.err
+    return " ".join(ran.out.split())
+
+
+def died(folder: Path, *objects: Object, name: str = "invoice") -> str:
+    return ask(folder, objects, "died", f"pod/{name}", "-n", "billing")
+
+
+GONE: Final = [
+    ("ScaleDown", "deleting pod for node scale down", "cluster-autoscaler", "cluster-autoscaler evicted the pod to"),
+    ("Evicted", "Evicted pod: Underutilized", "karpenter", "to remove node worker-a7 (Underutilized)."),
+    ("Evicted", "Evicted pod", "karpenter", "Karpenter evicted the pod to remove node worker-a7."),
+    ("Disrupted", DISRUPTED, "karpenter", "Karpenter deleted the pod to remove node worker-a7."),
+    (
+        "EvictedByVPA",
+        "Pod was evicted by VPA Updater to apply resource recommendation.",
+        "vpa-updater",
+        "VPA evicted the pod to apply its recommendation.",
+    ),
+    (
+        "LowNodeUtilization",
+        "pod eviction from worker-a7 node by sigs.k8s.io/descheduler",
+        "sigs.k8s.io/descheduler",
+        "descheduler evicted the pod to move it (LowNodeUtilization).",
+    ),
+    (
+        "Descheduled",
+        "pod evicted by sigs.k8s.io/deschedulerPodLifeTime",
+        "sigs.k8s.io.descheduler",
+        "descheduler evicted the pod to move it (PodLifeTime).",
+    ),
+]
+
+
+@pytest.mark.parametrize(("reason", "message", "by", "said"), GONE)
+def test_an_event_about_a_gone_pod_names_the_program(
+    reason: str, message: str, by: str, said: str, tmp_path: Path
+) -> None:
+    told = of_pod(reason, message, "09:20:00", by)
+
+    answer = died(tmp_path, node(), *stop("09:20:01"), told)
+
+    assert said in answer
+    assert "Likely" not in answer
+    assert answer.count(f"event {reason} at 09:20:00") == 1
+
+
+@pytest.mark.parametrize(
+    ("reason", "helps"),
+    [
+        ("Expired", "raise expireAfter of the NodePool"),
+        ("NodeRepair", "see why the node was unhealthy"),
+        ("Forceful Termination", "raise terminationGracePeriod of the NodePool"),
+        ("Spot Interrupted", "spot machines end at short notice"),
+        ("Drifted", "karpenter.sh/do-not-disrupt"),
+        ("Empty", "karpenter.sh/do-not-disrupt"),
+    ],
+)
+def test_what_helps_against_karpenter_depends_on_its_reason(reason: str, helps: str, tmp_path: Path) -> None:
+    told = of_pod("Evicted", f"Evicted pod: {reason}", "09:20:00", "karpenter")
+    answer = died(tmp_path, node(), *stop("09:20:01"), told)
+    assert f"to remove node worker-a7 ({reason})." in answer
+    assert helps in answer
+    assert ("do-not-disrupt" in answer) == ("do-not-disrupt" in helps)
+
+
+def test_an_eviction_that_failed_ends_nothing(tmp_path: Path) -> None:
+    failed = "pod eviction from worker-a7 node by sigs.k8s.io/descheduler failed: total eviction limit exceeded (3)"
+    told = of_pod("EvictionFailed", failed, "09:20:00", "sigs.k8s.io/descheduler")
+
+    assert "descheduler evicted" not in died(tmp_path, node(), *stop("09:20:01"), told)
+
+
+def test_the_kubelets_own_eviction_is_none_of_karpenter(tmp_path: Path) -> None:
+    low = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 80Mi. "
+    told = of_pod("Evicted", low, "09:20:00", "kubelet")
+
+    answer = died(tmp_path, node("karpenter.sh/disrupted"), *stop("09:20:01"), told)
+
+    assert "The kubelet evicted the pod: the node was low on memory" in answer
+    assert "Karpenter" not in answer
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (node("ToBeDeletedByClusterAutoscaler"), "probably because cluster-autoscaler removes node worker-a7"),
+        (node("karpenter.sh/disruption"), "probably because Karpenter removes node worker-a7"),
+        (
+            node(metadata={"annotations": {"weave.works/kured-reboot-in-progress": at("09:28:00")}}),
+            "probably because kured restarts node worker-a7",
+        ),
+        (
+            node(conditions=[raw_condition("DrainScheduled", message="Drain activity scheduled")]),
+            "probably because draino drains node worker-a7",
+        ),
+        (node("aws-node-termination-handler/spot-itn"), "reports that the cloud takes node worker-a7 away"),
+    ],
+)
+def test_the_signs_of_its_node_name_who_probably_evicted_a_pod(state: Object, said: str, tmp_path: Path) -> None:
+    answer = died(tmp_path, state, evicted_pod())
+
+    assert f"The pod was evicted through the eviction API, {said}" in answer or said in answer
+    gone = died(tmp_path, state, *stop("09:27:00"))
+    assert said in gone
+    assert "Likely, not certain" in gone
+
+
+def test_an_event_names_who_evicted_a_pod_that_is_there(tmp_path: Path) -> None:
+    told = of_pod("Evicted", "Evicted pod: Drifted", "09:29:40", "karpenter")
+
+    assert "Karpenter evicted the pod to remove node worker-a7 (Drifted)." in died(
+        tmp_path, node(), evicted_pod(), told
+    )
+
+
+def test_a_spot_interruption_is_the_reason_of_karpenter(tmp_path: Path) -> None:
+    told = of_pod("Evicted", "Evicted pod", "09:29:40", "karpenter")
+    spot = of_node("SpotInterrupted", SPOT, "09:29:30", "karpenter")
+
+    answer = died(tmp_path, node("karpenter.sh/disrupted"), evicted_pod(), told, spot)
+
+    assert "Karpenter evicted the pod: the cloud takes node worker-a7 away." in answer
+    assert "spot machines end at short notice" in answer
+
+
+def test_an_annotation_names_who_may_have_evicted_a_pod(tmp_path: Path) -> None:
+    answer = died(
+        tmp_path, node(), evicted_pod(vpaUpdates="Pod resources updated by invoice: container 0: cpu request")
+    )
+
+    assert "perhaps by VPA, which manages it" in answer
+
+
+def test_what_began_after_the_end_of_a_pod_did_not_end_it(tmp_path: Path) -> None:
+    told = of_node("DisruptionTerminating", "Disrupting Node: Empty/Delete", "09:27:00", "karpenter")
+
+    answer = died(tmp_path, node("karpenter.sh/disrupted"), *stop("09:05:00"), told)
+
+    assert "Karpenter" not in answer
+
+
+def test_an_old_event_names_nobody(tmp_path: Path) -> None:
+    told = of_pod("ScaleDown", "deleting pod for node scale down", "09:05:00", "cluster-autoscaler")
+
+    answer = died(tmp_path, node(), evicted_pod(), told)
+
+    assert "Somebody evicted the pod through the eviction API" in answer
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (
+            of_node("ScaleDown", "node removed by cluster autoscaler", "09:21:00", "cluster-autoscaler"),
+            "its Node object is gone; cluster-autoscaler removed node worker-a7.",
+        ),
+        (
+            of_node(
+                "DeletingNode",
+                f"Deleting node {NODE} because it does not exist in the cloud provider",
+                "09:21:00",
+                "cloud-node-lifecycle-controller",
+            ),
+            "its Node object is gone; its machine no longer exists in the cloud.",
+        ),
+        (
+            of_node("SpotInterrupted", SPOT, "09:19:00", "karpenter"),
+            "its Node object is gone; Karpenter removed node worker-a7: the cloud took it away.",
+        ),
+    ],
+)
+def test_events_of_a_gone_node_name_who_removed_it(told: Object, said: str, tmp_path: Path) -> None:
+    pod = json.loads(json.dumps(evicted_pod()))
+    pod["status"]["conditions"][0] |= {"reason": "DeletionByPodGC", "message": "PodGC: node no longer exists"}
+    other = raw_node("worker-b1", capacity=SIZE, allocatable=SIZE)
+
+    assert said in died(tmp_path, other, pod, told)
+
+
+# Static pods
+
+
+def test_a_changed_manifest_stops_a_static_pod(tmp_path: Path) -> None:
+    name = f"audit-proxy-{NODE}"
+    mirror = {"kubernetes.io/config.mirror": "0" * 32, "kubernetes.io/config.hash": "0" * 32}
+    running = {"name": "app", "ready": True, "state": {"running": {"startedAt": at("09:21:00")}}}
+    now = raw_pod(
+        name, "billing", uid="m-2", containers=[raw_container("app")], nodeName=NODE,
+        metadata={"creationTimestamp": at("09:21:00"), "annotations": mirror},
+        status={"phase": "Running", "containerStatuses": [running]},
+    )  # fmt: skip
+    own = of_pod("Started", "Started container app", "09:21:00", "kubelet", "0" * 32, name)
+
+    answer = died(tmp_path, node(), now, own, *stop("09:20:30", STATIC, name), name=name)
+
+    assert f"The kubelet stopped the static pod: its manifest on {NODE} was changed." in answer
+    assert "Likely" not in answer
+    assert "/etc/kubernetes/manifests" in answer
+    # Its own events end nothing.
+    assert "Nothing of it has ended." in died(tmp_path, node(), now, own, name=name)
+
+
+def test_a_removed_manifest_stops_a_static_pod(tmp_path: Path) -> None:
+    name = f"audit-proxy-{NODE}"
+
+    answer = died(tmp_path, node(), *stop("09:20:30", STATIC, name), name=name)
+
+    assert f"The kubelet stopped the static pod: its manifest on {NODE} was changed, or removed." in answer
+
+
+def test_a_list_without_the_mirror_of_a_static_pod_is_not_certain(tmp_path: Path) -> None:
+    name = f"audit-proxy-{NODE}"
+    file = tmp_path / "list.json"
+    file.write_text(
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": [node(), *stop("09:20:30", STATIC, name)]})
+    )
+
+    ran = run("died", f"pod/{name}", "-n", "billing", "--snapshot", str(file))
+
+    assert ran.code == 11
+    assert "Likely, not certain: also possible: sandbox gone." in " ".join(ran.out.split())
+
+
+# Nodes
+
+
+GOING: Final = [
+    ("cluster-autoscaler evicts its pods and removes it (taint ToBe", node("ToBeDeletedByClusterAutoscaler"), []),
+    ("Karpenter evicts its pods and removes it (taint karpenter.sh/disrupted", node("karpenter.sh/disrupted"), []),
+    (
+        "Karpenter says: Disrupting Node: Underutilized/Delete.",
+        node("karpenter.sh/disrupted"),
+        [of_node("DisruptionTerminating", "Disrupting Node: Underutilized/Delete", "09:25:00", "karpenter")],
+    ),
+    (
+        "finalizer karpenter.sh/termination",
+        node(metadata={"deletionTimestamp": at("09:24:00"), "finalizers": ["karpenter.sh/termination"]}),
+        [],
+    ),
+    (
+        "the cloud takes the machine away (aws-node-termination-handler: event SpotInterruption)",
+        node(),
+        [of_node("SpotInterruption", "Spot ITN received.", "09:28:30", "aws-node-termination-handler")],
+    ),
+    ("the cloud takes the machine away (GKE: taint cloud", node("cloud.google.com/impending-node-termination"), []),
+    (
+        "the cloud takes the machine away (GKE: label",
+        node(labels={"cloud.google.com/active-node-maintenance": "ONGOING"}),
+        [],
+    ),
+    (
+        "the cloud takes the machine away (AKS: condition VMEventScheduled)",
+        node(
+            conditions=[raw_condition("VMEventScheduled", message="Preempt Scheduled: Wed, 04 Nov 2026 09:31:00 GMT")]
+        ),
+        [],
+    ),
+    (
+        "About to restart: AKS announces it, and evicts no pod for it (condition VMEventScheduled)",
+        node(conditions=[raw_condition("VMEventScheduled", message="Reboot Scheduled: Wed, 04 Nov 2026 09:45:00 GMT")]),
+        [],
+    ),
+    *(
+        (
+            f"the cloud takes the machine away (aws-node-termination-handler: event {reason})",
+            node(),
+            [of_node(reason, "received. Instance i-4", "09:28:30", "aws-node-termination-handler")],
+        )
+        for reason in ("ASGLifecycle", "StateChange", "SQSTermination")
+    ),
+    ("AKS drains it: its pods are evicted (taint rem", node("remediator.kubernetes.azure.com/unschedulable"), []),
+    (
+        "machine-config-operator evicts its pods first (annotation machineconf",
+        node(metadata={"annotations": {"machineconfiguration.openshift.io/desiredDrain": "drain-rendered-worker-5c"}}),
+        [],
+    ),
+    (
+        "draino drains it: its pods are evicted (event DrainStarting)",
+        node(unschedulable=True),
+        [of_node("DrainStarting", "Draining node", "09:27:00", "draino")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "state", "told"), GOING)
+def test_node_and_report_show_a_node_that_is_about_to_go(
+    said: str, state: Object, told: list[Object], tmp_path: Path
+) -> None:
+    objects = [state, *told, raw_node("worker-b1", capacity=SIZE, allocatable=SIZE)]
+
+    page = ask(tmp_path, objects, "node", NODE)
+    report = ask(tmp_path, objects, "report", "-A")
+
+    # An event alone gives no code: a List may lack it, and does not know.
+    alone = "event" in said
+    assert said in page
+    assert "says: 17" not in page
+    assert (f"{NODE} is about to go." in report) is not alone
+    assert ("NodeGoing" in codes(tmp_path, objects)) is not alone
+    assert codes(tmp_path, objects) == codes(tmp_path, [one for one in objects if one["kind"] != "Event"])
+
+
+def codes(folder: Path, objects: Sequence[Object]) -> list[str]:
+    """The codes of the node and of the report, from a List."""
+    file = folder / "list.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    asked = [("node", NODE), ("report", "-A"), ("explain", f"node/{NODE}")]
+    told = [json.loads(run(*words, "--snapshot", str(file), "-o", "json").out) for words in asked]
+    return [one["verdict"]["code"] for one in told]
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        (node(), []),
+        # Events from long ago, about an earlier node of the name, of others, and of an autoscaler that gave it up.
+        (node(), [of_node("SpotInterrupted", SPOT, "09:05:00", "karpenter")]),
+        (node(made="09:29:00"), [of_node("SpotInterrupted", SPOT, "09:28:00", "karpenter")]),
+        (node(), [of_node("Drain", "Draining node", "09:29:00", "kubelet")]),
+        (node(), [of_node("ScaleDown", "marked the node as toBeDeleted/unschedulable", "09:29:00", "autoscaler")]),
+        # A risk, and maintenance in days.
+        (node(), [of_node("RebalanceRecommendation", "received", "09:29:00", "aws-node-termination-handler")]),
+        (node(), [of_node("ScheduledEvent", "maintained at 2026-11-20", "09:29:00", "aws-node-termination-handler")]),
+        # A freeze only pauses a machine; a finished drain; a label that says otherwise.
+        (node(conditions=[raw_condition("VMEventScheduled", message="Freeze Scheduled: Wed, 04 Nov 2026")]), []),
+        (node(conditions=[raw_condition("PreemptScheduled", "False")]), []),
+        (node(metadata={"annotations": {"machineconfiguration.openshift.io/desiredDrain": "uncordon-rendered"}}), []),
+        (node(labels={"cloud.google.com/active-node-maintenance": "PENDING"}), []),
+        (node(metadata={"finalizers": ["karpenter.sh/termination"]}), []),
+        (node("DeletionCandidateOfClusterAutoscaler"), []),
+    ],
+)  # fmt: skip
+def test_other_signs_are_of_no_node_that_goes(state: Object, told: list[Object], tmp_path: Path) -> None:
+    page = ask(tmp_path, [state, *told], "node", NODE)
+
+    assert "About to" not in page
+    assert "drains it" not in page
+    assert "about to go" not in ask(tmp_path, [state, *told], "report", "-A")
+
+
+def test_a_node_that_karpenter_keeps_says_why(tmp_path: Path) -> None:
+    blocked = "Pdb prevents pod evictions (PodDisruptionBudget=[billing/invoice])"
+    told = of_node("DisruptionBlocked", blocked, "09:27:00", "karpenter")
+
+    page = ask(tmp_path, [node(), told], "node", NODE)
+
+    assert f"Held back Karpenter did not remove it (DisruptionBlocked, 3 min ago): {blocked}" in page
+    assert "About to go" not in page
+
+
+def test_a_node_lists_what_programs_ended_on_it(tmp_path: Path) -> None:
+    told = of_pod("EvictedByVPA", "Pod was evicted by VPA Updater to apply resource recommendation.", "09:29:40", "vpa")
+
+    assert "1 evicted by VPA billing/invoice" in ask(tmp_path, [node(), evicted_pod(), told], "node", NODE)
+
+
+def test_a_warning_of_the_cloud_outranks_the_taint_of_its_drainer(tmp_path: Path) -> None:
+    spot = of_node("SpotInterrupted", SPOT, "09:29:30", "karpenter")
+    waits = of_node("FailedDraining", "Failed to drain node, 3 pods are waiting to be evicted", "09:29:50", "karpenter")
+
+    page = ask(tmp_path, [node("karpenter.sh/disrupted"), spot, waits], "node", NODE)
+
+    assert (
+        "About to go: the cloud takes the machine away (Karpenter: taint karpenter.sh/disrupted=1762248300:NoSchedule)"
+        in page
+    )
+    assert f"Karpenter says: {SPOT}." in page
+    assert "Held back Karpenter waits (FailedDraining, 10 s ago): Failed to drain node, 3 pods" in page
+
+
+def test_the_object_of_a_machine_that_an_autoscaler_removed_is_removed_by_the_cloud(tmp_path: Path) -> None:
+    pod = json.loads(json.dumps(evicted_pod()))
+    pod["status"]["conditions"][0] |= {"reason": "DeletionByPodGC", "message": "PodGC: node no longer exists"}
+    told = [
+        of_node("ScaleDown", "node removed by cluster autoscaler", "09:21:00", "cluster-autoscaler"),
+        of_node(
+            "DeletingNode", f"Deleting node {NODE} because it does not exist in the cloud provider", "09:24:00", "c"
+        ),
+    ]
+
+    assert "cluster-autoscaler removed node worker-a7." in died(tmp_path, pod, *told, raw_node("worker-b1"))
+
+
+@pytest.mark.parametrize("agent", Agent)
+@pytest.mark.parametrize("where", Where)
+@pytest.mark.parametrize(
+    "purpose", [one for one in Purpose if one.value.endswith("Node") or one is Purpose.INTERRUPTED]
+)
+def test_every_program_has_its_words(agent: Agent, where: Where, purpose: Purpose) -> None:
+    by = Evictor(agent, purpose, where, "sign")
+    verdict = going_verdict(by, None)
+    said = [*verdict.sentences, going_word(by), held_words(by, None), node_words(by, ""), removed_words(by, "n1")]
+
+    assert all(said)
+    assert verdict.sentences[0].endswith(".")
+    assert (verdict.code is VerdictCode.NODE_GOING) is not by.is_announced
+
+
+@pytest.mark.parametrize("name", ["c33-a", "c33-b"])
+def test_captured_nodes_are_about_to_go(name: str) -> None:
+    file = f"tests/testdata/cases/field/{name}.json"
+
+    ran = run("node", "--snapshot", file, "-o", "json")
+
+    assert '"code": "NodeGoing"' in ran.out
+    assert "is about to go" in run("report", "-A", "--snapshot", file).out
+
+
+def test_a_hostile_message_is_cut_and_escaped(tmp_path: Path) -> None:
+    told = of_node("DisruptionTerminating", f"Disrupting Node: \x1b[31m{'x' * 100_000}end", "09:25:00", "karpenter")
+
+    page = ask(tmp_path, [node("karpenter.sh/disrupted"), told], "node", NODE)
+
+    assert "\x1b" not in page
+    assert page.count("x") < 1_000
+    assert "xend." in page

@@ -1,0 +1,510 @@
+"""Files as people have them: what is good in them is explained, what is not is named with its place and its remedy."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from tests.golden import check
+from tests.kubectl_plugin.running import run
+from tests.objects import raw_container, raw_pod, raw_workload
+
+DATA: Final = Path(__file__).parents[2] / "testdata"
+CASES: Final = DATA / "cases" / "cli"
+FILES: Final = (
+    *(
+        "anchors.yaml",
+        "bad.yaml",
+        "bad2.yaml",
+        "bomb.yaml",
+        "d6svc.yaml",
+        "deploy-hpa.yaml",
+        "dupkey.yaml",
+        "empty.yaml",
+    ),
+    *("helm.yaml", "helmout.yaml", "kindonly.yaml", "list.json", "noc.yaml", "noname.yaml", "odd.yaml", "typo.yaml"),
+    "weird.yaml",
+)
+COMMANDS: Final = (("explain", "--offline"), ("explain", "--offline", "--timeline"), ("place", "--demo"), ("lint",))
+FOREIGN: Final = re.compile(r"Expected `|got `|NoneType|\bint\b|\bstr\b|msgspec|<class|codec|KeyError|Traceback|None\b")
+GOOD: Final = "apiVersion: v1\nkind: Pod\nmetadata: {name: good}\nspec: {containers: [{name: a, image: a}]}\n"
+
+
+def _said(command: tuple[str, ...], file: str) -> str:
+    """What is said of a file beside the pages, and what heads these."""
+    ran = run(*command, "-f", file)
+    heads = re.findall(r"^\S+ \S+ in namespace [^(]*\([^)]*\).*", ran.out, re.MULTILINE)
+    if command == ("lint",):
+        heads = re.findall(
+            r"^(?:not read .*\n(?: .*\n)*|.* of \d+ files?.*|.*nothing was checked.*)", ran.out, re.MULTILINE
+        )
+    shown = "".join(f"{head.rstrip()}\n" for head in heads)
+    return f"$ kubectl qos {' '.join((*command, '-f', file))}   # exit code {ran.code}\n{ran.err}{shown}\n"
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_what_is_said_of_files(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(CASES)
+    said = "".join(_said(command, file) for command in COMMANDS)
+    assert not FOREIGN.search(said)
+    check(DATA / "golden" / "files" / f"{file}.txt", said)
+
+
+SECOND: Final = {
+    "syntax": ("kind: Pod\n  a: [\n", "document 2, line 7, column"),
+    "a bracket": ("kind: Pod\na: {b: c\nd: e\n", "A comma or a closing bracket is missing here or in a line above"),
+    "a tab": ("kind: Pod\nspec:\n\ta: b\n", "a tab stands here\nIndent with spaces"),
+    "a template": ("kind: {{ .Values.kind }}\n", "document 2, line 6, column 8: it is a template\nRender it first"),
+    "jinja": ("kind: Pod\n{% if a %}\nb: c\n{% endif %}\n", "it is a template\nRender it first: helm template ."),
+    "a field": (GOOD.replace("name: a", "name: 5"), "document 2, line 9: spec.containers[0].name: 5 is a number;"),
+    "a text": ("just a text\n", "document 2: an API object is a mapping, this is text"),
+    "no version": ("kind: Pod\n", "document 2: apiVersion is missing"),
+    "a version of another type": ("apiVersion: 1\nkind: Pod\n", "apiVersion: a number stands here; write a string"),
+    "an item": (
+        "apiVersion: v1\nkind: List\nitems:\n- 5\n- {apiVersion: v1, kind: Service, metadata: {name: s}}\n",
+        "document 2, items[0]: an API object is a mapping, this is a number",
+    ),
+    "a number that is none": ("kind: Pod\na: 0x_\n", "a number in it cannot be read\nPut it in quotation marks"),
+    "a control character": ("kind: Pod\na: \x01\n", "U+0001 is not allowed\nRemove it"),
+    "a tag": ("kind: !Ref a\n", "the tag '!Ref' means nothing to Kubernetes\nRemove it"),
+    "a deep one": ("a: " + "[" * 2000 + "\n", "nested too deeply"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_one_bad_document_hides_no_good_one(name: str, tmp_path: Path) -> None:
+    text, words = SECOND[name]
+    third = GOOD.replace("good", "third")
+    path = tmp_path / "m.yaml"
+    path.write_text(f"{GOOD}---\n{text}---\n{third}", encoding="utf-8")
+    ran = run("explain", "--offline", "-f", str(path), "-o", "name")
+    assert (ran.code, ran.out) == (6, "pod/good\npod/third\n")
+    assert words in ran.err
+    assert ran.err.count("error: ") == 1
+    assert not FOREIGN.search(ran.err.replace(str(path), ""))
+    report = json.loads(run("lint", "-f", str(path), "-o", "json").out)
+    assert [entry["name"] for entry in report["objects"] if entry["name"] != ""][:1] == ["good"]
+    assert "third" in [entry["name"] for entry in report["objects"]]
+    placed = run("place", "--demo", "-f", str(path))
+    assert placed.code == 6
+    assert "pod/third" in placed.out
+
+
+def test_a_bad_file_of_a_folder_hides_no_good_one(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("a: [", encoding="utf-8")
+    (tmp_path / "b.yaml").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "values.yaml").write_text("replicas: 3\n", encoding="utf-8")
+    (tmp_path / "kustomization.yaml").write_text("resources: [b.yaml]\n", encoding="utf-8")
+    ran = run("explain", "--offline", "-f", str(tmp_path))
+    assert ran.code == 6
+    assert ran.out.startswith("Pod good in namespace default (from b.yaml)\n")
+    assert f"{tmp_path}/a.yaml, line 2, column 1: not valid YAML" in ran.err
+    assert f"kubectl kustomize {tmp_path} | kubectl qos explain -f -" in ran.err
+    assert f"helm template {tmp_path} | kubectl qos explain -f -" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (GOOD.encode("utf-16"), "it is UTF-16; Kubernetes reads UTF-8\nSave it as UTF-8: iconv -f UTF-16 -t UTF-8 "),
+        (GOOD.encode("utf-16-le"), "it is UTF-16LE; Kubernetes reads UTF-8\nSave it as UTF-8: iconv -f UTF-16LE "),
+        (GOOD.encode("utf-16-be"), "it is UTF-16BE"),
+        (GOOD.encode("utf-32"), "it is UTF-32"),
+        (GOOD.encode("utf-32-be"), "it is UTF-32BE"),
+        (gzip.compress(GOOD.encode(), mtime=0), "it is compressed with gzip\nUnpack it first: gunzip -c "),
+        (b"\x99\xb2\x35\x00\x01\xff" * 20, "it is binary, no YAML or JSON"),
+        (b"kubectl-qos snapshot 1\n", "it is a snapshot of a cluster, no manifest\nRead it with --snapshot "),
+        (
+            GOOD.replace("good", "gr\xfcn").encode("latin-1"),
+            "line 3: not UTF-8 text: byte 44 is 0xfc\nSave it as UTF-8",
+        ),
+        (b"", "no object in it; there is nothing to explain"),
+        (b"\n# nothing\n---\n", "no object in it; there is nothing to explain"),
+    ],
+)
+def test_what_is_no_text_says_how_to_make_it_one(content: bytes, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_bytes(content)
+    ran = run("explain", "--offline", "-f", str(path))
+    assert (ran.code, ran.out) == (6, "")
+    assert words in ran.err
+    assert ran.err.count("\n") == 2
+    assert not FOREIGN.search(ran.err)
+
+
+def test_a_byte_order_mark_of_utf_8_is_read_over(tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_bytes(GOOD.encode("utf-8-sig"))
+    assert run("explain", "--offline", "-f", str(path), "-o", "name").out == "pod/good\n"
+    assert run("lint", "-f", str(path)).code == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        (
+            "https://example.com/a.yaml",
+            "a URL is not fetched\nDownload it first: curl -fsSL https://example.com/a.yaml |",
+        ),
+        ("-", "standard input: no object in it; there is nothing to explain"),
+        ("deploi.yaml", "deploi.yaml: No such file or directory\nDid you mean deploy.yaml?"),
+        ("folder", "folder: no .yaml, .yml or .json file in this folder\nName a file"),
+        ("chart", "chart: a Helm chart, whose files are templates\nRender it first: helm template chart |"),
+    ],
+)
+def test_what_cannot_be_read_at_all(path: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deploy.yaml").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "chart").mkdir()
+    (tmp_path / "chart" / "Chart.yaml").write_text("apiVersion: v2\nname: a\n", encoding="utf-8")
+    ran = run("explain", "--offline", "-f", path, stdin="")
+    assert (ran.code, ran.out) == (6, "")
+    assert words in ran.err
+
+
+def test_what_is_not_explained_is_named_beside_the_pages_and_not_in_data() -> None:
+    others = "".join(f"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{number}}}\n" for number in range(9))
+    ran = run("explain", "--offline", "-f", "-", stdin=GOOD + others)
+    assert ran.err == "Not explained: ConfigMap c0, ConfigMap c1, ConfigMap c2 and 6 more.\n"
+    assert run("explain", "--offline", "-f", "-", "-o", "json", stdin=GOOD + others).err == ""
+
+
+def test_a_file_without_pods_names_what_was_there() -> None:
+    ran = run("explain", "--offline", "-f", "-", stdin="apiVersion: v1\nkind: Service\nmetadata: {name: web}\n")
+    assert ran.code == 6
+    assert ran.err == (
+        "error: standard input: no pod and no workload in it, only Service web; there is nothing to explain\n"
+        "Name a file with a Pod, or with a workload, as a Deployment\n"
+    )
+
+
+def test_lint_lists_errors_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(CASES)
+    report = json.loads(run("lint", "-f", "typo.yaml", "-f", "bad2.yaml", "-f", "bad.yaml", "-o", "json").out)
+    levels = [finding["level"] for finding in report["findings"]]
+    assert set(levels) == {"error", "warning", "notice"}
+    assert levels == sorted(levels, key=["error", "warning", "notice"].index)
+    for level in ("error", "warning", "notice"):
+        places = [
+            (["typo.yaml", "bad2.yaml", "bad.yaml"].index(one["object"]["file"]), one["line"])
+            for one in report["findings"]
+            if one["level"] == level
+        ]
+        assert places == sorted(places)
+    page = run("lint", "-f", "typo.yaml", "-f", "bad.yaml").out.splitlines()
+    assert re.match(r"\d+ errors, \d+ warnings? and \d+ notices? in ", page[1])
+
+
+_COUNTED: Final = (
+    "apiVersion: {}\nkind: {}\nmetadata: {{name: bad}}\n"
+    "spec:\n  selector: {{matchLabels: {{a: b}}}}\n  {}\n"
+    "  template: {{metadata: {{labels: {{a: b}}}}, spec: {{containers: [{{name: a, image: a}}]}}}}\n"
+)
+_JOB: Final = (
+    "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: bad}}\nspec:\n  {}\n"
+    "  template: {{spec: {{restartPolicy: Never, containers: [{{name: a, image: a}}]}}}}\n"
+)
+_AMOUNTS: Final = (
+    "apiVersion: v1\nkind: Pod\nmetadata: {{name: bad}}\nspec: {{containers: [{{name: a, image: a, resources: {}}}]}}\n"
+)
+_AT_LEAST_0: Final = "must be greater than or equal to 0. Write a number that is not below 0."
+_INT32: Final = "is out of range; write a whole number of at most 2147483647"
+NUMBERS: Final = {
+    "replicas": (
+        _COUNTED.format("apps/v1", "Deployment", "replicas: -1"),
+        f"line 6: spec.replicas: Invalid value: -1: {_AT_LEAST_0}",
+    ),
+    "a StatefulSet": (
+        _COUNTED.format("apps/v1", "StatefulSet", "replicas: -1"),
+        f"line 6: spec.replicas: Invalid value: -1: {_AT_LEAST_0}",
+    ),
+    "completions": (_JOB.format("completions: -1"), f"line 5: spec.completions: Invalid value: -1: {_AT_LEAST_0}"),
+    "parallelism": (_JOB.format("parallelism: -2"), f"line 5: spec.parallelism: Invalid value: -2: {_AT_LEAST_0}"),
+    "memory": (
+        _AMOUNTS.format("{requests: {cpu: 1, memory: -1Gi}}"),
+        f'line 4: spec.containers[0].resources.requests[memory]: Invalid value: "-1Gi": {_AT_LEAST_0}',
+    ),
+    "cpu": (
+        _AMOUNTS.format("{limits: {cpu: -1}}"),
+        f'line 4: spec.containers[0].resources.limits[cpu]: Invalid value: "-1": {_AT_LEAST_0}',
+    ),
+    "over the limit": (
+        _AMOUNTS.format("{requests: {cpu: 2}, limits: {cpu: 1}}"),
+        (
+            'line 4: spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu '
+            "limit of 1. Lower the request or raise the limit."
+        ),
+    ),
+}
+_NO_INTEGERS: Final = {
+    "no int32": (_COUNTED.format("apps/v1", "Deployment", "replicas: 3000000000"), f"3000000000 {_INT32}"),
+    "no int64": (
+        _COUNTED.format("apps/v1", "Deployment", "replicas: 99999999999999999999999"),
+        f"99999999999999999999999 {_INT32}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_refused_number_leads_and_what_it_would_be_is_said(name: str, tmp_path: Path) -> None:
+    text, words = NUMBERS[name]
+    path = tmp_path / "m.yaml"
+    path.write_text(text)
+    ran = run("explain", "--demo", "-f", str(path))
+    assert (ran.code, ran.err) == (6, "")
+    assert f"\nRefused: {words}" in " ".join(ran.out.split()).replace(" Refused: ", "\nRefused: ")
+    assert "\nIf it were accepted:\n\nQoS class " in ran.out
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_nothing_is_placed_of_what_is_refused_and_a_good_pod_beside_it_is(name: str, tmp_path: Path) -> None:
+    text, words = NUMBERS[name]
+    path = tmp_path / "m.yaml"
+    path.write_text(f"{text}---\n{GOOD}")
+    ran = run("place", "--demo", "-f", str(path), "-o", "json")
+    report = json.loads(ran.out)
+    assert ran.code == 6
+    assert [spec["name"] for spec in report["specs"]] == ["pod/good"]
+    (refused,) = report["refused"]
+    assert refused["byApiServer"]
+    assert refused["reason"].removeprefix("the API server refuses ") in words
+
+
+@pytest.mark.parametrize("command", [("explain", "--demo"), ("place", "--demo")], ids=" ".join)
+@pytest.mark.parametrize("name", _NO_INTEGERS)
+def test_what_is_no_integer_of_go_is_refused_beside_a_good_pod(
+    name: str, command: tuple[str, ...], tmp_path: Path
+) -> None:
+    text, words = _NO_INTEGERS[name]
+    path = tmp_path / "m.yaml"
+    path.write_text(f"{text}---\n{GOOD}")
+    ran = run(*command, "-f", str(path))
+    assert ran.code == 6
+    assert words in ran.err
+    assert ran.err.startswith(f"error: {path}, document 1, line ")
+    assert "good" in ran.out
+    assert "bad" not in ran.out
+
+
+@pytest.mark.parametrize(("version", "code"), [("1.33", 0), ("1.36", 6)])
+def test_a_number_is_refused_by_the_versions_that_read_it(version: str, code: int, tmp_path: Path) -> None:
+    """The containers request 2 cpus together: with pod-level resources, that is over the pod's limit."""
+    path = tmp_path / "m.yaml"
+    path.write_text(_pod(requests={"cpu": "2"}, resources={"limits": {"cpu": "1"}}))
+    ran = run("explain", "--demo", "-f", str(path), "--kubernetes-version", version)
+    assert ran.code == code, ran.err
+    assert ("spec.resources.requests: Invalid value" in ran.out) == bool(code)
+
+
+@pytest.mark.parametrize("name", NUMBERS | _NO_INTEGERS)
+def test_lint_objects_to_the_same_numbers(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text((NUMBERS | _NO_INTEGERS)[name][0])
+    ran = run("lint", "-f", str(path))
+    assert ran.code == 1
+    assert re.search("negative-number|request-over-limit|invalid-field", ran.out)
+
+
+def _pod(**spec: Any) -> str:
+    return yaml.safe_dump(raw_pod("bad", **spec))
+
+
+_FROM_LINT: Final = {
+    "a spread constraint": _pod(
+        topologySpreadConstraints=[{"maxSkew": 0, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]
+    ),
+    "a toleration": _pod(tolerations=[{"key": "a", "operator": "Foo"}]),
+    "a node affinity": _pod(
+        affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}
+    ),
+    "pod-level resources": _pod(
+        resources={"requests": {"memory": "1Gi"}},
+        containers=[{"name": "a", "image": "a", "resources": {"requests": {"memory": "2Gi"}}}],
+    ),
+    "a limit that is missing": _pod(
+        containers=[{"name": "a", "image": "a", "resources": {"requests": {"example.com/gpu": "1"}}}]
+    ),
+    "a sleep": _pod(containers=[{"name": "a", "image": "a", "lifecycle": {"preStop": {"sleep": {"seconds": 99}}}}]),
+    "a probe": _pod(
+        containers=[
+            {
+                "name": "a",
+                "image": "a",
+                "readinessProbe": {"tcpSocket": {"port": 1}, "terminationGracePeriodSeconds": 5},
+            }
+        ]
+    ),
+    "a selector": yaml.safe_dump(
+        raw_workload("Deployment", pod_spec={"containers": [{"name": "a", "image": "a"}]})
+        | {
+            "spec": {
+                "selector": {"matchLabels": {"a": "b"}},
+                "template": {"spec": {"containers": [{"name": "a", "image": "a"}]}},
+            }
+        }
+    ),
+}
+
+
+_COMPUTED: Final = "must not be provided in pod spec; priority admission controller computed"
+
+
+@pytest.mark.parametrize("name", _FROM_LINT)
+def test_what_lint_calls_an_error_is_refused_with_its_words(name: str) -> None:
+    text = _FROM_LINT[name]
+    found = json.loads(run("lint", "-f", "-", "-o", "json", stdin=text).out)["findings"]
+    errors = [(one["rule"], one["field"], one["message"], one["remedy"]) for one in found if one["level"] == "error"]
+    assert errors
+    ran = run("explain", "--demo", "-f", "-", "-o", "json", stdin=text)
+    report = json.loads(ran.out)
+    assert (ran.code, report["verdict"]["code"]) == (6, "AdmissionRefused")
+    told = [(one["rule"], one["field"], one["message"], one["remedy"]) for one in report["refusals"]]
+    assert sorted(told) == sorted(errors)
+    line = report["refusals"][0]["line"]
+    assert report["verdict"]["text"].startswith(f"Refused: line {line}: {told[0][1]}: {told[0][2]} {told[0][3]}")
+    placed = run("place", "--demo", "-f", "-", stdin=text)
+    assert placed.code == 6
+    refused = f"is not placed: the API server refuses it (standard input, line {line}): {told[0][1]}: {told[0][2]}"
+    assert refused in " ".join(placed.out.split())
+
+
+@pytest.mark.parametrize(
+    ("spec", "source", "problem", "remedy"),
+    [
+        (
+            {"priorityClassName": "nope"},
+            "--demo",
+            "no PriorityClass with name nope was found",
+            "Apply that PriorityClass first, or name one that there is.",
+        ),
+        (
+            {"priorityClassName": "shop-hihg"},
+            "--demo",
+            "no PriorityClass with name shop-hihg was found",
+            "Did you mean shop-high? Else apply that PriorityClass first.",
+        ),
+        (
+            {"priorityClassName": "system-nope"},
+            "--offline",
+            "no PriorityClass with name system-nope was found",
+            "Name system-node-critical, system-cluster-critical or a class of your own.",
+        ),
+        (
+            {"priority": 7},
+            "--demo",
+            f"the integer value of priority (7) {_COMPUTED} 100 from the given PriorityClass name",
+            "Remove the field: the class decides.",
+        ),
+    ],
+    ids=["unknown", "mistyped", "reserved", "differs"],
+)
+def test_P1_a_priority_that_admission_refuses_heads_the_page(
+    spec: dict[str, Any], source: str, problem: str, remedy: str
+) -> None:
+    ran = run("explain", source, "-f", "-", "-n", "payments", "-o", "json", stdin=_pod(**spec))
+    assert ran.code == 6
+    assert json.loads(ran.out)["verdict"]["text"] == f'Refused: pods "bad" is forbidden: {problem}. {remedy}'
+
+
+def test_what_is_wrong_besides_is_named_by_its_field() -> None:
+    bad: dict[str, Any] = {
+        "tolerations": [{"key": "a", "operator": "Foo", "effect": "Bad"}],
+        "priorityClassName": "nope",
+    }
+    out = " ".join(run("explain", "--demo", "-f", "-", stdin=_pod(**bad)).out.split())
+    assert 'Refused: pods "bad" is forbidden: no PriorityClass with name nope was found.' in out
+    assert "Refused as well: spec.tolerations[0].operator and spec.tolerations[0].effect." in out
+    assert "Next kubectl qos why toleration" in out
+    assert "Placement" not in out
+
+
+def test_a_class_that_nobody_knows_is_not_refused() -> None:
+    assert run("explain", "--offline", "-f", "-", stdin=_pod(priorityClassName="nope")).code == 0
+
+
+def test_the_table_of_several_says_refused() -> None:
+    ran = run("explain", "--demo", "-f", "-", stdin=f"{_FROM_LINT['a toleration']}---\n{GOOD}")
+    assert ran.code == 6
+    rows = [line.split() for line in ran.out.splitlines() if line.startswith("pod/")]
+    assert [row[0] for row in rows] == ["pod/bad", "pod/good"]
+    assert "refused" in rows[0]
+    assert "2 manifests: 1 refused" in ran.out
+
+
+def test_the_page_of_a_cluster_has_what_is_refused_and_ends_with_its_code(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    ran = run("report", "--demo", "-A", "-f", "-", "-o", str(page), stdin=_FROM_LINT["a toleration"])
+    assert ran.code == 6
+    assert 'spec.tolerations[0].operator: Unsupported value: "Foo": supported values' in page.read_text()
+
+
+@pytest.mark.parametrize("where", ["--offline", "--demo"])
+def test_scheduling_gates_come_first_with_and_without_a_cluster(tmp_path: Path, where: str) -> None:
+    gates = [{"name": "example.com/a"}, {"name": "example.com/b"}]
+    file = tmp_path / "pod.yaml"
+    file.write_text(yaml.safe_dump(raw_pod("gated", containers=[raw_container("app")], schedulingGates=gates)))
+    said = " ".join(run("explain", "-f", str(file), where).out.split())
+    gated = 'scheduling gates "example.com/a" and "example.com/b" are removed (spec.schedulingGates).'
+    assert f"(from pod.yaml) The scheduler does not look at it until {gated}" in said
+
+
+_QUOTA: Final = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none}\nspec: {hard: {pods: 0}}\n"
+
+
+@pytest.mark.parametrize(("command", "code"), [("explain", 6), ("place", 7)])
+def test_objects_of_one_file_count_for_the_pods_of_another(command: str, code: int, tmp_path: Path) -> None:
+    (tmp_path / "quota.yaml").write_text(_QUOTA)
+    (tmp_path / "pod.yaml").write_text(GOOD)
+    files = ("-f", str(tmp_path / "quota.yaml"), "-f", str(tmp_path / "pod.yaml"))
+    ran = run(command, "--demo", *files)
+    assert ran.code == code
+    assert "exceeded quota: none, requested: pods=1" in " ".join(ran.out.split())
+    assert "error:" not in ran.err
+
+
+def test_objects_of_one_file_count_for_a_page_of_another(tmp_path: Path) -> None:
+    (tmp_path / "quota.yaml").write_text(_QUOTA)
+    (tmp_path / "pod.yaml").write_text(GOOD)
+    files = ("-f", str(tmp_path / "quota.yaml"), "-f", str(tmp_path / "pod.yaml"))
+    ran = run("report", "--demo", "-A", *files, "-o", str(tmp_path / "page.html"))
+    assert ran.code == 6
+    assert "exceeded quota: none, requested: pods=1" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_an_autoscaler_counts_for_a_workload_of_another_file(folder: bool, tmp_path: Path) -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    scaler = {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 5}
+    objects = {
+        "a": raw_workload("Deployment", "web", replicas=4),
+        "b": {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "web"},
+            "spec": scaler,
+        },
+    }
+    for name, entry in objects.items():
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(entry))
+    paths = [tmp_path] if folder else [tmp_path / f"{name}.yaml" for name in objects]
+    files = [word for path in paths for word in ("-f", str(path))]
+    explained, placed = (" ".join(run(command, "--demo", *files).out.split()) for command in ("explain", "place"))
+    assert "2 to 5 replicas from HorizontalPodAutoscaler web" in explained
+    assert "deployment/web has 2 to 5 replicas (HorizontalPodAutoscaler web)" in placed
+
+
+def test_the_wide_page_has_every_refusal_with_its_words(tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    ports = [{"containerPort": 0}, {"containerPort": 80, "protocol": "tcp"}]
+    path.write_text(yaml.safe_dump(raw_pod("bad", containers=[raw_container("a", ports=ports)])))
+    page = " ".join(run("explain", "--demo", "-o", "wide", "-f", str(path)).out.split())
+    assert "Refused line 10: spec.containers[0].ports[0].containerPort: Required value" in page
+    assert 'spec.containers[0].ports[1].protocol: Unsupported value: "tcp": supported values:' in page
+    assert "Refused as well: spec.containers[0].ports[1].protocol." in page

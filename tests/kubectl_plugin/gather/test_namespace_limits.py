@@ -1,0 +1,345 @@
+"""What bounds pods in their namespace: LimitRanges, quotas and Pod Security, of files, snapshots and the demo."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cluster_io.capture.contents import contents
+from cluster_io.capture.file import Captured, Header, snapshot_parts
+from cluster_io.demo import DEMO_NOW
+from cluster_io.in_memory import MemorySource
+from tests.kubectl_plugin.running import Ran, run, write_cluster
+from tests.objects import raw_container, raw_node, raw_pod, raw_workload
+
+Json = dict[str, Any]
+
+
+def quota(hard: Json, used: Json | None = None, name: str = "compute") -> Json:
+    status = {} if used is None else {"status": {"hard": hard, "used": used}}
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"hard": hard},
+        **status,
+    }
+
+
+def limit_range(**item: Any) -> Json:
+    meta = {"name": "limits", "namespace": "shop"}
+    spec = {"limits": [{"type": "Container", **item}]}
+    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": meta, "spec": spec}
+
+
+def space(**labels: str) -> Json:
+    named = {f"pod-security.kubernetes.io/{key}": value for key, value in labels.items()}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": named}}
+
+
+def pod(name: str = "new", cpu: str = "500m", **spec: Any) -> Json:
+    return raw_pod(name, "shop", requests={"cpu": cpu}, **spec)
+
+
+def deployment(replicas: int, cpu: str = "500m", name: str = "web") -> Json:
+    return raw_workload("Deployment", name, "shop", pod_spec=pod(cpu=cpu)["spec"], replicas=replicas)
+
+
+def asked(command: str, *documents: Json, source: tuple[str, ...] = ("--demo",), code: int = 0) -> Json:
+    ran = run(command, *source, "-f", "-", "-o", "json", stdin=yaml.safe_dump_all(documents))
+    assert (ran.code, ran.err) == (code, ""), ran
+    found: Json = json.loads(ran.out)
+    return found
+
+
+def with_node(*objects: Json) -> list[Json]:
+    return [raw_node("node-1", allocatable={"cpu": "16", "memory": "64Gi", "pods": "110"}), *objects]
+
+
+def whole(folder: Path, *objects: Json) -> tuple[str, ...]:
+    """A cluster that has a node and these objects, and no others."""
+    return "--snapshot", write_cluster(folder / "cluster.qos", with_node(*objects))
+
+
+def listed(folder: Path, *objects: Json) -> tuple[str, ...]:
+    """A List of the same: the cluster may have others."""
+    file = folder / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": with_node(*objects)}))
+    return "--snapshot", str(file)
+
+
+def captured(folder: Path, *objects: Json) -> tuple[str, ...]:
+    """A snapshot of the same, in namespace shop."""
+    now = datetime.fromisoformat(DEMO_NOW)
+    found = contents(MemorySource(with_node(*objects), description="it", now=now, namespace="shop"))
+    kinds = tuple(Captured(entry.kind.captured_as, not_captured=entry.not_captured, only=entry.only) for entry in found)
+    header = Header(
+        captured_at=now,
+        captured_by="1.2.3",
+        server_version="v1.36.3",
+        namespace="shop",
+        anonymised=False,
+        kinds=kinds,
+    )
+    file = folder / "cluster.qos"
+    parts = snapshot_parts(header, {entry.kind.captured_as: (entry.kind, entry.objects) for entry in found})
+    file.write_bytes(b"".join(parts))
+    return "--snapshot", str(file)
+
+
+USED_UP = quota({"requests.cpu": "2"}, {"requests.cpu": "1800m"})
+EXCEEDED = (
+    'pods "new" is forbidden: exceeded quota: compute, requested: requests.cpu=500m, used: requests.cpu=1800m, '
+    "limited: requests.cpu=2"
+)
+
+
+@pytest.mark.parametrize("written", [listed, whole, captured])
+def test_a_quota_of_the_cluster_refuses_a_pod(tmp_path: Path, written: Callable[..., tuple[str, ...]]) -> None:
+    source = written(tmp_path, USED_UP)
+    report = asked("explain", pod(), source=source, code=6)
+    assert report["refusal"] == {
+        "by": "ResourceQuota",
+        "message": EXCEEDED,
+        "quota": "compute",
+        "resources": ["requests.cpu"],
+        "limitRange": None,
+    }
+    assert report["verdict"]["code"] == "AdmissionRefused"
+    assert report["verdict"]["text"] == f"Refused: {EXCEEDED}. Ask for less, or have quota compute raised."
+    assert report["placement"] is None
+
+    plan = asked("place", pod(), source=source, code=7)
+    assert [entry["reason"] for entry in plan["refused"]] == [EXCEEDED]
+
+
+def test_an_anonymised_snapshot_gives_the_same_answers(tmp_path: Path) -> None:
+    scoped = {**USED_UP, "spec": {**USED_UP["spec"], "scopes": ["NotBestEffort"]}}
+    plain = captured(tmp_path, scoped, space(enforce="baseline", **{"enforce-version": "v1.30"}))
+    hidden = tmp_path / "hidden.qos"
+    assert run("snapshot", *plain, "--anonymise", "-o", str(hidden)).code == 0
+    for source in (plain, ("--snapshot", str(hidden))):
+        counted, hostile = pod(), pod(hostNetwork=True)
+        for written in (counted, hostile):
+            # The namespace of the snapshot, whatever its name is.
+            del written["metadata"]["namespace"]
+        refused = asked("explain", counted, source=source, code=6)["refusal"]
+        assert (refused["by"], refused["resources"]) == ("ResourceQuota", ["requests.cpu"])
+        assert "used: requests.cpu=1800m, limited: requests.cpu=2" in refused["message"]
+        refused = asked("explain", hostile, source=source, code=6)["refusal"]
+        assert refused["message"].endswith('violates PodSecurity "baseline:v1.30": host namespaces (hostNetwork=true)')
+    assert b"compute" not in hidden.read_bytes()
+
+
+def test_place_fills_a_quota_and_says_who_stops_the_rest(tmp_path: Path) -> None:
+    source = whole(tmp_path, quota({"requests.cpu": "3", "pods": "10"}, {"requests.cpu": "1", "pods": "4"}))
+    stdin = yaml.safe_dump_all([deployment(3), deployment(5, name="later")])
+    report = asked("place", deployment(3), deployment(5, name="later"), source=source, code=7)
+    first, second = report["specs"]
+    assert (first["placed"], first["wanted"], first["quota"]) == (3, 3, None)
+    assert (second["placed"], second["wanted"], second["quota"]["pods"]) == (1, 5, 1)
+    assert second["quota"]["shares"] == [{"resource": "requests.cpu", "used": "3", "hard": "3"}]
+
+    ran = run("place", *source, "-f", "-", stdin=stdin)
+    assert _flat(ran).startswith(
+        "Quota compute lets in 1 of 5 replicas of deployment/later: requests.cpu is then 3 of 3. "
+        "All 4 new pods fit: 4 on node-1."
+    )
+    assert "deployment/later 1 of 5" in _flat(ran)
+
+
+def test_as_many_as_fit_are_as_many_as_the_quota_lets_in(tmp_path: Path) -> None:
+    source = whole(tmp_path, quota({"pods": "3"}, {"pods": "1"}), deployment(1))
+    ran = run("place", *source, "deployment/web", "-n", "shop", "--replicas", "max")
+    assert ran.code == 0
+    assert _flat(ran).startswith(
+        "Quota compute lets in 2 more pods of Deployment web: pods is then 3 of 3. 2 more pods of Deployment web fit"
+    )
+    ran = run("place", *source, "deployment/web", "-n", "shop", "--replicas", "5")
+    assert ran.code == 7
+    assert _flat(ran).startswith("No: quota compute lets in 2 of 5 more pods of Deployment web: pods is then 3 of 3.")
+
+
+def test_what_a_quota_lets_in_may_not_fit_either(tmp_path: Path) -> None:
+    source = whole(tmp_path, quota({"requests.cpu": "27"}, {"requests.cpu": "0"}))
+    ran = run("place", *source, "-f", "-", stdin=yaml.safe_dump(deployment(6, cpu="9")))
+    assert ran.code == 7
+    assert _flat(ran).startswith(
+        "Quota compute lets in 3 of 6 replicas of deployment/web: requests.cpu is then 27 of 27. "
+        "2 of 3 replicas of deployment/web stay pending."
+    )
+
+
+@pytest.mark.parametrize(
+    ("bounds", "written", "by", "words"),
+    [
+        pytest.param(
+            limit_range(default={"cpu": "200m"}),
+            pod(),
+            "validation",
+            'Pod "new" is invalid: spec.containers[0].resources.requests: Invalid value: "500m": must be less than or '
+            "equal to cpu limit of 200m",
+            id="a default below the request",
+        ),
+        pytest.param(
+            limit_range(max={"cpu": "1"}),
+            pod(cpu="2", containers=[raw_container(limits={"cpu": "2"})]),
+            "LimitRanger",
+            'pods "new" is forbidden: maximum cpu usage per Container is 1, but limit is 2',
+            id="above the maximum",
+        ),
+        pytest.param(
+            space(enforce="baseline"),
+            pod(hostNetwork=True),
+            "PodSecurity",
+            'pods "new" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)',
+            id="Pod Security",
+        ),
+        pytest.param(
+            quota({"limits.memory": "1Gi"}),
+            pod(),
+            "ResourceQuota",
+            'pods "new" is forbidden: failed quota: compute: must specify limits.memory for: app',
+            id="nothing said",
+        ),
+    ],
+)
+def test_objects_of_the_file_count_for_its_pods(bounds: Json, written: Json, by: str, words: str) -> None:
+    refused = asked("explain", bounds, written, code=6)["refusal"]
+    assert (refused["by"], refused["message"]) == (by, words)
+    plan = asked("place", bounds, written, code=7)
+    assert [entry["reason"] for entry in plan["refused"]] == [words]
+
+
+def test_a_quota_of_a_file_counts_from_what_is_used_in_the_cluster(tmp_path: Path) -> None:
+    source = whole(tmp_path, quota({"pods": "9"}, {"pods": "4"}))
+    assert (
+        "used: pods=4, limited: pods=4"
+        in asked("explain", quota({"pods": "4"}), pod(), source=source, code=6)["refusal"]["message"]
+    )
+
+    report = asked("explain", quota({"pods": "4"}, name="more"), pod(), source=source)
+    reasons = [entry["reason"] for entry in report["unread"]]
+    assert "quota more comes with the file: it counts from 0" in reasons
+
+
+def test_pod_security_warns_in_a_line_of_the_page() -> None:
+    ran = run("explain", "--demo", "-f", "-", stdin=yaml.safe_dump_all([space(warn="baseline"), pod(hostPID=True)]))
+    assert ran.code == 0
+    assert 'Pod Security warns: would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)' in _flat(
+        ran
+    )
+
+
+def test_pod_security_judges_the_pods_of_a_workload_and_not_the_workload() -> None:
+    made = raw_workload("Deployment", "web", "shop", pod_spec=pod(hostIPC=True)["spec"], replicas=1)
+    report = asked("explain", space(enforce="baseline"), made, code=6)
+    assert report["refusal"]["by"] == "PodSecurity"
+    report = asked("explain", space(enforce="baseline"), deployment(1))
+    assert (report["refusal"], report["warning"]) == (None, "")
+
+
+def test_a_pod_that_is_there_is_not_counted_twice(tmp_path: Path) -> None:
+    source = whole(tmp_path, quota({"pods": "1"}, {"pods": "1"}), pod())
+    assert asked("explain", pod(), source=source)["refusal"] is None
+    assert asked("explain", pod("other"), source=source, code=6)["refusal"]["by"] == "ResourceQuota"
+
+
+def test_the_next_pod_of_a_workload(tmp_path: Path) -> None:
+    source = whole(tmp_path, USED_UP, deployment(1))
+    ran = run("explain", *source, "deployment/web", "-n", "shop")
+    assert ran.code == 0
+    assert 'The API server will refuse one more pod: pods "web" is forbidden: exceeded quota: compute' in _flat(ran)
+
+
+def test_what_refuses_first_is_named_alone(tmp_path: Path) -> None:
+    """As the plugins stand in AllOrderedPlugins: LimitRanger, PodSecurity, ResourceQuota."""
+    bounds = [limit_range(min={"cpu": "600m"}), space(enforce="baseline"), quota({"pods": "0"})]
+    order = []
+    while bounds:
+        order.append(asked("explain", *bounds, pod(hostNetwork=True), code=6)["refusal"]["by"])
+        bounds.pop(0)
+    assert order == ["LimitRanger", "PodSecurity", "ResourceQuota"]
+
+
+def _flat(ran: Ran) -> str:
+    return " ".join(ran.out.split())
+
+
+# Namespaces that do not exist
+
+
+def of_namespace(name: str, kind: str = "Deployment") -> Json:
+    return raw_workload(kind, "api", name, pod_spec=pod()["spec"])
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "Job", "StatefulSet"])
+@pytest.mark.parametrize("written", [whole, captured])
+def test_a_manifest_of_a_namespace_that_does_not_exist_is_refused(
+    tmp_path: Path, written: Callable[..., tuple[str, ...]], kind: str
+) -> None:
+    """NamespaceLifecycle is the first plugin: before values, classes and quotas."""
+    source = written(tmp_path, space(), USED_UP)
+    wanted = of_namespace("shop2", kind)
+    refused = asked("explain", wanted, source=source, code=6)
+    assert refused["refusal"]["by"] == "NamespaceLifecycle"
+    assert refused["refusal"]["message"] == 'namespaces "shop2" not found'
+    text = run("explain", *source, "-f", "-", stdin=yaml.safe_dump(wanted)).out.split("\n\n")[0]
+    assert 'Refused: namespaces "shop2" not found. Create namespace shop2, or name another.' in " ".join(text.split())
+    wrong = {
+        **wanted,
+        "spec": {**wanted["spec"], "template": {"metadata": {}, "spec": pod(restartPolicy="So")["spec"]}},
+    }
+    found = asked("explain", wrong, source=source, code=6)
+    assert found["refusal"]["by"] == "NamespaceLifecycle"
+    assert found["refusals"]
+    for manifest in (wanted, wrong):
+        [entry] = asked("place", manifest, source=source, code=6)["refused"]
+        assert entry["reason"] == 'namespaces "shop2" not found'
+
+
+@pytest.mark.parametrize(("written", "generated"), [(whole, False), (captured, True), (listed, False)])
+def test_a_manifest_of_a_namespace_that_is_being_deleted_is_refused(
+    tmp_path: Path, written: Callable[..., tuple[str, ...]], generated: bool
+) -> None:
+    ends = {"name": "shop2", "deletionTimestamp": "2026-10-01T12:00:00Z"}
+    source = written(tmp_path, {"apiVersion": "v1", "kind": "Namespace", "metadata": ends})
+    wanted = of_namespace("shop2")
+    if generated:
+        wanted["metadata"]["generateName"] = f"{wanted['metadata'].pop('name')}-"
+    name = "api-" if generated else "api"
+    message = (
+        f'deployments.apps "{name}" is forbidden: unable to create new content in namespace shop2 because it is '
+        "being terminated"
+    )
+    assert asked("explain", wanted, source=source, code=6)["refusal"]["message"] == message
+    assert [entry["reason"] for entry in asked("place", wanted, source=source, code=6)["refused"]] == [message]
+    text = run("explain", *source, "-f", "-", stdin=yaml.safe_dump(wanted)).out
+    assert "Namespace shop2 is being deleted, and takes no new object." in text
+    assert "kubectl qos why 'namespace is being terminated'" in text
+
+
+@pytest.mark.parametrize(
+    ("written", "objects", "files"),
+    [
+        # The files have it, the cluster has it, a List may lack it, and none was read.
+        (whole, [space()], [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop2"}}]),
+        (whole, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop2"}}], []),
+        (listed, [space()], []),
+        (whole, [], []),
+    ],
+)
+def test_a_namespace_that_exists_or_is_unknown_refuses_nothing(
+    tmp_path: Path, written: Callable[..., tuple[str, ...]], objects: list[Json], files: list[Json]
+) -> None:
+    source = written(tmp_path, *objects)
+    text = yaml.safe_dump_all([*files, of_namespace("shop2")])
+    report = json.loads(run("explain", *source, "-f", "-", "-o", "json", stdin=text).out)
+    assert report["refusal"] is None
+    assert json.loads(run("place", *source, "-f", "-", "-o", "json", stdin=text).out)["refused"] == []

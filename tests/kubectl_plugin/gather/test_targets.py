@@ -1,0 +1,248 @@
+"""Several targets have a line each; one has its page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.golden import check
+from tests.kubectl_plugin.running import run
+
+GOLDEN = Path(__file__).resolve().parents[2] / "testdata" / "golden"
+CASES = Path(__file__).resolve().parents[2] / "testdata" / "cases" / "cli"
+TABLES = {
+    "targets-deployments": ("deployments", "-n", "shop"),
+    "targets-daemonsets": ("daemonsets", "-n", "kube-system"),
+    "targets-statefulsets": ("statefulsets", "-A"),
+    "targets-pods": ("pods", "-n", "shop"),
+    "targets-nodes": ("nodes",),
+}
+
+
+def _rows(text: str) -> list[str]:
+    """The lines of the table, without its headings and what goes below a line."""
+    return [line for line in text.partition("\n\n")[0].splitlines()[1:] if not line.startswith(" ")]
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+@pytest.mark.parametrize("name", TABLES)
+def test_tables(name: str, columns: int) -> None:
+    ran = run("explain", "--demo", *TABLES[name], env={"COLUMNS": str(columns)})
+    assert (ran.code, ran.err) == (0, "")
+    assert max(len(line) for line in ran.out.splitlines() if "kubectl " not in line) <= columns
+    check(GOLDEN / f"{name}-{columns}.txt", ran.out)
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_each_has_one_line(columns: int) -> None:
+    names = run("explain", "pods", "-n", "shop", "--demo", "-o", "name").out.split()
+    rows = _rows(run("explain", "pods", "-n", "shop", "--demo", env={"COLUMNS": str(columns)}).out)
+    assert sorted(f"pod/{row.split()[0]}" for row in rows) == sorted(names)
+
+
+@pytest.mark.parametrize("columns", [80, 120, 200])
+def test_why_a_pod_is_in_trouble_is_told_whole(columns: int) -> None:
+    out = run("explain", "pods", "-A", "--demo", env={"COLUMNS": str(columns)}).out
+    said = " ".join(out.split())
+    assert '"resizer" CrashLoopBackOff, 23 restarts in 39 h, last exit 137 (OOMKilled, memory limit 256Mi)' in said
+    assert "no node fits. Of 12 nodes, 5 have taints" in said
+    assert "stuck, because node-c3 is silent since 03:02:56 UTC" in said
+    assert "..." not in said
+
+
+@pytest.mark.parametrize(("columns", "whose"), [(80, "-n=shop"), (120, "-A")])
+def test_restarts_and_node_stay(columns: int, whose: str) -> None:
+    out = run("explain", "pods", whose, "--demo", env={"COLUMNS": str(columns)}).out
+    assert out.split("\n")[0].split()[:4] == ["NAME", "STATUS", "RESTARTS", "NODE"]
+    [row] = [row.split() for row in _rows(out) if "image-resizer-t7fpjd79c-t6pxj" in row]
+    assert row[1:4] == ["CrashLoopBackOff", "23", "node-b4"]
+
+
+def test_what_is_wrong_comes_first_and_the_rest_by_name() -> None:
+    rows = _rows(run("explain", "pods", "-n", "shop", "--demo").out)
+    assert [row.split()[0] for row in rows[:2]] == ["image-resizer-t7fpjd79c-t6pxj", "checkout-mv9cgvs6p-x2x7p"]
+    told = ("price-feed", "recommend-")
+    well = [row.split() for row in rows if row.split()[1] == "Running" and not row.startswith(told)]
+    assert [row[0] for row in well] == sorted(row[0] for row in well)
+    assert rows[-len(well) :] == [row for row in rows if row.split()[0] in {name for name, *_ in well}]
+    table = run("explain", "pods", "-n", "shop", "--demo", "-o", "markdown").out.splitlines()
+    of_well = [line for line in table if line.startswith(tuple(f"| {row[0]} " for row in well))]
+    assert of_well
+    assert {line.split("|")[-2].strip() for line in of_well} == {""}, "of what runs there is nothing to say"
+
+
+def test_no_name_is_cut() -> None:
+    wide, narrow, least = (run("explain", "pods", "-A", "--demo", env={"COLUMNS": w}).out for w in ("200", "80", "40"))
+    names = [row.split()[0] for row in _rows(wide)]
+    assert "kube-system/csi-block-controller-qwtv78rmd-vxhjc" in names
+    for out in (narrow, least):
+        assert [row.split()[0] for row in _rows(out)] == names
+    assert ("NODE" in narrow, "RESTARTS" in narrow) == (True, False), "where it runs is told before how often it began"
+
+
+def test_the_end_of_a_long_list_leads_to_its_first_rows() -> None:
+    out = run("explain", "pods", "-A", "--demo").out
+    rows = _rows(out)
+    [wrong] = re.findall(r"(\d+) with something wrong, in the first rows", out)
+    names = [row.split()[0].partition("/")[2] for row in rows]
+    assert re.findall(r"explain pod/(\S+)", out) == names[:3]
+    table = run("explain", "pods", "-A", "--demo", "-o", "markdown").out.splitlines()
+    told = [
+        bool(line.split("|")[-2].strip())
+        for line in table
+        if line.startswith("| ") and "NAME" not in line and "---" not in line
+    ]
+    assert told == [True] * int(wrong) + [False] * (len(rows) - int(wrong))
+
+
+def test_a_failed_pod_says_its_reason() -> None:
+    out = run("explain", "pods", "-n", "batch", "--demo", env={"COLUMNS": "200"}).out
+    assert "Evicted: The node was low on resource: memory." in out
+
+
+def test_every_pod_is_counted_once() -> None:
+    out = run("explain", "pods", "-A", "--demo").out
+    [total] = re.findall(r"Total +(.*?)\n +\d+ with", out, flags=re.DOTALL)
+    all_of_them, _, states = total.partition(" pods: ")
+    assert int(all_of_them) == len(_rows(out)) == sum(int(part.split()[0]) for part in states.split(", "))
+
+
+def test_a_pod_on_a_silent_node_is_not_running() -> None:
+    rows = _rows(run("explain", "pods", "-n", "monitoring", "--demo").out)
+    [row] = [row for row in rows if row.startswith("log-agent-fwj7l ")]
+    assert "Node silent" in row
+    assert "Running" not in row
+
+
+def test_next_leads_to_the_worst() -> None:
+    out = run("explain", "pods", "-n", "shop", "--demo").out
+    assert re.findall(r"explain (pod/\S+)", out) == [
+        "pod/image-resizer-t7fpjd79c-t6pxj",
+        "pod/checkout-mv9cgvs6p-x2x7p",
+        "pod/checkout-mv9cgvs6p-g8h5k",
+    ]
+    assert "kubectl qos node node-c3" in run("explain", "nodes", "--demo").out
+
+
+def test_wide_has_a_page_each_and_data_a_list() -> None:
+    wide = run("explain", "statefulsets", "-n", "data", "--demo", "-o", "wide").out
+    assert wide.count("statefulset/") >= 3
+    data = json.loads(run("explain", "statefulsets", "-n", "data", "--demo", "-o", "json").out)
+    assert (data["kind"], len(data["items"])) == ("List", 3)
+
+
+@pytest.mark.parametrize("more", [("--timeline",), ("--on", "node-a1")])
+def test_timelines_and_places_keep_their_pages(more: tuple[str, ...]) -> None:
+    out = run("explain", "pod/db-0", "pod/db-1", "-n", "shop", "--demo", *more).out
+    assert {"pod/db-0", "pod/db-1"} <= {line.split()[0] for line in out.splitlines() if line.startswith("pod/")}
+
+
+def test_one_target_has_its_page() -> None:
+    listed, named = (
+        run("explain", *words, "-n", "shop", "--demo").out for words in (["statefulsets"], ["statefulset/db"])
+    )
+    assert listed == named
+    assert named.startswith("statefulset/db in namespace shop")
+
+
+def test_what_is_not_found_is_told_and_gives_the_code() -> None:
+    ran = run("explain", "pod/db-0", "pod/nope", "-n", "shop", "--demo")
+    assert ran.code == run("explain", "pod/nope", "-n", "shop", "--demo").code != 0
+    assert '"nope" not found' in ran.err
+    assert [row.split()[0] for row in _rows(ran.out)] == ["db-0"]
+
+
+def test_what_is_typed_keeps_its_order() -> None:
+    ran = run("explain", "pod/db-1", "pod/db-0", "node/node-c3", "-n", "shop", "--demo")
+    rows = [line.split()[0] for line in ran.out.splitlines() if re.match(r"(pod|node)/", line)]
+    assert rows == ["pod/db-1", "pod/db-0", "node/node-c3"]
+
+
+def test_manifests_have_a_line_each() -> None:
+    files = [word for name in ("sts6", "rs6", "d6") for word in ("-f", str(CASES / f"{name}.yaml"))]
+    ran = run("explain", "--demo", *files)
+    names = [row.split()[0] for row in _rows(ran.out)]
+    assert names == ["statefulset.apps/newapp", "replicaset.apps/newapp", "deployment.apps/newapp"]
+    assert "3 manifests" in ran.out
+
+
+def test_markdown_has_every_column() -> None:
+    out = run("explain", "pods", "-n", "shop", "--demo", "-o", "markdown").out
+    assert out.startswith("| NAME | STATUS | RESTARTS | NODE | QOS | OOM | PRIORITY | VERDICT |\n")
+    assert "..." not in out
+
+
+def test_a_target_typed_twice_is_one() -> None:
+    once = run("explain", "pod", "db-0", "-n", "shop", "--demo", "-o", "name").out
+    assert run("explain", "pod", "db-0", "db-0", "-n", "shop", "--demo", "-o", "name").out == once
+    both = run("explain", "pod/db-1", "pod/db-0", "pod/db-1", "-n", "shop", "--demo", "-o", "name").out
+    assert both.split() == ["pod/db-1", "pod/db-0"]
+
+
+def test_all_namespaces_are_told_with_each_name_also_where_all_found_are_of_one() -> None:
+    found = _rows(run("explain", "pods", "-A", "-l", "app=web", "--demo").out)
+    assert {row.split()[0].partition("-")[0] for row in found if "/" in row.split()[0]} == {"shop/web"}
+    assert not any(row.startswith("web-") for row in found)
+
+
+def test_pages_of_many_come_in_the_order_of_the_table() -> None:
+    table = run("explain", "pods", "-n", "shop", "--demo").out
+    order = [word for row in table.splitlines()[1:] for word in row.split(" ")[:1] if word.count("-") and row[0] != " "]
+    pages = run("explain", "pods", "-n", "shop", "--demo", "-o", "wide").out
+    titles = re.findall(r"^pod/(\S+) in namespace", pages, re.MULTILINE)
+    assert titles == [name for name in order if name in titles]
+    assert len(titles) == len(run("explain", "pods", "-n", "shop", "--demo", "-o", "name").out.split())
+    assert titles != sorted(titles)
+
+
+def test_the_row_of_a_job_says_what_its_missing_pod_waits_for() -> None:
+    told = " ".join(run("explain", "jobs", "-A", "--demo").out.split())
+    assert "0 of 1 succeeded, 1 not made yet. 1 pod is terminating" in told
+
+
+def test_nodes_have_one_word_and_one_order_in_both_lists() -> None:
+    lists = [run(*words, "--demo", env={"COLUMNS": "200"}).out for words in (("explain", "nodes"), ("node",))]
+    told = [[row.split()[:2] for row in text.splitlines() if re.match(r"node-|cp-", row)] for text in lists]
+    assert told[0] == told[1]
+    assert ["node-c1", "Cordoned"] in told[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "namespace", "name", "told"),
+    [
+        (
+            "deployment",
+            "shop",
+            "recommend",
+            "2 pods are near their memory limit. Container recommend of recommend-",
+        ),
+        ("statefulset", "data", "postgres", "3 pods are near their memory limit. Container postgres of postgres-"),
+    ],
+)
+def test_pods_near_their_limit_are_told_of_their_workload(kind: str, namespace: str, name: str, told: str) -> None:
+    """In its row, on its page and in the report."""
+    row = " ".join(run("explain", f"{kind}s", "-A", "--demo").out.split())
+    page = " ".join(run("explain", f"{kind}/{name}", "-n", namespace, "--demo").out.split())
+    assert told in row
+    assert told in page
+    verdict = json.loads(run("explain", f"{kind}/{name}", "-n", namespace, "--demo", "-o", "json").out)["verdict"]
+    assert (verdict["code"], verdict["severity"]) == ("NearMemoryLimit", "notice")
+    report = json.loads(run("report", "-A", "--demo", "-o", "json").out)
+    [entry] = [one for one in report["workloads"] if (one["namespace"], one["name"]) == (namespace, name)]
+    assert (entry["code"], entry["severity"], entry["inTrouble"]) == ("NearMemoryLimit", "notice", 0)
+
+
+def test_a_workload_whose_next_pod_is_refused_is_wrong_while_its_pods_are_fine() -> None:
+    rows = " ".join(run("explain", "deployments", "-n", "shop", "--demo").out.split())
+    assert 'The API server will refuse each new pod: pods "loyalty" is forbidden' in rows
+    pods = json.loads(run("explain", "pods", "-n", "shop", "-l", "app=loyalty", "--demo", "-o", "json").out)["items"]
+    assert [one["verdict"]["severity"] for one in pods] == ["fine", "fine"]
+
+
+@pytest.mark.parametrize(("columns", "stands"), [(80, False), (200, True)])
+def test_no_heading_stands_over_nothing(columns: int, stands: bool) -> None:
+    heading = run("explain", "pods", "-n", "shop", "--demo", env={"COLUMNS": str(columns)}).out.splitlines()[0]
+    assert heading.endswith("VERDICT") is stands

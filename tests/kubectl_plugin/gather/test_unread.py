@@ -1,0 +1,176 @@
+"""What could not be read, in words: whose usage is unknown, told once, and not where a metrics API knows it."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from cluster_io.demo import demo_objects
+from cluster_io.gather import Gatherer
+from cluster_io.kinds import NODES
+from cluster_io.node_usage import read_usages
+from kubectl_plugin.render.command import Target
+from kubectl_plugin.views.unread import unread_lines
+from podrules.pod.reading import Unread
+from tests.cluster_io.recording import RecordingSource
+from tests.kubectl_plugin.running import run
+from tests.objects import raw_condition, raw_node
+
+
+def of_kubelet(node: str, path: str = "stats/summary", reason: str = "not in the file") -> Unread:
+    return Unread("get", "nodes/proxy", None, reason, node, path)
+
+
+@pytest.mark.parametrize(
+    ("unread", "measured", "lines"),
+    [
+        pytest.param([of_kubelet("a")], (), ["usage of a is unknown: not in the file"], id="one node"),
+        pytest.param(
+            [of_kubelet(name) for name in "abcde"],
+            (),
+            ["usage of 5 nodes (a, b, c and 2 more) is unknown: not in the file"],
+            id="several nodes for one reason",
+        ),
+        pytest.param(
+            [of_kubelet("a"), of_kubelet("b", reason="no answer")],
+            (),
+            ["usage of a is unknown: not in the file", "usage of b is unknown: no answer"],
+            id="two reasons",
+        ),
+        pytest.param(
+            [of_kubelet("a"), of_kubelet("b"), of_kubelet("c")],
+            ("a", "c"),
+            ["the kubelets of a and c were not read: not in the file", "usage of b is unknown: not in the file"],
+            id="a metrics API knows two",
+        ),
+        pytest.param(
+            [of_kubelet("a", "configz")],
+            ("a",),
+            ["the kubelet's configuration of a is unknown: not in the file"],
+            id="thresholds alone",
+        ),
+        pytest.param(
+            [Unread("list", "pods", "shop", "not served"), Unread("list", "pods", "shop", "not served")],
+            (),
+            ["pods in shop: not served"],
+            id="one thing twice",
+        ),
+    ],
+)
+def test_lines(unread: list[Unread], measured: tuple[str, ...], lines: list[str]) -> None:
+    assert list(unread_lines(unread, measured=measured)) == lines
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        pytest.param(
+            "the kubelet of {} answers 500: no preferred addresses found; known addresses: []",
+            "each kubelet answers 500: no preferred addresses found; known addresses: []; "
+            "the Node needs status.addresses",
+            id="no addresses",
+        ),
+        pytest.param(
+            "the kubelet of {} answers 503: dial tcp 10.0.7.{}:10250: connect: connection refused",
+            "each kubelet answers 503: dial tcp ADDRESS: connect: connection refused; "
+            "the API server has to reach the kubelet's port, 10250",
+            id="addresses differ",
+        ),
+        pytest.param(
+            "the kubelet of {} does not answer: no answer to /api/v1/nodes/{}/proxy/stats/summary within 30 s",
+            "each kubelet does not answer: no answer to /api/v1/nodes/NODE/proxy/stats/summary within 30 s; "
+            "the API server has to reach the kubelet's port, 10250",
+            id="names in a path",
+        ),
+        pytest.param(
+            "the kubelet of {} answers 503: dial tcp [fd00::{}]:10250: x509: certificate signed by unknown authority",
+            "each kubelet answers 503: dial tcp ADDRESS: x509: certificate signed by unknown authority; "
+            "the API server has to trust the kubelet's certificate (kubectl get csr)",
+            id="certificates",
+        ),
+        pytest.param(
+            "the kubelet of {} answers 401: Unauthorized",
+            "each kubelet answers 401: Unauthorized; the kubelet has to accept the API server's client certificate",
+            id="refused by the kubelets",
+        ),
+    ],
+)
+def test_nodes_share_a_line_whatever_their_names_and_addresses(reason: str, said: str) -> None:
+    names = [str(number) for number in range(3, 12)]
+    [line] = unread_lines([of_kubelet(name, reason=reason.replace("{}", name)) for name in names])
+    assert line == f"usage of 9 nodes (3, 4, 5 and 6 more) is unknown: {said}"
+    [own] = unread_lines([of_kubelet("7", reason=reason.replace("{}", "7"))])
+    assert str(own).startswith(f"usage of 7 is unknown: {reason.replace('{}', '7')}")
+
+
+def test_kinds_share_a_line() -> None:
+    kinds = ("nodes.metrics.k8s.io", "pods.metrics.k8s.io")
+    [line] = unread_lines([Unread("list", kind, None, "not served") for kind in kinds])
+    assert line == "nodes.metrics.k8s.io and pods.metrics.k8s.io: not served; metrics-server serves them"
+    forbidden = unread_lines([Unread("list", kind, None, "forbidden") for kind in kinds])
+    assert len(forbidden) == 2
+    assert len(unread_lines([Unread("list", "pods", place, "not served") for place in ("a", "b")])) == 2
+
+
+def test_a_right_that_is_missing_leaves_the_usage_of_every_node_unknown() -> None:
+    nodes = [raw_node(name, conditions=[raw_condition("Ready")]) for name in ("n1", "n2")]
+    source = RecordingSource(nodes, forbidden={"nodes/proxy"})
+    _, unread = read_usages(Gatherer(source), source.list(NODES), {})
+    assert [one for one in source.asked if "proxy" in one] == ["get nodes/proxy n1 stats/summary"]
+    [line] = unread_lines(unread)
+    assert Target().sentence(line) == (
+        "usage of n1 and n2 is unknown: you may not get nodes/proxy (kubectl auth can-i get nodes --subresource=proxy)"
+    )
+
+
+def test_the_report_names_the_node_once_on_the_terminal_and_in_its_page() -> None:
+    line = "usage of node-b4 is unknown: not in the demo cluster"
+    assert " ".join(run("report", "-A", "--demo").out.split()).count(line) == 1
+    page = run("report", "-A", "--demo", "-o", "-").out
+    assert page.partition('id="unknown"')[2].partition("</section>")[0].count(line) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("Node", ("place", "deployment/web", "-n", "shop")),
+        ("Node", ("place", "--drain", "node/node-a1")),
+        ("Node", ("explain", "nodes")),
+        ("Node", ("explain", "node/cp-a1")),
+        ("Node", ("node",)),
+        ("Node", ("node", "cp-a1")),
+        ("Node", ("partitions",)),
+        ("Node", ("fence", "node/cp-a1")),
+        ("Pod", ("place", "deployment/web", "-n", "shop")),
+        ("Pod", ("place", "--drain", "node/node-a1")),
+        ("Pod", ("explain", "pods", "-A")),
+        ("Pod", ("report", "-A")),
+        ("Pod", ("delete", "pod/etcd-cp-a1", "-n", "kube-system", "--grace-period=0")),
+        ("PersistentVolume", ("place", "--drain", "node/node-b1")),
+        ("PersistentVolumeClaim", ("place", "--drain", "node/node-b1")),
+        ("PodDisruptionBudget", ("place", "deployment/web", "-n", "shop")),
+        ("PodDisruptionBudget", ("fence", "node/node-c3")),
+        ("PodDisruptionBudget", ("delete", "pod/db-1", "-n", "shop", "--grace-period=0")),
+        ("PodDisruptionBudget", ("partitions",)),
+        ("StorageClass", ("place", "--drain", "node/node-b1")),
+    ],
+)
+def test_an_object_of_a_snapshot_that_cannot_be_read_is_told_of_and_gives_one_code(
+    kind: str, words: Sequence[str], tmp_path: Path
+) -> None:
+    objects = copy.deepcopy(list(demo_objects()))
+    for entry in objects:
+        if entry["kind"] == kind:
+            entry["metadata"]["uid"] = True
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    ran = run(*words, "--snapshot", str(file))
+    problem, remedy = ran.err.splitlines()
+    assert problem.startswith(f"error: {kind.lower()}/")
+    assert problem.endswith(f" in snapshot {file}: metadata.uid: true is a boolean; write a string, in quotation marks")
+    assert remedy == "Correct the field in the file, or capture that cluster again: kubectl qos snapshot"
+    assert (ran.code, ran.out) == (6, "")

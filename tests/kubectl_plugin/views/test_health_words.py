@@ -1,0 +1,416 @@
+"""The first sentence of a pod: its state, as its status tells it and no more."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kubectl_plugin.render.command import kubectl
+from kubectl_plugin.render.page import Row, Section
+from kubectl_plugin.reports.pod.pod_report import PodFacts, PodInCluster, pod_report
+from kubectl_plugin.reports.pod.pod_risk import PodRisk, pod_risk
+from kubectl_plugin.reports.verdict import Severity, VerdictCode
+from kubectl_plugin.views.pod.health_commands import health_commands
+from kubectl_plugin.views.pod.health_words import state_line, state_verdict
+from kubectl_plugin.views.pod.pod_page import pod_page
+from podrules.api.features import REFERENCE
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
+from podrules.pod.health import health
+from tests.kubectl_plugin.running import run
+from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+
+NOW = datetime(2026, 10, 1, 12, 0, tzinfo=UTC)
+RUNNING = {"running": {"startedAt": "2026-10-01T11:50:00Z"}}
+READY = raw_condition("Ready", "True", lastTransitionTime="2026-09-28T12:00:00Z")
+UNREADY = raw_condition("Ready", "False", lastTransitionTime="2026-10-01T11:55:00Z")
+LATELY = "2026-10-01T11:57:00Z"
+CRASHES = {"waiting": {"reason": "CrashLoopBackOff"}}
+
+
+def ended(code: int, reason: str = "Error", at: str | None = LATELY, **more: Any) -> dict[str, Any]:
+    return {"terminated": {"exitCode": code, "reason": reason, "finishedAt": at, **more}}
+
+
+def told(name: str, state: dict[str, Any], last: dict[str, Any] | None = None, restarts: int = 0) -> dict[str, Any]:
+    up = "running" in state
+    return {"name": name, "state": state, "lastState": last, "restartCount": restarts, "ready": up}
+
+
+def make(
+    *apps: dict[str, Any],
+    init: dict[str, Any] | None = None,
+    ready: dict[str, Any] | None = READY,
+    phase: str = "Running",
+    limits: dict[str, str] | None = None,
+    status: dict[str, Any] | None = None,
+    **spec: Any,
+) -> Pod:
+    """A pod with the containers `app` and `web`, the init container `mig` and the sidecar `mesh`."""
+    containers = [raw_container("app", limits=limits), raw_container("web")]
+    before = [raw_container("mig", limits=limits), raw_container("mesh", limits=limits, restartPolicy="Always")]
+    whole = {
+        "phase": phase,
+        "containerStatuses": apps,
+        "initContainerStatuses": [init] if init else [],
+        "conditions": [ready] if ready else [],
+        "startTime": "2026-10-01T11:53:00Z",
+        **(status or {}),
+    }
+    raw = raw_pod("web", "shop", containers=containers, initContainers=before, nodeName="n1", status=whole, **spec)
+    return from_object(raw, Pod)
+
+
+def gated(gate: dict[str, Any] | None) -> Pod:
+    """A pod whose containers are ready, with a readiness gate; the kubelet's own words name no gate."""
+    conditions = [
+        UNREADY | {"reason": "ContainersNotReady"},
+        raw_condition("ContainersReady"),
+        *([gate] if gate else []),
+    ]
+    status = {"conditions": conditions}
+    return make(told("app", RUNNING), status=status, readinessGates=[{"conditionType": "example.com/lb"}])
+
+
+def debugged(state: dict[str, Any]) -> Pod:
+    """A pod that runs well, with an ephemeral container."""
+    status = {"ephemeralContainerStatuses": [told("debugger", state)]}
+    return make(told("app", RUNNING), status=status, ephemeralContainers=[raw_container("debugger")])
+
+
+def said(pod: Pod, now: datetime | None = NOW) -> str:
+    return state_line(health(pod), now)
+
+
+def commands(pod: Pod) -> list[str]:
+    return [" ".join(command.words) for command in health_commands(health(pod), "web", "shop", NOW)]
+
+
+@pytest.mark.parametrize(
+    ("pod", "line"),
+    [
+        pytest.param(make(told("app", RUNNING)), "Running and ready for 3 d", id="well"),
+        pytest.param(make(ready=None), "Running, readiness not reported", id="nothing told"),
+        pytest.param(
+            make(told("app", CRASHES, ended(1), 12), ready=UNREADY),
+            'Running, not ready for 5 min: "app" CrashLoopBackOff, 12 restarts in 7 min, last exit 1 (Error) 3 min ago',
+            id="crash loop",
+        ),
+        pytest.param(
+            make(told("app", CRASHES), ready=UNREADY),
+            'Running, not ready for 5 min: "app" CrashLoopBackOff',
+            id="no last state: nothing is claimed",
+        ),
+        pytest.param(
+            make(init=told("mig", CRASHES, ended(2), 5), ready=None, phase="Pending"),
+            'Pending for 7 min: init container "mig" CrashLoopBackOff, 5 '
+            "restarts in 7 min, last exit 2 (Error) 3 min ago",
+            id="init container",
+        ),
+        pytest.param(
+            make(told("app", RUNNING), init=told("mesh", RUNNING, ended(1), 2)),
+            'Running and ready for 3 d: sidecar "mesh" 2 restarts in 7 min, last exit 1 (Error) 3 min ago',
+            id="restarted sidecar",
+        ),
+        pytest.param(
+            make(told("app", RUNNING, ended(0, "Completed"), 1)),
+            'Running and ready for 3 d: "app" 1 restart, last exit 0 (Completed) 3 min ago',
+            id="restarted after exit 0, as a liveness probe makes it",
+        ),
+        pytest.param(
+            make(told("app", RUNNING, ended(1, at="2026-10-01T10:00:00Z"), 1)),
+            "Running and ready for 3 d",
+            id="restarted long ago",
+        ),
+        pytest.param(
+            make(
+                told("app", CRASHES, ended(1), 3),
+                told("web", {"waiting": {"reason": "ErrImagePull", "message": "not found"}}),
+                ready=UNREADY,
+            ),
+            'Running, not ready for 5 min: "app" CrashLoopBackOff, 3 '
+            'restarts in 7 min, last exit 1 (Error) 3 min ago; "web" '
+            "ErrImagePull: not found",
+            id="two containers",
+        ),
+        pytest.param(
+            make(told("app", CRASHES, ended(1), 3), told("web", RUNNING, ended(137, "OOMKilled"), 2), ready=UNREADY),
+            'Running, not ready for 5 min: "app" CrashLoopBackOff, 3 '
+            'restarts in 7 min, last exit 1 (Error) 3 min ago; "web" 2 '
+            "restarts in 7 min, last exit 137 (OOMKilled, no memory limit) 3 min ago",
+            id="one in a crash loop, another ran out of memory",
+        ),
+        pytest.param(
+            make(
+                told("app", {"running": {}}) | {"ready": False},
+                told("web", RUNNING, ended(137, "OOMKilled"), 2),
+                ready=UNREADY,
+            ),
+            'Running, not ready for 5 min: "app" runs, not ready; "web" 2 '
+            "restarts in 7 min, last exit 137 (OOMKilled, no "
+            "memory limit) 3 min ago",
+            id="one not ready, another ran out of memory",
+        ),
+        pytest.param(
+            make(told("app", ended(143)), told("web", RUNNING), ready=UNREADY, restartPolicy="Never"),
+            'Running, not ready for 5 min: "app" ended with exit 143 (signal 15, SIGTERM) 3 min ago',
+            id="one ended for good",
+        ),
+        pytest.param(
+            make(told("app", {"running": {}}) | {"ready": False}, ready=UNREADY),
+            'Running, not ready for 5 min: "app" runs, not ready',
+            id="its probe has not succeeded",
+        ),
+        pytest.param(
+            make(ready=raw_condition("Ready", "False", reason="ReadinessGatesNotReady", message="gate is not set")),
+            "Running, not ready: ReadinessGatesNotReady: gate is not set",
+            id="a readiness gate, and no times",
+        ),
+        pytest.param(
+            gated(None),
+            'Running, not ready for 5 min: ReadinessGatesNotReady: condition "example.com/lb" is not set yet',
+            id="a readiness gate that nobody has set",
+        ),
+        pytest.param(
+            gated(raw_condition("example.com/lb", "False", reason="NotRegistered", message="wait for it.")),
+            'Running, not ready for 5 min: ReadinessGatesNotReady: condition "example.com/lb" is False, not True: '
+            "NotRegistered: wait for it",
+            id="a readiness gate that is False",
+        ),
+        pytest.param(
+            make(told("app", RUNNING), ready=UNREADY),
+            "Running, not ready for 5 min: its containers are ready, but the node controller marks pods not ready once "
+            "their node's Ready is not True",
+            id="marked by the node controller",
+        ),
+        pytest.param(
+            make(phase="Pending"), "Pending for 7 min: its kubelet has not reported its containers yet", id="new"
+        ),
+        pytest.param(make(phase="Unknown"), "Unknown: its state could not be read", id="phase Unknown"),
+        pytest.param(make(phase="", ready=None), "State not known: status.phase is not set", id="no phase"),
+        pytest.param(
+            make(told("app", ended(3)), phase="Succeeded"),
+            'Succeeded 3 min ago: container "app" ended with exit 3 (Error) 3 min ago; '
+            "the phase says that all ended well",
+            id="succeeded, by its phase alone",
+        ),
+        pytest.param(
+            make(told("app", ended(0, "Completed")), phase="Succeeded"),
+            "Succeeded 3 min ago: every container ended well",
+            id="succeeded",
+        ),
+        pytest.param(
+            make(told("app", ended(137)), phase="Failed"),
+            'Failed: container "app" ended with exit 137 (signal 9, SIGKILL) 3 min ago',
+            id="137 without the word OOMKilled is no OOM kill",
+        ),
+        pytest.param(
+            make(phase="Failed"), "Failed: the status does not say which container ended with an error", id="failed"
+        ),
+    ],
+)
+def test_the_state_is_one_sentence(pod: Pod, line: str) -> None:
+    assert said(pod) == line
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (ended(1), "exit 1 (Error) 3 min ago"),
+        (ended(1, at=None), "exit 1 (Error)"),
+        (ended(137), "exit 137 (signal 9, SIGKILL) 3 min ago"),
+        (ended(139, "ContainerCannotRun"), "exit 139 (ContainerCannotRun, signal 11, SIGSEGV) 3 min ago"),
+        (ended(162), "exit 162 (signal 34) 3 min ago"),
+        (ended(255), "exit 255 (Error) 3 min ago"),
+        (ended(1, signal=6), "exit 1 (signal 6, SIGABRT) 3 min ago"),
+        (ended(137, "OOMKilled"), "exit 137 (OOMKilled, memory limit 128Mi) 3 min ago"),
+        (ended(1, at="2026-10-01T12:05:00Z"), "exit 1 (Error) at 12:05:00 UTC"),
+        (ended(1, at="2026-10-01T12:00:00Z"), "exit 1 (Error) just now"),
+    ],
+)
+def test_the_end_is_told_with_its_signal_and_time(end: dict[str, Any], words: str) -> None:
+    pod = make(told("app", CRASHES, end, 1), ready=None, limits={"memory": "128Mi"})
+    assert said(pod) == f'Running, not ready: "app" CrashLoopBackOff, 1 restart, last {words}'
+
+
+def test_windows_has_no_signals() -> None:
+    pod = make(told("app", CRASHES, ended(137), 1), ready=None, os={"name": "windows"})
+    assert said(pod).endswith("last exit 137 (Error) 3 min ago")
+
+
+def test_without_a_clock_times_are_told_as_they_stand() -> None:
+    pod = make(told("app", CRASHES, ended(1), 1), ready=UNREADY)
+    line = 'Running, not ready since {}: "app" CrashLoopBackOff, 1 restart, last exit 1 (Error) at {}'
+    assert said(pod, None) == line.format("2026-10-01 11:55:00 UTC", "2026-10-01 11:57:00 UTC")
+
+
+def test_init_container_that_ran_out_of_memory() -> None:
+    killed = told("mig", CRASHES, ended(137, "OOMKilled"), 2)
+    pod = make(init=killed, ready=None, phase="Pending", limits={"memory": "64Mi"})
+    verdict = state_verdict(health(pod), NOW)
+    assert " ".join(verdict.sentences) == (
+        'Pending for 7 min: init container "mig" CrashLoopBackOff, 2 '
+        "restarts in 7 min, last exit 137 (OOMKilled, memory limit "
+        "64Mi) 3 min ago."
+    )
+    assert verdict.severity is Severity.TROUBLE
+    assert commands(pod) == ["kubectl logs web -c mig --previous", "kubectl qos why OOMKilled"]
+
+
+@pytest.mark.parametrize("whole", [None, {"limits": {"memory": "512Mi"}}, {"limits": {"cpu": "2"}}])
+def test_without_a_limit_of_its_own_the_pod_may_have_one(whole: dict[str, Any] | None) -> None:
+    spec: dict[str, Any] = {"resources": whole} if whole else {}
+    pod = make(told("app", RUNNING, ended(137, "OOMKilled"), 1), **spec)
+    _, second = state_verdict(health(pod), NOW).sentences
+    unlimited = 'Neither container "app" nor the pod has a memory limit: most likely the node ran out of memory.'
+    limited = (
+        'Container "app" has no memory limit of its own: whether the pod or the node ran out of memory the status does '
+        "not tell."
+    )
+    assert second == (limited if "memory" in (whole or {}).get("limits", {}) else unlimited)
+
+
+@pytest.mark.parametrize(
+    ("pod", "severity"),
+    [
+        (make(told("app", RUNNING)), Severity.FINE),
+        (make(told("app", RUNNING, ended(1), 1)), Severity.NOTICE),
+        (make(told("app", RUNNING), ready=UNREADY), Severity.NOTICE),
+        (make(phase="Pending"), Severity.NOTICE),
+        (make(phase="Pending", status={"startTime": "2026-10-01T11:00:00Z"}), Severity.TROUBLE),
+        (make(phase="Unknown"), Severity.NOTICE),
+        (make(told("app", CRASHES), ready=UNREADY), Severity.TROUBLE),
+        (make(told("app", RUNNING, ended(137, "OOMKilled", at=None), 1)), Severity.TROUBLE),
+        (make(phase="Failed"), Severity.TROUBLE),
+        (make(phase="Succeeded"), Severity.FINE),
+    ],
+)
+def test_a_pod_in_trouble_is_never_fine(pod: Pod, severity: Severity) -> None:
+    assert state_verdict(health(pod), NOW).severity is severity
+
+
+@pytest.mark.parametrize(
+    ("pod", "command"),
+    [
+        (make(told("app", CRASHES, ended(1), 3), ready=UNREADY), ["kubectl logs web -c app --previous"]),
+        (make(told("app", RUNNING, ended(137), 3)), ["kubectl logs web -c app --previous"]),
+        # The log of a container that has ended and was not started anew is that of the process that ended.
+        (make(told("app", ended(1)), ready=UNREADY, restartPolicy="Never"), ["kubectl logs web -c app"]),
+        (make(told("app", ended(3)), phase="Failed"), ["kubectl logs web -c app"]),
+        (make(told("app", {"waiting": {"reason": "ImagePullBackOff"}}), phase="Pending"), ["kubectl describe pod web"]),
+        (make(told("app", RUNNING), ready=UNREADY), ["kubectl describe pod web"]),
+        (make(told("app", RUNNING)), []),
+        (make(told("app", RUNNING, ended(1, at="2026-09-01T00:00:00Z"), 1)), []),
+    ],
+)
+def test_the_next_command_tells_more(pod: Pod, command: list[str]) -> None:
+    assert commands(pod) == command
+
+
+@pytest.mark.parametrize(
+    ("pod", "risk", "code"),
+    [
+        (make(told("app", RUNNING)), PodRisk.NO_GRACE_PERIOD, VerdictCode.RUNNING),
+        (make(told("app", RUNNING, ended(1), 1)), PodRisk.RESTARTED, VerdictCode.RESTARTED),
+        (make(told("app", RUNNING), ready=UNREADY), PodRisk.NOT_READY, VerdictCode.NOT_READY),
+        (make(told("app", CRASHES), ready=UNREADY), PodRisk.HELD_UP, VerdictCode.CONTAINER_WAITING),
+        (make(told("app", ended(1)), ready=UNREADY), PodRisk.HELD_UP, VerdictCode.CONTAINER_ENDED),
+        (make(told("app", RUNNING, ended(137, "OOMKilled"), 1)), PodRisk.OOM_KILLED, VerdictCode.OOM_KILLED),
+        (
+            make(init=told("mig", CRASHES, ended(137, "OOMKilled"), 1), ready=None, phase="Pending"),
+            PodRisk.OOM_KILLED,
+            VerdictCode.OOM_KILLED,
+        ),
+        # What ended well at last was not killed at last.
+        (
+            make(told("app", ended(0, "Completed"), ended(137, "OOMKilled"), 1)),
+            PodRisk.HELD_UP,
+            VerdictCode.CONTAINER_ENDED,
+        ),
+        (make(phase="Pending"), PodRisk.NOT_STARTED, VerdictCode.STARTING),
+        (make(phase="Unknown"), PodRisk.PHASE_UNKNOWN, VerdictCode.PHASE_UNKNOWN),
+        (make(phase="Failed"), PodRisk.FAILED, VerdictCode.FAILED),
+        (make(phase="Succeeded"), None, VerdictCode.SUCCEEDED),
+    ],
+)
+def test_explain_and_report_agree(pod: Pod, risk: PodRisk | None, code: VerdictCode) -> None:
+    assert (pod_risk(pod, at=NOW, features=REFERENCE), state_verdict(health(pod), NOW).code) == (risk, code)
+
+
+def test_text_of_the_cluster_cannot_break_the_page(tmp_path: Path) -> None:
+    waits = {
+        "waiting": {"reason": "Bad\nReason\x1b[31m", "message": "first\nForged: line\x1b]0;title\x07" + "x" * 5000}
+    }
+    status = {"phase": "Pend\x1b[2Jing", "containerStatuses": [told("app", waits)]}
+    file = tmp_path / "list.json"
+    items = [raw_node("n1"), raw_pod("web", "shop", nodeName="n1", status=status)]
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    out = run("explain", "pod/web", "-n", "shop", "--snapshot", str(file)).out
+    assert "\x1b" not in out
+    assert "\x07" not in out
+    assert "\nForged" not in out
+    assert "x" * 300 not in out.replace("\n", "")
+
+
+def test_the_log_is_the_first_of_the_next_commands() -> None:
+    crashing = make(told("app", CRASHES, ended(1), 3), ready=UNREADY)
+    page = pod_page(pod_report(PodFacts(pod=crashing), PodInCluster()), now=NOW, wide=False)
+    assert page.next_commands[0] == kubectl("logs {} -c {} --previous", "web", "app", namespace="shop")
+
+
+def test_no_log_is_suggested_of_a_name_that_is_none() -> None:
+    crashing = make(told("app", CRASHES, ended(1), 3), ready=UNREADY)
+    hostile = replace(crashing, metadata=replace(crashing.metadata, name="web;reboot"))
+    page = pod_page(pod_report(PodFacts(pod=hostile), PodInCluster()), now=NOW, wide=False)
+    assert not any(command.words[:2] == ("kubectl", "logs") for command in page.next_commands)
+
+
+def test_who_has_to_act_on_a_gate_is_told() -> None:
+    sentences = state_verdict(health(gated(None)), NOW).sentences[1:]
+    assert sentences == (
+        "Services that want ready pods send it nothing.",
+        "Its containers are ready: the owner of the readiness gate has to set it True (spec.readinessGates).",
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        pytest.param(
+            ended(1),
+            'Ephemeral container "debugger" ended with exit 1 (Error) 3 min ago; it is never restarted.',
+            id="failed",
+        ),
+        pytest.param(
+            {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}},
+            'Ephemeral container "debugger" ImagePullBackOff: no such image.',
+            id="held up",
+        ),
+        pytest.param(ended(1, at="2026-10-01T10:00:00Z"), "", id="failed long ago"),
+        pytest.param(ended(0, "Completed"), "", id="ended well"),
+        pytest.param(RUNNING, "", id="runs"),
+        pytest.param({"waiting": {"reason": "ContainerCreating"}}, "", id="starts"),
+    ],
+)
+def test_an_ephemeral_container_is_told_and_changes_nothing_of_the_pod(state: dict[str, Any], words: str) -> None:
+    found = state_verdict(health(debugged(state)), NOW)
+    well = state_verdict(health(make(told("app", RUNNING))), NOW)
+    assert (found.code, found.severity) == (well.code, well.severity)
+    assert found.sentences == (*well.sentences, *filter(None, [words]))
+
+
+def test_the_wide_page_lists_an_ephemeral_container() -> None:
+    page = pod_page(pod_report(PodFacts(pod=debugged(ended(1))), PodInCluster()), now=NOW, wide=True)
+    [section] = [part for part in page.parts if isinstance(part, Section) and part.label == "Containers"]
+    assert section.lines[-1] == Row(("debugger (ephemeral)", "ended with exit 1 (Error) 3 min ago"))
+
+
+def test_of_a_kill_for_memory_the_term_says_what_helps() -> None:
+    killed = make(told("app", CRASHES, ended(137, "OOMKilled"), 3), ready=UNREADY)
+    assert commands(killed) == ["kubectl logs web -c app --previous", "kubectl qos why OOMKilled"]
+    assert "kubectl qos why OOMKilled" not in commands(make(told("app", CRASHES, ended(137), 3), ready=UNREADY))

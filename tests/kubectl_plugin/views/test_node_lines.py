@@ -1,0 +1,279 @@
+"""``kubectl qos node`` of several nodes, and of all: a line each, the nearest to an eviction first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import jsonschema
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from cluster_io.demo import demo_objects
+from kubectl_plugin.render.page import Table
+from kubectl_plugin.reports.node.node_pressure import NodePressureReport, node_use
+from kubectl_plugin.reports.node.node_use import ThresholdReport
+from kubectl_plugin.reports.schema import schema_of
+from kubectl_plugin.views.node.node_lines import NodeLines
+from podrules.node.eviction.signals import NodeCondition, Signal
+from podrules.node.pressure.usage import UsageSource
+from podrules.pod.platform import Platform
+from tests.golden import check
+from tests.kubectl_plugin.running import Ran, run, write_cluster
+from tests.objects import raw_condition, raw_node, raw_pod
+
+GOLDEN: Final = Path(__file__).resolve().parents[2] / "testdata" / "golden"
+NOW: Final = datetime(2026, 10, 17, 3, 11, tzinfo=UTC)
+"""Of the demo."""
+ALL: Final = sorted(entry["metadata"]["name"] for entry in demo_objects() if entry["kind"] == "Node")
+
+
+def _rows(text: str) -> list[list[str]]:
+    """The lines of the table, without its headings and what goes below a line."""
+    return [line.split() for line in text.partition("\n\n")[0].splitlines()[1:] if not line.startswith(" ")]
+
+
+def _on(tmp_path: Path, objects: Sequence[Mapping[str, Any]], *arguments: str) -> Ran:
+    snapshot = tmp_path / "snapshot.json"
+    write_cluster(snapshot, objects)
+    return run("node", *arguments, "--snapshot", str(snapshot))
+
+
+def _node(name: str, *, ready: str = "True") -> dict[str, Any]:
+    room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    return raw_node(name, capacity=room, allocatable=room, conditions=[raw_condition("Ready", ready)])
+
+
+def _pod(name: str, node: str) -> dict[str, Any]:
+    requests = {"memory": "2Gi"}
+    return raw_pod(name, "default", uid=name, requests=requests, nodeName=node, status={"phase": "Running"})
+
+
+def _measured(name: str, memory: str, pod: str = "") -> dict[str, Any]:
+    kind = "PodMetrics" if pod else "NodeMetrics"
+    entry: dict[str, Any] = {"apiVersion": "metrics.k8s.io/v1beta1", "kind": kind, "metadata": {"name": pod or name}}
+    if not pod:
+        return {**entry, "usage": {"memory": memory}}
+    entry["metadata"]["namespace"] = "default"
+    return {**entry, "containers": [{"name": "app", "usage": {"memory": memory}}]}
+
+
+def _report(name: str = "node-b1") -> NodePressureReport:
+    return msgspec.json.decode(run("node", name, "--demo", "-o", "json").out, type=NodePressureReport)
+
+
+def _with(report: NodePressureReport, **changed: Any) -> NodePressureReport:
+    changed_report = replace(report, **changed)
+    return replace(changed_report, promised=replace(changed_report.promised, usage=node_use(changed_report)))
+
+
+def _cells(report: NodePressureReport) -> dict[str, str]:
+    """A node's row by its headings."""
+    lines = NodeLines(NOW)
+    lines.add(report)
+    [table] = [part for part in lines.page(by_trouble=True).parts if isinstance(part, Table)]
+    return dict(zip(table.headings, table.rows[0], strict=True))
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_all_nodes(columns: int) -> None:
+    ran = run("node", "--demo", env={"COLUMNS": str(columns)})
+    assert (ran.code, ran.err) == (0, "")
+    assert max(len(line) for line in ran.out.splitlines() if "kubectl " not in line) <= columns
+    check(GOLDEN / f"qos-nodes-{columns}.txt", ran.out)
+
+
+def test_what_is_wrong_first_in_either_part_the_nearest_then_what_is_not_known() -> None:
+    rows = _rows(run("node", "--demo").out)
+    assert sorted(row[0] for row in rows) == sorted(ALL)
+    assert rows[0][:3] == ["node-c3", "Silent", "unknown"]
+    assert rows[-1][:3] == ["node-b4", "Ready", "unknown"]
+    severities = {one: json.loads(run("node", one, "--demo", "-o", "json").out)["verdict"]["severity"] for one in ALL}
+    order = [severities[row[0]] for row in rows]
+    assert order == sorted(order, key=["trouble", "notice", "fine"].index)
+    for severity in ("notice", "fine"):
+        known = [row for row in rows[1:-1] if severities[row[0]] == severity]
+        percents = [int(row[3].removesuffix("%")) for row in known]
+        assert len(percents) > 2
+        assert percents == sorted(percents)
+
+
+def test_the_total_names_the_nearest_to_an_eviction_whichever_row_is_first() -> None:
+    nearest = "nearest to an eviction: node-a1, 1.9Gi (6%): shop/recommend-27tvm5xll-5mzzd goes first"
+    assert nearest in " ".join(run("node", "--demo").out.split())
+    others = " ".join(run("node", "node-b1", "node-c3", "node-b2", "--demo").out.split())
+    assert "nearest to an eviction: node-b1, 10.3Gi (34%): monitoring/log-agent-rm99l goes first" in others
+    assert "nearest to" not in run("node", "node-c3", "node-b4", "--demo").out
+
+
+def test_a_line_counts_what_it_has_no_room_for() -> None:
+    counts = {name: _cells(_report(name))["VERDICT"].partition("; ")[2] for name in ALL}
+    assert {name: more for name, more in counts.items() if more} == dict.fromkeys(
+        ("node-a1", "node-a3"), "1 more finding"
+    )
+    listed = " ".join(run("explain", "nodes", "--demo").out.split())
+    assert listed.count("; 1 more finding") == 2
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_line_says_what_the_page_says(name: str) -> None:
+    report = _report(name)
+    cells, page = _cells(report), " ".join(run("node", name, "--demo").out.split())
+    assert cells["VERDICT"].partition("; ")[0] in page
+    verdict = json.loads(run("node", name, "--demo", "-o", "json").out)["verdict"]
+    assert bool(cells["VERDICT"]) is (verdict["severity"] != "fine")
+    if cells["HEADROOM"] == "unknown":
+        assert cells["EVICTED-FIRST"] == cells["KILLED-FIRST"] == "unknown"
+        assert "Usage is not known" in page
+        return
+    amount, percent = cells["HEADROOM"].split()
+    assert f"Headroom: {amount} ({percent} of the capacity)" in page
+    container = cells["KILLED-FIRST"].rpartition(" ")
+    assert f"the kernel kills container {container[2]} of {container[0]} first" in page
+    going = "that pod" if cells["EVICTED-FIRST"] == container[0] else cells["EVICTED-FIRST"]
+    assert f"the kubelet evicts {going} before that" in page
+
+
+def test_data_is_a_list_of_what_each_node_says_alone() -> None:
+    listed = json.loads(run("node", "--demo", "-o", "json").out)
+    assert (listed["apiVersion"], listed["kind"]) == ("kubectl-qos/v1", "List")
+    assert [entry["name"] for entry in listed["items"]] == ALL
+    validator = jsonschema.Draft202012Validator(schema_of("NodePressure"))
+    for entry in listed["items"]:
+        validator.validate(entry)
+        alone = json.loads(run("node", entry["name"], "--demo", "-o", "json").out)
+        assert entry["verdict"] == alone["verdict"]
+        assert entry["promised"]["usage"] == alone["promised"]["usage"]
+        assert [one["places"] for one in entry["oom"]] == [one["places"] for one in alone["oom"]]
+
+
+def test_wide_has_a_page_each_and_names_are_names() -> None:
+    wide = run("node", "--demo", "-o", "wide").out
+    assert [line for line in wide.splitlines() if line.startswith("node/")] == [f"node/{name}" for name in ALL]
+    assert run("node", "--demo", "-o", "name").out.split() == [f"node/{name}" for name in ALL]
+
+
+@pytest.mark.parametrize(
+    "words", [("node-c4", "node-a1"), ("node/node-c4", "no/node-a1"), ("nodes", "node-c4", "node-a1", "node-c4")]
+)
+def test_names_keep_their_order(words: tuple[str, ...]) -> None:
+    assert [row[0] for row in _rows(run("node", *words, "--demo").out)] == ["node-c4", "node-a1"]
+
+
+def test_a_selection_has_lines_too() -> None:
+    rows = _rows(run("node", "-l", "topology.kubernetes.io/zone=eu-1c", "--demo").out)
+    assert [row[0] for row in rows] == ["node-c3", "node-c2", "node-c1", "node-c4"]
+
+
+def test_what_is_not_there_is_told_and_the_other_has_its_line() -> None:
+    ran = run("node", "node-a1", "gone", "--demo")
+    alone = run("node", "gone", "--demo")
+    assert (ran.code, ran.err) == (alone.code, alone.err)
+    assert alone.code == 3
+    assert alone.err.startswith('error: nodes "gone" not found\n')
+    assert [row[0] for row in _rows(ran.out)] == ["node-a1"]
+
+
+def test_an_empty_cluster(tmp_path: Path) -> None:
+    assert _on(tmp_path, [_pod("web", "")]) == (0, "", "No resources found.\n")
+    assert json.loads(_on(tmp_path, [_pod("web", "")], "-o", "json").out)["items"] == []
+
+
+def test_one_node_has_its_page(tmp_path: Path) -> None:
+    objects = [_node("n1"), _pod("web", "n1")]
+    assert _on(tmp_path, objects) == _on(tmp_path, objects, "n1")
+    assert _on(tmp_path, objects).out.startswith("node/n1\n")
+
+
+def test_usage_that_is_not_known_is_not_guessed(tmp_path: Path) -> None:
+    ran = _on(tmp_path, [_node("n2"), _node("n1"), _pod("web", "n1"), _pod("db", "n2")])
+    assert (ran.code, ran.err) == (0, "")
+    assert [row[:5] for row in _rows(ran.out)] == [
+        ["n1", "Ready", "unknown", "25%", "unknown"],
+        ["n2", "Ready", "unknown", "25%", "unknown"],
+    ]
+    assert "usage of 2 nodes is not known (why: -o wide)" in ran.out
+
+
+def test_usage_of_a_metrics_api_gives_the_order(tmp_path: Path) -> None:
+    """A node that is near, one that is far, one of which nothing is known, and one that is not Ready."""
+    nodes = [_node("far"), _node("near"), _node("unknown"), _node("down", ready="False")]
+    pods = [_pod("web", "far"), _pod("db", "near")]
+    usage = [
+        *(_measured("far", "1Gi"), _measured("near", "7600Mi")),
+        *(_measured("far", "512Mi", "web"), _measured("near", "7Gi", "db")),
+    ]
+    ran = _on(tmp_path, [*nodes, *pods, *usage])
+    assert [row[:5] for row in _rows(ran.out)] == [
+        ["down", "NotReady", "unknown", "0%", "unknown"],
+        ["near", "Ready", "492Mi", "6%", "25%"],
+        ["far", "Ready", "6.9Gi", "86%", "25%"],
+        ["unknown", "Ready", "unknown", "0%", "unknown"],
+    ]
+    assert [row[5] for row in _rows(ran.out)[1:3]] == ["default/db", "default/web"]
+
+
+def test_of_many_nodes_kubelets_are_not_asked(tmp_path: Path) -> None:
+    objects = [_node(f"n{number}") for number in range(61)]
+    reasons = {entry["unread"][-1]["reason"] for entry in json.loads(_on(tmp_path, objects, "-o", "json").out)["items"]}
+    assert reasons == {"of more than 60 nodes the kubelets are not asked one by one"}
+
+
+def test_a_threshold_that_is_met_leaves_nothing() -> None:
+    report = _report()
+    met = [
+        replace(one, met=one.signal is Signal.MEMORY_AVAILABLE, headroom="-1", headroom_percent=-1)
+        for one in report.thresholds
+    ]
+    under_pressure = _with(report, thresholds=tuple(met))
+    cells = _cells(under_pressure)
+    assert (cells["STATE"], cells["HEADROOM"]) == ("Evicting", "none")
+    assert cells["VERDICT"].startswith("Under pressure: memory.available is ")
+    lines = NodeLines(NOW)
+    for one in (_report("node-a1"), under_pressure):
+        lines.add(one)
+    [total] = [part for part in lines.page(by_trouble=True).parts if not isinstance(part, Table)]
+    first = "memory.available is met: monitoring/log-agent-rm99l goes first"
+    assert total.lines[1] == f"nearest to an eviction: node-b1, {first}"
+
+
+def _left(report: NodePressureReport, **percents: int) -> tuple[ThresholdReport, ...]:
+    """Thresholds with so much left of memory and of the node's disk."""
+    names = {Signal.MEMORY_AVAILABLE: "memory", Signal.NODE_FS_AVAILABLE: "disk"}
+    found = [(one, names.get(one.signal)) for one in report.thresholds]
+    return tuple(replace(one, headroom_percent=percents[name]) for one, name in found if name in percents)
+
+
+@pytest.mark.parametrize(
+    ("percents", "said"),
+    [
+        ({"memory": 40, "disk": 5}, "nodefs 5%"),
+        ({"memory": 4, "disk": 5}, "4%"),
+        ({"memory": 40, "disk": 12}, "40%"),
+        ({"disk": 60}, "nodefs 60%"),
+    ],
+    ids=str,
+)
+def test_a_disk_that_is_nearer_is_named(percents: dict[str, int], said: str) -> None:
+    report = _report()
+    words = _cells(_with(report, thresholds=_left(report, **percents)))["HEADROOM"].split()
+    assert " ".join([*words[:-2], words[-1]]) == said
+
+
+def test_what_a_node_says_itself_and_what_nobody_knows() -> None:
+    report = _report()
+    pressed = replace(report.promised, pressures=(NodeCondition.MEMORY_PRESSURE,))
+    assert _cells(replace(report, promised=pressed))["STATE"] == "MemoryPressure"
+    unread = _cells(replace(report, promised=replace(report.promised, pods=None, resources=())))
+    assert [unread[name] for name in ("MEM-REQ", "EVICTED-FIRST", "KILLED-FIRST")] == ["unknown"] * 3
+    assert unread["VERDICT"] == "Who goes first is unknown: its pods could not be read"
+    assert _cells(_with(report, thresholds=()))["HEADROOM"] == "no threshold"
+    elsewhere = {"thresholds": (), "oom": (), "evictions": ()}
+    windows = _cells(_with(report, platform=Platform.WINDOWS, **elsewhere))
+    assert [windows[name] for name in ("HEADROOM", "EVICTED-FIRST", "KILLED-FIRST")] == ["unknown"] * 3
+    unmeasured = _cells(_with(report, usage_source=UsageSource.NONE, **elsewhere))
+    assert [unmeasured[name] for name in ("HEADROOM", "EVICTED-FIRST", "KILLED-FIRST")] == ["unknown"] * 3

@@ -1,0 +1,215 @@
+"""What the verdict on a node goes by: what it says of itself, its headroom, its requests and its containers' limits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from cluster_io.demo import demo_objects
+from kubectl_plugin.render.page import Section
+from kubectl_plugin.reports.cluster.cluster_entries import NodeEntry
+from kubectl_plugin.reports.node.node_pressure import NodePressureReport
+from kubectl_plugin.reports.node.node_report import NodeReport
+from kubectl_plugin.reports.steps import StepOutcome
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
+from kubectl_plugin.views.node.node_flags import node_state
+from kubectl_plugin.views.node.node_page import node_verdict
+from kubectl_plugin.views.node.node_pressure import node_pressure_verdict
+from kubectl_plugin.views.steps import outcome_verdict
+from kubectl_plugin.views.targets import TargetTable
+from podrules.node.pressure.nearness import Nearness, headroom_nearness, is_near_limit
+from tests.kubectl_plugin.running import run
+
+NODES: Final = sorted(entry["metadata"]["name"] for entry in demo_objects() if entry["kind"] == "Node")
+
+
+def _promised() -> NodeReport:
+    return msgspec.json.decode(run("explain", "--demo", "node/node-b1", "-o", "json").out, type=NodeReport)
+
+
+def _pressed(name: str = "node-b1") -> NodePressureReport:
+    return msgspec.json.decode(run("node", "--demo", name, "-o", "json").out, type=NodePressureReport)
+
+
+@pytest.mark.parametrize(
+    ("percent", "met", "nearness"),
+    [
+        (10, False, Nearness.FAR),
+        (9, False, Nearness.NEAR),
+        (3, False, Nearness.NEAR),
+        (2, False, Nearness.CLOSE),
+        (0, False, Nearness.CLOSE),
+        (-1, True, Nearness.MET),
+    ],
+)
+def test_how_near_a_threshold_is(percent: int, met: bool, nearness: Nearness) -> None:
+    assert headroom_nearness(percent, met=met) is nearness
+
+
+@pytest.mark.parametrize(("used", "near"), [(None, False), (94, False), (95, True), (101, True)])
+def test_who_is_near_a_limit(used: int | None, near: bool) -> None:
+    assert is_near_limit(used, 100) is near
+    assert not is_near_limit(used, 0)
+
+
+@pytest.mark.parametrize(
+    ("percent", "code", "severity"),
+    [
+        (40, VerdictCode.READY, Severity.FINE),
+        (6, VerdictCode.NEAR_EVICTION, Severity.NOTICE),
+        (2, VerdictCode.NEAR_EVICTION, Severity.TROUBLE),
+    ],
+)
+@pytest.mark.parametrize("memory", [True, False])
+def test_a_node_is_judged_by_its_headroom(percent: int, code: VerdictCode, severity: Severity, memory: bool) -> None:
+    report = _pressed()
+    far = [replace(one, headroom_percent=50, met=False) for one in report.thresholds]
+    told = [
+        replace(one, headroom_percent=percent) if one.signal.is_memory is memory and one.hard else one for one in far
+    ]
+    said = node_pressure_verdict(replace(report, thresholds=tuple(told), oom=report.oom[:1]), None)
+    assert (said.code, said.severity) == (code, severity)
+    if memory:
+        assert f"({percent}% of the capacity) until the first eviction" in " ".join(said.sentences)
+
+
+def test_a_node_without_trouble_tells_none() -> None:
+    said = node_pressure_verdict(replace(_pressed(), oom=_pressed().oom[:1]), None)
+    assert (said.code, said.severity) == (VerdictCode.READY, Severity.FINE)
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "severity"),
+    [
+        ({}, VerdictCode.READY, Severity.FINE),
+        ({"unschedulable": True}, VerdictCode.CORDONED, Severity.NOTICE),
+        ({"ready": "False"}, VerdictCode.NODE_NOT_READY, Severity.TROUBLE),
+        ({"pods_full": True}, VerdictCode.NODE_FULL, Severity.NOTICE),
+        ({"pods": None}, VerdictCode.PODS_UNREAD, Severity.NOTICE),
+        ({"pods": None, "ready": "False"}, VerdictCode.NODE_NOT_READY, Severity.TROUBLE),
+    ],
+    ids=str,
+)
+def test_codes_of_a_node(changed: dict[str, Any], code: VerdictCode, severity: Severity) -> None:
+    said = node_verdict(replace(_promised(), **changed), None)
+    assert (said.code, said.severity) == (code, severity)
+    assert all(sentence.endswith(".") for sentence in said.sentences)
+
+
+def test_requests_over_allocatable_are_told_on_both_pages() -> None:
+    for command in (("explain", "node/node-a3"), ("node", "node-a3")):
+        said = " ".join(run(*command, "--demo").out.partition("\n\n")[0].split())
+        assert "Requests add up to memory 112% of allocatable" in said
+
+
+def test_the_container_at_its_limit_is_named_alike() -> None:
+    """By the node with its pod, by the pod without."""
+    words = "uses 95% of its limit 8Gi (working set): at the limit the kernel kills it."
+    node = " ".join(run("node", "node-a3", "--demo").out.split())
+    pod = " ".join(run("explain", "pod/postgres-0", "-n", "data", "--demo").out.split())
+    assert f"Container postgres of data/postgres-0 {words}" in node
+    assert f"Container postgres {words}" in pod
+
+
+@pytest.mark.parametrize("outcome", StepOutcome)
+def test_a_change_is_told_by_its_outcome(outcome: StepOutcome) -> None:
+    said = outcome_verdict(outcome, ("It is so.",))
+    assert said == Verdict(VerdictCode(outcome.value), said.severity, ("It is so.",))
+
+
+@pytest.mark.parametrize("name", ["node-a1", "node-b1", "node-c3"])
+def test_the_first_screen_has_the_verdict_and_who_goes_first(name: str) -> None:
+    screen = run("node", name, "--demo").out.splitlines()[:24]
+    text = " ".join(" ".join(screen).split())
+    assert "why ahead" in text
+    assert "Headroom: " in text or name == "node-c3"
+
+
+def test_old_words_are_gone() -> None:
+    said = run("node", "node-a1", "--demo", "-o", "wide").out
+    assert "why ahead" in said
+    assert ": tie," in said
+    assert "what puts it before" not in " ".join(said.split())
+    assert "equal" not in said
+
+
+def _codes(*arguments: str) -> tuple[str, str]:
+    verdict = json.loads(run(*arguments, "-o", "json").out)["verdict"]
+    return verdict["code"], verdict["severity"]
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_both_pages_of_a_node_come_to_the_same(name: str) -> None:
+    asked = ("node", name, "--demo"), ("explain", f"node/{name}", "--demo")
+    node, explained = (_codes(*words) for words in asked)
+    assert node == explained
+    pages = [" ".join(run(*words).out.split()) for words in asked]
+    report = msgspec.json.decode(run("node", name, "--demo", "-o", "json").out, type=NodePressureReport)
+    deciding = node_pressure_verdict(report, None).decisive.partition(" since ")[0]
+    if node[1] != "fine":
+        assert all(deciding in page for page in pages)
+
+
+def test_the_demo_has_nodes_of_several_codes() -> None:
+    listed = json.loads(run("explain", "nodes", "--demo", "-o", "json").out)["items"]
+    assert {entry["verdict"]["code"] for entry in listed} == {
+        *("Ready", "NearEviction", "NearMemoryLimit", "RequestsOverAllocatable", "Cordoned", "NodeSilent")
+    }
+    assert [(entry["verdict"]["code"], entry["verdict"]["severity"]) for entry in listed] == [
+        _codes("node", entry["name"], "--demo") for entry in listed
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ready", "renewed", "fenced", "code", "severity", "of_all"),
+    [
+        pytest.param("False", True, False, "NodeNotReady", "trouble", "NodeNotReady", id="not ready"),
+        pytest.param("Unknown", False, False, "NodeSilent", "trouble", "NodesLost", id="silent"),
+        pytest.param("Unknown", False, True, "NodeOutOfService", "trouble", "NodesLost", id="out of service"),
+        pytest.param("Unknown", True, True, "NodeBack", "trouble", "NodesLost", id="back"),
+        pytest.param("Unknown", True, False, "NodeReturning", "notice", "NodesLost", id="returning"),
+    ],
+)
+def test_partitions_is_as_urgent_as_the_node(
+    ready: str, renewed: bool, fenced: bool, code: str, severity: str, of_all: str, tmp_path: Path
+) -> None:
+    objects = demo_objects()
+    for entry in objects:
+        if entry["metadata"]["name"] != "node-c3":
+            continue
+        if entry["kind"] == "Lease" and renewed:
+            entry["spec"]["renewTime"] = "2026-10-17T03:10:58.318442Z"
+        if entry["kind"] == "Node":
+            [condition] = [one for one in entry["status"]["conditions"] if one["type"] == "Ready"]
+            condition["status"] = ready
+            taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+            entry["spec"]["taints"] += [taint] if fenced else []
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    source = ("--snapshot", str(file))
+    assert _codes("node", "node-c3", *source) == _codes("explain", "node/node-c3", *source) == (code, severity)
+    assert _codes("partitions", *source) == (of_all, severity)
+
+
+def test_a_list_of_a_live_cluster_says_that_usage_was_not_looked_at() -> None:
+    """`explain pods` does so too: each node would take requests of its own."""
+    said = node_verdict(replace(_promised(), usage=None), None)
+    assert (said.code, said.severity) == (VerdictCode.READY, Severity.FINE)
+    assert said.sentences[-1] == "Its usage was not looked at: kubectl qos node does."
+    table = TargetTable(None)
+    table.add(replace(_promised(), usage=None), "node/node-b1")
+    [total] = [part for part in table.page(by_trouble=True).parts if isinstance(part, Section)]
+    assert "usage was not looked at: kubectl qos node does" in total.lines
+
+
+def test_the_report_is_as_urgent_about_a_node_as_its_page() -> None:
+    data = json.loads(run("report", "-A", "--demo", "-o", "json").out)
+    nodes = msgspec.convert(data["nodes"], tuple[NodeEntry, ...])
+    reported = {node.name: node_state(node)[0].value for node in nodes}
+    listed = json.loads(run("node", "--demo", "-o", "json").out)["items"]
+    assert reported == {item["name"]: item["verdict"]["severity"] for item in listed}

@@ -1,0 +1,239 @@
+"""A page fits its terminal: what decides by default, the rest under ``-o wide``, at any width."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from cluster_io.demo import demo_objects
+from cluster_io.kinds import PODS
+from kubectl_plugin.options import Streams
+from kubectl_plugin.progress import ProgressLine
+from kubectl_plugin.render.command import Target
+from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+from kubectl_plugin.render.text import render_page
+from kubectl_plugin.render.width import text_columns
+from tests.golden import check
+from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.terminals import resize
+from tests.kubectl_plugin.test_golden import GOLDEN
+
+CASES: Final = Path(__file__).resolve().parents[2] / "testdata" / "cases" / "cli"
+HUGE: Final = str(CASES / "huge30.yaml")
+_PODS: Final = sorted(
+    (one["metadata"]["namespace"], one["metadata"]["name"]) for one in demo_objects() if one["kind"] == "Pod"
+)
+_MOST, _MAX_HEALTHY = 40, 14
+_LABEL: Final = re.compile(r"^([A-Z][A-Za-z ]{1,12}?)  +\S", re.MULTILINE)
+_ONLY_BRIEF: Final = frozenset({"Next", "Unknown"})
+"""The command that asks for the whole page, and what the rank lacks, which that tells under Pressure."""
+
+
+@cache
+def explained(namespace: str, name: str) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(run("explain", f"pod/{name}", "-n", namespace, "--demo", "-o", "json").out)
+    return read
+
+
+def page(monkeypatch: pytest.MonkeyPatch, columns: int, *words: str) -> str:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    ran = run("explain", *words)
+    assert (ran.code, ran.err) == (0, "")
+    return ran.out
+
+
+def is_healthy(report: dict[str, Any]) -> bool:
+    """It runs, is Ready, none of its containers is in trouble, its node answers, and nobody changes or ends it."""
+    status = report["status"]
+    node = status["node"]
+    return (
+        status["phase"] == "Running"
+        and status["health"]["ready"] is True
+        and not status["health"]["troubles"]
+        and not status["deletionTimestamp"]
+        and not status["resize"]
+        and report["verdict"]["code"] != "NearMemoryLimit"
+        and node is not None
+        and node["reach"]["reach"] == "Answers"
+    )
+
+
+def overlong(text: str, columns: int) -> list[str]:
+    """Lines that are longer than the terminal, and could be broken; commands to paste are not."""
+    lines = (line for line in text.splitlines() if "kubectl " not in line)
+    # Behind a label a word has so much less room.
+    return [line for line in lines if len(line) > columns and max(map(len, line.split())) <= columns - 14]
+
+
+def test_every_demo_pod_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = {pod: len(page(monkeypatch, 80, f"pod/{pod[1]}", "-n", pod[0], "--demo").splitlines()) for pod in _PODS}
+    assert {pod: count for pod, count in lines.items() if count > _MOST} == {}
+    healthy = {pod: count for pod, count in lines.items() if is_healthy(explained(*pod))}
+    assert len(healthy) > 90
+    assert {pod: count for pod, count in healthy.items() if count > _MAX_HEALTHY} == {}
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["default", "wide"])
+@pytest.mark.parametrize("columns", [40, 80, 120, 200])
+def test_no_line_is_longer_than_the_terminal(columns: int, wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    more = ["-o", "wide"] if wide else []
+    for namespace, name in _PODS[:: 14 if wide else 7]:
+        text = page(monkeypatch, columns, f"pod/{name}", "-n", namespace, "--demo", *more)
+        assert overlong(text, columns) == [], (namespace, name)
+
+
+def test_what_is_by_default_is_also_in_the_whole_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    for namespace, name in _PODS[::7]:
+        words = (f"pod/{name}", "-n", namespace, "--demo")
+        brief, whole = page(monkeypatch, 80, *words), page(monkeypatch, 80, *words, "-o", "wide")
+        labels = set(_LABEL.findall(whole))
+        assert set(_LABEL.findall(brief)) - labels <= _ONLY_BRIEF, name
+        assert brief.partition("\n\n")[0] == whole.partition("\n\n")[0], name
+        assert f"kubectl qos explain pod/{name} -n {namespace} --demo -o wide" in brief
+        assert brief.count("\n") < whole.count("\n"), name
+
+
+def test_what_left_the_page_is_in_the_whole_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("pod/checkout-mv9cgvs6p-x2x7p", "-n", "shop", "--demo")
+    brief, whole = page(monkeypatch, 80, *words), page(monkeypatch, 80, *words, "-o", "wide")
+    for part in (
+        "\nCgroup ",
+        "Guaranteed if ",
+        "\nTopology spread",
+        "0/12 nodes are available",
+        "way out: ",
+        "1000 - ",
+    ):
+        assert part not in brief, part
+        assert part in whole, part
+    assert "kube-scheduler said the same (its message: -o wide)" in brief
+    words = ("pod/postgres-0", "-n", "data", "--demo")
+    brief, whole = page(monkeypatch, 80, *words), page(monkeypatch, 80, *words, "-o", "wide")
+    for part in ("\nCgroup ", "\nPressure ", "\nWriters ", "wal-archiver  SIGTERM", "preStop exec", "hard threshold"):
+        assert part not in brief, part
+        assert part in whole, part
+    assert "Force delete  not safe: two may run, where StatefulSet postgres promises one" in brief
+
+
+def test_what_a_force_delete_risks_stays_where_the_node_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = page(monkeypatch, 120, "pod/db-1", "-n", "shop", "--demo")
+    assert "make sure that the machine is off first" in " ".join(text.split())
+    assert "NFS, ReadWriteOnce: nothing keeps a second writer off" in text
+    assert "Unknown       usage of node-c3 is unknown: the node is not ready, so its" in text
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["default", "wide"])
+def test_thirty_containers_make_no_long_sentence(wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("-f", HUGE, "--demo")
+    text = page(monkeypatch, 80, *words, *(["-o", "wide"] if wide else []))
+    # Between two names of containers no more than a few lines: a list is rows, each of which begins anew.
+    for paragraph in re.split(r"\n(?=\S)|\n +(?=container|and |Guaranteed|\d+  |memory)", text):
+        names = re.findall(r"container-number-\d\d(?=[ ,;])", paragraph.split("SIGTERM")[0])
+        assert len(names) <= 3 or "limits.cpu" in paragraph, paragraph
+    assert text.count("container-number-29") == (6 if wide else 0)
+    assert (len(text.splitlines()) <= _MOST) is not wide
+    if wide:
+        assert "\n              container-number-29  limits.cpu = 300m, requests.memory = 310Mi\n" in text
+
+
+SIZES: Final = {
+    "pod-healthy": ["-n", "shop", "pod/checkout-mv9cgvs6p-m2n4z"],
+    "pod-pending": ["-n", "shop", "pod/checkout-mv9cgvs6p-x2x7p"],
+    "pod-stuck": ["-n", "shop", "pod/db-1"],
+}
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+@pytest.mark.parametrize("name", SIZES)
+def test_pages_of_three_terminals(name: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(GOLDEN / f"{name}-{columns}.txt", page(monkeypatch, columns, "--demo", *SIZES[name]))
+
+
+@pytest.mark.parametrize(
+    ("told", "columns"),
+    [("", 80), ("0", 80), ("wide", 80), ("-5", 80), ("10", 40), ("100", 100), ("999", 200), ("9" * 5000, 80)],
+)
+def test_columns_override_the_terminal(told: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("-n", "shop", "pod/checkout-mv9cgvs6p-x2x7p", "--demo")
+    expected = page(monkeypatch, columns, *words)
+    monkeypatch.setenv("COLUMNS", told)
+    assert run("explain", *words).out == expected
+
+
+@pytest.mark.parametrize(("terminal", "columns"), [(0, 80), (20, 40), (97, 97), (300, 200)])
+def test_text_is_as_wide_as_the_terminal(terminal: int, columns: int) -> None:
+    master, slave = pty.openpty()
+    resize(slave, rows=24, columns=terminal)
+    with os.fdopen(slave, "w", encoding="utf-8") as stream:
+        assert text_columns(stream) == columns
+        assert Streams(io.StringIO(), stream, io.StringIO()).width() == columns
+        assert Streams(io.StringIO(), stream, io.StringIO(), 50).width() == 50
+    os.close(master)
+    assert text_columns(io.StringIO()) == 80
+
+
+def test_the_line_of_progress_does_not_fold() -> None:
+    master, slave = pty.openpty()
+    resize(slave, rows=24, columns=50)
+    with os.fdopen(slave, "w", encoding="utf-8") as stream:
+        line = ProgressLine(stream)
+        line._counts = {f"kind{number}": 1000 for number in range(9)}
+        line.read(PODS, 1_000_000)
+        drawn = os.read(master, 4096).decode()
+    os.close(master)
+    assert drawn.startswith("\r\x1b[Kreading 1,000 kind0, ")
+    assert len(drawn.removeprefix("\r\x1b[K")) == 49
+
+
+def test_a_narrow_table_folds_and_loses_nothing() -> None:
+    row = ("checkout-mv9cgvs6p-bj94z", "Running", "Burstable", "1000", "node-b2")
+    table = Table("7 pods", ("pod", "status", "qos", "priority", "node"), (row,))
+    text = render_page(Page("t", (), Severity.FINE, (table,)), colour=False, target=Target(), width=40)
+    assert set(row) <= set(text.split())
+    assert max(map(len, text.splitlines())) <= 40
+
+
+def test_wide_terminals_get_columns_and_no_longer_prose() -> None:
+    prose = Section("Why", ("word " * 60, Row(("name", "word " * 60))))
+    table = Table("", ("a", "b"), (("x", "word " * 60),))
+    text = render_page(
+        Page("t", ("word " * 60,), Severity.FINE, (prose, table)), colour=False, target=Target(), width=200
+    )
+    above, _, rows = text.rpartition("\n\n")
+    assert 90 < max(map(len, above.splitlines())) <= 100
+    assert 190 < max(map(len, rows.splitlines())) <= 200
+
+
+def test_a_drawing_that_does_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("pod/postgres-0", "-n", "data", "--demo", "--timeline=delete")
+    assert "====" in page(monkeypatch, 80, *words)
+    narrow = page(monkeypatch, 40, *words)
+    assert "====" not in narrow
+    assert overlong(narrow, 40) == []
+
+
+def test_colours_suit_light_and_dark_terminals() -> None:
+    """Bold, and of the sixteen colours green, yellow and red in their normal tone; a pipe gets none."""
+    for severity in Severity:
+        drawn = Page("t", ("said",), severity, (Section("Why", ("x",)),))
+        painted = render_page(drawn, colour=True, target=Target())
+        assert set(re.findall(r"\x1b\[([\d;]*)m", painted)) <= {"0", "1", "31", "32", "33"}
+        plain = render_page(drawn, colour=False, target=Target())
+        assert re.sub(r"\x1b\[[\d;]*m", "", painted) == plain
+    assert "\x1b" not in run("explain", "--demo", *SIZES["pod-stuck"]).out
+
+
+def test_a_name_that_cannot_be_broken_starts_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("node", "--demo", "-o", "wide").out.splitlines()
+    assert any(line.startswith("  kube-system/csi-block-controller-qwtv78rmd-vxhjc ") for line in lines)
+    # Commands are pasted: they alone are longer.
+    assert [line for line in lines if len(line) > 80 and "kubectl qos " not in line] == []

@@ -1,0 +1,156 @@
+"""Pods and nodes without a Linux kubelet: no line of Linux in any answer, and nothing told that nobody knows."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.client import Object
+from tests.kubectl_plugin.running import run, write_cluster
+from tests.objects import raw_condition, raw_node, raw_pod
+
+WINDOWS_MANIFEST = Path(__file__).resolve().parents[2] / "testdata" / "cases" / "cli" / "windows.yaml"
+OF_LINUX = re.compile(
+    r"oom|cgroup|cpu\.weight|memory\.max|the kernel|threshold|evicts|evicted at|eviction order", re.IGNORECASE
+)
+TIMES = re.compile(r"SIGTERM|SIGKILL|\b30 s\b|ends by|may live until")
+RESOURCES = {"memory": "1Gi"}
+CAPACITY = {"memory": "8Gi", "cpu": "4", "pods": "10"}
+READY = [raw_condition("Ready")]
+
+
+def _node(name: str, labels: Object, **spec: Any) -> Object:
+    return raw_node(name, labels, capacity=CAPACITY, allocatable=CAPACITY, conditions=READY, **spec)
+
+
+def _bound(name: str, node: str, **more: Any) -> Object:
+    status = {"phase": "Running", "conditions": READY}
+    return raw_pod(
+        name,
+        "shop",
+        uid=name,
+        requests=RESOURCES,
+        nodeName=node,
+        terminationGracePeriodSeconds=30,
+        status=status,
+        **more,
+    )
+
+
+GOING = {"deletionTimestamp": "2026-01-01T00:00:30Z", "deletionGracePeriodSeconds": 30}
+OBJECTS = [
+    _node("lin", {"kubernetes.io/os": "linux"}),
+    _node("win", {"kubernetes.io/os": "windows"}),
+    _node("aci", {"kubernetes.io/os": "linux", "type": "virtual-kubelet"}),
+    _bound("on-lin", "lin"),
+    _bound("on-win", "win"),
+    _bound("on-aci", "aci"),
+    _bound("leaving", "aci", metadata=GOING),
+]
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> str:
+    """A cluster of three nodes, of which one is a Linux machine."""
+    file = tmp_path / "cluster.json"
+    write_cluster(file, OBJECTS)
+    return str(file)
+
+
+def _said(*words: str) -> str:
+    ran = run(*words)
+    assert ran.code == 0, ran.err
+    return " ".join(ran.out.split())
+
+
+@pytest.mark.parametrize("words", [(), ("-o", "wide")])
+@pytest.mark.parametrize("name", ["win", "aci"])
+def test_Q2_a_pod_without_a_linux_kubelet(snapshot: str, name: str, words: tuple[str, ...]) -> None:
+    said = _said("explain", f"pod/on-{name}", "-n", "shop", "--snapshot", snapshot, *words)
+    assert not OF_LINUX.search(said)
+    assert OF_LINUX.search(_said("explain", "pod/on-lin", "-n", "shop", "--snapshot", snapshot, *words))
+
+
+def test_Q2_windows_is_said(snapshot: str) -> None:
+    assert "Platform Windows: what its kubelet does" in _said(
+        "explain", "pod/on-win", "-n", "shop", "--snapshot", snapshot
+    )
+
+
+@pytest.mark.parametrize("name", ["on-aci", "leaving"])
+def test_T1_a_virtual_kubelet_promises_no_time(snapshot: str, name: str) -> None:
+    said = _said("explain", f"pod/{name}", "-n", "shop", "--snapshot", snapshot)
+    assert "virtual kubelet: what its provider does is not known" in said
+    assert "Stops not known: a virtual kubelet's provider decides" in said
+    assert not TIMES.search(said.replace("Being deleted since 00:00:00 UTC, grace 30 s", ""))
+
+
+def test_T1_nor_does_its_timeline(snapshot: str) -> None:
+    said = _said("explain", "pod/on-aci", "-n", "shop", "--timeline", "--snapshot", snapshot)
+    assert not TIMES.search(said)
+    assert "delete is not known: its node is a virtual kubelet" in said
+
+
+@pytest.mark.parametrize("name", ["on-aci", "leaving"])
+def test_F1_nor_does_a_force_deletion(snapshot: str, name: str) -> None:
+    ran = run("delete", f"pod/{name}", "-n", "shop", "--grace-period=0", "--snapshot", snapshot)
+    said = " ".join(ran.out.split())
+    assert ran.code == 3
+    assert "Stops its node is a virtual kubelet: what its provider does is not known" in said
+    assert not re.search(r"may run until|\d s more", said)
+
+
+def test_T1_a_windows_kubelet_evicts_by_rules_of_its_own(snapshot: str) -> None:
+    said = _said("explain", "pod/on-win", "-n", "shop", "--timeline", "--snapshot", snapshot)
+    assert "Not known evict-hard it runs on Windows" in said
+    assert "Deleted now: SIGTERM at once, SIGKILL at 30 s" in said
+
+
+@pytest.mark.parametrize("name", ["win", "aci"])
+@pytest.mark.parametrize("words", [("node",), ("explain",)])
+def test_Q3_a_node_without_a_linux_kubelet(snapshot: str, name: str, words: tuple[str, ...]) -> None:
+    said = _said(*words, f"node/{name}", "--snapshot", snapshot)
+    assert "Platform" in said
+    assert not OF_LINUX.search(said)
+
+
+def test_Q2_the_range_of_a_pod_to_come_leaves_them_out(snapshot: str, tmp_path: Path) -> None:
+    manifest = tmp_path / "pod.json"
+    manifest.write_text(json.dumps(raw_pod("new", "shop", requests=RESOURCES)))
+    report = json.loads(_said("explain", "-f", str(manifest), "--snapshot", snapshot, "-o", "json"))
+    assert [entry["node"] for entry in report["oom"]] == ["lin"]
+
+
+@pytest.mark.parametrize("words", [("explain",), ("explain", "--timeline"), ("place",)])
+def test_S1_no_way_out_takes_a_windows_pod_to_linux(words: tuple[str, ...]) -> None:
+    out = " ".join(run(*words, "-f", str(WINDOWS_MANIFEST), "--demo").out.split())
+    assert "drop spec." not in out
+    if words != ("explain", "--timeline"):
+        assert not OF_LINUX.search(out)
+
+
+def test_S1_nor_by_node_affinity(tmp_path: Path) -> None:
+    manifest = tmp_path / "pod.json"
+    term = {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "In", "values": ["windows"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    manifest.write_text(json.dumps(raw_pod("new", "shop", affinity={"nodeAffinity": required})))
+    assert "drop spec." not in run("explain", "-f", str(manifest), "--demo").out
+
+
+def test_Q2_lint_speaks_of_the_kernel_to_linux_pods_alone(tmp_path: Path) -> None:
+    specs: dict[str, Any] = {"win": {"os": {"name": "windows"}}, "lin": {}}
+    for name, spec in specs.items():
+        manifest = tmp_path / f"{name}.json"
+        manifest.write_text(json.dumps(raw_pod(name, "shop", **spec)))
+        assert ("best-effort" in run("lint", "-f", str(manifest)).out) is (name == "lin")
+
+
+def test_Q3_the_report_ranks_no_pod_there(snapshot: str) -> None:
+    page = run("report", "-A", "-o", "-", "--snapshot", snapshot).out
+    data = json.loads(re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)[1])  # type: ignore[index]
+    ranks = dict(zip(data["pods"]["name"], data["pods"]["adj"], strict=True))
+    assert {name for name, adj in ranks.items() if adj is not None} == {"on-lin"}

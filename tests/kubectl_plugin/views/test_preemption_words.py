@@ -1,0 +1,333 @@
+"""Preemption in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from kubectl_plugin.views.scheduling.preemption import (
+    awaited_words,
+    defeated_words,
+    nominated_words,
+    preempted_words,
+    preemption_words,
+    preemptor_words,
+    preemptors_section,
+    queue_words,
+    room_words,
+)
+from podrules.api.model.pod_reference import PodOnNode, PodReference
+from podrules.node.pod_gc import GC_CHECK_PERIOD
+from podrules.node.reachability import NodeReach, Reach
+from podrules.scheduling.placement.preemption_victims import (
+    CrossNode,
+    GoingVictim,
+    LeftAlone,
+    NominatedNode,
+    NoRoom,
+    Preempted,
+    PreemptedFor,
+    PreemptionPreview,
+    Preemptor,
+    Preemptors,
+    VictimPod,
+)
+from podrules.scheduling.scheduler.queue import QueuePosition
+
+NOW = datetime(2026, 1, 1, 10, 0, tzinfo=UTC)
+OTHER = PodReference("shop", "web-0")
+
+
+def make_preview(
+    *,
+    not_eligible: str = "",
+    potential: int = 4,
+    candidates: int = 0,
+    nodes: tuple[str, ...] = (),
+    decided_by: str = "",
+    victims: tuple[VictimPod, ...] = (),
+    sampled: int | None = None,
+    elsewhere: CrossNode | None = None,
+    left_alone: tuple[LeftAlone, ...] = (),
+    no_room: tuple[NoRoom, ...] = (),
+) -> PreemptionPreview:
+    return PreemptionPreview(
+        not_eligible, potential, candidates, nodes, decided_by, victims, 30, sampled, elsewhere, left_alone, no_room, ""
+    )
+
+
+def make_victim(name: str, violates: tuple[str, ...] = ()) -> VictimPod:
+    return VictimPod(PodReference("shop", name), 3, "Burstable", 30, violates)
+
+
+def words(preview: PreemptionPreview, *, wide: bool = False) -> list[str]:
+    return list(preemption_words(preview, wide=wide))
+
+
+def test_nobody() -> None:
+    assert words(make_preview(not_eligible="not eligible due to preemptionPolicy=Never.")) == [
+        "preempts nobody: preemptionPolicy Never"
+    ]
+    assert words(make_preview(potential=0)) == ["preempts nobody: removing pods helps on no node"]
+
+
+SPREAD = NoRoom("PodTopologySpread", ("uneven",), 3, "a", 7, ())
+NEEDED = NoRoom("InterPodAffinity", ("affinity",), 1, "b", 2, (OTHER,))
+UNEVEN = "3 nodes, such as a, do not take it even without pods of lower priority: PodTopologySpread: uneven"
+NOBODY_LOWER = NoRoom("", ("No preemption victims found for incoming pod",), 1, "c", 0, ())
+
+
+def test_P4_nobody_for_the_reason_of_the_plugin() -> None:
+    assert words(make_preview(no_room=(SPREAD,))) == [f"preempts nobody: {UNEVEN}"]
+    assert words(make_preview(no_room=(SPREAD, NEEDED, NOBODY_LOWER)), wide=True) == [
+        "preempts nobody: it would help on none of 4 nodes",
+        UNEVEN,
+        "b would lose shop/web-0, which its pod affinity needs: InterPodAffinity: affinity",
+        "c has no pod of lower priority",
+    ]
+
+
+def test_P4_a_pod_that_affinity_needs_is_named_in_the_verdict() -> None:
+    assert list(defeated_words(make_preview(no_room=(SPREAD, NEEDED)))) == [
+        "Preemption cannot make room on b: its pod affinity needs shop/web-0, which would be preempted."
+    ]
+    assert list(defeated_words(make_preview(nodes=("a",), no_room=(NEEDED,)))) == []
+
+
+def test_victims() -> None:
+    victims = tuple(make_victim(f"v{number}") for number in range(5))
+    preview = make_preview(candidates=4, nodes=("a",), decided_by="fewestVictims", victims=victims, sampled=2)
+    assert words(preview) == [
+        (
+            "would preempt shop/v0 (priority 3), shop/v1 (priority 3), shop/v2 (priority 3) and 2 more on a, "
+            "then wait up to 30 s"
+        ),
+        "a is chosen of 4 nodes: it has the fewest victims",
+    ]
+    every, _, sampled = words(preview, wide=True)
+    assert "shop/v4 (priority 3)" in every
+    assert sampled == "kube-scheduler looks at 2 candidates only, from a random node on: it may choose another"
+    room = "The scheduler would preempt shop/v0, shop/v1, shop/v2 and 2 more on a for it, within 30 s."
+    assert room_words(preview, denied=False) == room
+
+
+def test_room_that_the_scheduler_did_not_find() -> None:
+    preview = make_preview(candidates=1, nodes=("a",), victims=(make_victim("v"),))
+    assert room_words(preview, denied=True) == (
+        "Preemption: kube-scheduler found no victims when it last tried; by what is known here, 1 pod on a would go."
+    )
+
+
+def test_static_pods_make_no_room() -> None:
+    """A kubelet runs them on, and makes their objects again."""
+    preview = make_preview(candidates=1, nodes=("a",), victims=(replace(make_victim("v"), is_static=True),))
+    assert room_words(preview, denied=False) == (
+        "Preemption makes no room on a: it would delete the object of a static pod, which runs on."
+    )
+    assert words(preview)[0].startswith("would preempt shop/v (priority 3, static: it runs on) on a")
+
+
+def pending(name: str, *, denied: bool) -> Preemptor:
+    return Preemptor(
+        PodReference("shop", name), 9, True, denied, "a", 1, (), nodes=1, twin=None, sampled=None, assumed=()
+    )
+
+
+def test_preemptor_for_which_no_victims_were_found_is_named_without_certainty() -> None:
+    denied = pending("hi", denied=True)
+    why = "kube-scheduler found no victims when it last tried"
+    assert list(preemptor_words([denied])) == [f"The pending pod shop/hi (priority 9) might preempt it, but {why}."]
+    assert list(preemptor_words([denied, pending("top", denied=False)])) == [
+        "The pending pod shop/top (priority 9) would preempt it now."
+    ]
+    (line,) = preemptors_section(Preemptors((denied,)), wide=False).lines
+    assert line == f"shop/hi (priority 9) on a: this pod would go; but {why}"
+
+
+def test_violated_budgets() -> None:
+    (text,) = words(make_preview(candidates=1, nodes=("a",), victims=(make_victim("v", ("keep",)),)))
+    assert "shop/v (priority 3, violates PodDisruptionBudget keep)" in text
+
+
+def test_lower_pods_that_stay() -> None:
+    left = (
+        LeftAlone("fewestPDBViolations", 1, 1, OTHER, -5),
+        LeftAlone("Insufficient cpu", 2, 3, OTHER, 0),
+    )
+    found = words(make_preview(candidates=1, nodes=("a",), victims=(make_victim("v"),), left_alone=left), wide=True)
+    assert found[1:] == [
+        (
+            "lower ones are left alone: 1 pod on 1 node, such as shop/web-0 (-5): a is better: it violates the fewest "
+            "PodDisruptionBudgets"
+        ),
+        "lower ones are left alone: 3 pods on 2 nodes, such as shop/web-0 (0): Insufficient cpu",
+    ]
+
+
+def test_across_nodes() -> None:
+    found = words(
+        make_preview(elsewhere=CrossNode("a", (PodOnNode("shop", "web-0", "b"),), (PodReference("shop", "own"),)))
+    )
+    assert found[1] == (
+        "without shop/web-0 on b and shop/own on a it would fit a; the scheduler never preempts across nodes: delete "
+        "by hand what may go"
+    )
+
+
+def test_nominated() -> None:
+    nominated = NominatedNode("a", (GoingVictim(OTHER, "2026-01-01T10:00:30Z"), GoingVictim(OTHER, None)), (OTHER,))
+    assert list(nominated_words(nominated, NOW)) == [
+        "preemption made room on a: it is tried first; a reservation, no promise",
+        "waits for shop/web-0 and shop/web-0 (by 10:00:30 UTC) to be gone",
+        "shop/web-0 of higher priority may take the place",
+    ]
+
+
+def test_a_nomination_to_a_node_that_is_gone_is_no_reservation() -> None:
+    assert list(nominated_words(NominatedNode("gone", (), (OTHER,), exists=False), NOW)) == [
+        "its nomination to gone is worth nothing: there is no such Node, and the scheduler passes it over"
+    ]
+
+
+EARLY = GoingVictim(PodReference("ml", "early"), "2026-01-01T10:00:30Z")
+LATE = GoingVictim(PodReference("ml", "late"), "2026-01-01T10:01:00Z")
+COLLECTED = f"pod garbage collection removes such objects within {GC_CHECK_PERIOD} s, and stops nothing"
+SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
+
+
+@pytest.mark.parametrize(
+    ("nominated", "now", "said"),
+    [
+        pytest.param(
+            NominatedNode("a", (EARLY,), ()),
+            NOW,
+            (
+                "waits for early to end, by 10:00:30 UTC.",
+                "The scheduler preempted ml/early to make room on a, which it tries first: no promise.",
+            ),
+            id="one victim",
+        ),
+        pytest.param(
+            NominatedNode("a", (LATE, EARLY), ()),
+            NOW,
+            (
+                "waits for 2 pods to end, the last, late, by 10:01:00 UTC.",
+                "The scheduler preempted ml/early and ml/late to make room on a, which it tries first: no promise.",
+            ),
+            id="the last of several",
+        ),
+        pytest.param(
+            NominatedNode("a", (EARLY, GoingVictim(PodReference("ml", "vk"), None)), ()),
+            NOW,
+            (
+                "waits for 2 pods to end.",
+                "The scheduler preempted ml/vk and ml/early to make room on a, which it tries first: no promise.",
+            ),
+            id="when one ends is not known",
+        ),
+        pytest.param(
+            NominatedNode("a", (EARLY,), (), others=(LATE,)),
+            NOW,
+            (
+                "waits for 2 pods to end, the last, late, by 10:01:00 UTC.",
+                "The scheduler preempted ml/early to make room on a, which it tries first: no promise.",
+            ),
+            id="another that has to go",
+        ),
+        pytest.param(
+            NominatedNode("a", (EARLY,), ()),
+            NOW + timedelta(minutes=5),
+            (
+                "waits for early to end, overdue since 10:00:30 UTC.",
+                "The scheduler preempted ml/early to make room on a, which it tries first: no promise.",
+            ),
+            id="overdue",
+        ),
+        pytest.param(
+            NominatedNode("a", (EARLY,), (), rejected=("Insufficient cpu",)),
+            NOW,
+            ("no node fits, and a does not fit either once the pods that leave it are gone: Insufficient cpu.",),
+            id="no room even then",
+        ),
+        pytest.param(
+            NominatedNode("a", (EARLY,), (), reach=SILENT),
+            NOW,
+            (
+                "no node fits before early ends on a.",
+                "a is silent since 10:00:00 UTC: nothing there ends before it answers.",
+            ),
+            id="silent",
+        ),
+        pytest.param(
+            NominatedNode("a", (EARLY,), (), reach=NodeReach("a", Reach.OUT_OF_SERVICE, "spec.taints[0]")),
+            NOW,
+            (
+                "no node fits before early ends on a.",
+                f"a is declared out of service: {COLLECTED}.",
+            ),
+            id="out of service",
+        ),
+    ],
+)
+def test_P5_what_is_awaited(nominated: NominatedNode, now: datetime, said: tuple[str, ...]) -> None:
+    assert awaited_words(nominated, now) == said
+
+
+def test_P5_no_instant_is_named_on_a_silent_node() -> None:
+    assert list(nominated_words(NominatedNode("a", (EARLY,), (), reach=SILENT), NOW))[1:] == [
+        "waits for ml/early to be gone",
+        "a is silent since 10:00:00 UTC: nothing there ends before it answers",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("queue", "text"),
+    [
+        (QueuePosition(1, 1, 0), "queue: no other pod waits"),
+        (QueuePosition(1, 3, 0), "queue: it is the first of 3 pods"),
+        (QueuePosition(2, 3, 0), "queue: 1 pod goes before it, by age"),
+        (QueuePosition(4, 4, 1), "queue: 3 pods go before it, 1 by priority and 2 by age"),
+        (
+            QueuePosition(1, 4, 0, tied=3),
+            "queue: it may be the first; 3 other pods have the same priority and creation time",
+        ),
+        (
+            QueuePosition(2, 3, 1, tied=1),
+            "queue: 1 pod goes before it, by priority; 1 other pod has the same priority and creation time",
+        ),
+        (QueuePosition(1, 1, 0, 2), "queue: no other pod waits; 2 gated pods are not in it"),
+        (QueuePosition(3, 3, 2, 1), "queue: 2 pods go before it, by priority; 1 gated pod is not in it"),
+        (QueuePosition(3, 4, 2), "queue: 2 pods go before it, by priority"),
+    ],
+)
+def test_queue(queue: QueuePosition, text: str) -> None:
+    assert queue_words(queue) == text
+
+
+@pytest.mark.parametrize(
+    ("became", "place", "end"),
+    [
+        (PreemptedFor.TOOK_THE_PLACE, "a", ", which runs on a now."),
+        (PreemptedFor.RUNS_ELSEWHERE, "b", ", for nothing: that one runs on b."),
+        (PreemptedFor.STILL_WAITS, "a", ", which still waits for a."),
+        (PreemptedFor.WAITS_ELSEWHERE, "b", ", for nothing so far: that one waits for b."),
+        (PreemptedFor.WAITS_ELSEWHERE, "", ", for nothing so far: that one waits with no node in sight."),
+        (PreemptedFor.GONE, "", ", which is gone itself."),
+        (PreemptedFor.UNKNOWN, "", "."),
+    ],
+)
+def test_preempted(became: PreemptedFor, place: str, end: str) -> None:
+    found = Preempted(OTHER, "u", "2026-01-01T09:59:00Z", "a", became, place, ())
+    assert preempted_words(found, NOW) == f"Preempted at 09:59:00 UTC for shop/web-0{end}"
+
+
+def test_preempted_by_somebody() -> None:
+    found = Preempted(None, "", None, "a", PreemptedFor.UNKNOWN, "", ())
+    assert preempted_words(found, NOW).endswith("no event is left that names it.")
+    alone = Preempted(OTHER, "", None, "a", PreemptedFor.UNKNOWN, "a", ())
+    probably = "Preempted by the scheduler, probably for shop/web-0, which alone is nominated to a: "
+    assert preempted_words(alone, NOW) == f"{probably}no event is left that names it."
+    unnamed = Preempted(None, "u", None, "a", PreemptedFor.GONE, "", ())
+    assert preempted_words(unnamed, NOW) == "Preempted for the pod with uid u, which is gone itself."

@@ -1,0 +1,204 @@
+"""How topology spread is told: what runs now, the domains' numbers, the terms of soft constraints."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, Final
+
+from kubectl_plugin.views.cluster.cluster_page import spread_words
+from kubectl_plugin.views.scheduling.skew_words import domain_words
+from kubectl_plugin.views.scheduling.spread_tables import score_tables, spread_table
+from podrules.scheduling.placement.outcome import ConstraintSpread, NodeScore, SoftSpreadScore
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadDomain, SpreadTerm
+from podrules.scheduling.skew import ConstraintSkew, WorkloadSpread
+from tests.kubectl_plugin.running import run
+
+SEEDS: Final = Path(__file__).parents[2] / "testdata/cases/seeds"
+FIELD: Final = "spec.topologySpreadConstraints[0]"
+
+
+def told(*arguments: str) -> str:
+    """What is printed, as one line: where lines are broken does not matter here."""
+    return " ".join(run(*arguments).out.split())
+
+
+def of_json(*arguments: str) -> Any:
+    return json.loads(run(*arguments, "-o", "json").out)
+
+
+def snapshot(name: str) -> tuple[str, str]:
+    return "--snapshot", str(SEEDS / name)
+
+
+def test_a_workload_tells_how_its_pods_stand_now() -> None:
+    assert (
+        "Spread now skew 3 > maxSkew 1 now; nothing moves running pods: zoneA has 3, least is 0 in zoneB "
+        "(topology.kubernetes.io/zone, DoNotSchedule)"
+    ) in told("explain", "deployment/web", *snapshot("s1dep.json"))
+
+
+def test_a_replica_set_tells_the_same_and_json_has_its_numbers() -> None:
+    (by_deployment,) = of_json("explain", "deployment/web", *snapshot("s1dep.json"))["spread"]
+    (by_replica_set,) = of_json("explain", "replicaset/web-h1", *snapshot("s1dep.json"))["spread"]
+    assert by_deployment == by_replica_set
+    (constraint,) = by_deployment["constraints"]
+    assert (constraint["most"], constraint["mostIn"], constraint["least"], constraint["leastIn"]) == (
+        3,
+        "zoneA",
+        0,
+        "zoneB",
+    )
+
+
+def test_the_report_says_it_in_the_same_words() -> None:
+    over = ConstraintSkew(FIELD, "zone", True, 2, 3, 0, 1, "a", "b")
+    assert spread_words(WorkloadSpread("shop", "Deployment", "web", {"a": 3}, (over,)))[1] == (
+        "skew 3 > maxSkew 1 now: a has 3, least is 0 in b (zone, DoNotSchedule)"
+    )
+    even = ConstraintSkew(FIELD, "zone", False, 2, 2, 1, 1, "a", "b")
+    assert spread_words(WorkloadSpread("shop", "Deployment", "web", {"a": 2, "b": 1}, (even,)))[1] == (
+        "skew 1 within maxSkew 1 now: a has 2, least is 1 in b (zone, ScheduleAnyway)"
+    )
+
+
+def test_too_few_domains_are_said() -> None:
+    few = ConstraintSkew(FIELD, "zone", True, 2, 2, 0, 1, "a", None)
+    assert domain_words(few) == (
+        "a has 2, least counts as 0, because 2 domains are fewer than minDomains (zone, DoNotSchedule)"
+    )
+
+
+def explained(manifest: str, of: str, *more: str) -> str:
+    return told("explain", "-f", str(SEEDS / manifest), *snapshot(of), *more)
+
+
+def test_the_table_of_domains_adds_up() -> None:
+    """Each skew is the pods with this one there less the least; zoneC counts, though its only node is tainted."""
+    assert (
+        "pods with it skew domain zone, maxSkew 1, least 0 (spec.topologySpreadConstraints[0]) "
+        "2 3 3 zoneA: more than maxSkew 1 1 2 2 zoneB: more than maxSkew 1 "
+        "0 1 1 zoneC: counts, but no node of it takes the pod (TaintToleration)"
+    ) in explained("one.yaml", "s1t.json", "-o", "wide")
+
+
+def test_a_domain_of_which_no_node_counts_is_said() -> None:
+    assert (
+        "1 2 1 zoneB: fits zoneC: not counted, because node policies or missing keys leave out every node there"
+    ) in explained("honor.yaml", "s1t.json", "-o", "wide")
+
+
+def test_the_way_out_of_the_table_is_the_one_that_the_policy_gives() -> None:
+    before = explained("one.yaml", "s1t.json", "-o", "wide")
+    assert "Ways out: nodeTaintsPolicy Honor on zone (then node4 and 1 more node); or tolerate k=v:NoSchedule" in before
+    assert "2 of 5 nodes fit score node by plugin 398 node4" in explained("honor.yaml", "s1t.json", "-o", "wide")
+
+
+def test_json_has_the_terms_of_soft_constraints() -> None:
+    report = of_json("explain", "-f", str(SEEDS / "dany.yaml"), *snapshot("s1d.json"))
+    soft = {entry["node"]: entry["softSpread"] for entry in report["placement"]["scores"]}
+    raw_normalized = {node: (one["raw"], one["normalized"], one["weight"]) for node, one in soft.items()}
+    assert raw_normalized == {
+        "node-a": (8, 84, 2),
+        "node-b": (6, 100, 2),
+        "node-x": (6, 100, 2),
+        "node-y": (13, 46, 2),
+    }
+    assert [(term["topologyKey"], term["domain"], term["count"]) for term in soft["node-a"]["terms"]] == [
+        ("zone", "zone1", 3),
+        ("node", "node-a", 2),
+    ]
+    assert [round(math.exp(term["weight"])) for term in soft["node-a"]["terms"]] == [4, 6]
+
+
+def test_terms_and_score_are_one() -> None:
+    """What the terms come to is what the plugin gave the node."""
+    report = of_json("explain", "-f", str(SEEDS / "dany.yaml"), *snapshot("s1d.json"))
+    for entry in report["placement"]["scores"]:
+        soft = entry["softSpread"]
+        assert soft["normalized"] * soft["weight"] == entry["plugins"]["PodTopologySpread"]
+        assert round(sum(term["score"] for term in soft["terms"])) == soft["raw"]
+
+
+def test_wide_shows_them_and_narrow_does_not() -> None:
+    wide = explained("dany.yaml", "s1d.json", "-o", "wide")
+    assert "zone: weight ln 4 = 1.386 (2 domains + 2), maxSkew 1 adds 0" in wide
+    assert "node: weight ln 6 = 1.792 (4 domains + 2), maxSkew 1 adds 0" in wide
+    assert "168 84 x 2 8 node-a 3 x ln 4 (zone1) + 2 x ln 6 (node-a) = 7.74" in wide
+    assert "Soft topology spread" not in explained("dany.yaml", "s1d.json")
+
+
+def test_a_node_without_a_key_is_passed_over() -> None:
+    (table,) = score_tables([NodeScore("a", 0, {}, SoftSpreadScore((), 0, 0, 2))], ())
+    assert table.rows == (("0", "0 x 2", "0", "a", "passed over: it lacks a topology key"),)
+
+
+def test_a_term_with_slack_and_one_without_the_key() -> None:
+    slack = SpreadTerm(FIELD, "zone", "a", 2, 2, math.log(4), 3, 2 * math.log(4) + 2)
+    absent = SpreadTerm(FIELD, "rack", None, 0, 1, math.log(3), 1, 0.0)
+    (table,) = score_tables([NodeScore("n", 200, {}, SoftSpreadScore((slack, absent), 5, 100, 2))], ())
+    assert table.rows[-1] == ("200", "100 x 2", "5", "n", "2 x ln 4 + 2 (a) + 0 (no rack) = 4.77")
+    assert table.rows[0][-1].endswith("maxSkew 3 adds 2 (spec.topologySpreadConstraints[0])")
+
+
+def domain(name: str, pods: int, with_pod: int) -> SpreadDomain:
+    return SpreadDomain(name, pods, with_pod, fits=True, with_pod=with_pod)
+
+
+def test_place_says_which_domains_do_not_count() -> None:
+    page = told("place", "-f", str(SEEDS / "honor.yaml"), *snapshot("s1t.json"))
+    assert "pod/mypod 0 zone, maxSkew 1 DoNotSchedule: zoneA 2, zoneB 2; not counted: zoneC" in page
+
+
+def test_place_tells_a_least_that_is_no_domains() -> None:
+    constraint = {"maxSkew": 2, "minDomains": 3, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    selector = {"labelSelector": {"matchLabels": {"app": "new"}}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "new", "labels": {"app": "new"}},
+        "spec": {"containers": [{"name": "c", "image": "x"}], "topologySpreadConstraints": [constraint | selector]},
+    }
+    ran = run("place", "-f", "-", "--replicas", "4", *snapshot("s1d.json"), stdin=json.dumps(pod))
+    assert "pod/new 2 zone, maxSkew 2 DoNotSchedule, least 0: zone1 2, zone2 2" in " ".join(ran.out.split())
+
+
+def test_too_few_domains_a_pod_that_does_not_count_and_many_left_out() -> None:
+    entry = ConstraintSpread(FIELD, "zone", 9, 0, (domain("a", 2, 2),), 1, 3, ("x", "y", "z"), 7, ())
+    lines = [row[-1] for row in spread_table([entry]).rows]
+    assert lines == [
+        f"zone, maxSkew 9, least 0, because of 1 domain where minDomains is 3 ({FIELD})",
+        "a: fits",
+        "the pod itself does not count: its labels do not match the selector",
+        "x, y, z and 4 more: not counted, because node policies or missing keys leave out every node there",
+    ]
+
+
+def test_normalized_scores_have_their_numbers_and_the_older_ones_beside() -> None:
+    said = told("explain", "pod/p", "--snapshot", str(SEEDS.parent / "field/unitsoft.json"), "-o", "wide")
+    assert "the fewer pods the better; raw is rounded" in said
+    assert (
+        "NormalizeScore, cut to whole numbers plugin node of 100 "
+        "PodTopologySpread 100 x (most + least - raw) / most node-b and 1 more 100 x (13 + 6 - 6) / 13 = 100 "
+        "node-a 100 x (13 + 6 - 8) / 13 = 84 "
+        "node-y 100 x (13 + 6 - 13) / 13 = 46 "
+        "before 1.24: raw cut 100 x (most + least - raw) / most node-b and 1 more 100 x (12 + 5 - 5) / 12 = 100 "
+        "node-a 100 x (12 + 5 - 7) / 12 = 83 "
+        "node-y 100 x (12 + 5 - 12) / 12 = 41 "
+    ) in said
+    assert "NormalizeScore" not in told("explain", "pod/p", "--snapshot", str(SEEDS.parent / "field/unitsoft.json"))
+
+
+def test_scores_are_those_of_a_version_that_cut_them(tmp_path: Path) -> None:
+    cluster = json.loads((SEEDS.parent / "field/unitsoft.json").read_text())
+    for one in cluster["items"]:
+        if one["kind"] == "Node":
+            one["status"].setdefault("nodeInfo", {})["kubeletVersion"] = "v1.23.17"
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps(cluster))
+    said = told("explain", "pod/p", "--snapshot", str(file), "-o", "wide")
+    assert "the fewer pods the better; raw is cut" in said
+    assert "node-a 100 x (12 + 5 - 7) / 12 = 83" in said
+    assert "before 1.24" not in said
+    assert "VolumeBinding and PodTopologySpread; more may differ" in said

@@ -1,0 +1,415 @@
+"""``kubectl qos explain --timeline``: what it prints, for whom, and what it does with what was typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from cluster_io.demo import DEMO_NOW, demo_objects
+from kubectl_plugin.options import DeletionOptions
+from kubectl_plugin.parsing import parse
+from kubectl_plugin.parsing.explain import WAYS
+from kubectl_plugin.reports.schema import schema_of
+from podrules.ending.timeline.events import Way
+from tests.controlplane.client import Object
+from tests.golden import check
+from tests.kubectl_plugin.running import run, write_cluster
+from tests.objects import raw_container, raw_node, raw_pod, raw_workload
+
+GOLDEN = Path(__file__).resolve().parents[2] / "testdata" / "golden"
+MANIFESTS = Path(__file__).resolve().parents[2] / "testdata" / "manifests"
+CASES = Path(__file__).resolve().parents[2] / "testdata" / "cases"
+
+DEMO = {
+    "timeline-hook-and-sidecar": ["-n", "data", "pod/postgres-0", "--timeline"],
+    "timeline-two-writers-on-silent-node": ["-n", "shop", "pod/db-1", "--timeline"],
+    "timeline-daemon-on-silent-node": ["-n", "monitoring", "pod/log-agent-fwj7l", "--timeline"],
+    "timeline-being-preempted": ["-n", "ml", "pod/embed-n6d8t", "--timeline"],
+    "timeline-static-pod": ["-n", "kube-system", "pod/etcd-cp-a1", "--timeline"],
+    "timeline-pending": ["-n", "shop", "pod/checkout-mv9cgvs6p-x2x7p", "--timeline"],
+    "timeline-finished": ["-n", "batch", "pod/nightly-report-29870100-wm6rq", "--timeline"],
+    "timeline-grace-zero": ["-n", "shop", "pod/price-feed", "--timeline"],
+    "timeline-drain-refused": ["-n", "shop", "pod/db-0", "--timeline=drain"],
+    "timeline-soft-eviction": ["-n", "ml", "pod/feature-store-0", "--timeline=evict-soft"],
+    "timeline-manifest": ["-f", str(MANIFESTS / "checkout.yaml"), "--timeline=node-lost"],
+}
+
+
+@pytest.mark.parametrize("name", DEMO)
+def test_T5_demo(name: str) -> None:
+    ran = run("explain", "--demo", *DEMO[name])
+    assert (ran.code, ran.err) == (0, "")
+    prose = [line for line in ran.out.splitlines() if "kubectl qos " not in line]
+    assert max(map(len, prose)) <= 80
+    check(GOLDEN / f"{name}.txt", ran.out)
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "seconds", "assumed"), [("v1.35.1", 50, False), ("v1.31.4", 40, True), ("", 50, True)]
+)
+def test_T5_the_version_decides_when_a_silent_node_is_unknown(
+    kubelet: str, seconds: int, assumed: bool, tmp_path: Path
+) -> None:
+    """A control plane is as new as its newest kubelet; that of an old kubelet may be newer."""
+    node = raw_node("n1", status={"nodeInfo": {"kubeletVersion": kubelet}})
+    file = write_cluster(tmp_path / "cluster.json", [node, raw_pod("web", nodeName="n1")])
+    out = " ".join(run("explain", "pod/web", "--timeline=node-lost", "--snapshot", file).out.split())
+    assert f"--node-monitor-grace-period {seconds} s," in out
+    assert ("the control plane's version is unknown: 50 s since 1.32, 40 s before" in out) is assumed
+
+
+def test_T5_every_way_can_be_asked_for() -> None:
+    assert tuple(way.value for way in Way) == WAYS
+
+
+@pytest.mark.parametrize("typed", [("--grace-period=-1",), ("--grace-period", "-30")])
+def test_a_negative_period_is_the_pods_own(typed: tuple[str, ...]) -> None:
+    """As in kubectl, which then names none."""
+    asked = ["explain", "--demo", "-n", "data", "pod/postgres-0", "--timeline=delete", "-o", "json"]
+    assert run(*asked, *typed).out == run(*asked).out
+    options = parse(["delete", "pod/x", *typed]).options
+    assert isinstance(options, DeletionOptions)
+    assert options.grace_period is None
+
+
+@pytest.mark.parametrize("seconds", [3, 0, 2**63 - 1])
+def test_a_period_of_the_delete_counts_of_pods_and_manifests(seconds: int) -> None:
+    for asked in (
+        ["pod/g1", "--snapshot", str(CASES / "field" / "grace.json")],
+        ["-f", str(MANIFESTS / "checkout.yaml"), "--offline"],
+    ):
+        ran = run("explain", *asked, "--timeline=delete", f"--grace-period={seconds}", "-o", "json")
+        found = json.loads(ran.out)
+        (one, *_) = found.get("items", [found])
+        (way,) = one.get("template", one)["timeline"]["ways"]
+        assert {one["what"]: one["latest"] for one in way["events"]}["SIGKILL"] == max(seconds, 2)
+        said = run("explain", *asked, "--timeline=delete", f"--grace-period={seconds}").out
+        assert ("kubectl delete asks for 0 s with --force only" in " ".join(said.split())) is (seconds == 0)
+
+
+def test_periods_of_probes_stand_beside_the_pods_own() -> None:
+    """Two probes of g3 have periods of their own: 60 s and 5 s, and the pod 30 s."""
+    asked = ("explain", "pod/g3", "--snapshot", str(CASES / "field" / "grace.json"))
+    said = " ".join(run(*asked).out.split())
+    assert "after a failed probe 60 s (app, livenessProbe) and 5 s (app, startupProbe)" in said
+    said = " ".join(run(*asked, "-o", "wide").out.split())
+    for probe, seconds in (("livenessProbe", 60), ("startupProbe", 5)):
+        field = f"spec.containers[0].{probe}.terminationGracePeriodSeconds"
+        assert f"app {probe} fails: SIGKILL after {seconds} s ({field})" in said
+    said = " ".join(run(*asked, "--timeline=probe").out.split())
+    assert "SIGTERM app at once: livenessProbe failed" in said
+    assert "SIGTERM app at once: startupProbe failed" in said
+
+
+def test_each_container_has_the_periods_of_its_probes(tmp_path: Path) -> None:
+    probe = {"exec": {"command": ["ok"]}}
+    hook = {"preStop": {"exec": {"command": ["slow"]}}}
+    short = {**probe, "terminationGracePeriodSeconds": 1}
+    sidecar: dict[str, Any] = {"restartPolicy": "Always", "startupProbe": probe}
+    containers = [
+        raw_container("plain", livenessProbe=probe),
+        raw_container("short", livenessProbe=short, readinessProbe=probe),
+        raw_container("hooked", startupProbe=short, lifecycle=hook),
+    ]
+    inits = [raw_container("side", **sidecar), raw_container("once")]
+    running = {"state": {"running": {}}, "ready": True}
+    status = {
+        "phase": "Running",
+        "containerStatuses": [{"name": one["name"], **running} for one in containers],
+        "initContainerStatuses": [{"name": "side", **running}],
+    }
+    spec: dict[str, Any] = {
+        "containers": containers,
+        "initContainers": inits,
+        "terminationGracePeriodSeconds": 40,
+        "nodeName": "n",
+    }
+    pods = [raw_pod("web", "shop", status=status, **spec)]
+    pods.append(raw_pod("going", "shop", metadata={"deletionTimestamp": "2026-01-01T00:00:40Z"}, status=status, **spec))
+    snapshot = tmp_path / "pods.json"
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+
+    def stops(name: str) -> list[tuple[str, str, int, int]]:
+        ran = run("explain", f"pod/{name}", "-n", "shop", "--snapshot", str(snapshot), "-o", "json")
+        found = json.loads(ran.out)["probeStops"]
+        return [(one["container"], one["probe"], one["seconds"], one["sigkillLatest"]) for one in found]
+
+    assert stops("web") == [
+        ("plain", "livenessProbe", 40, 40),
+        ("short", "livenessProbe", 1, 2),
+        ("hooked", "startupProbe", 1, 3),
+        ("side", "startupProbe", 40, 40),
+    ]
+    assert stops("going") == []
+    said = " ".join(run("explain", "pod/web", "-n", "shop", "--snapshot", str(snapshot)).out.split())
+    assert "after a failed probe 1 s (short, livenessProbe) and 1 s (hooked, startupProbe)" in said
+
+
+def test_a_second_delete_without_grace_and_a_container_that_stays_ended(tmp_path: Path) -> None:
+    probe = {"exec": {"command": ["ok"]}, "periodSeconds": 4, "failureThreshold": 1}
+    containers = [
+        raw_container("a", livenessProbe=probe),
+        raw_container("z", livenessProbe=probe, restartPolicy="Never"),
+    ]
+    running = [{"name": name, "state": {"running": {}}, "ready": True} for name in "az"]
+    status = {"phase": "Running", "containerStatuses": running}
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u", "controller": True}
+    meta: dict[str, Any] = {"creationTimestamp": "2026-10-01T00:00:00Z", "ownerReferences": [owner]}
+    going = {**meta, "deletionTimestamp": "2026-11-01T00:10:00Z", "deletionGracePeriodSeconds": 600}
+    spec: dict[str, Any] = {"containers": containers, "nodeName": "n", "terminationGracePeriodSeconds": 600}
+    pods = [
+        raw_pod(name, "shop", metadata=one, status=status, **spec) for name, one in (("db-0", going), ("db-1", meta))
+    ]
+    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "shop"}}
+    event |= {"lastTimestamp": "2026-11-01T00:00:30Z", "involvedObject": {"kind": "Pod", "name": "x"}}
+    snapshot = tmp_path / "pods.json"
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*pods, raw_node("n"), event]}))
+
+    def said(pod: str, *more: str) -> str:
+        asked = ("explain", f"pod/{pod}", "-n", "shop", "--snapshot", str(snapshot), *more)
+        return " ".join(run(*asked).out.split())
+
+    assert (
+        "Being deleted since 00:00:00 UTC; with a second delete of 0 s now: object gone at 00:00:30 UTC, another "
+        "pod at 00:00:30 UTC, SIGKILL at 00:10:00 UTC." in said("db-0", "--timeline=delete", "--grace-period=0")
+    )
+    assert "drain cannot be: it is being deleted already, see delete." in said("db-0", "--timeline=drain")
+    assert "Not certain" not in said("db-0", "--timeline=drain")
+    assert "Not certain: no poddisruptionbudgets" in said("db-1", "--timeline=drain", "--grace-period=0")
+    probed = said("db-1", "--timeline=probe")
+    assert "restarted by 605 s, z never." in probed
+    assert "never restart z it stays ended (spec.containers[1].restartPolicy)" in probed
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_T5_one_way(way: str) -> None:
+    ran = run("explain", "--demo", "-n", "data", "pod/postgres-0", f"--timeline={way}", "-o", "json")
+    assert [entry["way"] for entry in json.loads(ran.out)["timeline"]["ways"]] == [way]
+    text = run("explain", "--demo", "-n", "data", "pod/postgres-0", f"--timeline={way}").out
+    assert [line for line in text.splitlines() if line.startswith(f"{way}: ")]
+    others = set(WAYS) - {way}
+    assert not [line for line in text.splitlines() if line.partition(":")[0] in others]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("--timeline", "pod/db-0"), id="before the pod, which is no value of it"),
+        pytest.param(("pod/db-0", "--timeline"), id="after the pod"),
+        pytest.param(("pod/db-0", "--timeline=all"), id="by name"),
+    ],
+)
+def test_T5_flag_alone_means_every_way(words: tuple[str, ...]) -> None:
+    ran = run("explain", "--demo", *words, "-o", "json")
+    assert ran.code == 0, ran.err
+    assert len(json.loads(ran.out)["timeline"]["ways"]) == len(WAYS)
+
+
+def test_T5_flag_before_the_command() -> None:
+    ran = run("--demo", "--timeline", "explain", "pod/db-0", "-o", "name")
+    assert (ran.code, ran.out) == (0, "pod/db-0\n")
+
+
+def test_T5_unknown_way_names_those_there_are() -> None:
+    ran = run("explain", "--demo", "pod/db-0", "--timeline=reboot")
+    assert ran.code == 2
+    for way in WAYS:
+        assert way in ran.err
+
+
+def test_T5_without_the_flag_there_is_no_timeline() -> None:
+    assert json.loads(run("explain", "--demo", "pod/db-0", "-o", "json").out)["timeline"] is None
+
+
+def test_T5_timeline_of_a_pending_pod_asks_for_no_placement() -> None:
+    printed = json.loads(
+        run("explain", "--demo", "-n", "shop", "pod/checkout-mv9cgvs6p-x2x7p", "--timeline", "-o", "json").out
+    )
+    assert printed["placement"] is None
+
+
+@pytest.mark.parametrize("namespace", ["shop", "data", "batch", "ml", "monitoring", "kube-system", "payments"])
+def test_T5_every_demo_pod_fits_the_schema_and_the_page(namespace: str) -> None:
+    printed = json.loads(run("explain", "--demo", "-n", namespace, "pods", "--timeline", "-o", "json").out)
+    validator = jsonschema.Draft202012Validator(schema_of("PodExplanation"))
+    for item in printed["items"]:
+        validator.validate(item)
+        assert len(item["timeline"]["ways"]) == len(WAYS)
+    text = run("explain", "--demo", "-n", namespace, "pods", "--timeline").out
+    prose = [line for line in text.splitlines() if "kubectl qos " not in line]
+    assert max(map(len, prose)) <= 80
+    assert "None" not in text
+
+
+def test_T5_yaml_says_the_same() -> None:
+    asked = ("explain", "--demo", "-n", "shop", "pod/db-1", "--timeline")
+    assert yaml.safe_load(run(*asked, "-o", "yaml").out) == json.loads(run(*asked, "-o", "json").out)
+
+
+def _snapshot(folder: Path, change: dict[str, Any] | None = None) -> Path:
+    """The demo cluster as a file, db-0 with changed metadata."""
+    objects = [dict(entry) for entry in demo_objects()]
+    for entry in objects:
+        if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0":
+            entry["metadata"] = {**entry["metadata"], **(change or {})}
+    file = folder / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    return file
+
+
+def test_T5_snapshot_takes_no_node_for_silent_by_an_old_lease(tmp_path: Path) -> None:
+    # Nobody knows when it was taken: a Lease that is old now was fresh then.
+    asked = ("-n", "shop", "pod/db-0", "--timeline", "-o", "json")
+    printed = json.loads(run("explain", "--snapshot", str(_snapshot(tmp_path)), *asked).out)
+    assert (printed["timeline"]["silent"], printed["timeline"]["ways"][0]["way"]) == (False, "delete")
+    # That of a node whose condition says so is silent all the same.
+    silent = json.loads(
+        run("explain", "--snapshot", str(tmp_path / "cluster.json"), "-n", "shop", "pod/db-1", *asked[3:]).out
+    )
+    assert silent["timeline"]["ways"][0]["way"] == "node-lost"
+
+
+def test_T5_hostile_names_are_escaped_and_move_no_lane(tmp_path: Path) -> None:
+    hostile = "a\x1b[2J\u202e"
+    ran = run(
+        "explain", "--snapshot", str(_snapshot(tmp_path, {"finalizers": [hostile]})), "-n", "shop", "pod/db-0",
+        "--timeline=delete",
+    )  # fmt: skip
+    assert ran.code == 0
+    assert "\x1b" not in ran.out
+    assert "\u202e" not in ran.out
+    assert r"a\x1b[2J\u202e" in ran.out
+
+
+def test_T5_manifest_is_told_with_what_admission_adds() -> None:
+    printed = json.loads(
+        run("explain", "--demo", "-f", str(MANIFESTS / "checkout.yaml"), "--timeline", "-o", "json").out
+    )
+    for item in printed["items"]:
+        [lost] = [entry for entry in item["timeline"]["ways"] if entry["way"] == "node-lost"]
+        [deleted] = [event for event in lost["events"] if event["what"] == "Deleted"]
+        assert (deleted["earliest"], deleted["latest"], deleted["seconds"]) == (350, 361, 300)
+    assert printed["items"]
+
+
+def test_T5_daemon_set_tolerates_what_its_controller_adds(tmp_path: Path) -> None:
+    daemon = raw_workload("DaemonSet", "agent", updateStrategy={"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}})
+    file = tmp_path / "daemon.yaml"
+    file.write_text(yaml.safe_dump(daemon))
+    told = json.loads(run("explain", "--offline", "-f", str(file), "--timeline", "-o", "json").out)["timeline"]
+    by_way = {entry["way"]: entry["events"] for entry in told["ways"]}
+    assert {event["rule"] for event in by_way["node-lost"] if event["what"] == "Deleted"} == {"ToleratedForEver"}
+    assert {event["rule"] for event in by_way["delete"] if event["what"] == "Replaced"} == {"Surge"}
+    # Nobody could say whether a budget refuses.
+    assert told["budgetsKnown"] is False
+
+
+def test_T5_workload_tells_the_timeline_of_its_next_pod() -> None:
+    ran = run("explain", "--demo", "-n", "shop", "statefulset/db", "--timeline", "-o", "json")
+    [gone] = [
+        event
+        for entry in json.loads(ran.out)["template"]["timeline"]["ways"]
+        if entry["way"] == "delete"
+        for event in entry["events"]
+        if event["what"] == "Replaced"
+    ]
+    assert gone["rule"] == "AfterObject"
+    assert run("explain", "--demo", "-n", "shop", "statefulset/db", "--timeline").out.startswith("statefulset/db")
+
+
+def test_T5_now_stands_between_what_was_and_what_comes() -> None:
+    lines = run("explain", "--demo", "-n", "ml", "pod/embed-n6d8t", "--timeline=delete").out.splitlines()
+    at = DEMO_NOW[11:19]
+    [now] = [index for index, line in enumerate(lines) if line.split() == [at, "now"]]
+    assert lines[now - 1].split()[1] < at
+    assert lines[now + 1].split()[1] > at
+
+
+def test_T3_sidecar_s_hook_has_its_time_its_bar_and_its_path() -> None:
+    manifest = str(CASES / "cli" / "sidecars.yaml")
+    path = "spec.initContainers[1].lifecycle.preStop.sleep"
+    told = " ".join(run("explain", "-f", manifest, "--offline", "-o", "wide").out.split())
+    assert f"preStop sleep for 10 s ({path}), then SIGTERM once the containers before it ended" in told
+    drawn = run("explain", "-f", manifest, "--offline", "--timeline=delete").out
+    assert f"preStop proxy   {path} 10 s" in drawn
+    lane = next(line for line in drawn.splitlines() if line.startswith("proxy   p"))
+    # 10 of 49 s, and then it waits for its turn until 45 s.
+    assert (lane.count("p") - 1, lane.count("w")) == (12, 42)
+
+
+def test_T5_the_first_sentence_leads_with_the_app_container_s_sigterm(tmp_path: Path) -> None:
+    proxy = raw_container("proxy", restartPolicy="Always")
+    hook = {"preStop": {"sleep": {"seconds": 5}}}
+
+    def first(*containers: Object) -> str:
+        file = tmp_path / "pod.yaml"
+        file.write_text(yaml.safe_dump(raw_pod(containers=containers, initContainers=[proxy])))
+        drawn = run("explain", "--offline", "-f", str(file), "--timeline=delete").out
+        return next(line for line in drawn.splitlines() if line.startswith("Deleted now: "))
+
+    # The sidecar gets its own once the others have ended, 30 s later at the latest.
+    assert first(raw_container()).startswith("Deleted now: SIGTERM at once, SIGKILL by 32 s,")
+    assert first(raw_container(lifecycle=hook)).startswith("Deleted now: SIGTERM at 5 s, SIGKILL by 32 s,")
+    both = first(raw_container("slow", lifecycle=hook), raw_container("quick"))
+    assert both.startswith("Deleted now: first SIGTERM at once, SIGKILL by 32 s,")
+
+
+def test_T5_silent_node_s_times_are_those_of_partitions() -> None:
+    told = run("explain", "--demo", "-n", "shop", "pod/db-1", "--timeline=node-lost").out
+    partitions = run("partitions", "--demo").out
+    assert "03:02:56 UTC  Ready became Unknown, 52 s after the last heartbeat" in partitions
+    assert "03:02:56 UTC  it got the taint" in partitions
+    assert "     52  03:02:56  Ready Unknown " in told
+    assert "     52  03:02:56  node tainted " in told
+
+
+def test_T5_shutdown_that_no_kubelet_handles_does_not_call_its_node_silent() -> None:
+    ran = run("explain", "--demo", "-n", "ingress", "pod/gateway-6m74d8fzc-rjq4s", "--timeline=shutdown")
+    told = " ".join(ran.out.split())
+    assert "When its machine is shut down: its kubelet sends no SIGTERM, object gone never by itself." in told
+    assert "never object gone only its kubelet can do it, and that goes down with the machine" in told
+
+
+def _told_offline(folder: Path, way: str, **pod: Any) -> str:
+    """What is told of a manifest's pod, in one line."""
+    file = folder / "pod.yaml"
+    file.write_text(yaml.safe_dump(raw_pod("lone", **pod)))
+    return " ".join(run("explain", "-f", str(file), "--offline", f"--timeline={way}").out.split())
+
+
+def test_T5_first_sigterm_may_come_before_one_whose_second_is_known(tmp_path: Path) -> None:
+    sleeps = raw_container("app", lifecycle={"preStop": {"sleep": {"seconds": 10}}})
+    runs = raw_container("b", lifecycle={"preStop": {"exec": {"command": ["x"]}}})
+    told = _told_offline(tmp_path, "delete", containers=[sleeps, runs])
+    assert "Deleted now: first SIGTERM by 10 s, SIGKILL by 32 s," in told
+    assert " 10 SIGTERM app " in told
+    assert " 0-30 SIGTERM b " in told
+
+
+def test_T5_the_sentence_names_the_signal_of_the_table(tmp_path: Path) -> None:
+    stops = raw_container("app", lifecycle={"stopSignal": "SIGUSR1"})
+    told = _told_offline(tmp_path, "delete", containers=[stops], os={"name": "linux"})
+    assert "Deleted now: SIGUSR1 at once, SIGKILL at 30 s," in told
+    assert " 0 SIGUSR1 app at once " in told
+
+
+def test_T5_budgets_are_unknown_only_where_a_drain_is_told(tmp_path: Path) -> None:
+    unknown = "whether a PodDisruptionBudget refuses a drain"
+    assert unknown not in _told_offline(tmp_path, "delete", containers=[raw_container("app")])
+    assert unknown in _told_offline(tmp_path, "drain", containers=[raw_container("app")])
+
+
+@pytest.mark.parametrize(("way", "assumes"), [("shutdown", True), ("evict-soft", True), ("evict-hard", False)])
+def test_a_kubelet_that_was_not_read_is_named_in_the_headline(tmp_path: Path, way: str, *, assumes: bool) -> None:
+    """Whether its machine waits for the pod depends on its configuration alone."""
+    asked = ("explain", "pod/g1", "--snapshot", str(CASES / "field" / "grace.json"), f"--timeline={way}")
+    lead = ", with its kubelet's defaults (its own are not known): "
+    assert (lead in " ".join(run(*asked).out.split())) is assumes
+    file = tmp_path / "kubelet.yaml"
+    file.write_text("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")
+    assert "defaults" not in run(*asked, "--kubelet-config", str(file)).out

@@ -1,0 +1,676 @@
+"""Verdicts over evidence that no machine here can make: cgroup v2, other clocks, odd orders of events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from podrules.api.model.decode import from_object
+from podrules.api.model.event import Event
+from podrules.api.model.kubelet import KubeletConfiguration
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Container, ContainerStatus, Pod
+from podrules.ending.died.cause import Cause, Grade
+from podrules.ending.died.evidence import Clocks, Evidence, Lost, PodEvents, clocks_of
+from podrules.ending.died.manner import Manner
+from podrules.ending.died.of_pod import EndOf, PodEnd, has_ended, last_end
+from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+
+STARTED, ENDED = "2026-10-01T11:00:00Z", "2026-10-01T11:30:00Z"
+NOW = datetime(2026, 10, 1, 12, tzinfo=UTC)
+V2 = KubeletConfiguration(fail_cgroup_v1=True)
+MEMORY = {"memory": "64Mi"}
+GUARANTEED = {"memory": "64Mi", "cpu": "1"}
+
+
+def at(clock: str) -> str:
+    return f"2026-10-01T{clock}Z"
+
+
+def ended(code: int, reason: str = "Error", finished: str = ENDED, **more: Any) -> dict[str, Any]:
+    return {"terminated": {"exitCode": code, "reason": reason, "startedAt": STARTED, "finishedAt": finished, **more}}
+
+
+def pod(
+    last: dict[str, Any] | None = None,
+    *,
+    now: dict[str, Any] | None = None,
+    container: dict[str, Any] | None = None,
+    metadata: dict[str, Any] | None = None,
+    status: dict[str, Any] | None = None,
+    **spec: Any,
+) -> Pod:
+    """``web``, whose container ``app`` ended so, and runs again unless it is said."""
+    state = now or {"running": {"startedAt": at("11:31:00")}}
+    told = {"name": "app", "state": state, "lastState": last or {}, "restartCount": 1}
+    made = raw_pod(
+        "web",
+        "shop",
+        containers=[raw_container("app", **(container or {}))],
+        nodeName="n1",
+        metadata={"uid": "u", "creationTimestamp": at("10:59:00"), "generation": 1, **(metadata or {})},
+        status={
+            "phase": "Running",
+            "conditions": [raw_condition("PodReadyToStartContainers", lastTransitionTime=at("10:59:30"))],
+            "containerStatuses": [told],
+            **(status or {}),
+        },
+        **{"terminationGracePeriodSeconds": 30, **spec},
+    )
+    return from_object(made, Pod)
+
+
+def node(version: str = "v1.36.3") -> Node:
+    size = {"memory": "8Gi", "cpu": "4"}
+    made = raw_node("n1", capacity=size, allocatable=size)
+    made["status"]["nodeInfo"] = {"kubeletVersion": version}
+    return from_object(made, Node)
+
+
+def event(reason: str, message: str, clock: str, container: str = "", **more: Any) -> Event:
+    path = {"fieldPath": f"spec.containers{{{container}}}"} if container else {}
+    told = {
+        "metadata": {"creationTimestamp": at(clock)},
+        "involvedObject": {"kind": "Pod", "namespace": "shop", "name": "web", "uid": "u", **path},
+        "reason": reason,
+        "message": message,
+        "firstTimestamp": at(clock),
+        "lastTimestamp": at(clock),
+        "source": {"component": "kubelet", "host": "n1"},
+        **more,
+    }
+    return from_object(told, Event)
+
+
+def started(first: str = "11:00:00", last: str = "11:31:00", container: str = "app", **more: Any) -> Event:
+    """The event of the runs of a container that began then."""
+    return event("Started", "Container started", first, container, lastTimestamp=at(last), count=2, **more)
+
+
+def told(one: Pod | None, events: Sequence[Event] | None = (), **more: Any) -> PodEnd:
+    known = None if events is None else PodEvents.of(events)
+    return last_end(Evidence(name="web", namespace="shop", now=NOW, pod=one, events=known, **more))
+
+
+def causes(end: PodEnd) -> set[Cause]:
+    return {one.cause for one in end.verdict.suspects}
+
+
+def neighbour(running_since: str = "10:00:00", limit: str = "") -> Pod:
+    made = raw_pod(
+        "other",
+        "shop",
+        containers=[raw_container("main", limits={"memory": limit} if limit else None)],
+        nodeName="n1",
+        status={
+            "phase": "Running",
+            "containerStatuses": [{"name": "main", "state": {"running": {"startedAt": at(running_since)}}}],
+        },
+    )
+    return from_object(made, Pod)
+
+
+# Memory
+
+
+def test_on_cgroup_v2_a_kill_of_the_whole_container_is_its_end() -> None:
+    """No other may have been it: another container that the kernel would take first lives on."""
+    killed = pod(ended(137, "OOMKilled"), container={"limits": GUARANTEED, "requests": GUARANTEED})
+
+    end = told(killed, node=node(), config=V2, neighbours=[neighbour()])
+
+    assert end.verdict.grade is Grade.CERTAIN
+    assert end.verdict.cause is Cause.OWN_MEMORY_LIMIT
+    assert end.container == "app"
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        {"config": None},
+        {"node": None},
+        {"neighbours": None},
+        {"config": KubeletConfiguration(fail_cgroup_v1=False)},
+        {"config": KubeletConfiguration(fail_cgroup_v1=True, single_process_oom_kill=True)},
+        {"neighbours": [neighbour("11:30:30")]},
+        {"neighbours": []},
+        {"node": node("v1.30.4")},
+    ],
+    ids=lambda one: next(iter(one)),
+)
+def test_without_that_it_is_likely(missing: dict[str, Any]) -> None:
+    killed = pod(ended(137, "OOMKilled"), container={"limits": GUARANTEED, "requests": GUARANTEED})
+
+    end = told(killed, **{"node": node(), "config": V2, "neighbours": [neighbour()], **missing})
+
+    assert end.verdict.grade is Grade.LIKELY
+    assert end.verdict.cause is Cause.OWN_MEMORY_LIMIT
+    assert Cause.NODE_OUT_OF_MEMORY in end.verdict.causes or Cause.APPLICATION in end.verdict.causes
+
+
+def test_without_any_limit_it_is_the_node() -> None:
+    killed = pod(ended(137, "OOMKilled"))
+
+    end = told(killed, node=node(), config=V2, neighbours=[])
+
+    assert (end.verdict.grade, end.verdict.cause) == (Grade.CERTAIN, Cause.NODE_OUT_OF_MEMORY)
+
+
+def test_where_the_whole_container_dies_together_another_code_is_another_end() -> None:
+    """A process of it that was killed in a cgroup of its own did not end it."""
+    end = told(pod(ended(1, "OOMKilled"), container={"limits": MEMORY}), node=node(), config=V2, neighbours=[])
+
+    assert (end.verdict.grade, end.verdict.cause) == (Grade.CERTAIN, Cause.APPLICATION)
+    [one] = end.ends
+    assert one.child_killed
+
+
+def test_a_drained_pod_may_say_oom_killed_with_143() -> None:
+    """As on cgroup v1, where a child of it, or anything at a limit above it, ran out of memory before."""
+    deleted = {"deletionTimestamp": at("11:30:20"), "deletionGracePeriodSeconds": 30}
+    condition = raw_condition("DisruptionTarget", reason="EvictionByEvictionAPI", lastTransitionTime=at("11:29:50"))
+    drained = pod(
+        now=ended(143, "OOMKilled", at("11:29:52")),
+        container={"limits": MEMORY},
+        metadata=deleted,
+        status={"conditions": [condition]},
+    )
+
+    end = told(drained, [event("Killing", "Stopping container app", "11:29:50", "app")])
+
+    assert (end.of, end.verdict.grade, end.verdict.cause) == (EndOf.POD, Grade.CERTAIN, Cause.API_EVICTION)
+    [one] = end.ends
+    assert (one.manner, one.child_killed) == (Manner.OBEYED, True)
+    # Without the event it may have ended by itself just before.
+    alone = told(drained)
+    assert (alone.verdict.grade, alone.verdict.cause) == (Grade.LIKELY, Cause.API_EVICTION)
+    assert Cause.APPLICATION in alone.verdict.causes
+
+
+# The kubelet
+
+
+def test_a_probe_cannot_have_failed_sooner_than_it_can() -> None:
+    probe = {"httpGet": {"path": "/"}, "initialDelaySeconds": 7200, "periodSeconds": 10, "failureThreshold": 3}
+
+    end = told(pod(ended(1), container={"livenessProbe": probe}), events=None)
+
+    assert (end.verdict.grade, end.verdict.cause) == (Grade.CERTAIN, Cause.APPLICATION)
+
+
+@pytest.mark.parametrize(
+    ("events", "grade", "cause"),
+    [
+        (None, Grade.LIKELY, Cause.LIVENESS_PROBE),
+        ((), Grade.LIKELY, Cause.LIVENESS_PROBE),
+        ((event("Scheduled", "to n1", "10:59:00"), started()), Grade.CERTAIN, Cause.APPLICATION),
+        # That of the run after it was lost: others may have been, too.
+        ((event("Scheduled", "to n1", "10:59:00"), started(last="11:00:00")), Grade.LIKELY, Cause.LIVENESS_PROBE),
+        (
+            (
+                event("Scheduled", "to n1", "10:59:00"),
+                started(),
+                event("Pulled", "", "11:31:00", metadata={"creationTimestamp": at("11:33:00")}),
+            ),
+            Grade.LIKELY,
+            Cause.LIVENESS_PROBE,
+        ),
+        (
+            (event("Killing", "Container app failed liveness probe, will be restarted", "11:29:58", "app"),),
+            Grade.CERTAIN,
+            Cause.LIVENESS_PROBE,
+        ),
+        # An earlier run's.
+        (
+            (event("Killing", "Container app failed liveness probe, will be restarted", "10:59:58", "app"), started()),
+            Grade.CERTAIN,
+            Cause.APPLICATION,
+        ),
+        # So many that the kubelet drops others.
+        ((event("Scheduled", "to n1", "10:59:00", count=25),), Grade.LIKELY, Cause.LIVENESS_PROBE),
+    ],
+)
+def test_what_events_say_of_a_probe(events: Sequence[Event] | None, grade: Grade, cause: Cause) -> None:
+    probed = pod(ended(143), container={"livenessProbe": {"exec": {"command": ["true"]}}})
+
+    end = told(probed, events)
+
+    assert (end.verdict.grade, end.verdict.cause) == (grade, cause)
+
+
+def test_an_event_about_another_container_tells_nothing() -> None:
+    kill = event("Killing", "Container side failed liveness probe, will be restarted", "11:29:58", "side")
+
+    end = told(pod(ended(1), container={"livenessProbe": {"exec": {}}}), [kill])
+
+    assert end.verdict.cause is Cause.APPLICATION
+
+
+def test_an_event_may_still_be_on_its_way() -> None:
+    """The kubelet sends so many a second: what it has not said 9 s later is not known yet."""
+    probed = pod(ended(143), container={"livenessProbe": {"exec": {"command": ["true"]}}})
+    events = PodEvents.of([event("Scheduled", "to n1", "10:59:00"), started()])
+    evidence = Evidence(name="web", namespace="shop", pod=probed, events=events)
+    finished = datetime(2026, 10, 1, 11, 30, tzinfo=UTC)
+
+    soon, later = (
+        last_end(replace(evidence, now=finished + timedelta(seconds=seconds), clocks=Clocks())) for seconds in (9, 11)
+    )
+    assert (soon.verdict.grade, soon.lost) == (Grade.LIKELY, (Lost.EVENTS_COMING, Lost.NODE_UNREAD))
+    assert later.verdict.grade is Grade.CERTAIN
+
+
+def test_failures_of_the_run_before_count_on() -> None:
+    """A probe worker keeps its count where a container ended by itself: one more failure is enough then."""
+    probe = {"exec": {}, "periodSeconds": 600, "failureThreshold": 6}
+    first, second = pod(ended(143), container={"livenessProbe": probe}), {"restartCount": 2}
+    status = {"name": "app", "state": {"running": {"startedAt": at("11:31:00")}}, "lastState": ended(143), **second}
+    later = pod(container={"livenessProbe": probe}, status={"containerStatuses": [status]})
+
+    assert told(first).verdict.causes == {Cause.APPLICATION}
+    assert Cause.LIVENESS_PROBE in causes(told(later))
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "grade"),
+    [
+        (143, "Error", Grade.CERTAIN),
+        (137, "Error", Grade.CERTAIN),
+        (0, "Completed", Grade.LIKELY),
+        (2, "Error", Grade.SEVERAL),
+        (137, "OOMKilled", Grade.SEVERAL),
+    ],
+)
+def test_a_probe_also_fails_of_a_process_that_has_just_died(code: int, reason: str, grade: Grade) -> None:
+    """Both in one second: which was first is not known."""
+    kill = event("Killing", FAILED, "11:30:00", "app")
+
+    end = told(pod(ended(code, reason), container={**LIVENESS, "limits": MEMORY}), [SCHEDULED, started(), kill])
+
+    assert end.verdict.grade is grade
+    assert Cause.LIVENESS_PROBE in causes(end)
+
+
+@pytest.mark.parametrize(("generation", "grade"), [(1, Grade.CERTAIN), (0, Grade.LIKELY), (2, Grade.SEVERAL)])
+def test_a_pod_of_which_nobody_counts_changes_may_have_been_changed(generation: int, grade: Grade) -> None:
+    end = told(pod(ended(143), metadata={"generation": generation}))
+
+    assert end.verdict.grade is grade
+    assert Cause.APPLICATION in causes(end)
+    assert (Cause.DEFINITION_CHANGED in end.verdict.causes) is (generation != 1)
+
+
+def test_an_event_that_stands_for_several_is_not_of_the_container_that_it_names() -> None:
+    kill = event("Killing", "(combined from similar events): Container b definition changed", "11:29:59", "app")
+
+    assert told(pod(ended(143)), [SCHEDULED, started(), kill]).verdict.cause is not Cause.DEFINITION_CHANGED
+
+
+def test_an_event_without_times_is_of_when_it_was_made() -> None:
+    kill = event("Killing", FAILED, "11:29:59", "app", firstTimestamp=None, lastTimestamp=None)
+
+    end = told(pod(ended(143), container=LIVENESS), [SCHEDULED, started(), kill])
+
+    assert (end.verdict.grade, end.verdict.cause) == (Grade.CERTAIN, Cause.LIVENESS_PROBE)
+
+
+# Sidecars
+
+
+def with_sidecar(code: int, finished: str, app: dict[str, Any]) -> Pod:
+    """A pod that is over, whose sidecar ``proxy`` ended with a code."""
+    proxy = {"name": "proxy", "state": ended(code, finished=at(finished)), "restartCount": 0}
+    main = {"name": "app", "state": app, "restartCount": 0}
+    status = {"phase": "Succeeded", "containerStatuses": [main], "initContainerStatuses": [proxy]}
+    sidecar = {**raw_container("proxy"), "restartPolicy": "Always"}
+    return pod(status=status, initContainers=[sidecar], restartPolicy="Never")
+
+
+@pytest.mark.parametrize(("code", "told_at"), [(143, "11:30:05"), (137, "11:29:35"), (0, "11:30:01")])
+def test_a_sidecar_is_stopped_once_the_main_containers_have_ended(code: int, told_at: str) -> None:
+    over = with_sidecar(code, "11:30:05", ended(0, "Completed", at("11:29:30")))
+    stop = event("Killing", "Stopping container proxy", told_at, "proxy")
+
+    end = told(over, [SCHEDULED, started(container="proxy"), stop])
+
+    # The pod's end is that of its main container.
+    assert (end.container, end.verdict.cause) == ("app", Cause.APPLICATION)
+    proxy = end.end_of("proxy")
+    assert proxy is not None
+    assert proxy.verdict is not None
+    assert (proxy.verdict.grade, proxy.verdict.cause) == (Grade.CERTAIN, Cause.SIDECAR_STOPPED)
+
+
+def test_without_the_event_a_sidecar_may_have_ended_by_itself() -> None:
+    over = with_sidecar(143, "11:30:05", ended(0, "Completed", at("11:29:30")))
+
+    proxy = told(over).end_of("proxy")
+
+    assert proxy is not None
+    assert proxy.verdict is not None
+    assert (proxy.verdict.grade, proxy.verdict.cause) == (Grade.LIKELY, Cause.SIDECAR_STOPPED)
+
+
+def test_a_sidecar_that_ended_before_the_main_container_was_not_stopped_for_that() -> None:
+    over = with_sidecar(1, "11:20:00", ended(0, "Completed", at("11:29:30")))
+
+    proxy = told(over).end_of("proxy")
+
+    assert proxy is not None
+    assert proxy.verdict is not None
+    assert Cause.SIDECAR_STOPPED not in proxy.verdict.causes
+
+
+def test_a_stop_of_the_whole_pod_without_a_reason_is_not_the_process_itself() -> None:
+    stop = event("Killing", "Stopping container app", "11:29:50", "app")
+
+    end = told(pod(ended(143)), [SCHEDULED, started(), stop])
+
+    assert end.verdict.grade is Grade.NOTHING
+    assert [clue.says for clue in end.verdict.clues] == ["Stopping container app"]
+
+
+# The node
+
+
+@pytest.mark.parametrize(("clock", "suspected"), [("11:31:00", True), ("11:50:00", False), ("11:29:00", False)])
+def test_a_restart_of_the_node_right_after_may_have_been_it(clock: str, suspected: bool) -> None:
+    over = pod(now=ended(0, "Completed"), restartPolicy="Never", status={"phase": "Succeeded"})
+    reboot = event("Rebooted", "Node n1 has been rebooted, boot id: b", clock)
+
+    end = told(over, [SCHEDULED, started()], node_events=PodEvents.of([reboot]))
+
+    assert (Cause.NODE_REBOOT in causes(end)) is suspected
+    assert (end.verdict.grade is Grade.CERTAIN) is not suspected
+
+
+# Controllers
+
+
+def of_controller(kind: str, reason: str, message: str, clock: str) -> Event:
+    about = {"kind": kind, "namespace": "shop", "name": "c", "uid": "c"}
+    return event(reason, message, clock, involvedObject=about, source={"component": "controller"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "message"),
+    [
+        ("DaemonSet", "FailedDaemonPod", "Found failed daemon pod shop/web on node n1, will try to kill it"),
+        ("DaemonSet", "SucceededDaemonPod", "Found succeeded daemon pod shop/web on node n1, will try to delete it"),
+        ("StatefulSet", "RecreatingFailedPod", "StatefulSet shop/c is recreating failed Pod web"),
+    ],
+)
+def test_a_pod_that_had_ended_was_not_ended_by_its_controller(kind: str, reason: str, message: str) -> None:
+    cleanup = of_controller(kind, reason, message, "11:29:31")
+    deleted = of_controller(kind, "SuccessfulDelete", "Deleted pod: web", "11:29:31")
+    stop = event("Killing", "Stopping container app", "11:29:00", "app")
+
+    end = told(None, [SCHEDULED, stop], owner_events=PodEvents.of([cleanup, deleted]))
+
+    assert end.verdict.grade is not Grade.CERTAIN
+    assert Cause.OWNER not in end.verdict.causes
+    assert Cause.NODE_SHUTDOWN in causes(end)
+
+
+@pytest.mark.parametrize(
+    ("kind", "deleted_at", "ready_since", "grade"),
+    [
+        pytest.param("StatefulSet", "11:29:00", "09:00:00", Grade.CERTAIN, id="stopped for it"),
+        pytest.param("StatefulSet", "11:29:40", "11:40:00", Grade.SEVERAL, id="stopped before"),
+        pytest.param("StatefulSet", "11:29:00", "11:40:00", Grade.LIKELY, id="the node was down since"),
+        pytest.param("ReplicaSet", "11:29:00", "11:40:00", Grade.CERTAIN, id="deletes no pod that has ended"),
+    ],
+)
+def test_a_stateful_set_also_deletes_a_pod_that_has_ended(
+    kind: str, deleted_at: str, ready_since: str, grade: Grade
+) -> None:
+    deleted = of_controller(kind, "SuccessfulDelete", "Deleted pod: web", deleted_at)
+    stop = event("Killing", "Stopping container app", "11:29:00", "app")
+    made = raw_node("n1", conditions=[raw_condition("Ready", lastTransitionTime=at(ready_since))])
+
+    end = told(
+        None,
+        [SCHEDULED, stop],
+        owner_events=PodEvents.of([deleted]),
+        node=from_object(made, Node),
+        clocks=clocks_of([stop]),
+    )
+
+    assert end.verdict.grade is grade
+    assert Cause.OWNER in causes(end)
+
+
+# How the containers of a pod that was stopped ended
+
+
+@pytest.mark.parametrize(
+    ("code", "finished", "manner"),
+    [
+        (143, "11:30:05", Manner.OBEYED),
+        (137, "11:30:30", Manner.KILLED),
+        (137, "11:30:10", Manner.CUT_SHORT),
+        (1, "11:10:00", Manner.BEFORE),
+    ],
+)
+def test_how_a_container_of_a_deleted_pod_ended(code: int, finished: str, manner: Manner) -> None:
+    deleted = {"deletionTimestamp": at("11:30:30"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
+    stop = event("Killing", "Stopping container app", "11:30:00", "app")
+    gone = pod(now=ended(code, finished=at(finished)), metadata=deleted)
+    side = from_object({"name": "side", "state": ended(143, finished=at("11:30:01"))}, ContainerStatus)
+    both = replace(
+        gone,
+        spec=replace(gone.spec, containers=(*gone.spec.containers, Container(name="side"))),
+        status=replace(gone.status, container_statuses=(*gone.status.container_statuses, side)),
+    )
+
+    end = told(both, [stop, event("Killing", "Stopping container side", "11:30:00", "side")], clocks=clocks_of([stop]))
+
+    one = end.end_of("app")
+    assert end.of is EndOf.POD
+    assert one is not None
+    assert one.manner is manner
+
+
+def test_without_events_it_is_not_known_whether_the_grace_period_was_over() -> None:
+    deleted = {"deletionTimestamp": at("11:30:30"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
+
+    [one] = told(pod(now=ended(137, finished=at("11:30:10")), metadata=deleted)).ends
+
+    assert one.manner is Manner.SIGKILL
+
+
+@pytest.mark.parametrize("message", ["The node was low on resource: memory. ", "something new"])
+def test_a_container_that_had_ended_before_an_eviction_was_not_stopped_for_it(message: str) -> None:
+    condition = raw_condition("DisruptionTarget", reason="TerminationByKubelet", lastTransitionTime=at("11:40:00"))
+    status = {"phase": "Failed", "reason": "Evicted", "message": message, "conditions": [condition]}
+
+    end = told(pod(now=ended(1), status=status))
+
+    [one] = end.ends
+    assert end.of is EndOf.POD
+    assert (one.manner, one.verdict is not None) == (Manner.BEFORE, True)
+
+
+# Clocks
+
+
+@pytest.mark.parametrize(
+    ("finished", "of"),
+    [("11:29:40", EndOf.CONTAINER), ("11:30:10", EndOf.POD)],
+)
+def test_the_clock_of_the_node_decides_whether_it_had_ended_before_the_deletion(finished: str, of: EndOf) -> None:
+    """It is 10 minutes ahead, as its events tell, and the pod was deleted at 11:20:00 by the API server's."""
+    ahead = event("Started", "Container started", "11:00:00", "app", metadata={"creationTimestamp": at("10:50:00")})
+    deleted = {"deletionTimestamp": at("11:20:30"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
+    gone = pod(now=ended(1, finished=at(finished)), metadata=deleted)
+
+    end = told(gone, clocks=clocks_of([ahead]))
+
+    assert end.of is of
+
+
+def test_the_kubelets_last_request_hides_when_a_pod_was_deleted() -> None:
+    """It sets both fields again, with no grace: its containers may have ended before the first request, or for it."""
+    deleted = {"deletionTimestamp": at("11:30:02"), "deletionGracePeriodSeconds": 0, "finalizers": ["a/b"]}
+    removed = pod(now=ended(1), metadata=deleted, status={"phase": "Failed", "conditions": []})
+
+    end = told(removed)
+
+    assert end.verdict.grade is Grade.SEVERAL
+    assert causes(end) >= {Cause.DELETED, Cause.FORCE_DELETED, Cause.APPLICATION}
+    # All events are there, and none tells of a stop.
+    by_itself = told(removed, [event("Scheduled", "to n1", "10:59:00"), started()])
+    assert (by_itself.of, by_itself.verdict.cause) == (EndOf.CONTAINER, Cause.APPLICATION)
+
+
+def test_without_events_a_minute_is_allowed_for() -> None:
+    deleted = {"deletionTimestamp": at("11:30:50"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
+
+    assert told(pod(now=ended(1, finished=at("11:29:40")), metadata=deleted)).of is EndOf.POD
+    assert told(pod(now=ended(1, finished=at("11:19:00")), metadata=deleted)).of is EndOf.CONTAINER
+
+
+def test_a_condition_from_long_before_the_deletion_is_likely_at_most() -> None:
+    deleted = {"deletionTimestamp": at("11:30:50"), "deletionGracePeriodSeconds": 30}
+    condition = raw_condition("DisruptionTarget", reason="PreemptionByScheduler", lastTransitionTime=at("11:00:00"))
+
+    end = told(pod(metadata=deleted, status={"conditions": [condition]}))
+
+    assert (end.verdict.grade, end.verdict.cause) == (Grade.LIKELY, Cause.PREEMPTION)
+    assert Cause.DELETED in end.verdict.causes
+
+
+# Gone
+
+
+def test_an_eviction_of_a_pod_that_was_being_deleted_is_not_certain() -> None:
+    stop = event("Killing", "Stopping container app", "11:29:00", "app")
+    low = event("Evicted", "The node was low on resource: memory. ", "11:29:30")
+
+    assert told(None, [stop, low]).verdict.grade is Grade.LIKELY
+    later = event("Killing", "Stopping container app", "11:29:30", "app")
+    assert told(None, [low, later]).verdict.grade is Grade.CERTAIN
+
+
+def test_nothing_is_left() -> None:
+    assert told(None, []).verdict.grade is Grade.NOTHING
+    assert told(None, None).verdict.grade is Grade.NOTHING
+    assert told(None, [event("Started", "Container started", "11:00:00", "app")]).verdict.grade is Grade.NOTHING
+
+
+def test_nothing_has_ended() -> None:
+    runs = pod()
+
+    assert not has_ended(runs)
+    assert told(runs).of is EndOf.NOTHING
+
+
+def test_an_init_container_that_is_done_is_no_end() -> None:
+    done = {"name": "setup", "state": ended(0, "Completed")}
+    runs = pod(status={"initContainerStatuses": [done]}, initContainers=[raw_container("setup")])
+
+    assert not has_ended(runs)
+    assert told(runs).of is EndOf.NOTHING
+
+
+# What looks like proof, and is of another run, or of nothing
+
+LIVENESS = {"livenessProbe": {"exec": {"command": ["true"]}}}
+FAILED = "Container app failed liveness probe, will be restarted"
+SCHEDULED = event("Scheduled", "Successfully assigned shop/web to n1", "10:59:00")
+
+
+@pytest.mark.parametrize(
+    ("told_at", "grade"),
+    [
+        pytest.param("11:00:00", Grade.SEVERAL, id="in the second in which it began: of the run before"),
+        pytest.param("11:20:00", Grade.SEVERAL, id="longer ago than a stop takes"),
+        pytest.param("11:29:50", Grade.CERTAIN, id="within its grace period"),
+    ],
+)
+def test_a_kill_is_of_the_run_that_it_ended(told_at: str, grade: Grade) -> None:
+    end = told(pod(ended(1), container=LIVENESS), [SCHEDULED, event("Killing", FAILED, told_at, "app")])
+
+    assert end.verdict.grade is grade
+    assert Cause.LIVENESS_PROBE in causes(end)
+    assert grade is Grade.CERTAIN or Cause.APPLICATION in causes(end)
+
+
+@pytest.mark.parametrize("code", [0, 137, 143])
+def test_a_sandbox_that_was_gone_after_the_end_may_have_been_it(code: int) -> None:
+    """As after a restart of the node: its events come minutes later."""
+    changed = event("SandboxChanged", "Pod sandbox changed, it will be killed and re-created.", "11:30:50")
+    again = [raw_condition("PodReadyToStartContainers", lastTransitionTime=at("11:30:55"))]
+    restarted = pod(ended(code), status={"conditions": again})
+
+    end = told(restarted, [SCHEDULED, changed])
+
+    assert end.verdict.grade is not Grade.CERTAIN
+    assert Cause.SANDBOX_CHANGED in causes(end)
+
+
+def test_a_task_that_was_gone_tells_nothing_of_the_process() -> None:
+    assert told(pod(ended(255, "Unknown")), [SCHEDULED]).verdict.cause is Cause.CONTAINER_LOST
+
+
+def test_a_victim_that_did_not_run_yet_was_not_deleted() -> None:
+    victim = event("Preempted", "Preempted by pod x on node n1 (in kube-scheduler memory).", "11:28:00")
+    stop = event("Killing", "Stopping container app", "11:28:05", "app")
+
+    assert told(None, [SCHEDULED, victim, stop]).verdict.cause is not Cause.PREEMPTION
+
+
+@pytest.mark.parametrize("reason", ["ProviderFailed", "Evicted"])
+def test_a_reason_that_the_rules_do_not_know_is_told_as_it_stands(reason: str) -> None:
+    failed = pod(now=ended(137), status={"phase": "Failed", "reason": reason, "message": "somebody says so"})
+
+    end = told(failed, [SCHEDULED])
+
+    assert (end.of, end.verdict.grade) == (EndOf.POD, Grade.NOTHING)
+    assert [clue.says for clue in end.verdict.clues] == [f"Failed: {reason}: somebody says so"]
+
+
+def test_an_older_kubelet_rejects_a_pod_in_fewer_words() -> None:
+    rejected = pod(status={"phase": "Failed", "reason": "OutOfcpu", "containerStatuses": []})
+
+    assert told(rejected).verdict.cause is Cause.REJECTED
+
+
+def test_deleting_the_mirror_of_a_static_pod_stops_nothing() -> None:
+    static = {
+        "annotations": {"kubernetes.io/config.mirror": "m", "kubernetes.io/config.source": "file"},
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "n", "controller": True}],
+        "deletionTimestamp": at("11:59:30"),
+        "deletionGracePeriodSeconds": 30,
+    }
+
+    assert told(pod(metadata=static)).of is EndOf.NOTHING
+
+
+def test_no_time_is_not_a_time() -> None:
+    end = told(pod(ended(1, finished="1970-01-01T00:00:00Z")), [SCHEDULED])
+
+    assert (end.at, end.verdict.cause) == (None, Cause.APPLICATION)
+
+
+def test_the_time_of_a_node_that_is_ahead_is_told_by_the_api_servers_clock() -> None:
+    ahead = event("Started", "Container started", "11:00:00", "app", metadata={"creationTimestamp": at("10:50:00")})
+
+    assert told(pod(ended(1)), [ahead], clocks=clocks_of([ahead])).at == at("11:20:00")
+
+
+@pytest.mark.parametrize("seconds", [2, 20])
+def test_a_condition_after_the_deletion_is_of_a_second_request(seconds: int) -> None:
+    deleted = {"deletionTimestamp": at("11:30:30"), "deletionGracePeriodSeconds": 30}
+    later = raw_condition(
+        "DisruptionTarget", reason="EvictionByEvictionAPI", lastTransitionTime=at(f"11:30:{seconds:02}")
+    )
+
+    end = told(pod(metadata=deleted, status={"conditions": [later]}))
+
+    assert end.verdict.grade is not Grade.CERTAIN
+    assert Cause.DELETED in causes(end)

@@ -1,0 +1,282 @@
+"""Stop, detach, attach, start: where a volume is on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from podrules.api.model.pod import Pod
+from podrules.api.model.storage import VolumeAttachment
+from podrules.ending.attachment import (
+    MoveStep,
+    VolumeFacts,
+    WaitsFor,
+    detached_after,
+    is_pod_terminated,
+    unique_volume_name,
+    volume_position,
+)
+from podrules.ending.deleted_pod import deleted_at
+from podrules.ending.volumes import is_multi_attach_allowed
+from podrules.node.reachability import NodeReach, Reach
+from tests.builders import make_persistent_volume
+from tests.podrules.node.lost import make_attachment, make_lost_pod, make_volume
+
+TOLD = "2026-11-21T03:08:30Z"
+AT = datetime.fromisoformat("2026-11-21T03:08:00Z")
+NEW = make_lost_pod("web-2", "well", owner="ReplicaSet/web", claims=["data"], running=False, phase="Pending")
+
+
+def old(**more: Any) -> Pod:
+    return make_lost_pod("web-1", "lost", owner="ReplicaSet/web", claims=["data"], **more)
+
+
+def facts(
+    *users: Pod,
+    attachments: Sequence[VolumeAttachment] = (),
+    mounted: Sequence[str] = (),
+    attachable: bool = True,
+    modes: Sequence[str] = ("ReadWriteOnce",),
+) -> VolumeFacts:
+    return VolumeFacts(
+        name="data",
+        claim="data",
+        volume=make_volume("data", modes=modes),
+        attachable=attachable,
+        attachments=attachments,
+        users=(*users, NEW),
+        mounted_on=frozenset(mounted),
+    )
+
+
+def reach(lost: Reach = Reach.ANSWERS) -> list[NodeReach]:
+    return [NodeReach("lost", lost, ""), NodeReach("well", Reach.ANSWERS, "")]
+
+
+HELD = [make_attachment("data", "lost")]
+
+
+@pytest.mark.parametrize(
+    ("told", "answers", "step", "waits", "since"),
+    [
+        pytest.param(None, Reach.ANSWERS, MoveStep.STOP, WaitsFor.SOMEBODY, None, id="it runs elsewhere, and goes on"),
+        pytest.param(TOLD, Reach.ANSWERS, MoveStep.STOP, WaitsFor.KUBELET, AT, id="it is being stopped"),
+        pytest.param(TOLD, Reach.SILENT, MoveStep.STOP, WaitsFor.SILENT_KUBELET, AT, id="its node is silent"),
+        pytest.param(TOLD, Reach.UNKNOWN, MoveStep.STOP, WaitsFor.KUBELET, AT, id="nobody knows of its node"),
+    ],
+)
+def test_F7_stop(told: str | None, answers: Reach, step: MoveStep, waits: WaitsFor, since: datetime | None) -> None:
+    position = volume_position(NEW, facts(old(deleted=told), attachments=HELD, mounted=["lost"]), reach(answers))
+    assert position is not None
+    assert (position.step, position.waits_for, position.since) == (step, waits, since)
+    assert position.reach is answers
+    assert (position.node, position.held_by) == ("lost", ("web-1",))
+
+
+@pytest.mark.parametrize(
+    ("users", "mounted", "answers", "waits"),
+    [
+        pytest.param([], ["lost"], Reach.ANSWERS, WaitsFor.KUBELET, id="still mounted"),
+        pytest.param([], ["lost"], Reach.SILENT, WaitsFor.FORCE_DETACH, id="still mounted on a silent node"),
+        pytest.param([], [], Reach.ANSWERS, WaitsFor.CONTROLLER, id="unmounted"),
+        pytest.param([], [], Reach.SILENT, WaitsFor.CONTROLLER, id="unmounted on a silent node"),
+        pytest.param([old(phase="Succeeded")], ["lost"], Reach.ANSWERS, WaitsFor.KUBELET, id="its pod has finished"),
+        pytest.param(
+            [old(deleted=TOLD, running=False)], ["lost"], Reach.ANSWERS, WaitsFor.KUBELET, id="its pod has stopped"
+        ),
+    ],
+)
+def test_F7_detach(users: Sequence[Pod], mounted: Sequence[str], answers: Reach, waits: WaitsFor) -> None:
+    position = volume_position(NEW, facts(*users, attachments=HELD, mounted=mounted), reach(answers))
+    assert position is not None
+    assert (position.step, position.waits_for, position.node, position.held_by) == (MoveStep.DETACH, waits, "lost", ())
+
+
+def test_F7_detach_under_way_tells_the_drivers_error() -> None:
+    leaving = [make_attachment("data", "lost", deleted="2026-11-21T03:09:00Z", error="rpc timeout")]
+    position = volume_position(NEW, facts(attachments=leaving, mounted=["lost"]), reach())
+    assert position is not None
+    assert (position.waits_for, position.error) == (WaitsFor.DRIVER, "rpc timeout")
+    assert position.since == datetime.fromisoformat("2026-11-21T03:09:00Z")
+
+
+@pytest.mark.parametrize(
+    ("attachments", "error"),
+    [
+        ([], ""),
+        ([make_attachment("data", "well", attached=False, created="2026-11-21T03:09:00Z")], ""),
+        (
+            [make_attachment("data", "well", attached=False, created="2026-11-21T03:09:00Z", error="disk is busy")],
+            "disk is busy",
+        ),
+    ],
+)
+def test_F7_attach(attachments: Sequence[VolumeAttachment], error: str) -> None:
+    position = volume_position(NEW, facts(attachments=attachments), reach())
+    assert position is not None
+    assert (position.step, position.waits_for, position.node) == (MoveStep.ATTACH, WaitsFor.DRIVER, "well")
+    assert position.error == error
+    assert position.since == (datetime.fromisoformat("2026-11-21T03:09:00Z") if attachments else None)
+
+
+def test_F7_start() -> None:
+    position = volume_position(NEW, facts(attachments=[make_attachment("data", "well")]), reach())
+    assert position is not None
+    assert (position.step, position.waits_for, position.node) == (MoveStep.START, WaitsFor.OWN_KUBELET, "well")
+
+
+def test_F7_a_pod_that_runs_waits_for_nothing() -> None:
+    running = make_lost_pod("web-2", "well", owner="ReplicaSet/web", claims=["data"])
+    assert volume_position(running, facts(attachments=[make_attachment("data", "well")]), reach()) is None
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({"modes": ["ReadWriteMany"]}, id="for many nodes"),
+        pytest.param({"modes": []}, id="no access mode: the driver will tell"),
+        pytest.param({"attachable": False}, id="nothing attaches it"),
+    ],
+)
+def test_F7_nobody_waits_for_what_is_not_exclusive(more: Any) -> None:
+    position = volume_position(NEW, facts(old(), attachments=HELD, **more), reach())
+    assert position is not None
+    assert position.step is (MoveStep.START if "attachable" in more else MoveStep.ATTACH)
+
+
+def test_F7_a_pod_that_has_to_leave_holds_its_own_volume() -> None:
+    leaving = old(deleted=TOLD)
+    position = volume_position(leaving, facts(leaving, attachments=HELD), reach(Reach.SILENT))
+    assert position is not None
+    assert (position.step, position.waits_for, position.held_by) == (MoveStep.STOP, WaitsFor.SILENT_KUBELET, ("web-1",))
+
+
+def test_F7_a_pod_that_left_holds_nothing() -> None:
+    left = old(deleted=TOLD, running=False)
+    assert volume_position(left, facts(left, attachments=HELD), reach()) is None
+
+
+def test_F7_of_several_holders_the_one_that_goes_on_counts() -> None:
+    others = [old(deleted=TOLD), replace(old(), metadata=replace(old().metadata, name="web-0"))]
+    position = volume_position(NEW, facts(*others, attachments=HELD), reach())
+    assert position is not None
+    assert (position.waits_for, position.held_by) == (WaitsFor.SOMEBODY, ("web-1", "web-0"))
+
+
+@pytest.mark.parametrize(
+    ("pod", "terminated"),
+    [
+        (make_lost_pod(), False),
+        (make_lost_pod(running=False), False),
+        (make_lost_pod(deleted=TOLD), False),
+        (make_lost_pod(deleted=TOLD, running=False), True),
+        (make_lost_pod(phase="Failed"), True),
+        (make_lost_pod(phase="Succeeded"), True),
+    ],
+)
+def test_F7_when_volumes_may_be_detached(pod: Pod, terminated: bool) -> None:
+    assert is_pod_terminated(pod) is terminated
+
+
+@pytest.mark.parametrize(
+    ("source", "about", "name"),
+    [
+        ("csi", {"driver": "d.example.com", "volumeHandle": "vol-1"}, "kubernetes.io/csi/d.example.com^vol-1"),
+        (
+            "iscsi",
+            {"targetPortal": "10.0.0.1:3260", "iqn": "iqn.x", "lun": 2},
+            "kubernetes.io/iscsi/10.0.0.1:3260:iqn.x:2",
+        ),
+        ("fc", {"targetWWNs": ["5006", "5007"], "lun": 0}, "kubernetes.io/fc/[5006 5007]:0"),
+        ("fc", {"wwids": ["3600"]}, "kubernetes.io/fc/[3600]"),
+        ("nfs", {"server": "s", "path": "/"}, ""),
+    ],
+)
+def test_F7_node_statuses_name_what_the_controller_attaches(source: str, about: Mapping[str, Any], name: str) -> None:
+    assert unique_volume_name(make_persistent_volume(source, about)) == name
+
+
+ISCSI = make_persistent_volume("iscsi", {"targetPortal": "10.0.0.1:3260", "iqn": "iqn.x", "lun": 0})
+
+
+@pytest.mark.parametrize(
+    ("users", "attached", "mounted", "answers", "step", "waits"),
+    [
+        pytest.param([old()], [], [], Reach.ANSWERS, MoveStep.STOP, WaitsFor.SOMEBODY, id="used elsewhere"),
+        pytest.param([old(deleted=TOLD)], [], [], Reach.ANSWERS, MoveStep.STOP, WaitsFor.KUBELET, id="being stopped"),
+        pytest.param([], ["lost"], ["lost"], Reach.ANSWERS, MoveStep.DETACH, WaitsFor.KUBELET, id="still mounted"),
+        pytest.param([], ["lost"], ["lost"], Reach.SILENT, MoveStep.DETACH, WaitsFor.FORCE_DETACH, id="6 min"),
+        pytest.param([], ["lost"], ["lost"], Reach.OUT_OF_SERVICE, MoveStep.DETACH, WaitsFor.CONTROLLER, id="tainted"),
+        pytest.param([], ["lost"], ["lost"], Reach.GONE, MoveStep.DETACH, WaitsFor.FORCE_DETACH, id="node gone"),
+        pytest.param([], ["lost"], [], Reach.ANSWERS, MoveStep.DETACH, WaitsFor.CONTROLLER, id="unmounted"),
+        pytest.param([], [], ["lost"], Reach.SILENT, MoveStep.ATTACH, WaitsFor.CONTROLLER, id="detached by force"),
+        pytest.param([], ["well"], [], Reach.ANSWERS, MoveStep.START, WaitsFor.OWN_KUBELET, id="attached here"),
+    ],
+)
+def test_F7_iscsi_is_kept_apart_without_a_volume_attachment(
+    users: Sequence[Pod],
+    attached: Sequence[str],
+    mounted: Sequence[str],
+    answers: Reach,
+    step: MoveStep,
+    waits: WaitsFor,
+) -> None:
+    known = replace(
+        facts(*users, mounted=mounted), volume=ISCSI, attached_to=frozenset(attached), attachable=True, attachments=()
+    )
+    position = volume_position(NEW, known, reach(answers))
+    assert position is not None
+    assert (position.step, position.waits_for) == (step, waits)
+
+
+@pytest.mark.parametrize(
+    ("answers", "after"),
+    [
+        (Reach.ANSWERS, None),
+        (Reach.UNKNOWN, None),
+        (Reach.SILENT, timedelta(minutes=6)),
+        (Reach.GONE, timedelta(minutes=6)),
+        (Reach.OUT_OF_SERVICE, timedelta()),
+        (Reach.BACK, timedelta()),
+    ],
+)
+def test_F7_when_a_volume_is_detached_mounted_or_not(answers: Reach, after: timedelta | None) -> None:
+    assert detached_after(answers) == after
+
+
+@pytest.mark.parametrize(
+    ("answers", "waits"),
+    [
+        pytest.param(Reach.GONE, WaitsFor.POD_GC, id="its node is gone"),
+        pytest.param(Reach.OUT_OF_SERVICE, WaitsFor.POD_GC, id="declared out of service"),
+        pytest.param(Reach.BACK, WaitsFor.KUBELET, id="back in service"),
+        pytest.param(Reach.MISSED_HEARTBEATS, WaitsFor.SILENT_KUBELET, id="no heartbeats"),
+    ],
+)
+def test_F7_who_ends_the_holder(answers: Reach, waits: WaitsFor) -> None:
+    position = volume_position(NEW, facts(old(deleted=TOLD), attachments=HELD, mounted=["lost"]), reach(answers))
+    assert position is not None
+    assert position.waits_for is waits
+
+
+def test_F7_names_and_times() -> None:
+    assert deleted_at(make_lost_pod(deleted=TOLD)) == AT
+    assert deleted_at(make_lost_pod()) is None
+
+
+@pytest.mark.parametrize(
+    ("modes", "allowed"),
+    [
+        (["ReadWriteOnce"], False),
+        (["ReadWriteOncePod"], False),
+        (["ReadWriteOnce", "ReadOnlyMany"], True),
+        (["ReadWriteMany"], True),
+        ([], True),
+    ],
+)
+def test_F7_multi_attach(modes: Sequence[str], allowed: bool) -> None:
+    assert is_multi_attach_allowed(make_volume("data", modes=modes)) is allowed

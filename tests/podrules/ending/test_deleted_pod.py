@@ -1,0 +1,132 @@
+"""How a pod ends once it is deleted: one rule for every answer."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from podrules.api.model.decode import from_object
+from podrules.api.model.instant import FIRST, LAST
+from podrules.api.model.pod import Pod
+from podrules.ending.deleted_pod import deleted_at, pod_ending, stop_plan
+from tests.objects import raw_container, raw_pod
+
+RUNNING = {"name": "app", "state": {"running": {}}}
+ENDED = {"name": "app", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
+
+
+def at(second: int) -> datetime:
+    return datetime(2026, 11, 22, 10, 5, tzinfo=UTC) + timedelta(seconds=second)
+
+
+def going(seconds: int = 30, spec: int = 30, **more: Any) -> Pod:
+    """A pod that was marked for deletion at 10:05:00, with so many seconds of grace."""
+    metadata = {"deletionGracePeriodSeconds": seconds, **more.pop("metadata", {})}
+    if "deletionTimestamp" not in metadata:
+        metadata["deletionTimestamp"] = at(seconds).isoformat()
+    status = {"phase": "Running", "containerStatuses": [more.pop("told", RUNNING)], **more.pop("status", {})}
+    given = {"nodeName": "node-1", "metadata": metadata, "status": status, **more}
+    return from_object(raw_pod(terminationGracePeriodSeconds=spec, **given), Pod)
+
+
+def test_T5_pod_ends_by_its_grace_from_when_it_was_told() -> None:
+    ending = pod_ending(going())
+    assert (ending.deleted_at, ending.ends_by, ending.processes) == (at(0), at(30), True)
+    assert not ending.told_before
+
+
+def test_T5_stop_in_flight_lasts_the_period_with_which_it_began() -> None:
+    # BeforeDelete has moved the deletionTimestamp back by what the second delete took.
+    ending = pod_ending(going(10, 60))
+    assert (ending.deleted_at, ending.ends_by, ending.grace.first) == (at(0), at(60), 60)
+    # A longer one than the pod's own can only be the first delete's.
+    longer = pod_ending(going(300, 60))
+    assert (longer.ends_by, longer.grace.first) == (at(300), None)
+    assert stop_plan(going(300, 60)).sigkill_latest == 300
+
+
+@pytest.mark.parametrize("seconds", [0, 1])
+def test_T5_period_that_was_over_hides_when_the_first_delete_came(seconds: int) -> None:
+    ending = pod_ending(going(seconds, 60))
+    assert (ending.deleted_at, ending.told_before) == (at(0), True)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told", "after"),
+    [
+        pytest.param(60, at(-60), False, id="it goes together"),
+        pytest.param(600, at(-300), True, id="told before the pod was made"),
+        pytest.param(3_153_600_000, at(-300), True, id="a hundred years"),
+        pytest.param(10**11, at(-300), True, id="more than a Duration holds"),
+        pytest.param(2**63 - 1, at(1), False, id="the most: a Duration of -1 s"),
+    ],
+)
+def test_T5_pod_is_not_told_to_end_before_it_is_made(seconds: int, told: datetime, after: bool) -> None:
+    made = {"creationTimestamp": at(-300).isoformat(), "deletionTimestamp": at(0).isoformat()}
+    ending = pod_ending(going(seconds, metadata=made))
+    assert (ending.deleted_at, ending.told_after) == (told, after)
+    assert ending.ends_by is not None
+
+
+def test_T5_pod_without_a_time_of_its_own_is_told_at_the_first_moment_at_the_earliest() -> None:
+    ending = pod_ending(going(86_400, metadata={"deletionTimestamp": "0001-01-01T00:00:00Z"}))
+    assert ending.deleted_at == FIRST
+    assert pod_ending(going(60, 10**15)).ends_by == LAST
+
+
+def test_T5_hook_that_takes_the_whole_period_adds_the_minimum() -> None:
+    hook = raw_container(lifecycle={"preStop": {"exec": {"command": ["drain"]}}})
+    assert pod_ending(going(containers=[hook])).ends_by == at(32)
+
+
+@pytest.mark.parametrize(
+    ("pod", "quiet", "processes"),
+    [
+        pytest.param(going(told=ENDED), False, False, id="its containers have ended"),
+        pytest.param(going(told=ENDED), True, True, id="they had, when its node was heard of last"),
+        pytest.param(going(), True, True, id="its node does not answer"),
+        pytest.param(going(status={"phase": "Succeeded"}), False, False, id="it has finished"),
+        pytest.param(going(nodeName=""), False, False, id="it is on no node"),
+    ],
+)
+def test_T5_nothing_ends_by_a_time_where_nothing_runs_or_nobody_stops_it(
+    pod: Pod, quiet: bool, processes: bool
+) -> None:
+    ending = pod_ending(pod, quiet=quiet)
+    assert (ending.processes, ending.ends_by) == (processes, None)
+
+
+def test_T5_delete_of_a_mirror_stops_no_static_pod() -> None:
+    mirror = {"annotations": {"kubernetes.io/config.mirror": "abc"}}
+    ending = pod_ending(going(metadata=mirror))
+    assert (ending.static, ending.processes, ending.ends_by) == (True, True, None)
+    plan = stop_plan(going(metadata=mirror))
+    assert (plan.static, plan.processes, plan.containers, plan.sigkill_latest) == (True, True, (), 0)
+
+
+@pytest.mark.parametrize(
+    ("pod", "option", "at_once"),
+    [
+        pytest.param(going(status={"phase": "Succeeded"}), None, False, id="another delete waits for the first"),
+        pytest.param(going(status={"phase": "Succeeded"}), 0, True, id="without grace it does not"),
+        pytest.param(going(0), None, True, id="an interrupted removal is finished"),
+        pytest.param(going(0, metadata={"finalizers": ["example.com/copy"]}), 0, False, id="a finalizer keeps it"),
+    ],
+)
+def test_T1_second_delete_removes_the_object_only_without_grace(pod: Pod, option: int | None, at_once: bool) -> None:
+    assert stop_plan(pod, option).object_removed_at_once is at_once
+
+
+def test_T1_pod_that_nobody_deleted_was_told_nothing() -> None:
+    pod = from_object(raw_pod(nodeName="node-1", terminationGracePeriodSeconds=5), Pod)
+    ending = pod_ending(pod)
+    assert (deleted_at(pod), ending.deleted_at, ending.ends_by, ending.processes) == (None, None, None, True)
+
+
+@pytest.mark.parametrize(("second", "late"), [(29, False), (31, False), (90, False), (91, True)])
+def test_T5_pod_is_late_a_minute_after_its_end(second: int, late: bool) -> None:
+    assert pod_ending(going()).is_late(at(second)) is late
+    assert pod_ending(going()).is_late(None) is False
+    assert pod_ending(going(), quiet=True).is_late(at(second)) is False

@@ -1,0 +1,240 @@
+"""The warning that repeats while a pod does not start, does not end or gets no volume."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pytest
+
+from podrules.api.model.decode import from_object
+from podrules.api.model.event import Event
+from podrules.api.model.pod import Pod
+from podrules.ending.stuck import Stuck, Wait, may_be_stuck, stuck_by, unseen, waits
+from tests.objects import raw_condition, raw_pod
+
+NOW: Final = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+WAITING: Final = {"name": "app", "state": {"waiting": {"reason": "ContainerCreating"}}}
+ENDED: Final = {"name": "app", "state": {"terminated": {"exitCode": 0, "finishedAt": "2026-05-04T11:20:05Z"}}}
+CLAIM: Final = {"name": "data", "persistentVolumeClaim": {"claimName": "ledger"}}
+
+
+def stamp(minutes: float) -> str:
+    """So many minutes before now."""
+    return (NOW - timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def pod(*, status: Mapping[str, Any] | None = None, metadata: Mapping[str, Any] | None = None, **spec: Any) -> Pod:
+    own = {"uid": "u-1", "creationTimestamp": stamp(90), **(metadata or {})}
+    told = {"phase": "Pending", "containerStatuses": [WAITING], **(status or {})}
+    return from_object(raw_pod("ledger-0", "bank", metadata=own, status=told, **{"nodeName": "n7", **spec}), Pod)
+
+
+def warning(reason: str, message: str, *, first: float = 80, last: float = 1, count: int = 20, **more: Any) -> Event:
+    about = {"kind": "Pod", "namespace": "bank", "name": "ledger-0", "uid": "u-1"}
+    told = {
+        "involvedObject": about,
+        "reason": reason,
+        "message": message,
+        "type": "Warning",
+        "firstTimestamp": stamp(first),
+        "lastTimestamp": stamp(last),
+        "count": count,
+    }
+    return from_object({"metadata": {"name": "e"}, **told, **more}, Event)
+
+
+def found(*events: Event, of: Pod | None = None, wait: Wait = Wait.START) -> Stuck | None:
+    return stuck_by(of or pod(), wait, events, NOW)
+
+
+GOING: Final = {"deletionTimestamp": stamp(40), "deletionGracePeriodSeconds": 30}
+
+
+@pytest.mark.parametrize(
+    ("waiting", "wait"),
+    [
+        pytest.param(pod(), Wait.START, id="creating"),
+        pytest.param(pod(metadata={"creationTimestamp": stamp(0.5)}), None, id="too young"),
+        pytest.param(
+            pod(status={"conditions": [raw_condition("PodReadyToStartContainers")]}), None, id="sandbox there"
+        ),
+        pytest.param(
+            pod(status={"containerStatuses": [{"name": "app", "state": {"waiting": {"reason": "ErrImagePull"}}}]}),
+            None,
+            id="held up by its image",
+        ),
+        pytest.param(
+            pod(
+                status={
+                    "containerStatuses": [ENDED],
+                    "conditions": [raw_condition("PodReadyToStartContainers", "False")],
+                }
+            ),
+            Wait.START,
+            id="new sandbox after a restart of the node",
+        ),
+        pytest.param(pod(metadata=GOING, status={"containerStatuses": [ENDED]}), Wait.END, id="not cleaned up"),
+        pytest.param(pod(metadata={**GOING, "deletionTimestamp": stamp(0.5)}), None, id="its grace period runs"),
+        pytest.param(pod(metadata={**GOING, "finalizers": ["example.com/hold"]}), None, id="kept by a finalizer"),
+        pytest.param(pod(nodeName=None, volumes=[CLAIM]), Wait.VOLUME, id="claim"),
+        pytest.param(pod(nodeName=None), None, id="no claim"),
+        pytest.param(pod(status={"phase": "Failed"}), None, id="finished"),
+        pytest.param(
+            pod(metadata={"deletionTimestamp": "9999-12-31T23:59:59Z", "deletionGracePeriodSeconds": 2**63 - 1}),
+            None,
+            id="the longest grace period",
+        ),
+    ],
+)
+def test_what_a_pod_waits_for(waiting: Pod, wait: Wait | None) -> None:
+    assert waits(waiting, NOW) is wait
+    assert waits(waiting, None) is None
+    assert waits(waiting, NOW, quiet=True) is None
+
+
+def test_the_warning_of_the_volume_goes_before_the_summary_of_all() -> None:
+    told = found(
+        warning("FailedMount", 'MountVolume.SetUp failed for volume "tls" : secret "tls-2" not found', last=2),
+        warning("FailedMount", "Unable to attach or mount volumes: unmounted volumes=[tls]", last=0.1, count=9),
+    )
+    assert told is not None
+    assert (told.reason, told.times, told.long, told.about) == ("FailedMount", 20, True, "")
+    assert told.message.endswith('secret "tls-2" not found')
+
+
+def test_similar_events_count_together() -> None:
+    """A message with another id each time becomes several events, and then a combined one."""
+    said = [warning("FailedCreatePodSandBox", f"Failed to create pod sandbox: {n}", count=1, last=60) for n in range(3)]
+    combined = warning("FailedCreatePodSandBox", "(combined from similar events): Failed to create pod sandbox: 9")
+    told = found(*said, combined)
+    assert told is not None
+    assert (told.times, told.message) == (23, "Failed to create pod sandbox: 9")
+
+
+def test_volumes_that_fail_count_by_themselves() -> None:
+    said = [
+        warning("FailedMount", f'MountVolume.SetUp failed for volume "{name}" : {kind} "{name}-3" not found', count=n)
+        for name, kind, n in (("keys", "secret", 7), ("conf", "configmap", 5), ("certs", "secret", 40))
+    ]
+    old = warning("FailedMount", 'MountVolume.SetUp failed for volume "old" : secret "x" not found', last=30)
+    told = found(*said, old)
+    assert told is not None
+    assert (told.times, told.message) == (7, said[0].message)
+    assert told.also == (said[1].message, said[2].message)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param(warning("FailedMount", "no", last=11), id="ten minutes old"),
+        pytest.param(warning("FailedMount", "no", count=1), id="once"),
+        pytest.param(warning("FailedMount", "no", type="Normal"), id="no warning"),
+        pytest.param(warning("Unhealthy", "Readiness probe failed"), id="a probe"),
+        pytest.param(warning("DNSConfigForming", "Nameserver limits were exceeded"), id="keeps nothing"),
+        pytest.param(warning("FailedMount", "no", first=200, last=95), id="before the pod was made"),
+        pytest.param(
+            warning(
+                "FailedMount", "no", involvedObject={"kind": "Pod", "namespace": "bank", "name": "ledger-0", "uid": "o"}
+            ),
+            id="an earlier pod of the name",
+        ),
+        pytest.param(warning("Rebooted", "no", involvedObject={"kind": "Node", "name": "n7"}), id="keeps no pod"),
+        pytest.param(
+            warning("CIDRNotAvailable", "no", involvedObject={"kind": "Node", "name": "n8"}), id="another node's"
+        ),
+    ],
+)
+def test_warnings_that_do_not_say_why(event: Event) -> None:
+    assert found(event) is None
+
+
+def test_a_volume_in_use_elsewhere_is_said_once_and_holds_until_it_is_attached() -> None:
+    said = 'Multi-Attach error for volume "pvc-4" Volume is already exclusively attached to one node'
+    error = warning("FailedAttachVolume", said, first=50, last=50, count=1)
+    told = found(error)
+    assert told is not None
+    assert told.long
+    done = 'AttachVolume.Attach succeeded for volume "pvc-{}"'
+    assert found(error, warning("SuccessfulAttachVolume", done.format(5), type="Normal")) == told
+    assert found(error, warning("SuccessfulAttachVolume", done.format(4), type="Normal")) is None
+
+
+def test_a_step_that_follows_ends_a_warning() -> None:
+    """A large image is pulled long after a volume could be mounted."""
+    early = warning("FailedMount", "failed to sync configmap cache: timed out", first=7, last=6, count=3)
+    assert found(early) is not None
+    assert found(early, warning("Pulling", "Pulling image", first=5.5, last=5.5, count=1, type="Normal")) is None
+    again = warning("FailedMount", "no", first=7, last=1)
+    assert found(again, warning("Pulling", "Pulling image", first=5.5, last=5.5, count=1, type="Normal")) is not None
+
+
+def test_claims_and_nodes_are_heard_where_nothing_is_said_of_the_pod() -> None:
+    of_claim = {"kind": "PersistentVolumeClaim", "namespace": "bank", "name": "ledger", "uid": "c"}
+    claim = warning("ProvisioningFailed", "quota of disks is used up", involvedObject=of_claim)
+    node = warning("CIDRNotAvailable", "no CIDR", involvedObject={"kind": "Node", "name": "n7"})
+    own = warning("NetworkNotReady", "network is not ready", last=9)
+    bound = pod(volumes=[CLAIM])
+    told = [found(*events, of=bound) for events in ([node, claim, own], [node, claim], [node])]
+    assert [one.about for one in told if one] == ["", "persistentvolumeclaim/ledger", "node/n7"]
+    waiting = found(claim, of=pod(nodeName=None, volumes=[CLAIM]), wait=Wait.VOLUME)
+    assert waiting is not None
+    assert waiting.reason == "ProvisioningFailed"
+
+
+def test_only_what_came_after_the_deletion_says_why_a_pod_does_not_end() -> None:
+    going = pod(metadata=GOING, status={"containerStatuses": [ENDED]})
+    before = warning("FailedMount", "no", first=80, last=60)
+    after = warning("FailedUnMount", "device is busy", first=3, last=1, count=4)
+    assert found(before, of=going, wait=Wait.END) is None
+    told = found(before, after, of=going, wait=Wait.END)
+    assert told is not None
+    assert (told.reason, told.times, told.long) == ("FailedUnMount", 4, False)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "may"),
+    [
+        (pod(), True),
+        (pod(metadata={"creationTimestamp": stamp(4)}), False),
+        (pod(nodeName=None, volumes=[CLAIM]), True),
+        (pod(nodeName=None, volumes=[CLAIM], status={"conditions": [raw_condition("PodScheduled", "False")]}), False),
+    ],
+)
+def test_when_missing_events_decide(waiting: Pod, may: bool) -> None:
+    assert may_be_stuck(waiting, NOW) is may
+
+
+@pytest.mark.parametrize(
+    ("spec", "minutes", "long"),
+    [
+        ({"schedulerName": "yunikorn"}, 6, True),
+        ({}, 6, True),
+        ({}, 4, False),
+        ({"volumes": [CLAIM]}, 14, False),
+        ({"volumes": [CLAIM]}, 16, True),
+        ({"resourceClaims": [{"name": "gpu", "resourceClaimName": "g"}]}, 14, False),
+    ],
+)
+def test_no_scheduler_has_looked(spec: Mapping[str, Any], minutes: float, long: bool) -> None:
+    told = unseen(pod(nodeName=None, metadata={"creationTimestamp": stamp(minutes)}, **spec))
+    assert told is not None
+    assert told.scheduler == spec.get("schedulerName", "default-scheduler")
+    assert told.is_long(NOW) is long
+    assert not told.is_long(None)
+
+
+@pytest.mark.parametrize(
+    "looked",
+    [
+        pod(),
+        pod(nodeName=None, status={"conditions": [raw_condition("PodScheduled", "False")]}),
+        pod(nodeName=None, status={"nominatedNodeName": "n7"}),
+        pod(nodeName=None, schedulingGates=[{"name": "hold"}]),
+        pod(nodeName=None, schedulingGroup={"podGroupName": "ring"}),
+        pod(nodeName=None, metadata=GOING),
+    ],
+)
+def test_a_scheduler_has_looked_or_need_not(looked: Pod) -> None:
+    assert unseen(looked) is None

@@ -1,0 +1,963 @@
+"""Timelines: what happens to a pod, and when, in every way in which it may end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from podrules.api.model.affinity import Toleration
+from podrules.api.model.decode import from_object
+from podrules.api.model.kubelet import KubeletConfiguration
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Container, ContainerStatus, Pod
+from podrules.api.model.policy import PodDisruptionBudget
+from podrules.api.model.workload import Workload
+from podrules.ending.timeline.aftermath import Ownership
+from podrules.ending.timeline.events import (
+    Cause,
+    Event,
+    Note,
+    PodTimeline,
+    Reminder,
+    Span,
+    Standing,
+    Way,
+    WayTimeline,
+    What,
+)
+from podrules.ending.timeline.kubelet_kill import shutdown_groups
+from podrules.ending.timeline.lost import tolerations_of
+from podrules.ending.timeline.of_pod import TimelineFacts, pod_timeline
+from podrules.ending.volumes import WriterGuard, WriterLock
+from podrules.node.reachability import OUT_OF_SERVICE, NodeReach, Reach
+from podrules.workload.safety import owner_guarantee
+from tests.builders import make_container, make_node, make_owner, make_pod, make_sidecar
+
+NEVER = (None, None)
+UNREACHABLE = "node.kubernetes.io/unreachable"
+NOT_READY = "node.kubernetes.io/not-ready"
+EXEC: Mapping[str, Any] = {"exec": {"command": ["drain"]}}
+OWNERS = {
+    "ReplicaSet": make_owner("ReplicaSet"),
+    "StatefulSet": make_owner("StatefulSet"),
+    "DaemonSet": make_owner("DaemonSet"),
+    "Job": make_owner("Job", api_version="batch/v1"),
+    "Rollout": make_owner("Rollout", api_version="example.com/v1"),
+}
+
+
+def _pod(grace: int | None = 30, *, owner: str = "", tolerates: int | None = 300, **more: Any) -> Pod:
+    """A pod that runs, with the toleration that the API server adds to every pod."""
+    given = {"node_name": "node-1", "phase": "Running", "owners": [OWNERS[owner]] if owner else [], **more}
+    pod = make_pod(termination_seconds=grace, **given)
+    return replace(pod, spec=replace(pod.spec, tolerations=(_toleration(tolerates),)))
+
+
+def _toleration(seconds: int | None) -> Toleration:
+    return Toleration(key=UNREACHABLE, operator="Exists", effect="NoExecute", toleration_seconds=seconds)
+
+
+def _workload(**spec: Any) -> Workload:
+    return from_object({"spec": spec}, Workload)
+
+
+def _timeline(pod: Pod, *, workload: Workload | None = None, silent: bool = False, **more: Any) -> PodTimeline:
+    reach = NodeReach("node-1", Reach.SILENT if silent else Reach.ANSWERS, "")
+    facts = {
+        "owner": Ownership(owner_guarantee(pod), workload),
+        "tolerations": pod.spec.tolerations,
+        "reach": reach,
+        "budgets": (),
+        **more,
+    }
+    return pod_timeline(TimelineFacts(pod=pod, **facts))
+
+
+def _way(way: Way, pod: Pod, **more: Any) -> WayTimeline:
+    return next(entry for entry in _timeline(pod, **more).ways if entry.way is way)
+
+
+def _event(told: WayTimeline, what: What, subject: str = "") -> Event:
+    """The only event of its kind, about this container where one is named."""
+    [found] = [event for event in told.events if event.what is what and subject in {"", event.subject}]
+    return found
+
+
+def _span(told: WayTimeline, what: What, subject: str = "") -> tuple[int | None, int | None]:
+    event = _event(told, what, subject)
+    return event.earliest, event.latest
+
+
+def _has(told: WayTimeline, reminder: Reminder) -> bool:
+    return any(note.reminder is reminder for note in told.notes)
+
+
+# What a real kubelet 1.36.3 did, in seconds after the DELETE, of a process that ignores SIGTERM unless said otherwise.
+# It looks at its containers each second, so that the object went up to a second after the process.
+
+
+@pytest.mark.parametrize(
+    ("grace", "deletion", "pre_stop", "sigterm", "dead", "gone"),
+    [
+        pytest.param(5, None, None, 0.01, 5.02, 6.0, id="grace 5"),
+        pytest.param(5, None, EXEC, 3.01, 5.02, 5.9, id="grace 5, preStop of 3 s"),
+        pytest.param(5, None, {"sleep": {"seconds": 5}}, 5.01, 7.02, 7.9, id="grace 5, preStop sleep 5"),
+        pytest.param(5, None, EXEC, 5.01, 7.02, 7.9, id="grace 5, preStop exec of 20 s"),
+        pytest.param(30, 1, None, 0.02, 2.02, 2.5, id="--grace-period=1"),
+        pytest.param(30, 0, None, 0.01, 2.02, 0.01, id="--grace-period=0 --force"),
+        pytest.param(0, None, None, 0.01, 2.02, 0.01, id="terminationGracePeriodSeconds 0, plain delete"),
+    ],
+)
+def test_T5_real_node_stopped_within_what_is_told(
+    grace: int, deletion: int | None, pre_stop: Mapping[str, Any] | None, sigterm: float, dead: float, gone: float
+) -> None:
+    # An option given to the DELETE is what the object has from then on.
+    pod = _pod(grace, containers=[make_container(pre_stop=pre_stop)])
+    if deletion is not None:
+        marked = replace(
+            pod.metadata, deletion_timestamp="2026-11-21T03:00:00Z", deletion_grace_period_seconds=deletion
+        )
+        pod = replace(pod, metadata=marked, spec=replace(pod.spec, termination_grace_period_seconds=deletion))
+    told = _way(Way.DELETE, pod)
+
+    noise = 0.1
+    for what, seen in ((What.SIGTERM, sigterm), (What.SIGKILL, dead), (What.OBJECT_GONE, gone)):
+        earliest, latest = _span(told, what)
+        assert earliest is not None
+        assert latest is not None
+        assert earliest - noise <= seen <= latest + noise
+    assert (_event(told, What.OBJECT_GONE).rule is Cause.GRACE_ZERO) is (gone < 1)
+
+
+def test_T5_real_node_ended_an_obeying_process_with_its_sigterm() -> None:
+    # Grace 5, preStop of 3 s: SIGTERM at 3.01, ended at 3.02, gone at 4.0.
+    told = _way(Way.DELETE, _pod(5, containers=[make_container(pre_stop={"sleep": {"seconds": 3}})]))
+    assert _span(told, What.SIGTERM) == (3, 3)
+    assert _span(told, What.PROCESSES_ENDED) == (3, 5)
+    assert _span(told, What.OBJECT_GONE) == (3, 7)
+
+
+@pytest.mark.parametrize("way", [Way.DELETE, Way.DRAIN])
+@pytest.mark.parametrize(
+    ("asked", "kill", "gone"),
+    [(None, (30, 30), (0, 32)), (1, (2, 2), (0, 4)), (0, (2, 2), (0, 0)), (100, (100, 100), (0, 102))],
+)
+def test_T5_a_delete_may_ask_for_its_own_period(
+    way: Way, asked: int | None, kill: tuple[int, int], gone: tuple[int, int]
+) -> None:
+    # The real node: --grace-period=1 dead at 2.02 s, gone at 2.5; --grace-period=0 --force dead at 2.02, gone at 0.01.
+    told = _way(way, _pod(30, owner="ReplicaSet"), asked_seconds=asked)
+    assert (_span(told, What.SIGKILL), _span(told, What.OBJECT_GONE)) == (kill, gone)
+    field = "spec.terminationGracePeriodSeconds" if asked is None else "DeleteOptions.gracePeriodSeconds"
+    assert _event(told, What.SIGKILL).field == field
+    assert told.grace_seconds == (30 if asked is None else asked)
+    assert _has(told, Reminder.ZERO_IS_FORCED) is (asked == 0 and way is Way.DELETE)
+
+
+@pytest.mark.parametrize(
+    ("asked", "reminder"),
+    [(45, Reminder.NOT_LONGER), (30, Reminder.NOT_LONGER), (29, Reminder.SHORTER), (1, Reminder.SHORTER)],
+)
+def test_T5_a_second_delete_is_shorter_never_longer(asked: int, reminder: Reminder) -> None:
+    pod = _pod(30, deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
+    told = _way(Way.DELETE, pod, asked_seconds=asked)
+    assert told.notes[0] == Note(reminder, asked)
+    assert told.events == _way(Way.DELETE, pod).events
+
+
+@pytest.mark.parametrize("silent", [False, True])
+@pytest.mark.parametrize(
+    ("owner", "replaced"), [("StatefulSet", (3, 3)), ("ReplicaSet", (0, 0)), ("", NEVER), ("Rollout", NEVER)]
+)
+def test_T5_a_second_delete_without_grace_removes_the_object_at_once(
+    owner: str, replaced: tuple[int | None, int | None], *, silent: bool
+) -> None:
+    # A real node: plain delete (30), forced 3 s later: the object was gone at 3.0 s, the process lived until 30.02 s.
+    pod = _pod(30, owner=owner, deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
+    at = datetime(2026, 11, 21, 3, 0, 3, tzinfo=UTC)
+    told = _way(Way.DELETE, pod, asked_seconds=0, at=at, silent=silent)
+    assert (_span(told, What.OBJECT_GONE), _span(told, What.REPLACED)) == ((3, 3), replaced)
+    assert _event(told, What.OBJECT_GONE).rule is Cause.SECOND_DELETE
+    assert silent or _span(told, What.SIGKILL) == (30, 30)
+    guard = WriterGuard("data", WriterLock.CONTROLLER, "PersistentVolumeClaim")
+    volume = _way(Way.DELETE, pod, asked_seconds=0, at=at, silent=silent, guards=(guard,))
+    assert _span(volume, What.VOLUME_FREE) == ((363, 363) if silent else (0, 40))
+    held = replace(pod, metadata=replace(pod.metadata, finalizers=("example.com/backup",)))
+    assert _span(_way(Way.DELETE, held, asked_seconds=0, at=at), What.OBJECT_GONE) == (3, None)
+    ended = replace(pod, status=replace(pod.status, phase="Failed"))
+    assert _span(_way(Way.DELETE, ended, asked_seconds=0, at=at), What.OBJECT_GONE) == (3, 3)
+
+
+@pytest.mark.parametrize("more", [{"node_name": ""}, {"phase": "Failed"}])
+def test_T5_where_nothing_runs_no_period_counts(more: dict[str, Any]) -> None:
+    pod = _pod(30, **more)
+    assert _way(Way.DELETE, pod, asked_seconds=99).events == _way(Way.DELETE, pod).events
+
+
+def test_T5_real_node_did_not_hurry_for_a_forced_delete() -> None:
+    # Plain delete (30), forced 3 s later: the object was gone at 3.0 s, the process lived until 30.02 s.
+    pod = _pod(30, deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
+    told = _way(Way.DELETE, pod)
+    assert told.standing is Standing.UNDER_WAY
+    [note] = [note for note in told.notes if note.reminder is Reminder.SECOND_DELETE]
+    assert note.seconds == 30
+    assert _span(told, What.SIGKILL) == (30, 30)
+
+
+def test_T5_real_node_did_not_hurry_for_a_shorter_delete() -> None:
+    # Plain delete (30), --grace-period=2 three seconds later, which the API server makes 1: the process lived until
+    # 30.02 s, the object until 31 s.
+    pod = _pod(30, deletion_timestamp="2026-11-21T03:00:03Z", deletion_seconds=1)
+    told = _way(Way.DELETE, pod)
+    kill = _event(told, What.SIGKILL)
+    assert (kill.rule, kill.field, kill.seconds) == (Cause.SHORTENED, "metadata.deletionGracePeriodSeconds", 1)
+    assert _span(told, What.SIGKILL) == (2, 30)
+    assert _span(told, What.OBJECT_GONE) == (0, 32)
+
+
+@pytest.mark.parametrize(
+    ("pod", "told", "gone"),
+    [
+        pytest.param(
+            _pod(5, init_containers=[make_sidecar("side")]),
+            {"app": 0.06, "side": 5.06},
+            7.98,
+            id="nobody obeys: the sidecar's turn comes with the end of the period",
+        ),
+        pytest.param(
+            _pod(5, containers=[make_container(pre_stop=EXEC)], init_containers=[make_sidecar("side")]),
+            {"app": 5.06, "side": 5.06},
+            7.99,
+            id="the main's hook of 20 s: its turn comes though the main still runs",
+        ),
+        pytest.param(
+            _pod(8, init_containers=[make_sidecar("side")]), {"app": 0.02, "side": 0.09}, 1.01, id="everybody obeys"
+        ),
+        pytest.param(
+            _pod(
+                10,
+                init_containers=[make_sidecar("first"), make_sidecar("second", pre_stop={"sleep": {"seconds": 3}})],
+            ),
+            {"app": 0.04, "second": 3.08, "first": 3.15},
+            4.12,
+            id="the second sidecar's hook begins at once, and the first waits for it",
+        ),
+    ],
+)
+def test_T5_real_node_gave_sidecars_their_turn(pod: Pod, told: Mapping[str, float], gone: float) -> None:
+    way = _way(Way.DELETE, pod)
+    for what, name, seen in (
+        *((What.SIGTERM, name, seen) for name, seen in told.items()),
+        (What.OBJECT_GONE, "", gone),
+    ):
+        earliest, latest = _span(way, what, name)
+        assert earliest is not None
+        assert latest is not None
+        assert earliest - 0.1 <= seen <= latest + 0.1
+
+
+def test_T5_real_node_restarted_a_container_that_hung() -> None:
+    # Hung at 0, SIGTERM at 3.71, which it ignored for its 4 s, and ran again at 8.11, also the third time.
+    probe = {"periodSeconds": 2, "failureThreshold": 2, "terminationGracePeriodSeconds": 4}
+    told = _way(Way.PROBE, _pod(containers=[_probed("livenessProbe", **probe)]))
+    assert _span(told, What.PROBE_FAILED) == _span(told, What.SIGTERM) == (2, 5)
+    assert _span(told, What.SIGKILL) == (6, 9)
+    assert _span(told, What.RESTARTED) == (2, 9)
+
+
+def test_T5_real_node_told_sidecars_after_the_mains() -> None:
+    told = _way(Way.DELETE, _pod(5, init_containers=[make_sidecar("mesh")]))
+    assert _span(told, What.SIGTERM, "app") == (0, 0)
+    assert _span(told, What.SIGKILL, "app") == (5, 5)
+    # It waits for the main's end, which comes with the end of the period.
+    assert _span(told, What.SIGTERM, "mesh") == (0, 5)
+    assert _event(told, What.SIGTERM, "mesh").rule is Cause.SIDECAR_TURN
+    assert _span(told, What.SIGKILL, "mesh") == (5, 7)
+
+
+def test_T5_real_node_gave_two_seconds_at_a_hard_threshold() -> None:
+    told = _way(Way.EVICT_HARD, _pod(300))
+    assert _span(told, What.SIGKILL) == (2, 2)
+    assert _event(told, What.SIGKILL).rule is Cause.MINIMUM_GRACE_PERIOD
+    # "An evicted pod whose process exits 0 ended Succeeded with no reason."
+    assert _has(told, Reminder.EXITS_ZERO)
+
+
+# Deleted through the API
+
+
+def test_T5_second_sidecar_waits_for_the_first_and_its_hook() -> None:
+    slow = make_sidecar("slow", pre_stop={"sleep": {"seconds": 4}})
+    told = _way(Way.DELETE, _pod(10, init_containers=[make_sidecar("last"), slow]))
+    assert _span(told, What.SIGTERM, "slow") == (4, 10)
+    assert _span(told, What.SIGTERM, "last") == (4, 10)
+    assert _span(told, What.PROCESSES_ENDED) == (4, 12)
+
+
+def test_T5_container_that_does_not_run_is_told_nothing() -> None:
+    states = {"app": {"running": {}}, "broken": {"waiting": {"reason": "CrashLoopBackOff"}}}
+    statuses = [from_object({"name": name, "state": state}, ContainerStatus) for name, state in states.items()]
+    pod = _pod(containers=[make_container("broken"), make_container("app")], container_statuses=statuses)
+    told = _way(Way.DELETE, pod)
+    assert [event.subject for event in told.events if event.what is What.SIGTERM] == ["app"]
+    assert [note.subject for note in told.notes if note.reminder is Reminder.NOT_RUNNING] == ["broken"]
+
+
+def test_T5_stop_signal_is_the_containers_own() -> None:
+    told = _way(Way.DELETE, _pod(containers=[make_container(stop_signal="SIGUSR1")]))
+    assert _event(told, What.SIGTERM).signal == "SIGUSR1"
+
+
+@pytest.mark.parametrize(
+    ("owner", "spec", "replaced", "rule"),
+    [
+        pytest.param("ReplicaSet", None, (0, 0), Cause.INACTIVE, id="ReplicaSet: at the deletionTimestamp"),
+        pytest.param("StatefulSet", None, (0, 32), Cause.AFTER_OBJECT, id="StatefulSet: when the object is gone"),
+        pytest.param("DaemonSet", {}, (0, 32), Cause.AFTER_OBJECT, id="DaemonSet: the same"),
+        pytest.param(
+            "DaemonSet",
+            {"updateStrategy": {"rollingUpdate": {"maxSurge": "0%"}}},
+            (0, 32),
+            Cause.AFTER_OBJECT,
+            id="DaemonSet with a maxSurge of nothing",
+        ),
+        pytest.param(
+            "DaemonSet", {"updateStrategy": {"rollingUpdate": {"maxSurge": "10%"}}}, (0, 0), Cause.SURGE, id="maxSurge"
+        ),
+        pytest.param("Job", {}, (10, 10), Cause.JOB_TERMINATING_OR_FAILED, id="Job: 10 s after the deletion"),
+        pytest.param(
+            "Job", {"podReplacementPolicy": "Failed"}, (10, 40), Cause.JOB_FAILED, id="podReplacementPolicy Failed"
+        ),
+        pytest.param(
+            "Job", {"podFailurePolicy": {}}, (10, 40), Cause.JOB_FAILED, id="which a podFailurePolicy implies"
+        ),
+        pytest.param("Rollout", None, NEVER, Cause.OWNER_DECIDES, id="an owner that is not known"),
+        pytest.param("", None, NEVER, Cause.NOT_REPLACED, id="nobody"),
+    ],
+)
+def test_T5_replacement_after_a_delete(
+    owner: str, spec: Mapping[str, Any] | None, replaced: tuple[int | None, int | None], rule: Cause
+) -> None:
+    told = _way(Way.DELETE, _pod(owner=owner), workload=None if spec is None else _workload(**spec))
+    assert _span(told, What.REPLACED) == replaced
+    assert _event(told, What.REPLACED).rule is rule
+    assert _has(told, Reminder.JOB_COUNTS_SUCCESS) is (owner == "Job")
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "gone", "rule"),
+    [
+        pytest.param(["example.com/keep"], (0, None), Cause.FINALIZERS, id="of others"),
+        pytest.param(["batch.kubernetes.io/job-tracking"], (0, 32), Cause.KUBELET_CONFIRMS, id="of the Job controller"),
+    ],
+)
+def test_T5_finalizers_keep_the_object(
+    finalizers: Sequence[str], gone: tuple[int | None, int | None], rule: Cause
+) -> None:
+    told = _way(Way.DELETE, _pod(owner="StatefulSet", finalizers=finalizers))
+    assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == gone
+    assert _event(told, What.OBJECT_GONE).rule is rule
+
+
+@pytest.mark.parametrize("way", [Way.DELETE, Way.NODE_LOST])
+def test_T5_finalizers_keep_the_object_of_a_silent_node_until_its_kubelet_is_back(way: Way) -> None:
+    told = _way(way, _pod(owner="StatefulSet", finalizers=["example.com/keep"]), silent=True)
+    assert _event(told, What.OBJECT_GONE).rule is Cause.FINALIZERS
+    assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == NEVER
+
+
+def test_T5_grace_zero_frees_the_name_of_a_pod_that_runs() -> None:
+    told = _way(Way.DELETE, _pod(0, owner="StatefulSet"))
+    assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == (0, 0)
+    assert _span(told, What.PROCESSES_ENDED) == (0, 2)
+
+
+def test_T5_pod_without_processes_is_gone_with_the_delete() -> None:
+    pending = _way(Way.DELETE, make_pod(termination_seconds=30, owners=[OWNERS["ReplicaSet"]]))
+    assert [event.what for event in pending.events] == [What.OBJECT_GONE, What.REPLACED]
+    finished = _way(Way.DELETE, _pod(phase="Failed", owner="ReplicaSet"))
+    assert [(event.what, event.latest) for event in finished.events] == [(What.OBJECT_GONE, 0)]
+
+
+def test_T5_mirror_pod_is_made_anew_and_nothing_stops() -> None:
+    told = _way(Way.DELETE, _pod(annotations={"kubernetes.io/config.mirror": "0"}))
+    assert {event.what for event in told.events} == {What.DELETED, What.OBJECT_GONE, What.REPLACED}
+    assert {event.rule for event in told.events} == {Cause.START, Cause.MIRROR}
+
+
+@pytest.mark.parametrize(
+    ("priority", "standing"),
+    [(None, Standing.APPLIES), (2_000_000_000, Standing.APPLIES), (2_000_001_000, Standing.HIGHEST)],
+)
+def test_T5_nobody_preempts_the_highest_priority(priority: int | None, standing: Standing) -> None:
+    pod = _pod(owner="ReplicaSet")
+    assert _way(Way.PREEMPT, replace(pod, spec=replace(pod.spec, priority=priority))).standing is standing
+
+
+def test_T5_nobody_preempts_where_every_profile_disables_it() -> None:
+    assert _way(Way.PREEMPT, _pod(), preemption_disabled=True).standing is Standing.NO_PREEMPTION
+
+
+@pytest.mark.parametrize(
+    ("pod", "standing"),
+    [
+        pytest.param(_pod(owner="ReplicaSet"), Standing.APPLIES, id="replicated"),
+        pytest.param(_pod(owner="DaemonSet"), Standing.PASSED_OVER, id="of a DaemonSet"),
+        pytest.param(_pod(owner="DaemonSet", phase="Failed"), Standing.APPLIES, id="a finished one of a DaemonSet"),
+        pytest.param(_pod(annotations={"kubernetes.io/config.mirror": "0"}), Standing.PASSED_OVER, id="mirror"),
+        pytest.param(_pod(), Standing.NEEDS_FORCE, id="without a controller"),
+        pytest.param(_pod(phase="Succeeded"), Standing.APPLIES, id="a finished one without"),
+        pytest.param(make_pod(), Standing.NOT_RUNNING, id="on no node"),
+        pytest.param(
+            _pod(deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30), Standing.STOPPING, id="stopping"
+        ),
+    ],
+)
+def test_T5_whom_a_drain_takes(pod: Pod, standing: Standing) -> None:
+    assert _way(Way.DRAIN, pod).standing is standing
+
+
+def test_T5_budget_holds_a_drain_and_no_other_way() -> None:
+    budget = from_object(
+        {
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"selector": {"matchLabels": {"app": "web"}}},
+            "status": {"disruptionsAllowed": 0, "desiredHealthy": 2, "currentHealthy": 2},
+        },
+        PodDisruptionBudget,
+    )
+    ready = [{"type": "Ready", "status": "True"}]
+    pod = _pod(owner="ReplicaSet", labels={"app": "web"}, conditions=ready)
+    told = _way(Way.DRAIN, pod, budgets=[budget])
+    assert told.standing is Standing.HELD
+    assert told.reason == "The disruption budget web needs 2 healthy pods and has 2 currently"
+    # Once it is allowed, the same happens as after any delete.
+    assert told.events == _way(Way.DELETE, pod).events
+    assert _way(Way.PREEMPT, pod, budgets=[budget]).standing is Standing.APPLIES
+
+
+# The kubelet alone
+
+
+@pytest.mark.parametrize(
+    ("grace", "most", "kill", "field", "waits"),
+    [
+        pytest.param(300, 60, (60, 60), "evictionMaxPodGracePeriod", 90, id="at most evictionMaxPodGracePeriod"),
+        pytest.param(8, 60, (8, 8), "spec.terminationGracePeriodSeconds", 12, id="no longer than the pod's own"),
+        pytest.param(300, 0, (2, 2), "evictionMaxPodGracePeriod", 10, id="as short as a hard one unless it is set"),
+    ],
+)
+def test_T5_soft_eviction(grace: int, most: int, kill: tuple[int, int], field: str, waits: int) -> None:
+    told = _way(Way.EVICT_SOFT, _pod(grace), kubelet=KubeletConfiguration(eviction_max_pod_grace_period=most))
+    assert _span(told, What.SIGKILL) == kill
+    assert _event(told, What.SIGKILL).field == field
+    assert _span(told, What.KILL_TIMEOUT) == (waits, waits)
+    assert _has(told, Reminder.NO_MAX_GRACE) is (most == 0)
+    assert not _has(told, Reminder.KUBELET_NOT_READ)
+
+
+def test_T5_kubelet_that_was_not_read_is_said_so() -> None:
+    assert _has(_way(Way.EVICT_SOFT, _pod()), Reminder.KUBELET_NOT_READ)
+    assert _has(_way(Way.SHUTDOWN, _pod()), Reminder.KUBELET_NOT_READ)
+    # The configuration changes nothing at a hard threshold.
+    assert not _has(_way(Way.EVICT_HARD, _pod()), Reminder.KUBELET_NOT_READ)
+
+
+@pytest.mark.parametrize(
+    ("owner", "gone", "replaced"),
+    [
+        pytest.param("ReplicaSet", NEVER, (0, 4), id="ReplicaSet: the object stays, another is made"),
+        pytest.param("StatefulSet", (0, 4), (0, 4), id="StatefulSet: deletes it, and makes it anew"),
+        pytest.param("DaemonSet", (0, 4), (0, 4), id="DaemonSet: the same"),
+        pytest.param("Job", NEVER, (10, 12), id="Job: 10 s after its containers ended"),
+        pytest.param("", NEVER, NEVER, id="nobody"),
+    ],
+)
+def test_T5_evicted_pod_stays_unless_its_owner_deletes_it(
+    owner: str, gone: tuple[int | None, int | None], replaced: tuple[int | None, int | None]
+) -> None:
+    told = _way(Way.EVICT_HARD, _pod(owner=owner))
+    assert _span(told, What.FAILED) == (0, 4)
+    assert _span(told, What.OBJECT_GONE) == gone
+    assert _span(told, What.REPLACED) == replaced
+
+
+@pytest.mark.parametrize("way", [Way.EVICT_HARD, Way.EVICT_SOFT])
+def test_T5_critical_pods_are_not_evicted(way: Way) -> None:
+    assert _way(way, _pod(priority=2_000_000_000)).standing is Standing.CRITICAL
+
+
+def _probed(name: str, **probe: int) -> Container:
+    return from_object({"name": "app", name: {"httpGet": {"path": "/"}, **probe}}, Container)
+
+
+@pytest.mark.parametrize(
+    ("container", "failed", "kill", "field", "restart"),
+    [
+        pytest.param(
+            _probed("livenessProbe", periodSeconds=10, failureThreshold=3, timeoutSeconds=1),
+            (20, 31),
+            (50, 61),
+            "spec.terminationGracePeriodSeconds",
+            (20, 61),
+            id="liveness, with the pod's own period",
+        ),
+        pytest.param(
+            _probed("livenessProbe"),
+            (20, 31),
+            (50, 61),
+            "spec.terminationGracePeriodSeconds",
+            (20, 61),
+            id="the API server's defaults",
+        ),
+        pytest.param(
+            _probed("livenessProbe", initialDelaySeconds=600),
+            (20, 31),
+            (50, 61),
+            "spec.terminationGracePeriodSeconds",
+            (20, 61),
+            id="liveness counts from when the container hangs: its delay is long over",
+        ),
+        pytest.param(
+            _probed("livenessProbe", periodSeconds=5, failureThreshold=1, terminationGracePeriodSeconds=7),
+            (0, 6),
+            (7, 13),
+            "spec.containers[0].livenessProbe.terminationGracePeriodSeconds",
+            (0, 13),
+            id="the probe's own period",
+        ),
+        pytest.param(
+            _probed("livenessProbe", periodSeconds=2, failureThreshold=2, terminationGracePeriodSeconds=1),
+            (2, 5),
+            (4, 7),
+            "spec.containers[0].livenessProbe.terminationGracePeriodSeconds",
+            (2, 7),
+            id="never below 2 s",
+        ),
+        pytest.param(
+            _probed("livenessProbe", periodSeconds=1, failureThreshold=3, timeoutSeconds=4),
+            (2, 13),
+            (32, 43),
+            "spec.terminationGracePeriodSeconds",
+            (2, 43),
+            id="a time-out longer than the period delays the next probe",
+        ),
+        pytest.param(
+            _probed("startupProbe", initialDelaySeconds=20, periodSeconds=10, failureThreshold=30),
+            (310, 321),
+            (340, 351),
+            "spec.terminationGracePeriodSeconds",
+            (310, 351),
+            id="startup, from the container's start",
+        ),
+    ],
+)
+def test_T5_failed_probe(
+    container: Container, failed: tuple[int, int], kill: tuple[int, int], field: str, restart: tuple[int, int]
+) -> None:
+    told = _way(Way.PROBE, _pod(30, containers=[container]))
+    assert _span(told, What.PROBE_FAILED) == failed
+    assert _span(told, What.SIGKILL) == kill
+    assert _event(told, What.SIGKILL).field == field
+    assert _span(told, What.RESTARTED) == restart
+    # The pod stays, and its owner has nothing to do.
+    assert _event(told, What.OBJECT_GONE).rule is Cause.POD_STAYS
+    assert all(event.what is not What.REPLACED for event in told.events)
+    assert _has(told, Reminder.BACK_OFF)
+
+
+@pytest.mark.parametrize(("policy", "restarts"), [("Always", True), ("OnFailure", True), ("Never", False)])
+def test_T5_restart_policy_decides_after_a_failed_probe(policy: str, *, restarts: bool) -> None:
+    sidecar = replace(_probed("livenessProbe"), name="mesh", restart_policy="Always")
+    pod = _pod(containers=[_probed("livenessProbe")], init_containers=[sidecar])
+    told = _way(Way.PROBE, replace(pod, spec=replace(pod.spec, restart_policy=policy)))
+    assert (_span(told, What.RESTARTED, "app") != NEVER) is restarts
+    assert _event(told, What.RESTARTED, "app").field == "spec.restartPolicy"
+    own = replace(_probed("livenessProbe"), restart_policy="Never" if restarts else "OnFailure")
+    told = _way(Way.PROBE, replace(pod, spec=replace(pod.spec, restart_policy=policy, containers=(own,))))
+    assert (_span(told, What.RESTARTED, "app") == NEVER) is restarts
+    assert _event(told, What.RESTARTED, "app").field == "spec.containers[0].restartPolicy"
+    # A sidecar has its own policy, and waits for nobody when it is killed alone.
+    assert _span(told, What.RESTARTED, "mesh") != NEVER
+    assert _span(told, What.SIGTERM, "mesh") == _span(told, What.PROBE_FAILED, "mesh")
+
+
+def test_T5_no_probe_no_failure() -> None:
+    assert _way(Way.PROBE, _pod()).standing is Standing.NO_PROBE
+
+
+@pytest.mark.parametrize(
+    ("whole", "critical", "groups"),
+    [
+        pytest.param(
+            "5m0s",
+            "2m0s",
+            [(0, 180), (2_000_000_000, 120)],
+            id="both shutdownGracePeriodRequested and shutdownGracePeriodCriticalPods",
+        ),
+        pytest.param("1m40s", "0s", [(0, 100), (2_000_000_000, 0)], id="only shutdownGracePeriodRequested"),
+        pytest.param("30s", "30s", [(0, 0), (2_000_000_000, 30)], id="all of it for critical pods"),
+        pytest.param("0s", "0s", [], id="empty configuration"),
+        pytest.param("1s", "1m40s", [], id="wrong configuration"),
+    ],
+)
+def test_T5_migrate_config(whole: str, critical: str, groups: list[tuple[int, int]]) -> None:
+    config = KubeletConfiguration(shutdown_grace_period=whole, shutdown_grace_period_critical_pods=critical)
+    assert [(group.priority, group.seconds) for group in shutdown_groups(config)] == groups
+
+
+MIGRATED = from_object({"shutdownGracePeriod": "5m0s", "shutdownGracePeriodCriticalPods": "2m0s"}, KubeletConfiguration)
+BY_PRIORITY = from_object(
+    {
+        "shutdownGracePeriodByPodPriority": [
+            {"priority": priority, "shutdownGracePeriodSeconds": 10 * priority} for priority in (4, 3, 1, 2)
+        ]
+    },
+    KubeletConfiguration,
+)
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "priority", "start", "seconds"),
+    [
+        pytest.param(MIGRATED, 0, 0, 180, id="migrate config: normal-pod"),
+        pytest.param(MIGRATED, 1_000_000_000, 0, 180, id="migrate config: highest-user-definable-pod"),
+        pytest.param(MIGRATED, 2_000_000_000, 180, 120, id="migrate config: critical-pod"),
+        pytest.param(BY_PRIORITY, 0, 0, 10, id="pod priority: pod-0"),
+        pytest.param(BY_PRIORITY, 1, 0, 10, id="pod priority: pod-1"),
+        pytest.param(BY_PRIORITY, 2, 10, 20, id="pod priority: pod-2"),
+        pytest.param(BY_PRIORITY, 3, 30, 30, id="pod priority: pod-3"),
+        pytest.param(BY_PRIORITY, 4, 60, 40, id="pod priority: pod-4"),
+        pytest.param(BY_PRIORITY, 5, 60, 40, id="pod priority: pod-5"),
+    ],
+)
+def test_T5_group_by_priority(kubelet: KubeletConfiguration, priority: int, start: int, seconds: int) -> None:
+    told = _way(Way.SHUTDOWN, _pod(3600, priority=priority), kubelet=kubelet)
+    # Groups before it may have no pods, and take no time then.
+    assert _span(told, What.SIGTERM) == (0, start)
+    assert _span(told, What.SIGKILL) == (seconds, start + seconds)
+    assert _span(told, What.MACHINE_OFF)[1] == sum(group.seconds for group in shutdown_groups(kubelet))
+
+
+@pytest.mark.parametrize(
+    ("grace", "kill", "field"),
+    [
+        pytest.param(20, (20, 20), "spec.terminationGracePeriodSeconds", id="its own period where that is shorter"),
+        pytest.param(180, (180, 180), "spec.terminationGracePeriodSeconds", id="or the same"),
+        pytest.param(600, (180, 180), "shutdownGracePeriod", id="else its group's"),
+        pytest.param(0, (2, 2), "spec.terminationGracePeriodSeconds", id="2 s at the least"),
+    ],
+)
+def test_T5_shutdown_gives_a_pod_its_own_time_at_most(grace: int, kill: tuple[int, int], field: str) -> None:
+    told = _way(Way.SHUTDOWN, _pod(grace, owner="StatefulSet"), kubelet=MIGRATED)
+    assert _span(told, What.SIGKILL) == kill
+    assert _event(told, What.SIGKILL).field == field
+    assert _span(told, What.REPLACED) == (0, kill[1] + 2)
+
+
+BOTH = {"shutdownGracePeriod": "45s", "shutdownGracePeriodCriticalPods": "15s"}
+
+
+@pytest.mark.parametrize(
+    ("config", "grace", "late"),
+    [
+        pytest.param({"shutdownGracePeriod": "20s"}, 30, {What.SIGKILL, What.FAILED}, id="critical pods have 0 s"),
+        pytest.param(BOTH, 30, {What.FAILED}, id="15 s"),
+        pytest.param(BOTH, 3, set(), id="3 s of its 15 s"),
+    ],
+)
+def test_T5_once_the_machine_may_be_off_no_end_is_certain(
+    config: Mapping[str, str], grace: int, late: set[What]
+) -> None:
+    """The kubelet holds the shutdown up for shutdownGracePeriod, and no longer."""
+    pod = _pod(grace, priority=2_000_001_000)
+    told = _way(Way.SHUTDOWN, pod, kubelet=from_object(dict(config), KubeletConfiguration))
+    off = _event(told, What.MACHINE_OFF)
+    assert (off.latest, off.field) == (off.seconds, "shutdownGracePeriod")
+    assert {one.what for one in told.events if one.earliest is not None and one.latest is None} == late
+    assert [one.what for one in told.events if one.latest is not None and one.latest > (off.latest or 0)] == []
+    assert told.notes[-1] == Note(Reminder.THEN_NODE_LOST, off.latest if late else None)
+
+
+def test_T5_shutdown_without_a_grace_period_is_not_the_kubelets() -> None:
+    told = _way(Way.SHUTDOWN, _pod(), kubelet=KubeletConfiguration())
+    assert _event(told, What.SIGTERM).rule is Cause.NOT_BY_KUBELET
+    assert _span(told, What.OBJECT_GONE) == NEVER
+    # It answers until its machine goes off.
+    assert _event(told, What.OBJECT_GONE).rule is Cause.KUBELET_GOES_TOO
+    assert _has(told, Reminder.THEN_NODE_LOST)
+
+
+# A node that stops answering
+
+
+@pytest.mark.parametrize(
+    ("owner", "replaced"),
+    [
+        pytest.param("ReplicaSet", (350, 361), id="ReplicaSet: at the deletionTimestamp"),
+        pytest.param("StatefulSet", NEVER, id="StatefulSet: never by itself"),
+        pytest.param("Job", (350, 361), id="Job: the same, for it was Ready last when the node went silent"),
+        pytest.param("", NEVER, id="nobody"),
+    ],
+)
+def test_T5_lost_node_with_the_default_toleration(owner: str, replaced: tuple[int | None, int | None]) -> None:
+    told = _way(Way.NODE_LOST, _pod(owner=owner))
+    assert _span(told, What.NODE_UNKNOWN) == (50, 60)
+    assert _span(told, What.TAINTED) == (50, 61)
+    assert _span(told, What.DELETED) == (350, 361)
+    assert _event(told, What.DELETED).field == "spec.tolerations[0].tolerationSeconds"
+    assert _span(told, What.SIGTERM) == _span(told, What.OBJECT_GONE) == NEVER
+    assert _span(told, What.REPLACED) == replaced
+    assert {Reminder.NODE_RETURNS, Reminder.NODE_DELETED, Reminder.OUT_OF_SERVICE} <= {
+        note.reminder for note in told.notes
+    }
+
+
+def test_T5_job_counts_its_back_off_from_when_the_node_went_silent() -> None:
+    told = _way(Way.NODE_LOST, _pod(owner="Job"), tolerations=(_toleration(3),))
+    assert _span(told, What.DELETED) == (53, 64)
+    assert _span(told, What.REPLACED) == (60, 70)
+
+
+def test_T5_job_replaces_a_pod_that_was_not_ready_at_once() -> None:
+    told = _way(Way.DELETE, _pod(owner="Job", conditions=[{"type": "Ready", "status": "False"}]))
+    assert _span(told, What.REPLACED) == (0, 10)
+
+
+def test_T5_job_that_waits_for_the_end_waits_for_ever_on_a_lost_node() -> None:
+    told = _way(Way.NODE_LOST, _pod(owner="Job"), workload=_workload(podReplacementPolicy="Failed"))
+    assert _span(told, What.REPLACED) == NEVER
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "deleted", "rule"),
+    [
+        pytest.param([], (50, 61), Cause.NOT_TOLERATED, id="none"),
+        pytest.param([_toleration(None)], NEVER, Cause.TOLERATED_FOR_EVER, id="without end"),
+        pytest.param([_toleration(0)], (50, 61), Cause.TOLERATION_SECONDS, id="of 0 s"),
+        pytest.param([_toleration(30)], (80, 91), Cause.TOLERATION_SECONDS, id="of 30 s"),
+        pytest.param(
+            [_toleration(60), _toleration(30)], (110, 121), Cause.TOLERATION_SECONDS, id="the first that matches counts"
+        ),
+        pytest.param([Toleration(operator="Exists")], NEVER, Cause.TOLERATED_FOR_EVER, id="of everything"),
+        pytest.param(
+            [Toleration(key=NOT_READY, operator="Exists", effect="NoExecute")],
+            (50, 61),
+            Cause.NOT_TOLERATED,
+            id="of another taint",
+        ),
+    ],
+)
+def test_T5_lost_node_and_tolerations(
+    tolerations: list[Toleration], deleted: tuple[int | None, int | None], rule: Cause
+) -> None:
+    told = _way(Way.NODE_LOST, _pod(), tolerations=tuple(tolerations))
+    assert _span(told, What.DELETED) == deleted
+    assert _event(told, What.DELETED).rule is rule
+
+
+@pytest.mark.parametrize(
+    ("own", "seconds"),
+    [
+        pytest.param([], [300], id="pod has no tolerations"),
+        pytest.param([Toleration(key="foo", toleration_seconds=700)], [700, 300], id="none is for taint unreachable"),
+        pytest.param(
+            [Toleration(key=NOT_READY, operator="Exists", effect="NoExecute", toleration_seconds=700)],
+            [700, 300],
+            id="pod specified a toleration for taint not-ready",
+        ),
+        pytest.param([_toleration(700)], [700], id="pod specified a toleration for taint unreachable"),
+        pytest.param(
+            [Toleration(key=UNREACHABLE, operator="Exists", toleration_seconds=700)], [700], id="of every effect"
+        ),
+        pytest.param([Toleration(operator="Exists", toleration_seconds=700)], [700], id="pod specified for all keys"),
+    ],
+)
+def test_T5_tolerations_of_a_pod_to_come(own: list[Toleration], seconds: list[int]) -> None:
+    pod = make_pod()
+    pod = replace(pod, spec=replace(pod.spec, tolerations=tuple(own)))
+    assert [entry.toleration_seconds for entry in tolerations_of(pod, daemon=False)] == seconds
+    # A DaemonSet's tolerates it without end, whatever its author wrote.
+    assert tolerations_of(pod, daemon=True)[0].toleration_seconds is None
+
+
+def test_T5_finished_pod_of_a_lost_node_goes_with_its_deletion() -> None:
+    told = _way(Way.NODE_LOST, _pod(phase="Succeeded"))
+    assert _span(told, What.OBJECT_GONE) == _span(told, What.DELETED) == (350, 361)
+    assert [note.reminder for note in told.notes] == [Reminder.VERSION_UNKNOWN]
+
+
+@pytest.mark.parametrize("reach", [Reach.SILENT, Reach.MISSED_HEARTBEATS, Reach.OUT_OF_SERVICE])
+def test_T5_silent_node_comes_first_and_counts_from_its_last_heartbeat(reach: Reach) -> None:
+    heartbeat = datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC)
+    told = _timeline(_pod(), reach=NodeReach("node-1", reach, ""), renewed=heartbeat)
+    assert (told.silent, told.began, told.ways[0].way) == (True, heartbeat, Way.NODE_LOST)
+    by_way = {entry.way: entry for entry in told.ways}
+    # A DELETE is taken, and nobody carries it out.
+    assert _span(by_way[Way.DELETE], What.SIGTERM) == NEVER
+    collected = (0, 20) if reach is Reach.OUT_OF_SERVICE else NEVER
+    assert _span(by_way[Way.DELETE], What.OBJECT_GONE) == collected
+    for way in (Way.EVICT_HARD, Way.EVICT_SOFT, Way.PROBE, Way.SHUTDOWN, Way.PREEMPT):
+        assert by_way[way].standing is Standing.SILENT
+
+
+def test_T5_without_a_lease_the_condition_tells_the_last_heartbeat() -> None:
+    since = datetime(2026, 11, 21, 3, 2, 56, tzinfo=UTC)
+    told = _timeline(_pod(), reach=NodeReach("node-1", Reach.SILENT, "", since))
+    assert told.began == since - timedelta(seconds=50)
+
+
+@pytest.mark.parametrize(
+    ("ready", "added", "unknown", "tainted", "deleted"),
+    [
+        pytest.param("03:02:56", "03:02:57", (52, 52), (53, 53), (353, 353), id="both"),
+        pytest.param("03:02:56", None, (52, 52), (52, 53), (352, 353), id="the taint is to come"),
+        pytest.param(None, None, (50, 60), (50, 61), (350, 361), id="neither"),
+    ],
+)
+def test_T5_silent_node_shows_what_it_has_noted_at_its_own_time(
+    ready: str | None,
+    added: str | None,
+    unknown: tuple[int, int],
+    tainted: tuple[int, int],
+    deleted: tuple[int, int],
+) -> None:
+    heartbeat = datetime(2026, 11, 21, 3, 2, 4, 500000, tzinfo=UTC)
+    day = "2026-11-21T"
+    conditions = [{"type": "Ready", "status": "Unknown", "lastTransitionTime": f"{day}{ready}Z"}] if ready else []
+    taints = [{"key": UNREACHABLE, "effect": "NoExecute", "timeAdded": f"{day}{added}Z"}] if added else []
+    node = make_node("node-1", conditions=conditions, taints=taints)
+    told = _way(Way.NODE_LOST, _pod(), silent=True, renewed=heartbeat, node=node)
+    assert _span(told, What.NODE_UNKNOWN) == unknown
+    assert _span(told, What.TAINTED) == tainted
+    assert _span(told, What.DELETED) == deleted
+    assert (_event(told, What.NODE_UNKNOWN).rule is Cause.NODE_TELLS) is (ready is not None)
+    # A node that has its taint waits for no turn of its zone.
+    assert _has(told, Reminder.MAX_SILENT) is (added is None)
+    # Once it answers again it may be lost anew: nothing of that is known.
+    anew = _way(Way.NODE_LOST, _pod(), renewed=heartbeat, node=node)
+    assert _span(anew, What.NODE_UNKNOWN) == (50, 60)
+
+
+@pytest.mark.parametrize(
+    ("deleted", "event", "sigterm"),
+    [
+        pytest.param("2026-11-21T03:08:26Z", 352, NEVER, id="after the node went silent: never told"),
+        pytest.param("2026-11-21T03:02:34Z", 0, (0, None), id="in the second of the last heartbeat: as before"),
+        pytest.param("2026-11-21T03:02:24Z", -10, (-10, None), id="before: told, and nobody knows"),
+    ],
+)
+def test_T5_pod_that_was_deleted_on_a_silent_node(
+    deleted: str, event: int, sigterm: tuple[int | None, int | None]
+) -> None:
+    heartbeat = datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC)
+    pod = _pod(deletion_timestamp=deleted, deletion_seconds=30)
+    told = _way(Way.NODE_LOST, pod, silent=True, renewed=heartbeat)
+    assert _span(told, What.DELETED) == (event, event)
+    assert _span(told, What.SIGTERM) == sigterm
+    # It does not stay any more, whenever its node answers again.
+    assert _has(told, Reminder.NODE_RETURNS_LATE)
+    assert not _has(told, Reminder.NODE_RETURNS)
+
+
+def test_T5_pod_of_a_node_that_is_gone_is_collected() -> None:
+    told = _way(Way.NODE_LOST, _pod(owner="StatefulSet"), reach=NodeReach("node-1", Reach.GONE, ""))
+    assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == (0, 80)
+    assert _event(told, What.OBJECT_GONE).rule is Cause.POD_GC
+    assert _span(told, What.SIGTERM) == NEVER
+
+
+def test_T5_gone_node_counts_from_now_and_every_way_says_the_same() -> None:
+    gone = NodeReach("node-1", Reach.GONE, "", datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC))
+    told = _timeline(_pod(owner="StatefulSet"), reach=gone, renewed=gone.since)
+    assert told.began is None
+    by_way = {entry.way: entry for entry in told.ways}
+    assert _span(by_way[Way.DELETE], What.OBJECT_GONE) == (0, 80)
+
+
+def test_T5_finalizers_keep_what_is_collected_on_a_gone_node() -> None:
+    told = _way(Way.NODE_LOST, _pod(finalizers=["example.com/keep"]), reach=NodeReach("node-1", Reach.GONE, ""))
+    assert _event(told, What.OBJECT_GONE).rule is Cause.FINALIZERS
+    assert _span(told, What.OBJECT_GONE) == (0, None)
+
+
+@pytest.mark.parametrize(("added", "gone"), [("2026-11-21T03:10:04Z", (480, 500)), (None, (350, None))])
+def test_T5_out_of_service_the_object_goes_20_s_after_taint_and_deletion(
+    added: str | None, gone: tuple[int, int | None]
+) -> None:
+    heartbeat = datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC)
+    taint = {"key": OUT_OF_SERVICE, "effect": "NoExecute", **({"timeAdded": added} if added else {})}
+    pod = _pod(owner="StatefulSet", deletion_timestamp="2026-11-21T03:08:24Z", deletion_seconds=30)
+    told = _way(
+        Way.NODE_LOST,
+        pod,
+        reach=NodeReach("node-1", Reach.OUT_OF_SERVICE, "spec.taints[0]"),
+        renewed=heartbeat,
+        node=make_node(taints=[taint]),
+    )
+    assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == gone
+    assert _event(told, What.OBJECT_GONE).rule is Cause.POD_GC_OUT_OF_SERVICE
+
+
+# Volumes
+
+
+@pytest.mark.parametrize(
+    ("lock", "delete", "lost"),
+    [
+        pytest.param(WriterLock.ATTACHMENT, Span(0, 40), Span(None, None), id="attached by a driver"),
+        pytest.param(WriterLock.NONE, Span(0, 0), Span(0, 0), id="nothing keeps another node off"),
+    ],
+)
+def test_T5_volume_comes_free(lock: WriterLock, delete: Span, lost: Span) -> None:
+    guards = (WriterGuard("data", lock),)
+    assert _event(_way(Way.DELETE, _pod(), guards=guards), What.VOLUME_FREE, "data").span == delete
+    assert _event(_way(Way.NODE_LOST, _pod(), guards=guards), What.VOLUME_FREE, "data").span == lost
+
+
+def test_T5_attached_volume_of_a_lost_node_is_forced_off_six_minutes_after_the_object() -> None:
+    event = _event(_way(Way.NODE_LOST, _pod(), guards=(WriterGuard("data", WriterLock.ATTACHMENT),)), What.VOLUME_FREE)
+    assert (event.rule, event.seconds) == (Cause.FORCE_DETACH, 360)
+
+
+def test_T5_volume_made_for_several_pods_waits_for_nobody() -> None:
+    told = _way(Way.DELETE, _pod(), guards=(WriterGuard("shared", WriterLock.NOT_NEEDED),))
+    assert all(event.what is not What.VOLUME_FREE for event in told.events)
+
+
+# Which way comes first
+
+
+@pytest.mark.parametrize(
+    ("node", "first"),
+    [
+        pytest.param(None, Way.DELETE, id="a node that is not known"),
+        pytest.param(make_node(), Way.DELETE, id="nothing is the matter"),
+        pytest.param(
+            make_node(conditions=[{"type": "MemoryPressure", "status": "True"}]), Way.EVICT_HARD, id="pressure"
+        ),
+        pytest.param(from_object({"spec": {"unschedulable": True}}, Node), Way.DRAIN, id="cordoned"),
+    ],
+)
+def test_T5_way_that_matters_comes_first(node: Node | None, first: Way) -> None:
+    told = _timeline(_pod(), node=node)
+    assert told.ways[0].way is first
+    assert [entry.way for entry in told.ways[1:]] == [way for way in Way if way is not first]
+
+
+def test_T5_pod_that_is_being_deleted_tells_that_first_and_nothing_shortens_it() -> None:
+    pod = _pod(deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
+    told = _timeline(pod, node=make_node(conditions=[{"type": "DiskPressure", "status": "True"}]))
+    assert told.ways[0].way is Way.DELETE
+    assert told.began == datetime(2026, 11, 21, 3, 0, 0, tzinfo=UTC)
+    stopping = {entry.way for entry in told.ways if entry.standing is Standing.STOPPING}
+    assert stopping == set(Way) - {Way.DELETE, Way.NODE_LOST}
+
+
+def test_T5_pod_on_no_node_can_only_be_deleted() -> None:
+    told = _timeline(make_pod(termination_seconds=30), reach=None)
+    assert [entry.way for entry in told.ways if entry.standing is not Standing.NOT_RUNNING] == [Way.DELETE]

@@ -1,0 +1,261 @@
+"""Eviction thresholds. Case names are those of upstream's TestParseThresholdConfig and TestAddContainerFsThresholds."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from podrules.api.model.quantity import Quantity
+from podrules.node.eviction.signals import Signal
+from podrules.node.eviction.thresholds import (
+    DEFAULT_EVICTION_HARD,
+    Threshold,
+    ThresholdConfigError,
+    ThresholdValue,
+    effective_eviction_hard,
+    parse_threshold_config,
+    with_container_fs,
+)
+from tests.podrules.node.eviction.building import configuration
+
+MEMORY, PODS_MEMORY = Signal.MEMORY_AVAILABLE, Signal.ALLOCATABLE_MEMORY_AVAILABLE
+NODE_FS, NODE_INODES = Signal.NODE_FS_AVAILABLE, Signal.NODE_FS_INODES_FREE
+IMAGE_FS, IMAGE_INODES = Signal.IMAGE_FS_AVAILABLE, Signal.IMAGE_FS_INODES_FREE
+CONTAINER_FS, CONTAINER_INODES = Signal.CONTAINER_FS_AVAILABLE, Signal.CONTAINER_FS_INODES_FREE
+HALF_A_MINUTE = timedelta(seconds=30)
+# The nearest float32, as upstream keeps percentages.
+FIVE, TEN, THIRTY = 0.05000000074505806, 0.10000000149011612, 0.30000001192092896
+
+
+def at(text: str) -> ThresholdValue:
+    return ThresholdValue(Quantity.parse(text))
+
+
+def share(percentage: float) -> ThresholdValue:
+    return ThresholdValue(percentage=percentage)
+
+
+def _parsed(**fields: Any) -> tuple[Threshold, ...]:
+    return parse_threshold_config(configuration(**{"enforceNodeAllocatable": [], "evictionHard": {}, **fields}))
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({}, (), id="no values"),
+        pytest.param(
+            {
+                "enforceNodeAllocatable": ["pods"],
+                "evictionHard": {"memory.available": "150Mi"},
+                "evictionSoft": {"memory.available": "300Mi"},
+                "evictionSoftGracePeriod": {"memory.available": "30s"},
+                "evictionMinimumReclaim": {"memory.available": "0"},
+            },
+            (
+                Threshold(MEMORY, at("150Mi"), min_reclaim=at("0")),
+                Threshold(MEMORY, at("300Mi"), HALF_A_MINUTE, at("0")),
+                Threshold(PODS_MEMORY, at("150Mi"), min_reclaim=at("0")),
+            ),
+            id="all memory eviction values",
+        ),
+        pytest.param(
+            {
+                "evictionHard": {"memory.available": "10%"},
+                "evictionSoft": {"memory.available": "30%"},
+                "evictionSoftGracePeriod": {"memory.available": "30s"},
+                "evictionMinimumReclaim": {"memory.available": "5%"},
+            },
+            (
+                Threshold(MEMORY, share(TEN), min_reclaim=share(FIVE)),
+                Threshold(MEMORY, share(THIRTY), HALF_A_MINUTE, share(FIVE)),
+            ),
+            id="all memory eviction values in percentages",
+        ),
+        pytest.param(
+            {
+                "evictionHard": {"imagefs.available": "150Mi", "nodefs.available": "100Mi"},
+                "evictionSoft": {"imagefs.available": "300Mi", "nodefs.available": "200Mi"},
+                "evictionSoftGracePeriod": {"imagefs.available": "30s", "nodefs.available": "30s"},
+                "evictionMinimumReclaim": {"imagefs.available": "2Gi", "nodefs.available": "1Gi"},
+            },
+            (
+                Threshold(IMAGE_FS, at("150Mi"), min_reclaim=at("2Gi")),
+                Threshold(NODE_FS, at("100Mi"), min_reclaim=at("1Gi")),
+                Threshold(IMAGE_FS, at("300Mi"), HALF_A_MINUTE, at("2Gi")),
+                Threshold(NODE_FS, at("200Mi"), HALF_A_MINUTE, at("1Gi")),
+            ),
+            id="disk eviction values",
+        ),
+        pytest.param(
+            {"evictionHard": {"imagefs.inodesFree": "150Mi"}},
+            (Threshold(IMAGE_INODES, at("150Mi")),),
+            id="inode eviction values",
+        ),
+        pytest.param(
+            {"evictionHard": {"memory.available": "0%"}, "evictionSoft": {"memory.available": "0%"}},
+            (),
+            id="disable via 0%",
+        ),
+        pytest.param(
+            {"evictionHard": {"memory.available": "100%"}, "evictionSoft": {"memory.available": "100%"}},
+            (),
+            id="disable via 100%",
+        ),
+        pytest.param(
+            {"evictionHard": {"memory.available": "0.0%", "nodefs.available": "100.0%"}},
+            (Threshold(MEMORY, share(0)), Threshold(NODE_FS, share(1))),
+            id="only these two spellings disable",
+        ),
+    ],
+)
+def test_Q6_parse_threshold_config(fields: dict[str, Any], expected: tuple[Threshold, ...]) -> None:
+    assert _parsed(**fields) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        pytest.param(
+            {"evictionHard": {"mem.available": "150Mi"}},
+            r"evictionHard\[mem.available\]: no such eviction signal; use one of: memory.available, ",
+            id="invalid-signal",
+        ),
+        pytest.param(
+            {"evictionHard": {"memory.available": "-150Mi"}},
+            r"evictionHard\[memory.available\]: -150Mi is not positive; 0% means no threshold",
+            id="hard-signal-negative",
+        ),
+        pytest.param({"evictionHard": {"memory.available": "0"}}, "0 is not positive", id="hard-signal-zero"),
+        pytest.param(
+            {"evictionHard": {"memory.available": "-15%"}},
+            "-15% is not between 0% and 100%",
+            id="hard-signal-negative-percentage",
+        ),
+        pytest.param(
+            {"evictionHard": {"memory.available": "150%"}},
+            "150% is not between",
+            id="hard-signal-percentage-greater-than-100%",
+        ),
+        pytest.param(
+            {"evictionHard": {"memory.available": ""}},
+            r"evictionHard\[memory.available\]: '' is not a quantity",
+            id="hard-signal-empty-eviction-value",
+        ),
+        pytest.param(
+            {"evictionSoft": {"memory.available": "-150Mi"}},
+            r"evictionSoft\[memory.available\]: -150Mi is not positive",
+            id="soft-signal-negative",
+        ),
+        pytest.param(
+            {"evictionHard": {"memory.available": "150Mi", "invalid.foo": "150Mi"}},
+            "invalid.foo",
+            id="valid-and-invalid-signal",
+        ),
+        pytest.param(
+            {"evictionSoft": {"memory.available": "150Mi"}},
+            r"evictionSoftGracePeriod\[memory.available\] is missing",
+            id="soft-no-grace-period",
+        ),
+        pytest.param(
+            {
+                "evictionSoft": {"memory.available": "150Mi"},
+                "evictionSoftGracePeriod": {"memory.available": "-30s"},
+            },
+            "-30s is negative",
+            id="soft-negative-grace-period",
+        ),
+        pytest.param(
+            {
+                "evictionSoft": {"memory.available": "150Mi"},
+                "evictionSoftGracePeriod": {"memory.available": "soon"},
+            },
+            "'soon' is not a duration",
+            id="soft-grace-period-that-is-none",
+        ),
+        pytest.param(
+            {"evictionMinimumReclaim": {"memory.available": "-300Mi"}}, "-300Mi is negative", id="negative-reclaim"
+        ),
+        pytest.param(
+            {"evictionMinimumReclaim": {"mem.available": "300Mi"}},
+            r"evictionMinimumReclaim\[mem.available\]: no such",
+            id="min-reclaim-invalid-signal",
+        ),
+        pytest.param(
+            {"evictionMinimumReclaim": {"memory.available": ""}}, "'' is not a quantity", id="min-reclaim-empty-value"
+        ),
+        pytest.param(
+            {"evictionMinimumReclaim": {"memory.available": "-15%"}},
+            "-15% is not positive",
+            id="min-reclaim-negative-percentage",
+        ),
+        pytest.param(
+            {"evictionMinimumReclaim": {"memory.available": "10..5%"}},
+            "'10..5%' is no percentage: write e.g. 10%",
+            id="min-reclaim-invalid-percentage",
+        ),
+        pytest.param(
+            {"evictionHard": {"memory.available": "1e99%"}}, "'1e99%' is out of range", id="percentage-beyond-float32"
+        ),
+    ],
+)
+def test_Q6_what_a_kubelet_refuses_is_named(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ThresholdConfigError, match=problem):
+        _parsed(**fields)
+
+
+def test_Q6_nothing_set_means_the_defaults() -> None:
+    assert effective_eviction_hard(configuration()) == DEFAULT_EVICTION_HARD
+    signals = [threshold.signal for threshold in parse_threshold_config(configuration())]
+    assert signals == [MEMORY, NODE_FS, NODE_INODES, IMAGE_FS, IMAGE_INODES, PODS_MEMORY]
+
+
+def test_Q6_one_signal_set_drops_the_other_defaults() -> None:
+    own = {"evictionHard": {"memory.available": "1Gi"}}
+    assert effective_eviction_hard(configuration(**own)) == {"memory.available": "1Gi"}
+    merged = effective_eviction_hard(configuration(**own, mergeDefaultEvictionSettings=True))
+    assert merged == {**DEFAULT_EVICTION_HARD, "memory.available": "1Gi"}
+
+
+_DISKS = (
+    Threshold(NODE_FS, at("100Mi")),
+    Threshold(NODE_FS, at("200Mi"), HALF_A_MINUTE),
+    Threshold(NODE_INODES, at("1k")),
+    Threshold(IMAGE_FS, at("300Mi")),
+    Threshold(IMAGE_INODES, at("3k")),
+)
+_AS_NODE_FS = {
+    Threshold(CONTAINER_FS, at("100Mi")),
+    Threshold(CONTAINER_FS, at("200Mi"), HALF_A_MINUTE),
+    Threshold(CONTAINER_INODES, at("1k")),
+}
+
+
+@pytest.mark.parametrize(
+    ("image_fs", "container_fs", "expected"),
+    [
+        pytest.param(False, False, _AS_NODE_FS, id="single filesystem"),
+        pytest.param(
+            True,
+            False,
+            {Threshold(CONTAINER_FS, at("300Mi")), Threshold(CONTAINER_INODES, at("3k"))},
+            id="image filesystem",
+        ),
+        pytest.param(True, True, _AS_NODE_FS, id="container filesystem and image filesystem apart"),
+    ],
+)
+def test_Q6_containerfs_gets_the_thresholds_of_the_disk_it_shares(
+    image_fs: bool, container_fs: bool, expected: set[Threshold]
+) -> None:
+    configured = Threshold(CONTAINER_FS, at("1Ti"))
+    found = with_container_fs([*_DISKS, configured], image_fs=image_fs, container_fs=container_fs)
+    assert found[: len(_DISKS)] == _DISKS
+    assert set(found[len(_DISKS) :]) == expected
+
+
+def test_Q6_percentage_is_of_the_capacity_and_rounded_down() -> None:
+    ten_percent = _parsed(evictionHard={"memory.available": "10%"})[0].value
+    # As a float64 it would be 838860800; upstream's float32 is a little more.
+    assert str(ten_percent.of(8000 << 20)) == "838860812"
+    assert at("1Gi").of(0) == Quantity.parse("1Gi")

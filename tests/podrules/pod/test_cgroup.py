@@ -1,0 +1,574 @@
+"""Cgroup names under both drivers; values of the QoS, pod and container level on v1 and v2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from podrules.api.features import Features
+from podrules.api.model.pod import Container, Pod, PodQOSClass, ResourceRequirements
+from podrules.pod.cgroup import (
+    QUOTA_PERIOD,
+    CgroupName,
+    ResourceConfig,
+    container_resource_config,
+    cpu_weight,
+    cpu_weight_libcontainer,
+    milli_cpu_to_quota,
+    milli_cpu_to_shares,
+    pod_cgroup_name,
+    pod_resource_config,
+    qos_cgroup_name,
+    qos_resource_configs,
+)
+from tests.builders import make_container, make_pod, make_resources, make_sidecar
+from tests.features import around
+from tests.restated.cgroup import cpu_weight_to_shares, parse_systemd
+
+MI = 1024 * 1024
+TUNED = 5000
+NO_POD_LEVEL = Features.of_minor(33)
+SMALL = {"cpu": "100m", "memory": "100Mi"}
+LARGE = {"cpu": "200m", "memory": "200Mi"}
+GUARANTEED, BURSTABLE, BEST_EFFORT = PodQOSClass.GUARANTEED, PodQOSClass.BURSTABLE, PodQOSClass.BEST_EFFORT
+
+
+@pytest.mark.parametrize(
+    ("parts", "systemd", "cgroupfs"),
+    [
+        pytest.param((), "/", "/", id="the root"),
+        pytest.param(("kubepods",), "/kubepods.slice", "/kubepods", id="kubepods"),
+        pytest.param(("system",), "/system.slice", "/system", id="system"),
+        pytest.param(
+            ("system", "Burstable"), "/system.slice/system-Burstable.slice", "/system/Burstable", id="two parts"
+        ),
+        pytest.param(
+            ("Burstable", "pod-123"),
+            "/Burstable.slice/Burstable-pod_123.slice",
+            "/Burstable/pod-123",
+            id="dashes are escaped",
+        ),
+        pytest.param(
+            ("test", "a", "b", "Burstable"),
+            "/test.slice/test-a.slice/test-a-b.slice/test-a-b-Burstable.slice",
+            "/test/a/b/Burstable",
+            id="each slice repeats its parents",
+        ),
+        pytest.param(
+            ("BestEffort", "pod-6c1a4e95-6bb6-11e6-bc26-28d2444e470d"),
+            "/BestEffort.slice/BestEffort-pod_6c1a4e95_6bb6_11e6_bc26_28d2444e470d.slice",
+            "/BestEffort/pod-6c1a4e95-6bb6-11e6-bc26-28d2444e470d",
+            id="a pod's uid",
+        ),
+    ],
+)
+def test_Q5_names_by_driver(parts: tuple[str, ...], systemd: str, cgroupfs: str) -> None:
+    name = CgroupName(parts)
+    assert name.to_systemd() == systemd
+    assert name.to_cgroupfs() == cgroupfs
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        ("/test", ("test",)),
+        ("/test.slice", ("test",)),
+        ("/test.slice/", ("test",)),
+        ("/kubepods.slice/kubepods-burstable.slice", ("kubepods", "burstable")),
+        ("/kubepods.slice/kubepods-podab_cd.slice", ("kubepods", "podab-cd")),
+    ],
+)
+def test_Q5_slice_is_read_back(path: str, parts: tuple[str, ...]) -> None:
+    assert parse_systemd(path) == CgroupName(parts)
+
+
+@pytest.mark.parametrize(
+    ("qos_class", "cgroupfs", "systemd"),
+    [
+        (GUARANTEED, "/kubepods", "/kubepods.slice"),
+        (BURSTABLE, "/kubepods/burstable", "/kubepods.slice/kubepods-burstable.slice"),
+        (BEST_EFFORT, "/kubepods/besteffort", "/kubepods.slice/kubepods-besteffort.slice"),
+    ],
+)
+def test_Q5_cgroup_of_a_class(qos_class: PodQOSClass, cgroupfs: str, systemd: str) -> None:
+    assert qos_cgroup_name(qos_class).to_cgroupfs() == cgroupfs
+    assert qos_cgroup_name(qos_class).to_systemd() == systemd
+
+
+@pytest.mark.parametrize(
+    ("pod", "cgroupfs", "systemd"),
+    [
+        pytest.param(
+            make_pod(uid="fake-uid-1", requests=SMALL, limits=SMALL),
+            "/kubepods/podfake-uid-1",
+            "/kubepods.slice/kubepods-podfake_uid_1.slice",
+            id="pod with qos guaranteed",
+        ),
+        pytest.param(
+            make_pod(uid="fake-uid-3", requests=SMALL),
+            "/kubepods/burstable/podfake-uid-3",
+            "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podfake_uid_3.slice",
+            id="pod with qos burstable",
+        ),
+        pytest.param(
+            make_pod(uid="fake-uid-5"),
+            "/kubepods/besteffort/podfake-uid-5",
+            "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podfake_uid_5.slice",
+            id="pod with qos best-effort",
+        ),
+        pytest.param(
+            make_pod(uid="u", qos_class="Burstable"),
+            "/kubepods/burstable/podu",
+            "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podu.slice",
+            id="the stored class counts",
+        ),
+    ],
+)
+def test_Q5_cgroup_of_a_pod(pod: Pod, cgroupfs: str, systemd: str) -> None:
+    assert pod_cgroup_name(pod).to_cgroupfs() == cgroupfs
+    assert pod_cgroup_name(pod).to_systemd() == systemd
+
+
+def test_Q5_cgroup_root_of_the_kubelet_comes_first() -> None:
+    assert pod_cgroup_name(make_pod(uid="u"), ("kind", "node")).to_cgroupfs() == "/kind/node/kubepods/besteffort/podu"
+
+
+def test_Q5_class_of_a_cgroup_depends_on_the_version() -> None:
+    pod = make_pod(uid="u", requests=SMALL, resources=make_resources())
+    assert pod_cgroup_name(pod).to_cgroupfs() == "/kubepods/burstable/podu"
+    before, _ = around("pod_level_resources_fix_kubelet_qos_class")
+    assert pod_cgroup_name(pod, features=before).to_cgroupfs() == "/kubepods/besteffort/podu"
+    assert pod_cgroup_name(pod, features=NO_POD_LEVEL).to_cgroupfs() == "/kubepods/burstable/podu"
+
+
+@pytest.mark.parametrize(
+    ("milli_cpu", "shares"),
+    [(0, 2), (1, 2), (2, 2), (3, 3), (100, 102), (250, 256), (1000, 1024), (256_000, 262_144), (300_000, 262_144)],
+)
+def test_Q5_shares(milli_cpu: int, shares: int) -> None:
+    assert milli_cpu_to_shares(milli_cpu) == shares
+
+
+@pytest.mark.parametrize(
+    ("milli_cpu", "period", "quota"),
+    [
+        (0, 0, 0),
+        (0, QUOTA_PERIOD, 0),
+        (5, QUOTA_PERIOD, 1000),
+        (9, QUOTA_PERIOD, 1000),
+        (10, QUOTA_PERIOD, 1000),
+        (11, QUOTA_PERIOD, 1100),
+        (200, QUOTA_PERIOD, 20_000),
+        (500, QUOTA_PERIOD, 50_000),
+        (1000, QUOTA_PERIOD, 100_000),
+        (1500, QUOTA_PERIOD, 150_000),
+        (200, TUNED, 1000),
+        (1000, TUNED, 5000),
+    ],
+)
+def test_Q5_quota(milli_cpu: int, period: int, quota: int) -> None:
+    assert milli_cpu_to_quota(milli_cpu, period) == quota
+
+
+@pytest.mark.parametrize(
+    ("shares", "kubelet", "libcontainer"),
+    [
+        pytest.param(2, 1, 1, id="the least"),
+        pytest.param(3, 1, 2, id="just above the least"),
+        pytest.param(102, 4, 17, id="100m"),
+        pytest.param(816, 32, 84, id="the example of two formulas"),
+        pytest.param(1024, 39, 100, id="a whole cpu"),
+        pytest.param(262_143, 9999, 10_000, id="just below the most"),
+        pytest.param(262_144, 10_000, 10_000, id="the most"),
+        pytest.param(262_145, 10_000, 10_000, id="beyond the most"),
+    ],
+)
+def test_Q5_two_conversions_of_shares_to_weight(shares: int, kubelet: int, libcontainer: int) -> None:
+    assert cpu_weight(shares) == kubelet
+    assert cpu_weight_libcontainer(shares) == libcontainer
+
+
+@pytest.mark.parametrize(("shares", "weight"), [pytest.param(0, 0, id="unset"), pytest.param(1, 1, id="below")])
+def test_Q5_libcontainer_weight_out_of_range(shares: int, weight: int) -> None:
+    assert cpu_weight_libcontainer(shares) == weight
+
+
+@pytest.mark.parametrize(("weight", "shares"), [(1, 2), (2, 28), (3, 54), (4, 80), (245, 6398), (10_000, 262_144)])
+def test_Q5_weight_back_to_shares(weight: int, shares: int) -> None:
+    assert cpu_weight_to_shares(weight) == shares
+
+
+def _limited(requests: Mapping[str, str], limits: Mapping[str, str] | None = None) -> Container:
+    return make_container(requests=requests, limits=limits)
+
+
+SMALL_SHARES, LARGE_SHARES = 102, 204
+
+
+@pytest.mark.parametrize(
+    ("pod", "enforced", "period", "expected"),
+    [
+        pytest.param(make_pod(), True, QUOTA_PERIOD, ResourceConfig(2), id="besteffort"),
+        pytest.param(
+            make_pod(requests=SMALL), True, QUOTA_PERIOD, ResourceConfig(SMALL_SHARES), id="burstable-no-limits"
+        ),
+        pytest.param(
+            make_pod(requests=SMALL, limits=LARGE),
+            True,
+            QUOTA_PERIOD,
+            ResourceConfig(SMALL_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
+            id="burstable-with-limits",
+        ),
+        pytest.param(
+            make_pod(requests=SMALL, limits=LARGE),
+            False,
+            QUOTA_PERIOD,
+            ResourceConfig(SMALL_SHARES, -1, QUOTA_PERIOD, 200 * MI),
+            id="burstable-with-limits-no-cpu-enforcement",
+        ),
+        pytest.param(
+            make_pod(containers=[_limited(SMALL, LARGE), _limited(SMALL)]),
+            True,
+            QUOTA_PERIOD,
+            ResourceConfig(LARGE_SHARES),
+            id="burstable-partial-limits",
+        ),
+        pytest.param(
+            make_pod(requests=SMALL, limits=LARGE),
+            True,
+            TUNED,
+            ResourceConfig(SMALL_SHARES, 1000, TUNED, 200 * MI),
+            id="burstable-with-limits-with-tuned-quota",
+        ),
+        pytest.param(
+            make_pod(requests=SMALL, limits=LARGE),
+            False,
+            TUNED,
+            ResourceConfig(SMALL_SHARES, -1, TUNED, 200 * MI),
+            id="burstable-with-limits-no-cpu-enforcement-with-tuned-quota",
+        ),
+        pytest.param(
+            make_pod(requests=SMALL, limits=SMALL),
+            True,
+            QUOTA_PERIOD,
+            ResourceConfig(SMALL_SHARES, 10_000, QUOTA_PERIOD, 100 * MI),
+            id="guaranteed",
+        ),
+        pytest.param(
+            make_pod(requests=SMALL, limits=SMALL),
+            False,
+            QUOTA_PERIOD,
+            ResourceConfig(SMALL_SHARES, -1, QUOTA_PERIOD, 100 * MI),
+            id="guaranteed-no-cpu-enforcement",
+        ),
+        pytest.param(
+            make_pod(requests=SMALL, limits=SMALL),
+            True,
+            TUNED,
+            ResourceConfig(SMALL_SHARES, 1000, TUNED, 100 * MI),
+            id="guaranteed-with-tuned-quota",
+        ),
+        pytest.param(
+            make_pod(
+                containers=[_limited(SMALL, SMALL), _limited(SMALL)],
+                init_containers=[_limited(SMALL, SMALL), _limited(SMALL)],
+            ),
+            True,
+            TUNED,
+            ResourceConfig(LARGE_SHARES),
+            id="burstable-partial-limits-with-init-containers",
+        ),
+        pytest.param(
+            make_pod(containers=[_limited(SMALL, {"memory": "200Mi"})]),
+            True,
+            QUOTA_PERIOD,
+            ResourceConfig(SMALL_SHARES, memory=200 * MI),
+            id="one resource limited in every container",
+        ),
+        pytest.param(
+            make_pod(
+                containers=[_limited(SMALL, LARGE)],
+                init_containers=[make_sidecar(requests=SMALL, limits=LARGE), make_container("init")],
+            ),
+            True,
+            QUOTA_PERIOD,
+            ResourceConfig(LARGE_SHARES),
+            id="a sidecar's limit is none of the init container after it",
+        ),
+        pytest.param(
+            make_pod(requests=SMALL, limits=LARGE, overhead={"cpu": "100m", "memory": "50Mi"}),
+            True,
+            QUOTA_PERIOD,
+            ResourceConfig(LARGE_SHARES, 30_000, QUOTA_PERIOD, 250 * MI),
+            id="overhead counts",
+        ),
+    ],
+)
+def test_Q5_values_of_a_pod(pod: Pod, enforced: bool, period: int, expected: ResourceConfig) -> None:
+    assert pod_resource_config(pod, enforce_cpu_limits=enforced, cpu_period=period) == expected
+
+
+def test_Q5_until_1_36_a_sidecars_limit_counts_for_init_containers_after_it() -> None:
+    before, _ = around("limits_per_container")
+    apps, side = [_limited(SMALL, LARGE)], make_sidecar(requests=SMALL, limits=LARGE)
+    after_it = make_pod(containers=apps, init_containers=[side, make_container("init")])
+    expected = ResourceConfig(LARGE_SHARES, 40_000, QUOTA_PERIOD, 400 * MI)
+    assert pod_resource_config(after_it, features=before) == expected
+    before_it = make_pod(containers=apps, init_containers=[make_container("init"), side])
+    assert pod_resource_config(before_it, features=before) == ResourceConfig(LARGE_SHARES)
+
+
+@pytest.mark.parametrize(
+    ("resources", "container", "expected", "without_pod_level"),
+    [
+        pytest.param(
+            make_resources(),
+            make_container(),
+            ResourceConfig(2),
+            ResourceConfig(2),
+            id="besteffort-with-pod-level-resources-enabled",
+        ),
+        pytest.param(
+            make_resources(requests=SMALL),
+            make_container(),
+            ResourceConfig(SMALL_SHARES),
+            ResourceConfig(2),
+            id="burstable-with-pod-level-requests",
+        ),
+        pytest.param(
+            make_resources(requests=SMALL),
+            _limited({"cpu": "10m", "memory": "50Mi"}),
+            ResourceConfig(SMALL_SHARES),
+            ResourceConfig(10),
+            id="burstable-with-pod-and-container-level-requests",
+        ),
+        pytest.param(
+            make_resources(requests=SMALL, limits=LARGE),
+            make_container(),
+            ResourceConfig(SMALL_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
+            ResourceConfig(2),
+            id="burstable-with-pod-level-resources",
+        ),
+        pytest.param(
+            make_resources(requests=SMALL, limits=LARGE),
+            _limited({"cpu": "10m", "memory": "50Mi"}, {"cpu": "50m", "memory": "100Mi"}),
+            ResourceConfig(SMALL_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
+            ResourceConfig(10, 5000, QUOTA_PERIOD, 100 * MI),
+            id="burstable-with-pod-and-container-level-resources",
+        ),
+        pytest.param(
+            make_resources(requests={"cpu": "200m", "memory": "300Mi"}),
+            _limited(LARGE, LARGE),
+            ResourceConfig(LARGE_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
+            ResourceConfig(LARGE_SHARES, 20_000, QUOTA_PERIOD, 200 * MI),
+            id="burstable-with-partial-pod-level-resources-limits",
+        ),
+        pytest.param(
+            make_resources(requests=SMALL, limits=SMALL),
+            make_container(),
+            ResourceConfig(SMALL_SHARES, 10_000, QUOTA_PERIOD, 100 * MI),
+            ResourceConfig(2),
+            id="guaranteed-with-pod-level-resources",
+        ),
+        pytest.param(
+            make_resources(requests=SMALL, limits=SMALL),
+            _limited({"cpu": "10m", "memory": "50Mi"}, {"cpu": "50m", "memory": "100Mi"}),
+            ResourceConfig(SMALL_SHARES, 10_000, QUOTA_PERIOD, 100 * MI),
+            ResourceConfig(10, 5000, QUOTA_PERIOD, 100 * MI),
+            id="guaranteed-with-pod-and-container-level-resources",
+        ),
+        pytest.param(
+            make_resources(limits={"memory": "1Gi"}),
+            _limited(SMALL),
+            ResourceConfig(SMALL_SHARES, memory=1024 * MI),
+            ResourceConfig(SMALL_SHARES),
+            id="a pod-level limit of memory alone",
+        ),
+    ],
+)
+def test_Q5_values_of_a_pod_with_pod_level_resources(
+    resources: ResourceRequirements,
+    container: Container,
+    expected: ResourceConfig,
+    without_pod_level: ResourceConfig,
+) -> None:
+    pod = make_pod(containers=[container], resources=resources)
+    assert pod_resource_config(pod) == expected
+    assert pod_resource_config(pod, features=NO_POD_LEVEL) == without_pod_level
+
+
+@pytest.mark.parametrize(
+    ("requests", "expected"),
+    [
+        pytest.param({"2Mi": "128"}, {}, id="no valid hugepages"),
+        pytest.param({"hugepages-2Mi": "128"}, {2 * MI: 128}, id="2Mi only"),
+        pytest.param(
+            {"hugepages-2Mi": "128", f"hugepages-{2 * MI}": "256", "hugepages-4Mi": "512", "4Mi": "1024"},
+            {2 * MI: 384, 4 * MI: 512},
+            id="2Mi and 4Mi",
+        ),
+    ],
+)
+def test_Q5_huge_pages_of_a_pod(requests: Mapping[str, str], expected: Mapping[int, int]) -> None:
+    assert pod_resource_config(make_pod(requests=requests)).huge_page_limit == expected
+    assert pod_resource_config(make_pod(requests={**requests, "cpu": "1"})).huge_page_limit == expected
+
+
+def test_Q5_page_size_that_cannot_be_read_is_zero_as_upstream() -> None:
+    assert pod_resource_config(make_pod(requests={"hugepages-foo": "4Mi"})).huge_page_limit == {0: 4 * MI}
+
+
+STEADY = make_pod(requests={"cpu": "1", "memory": "128Mi"}, limits={"cpu": "1", "memory": "128Mi"})
+BURSTY = make_pod(requests={"cpu": "1", "memory": "128Mi"}, limits={"cpu": "2", "memory": "256Mi"})
+
+
+@pytest.mark.parametrize(
+    ("pods", "shares"),
+    [
+        pytest.param([STEADY], 2, id="guaranteed-pods-only"),
+        pytest.param([BURSTY], 1024, id="burstable-pods-only"),
+        pytest.param([make_pod()], 2, id="besteffort-pods-only"),
+        pytest.param([STEADY, BURSTY], 1024, id="guaranteed-and-burstable-pods"),
+        pytest.param(
+            [BURSTY, make_pod(requests={"cpu": "500m"}), make_pod()], 1536, id="all-burstable-requests-add-up"
+        ),
+        pytest.param([make_pod(requests={"memory": "1Gi"})], 2, id="burstable-without-cpu"),
+        pytest.param([], 2, id="no-pods"),
+    ],
+)
+def test_Q5_values_of_the_qos_cgroups(pods: Sequence[Pod], shares: int) -> None:
+    assert qos_resource_configs(pods) == {
+        GUARANTEED: ResourceConfig(),
+        BURSTABLE: ResourceConfig(cpu_shares=shares),
+        BEST_EFFORT: ResourceConfig(cpu_shares=2),
+    }
+
+
+def _container_config(pod: Pod, *, enforced: bool = True, features: Features | None = None) -> ResourceConfig:
+    ref = next(pod.containers())
+    if features is None:
+        return container_resource_config(pod, ref, enforce_cpu_limits=enforced)
+    return container_resource_config(pod, ref, enforce_cpu_limits=enforced, features=features)
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(
+            make_pod(requests={"cpu": "250m", "memory": "500Mi"}, limits={"cpu": "250m", "memory": "500Mi"}),
+            ResourceConfig(256, 25_000, QUOTA_PERIOD, 524_288_000),
+            id="requests & limits, cpu & memory, guaranteed qos",
+        ),
+        pytest.param(
+            make_pod(requests={"cpu": "250m", "memory": "500Mi"}, limits={"cpu": "500m", "memory": "750Mi"}),
+            ResourceConfig(256, 50_000, QUOTA_PERIOD, 786_432_000),
+            id="requests & limits, cpu & memory, burstable qos",
+        ),
+        pytest.param(make_pod(), ResourceConfig(2, 0, QUOTA_PERIOD, 0), id="best-effort qos"),
+        pytest.param(
+            make_pod(limits={"cpu": "500m"}),
+            ResourceConfig(512, 50_000, QUOTA_PERIOD, 0),
+            id="a limit stands in for a missing request",
+        ),
+        pytest.param(
+            make_pod(requests={"cpu": "0"}, limits={"cpu": "500m"}),
+            ResourceConfig(2, 50_000, QUOTA_PERIOD, 0),
+            id="but not for a request of zero",
+        ),
+    ],
+)
+def test_Q5_values_of_a_container(pod: Pod, expected: ResourceConfig) -> None:
+    assert _container_config(pod) == expected
+
+
+def test_Q5_container_without_enforcement_has_no_quota() -> None:
+    pod = make_pod(requests=SMALL, limits=LARGE)
+    assert _container_config(pod, enforced=False) == ResourceConfig(SMALL_SHARES, memory=200 * MI)
+
+
+def test_Q5_container_quota_follows_the_kubelets_period() -> None:
+    pod = make_pod(limits={"cpu": "1"})
+    config = container_resource_config(pod, next(pod.containers()), cpu_period=TUNED)
+    assert (config.cpu_quota, config.cpu_period) == (5000, TUNED)
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        pytest.param({}, ResourceConfig(1024, 100_000, QUOTA_PERIOD, 1024 * MI), id="none of its own: the pod's"),
+        pytest.param({"cpu": "0"}, ResourceConfig(1024, 100_000, QUOTA_PERIOD, 1024 * MI), id="zero is none"),
+        pytest.param(
+            {"cpu": "250m"}, ResourceConfig(256, 25_000, QUOTA_PERIOD, 1024 * MI), id="its own before the pod's"
+        ),
+    ],
+)
+def test_Q5_container_is_held_to_pod_level_limits(limits: Mapping[str, str], expected: ResourceConfig) -> None:
+    pod = make_pod(limits=limits, resources=make_resources(limits={"cpu": "1", "memory": "1Gi"}))
+    assert _container_config(pod) == expected
+
+
+def test_Q5_container_is_not_held_to_pod_level_limits_before_they_were_known() -> None:
+    pod = make_pod(resources=make_resources(limits={"cpu": "1", "memory": "1Gi"}))
+    assert _container_config(pod, features=NO_POD_LEVEL) == ResourceConfig(2, 0, QUOTA_PERIOD, 0)
+
+
+# What one kubelet 1.36.3 wrote, on cgroup v1. Where no quota is set (0) the kernel shows -1, and where no memory limit
+# is set (0) none.
+REAL_GUARANTEED = make_pod(
+    containers=[
+        make_container("a", requests={"cpu": "250m", "memory": "128Mi"}, limits={"cpu": "250m", "memory": "128Mi"}),
+        make_container("b", requests={"cpu": "1m", "memory": "32Mi"}, limits={"cpu": "1m", "memory": "32Mi"}),
+    ]
+)
+REAL_BURSTABLE = make_pod(
+    containers=[
+        make_container("main", requests={"cpu": "100m", "memory": "200Mi"}, limits={"cpu": "500m", "memory": "300Mi"}),
+        make_container("sibling"),
+    ],
+    init_containers=[
+        make_sidecar(requests={"cpu": "50m", "memory": "64Mi"}, limits={"memory": "128Mi"}),
+        make_container("init", requests={"cpu": "500m"}),
+    ],
+)
+REAL_POD_LEVEL = make_pod(
+    containers=[make_container("a"), make_container("b")],
+    resources=make_resources(requests=SMALL, limits={"cpu": "1", "memory": "256Mi"}),
+)
+
+
+@pytest.mark.parametrize(
+    ("pod", "container", "shares", "quota", "memory"),
+    [
+        pytest.param(REAL_GUARANTEED, "a", 256, 25_000, 128 * MI, id="Guaranteed 250m / 128Mi"),
+        pytest.param(REAL_GUARANTEED, "b", 2, 1000, 32 * MI, id="Guaranteed 1m / 32Mi"),
+        pytest.param(REAL_BURSTABLE, "main", 102, 50_000, 300 * MI, id="Burstable, request 200Mi, limit 300Mi"),
+        pytest.param(REAL_BURSTABLE, "sidecar", 51, 0, 128 * MI, id="its sidecar, 64Mi"),
+        pytest.param(REAL_BURSTABLE, "sibling", 2, 0, 0, id="its sibling without resources"),
+        pytest.param(make_pod(), "app", 2, 0, 0, id="BestEffort"),
+        pytest.param(REAL_POD_LEVEL, "a", 1024, 100_000, 256 * MI, id="pod-level limits, first container"),
+        pytest.param(REAL_POD_LEVEL, "b", 1024, 100_000, 256 * MI, id="pod-level limits, second container"),
+    ],
+)
+def test_Q5_containers_of_a_real_node(pod: Pod, container: str, shares: int, quota: int, memory: int) -> None:
+    ref = next(entry for entry in pod.containers() if entry.container.name == container)
+    assert container_resource_config(pod, ref) == ResourceConfig(shares, quota, QUOTA_PERIOD, memory)
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(REAL_GUARANTEED, ResourceConfig(257, 25_100, QUOTA_PERIOD, 160 * MI), id="the Guaranteed pod"),
+        pytest.param(REAL_BURSTABLE, ResourceConfig(563), id="the Burstable pod: its init phase dominates"),
+    ],
+)
+def test_Q5_pods_of_a_real_node(pod: Pod, expected: ResourceConfig) -> None:
+    assert pod_resource_config(pod) == expected
+
+
+def test_Q5_qos_cgroups_of_a_real_node() -> None:
+    # Read back from the shares: 550m for the Burstable pod, 370m for the others of its class, 1800m for kubepods.
+    configs = qos_resource_configs([REAL_GUARANTEED, REAL_BURSTABLE, make_pod(requests={"cpu": "370m"}), make_pod()])
+    assert configs[BURSTABLE].cpu_shares == 942
+    assert configs[BEST_EFFORT].cpu_shares == 2
+    assert milli_cpu_to_shares(1800) == 1843

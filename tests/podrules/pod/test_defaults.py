@@ -1,0 +1,357 @@
+"""What the API server adds to a manifest's resources and grace period."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from podrules.api.features import Features
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Container, Pod, PodQOSClass, ResourceRequirements
+from podrules.api.model.policy import LimitRange, RuntimeClass
+from podrules.pod.defaults import (
+    DefaultedField,
+    apply_limit_ranges,
+    apply_runtime_class,
+    default_limit_range,
+    default_pod,
+    defaulted_fields,
+    stored_pod,
+)
+from podrules.pod.qos import compute_pod_qos
+from tests.builders import (
+    amounts,
+    make_container,
+    make_limit_range,
+    make_pod,
+    make_resources,
+    make_runtime_class,
+    make_sidecar,
+)
+from tests.features import around
+
+NO_POD_LEVEL = Features.of_minor(33)
+UNTIL_1_36, _ = around("pod_level_resources_fix_defaulting")
+
+
+def _texts(resources: ResourceRequirements) -> tuple[dict[str, str], dict[str, str]]:
+    return (
+        {name: str(amount) for name, amount in resources.requests.items()},
+        {name: str(amount) for name, amount in resources.limits.items()},
+    )
+
+
+def _limited(name: str, cpu: str, memory: str) -> Container:
+    return make_container(name, limits={"cpu": cpu, "memory": memory})
+
+
+def _asking(name: str, cpu: str, memory: str) -> Container:
+    return make_container(name, requests={"cpu": cpu, "memory": memory})
+
+
+TWO_LIMITED = [_limited("a", "2m", "1Mi"), _limited("b", "1m", "5Mi")]
+
+
+@pytest.mark.parametrize(
+    ("containers", "stored"),
+    [
+        pytest.param([make_container()], [({}, {})], id="pod resources=unset, container resources=unset"),
+        pytest.param(
+            TWO_LIMITED,
+            [
+                ({"cpu": "2m", "memory": "1Mi"}, {"cpu": "2m", "memory": "1Mi"}),
+                ({"cpu": "1m", "memory": "5Mi"}, {"cpu": "1m", "memory": "5Mi"}),
+            ],
+            id="pod resources=unset, container requests=unset limits=set",
+        ),
+        pytest.param(
+            [_asking("a", "2m", "1Mi")],
+            [({"cpu": "2m", "memory": "1Mi"}, {})],
+            id="pod resources=unset, container requests=set limits=unset",
+        ),
+        pytest.param(
+            [make_container(requests={"cpu": "1m", "memory": "1Mi"}, limits={"cpu": "2m", "memory": "1Mi"})],
+            [({"cpu": "1m", "memory": "1Mi"}, {"cpu": "2m", "memory": "1Mi"})],
+            id="pod resources=unset, container requests=set limits=set",
+        ),
+        pytest.param(
+            [make_container(requests={"memory": "0"}, limits={"cpu": "100m", "memory": "1Gi"})],
+            [({"memory": "0", "cpu": "100m"}, {"cpu": "100m", "memory": "1Gi"})],
+            id="a request of zero is kept",
+        ),
+        pytest.param(
+            [make_container(limits={"example.com/gpu": "2"})],
+            [({"example.com/gpu": "2"}, {"example.com/gpu": "2"})],
+            id="every resource, not only cpu and memory",
+        ),
+    ],
+)
+def test_Q1_limits_become_missing_requests(
+    containers: Sequence[Container], stored: list[tuple[Mapping[str, str], Mapping[str, str]]]
+) -> None:
+    pod = default_pod(make_pod(containers=containers, init_containers=containers))
+    assert [_texts(container.resources) for container in pod.spec.containers] == stored
+    assert [_texts(container.resources) for container in pod.spec.init_containers] == stored
+
+
+@pytest.mark.parametrize(
+    ("resources", "containers", "stored"),
+    [
+        pytest.param(
+            make_resources(limits={"cpu": "2m", "memory": "1Mi"}),
+            [],
+            ({"cpu": "2m", "memory": "1Mi"}, {"cpu": "2m", "memory": "1Mi"}),
+            id="pod requests=unset limits=set, container resources=unset",
+        ),
+        pytest.param(
+            make_resources(), TWO_LIMITED, ({}, {}), id="pod limits=empty map, container requests=unset limits=set"
+        ),
+        pytest.param(
+            make_resources(limits={"cpu": "5m", "memory": "7Mi"}),
+            TWO_LIMITED,
+            ({"cpu": "3m", "memory": "6Mi"}, {"cpu": "5m", "memory": "7Mi"}),
+            id="pod requests=unset limits=set, container requests=unset limits=set",
+        ),
+        pytest.param(
+            make_resources(limits={"cpu": "4m", "memory": "8Mi"}),
+            [_asking("a", "1m", "1Mi"), _asking("b", "1m", "2Mi")],
+            ({"cpu": "2m", "memory": "3Mi"}, {"cpu": "4m", "memory": "8Mi"}),
+            id="pod requests=unset limits=set, container requests=set limits=unset",
+        ),
+        pytest.param(
+            make_resources(limits={"cpu": "4m"}),
+            [make_container("a"), make_container("b")],
+            ({"cpu": "4m"}, {"cpu": "4m"}),
+            id="pod requests=unset cpu limits=set, container resources=unset",
+        ),
+        pytest.param(
+            make_resources(limits={"cpu": "4m", "memory": "8Mi"}),
+            [make_container("a", requests={"memory": "1Mi"}), make_container("b", requests={"memory": "5Mi"})],
+            ({"cpu": "4m", "memory": "6Mi"}, {"cpu": "4m", "memory": "8Mi"}),
+            id="pod requests=unset limits=set, container memory requests=set limits=unset",
+        ),
+        pytest.param(
+            make_resources(limits={"cpu": "2m", "memory": "1Mi"}),
+            [make_container("a", limits={"storage": "1Mi"}), make_container("b", limits={"ephemeral-storage": "5Mi"})],
+            ({"cpu": "2m", "memory": "1Mi"}, {"cpu": "2m", "memory": "1Mi"}),
+            id="pod limits=set, container unsupported requests=set limits=set",
+        ),
+        pytest.param(
+            make_resources(limits={"storage": "1Mi"}),
+            [make_container("a", limits={"storage": "1Mi"}), make_container("b", limits={"ephemeral-storage": "5Mi"})],
+            ({}, {"storage": "1Mi"}),
+            id="pod unsupported resources limits=set, container unsupported requests=set limits=set",
+        ),
+        pytest.param(
+            make_resources(requests={"cpu": "1m"}, limits={"cpu": "5m"}),
+            TWO_LIMITED,
+            ({"cpu": "1m", "memory": "6Mi"}, {"cpu": "5m"}),
+            id="a request that is set is kept",
+        ),
+        pytest.param(
+            make_resources(requests={"cpu": "3m"}),
+            [make_container(limits={"cpu": "1m", "hugepages-2Mi": "4Mi"})],
+            ({"cpu": "3m", "hugepages-2Mi": "4Mi"}, {"hugepages-2Mi": "4Mi"}),
+            id="huge pages of containers become a pod-level limit and request",
+        ),
+        pytest.param(
+            make_resources(),
+            [make_container(limits={"cpu": "1m", "hugepages-2Mi": "4Mi"})],
+            ({}, {}),
+            id="huge pages of containers are left where the pod sets nothing",
+        ),
+        pytest.param(
+            make_resources(requests={"hugepages-2Mi": "8Mi"}),
+            [make_container(limits={"cpu": "1m", "hugepages-2Mi": "4Mi"})],
+            ({"hugepages-2Mi": "8Mi"}, {}),
+            id="and where the pod requests them itself",
+        ),
+    ],
+)
+def test_Q1_until_1_36_pod_level_requests_come_from_containers_or_limits(
+    resources: ResourceRequirements,
+    containers: Sequence[Container],
+    stored: tuple[Mapping[str, str], Mapping[str, str]],
+) -> None:
+    pod = make_pod(containers=containers, resources=resources)
+    after = default_pod(pod, features=UNTIL_1_36).spec.resources
+    assert after is not None
+    assert _texts(after) == stored
+    # Where the field is not known it is left alone.
+    assert default_pod(pod, features=NO_POD_LEVEL).spec.resources == resources
+
+
+def test_Q1_amounts_are_rounded_up_to_thousandths() -> None:
+    pod = default_pod(
+        make_pod(
+            requests={"cpu": "0.1m", "memory": "1.0001"},
+            overhead={"cpu": "1u"},
+            resources=make_resources(requests={"cpu": "1500001n"}),
+        )
+    )
+    assert _texts(pod.spec.containers[0].resources) == ({"cpu": "1m", "memory": "1001m"}, {})
+    assert {name: str(amount) for name, amount in pod.spec.overhead.items()} == {"cpu": "1m"}
+    assert pod.spec.resources is not None
+    assert _texts(pod.spec.resources) == ({"cpu": "2m"}, {})
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        pytest.param(None, 30, id="absent"),
+        pytest.param(0, 0, id="zero"),
+        pytest.param(7, 7, id="set"),
+        pytest.param(-7, 1, id="negative"),
+    ],
+)
+def test_T1_grace_period_is_thirty_seconds_unless_given(given: int | None, stored: int) -> None:
+    assert default_pod(make_pod(termination_seconds=given)).spec.termination_grace_period_seconds == stored
+
+
+def _changes(pod: Pod) -> tuple[DefaultedField, ...]:
+    return defaulted_fields(pod, stored_pod(pod), "API defaults")
+
+
+def test_Q1_defaulted_fields_name_what_the_api_server_changed() -> None:
+    pod = make_pod(
+        containers=[make_container(limits={"cpu": "1", "memory": "1Gi"}, requests={"memory": "512Mi"})],
+        init_containers=[make_container("init", requests={"cpu": "500u"})],
+        resources=make_resources(limits={"memory": "2Gi"}),
+    )
+    assert _changes(pod) == (
+        DefaultedField("spec.containers[0].resources.requests.cpu", None, "1", "API defaults"),
+        DefaultedField("spec.initContainers[0].resources.requests.cpu", "500u", "1m", "API defaults"),
+        DefaultedField("spec.resources.requests.memory", None, "512Mi", "API defaults"),
+        DefaultedField("spec.resources.requests.cpu", None, "1", "API defaults"),
+    )
+
+
+def test_Q1_defaulted_fields_are_none_for_a_stored_pod() -> None:
+    assert _changes(make_pod(requests={"cpu": "1"}, limits={"cpu": "2000m"}, termination_seconds=30)) == ()
+
+
+@pytest.mark.parametrize(("debugged", "limits"), [(False, {"memory": "1Gi"}), (True, {})])
+def test_Q1_an_ephemeral_container_keeps_a_pod_from_limits_of_its_own(debugged: bool, limits: dict[str, str]) -> None:
+    """It can have no limit, and each container needs one."""
+    pod = make_pod(
+        containers=[make_container(limits={"memory": "1Gi"})],
+        resources=make_resources(requests={"cpu": "1"}),
+        ephemeral_containers=[make_container("debugger")] if debugged else [],
+    )
+    own = stored_pod(pod).spec.resources
+    assert own is not None
+    assert _texts(own)[1] == limits
+
+
+DEFAULTS = make_limit_range(default={"cpu": "75m", "memory": "10Mi"}, default_request={"cpu": "50m", "memory": "5Mi"})
+
+
+@pytest.mark.parametrize(
+    ("container", "requests", "limits"),
+    [
+        pytest.param(
+            make_container(),
+            {"cpu": "50m", "memory": "5Mi"},
+            {"cpu": "75m", "memory": "10Mi"},
+            id="pod with no resources enumerated should get each resource from default request",
+        ),
+        pytest.param(
+            make_container(requests={"memory": "512Mi"}),
+            {"cpu": "50m", "memory": "512Mi"},
+            {"cpu": "75m", "memory": "10Mi"},
+            id="pod with some resources enumerated should only merge empty",
+        ),
+        pytest.param(
+            make_container(requests={"cpu": "100m", "memory": "512Mi"}, limits={"cpu": "200m", "memory": "1G"}),
+            {"cpu": "100m", "memory": "512Mi"},
+            {"cpu": "200m", "memory": "1G"},
+            id="pod with all resources enumerated should not merge anything",
+        ),
+        pytest.param(
+            make_container(requests={"cpu": "0"}),
+            {"cpu": "0", "memory": "5Mi"},
+            {"cpu": "75m", "memory": "10Mi"},
+            id="zero is set",
+        ),
+    ],
+)
+def test_Q1_limit_range_fills_in_what_containers_leave_out(
+    container: Container, requests: Mapping[str, str], limits: Mapping[str, str]
+) -> None:
+    pod = apply_limit_ranges(make_pod(containers=[container], init_containers=[container]), [DEFAULTS])
+    for filled in (*pod.spec.containers, *pod.spec.init_containers):
+        assert _texts(filled.resources) == (requests, limits)
+
+
+@pytest.mark.parametrize(
+    "limit_ranges",
+    [
+        pytest.param([], id="no LimitRange"),
+        pytest.param([make_limit_range(default={"cpu": "1"}, kind="Pod")], id="limits of whole pods"),
+    ],
+)
+def test_Q1_nothing_is_filled_in_without_container_defaults(limit_ranges: Sequence[LimitRange]) -> None:
+    pod = make_pod(requests={"memory": "1Gi"}, init_containers=[make_sidecar()])
+    assert apply_limit_ranges(pod, limit_ranges) == pod
+
+
+def test_Q1_of_several_limit_ranges_the_first_fills_in() -> None:
+    first, second = make_limit_range(default={"cpu": "1"}), make_limit_range(default={"cpu": "2", "memory": "2Gi"})
+    pod = apply_limit_ranges(make_pod(), [first, second])
+    assert _texts(pod.spec.containers[0].resources) == ({}, {"cpu": "1", "memory": "2Gi"})
+
+
+def test_Q1_limit_range_decides_the_class_of_a_pod_without_resources() -> None:
+    manifest = default_pod(make_pod())
+    same = {"cpu": "1", "memory": "1Gi"}
+    assert compute_pod_qos(apply_limit_ranges(manifest, [DEFAULTS])) is PodQOSClass.BURSTABLE
+    equal = make_limit_range(default=same, default_request=same)
+    assert compute_pod_qos(apply_limit_ranges(manifest, [equal])) is PodQOSClass.GUARANTEED
+
+
+def test_Q1_fields_filled_in_by_a_limit_range_are_named() -> None:
+    stored = default_pod(make_pod(limits={"memory": "1Gi"}))
+    admitted = apply_limit_ranges(stored, [make_limit_range(default={"cpu": "1"}, default_request={"cpu": "500m"})])
+    assert defaulted_fields(stored, admitted, "LimitRange") == (
+        DefaultedField("spec.containers[0].resources.requests.cpu", None, "500m", "LimitRange"),
+        DefaultedField("spec.containers[0].resources.limits.cpu", None, "1", "LimitRange"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "runtime_class", "overhead"),
+    [
+        pytest.param({}, make_runtime_class(overhead={"cpu": "250m"}), {"cpu": "250m"}, id="the class's overhead"),
+        pytest.param({}, make_runtime_class(), {}, id="a class without one"),
+        pytest.param({}, None, {}, id="no class"),
+        pytest.param({"cpu": "1"}, None, {"cpu": "1"}, id="the pod's own, already admitted"),
+    ],
+)
+def test_Q4_runtime_class_adds_its_overhead(
+    given: Mapping[str, str], runtime_class: RuntimeClass | None, overhead: Mapping[str, str]
+) -> None:
+    pod = apply_runtime_class(make_pod(overhead=given), runtime_class)
+    assert {name: str(amount) for name, amount in pod.spec.overhead.items()} == overhead
+
+
+def test_a_limit_range_is_stored_with_the_defaults_of_containers_from_its_bounds() -> None:
+    bounds = {"max": {"cpu": "2", "memory": "1Gi"}, "min": {"cpu": "100m", "ephemeral-storage": "1"}}
+    given = {"default": {"memory": "1.0005"}, "maxLimitRequestRatio": {"cpu": "2"}, **bounds}
+    items = [{"type": kind, **given} for kind in ("Container", "Pod")]
+    stored = default_limit_range(from_object({"spec": {"limits": items}}, LimitRange))
+    container, pod = stored.spec.limits
+    assert container.default == amounts(cpu="2", memory="1001m")
+    assert container.default_request == amounts(cpu="2", memory="1001m", ephemeral_storage="1")
+    assert (pod.default, pod.default_request) == (amounts(memory="1001m"), {})
+    assert default_limit_range(stored) == stored
+
+
+def test_a_pod_level_limit_that_is_filled_in_is_written_as_the_containers_write_it() -> None:
+    pod = make_pod(
+        containers=[make_container(limits={"memory": "1073741824"})],
+        resources=make_resources(requests={"memory": "1Gi"}),
+    )
+    own = stored_pod(pod).spec.resources
+    assert own is not None
+    assert _texts(own) == ({"memory": "1Gi"}, {"memory": "1073741824"})

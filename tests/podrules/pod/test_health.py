@@ -1,0 +1,216 @@
+"""Whether a pod runs as it should, and what is wrong with which container."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
+from podrules.pod.health import Trouble, TroubleKind, UnmetGate, health, readiness
+from tests.objects import raw_condition, raw_container, raw_pod
+
+RUNNING = {"running": {"startedAt": "2026-10-01T00:00:00Z"}}
+CRASHED = {"terminated": {"exitCode": 1, "reason": "Error", "finishedAt": "2026-10-01T00:01:00Z"}}
+DONE = {"terminated": {"exitCode": 0, "reason": "Completed"}}
+
+
+def waiting(reason: str, message: str = "") -> dict[str, Any]:
+    return {"waiting": {"reason": reason, "message": message}}
+
+
+def make(
+    app: dict[str, Any] | None = None,
+    *,
+    last: dict[str, Any] | None = None,
+    ready: bool = False,
+    restarts: int = 0,
+    init: dict[str, Any] | None = None,
+    sidecar: dict[str, Any] | None = None,
+    phase: str = "Running",
+    conditions: list[Any] | None = None,
+    **spec: Any,
+) -> Pod:
+    """A pod with an init container, a sidecar and ``app``; what is not given is not reported."""
+    told = {"name": "app", "state": app, "lastState": last, "ready": ready, "restartCount": restarts}
+    first = [("init", init, False), ("mesh", sidecar, True)]
+    status = {
+        "phase": phase,
+        "containerStatuses": [told] if app is not None else [],
+        "initContainerStatuses": [
+            {"name": name, "state": state, "ready": up} for name, state, up in first if state is not None
+        ],
+        "conditions": conditions or [],
+        "startTime": "2026-10-01T00:00:00Z",
+    }
+    before = [raw_container("init"), raw_container("mesh", restartPolicy="Always")]
+    return from_object(raw_pod(nodeName="node-1", initContainers=before, status=status, **spec), Pod)
+
+
+def kinds(pod: Pod) -> list[tuple[str, str]]:
+    return [(trouble.container, trouble.kind.value) for trouble in health(pod).troubles]
+
+
+@pytest.mark.parametrize("reason", ["", "ContainerCreating", "PodInitializing"])
+def test_what_passes_by_itself_holds_nothing_up(reason: str) -> None:
+    found = health(make(waiting(reason), phase="Pending"))
+    assert [trouble.kind for trouble in found.troubles] == [TroubleKind.STARTING]
+    assert not found.broken
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "CrashLoopBackOff",
+        "ImagePullBackOff",
+        "ErrImagePull",
+        "InvalidImageName",
+        "CreateContainerConfigError",
+        "RunContainerError",
+    ],
+)
+def test_what_the_kubelet_tried_in_vain_does(reason: str) -> None:
+    found = health(make(waiting(reason, "why"), last=CRASHED, restarts=7))
+    assert found.troubles == (
+        Trouble(
+            TroubleKind.HELD_UP,
+            "app",
+            reason=reason,
+            message="why",
+            exit_code=1,
+            end_reason="Error",
+            ended_at="2026-10-01T00:01:00Z",
+            restarts=7,
+        ),
+    )
+    assert found.broken
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(make(RUNNING, ready=True), [], id="all is well"),
+        pytest.param(
+            make(waiting("PodInitializing"), init=waiting("CrashLoopBackOff"), phase="Pending"),
+            [("init", "HeldUp"), ("app", "Starting")],
+            id="an init container fails: the worst first",
+        ),
+        pytest.param(make(RUNNING, ready=True, init=DONE), [], id="an init container is done"),
+        pytest.param(make(CRASHED, restartPolicy="Never"), [("app", "Ended")], id="ended with an error, for good"),
+        pytest.param(make(DONE, restartPolicy="Never"), [], id="done, and not to be started anew"),
+        pytest.param(make(DONE), [("app", "Ended")], id="done, and to be started anew"),
+        pytest.param(
+            make(DONE, containers=[raw_container("app", restartPolicy="Never")]), [], id="done, by its own policy"
+        ),
+        pytest.param(
+            make(DONE, restartPolicy="Never", containers=[raw_container("app", restartPolicy="Always")]),
+            [("app", "Ended")],
+            id="to be started anew by its own restartPolicy",
+        ),
+        pytest.param(
+            make(RUNNING, ready=True, sidecar=DONE, restartPolicy="Never"), [("mesh", "Ended")], id="a sidecar is gone"
+        ),
+        pytest.param(make(RUNNING), [("app", "NotReady")], id="its probe has not succeeded"),
+        pytest.param(make(RUNNING, ready=True, last=CRASHED), [("app", "Restarted")], id="it crashed before"),
+        pytest.param(make(RUNNING, ready=True, last=DONE), [("app", "Restarted")], id="it was done before"),
+        pytest.param(make(waiting("CrashLoopBackOff"), phase="Failed"), [], id="a finished pod"),
+        pytest.param(make(), [], id="nothing is reported"),
+    ],
+)
+def test_troubles_of_containers(pod: Pod, expected: list[tuple[str, str]]) -> None:
+    assert kinds(pod) == expected
+
+
+@pytest.mark.parametrize(("status", "ready"), [("True", True), ("False", False), ("Unknown", False)])
+def test_readiness_is_the_condition(status: str, ready: bool) -> None:
+    assert readiness(make(RUNNING, conditions=[raw_condition("Ready", status)])) is ready
+
+
+@pytest.mark.parametrize(
+    ("pod", "ready"),
+    [(make(RUNNING, ready=True), True), (make(RUNNING), False), (make(), None)],
+)
+def test_readiness_without_the_condition_is_that_of_the_containers(pod: Pod, ready: bool | None) -> None:
+    assert readiness(pod) is ready
+
+
+def test_conditions_tell_why() -> None:
+    conditions = [
+        raw_condition("Ready", "False", reason="ReadinessGatesNotReady", message="gate is not set"),
+        raw_condition("PodReadyToStartContainers", "False"),
+    ]
+    found = health(make(RUNNING, ready=True, conditions=conditions))
+    assert (found.ready, found.unready, found.no_sandbox, found.started) == (
+        False,
+        "ReadinessGatesNotReady: gate is not set",
+        True,
+        "2026-10-01T00:00:00Z",
+    )
+
+
+def test_the_init_container_that_runs_holds_the_others_up() -> None:
+    told = health(make(waiting("PodInitializing"), init=RUNNING, sidecar=RUNNING, phase="Pending"))
+    assert (told.initializing, told.initializing_since) == ("init", "2026-10-01T00:00:00Z")
+
+
+def test_a_sidecar_that_runs_holds_nobody_up() -> None:
+    told = health(make(waiting("PodInitializing"), init=DONE, sidecar=RUNNING, phase="Pending"))
+    assert (told.initializing, told.initializing_since) == ("", None)
+
+
+GATED = raw_condition("Ready", "False", reason="ReadinessGatesNotReady")
+GATES = [{"conditionType": "example.com/lb"}, {"conditionType": "example.com/dns"}, {"conditionType": "example.com/ok"}]
+LB = raw_condition("example.com/lb", "False", reason="Target.NotRegistered", message="registration is in progress")
+
+
+@pytest.mark.parametrize(
+    ("told", "ready"),
+    [
+        pytest.param([raw_condition("ContainersReady")], False, id="its condition says that the containers are ready"),
+        pytest.param([], True, id="each container says so"),
+    ],
+)
+def test_gates_that_are_not_true_keep_a_pod_unready(told: list[Any], ready: bool) -> None:
+    conditions = [GATED, *told, LB, raw_condition("example.com/ok")]
+    found = health(make(RUNNING, ready=ready, conditions=conditions, readinessGates=GATES))
+    assert found.unmet_gates == (
+        UnmetGate("example.com/lb", "False", "Target.NotRegistered", "registration is in progress"),
+        UnmetGate("example.com/dns"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("conditions", "app"),
+    [
+        pytest.param([GATED, raw_condition("ContainersReady", "False"), LB], RUNNING, id="a container is not ready"),
+        pytest.param([GATED, LB], None, id="nothing is told of containers"),
+        pytest.param([raw_condition("Ready"), raw_condition("ContainersReady"), LB], RUNNING, id="the pod is ready"),
+    ],
+)
+def test_gates_are_not_blamed_where_they_do_not_decide(conditions: list[Any], app: Any) -> None:
+    assert health(make(app, ready=True, conditions=conditions, readinessGates=GATES)).unmet_gates == ()
+
+
+UNEXPLAINED = raw_condition("Ready", "False")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "ready", "marked"),
+    [
+        pytest.param([UNEXPLAINED, raw_condition("ContainersReady")], False, True, id="the condition says so"),
+        pytest.param([UNEXPLAINED], True, True, id="each container says so"),
+        pytest.param([UNEXPLAINED, raw_condition("ContainersReady", "False")], True, False, id="containers are not"),
+        pytest.param([UNEXPLAINED], False, False, id="a container is not"),
+        pytest.param([raw_condition("Ready", "False", reason="ContainersNotReady")], True, False, id="a reason"),
+        pytest.param([raw_condition("Ready")], True, False, id="Ready"),
+        pytest.param([], True, False, id="nothing told"),
+    ],
+)
+def test_node_controller_marks_a_pod_without_a_reason(conditions: list[Any], ready: bool, marked: bool) -> None:
+    assert health(make(RUNNING, ready=ready, conditions=conditions)).marked_not_ready is marked
+
+
+def test_an_unmet_gate_comes_before_the_mark() -> None:
+    found = health(make(RUNNING, ready=True, conditions=[UNEXPLAINED, LB], readinessGates=GATES[:1]))
+    assert (len(found.unmet_gates), found.marked_not_ready) == (1, False)

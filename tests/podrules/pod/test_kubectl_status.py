@@ -1,0 +1,95 @@
+"""The word that `kubectl get pods` prints under STATUS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
+from podrules.pod.kubectl_status import kubectl_status
+from tests.objects import raw_condition, raw_container, raw_pod
+
+RUNNING = {"running": {"startedAt": "2026-10-01T00:00:00Z"}}
+DONE = {"terminated": {"exitCode": 0, "reason": "Completed"}}
+READY = raw_condition("Ready", "True")
+
+
+def waiting(reason: str) -> dict[str, Any]:
+    return {"waiting": {"reason": reason}}
+
+
+def ended(code: int, reason: str = "", signal: int = 0) -> dict[str, Any]:
+    return {"terminated": {"exitCode": code, "reason": reason, "signal": signal}}
+
+
+def told(name: str, state: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"name": name, "state": state, "ready": state is RUNNING, **more}
+
+
+def make(
+    *apps: dict[str, Any],
+    init: list[dict[str, Any]] | None = None,
+    metadata: dict[str, Any] | None = None,
+    phase: str = "Running",
+    **status: Any,
+) -> Pod:
+    """Its containers are `a`, `b` and so on; its init containers `first`, the sidecar `mesh` and `last`."""
+    containers = [told("ab"[index], state) for index, state in enumerate(apps)]
+    before = [raw_container("first"), raw_container("mesh", restartPolicy="Always"), raw_container("last")]
+    whole = {"phase": phase, "containerStatuses": containers, "initContainerStatuses": init or [], **status}
+    return from_object(raw_pod(initContainers=before, metadata=metadata, status=whole), Pod)
+
+
+@pytest.mark.parametrize(
+    ("pod", "word"),
+    [
+        (make(RUNNING), "Running"),
+        (make(phase="Pending"), "Pending"),
+        (make(phase=""), ""),
+        (make(phase="Failed", reason="Evicted"), "Evicted"),
+        (
+            make(phase="Pending", conditions=[raw_condition("PodScheduled", "False", reason="SchedulingGated")]),
+            "SchedulingGated",
+        ),
+        (make(waiting("CrashLoopBackOff")), "CrashLoopBackOff"),
+        (make(RUNNING, waiting("ImagePullBackOff")), "ImagePullBackOff"),
+        (make(waiting("ErrImagePull"), waiting("CrashLoopBackOff")), "ErrImagePull"),
+        (make(waiting("")), "Running"),
+        (make(ended(137, "OOMKilled")), "OOMKilled"),
+        (make(ended(3)), "ExitCode:3"),
+        (make(ended(137, signal=9)), "Signal:9"),
+        (make(DONE, phase="Succeeded"), "Completed"),
+        (make(DONE, RUNNING, conditions=[READY]), "Running"),
+        (make(DONE, RUNNING), "NotReady"),
+        (make(DONE, ended(1, "Error")), "Error"),
+        (make(init=[told("first", waiting("CrashLoopBackOff"))], phase="Pending"), "Init:CrashLoopBackOff"),
+        (make(init=[told("first", ended(1, "Error"))], phase="Pending"), "Init:Error"),
+        (make(init=[told("first", ended(4))], phase="Pending"), "Init:ExitCode:4"),
+        (make(init=[told("first", ended(139, signal=11))], phase="Pending"), "Init:Signal:11"),
+        (make(waiting("PodInitializing"), init=[told("first", RUNNING)], phase="Pending"), "Init:0/3"),
+        (make(init=[told("first", DONE), told("mesh", RUNNING, started=False)], phase="Pending"), "Init:1/3"),
+        (
+            make(
+                init=[told("first", DONE), told("mesh", RUNNING, started=True), told("last", RUNNING)], phase="Pending"
+            ),
+            "Init:2/3",
+        ),
+        (make(RUNNING, init=[told("first", DONE), told("mesh", RUNNING, started=True), told("last", DONE)]), "Running"),
+        # A sidecar that crashes after the start is told as of an init container, until an app container has a word.
+        (
+            make(
+                RUNNING,
+                init=[told("first", DONE), told("mesh", waiting("CrashLoopBackOff"), started=False)],
+                conditions=[raw_condition("Initialized", "True")],
+            ),
+            "Init:CrashLoopBackOff",
+        ),
+        (make(RUNNING, metadata={"deletionTimestamp": "2026-10-01T00:00:00Z"}), "Terminating"),
+        (make(DONE, phase="Succeeded", metadata={"deletionTimestamp": "2026-10-01T00:00:00Z"}), "Completed"),
+        (make(RUNNING, reason="NodeLost", metadata={"deletionTimestamp": "2026-10-01T00:00:00Z"}), "Unknown"),
+    ],
+)
+def test_the_word_is_that_of_kubectl_get_pods(pod: Pod, word: str) -> None:
+    assert kubectl_status(pod) == word

@@ -1,0 +1,544 @@
+"""oom_score_adj of each container, and the terms it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from podrules.api.features import REFERENCE, Features
+from podrules.api.model.base import ObjectMeta, OwnerReference
+from podrules.api.model.pod import Container, Pod, PodSpec, ResourceRequirements
+from podrules.pod.oom import OOMRule, OOMScoreAdj, container_oom_score_adjs, divide, pod_oom_score_adjs
+from podrules.pod.priority import SYSTEM_CLUSTER_CRITICAL, SYSTEM_NODE_CRITICAL
+from tests.builders import make_container, make_pod, make_resources, make_sidecar
+from tests.features import around
+
+STANDARD = 8_000_000_000
+HALF, QUARTER, EIGHTH, TWENTIETH = (str(STANDARD // part) for part in (2, 4, 8, 20))
+ABOVE_EIGHTH = "1000001000"
+ABOVE_QUARTER = "2000001000"
+NO_POD_LEVEL = Features.of_minor(33)
+
+# A machine with 24684096 kB, kubelet 1.36.3.
+REAL_CAPACITY = 24_684_096 * 1024
+
+
+def _adjs(pod: Pod, capacity: int | None, *, features: Features = REFERENCE) -> dict[str, int]:
+    scores = pod_oom_score_adjs(pod, capacity, features=features)
+    assert scores is not None
+    return {score.container: score.value for score in scores}
+
+
+def _score(pod: Pod, container: str, capacity: int | None = STANDARD, *, features: Features = REFERENCE) -> OOMScoreAdj:
+    scores = pod_oom_score_adjs(pod, capacity, features=features)
+    assert scores is not None
+    return next(score for score in scores if score.container == container)
+
+
+def _asking(name: str, memory: str, *, limit: str = ABOVE_EIGHTH) -> Container:
+    return make_container(name, requests={"memory": memory}, limits={"memory": limit})
+
+
+def _sidecar(name: str, memory: str) -> Container:
+    return make_sidecar(name, requests={"memory": memory}, limits={"memory": ABOVE_EIGHTH})
+
+
+def _init_and(*more: Container) -> list[Container]:
+    return [_asking("init-container", EIGHTH), *more]
+
+
+@pytest.mark.parametrize(
+    ("pod", "capacity", "expected"),
+    [
+        pytest.param(make_pod(limits={"cpu": "10"}), 4_000_000_000, {"app": 999}, id="cpu-limit"),
+        pytest.param(
+            make_pod(requests={"cpu": "0"}, limits={"memory": "10G"}),
+            STANDARD,
+            {"app": 999},
+            id="memory-limit-cpu-request",
+        ),
+        pytest.param(make_pod(limits={"memory": "0"}), 7_230_457_451, {"app": 1000}, id="zero-memory-limit"),
+        pytest.param(make_pod(), 4_000_000_000, {"app": 1000}, id="no-request-limit"),
+        pytest.param(
+            make_pod(requests={"memory": "10G", "cpu": "5m"}, limits={"memory": "10G", "cpu": "5m"}),
+            123_456_789,
+            {"app": -997},
+            id="equal-request-limit-cpu-memory",
+        ),
+        pytest.param(
+            make_pod(requests={"memory": HALF, "cpu": "5m"}, limits={"memory": "10G"}),
+            STANDARD,
+            {"app": 500},
+            id="cpu-unlimited-memory-limited-with-requests",
+        ),
+        pytest.param(
+            make_pod(requests={"memory": str(STANDARD - 1), "cpu": "5m"}), STANDARD, {"app": 3}, id="request-no-limit"
+        ),
+        pytest.param(
+            make_pod(priority=2_000_000_000, priority_class_name=SYSTEM_CLUSTER_CRITICAL),
+            4_000_000_000,
+            {"app": 1000},
+            id="cluster-critical",
+        ),
+        pytest.param(
+            make_pod(priority=2_000_001_000, priority_class_name=SYSTEM_NODE_CRITICAL),
+            4_000_000_000,
+            {"app": -997},
+            id="node-critical",
+        ),
+        pytest.param(
+            make_pod(requests={"memory": EIGHTH}, limits={"memory": ABOVE_EIGHTH}),
+            STANDARD,
+            {"app": 875},
+            id="burstable-unique-container-pod",
+        ),
+        pytest.param(
+            make_pod(containers=[_asking("main-1", EIGHTH)], init_containers=_init_and()),
+            STANDARD,
+            {"main-1": 875, "init-container": 875},
+            id="burstable-mixed-unique-main-container-pod",
+        ),
+        pytest.param(
+            make_pod(containers=[_asking("main-1", EIGHTH)], init_containers=_init_and(_sidecar("sidecar", TWENTIETH))),
+            STANDARD,
+            {"main-1": 875, "init-container": 875, "sidecar": 875},
+            id="burstable-mixed-multi-container-small-sidecar-pod",
+        ),
+        pytest.param(
+            make_pod(containers=[_asking("main-1", EIGHTH)], init_containers=_init_and(_sidecar("sidecar", EIGHTH))),
+            STANDARD,
+            {"main-1": 875, "init-container": 875, "sidecar": 875},
+            id="burstable-mixed-multi-container-sample-request-pod",
+        ),
+        pytest.param(
+            make_pod(containers=[_asking("main-1", EIGHTH)], init_containers=_init_and(_sidecar("sidecar", HALF))),
+            STANDARD,
+            {"main-1": 875, "init-container": 875, "sidecar": 500},
+            id="burstable-mixed-multi-container-big-sidecar-container-pod",
+        ),
+        pytest.param(
+            make_pod(
+                containers=[_asking("small", TWENTIETH), _asking("large", HALF)],
+                init_containers=[_sidecar("sidecar", "0")],
+            ),
+            STANDARD,
+            {"small": 950, "large": 500, "sidecar": 950},
+            id="the app container with the smallest request caps a sidecar",
+        ),
+        pytest.param(
+            make_pod(
+                containers=[_asking("main-1", EIGHTH)],
+                init_containers=[_asking("init-container", TWENTIETH), _sidecar("sidecar", "0")],
+            ),
+            STANDARD,
+            {"main-1": 875, "init-container": 950, "sidecar": 875},
+            id="an init container that ends is neither capped nor caps",
+        ),
+        pytest.param(
+            make_pod(requests={"memory": "3G"}, limits={"memory": "4G"}),
+            2_000_000_000,
+            {"app": 3},
+            id="a request beyond the node",
+        ),
+        pytest.param(make_pod(requests={"memory": "1"}), STANDARD, {"app": 999}, id="a request of one byte"),
+    ],
+)
+def test_Q2_adj_of_containers(pod: Pod, capacity: int, expected: dict[str, int]) -> None:
+    assert _adjs(pod, capacity) == expected
+
+
+GUARANTEED = make_resources(requests={"cpu": "5m", "memory": QUARTER}, limits={"cpu": "5m", "memory": QUARTER})
+BURSTABLE = make_resources(requests={"cpu": "5m", "memory": QUARTER}, limits={"cpu": "5m", "memory": ABOVE_QUARTER})
+
+
+@pytest.mark.parametrize(
+    ("resources", "containers", "init_containers", "expected"),
+    [
+        pytest.param(
+            GUARANTEED,
+            [make_container("a"), make_container("b")],
+            [],
+            {"a": -997, "b": -997},
+            id="guaranteed-pod-resources-no-container-resources",
+        ),
+        pytest.param(
+            GUARANTEED,
+            [_asking("a", EIGHTH, limit=EIGHTH), _asking("b", EIGHTH, limit=EIGHTH)],
+            [],
+            {"a": -997, "b": -997},
+            id="guaranteed-pod-resources-equal-container-resources",
+        ),
+        pytest.param(
+            GUARANTEED,
+            [_asking("a", EIGHTH), make_container("b")],
+            [],
+            {"a": -997, "b": -997},
+            id="guaranteed-pod-resources-unequal-container-requests",
+        ),
+        pytest.param(
+            BURSTABLE,
+            [make_container("a"), make_container("b")],
+            [],
+            {"a": 750, "b": 750},
+            id="burstable-pod-resources-no-container-resources",
+        ),
+        pytest.param(
+            BURSTABLE,
+            [_asking("a", EIGHTH, limit=EIGHTH), _asking("b", EIGHTH, limit=EIGHTH)],
+            [],
+            {"a": 750, "b": 750},
+            id="burstable-pod-resources-equal-container-requests",
+        ),
+        pytest.param(
+            BURSTABLE,
+            [_asking("a", EIGHTH, limit=EIGHTH), make_container("b")],
+            [],
+            {"a": 625, "b": 875},
+            id="burstable-pod-resources-unequal-container-requests",
+        ),
+        pytest.param(
+            BURSTABLE,
+            [make_container("a")],
+            [make_sidecar()],
+            {"a": 750, "sidecar": 750},
+            id="burstable-pod-resources-no-container-resources-with-sidecar",
+        ),
+        pytest.param(
+            BURSTABLE,
+            [_asking("a", EIGHTH)],
+            [_sidecar("sidecar", EIGHTH)],
+            {"a": 750, "sidecar": 750},
+            id="burstable-pod-resources-equal-container-requests-with-sidecar",
+        ),
+        pytest.param(
+            make_resources(
+                requests={"cpu": "5m", "memory": "2000000000"}, limits={"cpu": "5m", "memory": ABOVE_QUARTER}
+            ),
+            [_asking("a", "1000000000"), _asking("b", "500000000")],
+            [_sidecar("sidecar", "200000000")],
+            {"a": 725, "b": 850, "sidecar": 850},
+            id="burstable-pod-resources-unequal-container-requests-with-sidecar",
+        ),
+        pytest.param(
+            make_resources(requests={"cpu": "1"}),
+            [_asking("a", EIGHTH)],
+            [],
+            {"a": 750},
+            id="no memory at pod level: nothing to spread",
+        ),
+        pytest.param(
+            make_resources(requests={"memory": EIGHTH}),
+            [_asking("a", QUARTER)],
+            [],
+            {"a": 500},
+            id="containers ask more than the pod: nothing is left to spread",
+        ),
+    ],
+)
+def test_Q2_pod_level_request_is_spread_over_containers(
+    resources: ResourceRequirements,
+    containers: Sequence[Container],
+    init_containers: Sequence[Container],
+    expected: dict[str, int],
+) -> None:
+    pod = make_pod(containers=containers, init_containers=init_containers, resources=resources)
+    assert _adjs(pod, 4_000_000_000) == expected
+
+
+def test_Q2_pod_level_request_counts_only_where_it_is_known() -> None:
+    pod = make_pod(requests={"memory": EIGHTH}, resources=make_resources(requests={"memory": QUARTER}))
+    assert _adjs(pod, STANDARD) == {"app": 750}
+    assert _adjs(pod, STANDARD, features=NO_POD_LEVEL) == {"app": 875}
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(
+            make_pod(priority_class_name=SYSTEM_NODE_CRITICAL, annotations={"kubernetes.io/config.source": "file"}),
+            -997,
+            id="static pod of class system-node-critical",
+        ),
+        pytest.param(
+            make_pod(priority_class_name=SYSTEM_NODE_CRITICAL, annotations={"kubernetes.io/config.mirror": "hash"}),
+            -997,
+            id="mirror pod of class system-node-critical",
+        ),
+        pytest.param(
+            make_pod(priority_class_name=SYSTEM_NODE_CRITICAL, priority=1_999_999_999),
+            1000,
+            id="class name without its priority",
+        ),
+        pytest.param(make_pod(priority_class_name=SYSTEM_NODE_CRITICAL), 1000, id="class name alone"),
+        pytest.param(make_pod(annotations={"kubernetes.io/config.source": "file"}), 1000, id="static pod of no class"),
+        pytest.param(make_pod(priority=2_000_001_000), 1000, id="priority without the class name"),
+    ],
+)
+def test_Q2_node_critical_needs_class_and_criticality(pod: Pod, expected: int) -> None:
+    assert _adjs(pod, STANDARD) == {"app": expected}
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(
+            make_pod(requests={"memory": "1G"}, qos_class="Guaranteed"), {"app": -997}, id="the stored class counts"
+        ),
+        pytest.param(make_pod(), {"app": 1000}, id="BestEffort"),
+        pytest.param(
+            make_pod(requests={"memory": "1G"}, priority=2_000_001_000, priority_class_name=SYSTEM_NODE_CRITICAL),
+            {"app": -997},
+            id="node-critical",
+        ),
+    ],
+)
+def test_Q2_fixed_values_need_no_capacity(pod: Pod, expected: dict[str, int]) -> None:
+    assert _adjs(pod, None) == expected
+
+
+@pytest.mark.parametrize("capacity", [None, 0])
+def test_Q2_burstable_is_unknown_without_a_capacity(capacity: int | None) -> None:
+    pod = make_pod(requests={"memory": "1G"})
+    assert pod_oom_score_adjs(pod, capacity) is None
+    assert container_oom_score_adjs(pod, capacity) == {}
+
+
+def test_Q2_terms_of_a_burstable_container() -> None:
+    pod = make_pod(
+        requests={"memory": "500000000"}, resources=make_resources(requests={"memory": "1G"}, limits={"memory": "2G"})
+    )
+    assert _score(pod, "app") == OOMScoreAdj(
+        container="app",
+        field="spec.containers[0]",
+        is_sidecar=False,
+        value=875,
+        rule=OOMRule.BURSTABLE,
+        memory_request=500_000_000,
+        pod_level_share=500_000_000,
+        memory_capacity=STANDARD,
+        formula_value=875,
+        app_minimum=None,
+    )
+
+
+def test_Q2_terms_of_a_container_of_another_class() -> None:
+    pod = make_pod(requests={"cpu": "1", "memory": "1G"}, limits={"cpu": "1", "memory": "1G"})
+    assert _score(pod, "app") == OOMScoreAdj(
+        container="app",
+        field="spec.containers[0]",
+        is_sidecar=False,
+        value=-997,
+        rule=OOMRule.GUARANTEED,
+        memory_request=1_000_000_000,
+        pod_level_share=0,
+        memory_capacity=STANDARD,
+        formula_value=None,
+        app_minimum=None,
+    )
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        pytest.param(None, id="no pod-level resources"),
+        pytest.param(make_resources(requests={"cpu": "1"}), id="no pod-level memory request"),
+        pytest.param(make_resources(limits={"memory": "4G"}), id="a pod-level limit alone"),
+    ],
+)
+def test_Q2_nothing_is_shared_without_a_pod_level_memory_request(resources: ResourceRequirements | None) -> None:
+    assert _score(make_pod(requests={"memory": "1G"}, resources=resources), "app").pod_level_share == 0
+
+
+def test_Q2_terms_of_a_capped_sidecar() -> None:
+    pod = make_pod(requests={"memory": "1G"}, init_containers=[make_sidecar("mesh", requests={"memory": "400M"})])
+    assert _score(pod, "mesh") == OOMScoreAdj(
+        container="mesh",
+        field="spec.initContainers[0]",
+        is_sidecar=True,
+        value=875,
+        rule=OOMRule.BURSTABLE_SIDECAR,
+        memory_request=400_000_000,
+        pod_level_share=0,
+        memory_capacity=STANDARD,
+        formula_value=950,
+        app_minimum=875,
+    )
+
+
+@pytest.mark.parametrize(
+    ("pod", "container", "rule", "formula", "app_minimum"),
+    [
+        pytest.param(
+            make_pod(requests={"memory": "8G"}), "app", OOMRule.BURSTABLE_FLOOR, 0, None, id="BURSTABLE_FLOOR"
+        ),
+        pytest.param(
+            make_pod(requests={"cpu": "1"}), "app", OOMRule.BURSTABLE_CEILING, 1000, None, id="BURSTABLE_CEILING"
+        ),
+        pytest.param(
+            make_pod(requests={"memory": "1G"}, init_containers=[make_sidecar(requests={"memory": "2G"})]),
+            "sidecar",
+            OOMRule.BURSTABLE,
+            750,
+            875,
+            id="a sidecar below the app minimum is not capped",
+        ),
+        pytest.param(
+            make_pod(requests={"memory": "1G"}, init_containers=[make_sidecar(requests={"memory": "1G"})]),
+            "sidecar",
+            OOMRule.BURSTABLE,
+            875,
+            875,
+            id="nor one that equals it",
+        ),
+        pytest.param(make_pod(requests={"memory": "7976M"}), "app", OOMRule.BURSTABLE, 3, None, id="exactly the floor"),
+        pytest.param(make_pod(), "app", OOMRule.BEST_EFFORT, None, None, id="BEST_EFFORT"),
+        pytest.param(make_pod(qos_class="Guaranteed"), "app", OOMRule.GUARANTEED, None, None, id="GUARANTEED"),
+        pytest.param(
+            make_pod(priority=2_000_000_000, priority_class_name=SYSTEM_NODE_CRITICAL),
+            "app",
+            OOMRule.NODE_CRITICAL,
+            None,
+            None,
+            id="NODE_CRITICAL",
+        ),
+    ],
+)
+def test_Q2_rule_that_decided(
+    pod: Pod, container: str, rule: OOMRule, formula: int | None, app_minimum: int | None
+) -> None:
+    score = _score(pod, container)
+    assert (score.rule, score.formula_value, score.app_minimum) == (rule, formula, app_minimum)
+
+
+def test_Q2_every_container_but_ephemeral_ones_is_listed() -> None:
+    pod = make_pod(
+        requests={"memory": "1G"},
+        init_containers=[make_container("init"), make_sidecar("mesh")],
+        ephemeral_containers=[make_container("debugger")],
+    )
+    scores = pod_oom_score_adjs(pod, STANDARD)
+    assert scores is not None
+    assert [(score.container, score.field, score.is_sidecar) for score in scores] == [
+        ("app", "spec.containers[0]", False),
+        ("init", "spec.initContainers[0]", False),
+        ("mesh", "spec.initContainers[1]", True),
+    ]
+
+
+def _guaranteed(memory: str, cpu: str) -> Container:
+    return make_container(requests={"cpu": cpu, "memory": memory}, limits={"cpu": cpu, "memory": memory})
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(make_pod(containers=[_guaranteed("128Mi", "250m")]), {"app": -997}, id="Guaranteed 250m / 128Mi"),
+        pytest.param(make_pod(containers=[_guaranteed("32Mi", "1m")]), {"app": -997}, id="Guaranteed 1m / 32Mi"),
+        pytest.param(
+            make_pod(
+                containers=[
+                    make_container("main", requests={"memory": "200Mi"}, limits={"memory": "300Mi"}),
+                    make_container("sibling"),
+                ],
+                init_containers=[make_sidecar(requests={"memory": "64Mi"}, limits={"memory": "128Mi"})],
+            ),
+            {"main": 992, "sidecar": 998, "sibling": 999},
+            id="Burstable request 200Mi, its sidecar of 64Mi, its sibling without resources",
+        ),
+        pytest.param(
+            make_pod(
+                containers=[make_container("main", requests={"memory": "200Mi"})],
+                init_containers=[make_sidecar(requests={"memory": "10Mi"})],
+            ),
+            {"main": 992, "sidecar": 992},
+            id="a sidecar of 10Mi beside a main container of 200Mi",
+        ),
+        pytest.param(make_pod(), {"app": 1000}, id="BestEffort"),
+        pytest.param(
+            make_pod(priority=2_000_000_000, priority_class_name=SYSTEM_CLUSTER_CRITICAL),
+            {"app": 1000},
+            id="BestEffort with system-cluster-critical",
+        ),
+        pytest.param(
+            make_pod(priority=2_000_001_000, priority_class_name=SYSTEM_NODE_CRITICAL),
+            {"app": -997},
+            id="system-node-critical, BestEffort",
+        ),
+        pytest.param(
+            make_pod(requests={"memory": "200Mi"}, priority=2_000_001_000, priority_class_name=SYSTEM_NODE_CRITICAL),
+            {"app": -997},
+            id="system-node-critical, Burstable",
+        ),
+    ],
+)
+def test_Q2_adj_that_a_real_kubelet_asked_for(pod: Pod, expected: dict[str, int]) -> None:
+    assert _adjs(pod, REAL_CAPACITY) == expected
+
+
+def test_Q2_resized_request_gives_another_value_than_the_running_container_kept() -> None:
+    # A real kubelet left 992 in place when the request went from 200Mi to 300Mi; a restart asks for the new value.
+    assert _adjs(make_pod(requests={"memory": "200Mi"}), REAL_CAPACITY) == {"app": 992}
+    assert _adjs(make_pod(requests={"memory": "300Mi"}), REAL_CAPACITY) == {"app": 988}
+
+
+@pytest.mark.parametrize(("dividend", "quotient"), [(7, 3), (6, 3), (1, 0), (0, 0), (-1, 0), (-6, -3), (-7, -3)])
+def test_Q2_division_is_gos_towards_zero(dividend: int, quotient: int) -> None:
+    assert divide(dividend, 2) == quotient
+
+
+def test_Q2_share_of_what_containers_ask_too_much_is_cut_towards_zero() -> None:
+    containers = [make_container("one", requests={"memory": "1000"}), make_container("other")]
+    pod = make_pod(containers=containers, resources=make_resources(requests={"memory": "995"}))
+    before, after = around("oom_share_not_negative")
+    score = _score(pod, "one", 2000, features=before)
+    assert (score.pod_level_share, score.formula_value) == (-2, 501)
+    score = _score(pod, "one", 2000, features=after)
+    assert (score.pod_level_share, score.formula_value) == (0, 500)
+
+
+def _system_pod(
+    *containers: Container, namespace: str = "kube-system", owner: str = "", label: str = "", key: str = "k8s-app"
+) -> Pod:
+    owners = (OwnerReference(kind="DaemonSet", name=owner, controller=True),) if owner else ()
+    labels = {key: label} if label else {}
+    meta = ObjectMeta(name="p", namespace=namespace, labels=labels, owner_references=owners)
+    return Pod(metadata=meta, spec=PodSpec(containers=containers))
+
+
+@pytest.mark.parametrize(
+    ("pod", "own"),
+    [
+        (_system_pod(Container(name="a", image="registry.k8s.io/kube-proxy:v1.36.3")), {"a": "Image"}),
+        (_system_pod(Container(name="a", image="kube-proxy-arm64@sha256:12"), namespace="infra"), {"a": "Image"}),
+        (_system_pod(Container(name="a", image="x/kube-proxy-exporter:1")), {}),
+        (_system_pod(Container(name="a", image="x/kube-proxy/agent:1")), {}),
+        (_system_pod(Container(name="main"), label="kube-proxy"), {"main": "Label"}),
+        (_system_pod(Container(name="main"), label="kube-proxy", namespace="shop"), {}),
+        (_system_pod(Container(name="main"), owner="kube-proxy"), {"main": "DaemonSet"}),
+        (_system_pod(Container(name="main"), owner="kube-router"), {}),
+        (
+            _system_pod(Container(name="kube-proxy"), Container(name="log"), owner="kube-proxy"),
+            {"kube-proxy": "DaemonSet"},
+        ),
+        (_system_pod(Container(name="one"), Container(name="two"), label="kube-proxy"), {}),
+        (_system_pod(Container(name="main"), label="kube-proxy", key="component"), {"main": "Label"}),
+        (
+            _system_pod(
+                Container(name="kube-proxy"),
+                Container(name="kube-rbac-proxy"),
+                owner="openshift-kube-proxy",
+                namespace="openshift-kube-proxy",
+            ),
+            {"kube-proxy": "DaemonSet"},
+        ),
+    ],
+)
+def test_Q2_kube_proxy_writes_its_own_value(pod: Pod, own: Mapping[str, str]) -> None:
+    # `ApplyOOMScoreAdj(0, ...)` of cmd/kube-proxy: the process, not its container.
+    scores = pod_oom_score_adjs(pod, STANDARD) or ()
+    assert {one.container: one.value for one in scores} == {
+        one.name: -999 if one.name in own else 1000 for one in pod.spec.containers
+    }
+    assert all(one.own is None or one.own.kubelet_value == 1000 for one in scores)
+    assert {one.container: one.own.recognised_by for one in scores if one.own} == own

@@ -1,0 +1,89 @@
+"""Whose rules hold for a pod: by its node, else by its own words."""
+
+from __future__ import annotations
+
+import pytest
+
+from podrules.api.model.decode import from_object
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
+from podrules.pod.platform import NotModelled, Platform, node_platform, not_modelled, pod_platform
+from tests.controlplane.client import Object
+from tests.objects import raw_node, raw_pod
+
+LINUX, WINDOWS, VIRTUAL = Platform.LINUX, Platform.WINDOWS, Platform.VIRTUAL_KUBELET
+OS = "kubernetes.io/os"
+TAINT = {"key": "virtual-kubelet.io/provider", "value": "azure", "effect": "NoSchedule"}
+NODES = {
+    "plain": raw_node("plain"),
+    "linux": raw_node("linux", {OS: "linux"}, status={"nodeInfo": {"operatingSystem": "linux"}}),
+    "label": raw_node("label", {OS: "windows"}),
+    "old label": raw_node("old", {"beta.kubernetes.io/os": "windows"}),
+    "node info": raw_node("info", status={"nodeInfo": {"operatingSystem": "windows"}}),
+    "virtual": raw_node("virtual", {OS: "linux", "type": "virtual-kubelet"}),
+    "virtual, tainted": raw_node("tainted", {OS: "windows"}, taints=[TAINT]),
+}
+
+
+def _affinity(*terms: list[Object]) -> Object:
+    named = {"nodeSelectorTerms": [{"matchExpressions": term} for term in terms]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": named}}
+
+
+ON_WINDOWS = {"key": OS, "operator": "In", "values": ["windows"]}
+ON_BOTH = {"key": OS, "operator": "In", "values": ["linux", "windows"]}
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        ("plain", LINUX),
+        ("linux", LINUX),
+        ("label", WINDOWS),
+        ("old label", WINDOWS),
+        ("node info", WINDOWS),
+        ("virtual", VIRTUAL),
+        ("virtual, tainted", VIRTUAL),
+    ],
+)
+def test_Q2_platform_of_a_node(node: str, expected: Platform) -> None:
+    assert node_platform(from_object(NODES[node], Node)) is expected
+    # A bound pod that says nothing has its node's.
+    assert pod_platform(from_object(raw_pod(), Pod), from_object(NODES[node], Node)) is expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param({}, LINUX, id="nothing said"),
+        pytest.param({"os": {"name": "windows"}}, WINDOWS, id="spec.os"),
+        pytest.param({"os": {"name": "linux"}, "nodeSelector": {OS: "windows"}}, LINUX, id="spec.os decides"),
+        pytest.param({"nodeSelector": {OS: "windows"}}, WINDOWS, id="nodeSelector"),
+        pytest.param({"nodeSelector": {"beta.kubernetes.io/os": "windows"}}, WINDOWS, id="nodeSelector, old label"),
+        pytest.param({"nodeSelector": {"type": "virtual-kubelet"}}, VIRTUAL, id="nodeSelector, virtual kubelet"),
+        pytest.param({"affinity": _affinity([ON_WINDOWS])}, WINDOWS, id="affinity"),
+        pytest.param({"affinity": _affinity([ON_WINDOWS], [])}, LINUX, id="affinity, of one term of two"),
+        pytest.param({"affinity": _affinity([ON_BOTH])}, LINUX, id="affinity to either"),
+    ],
+)
+def test_Q2_platform_of_a_pod_without_a_node(spec: Object, expected: Platform) -> None:
+    assert pod_platform(from_object(raw_pod(**spec), Pod), None) is expected
+
+
+def test_Q2_a_virtual_kubelet_takes_windows_pods_by_its_own_rules() -> None:
+    pod = from_object(raw_pod(os={"name": "windows"}), Pod)
+    assert pod_platform(pod, from_object(NODES["virtual"], Node)) is VIRTUAL
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({}, None),
+        ({"schedulerName": "default-scheduler"}, None),
+        ({"schedulerName": "volcano"}, NotModelled.OTHER_SCHEDULER),
+        ({"schedulingGroup": {"podGroupName": "gang"}}, NotModelled.POD_GROUP),
+        ({"workloadRef": {"name": "train"}}, NotModelled.POD_GROUP),
+    ],
+)
+def test_S2_what_is_not_modelled(spec: Object, expected: NotModelled | None) -> None:
+    assert not_modelled(from_object(raw_pod(**spec), Pod), {"default-scheduler"}) is expected

@@ -1,0 +1,515 @@
+"""Priority: what the admission plugin writes and refuses; criticality."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from podrules.api.model.pod import Pod
+from podrules.api.model.policy import PriorityClass
+from podrules.pod.priority import (
+    HIGHEST_USER_DEFINABLE_PRIORITY,
+    SYSTEM_CLUSTER_CRITICAL,
+    SYSTEM_CRITICAL_PRIORITY,
+    SYSTEM_NODE_CRITICAL,
+    SYSTEM_PRIORITY_CLASSES,
+    PrioritySource,
+    ResolvedPriority,
+    UnknownPriorityClass,
+    admit_pod_create,
+    default_priority_class,
+    is_critical_pod,
+    is_mirror_pod,
+    is_node_critical_pod,
+    is_static_pod,
+    resolve_priority,
+)
+from tests.builders import make_pod, make_priority_class
+from tests.restated.priority import (
+    admit_pod_update,
+    admit_priority_class,
+    validate_priority_class,
+    validate_priority_class_update,
+)
+
+LOWER, NEVER = "PreemptLowerPriority", "Never"
+DEFAULT_1 = make_priority_class("default1", 1000, global_default=True)
+DEFAULT_2 = make_priority_class("default2", 2000, global_default=True)
+NONDEFAULT = make_priority_class("nondefault1", 2000)
+CLUSTER_CRITICAL = make_priority_class(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000)
+NEVER_CLASS = make_priority_class("batch", 2000, preemption_policy=NEVER)
+NEVER_DEFAULT = make_priority_class("batch", 2000, global_default=True, preemption_policy=NEVER)
+MIRROR = {"kubernetes.io/config.mirror": ""}
+CONFIG_SOURCE = "kubernetes.io/config.source"
+
+
+def _by_name(*classes: PriorityClass) -> Mapping[str, PriorityClass]:
+    return {entry.metadata.name: entry for entry in classes}
+
+
+@pytest.mark.parametrize(
+    ("pod", "classes", "expected"),
+    [
+        pytest.param(
+            make_pod(priority_class_name="default1"),
+            [DEFAULT_1, NONDEFAULT],
+            ResolvedPriority("default1", 1000, LOWER, PrioritySource.CLASS),
+            id="Pod with priority class",
+        ),
+        pytest.param(
+            make_pod(),
+            [DEFAULT_1],
+            ResolvedPriority("default1", 1000, LOWER, PrioritySource.GLOBAL_DEFAULT),
+            id="Pod without priority class",
+        ),
+        pytest.param(
+            make_pod(),
+            [],
+            ResolvedPriority("", 0, LOWER, PrioritySource.NONE),
+            id="pod without priority class and no existing priority class",
+        ),
+        pytest.param(
+            make_pod(),
+            [NONDEFAULT],
+            ResolvedPriority("", 0, LOWER, PrioritySource.NONE),
+            id="pod without priority class and no default class",
+        ),
+        pytest.param(
+            make_pod(priority_class_name=SYSTEM_CLUSTER_CRITICAL, namespace="kube-system"),
+            [CLUSTER_CRITICAL],
+            ResolvedPriority(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, LOWER, PrioritySource.CLASS),
+            id="pod with a system priority class",
+        ),
+        pytest.param(
+            make_pod(priority_class_name=SYSTEM_CLUSTER_CRITICAL, annotations=MIRROR),
+            [CLUSTER_CRITICAL],
+            ResolvedPriority(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, LOWER, PrioritySource.CLASS),
+            id="mirror pod with system priority class",
+        ),
+        pytest.param(
+            make_pod(priority_class_name=SYSTEM_CLUSTER_CRITICAL, namespace="non-system-namespace"),
+            [CLUSTER_CRITICAL],
+            ResolvedPriority(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, LOWER, PrioritySource.CLASS),
+            id="pod with system critical priority in non-system namespace",
+        ),
+        pytest.param(
+            make_pod(priority=0),
+            [NONDEFAULT],
+            ResolvedPriority("", 0, LOWER, PrioritySource.NONE),
+            id="pod with priority that matches computed priority",
+        ),
+        pytest.param(
+            make_pod(priority=2000),
+            [DEFAULT_2],
+            ResolvedPriority("default2", 2000, LOWER, PrioritySource.GLOBAL_DEFAULT),
+            id="pod with priority that matches default priority",
+        ),
+        pytest.param(
+            make_pod(priority_class_name=SYSTEM_CLUSTER_CRITICAL, priority=2_000_000_000),
+            [CLUSTER_CRITICAL],
+            ResolvedPriority(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, LOWER, PrioritySource.CLASS),
+            id="pod with priority that matches resolved priority",
+        ),
+    ],
+)
+def test_P1_priority_of_a_new_pod(pod: Pod, classes: Sequence[PriorityClass], expected: ResolvedPriority) -> None:
+    assert admit_pod_create(pod, _by_name(*classes)) == expected
+
+
+@pytest.mark.parametrize(
+    ("pod", "classes", "refusal"),
+    [
+        pytest.param(
+            make_pod(priority_class_name="non-existing"),
+            [DEFAULT_1, NONDEFAULT],
+            'pods "web" is forbidden: no PriorityClass with name non-existing was found',
+            id="Pod with non-existing priority class",
+        ),
+        pytest.param(
+            make_pod(priority_class_name="default1", priority=1000),
+            [],
+            'pods "web" is forbidden: no PriorityClass with name default1 was found',
+            id="pod with integer priority",
+        ),
+        pytest.param(
+            make_pod(priority_class_name="default1", priority=1000, annotations=MIRROR),
+            [],
+            'pods "web" is forbidden: no PriorityClass with name default1 was found',
+            id="mirror pod with integer priority",
+        ),
+        pytest.param(
+            make_pod(priority_class_name="default1", priority=5),
+            [DEFAULT_1],
+            'pods "web" is forbidden: the integer value of priority (5) must not be provided in pod spec; '
+            "priority admission controller computed 1000 from the given PriorityClass name",
+            id="another integer than the class gives",
+        ),
+        pytest.param(
+            make_pod(priority=5),
+            [],
+            'pods "web" is forbidden: the integer value of priority (5) must not be provided in pod spec; '
+            "priority admission controller computed 0 from the given PriorityClass name",
+            id="an integer without any class",
+        ),
+        pytest.param(
+            make_pod(name="", generate_name="web-", priority_class_name="non-existing"),
+            [],
+            'pods "web-" is forbidden: no PriorityClass with name non-existing was found',
+            id="a name that is generated",
+        ),
+        pytest.param(
+            make_pod(priority=0),
+            [DEFAULT_1],
+            'pods "web" is forbidden: the integer value of priority (0) must not be provided in pod spec; '
+            "priority admission controller computed 1000 from the given PriorityClass name",
+            id="zero is given too",
+        ),
+    ],
+)
+def test_P1_refusal_of_a_new_pod(pod: Pod, classes: Sequence[PriorityClass], refusal: str) -> None:
+    assert admit_pod_create(pod, _by_name(*classes)) == refusal
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        pytest.param([DEFAULT_1], DEFAULT_1, id="simple resolution with a default class"),
+        pytest.param([NONDEFAULT], None, id="add a default class: before"),
+        pytest.param([NONDEFAULT, DEFAULT_1], DEFAULT_1, id="add a default class: after"),
+        pytest.param(
+            [DEFAULT_2, DEFAULT_1], DEFAULT_1, id="multiple default classes resolves to the minimum value among them"
+        ),
+        pytest.param([], None, id="delete default priority class"),
+        pytest.param(
+            [make_priority_class("default1", 1000)], None, id="update default class and remove its global default"
+        ),
+        pytest.param(
+            [DEFAULT_1, make_priority_class("low", -5, global_default=True)],
+            make_priority_class("low", -5, global_default=True),
+            id="negative values are lower still",
+        ),
+    ],
+)
+def test_P1_default_class(classes: Sequence[PriorityClass], expected: PriorityClass | None) -> None:
+    assert default_priority_class(classes) == expected
+
+
+def test_P1_deleted_class_is_unknown_to_new_pods_and_kept_by_old_ones() -> None:
+    classes = _by_name(DEFAULT_1)
+    assert resolve_priority("nondefault1", classes) == UnknownPriorityClass("nondefault1")
+    old = make_pod(priority_class_name="nondefault1", priority=2000, preemption_policy=LOWER)
+    update = make_pod(priority_class_name="nondefault1", labels={"new": "label"})
+    assert admit_pod_update(update, old) == (2000, LOWER)
+
+
+@pytest.mark.parametrize(
+    ("update", "expected"),
+    [
+        pytest.param(make_pod(), (7, NEVER), id="absent: the old values"),
+        pytest.param(make_pod(priority=7, preemption_policy=NEVER), (7, NEVER), id="repeated"),
+        pytest.param(make_pod(priority=8), (8, NEVER), id="changed: left for validation to refuse"),
+        pytest.param(make_pod(priority=0, preemption_policy=LOWER), (0, LOWER), id="zero is a value"),
+    ],
+)
+def test_P1_update_keeps_priority_and_policy(update: Pod, expected: tuple[int | None, str | None]) -> None:
+    assert admit_pod_update(update, make_pod(priority=7, preemption_policy=NEVER)) == expected
+
+
+@pytest.mark.parametrize("new", [DEFAULT_2, NONDEFAULT])
+@pytest.mark.parametrize("is_update", [False, True])
+def test_P1_first_global_default_is_admitted(new: PriorityClass, is_update: bool) -> None:
+    assert admit_priority_class(new, [NONDEFAULT], is_update=is_update) is None
+
+
+@pytest.mark.parametrize(
+    "is_update",
+    [
+        pytest.param(False, id="create operator with one existing default class"),
+        pytest.param(True, id="update operator with one existing default class"),
+    ],
+)
+def test_P1_second_global_default_is_refused(is_update: bool) -> None:
+    assert admit_priority_class(DEFAULT_2, [NONDEFAULT, DEFAULT_1], is_update=is_update) == (
+        'priorityclasses.scheduling.k8s.io "default2" is forbidden: '
+        "PriorityClass default1 is already marked as default. Only one default can exist"
+    )
+
+
+def test_P1_the_global_default_itself_may_be_updated_but_not_made_again() -> None:
+    assert admit_priority_class(DEFAULT_1, [DEFAULT_1], is_update=True) is None
+    assert admit_priority_class(DEFAULT_1, [DEFAULT_1], is_update=False) is not None
+
+
+def test_P1_class_that_is_no_default_is_admitted_beside_one() -> None:
+    assert admit_priority_class(NONDEFAULT, [DEFAULT_1], is_update=False) is None
+
+
+RESERVED = (
+    "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: "
+)
+TOO_HIGH = "value: Forbidden: maximum allowed value of a user defined priority is 1000000000"
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        pytest.param(make_priority_class("tier1", 100), id="no description"),
+        pytest.param(make_priority_class(SYSTEM_NODE_CRITICAL, 2_000_001_000), id="system node critical"),
+        pytest.param(CLUSTER_CRITICAL, id="system cluster critical"),
+        pytest.param(make_priority_class("tier1", HIGHEST_USER_DEFINABLE_PRIORITY), id="the highest value"),
+        pytest.param(make_priority_class("tier1", -2_147_483_648), id="the lowest value"),
+        pytest.param(NEVER_CLASS, id="preemption policy Never"),
+        pytest.param(make_priority_class("tier1", 1, preemption_policy=None), id="no preemption policy"),
+        pytest.param(make_priority_class("system", 1), id="system without a dash is no prefix"),
+        pytest.param(make_priority_class("a" * 253, 1), id="a name of 253 characters"),
+    ],
+)
+def test_P1_valid_class(new: PriorityClass) -> None:
+    assert validate_priority_class(new) == ()
+
+
+@pytest.mark.parametrize(
+    ("new", "problems"),
+    [
+        pytest.param(
+            make_priority_class(SYSTEM_NODE_CRITICAL, 0),
+            [RESERVED + "value of system-node-critical PriorityClass must be 2000001000"],
+            id="incorrect system class name",
+        ),
+        pytest.param(
+            make_priority_class("system-something", 2_000_001_000),
+            [RESERVED + "system-something is not a known system priority class"],
+            id="incorrect system class value",
+        ),
+        pytest.param(
+            make_priority_class(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, global_default=True),
+            [RESERVED + "globalDefault of system-cluster-critical PriorityClass must be false"],
+            id="system class as global default",
+        ),
+        pytest.param(
+            make_priority_class("tier1", HIGHEST_USER_DEFINABLE_PRIORITY + 1), [TOO_HIGH], id="value beyond the highest"
+        ),
+        pytest.param(
+            make_priority_class("tier1", 1, preemption_policy="Sometimes"),
+            ['preemptionPolicy: Unsupported value: "Sometimes": supported values: "PreemptLowerPriority", "Never"'],
+            id="unknown preemption policy",
+        ),
+        pytest.param(
+            make_priority_class("tier1", 1, preemption_policy=""),
+            ["preemptionPolicy: Required value"],
+            id="empty preemption policy",
+        ),
+    ],
+)
+def test_P1_refused_class(new: PriorityClass, problems: list[str]) -> None:
+    assert [str(error) for error in validate_priority_class(new)] == problems
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("tier&1", id="invalid name"),
+        pytest.param("Tier1", id="capital letter"),
+        pytest.param("-tier", id="dash in front"),
+        pytest.param("tier.", id="dot at the end"),
+        pytest.param("tier\n", id="line break at the end"),
+        pytest.param("a" * 254, id="too long name"),
+    ],
+)
+def test_P1_class_name_is_a_subdomain(name: str) -> None:
+    problems = validate_priority_class(make_priority_class(name, 1))
+    assert len(problems) == 1
+    assert str(problems[0]).startswith(f"metadata.name: Invalid value: {json.dumps(name)}: ")
+
+
+def test_P1_class_needs_a_name() -> None:
+    assert validate_priority_class(make_priority_class("", 1)) == (
+        ("metadata.name", "Required value: name or generateName is required"),
+    )
+
+
+def test_P1_classes_of_every_cluster_are_valid() -> None:
+    assert {name: entry.value for name, entry in SYSTEM_PRIORITY_CLASSES.items()} == {
+        "system-node-critical": 2_000_001_000,
+        "system-cluster-critical": 2_000_000_000,
+    }
+    assert [validate_priority_class(entry) for entry in SYSTEM_PRIORITY_CLASSES.values()] == [(), ()]
+    assert default_priority_class(SYSTEM_PRIORITY_CLASSES.values()) is None
+
+
+def test_P1_all_problems_of_a_class_are_reported() -> None:
+    errors = validate_priority_class(
+        make_priority_class("Tier", HIGHEST_USER_DEFINABLE_PRIORITY + 1, preemption_policy="no")
+    )
+    assert [error.field for error in errors] == ["metadata.name", "value", "preemptionPolicy"]
+
+
+OLD = make_priority_class("tier1", 100)
+
+
+@pytest.mark.parametrize(
+    ("new", "problems"),
+    [
+        pytest.param(make_priority_class("tier1", 100), [], id="no change"),
+        pytest.param(make_priority_class("tier1", 100, global_default=True), [], id="change globalDefault"),
+        pytest.param(
+            make_priority_class("tier1", 0), ["value: Forbidden: may not be changed in an update."], id="remove value"
+        ),
+        pytest.param(
+            make_priority_class("tier1", 101), ["value: Forbidden: may not be changed in an update."], id="change value"
+        ),
+        pytest.param(
+            make_priority_class("tier1", 100, preemption_policy=NEVER),
+            ['preemptionPolicy: Invalid value: "Never": field is immutable'],
+            id="change preemptionPolicy",
+        ),
+        pytest.param(
+            make_priority_class("tier1", 100, preemption_policy=None), [], id="an absent policy is the default one"
+        ),
+    ],
+)
+def test_P1_class_update(new: PriorityClass, problems: list[str]) -> None:
+    assert [str(error) for error in validate_priority_class_update(new, OLD)] == problems
+
+
+@pytest.mark.parametrize(
+    ("pod", "classes", "expected"),
+    [
+        pytest.param(
+            make_pod(priority_class_name="batch", priority=2000),
+            [NEVER_CLASS],
+            NEVER,
+            id="pod with nil preemtpion policy",
+        ),
+        pytest.param(
+            make_pod(priority_class_name="nondefault1", preemption_policy=LOWER),
+            [NONDEFAULT],
+            LOWER,
+            id="pod with preemtpion policy that matches resolved preemtpion policy",
+        ),
+        pytest.param(
+            make_pod(priority_class_name="old"),
+            [make_priority_class("old", 1, preemption_policy=None)],
+            LOWER,
+            id="class without a policy preempts",
+        ),
+        pytest.param(make_pod(preemption_policy=NEVER), [NEVER_DEFAULT], NEVER, id="the default class says Never"),
+        pytest.param(make_pod(preemption_policy=LOWER), [], LOWER, id="no class, the default policy repeated"),
+    ],
+)
+def test_P2_preemption_policy_of_a_new_pod(pod: Pod, classes: Sequence[PriorityClass], expected: str) -> None:
+    admitted = admit_pod_create(pod, _by_name(*classes))
+    assert isinstance(admitted, ResolvedPriority)
+    assert admitted.preemption_policy == expected
+
+
+@pytest.mark.parametrize(
+    ("pod", "classes", "given", "computed"),
+    [
+        pytest.param(
+            make_pod(priority_class_name="nondefault1", priority=2000, preemption_policy=NEVER),
+            [NONDEFAULT],
+            NEVER,
+            LOWER,
+            id="pod with preemtpion policy that does't matches resolved preemtpion policy",
+        ),
+        pytest.param(make_pod(preemption_policy=NEVER), [], NEVER, LOWER, id="Never without a class that says so"),
+        pytest.param(
+            make_pod(priority_class_name="batch", preemption_policy=LOWER),
+            [NEVER_CLASS],
+            LOWER,
+            NEVER,
+            id="a pod may not preempt where its class does not",
+        ),
+    ],
+)
+def test_P2_other_preemption_policy_than_the_class_is_refused(
+    pod: Pod, classes: Sequence[PriorityClass], given: str, computed: str
+) -> None:
+    assert admit_pod_create(pod, _by_name(*classes)) == (
+        f'pods "web" is forbidden: the string value of PreemptionPolicy ({given}) must not be provided in pod spec; '
+        f"priority admission controller computed {computed} from the given PriorityClass name"
+    )
+
+
+@pytest.mark.parametrize(
+    ("pod", "mirror", "static", "critical"),
+    [
+        pytest.param(make_pod(), False, False, False, id="not critical if not static, mirror or without a priority"),
+        pytest.param(
+            make_pod(annotations={CONFIG_SOURCE: "file"}), False, True, True, id="critical pod with file source"
+        ),
+        pytest.param(
+            make_pod(annotations={CONFIG_SOURCE: "http"}), False, True, True, id="static pod with http source"
+        ),
+        pytest.param(
+            make_pod(annotations={CONFIG_SOURCE: "api"}),
+            False,
+            False,
+            False,
+            id="not a critical pod with api server annotation",
+        ),
+        pytest.param(make_pod(annotations=MIRROR), True, False, True, id="critical pod with mirror annotation"),
+        pytest.param(
+            make_pod(priority=SYSTEM_CRITICAL_PRIORITY), False, False, True, id="critical pod using system priority"
+        ),
+        pytest.param(
+            make_pod(priority=SYSTEM_CRITICAL_PRIORITY + 1000),
+            False,
+            False,
+            True,
+            id="critical pod using greater than system priority",
+        ),
+        pytest.param(
+            make_pod(priority=HIGHEST_USER_DEFINABLE_PRIORITY), False, False, False, id="a non system critical pod"
+        ),
+    ],
+)
+def test_Q2_critical_pods(pod: Pod, mirror: bool, static: bool, critical: bool) -> None:
+    assert (is_mirror_pod(pod), is_static_pod(pod), is_critical_pod(pod)) == (mirror, static, critical)
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(
+            make_pod(annotations={CONFIG_SOURCE: "file"}, priority_class_name=SYSTEM_NODE_CRITICAL),
+            True,
+            id="critical pod with file source and systemNodeCritical",
+        ),
+        pytest.param(
+            make_pod(annotations=MIRROR, priority_class_name=SYSTEM_NODE_CRITICAL),
+            True,
+            id="critical pod with mirror annotation and systemNodeCritical",
+        ),
+        pytest.param(
+            make_pod(priority=SYSTEM_CRITICAL_PRIORITY, priority_class_name=SYSTEM_NODE_CRITICAL),
+            True,
+            id="critical pod using system priority and systemNodeCritical",
+        ),
+        pytest.param(
+            make_pod(priority=SYSTEM_CRITICAL_PRIORITY + 1000, priority_class_name=SYSTEM_NODE_CRITICAL),
+            True,
+            id="critical pod using greater than system priority and systemNodeCritical",
+        ),
+        pytest.param(
+            make_pod(annotations={CONFIG_SOURCE: "api"}, priority_class_name=SYSTEM_NODE_CRITICAL),
+            False,
+            id="not a critical pod with api server annotation and systemNodeCritical",
+        ),
+        pytest.param(
+            make_pod(priority_class_name=SYSTEM_NODE_CRITICAL),
+            False,
+            id="not critical if not static, mirror or without a priority and systemNodeCritical",
+        ),
+        pytest.param(
+            make_pod(priority=SYSTEM_CRITICAL_PRIORITY, priority_class_name=SYSTEM_CLUSTER_CRITICAL),
+            False,
+            id="system-cluster-critical is not node-critical",
+        ),
+    ],
+)
+def test_Q2_node_critical_pods(pod: Pod, expected: bool) -> None:
+    assert is_node_critical_pod(pod) is expected

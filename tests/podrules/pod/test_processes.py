@@ -1,0 +1,93 @@
+"""Which containers have a process, and so which of them the kernel kills and a stop waits for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
+from podrules.ending.deleted_pod import stop_plan
+from podrules.pod.processes import has_process, idle_containers
+from tests.objects import raw_container, raw_pod
+
+RUNNING = {"running": {"startedAt": "2026-10-01T00:00:00Z"}}
+ENDED = {"terminated": {"exitCode": 0, "reason": "Completed"}}
+
+
+def waiting(reason: str) -> dict[str, Any]:
+    return {"waiting": {"reason": reason}}
+
+
+def pod_of(states: dict[str, dict[str, Any]] | None = None, phase: str = "Running") -> Pod:
+    """A pod with an init container, a sidecar and two app containers; ``states`` by name, absent: not reported."""
+    init = [raw_container("setup"), raw_container("mesh", restartPolicy="Always")]
+    told = [{"name": name, "state": state} for name, state in (states or {}).items()]
+    ours = {"setup", "mesh"}
+    status = {
+        "phase": phase,
+        "initContainerStatuses": [entry for entry in told if entry["name"] in ours],
+        "containerStatuses": [entry for entry in told if entry["name"] not in ours],
+    }
+    raw = raw_pod(
+        containers=[raw_container("app"), raw_container("second")],
+        initContainers=init,
+        nodeName="node-1",
+        terminationGracePeriodSeconds=30,
+        status=status,
+    )
+    return from_object(raw, Pod)
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(pod_of(), {"app", "second", "mesh"}, id="nothing reported: as if it ran"),
+        pytest.param(pod_of({"app": RUNNING}), {"app", "second", "mesh"}, id="one of them reported"),
+        pytest.param(pod_of({"app": waiting("ImagePullBackOff")}), {"second", "mesh"}, id="image"),
+        pytest.param(pod_of({"app": waiting("CrashLoopBackOff")}), {"second", "mesh"}, id="crash loop"),
+        pytest.param(pod_of({"app": {}}), {"second", "mesh"}, id="no state is set: it waits"),
+        pytest.param(pod_of({"app": ENDED, "second": RUNNING}), {"second", "mesh"}, id="one ended"),
+        pytest.param(
+            pod_of(
+                {
+                    "setup": RUNNING,
+                    "mesh": waiting("PodInitializing"),
+                    "app": waiting("PodInitializing"),
+                    "second": waiting("PodInitializing"),
+                },
+                "Pending",
+            ),
+            {"setup"},
+            id="the init container runs",
+        ),
+        pytest.param(pod_of({"app": RUNNING}, "Failed"), set(), id="finished"),
+    ],
+)
+def test_Q3_container_without_a_process_is_none_that_runs(pod: Pod, expected: set[str]) -> None:
+    assert {ref.container.name for ref in pod.containers() if has_process(pod, ref)} == expected
+
+
+def test_T3_stop_tells_only_what_runs_and_a_running_init_container_too() -> None:
+    idle = waiting("PodInitializing")
+    pod = pod_of({"setup": RUNNING, "mesh": RUNNING, "app": idle, "second": idle}, "Pending")
+    assert idle_containers(pod) == ("app", "second")
+    plan = stop_plan(pod)
+    assert [(step.name, step.sigterm_earliest, step.sigterm_latest) for step in plan.containers] == [
+        ("setup", 0, 0),
+        # No sidecar waits for an init container, and nothing else goes before it.
+        ("mesh", 0, 0),
+    ]
+
+
+def test_T3_sidecar_waits_for_no_turn_when_nothing_before_it_runs() -> None:
+    pod = pod_of({"app": ENDED, "second": ENDED, "mesh": RUNNING})
+    [step] = stop_plan(pod).containers
+    assert (step.name, step.is_sidecar, step.waits, step.sigterm_latest, step.sigkill_latest) == (
+        "mesh",
+        True,
+        False,
+        0,
+        30,
+    )

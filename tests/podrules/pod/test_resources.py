@@ -1,0 +1,674 @@
+"""Effective requests and limits of a pod, as the scheduler and the kubelet sum them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from podrules.api.features import REFERENCE, Features
+from podrules.api.model.base import ResourceList
+from podrules.api.model.pod import Container, ContainerStatus, Pod, ResourceRequirements
+from podrules.pod.resources import (
+    PodResourcesOptions,
+    SchedulerRequest,
+    aggregate_container_limits,
+    aggregate_container_requests,
+    allocated_pod,
+    container_limits,
+    is_overcommit_allowed,
+    is_pod_level_limits_set,
+    is_pod_level_requests_set,
+    is_pod_level_resources_set,
+    is_supported_pod_level_resource,
+    pod_limits,
+    pod_requests,
+    scheduler_options,
+    scheduler_request,
+)
+from tests.builders import make_container, make_container_status, make_pod, make_resources, make_sidecar
+
+DEFAULT = PodResourcesOptions()
+USE_STATUS = PodResourcesOptions(use_status_resources=True)
+USE_POD_STATUS = PodResourcesOptions(use_status_resources=True, use_status_pod_level_resources=True)
+NO_OVERHEAD = PodResourcesOptions(exclude_overhead=True)
+NO_POD_LEVEL = PodResourcesOptions(skip_pod_level_resources=True)
+INFEASIBLE = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+DEFERRED = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
+
+
+def _texts(amounts: ResourceList) -> dict[str, str]:
+    return {name: str(amount) for name, amount in amounts.items()}
+
+
+def _cpu(name: str, amount: str) -> Container:
+    """The same request and limit, so that one table holds for both sums."""
+    return make_container(name, requests={"cpu": amount}, limits={"cpu": amount})
+
+
+def _sidecar(name: str, amount: str) -> Container:
+    return make_sidecar(name, requests={"cpu": amount}, limits={"cpu": amount})
+
+
+@pytest.mark.parametrize(
+    ("init_containers", "containers", "expected"),
+    [
+        pytest.param([_cpu("init", "4")], [_cpu("a", "1")], "4", id="nil options, larger init container"),
+        pytest.param([_cpu("init", "2")], [_cpu("a", "2"), _cpu("b", "3")], "5", id="nil options, larger containers"),
+        pytest.param([_sidecar("restartable-init-1", "1")], [_cpu("a", "1")], "2", id="restartable init container"),
+        pytest.param(
+            [_cpu("init-1", "5"), _sidecar("s1", "1"), _sidecar("s2", "2"), _sidecar("s3", "3")],
+            [_cpu("a", "1")],
+            "7",
+            id="multiple restartable init containers",
+        ),
+        pytest.param(
+            [_cpu("init-1", "5"), _sidecar("s1", "1"), _sidecar("s2", "2"), _cpu("init-2", "5"), _sidecar("s3", "3")],
+            [_cpu("a", "1")],
+            "8",
+            id="multiple restartable and regular init containers",
+        ),
+        pytest.param(
+            [_sidecar("s1", "10"), _cpu("init-1", "200")],
+            [_cpu("a", "100")],
+            "210",
+            id="restartable-init, init and regular",
+        ),
+    ],
+)
+def test_Q4_phases_of_a_pod(
+    init_containers: Sequence[Container], containers: Sequence[Container], expected: str
+) -> None:
+    pod = make_pod(containers=containers, init_containers=init_containers)
+    assert _texts(pod_requests(pod)) == {"cpu": expected}
+    assert _texts(pod_limits(pod)) == {"cpu": expected}
+
+
+def test_Q4_larger_phase_is_taken_resource_by_resource() -> None:
+    pod = make_pod(
+        requests={"cpu": "1", "memory": "4Gi"},
+        init_containers=[make_container("init", requests={"cpu": "2", "memory": "1Gi", "ephemeral-storage": "5Gi"})],
+    )
+    assert _texts(pod_requests(pod)) == {"cpu": "2", "memory": "4Gi", "ephemeral-storage": "5Gi"}
+
+
+def test_Q4_of_two_equal_phases_the_app_containers_notation_is_kept() -> None:
+    pod = make_pod(
+        requests={"memory": "1Gi"}, init_containers=[make_container("init", requests={"memory": "1073741824"})]
+    )
+    assert _texts(pod_requests(pod)) == {"memory": "1Gi"}
+
+
+def test_Q4_ephemeral_containers_ask_for_nothing() -> None:
+    pod = make_pod(requests={"cpu": "1"}, ephemeral_containers=[_cpu("debugger", "2")])
+    assert _texts(pod_requests(pod)) == {"cpu": "1"}
+    assert _texts(pod_limits(pod)) == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "requests", "limits"),
+    [
+        pytest.param(DEFAULT, {"cpu": "6", "memory": "1Gi"}, {"cpu": "6"}, id="pod overhead included"),
+        pytest.param(NO_OVERHEAD, {"cpu": "5"}, {"cpu": "5"}, id="pod overhead excluded"),
+    ],
+)
+def test_Q4_overhead_is_added_to_requests_and_to_limits_that_exist(
+    options: PodResourcesOptions, requests: Mapping[str, str], limits: Mapping[str, str]
+) -> None:
+    pod = make_pod(
+        containers=[_cpu("a", "2"), _cpu("b", "3")],
+        init_containers=[_cpu("init", "2")],
+        overhead={"cpu": "1", "memory": "1Gi"},
+    )
+    assert _texts(pod_requests(pod, options)) == requests
+    assert _texts(pod_limits(pod, options)) == limits
+
+
+def test_Q4_overhead_is_not_added_to_a_limit_of_zero() -> None:
+    pod = make_pod(limits={"cpu": "0"}, overhead={"cpu": "1"})
+    assert _texts(pod_limits(pod)) == {"cpu": "0"}
+    assert _texts(pod_requests(pod)) == {"cpu": "1"}
+
+
+TWO_GI = {"cpu": "2", "memory": "2Gi"}
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(make_pod(), {}, id="no limited containers should result in no limits for the pod"),
+        pytest.param(
+            make_pod(containers=[make_container("a", limits=TWO_GI), make_container("b")]),
+            TWO_GI,
+            id="one limited and one unlimited container should result in the limited container's limits for the pod",
+        ),
+        pytest.param(
+            make_pod(
+                limits={"cpu": "1", "memory": "1Gi"},
+                init_containers=[make_container("a", limits=TWO_GI), make_container("b")],
+            ),
+            TWO_GI,
+            id="one limited and one unlimited init container should result in the limited init container's limits "
+            "for the pod",
+        ),
+    ],
+)
+def test_Q4_limits_of_partly_limited_pods(pod: Pod, expected: Mapping[str, str]) -> None:
+    assert _texts(pod_limits(pod)) == expected
+
+
+def test_Q4_limits_in_force_by_container() -> None:
+    pod = make_pod(
+        containers=[_cpu("a", "1"), make_container("b")],
+        init_containers=[_cpu("init-1", "5"), _sidecar("s1", "1"), _cpu("init-2", "5"), _sidecar("s2", "2")],
+    )
+    assert [_texts(limits) for limits in container_limits(pod)] == [
+        {"cpu": "1"},
+        {},
+        {"cpu": "5"},
+        {"cpu": "1"},
+        {"cpu": "6"},
+        {"cpu": "3"},
+    ]
+
+
+SMALL = {"memory": "3Mi", "cpu": "2m"}
+MEDIUM = {"memory": "5Mi", "cpu": "4m"}
+LARGE = {"memory": "6Mi", "cpu": "8m"}
+HUGE_2MI, HUGE_1GI = "hugepages-2Mi", "hugepages-1Gi"
+
+
+@pytest.mark.parametrize(
+    ("pod", "options", "expected"),
+    [
+        pytest.param(
+            make_pod(resources=make_resources(requests={"memory": "2Mi"})),
+            NO_POD_LEVEL,
+            {},
+            id="pod level memory resource with SkipPodLevelResources true",
+        ),
+        pytest.param(
+            make_pod(resources=make_resources(requests={"memory": "2Mi"})),
+            DEFAULT,
+            {"memory": "2Mi"},
+            id="pod level memory resource with SkipPodLevelResources false",
+        ),
+        pytest.param(
+            make_pod(requests={"cpu": "2m"}, resources=make_resources(requests={"memory": "2Mi"})),
+            DEFAULT,
+            {"memory": "2Mi", "cpu": "2m"},
+            id="pod level memory and container level cpu resources with SkipPodLevelResources false",
+        ),
+        pytest.param(
+            make_pod(requests={"storage": "3Mi"}, resources=make_resources(requests={"storage": "2Mi"})),
+            DEFAULT,
+            {"storage": "3Mi"},
+            id="pod level unsupported resources set at both pod-level and container-level "
+            "with SkipPodLevelResources false",
+        ),
+        pytest.param(
+            make_pod(requests={"memory": "3Mi"}, resources=make_resources(requests={"storage": "2Mi"})),
+            DEFAULT,
+            {"memory": "3Mi"},
+            id="pod level unsupported resources set at pod-level with SkipPodLevelResources false",
+        ),
+        pytest.param(
+            make_pod(requests=SMALL, resources=make_resources()),
+            DEFAULT,
+            SMALL,
+            id="only container level resources set with SkipPodLevelResources false",
+        ),
+        pytest.param(
+            make_pod(requests=SMALL, resources=make_resources(requests=LARGE)),
+            DEFAULT,
+            LARGE,
+            id="both container-level and pod-level resources set with SkipPodLevelResources false",
+        ),
+        pytest.param(
+            make_pod(requests=SMALL, init_containers=[make_container("init", requests=MEDIUM)]),
+            DEFAULT,
+            MEDIUM,
+            id="container-level resources and init container set with SkipPodLevelResources false",
+        ),
+        pytest.param(
+            make_pod(requests=SMALL, init_containers=[make_sidecar(requests=MEDIUM)]),
+            DEFAULT,
+            {"memory": "8Mi", "cpu": "6m"},
+            id="container-level resources and sidecar container set with SkipPodLevelResources false",
+        ),
+        pytest.param(
+            make_pod(
+                requests=SMALL,
+                init_containers=[make_sidecar(requests=MEDIUM), make_container("init", requests=LARGE)],
+            ),
+            DEFAULT,
+            {"memory": "11Mi", "cpu": "12m"},
+            id="container-level resources, init and sidecar container set with SkipPodLevelResources false",
+        ),
+        pytest.param(
+            make_pod(
+                requests=SMALL,
+                init_containers=[make_sidecar(requests=MEDIUM), make_container("init", requests=LARGE)],
+                resources=make_resources(requests={"memory": "15Mi", "cpu": "18m"}),
+            ),
+            DEFAULT,
+            {"memory": "15Mi", "cpu": "18m"},
+            id="pod-level resources, container-level resources, init and sidecar container set "
+            "with SkipPodLevelResources false",
+        ),
+        pytest.param(
+            make_pod(resources=make_resources(requests={"memory": "10Mi", HUGE_2MI: "2Mi"}, limits={HUGE_2MI: "2Mi"})),
+            DEFAULT,
+            {"memory": "10Mi", HUGE_2MI: "2Mi"},
+            id="pod-level resources, hugepage request/limit single page size",
+        ),
+        pytest.param(
+            make_pod(
+                requests={HUGE_2MI: "6Mi"},
+                limits={HUGE_2MI: "6Mi"},
+                resources=make_resources(requests={"cpu": "1", HUGE_2MI: "10Mi"}, limits={HUGE_2MI: "10Mi"}),
+            ),
+            DEFAULT,
+            {"cpu": "1", HUGE_2MI: "10Mi"},
+            id="pod-level resources, container-level resources, hugepage request/limit single page size",
+        ),
+        pytest.param(
+            make_pod(
+                requests={"memory": "4Mi", HUGE_1GI: "1Gi"},
+                limits={HUGE_1GI: "1Gi"},
+                resources=make_resources(requests={"cpu": "1", HUGE_2MI: "10Mi"}, limits={HUGE_2MI: "10Mi"}),
+            ),
+            DEFAULT,
+            {"cpu": "1", "memory": "4Mi", HUGE_2MI: "10Mi", HUGE_1GI: "1Gi"},
+            id="pod-level resources, container-level resources, hugepage request/limit multiple page sizes "
+            "between pod-level and container-level",
+        ),
+        pytest.param(
+            make_pod(resources=make_resources(requests={"cpu": "1"}), overhead={"cpu": "250m"}),
+            DEFAULT,
+            {"cpu": "1250m"},
+            id="overhead comes on top of the pod level",
+        ),
+    ],
+)
+def test_Q4_pod_level_requests_replace_the_sum(
+    pod: Pod, options: PodResourcesOptions, expected: Mapping[str, str]
+) -> None:
+    assert _texts(pod_requests(pod, options)) == expected
+
+
+def test_Q4_pod_level_limits_replace_the_sum() -> None:
+    pod = make_pod(
+        limits={"cpu": "5", "memory": "1Gi", "example.com/gpu": "1"},
+        resources=make_resources(limits={"cpu": "2", "ephemeral-storage": "1Gi"}),
+        overhead={"cpu": "1", "memory": "1Mi"},
+    )
+    assert _texts(pod_limits(pod)) == {"cpu": "3", "memory": "1025Mi", "example.com/gpu": "1"}
+    assert _texts(pod_limits(pod, NO_POD_LEVEL)) == {"cpu": "6", "memory": "1025Mi", "example.com/gpu": "1"}
+
+
+def _resized(
+    *, spec: str, actuated: str, allocated: str | None = None, infeasible: bool = False, sidecar: bool = False
+) -> Pod:
+    status = make_container_status(
+        "resized", requests={"cpu": actuated}, allocated={} if allocated is None else {"cpu": allocated}
+    )
+    if sidecar:
+        return make_pod(
+            containers=[],
+            init_containers=[make_sidecar("resized", requests={"cpu": spec})],
+            init_container_statuses=[status],
+            conditions=[INFEASIBLE] if infeasible else [],
+        )
+    return make_pod(
+        containers=[make_container("resized", requests={"cpu": spec})],
+        container_statuses=[status],
+        conditions=[INFEASIBLE] if infeasible else [],
+    )
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected", "without_status"),
+    [
+        pytest.param(_resized(spec="4", actuated="2", infeasible=True), "2", "4", id="resized, infeasible"),
+        pytest.param(
+            _resized(spec="6", actuated="2", allocated="4", infeasible=True),
+            "4",
+            "6",
+            id="resized, infeasible & in-progress",
+        ),
+        pytest.param(_resized(spec="4", actuated="2"), "4", "4", id="resized, no resize status"),
+        pytest.param(_resized(spec="1", actuated="2"), "2", "1", id="scaled down, not yet actuated"),
+        pytest.param(_resized(spec="1", actuated="2", allocated="3"), "3", "1", id="allocated is the most"),
+        pytest.param(
+            _resized(spec="4", actuated="2", infeasible=True, sidecar=True),
+            "2",
+            "4",
+            id="resized, restartable init container, infeasible",
+        ),
+        pytest.param(
+            _resized(spec="4", actuated="2", sidecar=True),
+            "4",
+            "4",
+            id="resized, restartable init container, no resize status",
+        ),
+    ],
+)
+def test_Q4_resize_in_flight_counts_the_most_of_spec_allocated_and_actuated(
+    pod: Pod, expected: str, without_status: str
+) -> None:
+    assert _texts(pod_requests(pod, USE_STATUS)) == {"cpu": expected}
+    assert _texts(pod_requests(pod)) == {"cpu": without_status}
+
+
+def test_Q4_resize_takes_the_maximum_of_three_for_each_resource() -> None:
+    pod = make_pod(
+        requests={"cpu": "30m", "memory": "20M", "ephemeral-storage": "10G"},
+        container_statuses=[
+            make_container_status(
+                requests={"cpu": "10m", "memory": "30M", "ephemeral-storage": "20G"},
+                allocated={"cpu": "20m", "memory": "10M", "ephemeral-storage": "30G"},
+            )
+        ],
+    )
+    assert _texts(pod_requests(pod, USE_STATUS)) == {"cpu": "30m", "memory": "30M", "ephemeral-storage": "30G"}
+
+
+def test_Q4_deferred_resize_still_counts_the_spec() -> None:
+    pod = make_pod(
+        requests={"cpu": "4"},
+        container_statuses=[make_container_status(requests={"cpu": "2"})],
+        conditions=[DEFERRED],
+    )
+    assert _texts(pod_requests(pod, USE_STATUS)) == {"cpu": "4"}
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(
+            make_pod(container_statuses=[make_container_status(requests={"cpu": "2"})]),
+            id="regularcontainers with empty requests, but status with non-empty requests",
+        ),
+        pytest.param(
+            make_pod(
+                containers=[],
+                init_containers=[make_sidecar()],
+                init_container_statuses=[make_container_status("sidecar", requests={"cpu": "2"})],
+            ),
+            id="always-restart init containers with empty requests, but status with non-empty requests",
+        ),
+    ],
+)
+def test_Q4_status_counts_where_the_spec_asks_nothing(pod: Pod) -> None:
+    assert _texts(aggregate_container_requests(pod, USE_STATUS)) == {"cpu": "2"}
+    assert aggregate_container_limits(pod, USE_STATUS) == {}
+
+
+def test_Q4_status_of_an_init_container_that_ends_is_not_counted() -> None:
+    pod = make_pod(
+        init_containers=[make_container("init", requests={"cpu": "1"}, limits={"cpu": "1"})],
+        init_container_statuses=[make_container_status("init", requests={"cpu": "3"}, limits={"cpu": "3"})],
+    )
+    assert _texts(pod_requests(pod, USE_STATUS)) == {"cpu": "1"}
+    assert _texts(pod_limits(pod, USE_STATUS)) == {"cpu": "1"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "actuated", "options", "expected"),
+    [
+        pytest.param("2Gi", "1Gi", USE_STATUS, "2Gi", id="pod scaled up"),
+        pytest.param("1Gi", "2Gi", USE_STATUS, "2Gi", id="pod scaled down"),
+        pytest.param("1Gi", "2Gi", DEFAULT, "1Gi", id="pod scaled down, don't use status"),
+    ],
+)
+def test_Q4_limits_of_a_resize_in_flight(spec: str, actuated: str, options: PodResourcesOptions, expected: str) -> None:
+    app = make_pod(limits={"memory": spec}, container_statuses=[make_container_status(limits={"memory": actuated})])
+    sidecar = make_pod(
+        containers=[],
+        init_containers=[make_sidecar(limits={"memory": spec})],
+        init_container_statuses=[make_container_status("sidecar", limits={"memory": actuated})],
+    )
+    assert _texts(pod_limits(app, options)) == {"memory": expected}
+    assert _texts(pod_limits(sidecar, options)) == {"memory": expected}
+
+
+def test_Q4_limits_of_an_infeasible_resize_are_the_actuated_ones() -> None:
+    pod = make_pod(
+        limits={"memory": "4Gi"},
+        container_statuses=[make_container_status(limits={"memory": "1Gi"})],
+        conditions=[INFEASIBLE],
+    )
+    assert _texts(pod_limits(pod, USE_STATUS)) == {"memory": "1Gi"}
+
+
+def _pod_resize(*conditions: Mapping[str, str]) -> Pod:
+    return make_pod(
+        resources=make_resources(requests={"cpu": "4"}, limits={"cpu": "8"}),
+        status_resources=make_resources(requests={"cpu": "2"}, limits={"cpu": "6"}),
+        allocated_resources={"cpu": "3"},
+        conditions=conditions,
+    )
+
+
+@pytest.mark.parametrize(
+    ("pod", "options", "request_cpu", "limit_cpu"),
+    [
+        pytest.param(_pod_resize(), USE_POD_STATUS, "4", "8", id="the spec is the most"),
+        pytest.param(_pod_resize(INFEASIBLE), USE_POD_STATUS, "3", "6", id="infeasible: allocated, actuated"),
+        pytest.param(_pod_resize(INFEASIBLE), USE_STATUS, "4", "8", id="status of containers alone"),
+        pytest.param(_pod_resize(INFEASIBLE), DEFAULT, "4", "8", id="no status"),
+    ],
+)
+def test_Q4_resize_of_pod_level_resources(
+    pod: Pod, options: PodResourcesOptions, request_cpu: str, limit_cpu: str
+) -> None:
+    assert _texts(pod_requests(pod, options)) == {"cpu": request_cpu}
+    assert _texts(pod_limits(pod, options)) == {"cpu": limit_cpu}
+
+
+RESIZED = make_container_status(
+    requests={"cpu": "2"}, limits={"cpu": "4"}, allocated={"cpu": "3", "example.com/gpu": "1"}
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "requests", "limits"),
+    [
+        pytest.param([], {"cpu": "1", "memory": "1Gi"}, {"cpu": "8"}, id="nothing reported"),
+        pytest.param(
+            [make_container_status(requests={"cpu": "2"}, limits={"cpu": "4"})],
+            {"cpu": "1", "memory": "1Gi"},
+            {"cpu": "8"},
+            id="nothing granted",
+        ),
+        pytest.param(
+            [RESIZED],
+            {"cpu": "3", "memory": "1Gi", "example.com/gpu": "1"},
+            {"cpu": "4"},
+            id="requests that are granted, limits that are in force",
+        ),
+        pytest.param(
+            [replace(RESIZED, resources=None)],
+            {"cpu": "3", "memory": "1Gi", "example.com/gpu": "1"},
+            {"cpu": "8"},
+            id="limits that are not reported",
+        ),
+        pytest.param(
+            [replace(RESIZED, name="other")], {"cpu": "1", "memory": "1Gi"}, {"cpu": "8"}, id="another container"
+        ),
+    ],
+)
+def test_Q4_pod_as_its_kubelet_granted_it(
+    status: Sequence[ContainerStatus], requests: Mapping[str, str], limits: Mapping[str, str]
+) -> None:
+    container = make_container(requests={"cpu": "1", "memory": "1Gi"}, limits={"cpu": "8"})
+    granted = allocated_pod(make_pod(containers=[container], container_statuses=status)).spec.containers[0]
+    assert _texts(granted.resources.requests) == requests
+    assert _texts(granted.resources.limits) == limits
+
+
+def test_Q4_init_containers_are_granted_resizes() -> None:
+    init = [make_sidecar("mesh", requests={"cpu": "1"}), make_container("setup", requests={"cpu": "1"})]
+    statuses = [replace(RESIZED, name="mesh"), replace(RESIZED, name="setup")]
+    mesh, setup = allocated_pod(make_pod(init_containers=init, init_container_statuses=statuses)).spec.init_containers
+    assert str(mesh.resources.requests["cpu"]) == "3"
+    assert str(setup.resources.requests["cpu"]) == "3"
+
+
+EPHEMERAL = {"ephemeral-storage": "1Mi"}
+
+
+@pytest.mark.parametrize(
+    ("resources", "requests_set", "limits_set"),
+    [
+        pytest.param(None, False, False, id="nil resources struct"),
+        pytest.param(make_resources(), False, False, id="empty resources struct"),
+        pytest.param(make_resources(requests={"memory": "100Mi"}), True, False, id="only resource requests set"),
+        pytest.param(make_resources(requests=EPHEMERAL), False, False, id="only unsupported resource requests set"),
+        pytest.param(make_resources(limits=EPHEMERAL), False, False, id="only unsupported resource limits set"),
+        pytest.param(
+            make_resources(requests={**EPHEMERAL, "cpu": "1m"}),
+            True,
+            False,
+            id="unsupported and suported resources requests set",
+        ),
+        pytest.param(
+            make_resources(limits={**EPHEMERAL, "cpu": "1m"}),
+            False,
+            True,
+            id="unsupported and suported resources limits set",
+        ),
+    ],
+)
+def test_Q4_whether_pod_level_resources_are_set(
+    resources: ResourceRequirements | None, requests_set: bool, limits_set: bool
+) -> None:
+    pod = make_pod(resources=resources)
+    assert is_pod_level_requests_set(pod) is requests_set
+    assert is_pod_level_limits_set(pod) is limits_set
+    assert is_pod_level_resources_set(pod) is (requests_set or limits_set)
+
+
+@pytest.mark.parametrize(
+    ("name", "supported", "overcommit"),
+    [
+        ("cpu", True, True),
+        ("memory", True, True),
+        ("ephemeral-storage", False, True),
+        ("hugepages-2Mi", True, False),
+        ("hugepages-1Gi", True, False),
+        ("example.com/gpu", False, False),
+        ("kubernetes.io/batch", False, True),
+    ],
+)
+def test_Q4_kinds_of_resources(name: str, supported: bool, overcommit: bool) -> None:
+    assert is_supported_pod_level_resource(name) is supported
+    assert is_overcommit_allowed(name) is overcommit
+
+
+@pytest.mark.parametrize(
+    ("minor", "expected"),
+    [
+        (32, PodResourcesOptions(skip_pod_level_resources=True)),
+        (33, PodResourcesOptions(skip_pod_level_resources=True, use_status_resources=True)),
+        (34, PodResourcesOptions(use_status_resources=True)),
+        (36, PodResourcesOptions(use_status_resources=True, use_status_pod_level_resources=True)),
+    ],
+)
+def test_Q4_how_the_scheduler_counts_by_version(minor: int, expected: PodResourcesOptions) -> None:
+    assert scheduler_options(Features.of_minor(minor)) == expected
+
+
+MI = 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(make_pod(), SchedulerRequest(0, 0, 0, {}, 100, 200 * MI), id="requestless container"),
+        pytest.param(
+            make_pod(requests={"cpu": "500m", "memory": "500M"}),
+            SchedulerRequest(500, 500_000_000, 0, {}, 500, 500_000_000),
+            id="1X container with requests",
+        ),
+        pytest.param(
+            make_pod(containers=[make_container("a", requests={"cpu": "500m", "memory": "500M"}), make_container("b")]),
+            SchedulerRequest(500, 500_000_000, 0, {}, 600, 500_000_000 + 200 * MI),
+            id="each container that asks for none counts",
+        ),
+        pytest.param(
+            make_pod(requests={"cpu": "0", "memory": "0"}),
+            SchedulerRequest(0, 0, 0, {}, 0, 0),
+            id="a request of zero is a request",
+        ),
+        pytest.param(
+            make_pod(resources=make_resources(requests={"cpu": "2"})),
+            SchedulerRequest(2000, 0, 0, {}, 2000, 200 * MI),
+            id="pod-level request of one resource",
+        ),
+        pytest.param(
+            make_pod(
+                requests={
+                    "cpu": "1",
+                    "ephemeral-storage": "3Gi",
+                    "example.com/gpu": "2",
+                    "hugepages-2Mi": "4Mi",
+                    "attachable-volumes-csi": "1",
+                    "unqualified": "7",
+                    "requests.example.com/gpu": "7",
+                    "pods": "7",
+                }
+            ),
+            SchedulerRequest(
+                1000,
+                0,
+                3 * 1024 * MI,
+                {"example.com/gpu": 2, "hugepages-2Mi": 4 * MI, "attachable-volumes-csi": 1},
+                1000,
+                200 * MI,
+            ),
+            id="scalar resources are those that the scheduler counts by name",
+        ),
+        pytest.param(
+            make_pod(requests={"cpu": "0.1m", "memory": "0.5"}, overhead={"cpu": "250m", "memory": "64Mi"}),
+            SchedulerRequest(251, 64 * MI + 1, 0, {}, 251, 64 * MI + 1),
+            id="fractions are rounded up, overhead counts",
+        ),
+    ],
+)
+def test_Q4_what_the_scheduler_accounts(pod: Pod, expected: SchedulerRequest) -> None:
+    assert scheduler_request(pod, REFERENCE) == expected
+
+
+LONGEST_PREFIX = ".".join(["a" * 60] * 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "counted"),
+    [
+        pytest.param(f"example.com/{'a' * 63}", True, id="name of 63 characters"),
+        pytest.param(f"example.com/{'a' * 64}", False, id="name of 64 characters"),
+        pytest.param(f"{LONGEST_PREFIX}/a", True, id="prefix of 243 characters: with requests. in front 252"),
+        pytest.param(f"{LONGEST_PREFIX}a/a", True, id="prefix of 244 characters: with requests. in front 253"),
+        pytest.param(f"{LONGEST_PREFIX}aa/a", False, id="prefix of 245 characters: with requests. in front 254"),
+        pytest.param("Example.com/a", False, id="capital letter in the prefix"),
+        pytest.param("a/b/c", False, id="two slashes"),
+        pytest.param("node.kubernetes.io/-", True, id="native names are not looked at"),
+    ],
+)
+def test_Q4_resources_that_the_scheduler_counts_by_name(name: str, counted: bool) -> None:
+    assert scheduler_request(make_pod(requests={name: "2"}), REFERENCE).scalar == ({name: 2} if counted else {})
+
+
+def test_Q4_scheduler_ignores_pod_level_resources_before_they_were_known() -> None:
+    pod = make_pod(requests={"cpu": "1", "memory": "1"}, resources=make_resources(requests={"cpu": "2", "memory": "2"}))
+    assert scheduler_request(pod, Features.of_minor(33)) == SchedulerRequest(1000, 1, 0, {}, 1000, 1)
+    assert scheduler_request(pod, REFERENCE) == SchedulerRequest(2000, 2, 0, {}, 2000, 2)
+
+
+def test_Q4_limits_do_not_count_for_the_scheduler() -> None:
+    assert scheduler_request(make_pod(limits={"cpu": "4", "memory": "8Gi"}), REFERENCE) == SchedulerRequest(
+        0, 0, 0, {}, 100, 200 * MI
+    )

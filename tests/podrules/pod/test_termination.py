@@ -1,0 +1,627 @@
+"""Grace periods: at the API server, in the kubelet, per container; hooks, order and eviction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from podrules.api.model.pod import Container, Pod
+from podrules.ending.deleted_pod import StopPlan, stop_plan
+from podrules.pod.termination import (
+    ContainerKillReason,
+    EvictionStop,
+    GraceSource,
+    TerminationGrace,
+    check_graceful_delete,
+    container_grace_period,
+    effective_grace_period,
+    eviction_stop,
+    kill_timeout,
+    set_termination_grace_period,
+    termination_order,
+)
+from tests.builders import make_container, make_pod, make_sidecar
+from tests.restated.termination import DeleteOptions, DeleteOutcome, before_delete
+
+NOW = 1_000_000.0
+SLEEP_5: Mapping[str, Any] = {"sleep": {"seconds": 5}}
+EXEC: Mapping[str, Any] = {"exec": {"command": ["drain"]}}
+HTTP_GET: Mapping[str, Any] = {"httpGet": {"path": "/drain", "port": 80}}
+
+
+def _running(*, grace: int | None = 30, containers: list[Container] | None = None, **more: Any) -> Pod:
+    return make_pod(
+        node_name="node-1", phase="Running", termination_seconds=grace, containers=containers, name="web", **more
+    )
+
+
+def _deleting(current: int | None) -> Pod:
+    return _running(deletion_seconds=current)
+
+
+def _delete(pod: Pod, seconds: int | None = None, *, due_in: float | None = None) -> DeleteOutcome:
+    """The outcome of a DELETE; ``due_in``: a first one was made, whose deletionTimestamp is that far away."""
+    return before_delete(
+        pod,
+        DeleteOptions(grace_period_seconds=seconds),
+        now=NOW,
+        deletion_time=None if due_in is None else NOW + due_in,
+    )
+
+
+@pytest.mark.parametrize(
+    ("pod", "option", "seconds", "source"),
+    [
+        pytest.param(
+            make_pod(node_name="something", phase="Pending"),
+            30,
+            30,
+            GraceSource.OPTION,
+            id="in pending phase with has node name",
+        ),
+        pytest.param(
+            make_pod(node_name="something", phase="Failed"),
+            30,
+            0,
+            GraceSource.FINISHED,
+            id="in failed phase with has node name",
+        ),
+        pytest.param(make_pod(phase="Pending"), 30, 0, GraceSource.NOT_SCHEDULED, id="in failed phase"),
+        pytest.param(make_pod(phase="Succeeded"), 30, 0, GraceSource.NOT_SCHEDULED, id="in succeeded phase"),
+        pytest.param(
+            make_pod(node_name="something", phase="Succeeded", termination_seconds=30),
+            None,
+            0,
+            GraceSource.FINISHED,
+            id="succeeded, on a node",
+        ),
+        pytest.param(make_pod(), 30, 0, GraceSource.NOT_SCHEDULED, id="no phase"),
+        pytest.param(
+            make_pod(node_name="something", termination_seconds=-1),
+            None,
+            1,
+            GraceSource.NEGATIVE,
+            id="has negative grace period",
+        ),
+        pytest.param(_running(), -5, 1, GraceSource.NEGATIVE, id="negative option"),
+        pytest.param(
+            make_pod(termination_seconds=-1), None, 0, GraceSource.NOT_SCHEDULED, id="negative, not scheduled"
+        ),
+        pytest.param(_running(grace=7), None, 7, GraceSource.SPEC, id="the spec"),
+        pytest.param(_running(grace=7), 60, 60, GraceSource.OPTION, id="the option may be longer than the spec"),
+        pytest.param(_running(grace=7), 0, 0, GraceSource.OPTION, id="an option of zero"),
+        pytest.param(_running(grace=0), None, 0, GraceSource.SPEC, id="a spec of zero"),
+        pytest.param(_running(grace=None), None, 0, GraceSource.SPEC, id="neither"),
+    ],
+)
+def test_T1_grace_period_of_a_first_delete(pod: Pod, option: int | None, seconds: int, source: GraceSource) -> None:
+    assert check_graceful_delete(pod, option) == TerminationGrace(seconds, source)
+
+
+def test_T1_first_delete_marks_the_object() -> None:
+    assert _delete(_running(grace=30, generation=4)) == DeleteOutcome(
+        graceful=True,
+        option_seconds=30,
+        deletion_grace_period_seconds=30,
+        deletion_time=NOW + 30,
+        generation=5,
+    )
+
+
+def test_T1_first_delete_leaves_an_unset_generation() -> None:
+    assert _delete(_running(generation=0)).generation == 0
+
+
+def test_T1_first_delete_of_a_finished_pod_asks_for_nothing() -> None:
+    outcome = _delete(make_pod(node_name="node-1", phase="Succeeded", termination_seconds=30), 60)
+    assert (outcome.option_seconds, outcome.deletion_grace_period_seconds, outcome.deletion_time) == (0, 0, NOW)
+
+
+GRACEFUL, PENDING, AT_ONCE = (True, False), (False, True), (False, False)
+
+
+@pytest.mark.parametrize(
+    ("current", "asked", "kind", "option", "deletion_seconds"),
+    [
+        pytest.param(-1, -1, PENDING, 1, 1, id="when DeletionGracePeriodSeconds=-1, GracePeriodSeconds=-1"),
+        pytest.param(-1, 0, GRACEFUL, 0, 0, id="when DeletionGracePeriodSeconds=-1, GracePeriodSeconds=0"),
+        pytest.param(-1, 1, PENDING, 1, 1, id="when DeletionGracePeriodSeconds=-1, GracePeriodSeconds=1"),
+        pytest.param(-1, 2, PENDING, 2, 1, id="when DeletionGracePeriodSeconds=-1, GracePeriodSeconds=2"),
+        pytest.param(0, -1, AT_ONCE, 1, 0, id="when DeletionGracePeriodSeconds=0, GracePeriodSeconds=-1"),
+        pytest.param(0, 0, AT_ONCE, 0, 0, id="when DeletionGracePeriodSeconds=0, GracePeriodSeconds=0"),
+        pytest.param(0, 1, AT_ONCE, 1, 0, id="when DeletionGracePeriodSeconds=0, GracePeriodSeconds=1"),
+        pytest.param(0, 2, AT_ONCE, 2, 0, id="when DeletionGracePeriodSeconds=0, GracePeriodSeconds=2"),
+        pytest.param(1, -1, PENDING, 1, 1, id="when DeletionGracePeriodSeconds=1, GracePeriodSeconds=-1"),
+        pytest.param(1, 0, GRACEFUL, 0, 0, id="when DeletionGracePeriodSeconds=1, GracePeriodSeconds=0"),
+        pytest.param(1, 1, PENDING, 1, 1, id="when DeletionGracePeriodSeconds=1, GracePeriodSeconds=1"),
+        pytest.param(1, 2, PENDING, 2, 1, id="when DeletionGracePeriodSeconds=1, GracePeriodSeconds=2"),
+        pytest.param(2, -1, GRACEFUL, 1, 1, id="when DeletionGracePeriodSeconds=2, GracePeriodSeconds=-1"),
+        pytest.param(2, 0, GRACEFUL, 0, 0, id="when DeletionGracePeriodSeconds=2, GracePeriodSeconds=0"),
+        pytest.param(2, 1, GRACEFUL, 1, 1, id="when DeletionGracePeriodSeconds=2, GracePeriodSeconds=1"),
+        pytest.param(2, 2, PENDING, 2, 2, id="when DeletionGracePeriodSeconds=2, GracePeriodSeconds=2"),
+        pytest.param(2, None, PENDING, 2, 2, id="no option: the period under way"),
+        pytest.param(None, 5, AT_ONCE, 5, None, id="a deletionTimestamp without a period"),
+        pytest.param(None, None, AT_ONCE, None, None, id="neither"),
+    ],
+)
+def test_T1_second_delete_can_only_shorten(
+    current: int | None, asked: int | None, kind: tuple[bool, bool], option: int | None, deletion_seconds: int | None
+) -> None:
+    outcome = _delete(_deleting(current), asked, due_in=0 if current is None else current)
+    assert (outcome.graceful, outcome.graceful_pending) == kind
+    assert outcome.option_seconds == option
+    assert outcome.deletion_grace_period_seconds == deletion_seconds
+
+
+@pytest.mark.parametrize(
+    ("due_in", "asked", "deletion_time", "deletion_seconds"),
+    [
+        pytest.param(40, 50, NOW + 30, 50, id="counted from the first delete, 20 s ago"),
+        pytest.param(40, 20, NOW, 20, id="exactly over: no earlier than now"),
+        pytest.param(40, 10, NOW, 1, id="already over: the shortest graceful period"),
+        pytest.param(-60, 50, NOW, 1, id="when a shorter non-zero grace period would move into the past"),
+        pytest.param(-60, 0, NOW, 0, id="when a zero grace period would move into the past"),
+        pytest.param(40, 90, NOW + 40, 60, id="longer: left as it was"),
+    ],
+)
+def test_T1_deletion_time_after_a_second_delete(
+    due_in: float, asked: int, deletion_time: float, deletion_seconds: int
+) -> None:
+    outcome = _delete(_deleting(60), asked, due_in=due_in)
+    assert (outcome.deletion_time, outcome.deletion_grace_period_seconds) == (deletion_time, deletion_seconds)
+
+
+def test_T1_second_delete_leaves_the_generation() -> None:
+    pod = _running(deletion_seconds=60, generation=4)
+    assert [_delete(pod, asked, due_in=60).generation for asked in (None, 5, 90)] == [4, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        pytest.param(DeleteOptions(uid="u1"), None, id="same uid"),
+        pytest.param(DeleteOptions(uid="u1", resource_version="7"), None, id="same uid and version"),
+        pytest.param(
+            DeleteOptions(uid="u2"),
+            'Operation cannot be fulfilled on Pod "web": the UID in the precondition (u2) does not match the UID in '
+            "record (u1). The object might have been deleted and then recreated",
+            id="other uid",
+        ),
+        pytest.param(
+            DeleteOptions(resource_version="6"),
+            'Operation cannot be fulfilled on Pod "web": the ResourceVersion in the precondition (6) does not match '
+            "the ResourceVersion in record (7). The object might have been modified",
+            id="other version",
+        ),
+        pytest.param(
+            DeleteOptions(uid="", resource_version="6"),
+            'Operation cannot be fulfilled on Pod "web": the UID in the precondition () does not match the UID in '
+            "record (u1). The object might have been deleted and then recreated",
+            id="empty is asked too; the uid first",
+        ),
+    ],
+)
+def test_T1_preconditions(options: DeleteOptions, error: str | None) -> None:
+    outcome = before_delete(_running(uid="u1", resource_version="7"), options, now=NOW, deletion_time=None)
+    assert outcome.error == error
+    assert outcome.graceful is (error is None)
+
+
+@pytest.mark.parametrize(
+    ("pod", "option", "at_once", "processes"),
+    [
+        pytest.param(_running(), None, False, True, id="plain delete"),
+        pytest.param(_running(), 1, False, True, id="grace period of 1"),
+        pytest.param(_running(), 0, True, True, id="force: the object goes, processes may run on"),
+        pytest.param(_running(grace=0), None, True, True, id="the pod's own period is 0"),
+        pytest.param(make_pod(termination_seconds=30), None, True, False, id="not scheduled"),
+        pytest.param(
+            make_pod(node_name="node-1", phase="Failed", termination_seconds=30), None, True, False, id="finished"
+        ),
+    ],
+)
+def test_T1_what_a_delete_removes(pod: Pod, option: int | None, at_once: bool, processes: bool) -> None:
+    plan = stop_plan(pod, option)
+    assert (plan.object_removed_at_once, plan.processes) == (at_once, processes)
+    assert bool(plan.containers) is processes
+
+
+def test_T1_finalizer_keeps_the_object_of_a_forced_delete() -> None:
+    # Every pod of a Job has it until the Job controller has counted the pod.
+    pod = _running(finalizers=["batch.kubernetes.io/job-tracking"])
+    assert not stop_plan(pod, 0).object_removed_at_once
+
+
+@pytest.mark.parametrize(
+    ("spec", "deletion", "override", "expected"),
+    [
+        pytest.param(30, None, None, 30, id="use termination grace period from the spec when no overrides"),
+        pytest.param(30, 5, None, 5, id="use pod DeletionGracePeriodSeconds when set"),
+        pytest.param(30, 5, 2, 2, id="use grace period override when set"),
+        pytest.param(30, 0, None, 1, id="use 1 when pod DeletionGracePeriodSeconds is zero"),
+        pytest.param(30, 5, 0, 1, id="use 1 when grace period override is zero"),
+        pytest.param(30, 5, 60, 5, id="an override cannot lengthen"),
+        pytest.param(30, 60, None, 60, id="a deletion may be longer than the spec"),
+        pytest.param(30, 0, 20, 20, id="zero means unset, so that an override can raise it"),
+        pytest.param(None, None, None, 1, id="nothing set"),
+        pytest.param(0, None, None, 1, id="a spec of zero"),
+        pytest.param(-3, None, None, 1, id="a negative spec"),
+    ],
+)
+def test_T2_pod_workers_first_period(
+    spec: int | None, deletion: int | None, override: int | None, expected: int
+) -> None:
+    pod = _running(grace=spec, deletion_seconds=deletion)
+    assert effective_grace_period(pod, override_seconds=override) == (expected, False)
+
+
+@pytest.mark.parametrize(
+    ("deletion", "override", "known", "expected"),
+    [
+        pytest.param(2, None, 30, (2, True), id="a shorter delete"),
+        pytest.param(0, None, 30, (1, True), id="a forced delete"),
+        pytest.param(60, None, 30, (30, False), id="a longer delete"),
+        pytest.param(30, None, 30, (30, False), id="the same delete"),
+        pytest.param(30, 5, 30, (5, True), id="an eviction of a pod being deleted"),
+        pytest.param(None, None, 30, (30, False), id="nothing new: not the spec again"),
+        pytest.param(0, 2, 1, (2, True), id="but zero means unset: an eviction raises it, and upstream says shortened"),
+    ],
+)
+def test_T2_pod_workers_period_only_decreases(
+    deletion: int | None, override: int | None, known: int, expected: tuple[int, bool]
+) -> None:
+    pod = _running(grace=90, deletion_seconds=deletion)
+    assert effective_grace_period(pod, known_seconds=known, override_seconds=override) == expected
+
+
+STARTUP, LIVENESS = ContainerKillReason.STARTUP_PROBE, ContainerKillReason.LIVENESS_PROBE
+UNKNOWN, POST_START = ContainerKillReason.UNKNOWN, ContainerKillReason.FAILED_POST_START_HOOK
+BOTH_PROBES = make_container(startup_seconds=10, liveness_seconds=30)
+
+
+@pytest.mark.parametrize(
+    ("container", "spec", "deletion", "reason", "expected"),
+    [
+        pytest.param(make_container(), None, None, UNKNOWN, 2, id="default termination grace period"),
+        pytest.param(make_container(), 60, None, UNKNOWN, 60, id="use pod termination grace period"),
+        pytest.param(
+            make_container(liveness_seconds=10),
+            60,
+            None,
+            LIVENESS,
+            10,
+            id="liveness probe overrides pod termination grace period",
+        ),
+        pytest.param(
+            make_container(startup_seconds=10),
+            60,
+            None,
+            STARTUP,
+            10,
+            id="startup probe overrides pod termination grace period",
+        ),
+        pytest.param(
+            make_container(startup_seconds=60),
+            10,
+            None,
+            STARTUP,
+            60,
+            id="startup probe overrides pod termination grace period, probe period > pod period",
+        ),
+        pytest.param(
+            make_container(liveness_seconds=60),
+            10,
+            None,
+            LIVENESS,
+            60,
+            id="liveness probe overrides pod termination grace period, probe period > pod period",
+        ),
+        pytest.param(
+            make_container(liveness_seconds=10),
+            60,
+            None,
+            UNKNOWN,
+            60,
+            id="non-liveness probe failure, use pod termination grace period",
+        ),
+        pytest.param(
+            make_container(startup_seconds=10),
+            60,
+            None,
+            UNKNOWN,
+            60,
+            id="non-startup probe failure, use pod termination grace period",
+        ),
+        pytest.param(
+            BOTH_PROBES, 60, None, UNKNOWN, 60, id="all three grace periods set, use pod termination grace period"
+        ),
+        pytest.param(
+            BOTH_PROBES, 60, None, STARTUP, 10, id="all three grace periods set, use startup termination grace period"
+        ),
+        pytest.param(
+            BOTH_PROBES, 60, None, LIVENESS, 30, id="all three grace periods set, use liveness termination grace period"
+        ),
+        pytest.param(BOTH_PROBES, 60, None, POST_START, 60, id="failed postStart hook"),
+        pytest.param(make_container(liveness_seconds=10), 60, None, STARTUP, 60, id="the other probe's period"),
+        pytest.param(BOTH_PROBES, 60, 20, LIVENESS, 20, id="a deletion comes before the probe"),
+        pytest.param(BOTH_PROBES, 60, 0, LIVENESS, 0, id="also one of zero"),
+        pytest.param(BOTH_PROBES, None, None, LIVENESS, 2, id="a probe's period needs one in the spec"),
+    ],
+)
+def test_T2_period_of_a_container(
+    container: Container, spec: int | None, deletion: int | None, reason: ContainerKillReason, expected: int
+) -> None:
+    pod = _running(grace=spec, deletion_seconds=deletion, containers=[container])
+    assert set_termination_grace_period(pod, container, reason) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "pre_stop", "waited", "expected"),
+    [
+        pytest.param(30, 0, 0, 30, id="nothing taken"),
+        pytest.param(30, 12, 0, 18, id="the hook's time is subtracted"),
+        pytest.param(30, 0, 12, 18, id="so is the wait for its turn"),
+        pytest.param(30, 12, 10, 8, id="and both"),
+        pytest.param(30, 29, 0, 2, id="never below two seconds"),
+        pytest.param(30, 300, 0, 2, id="a hanging hook is left behind"),
+        pytest.param(30, 300, 300, 2, id="no time to wait is left"),
+        pytest.param(0, 10, 10, 2, id="a period of zero runs no hook"),
+        pytest.param(1, 0, 0, 2, id="a period of one"),
+        pytest.param(2, 0, 0, 2, id="a period of two"),
+        pytest.param(3, 0, 0, 3, id="a period of three"),
+    ],
+)
+def test_T3_time_between_sigterm_and_sigkill(seconds: int, pre_stop: int, waited: int, expected: int) -> None:
+    assert container_grace_period(seconds, pre_stop_seconds=pre_stop, waited_seconds=waited) == expected
+
+
+@pytest.mark.parametrize(
+    ("pod", "order"),
+    [
+        pytest.param(
+            make_pod(containers=[make_container("main")], init_containers=[make_sidecar("init")]),
+            (("main",), ("init",)),
+            id="TestTerminationOrderingSidecarStopAfterMain",
+        ),
+        pytest.param(
+            make_pod(
+                containers=[make_container("main")],
+                init_containers=[make_sidecar("sc1"), make_sidecar("sc2"), make_sidecar("sc3")],
+            ),
+            (("main",), ("sc3",), ("sc2",), ("sc1",)),
+            id="TestTerminationOrderingSidecarsInReverseOrder",
+        ),
+        pytest.param(
+            make_pod(
+                containers=[make_container("a"), make_container("b")],
+                init_containers=[make_container("setup"), make_sidecar("mesh"), make_container("migrate")],
+            ),
+            (("a", "b"), ("mesh",)),
+            id="app containers at once, init containers that ended not at all",
+        ),
+    ],
+)
+def test_T3_sidecars_stop_last_in_reverse_order(pod: Pod, order: tuple[tuple[str, ...], ...]) -> None:
+    assert termination_order(pod) == order
+
+
+def _times(plan: StopPlan) -> dict[str, tuple[int, int, int]]:
+    """By container: earliest and latest SIGTERM, latest SIGKILL."""
+    return {step.name: (step.sigterm_earliest, step.sigterm_latest, step.sigkill_latest) for step in plan.containers}
+
+
+@pytest.mark.parametrize(
+    ("pre_stop", "grace", "hook", "times"),
+    [
+        pytest.param(None, 30, None, (0, 0, 30), id="no hook"),
+        pytest.param({"sleep": {"seconds": 10}}, 30, "sleep", (10, 10, 30), id="sleep"),
+        pytest.param({"sleep": {"seconds": 29}}, 30, "sleep", (29, 29, 31), id="sleep that leaves a second"),
+        pytest.param({"sleep": {"seconds": 90}}, 30, "sleep", (30, 30, 32), id="sleep beyond the period"),
+        pytest.param(EXEC, 30, "exec", (0, 30, 32), id="exec takes what it takes"),
+        pytest.param(HTTP_GET, 30, "httpGet", (0, 30, 32), id="httpGet too"),
+        pytest.param(SLEEP_5, 0, "sleep", (1, 1, 3), id="force: the kubelet still gives one second"),
+    ],
+)
+def test_T3_hooks_come_before_sigterm(
+    pre_stop: Mapping[str, Any] | None, grace: int, hook: str | None, times: tuple[int, int, int]
+) -> None:
+    plan = stop_plan(_running(grace=grace, containers=[make_container(pre_stop=pre_stop)]))
+    assert plan.containers[0].pre_stop == hook
+    assert _times(plan) == {"app": times}
+    assert plan.sigkill_latest == times[2]
+
+
+def test_T3_sidecar_s_hook_starts_at_once_and_takes_its_own_time() -> None:
+    pod = _running(
+        grace=45,
+        containers=[make_container(pre_stop=EXEC)],
+        init_containers=[make_sidecar("proxy", pre_stop={"sleep": {"seconds": 10}}), make_sidecar("logs")],
+    )
+    steps = {step.name: step for step in stop_plan(pod).containers}
+    assert list(steps) == ["app", "logs", "proxy"]
+    assert (steps["app"].pre_stop_earliest, steps["app"].pre_stop_latest) == (0, 45)
+    # The hook runs beside the others; only SIGTERM waits for the turn.
+    assert (steps["proxy"].pre_stop_earliest, steps["proxy"].pre_stop_latest) == (10, 10)
+    assert (steps["proxy"].sigterm_earliest, steps["proxy"].sigterm_latest) == (10, 45)
+    assert steps["proxy"].field == "spec.initContainers[0]"
+
+
+def test_T3_hook_of_one_container_does_not_delay_another() -> None:
+    containers = [make_container("slow", pre_stop={"sleep": {"seconds": 20}}), make_container("quick")]
+    assert _times(stop_plan(_running(grace=30, containers=containers))) == {"slow": (20, 20, 30), "quick": (0, 0, 30)}
+
+
+def test_T3_sidecars_may_wait_the_whole_period_and_get_two_seconds_more() -> None:
+    plan = stop_plan(
+        _running(
+            grace=5,
+            containers=[make_container("main")],
+            init_containers=[make_sidecar("first"), make_container("setup"), make_sidecar("second", pre_stop=SLEEP_5)],
+        )
+    )
+    assert [(step.name, step.field, step.is_sidecar) for step in plan.containers] == [
+        ("main", "spec.containers[0]", False),
+        ("second", "spec.initContainers[2]", True),
+        ("first", "spec.initContainers[0]", True),
+    ]
+    # The first of them waits for the second, whose hook sleeps.
+    assert _times(plan) == {"main": (0, 0, 5), "second": (5, 5, 7), "first": (5, 5, 7)}
+    assert plan.sigkill_latest == 7
+
+
+@pytest.mark.parametrize(
+    ("container", "signal"),
+    [
+        pytest.param(make_container(), "SIGTERM", id="none set"),
+        pytest.param(make_container(pre_stop=EXEC), "SIGTERM", id="a lifecycle without a signal"),
+        pytest.param(make_container(stop_signal="SIGUSR1"), "SIGUSR1", id="lifecycle.stopSignal"),
+    ],
+)
+def test_T3_stop_signal(container: Container, signal: str) -> None:
+    assert stop_plan(_running(containers=[container])).containers[0].stop_signal == signal
+
+
+def test_T3_nothing_is_told_to_stop_where_nothing_runs() -> None:
+    plan = stop_plan(make_pod(termination_seconds=30))
+    assert (plan.containers, plan.sigkill_latest) == ((), 0)
+
+
+def test_T4_hard_threshold_gives_one_second_to_the_pod_and_two_to_containers() -> None:
+    assert eviction_stop(_running(grace=300)) == EvictionStop(
+        pod_seconds=1, container_seconds=2, sigkill_latest=2, kill_timeout=10
+    )
+
+
+def test_T4_hook_takes_its_second_before_the_containers_two() -> None:
+    hooked = eviction_stop(_running(containers=[make_container(pre_stop=EXEC)]))
+    assert hooked is not None
+    assert (hooked.container_seconds, hooked.sigkill_latest) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("grace", "deletion", "maximum", "expected"),
+    [
+        pytest.param(300, None, 60, EvictionStop(60, 60, 60, 90), id="at most evictionMaxPodGracePeriod"),
+        pytest.param(30, None, 60, EvictionStop(30, 30, 30, 45), id="no longer than the pod's own period"),
+        pytest.param(None, None, 60, EvictionStop(60, 60, 60, 90), id="a pod without a period"),
+        pytest.param(300, None, 0, EvictionStop(1, 2, 2, 10), id="a maximum of zero is as hard"),
+        pytest.param(300, 20, 60, EvictionStop(20, 20, 20, 90), id="a deletion under way is not lengthened"),
+        pytest.param(5, None, 60, EvictionStop(5, 5, 5, 10), id="a short period waits ten seconds at least"),
+    ],
+)
+def test_T4_soft_threshold(grace: int | None, deletion: int | None, maximum: int, expected: EvictionStop) -> None:
+    pod = _running(grace=grace, deletion_seconds=deletion)
+    assert eviction_stop(pod, max_pod_grace_period_seconds=maximum) == expected
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(_running(priority=2_000_000_000), id="system priority"),
+        pytest.param(_running(annotations={"kubernetes.io/config.source": "file"}), id="static pod"),
+        pytest.param(_running(annotations={"kubernetes.io/config.mirror": ""}), id="mirror pod"),
+    ],
+)
+def test_T4_critical_pods_are_not_evicted(pod: Pod) -> None:
+    assert eviction_stop(pod) is None
+    assert eviction_stop(pod, max_pod_grace_period_seconds=60) is None
+
+
+@pytest.mark.parametrize(
+    ("override", "seconds"), [pytest.param(0, 1, id="older versions, 0"), pytest.param(1, 1, id="this version, 1")]
+)
+def test_T4_zero_and_one_come_to_the_same(override: int, seconds: int) -> None:
+    assert effective_grace_period(_running(), override_seconds=override) == (seconds, False)
+    assert container_grace_period(override) == 2
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(0, 10), (2, 10), (6, 10), (7, 10), (8, 12), (30, 45), (61, 91)])
+def test_T4_kill_timeout(seconds: int, expected: int) -> None:
+    assert kill_timeout(seconds) == expected
+
+
+# What one kubelet 1.36.3 did. Each row: SIGTERM and the end of a process that ignores it, in whole seconds after the
+# DELETE, and whether the object was gone with the DELETE.
+@pytest.mark.parametrize(
+    ("pod", "option", "hook_takes", "seen", "gone_at_once"),
+    [
+        pytest.param(_running(grace=5), None, 0, (0, 5), False, id="grace 5"),
+        pytest.param(
+            _running(grace=5, containers=[make_container(pre_stop=EXEC)]),
+            None,
+            3,
+            (3, 5),
+            False,
+            id="grace 5, preStop of 3 s",
+        ),
+        pytest.param(
+            _running(grace=5, containers=[make_container(pre_stop=SLEEP_5)]),
+            None,
+            5,
+            (5, 7),
+            False,
+            id="grace 5, preStop sleep 5",
+        ),
+        pytest.param(
+            _running(grace=5, containers=[make_container(pre_stop=EXEC)]),
+            None,
+            20,
+            (5, 7),
+            False,
+            id="grace 5, preStop exec of 20 s",
+        ),
+        pytest.param(_running(grace=30), 0, 0, (0, 2), True, id="--grace-period=0 --force"),
+        pytest.param(_running(grace=30), 1, 0, (0, 2), False, id="--grace-period=1"),
+        pytest.param(_running(grace=0), None, 0, (0, 2), True, id="terminationGracePeriodSeconds 0, plain delete"),
+    ],
+)
+def test_T3_stop_that_a_real_node_made(
+    pod: Pod, option: int | None, hook_takes: int, seen: tuple[int, int], gone_at_once: bool
+) -> None:
+    sigterm, dead = seen
+    plan = stop_plan(pod, option)
+    step = plan.containers[0]
+    assert step.sigterm_earliest <= sigterm <= step.sigterm_latest
+    assert dead <= step.sigkill_latest
+    assert plan.object_removed_at_once is gone_at_once
+    # To the second, once it is known how long the hook takes.
+    pod_seconds, _ = effective_grace_period(pod, override_seconds=plan.grace.seconds)
+    assert sigterm + container_grace_period(pod_seconds, pre_stop_seconds=hook_takes) == dead
+
+
+@pytest.mark.parametrize(
+    ("grace", "option", "dead"),
+    [(5, None, 5), (30, None, 30), (30, 0, 2), (30, 1, 2), (0, None, 2)],
+)
+def test_T3_without_a_hook_a_real_node_killed_when_planned(grace: int, option: int | None, dead: int) -> None:
+    assert stop_plan(_running(grace=grace), option).sigkill_latest == dead
+
+
+def test_T3_process_that_obeys_ended_with_its_sigterm_on_a_real_node() -> None:
+    # Grace 5, preStop of 3 s: SIGTERM at 3.01, ended at 3.02, two seconds before the SIGKILL that never came.
+    plan = stop_plan(_running(grace=5, containers=[make_container(pre_stop={"sleep": {"seconds": 3}})]))
+    assert _times(plan) == {"app": (3, 3, 5)}
+
+
+def test_T1_forced_delete_of_a_real_terminating_pod_removed_the_object_and_stopped_nothing_sooner() -> None:
+    # Plain delete (30), forced 3 s later: the object was gone at 3 s, the process lived until 30 s.
+    first = stop_plan(_running(grace=30))
+    forced = before_delete(_deleting(30), DeleteOptions(grace_period_seconds=0), now=NOW + 3, deletion_time=NOW + 30)
+    assert (forced.deletion_grace_period_seconds, forced.deletion_time) == (0, NOW + 3)
+    assert first.sigkill_latest == 30
+    # The pod worker takes the new period; the stop that the runtime has begun goes on with the old one.
+    assert effective_grace_period(_deleting(0), known_seconds=30) == (1, True)
+
+
+def test_T1_shorter_delete_of_a_real_terminating_pod_changed_the_object_alone() -> None:
+    # Plain delete (30), --grace-period=2 three seconds later: the process lived until 30 s, the object until 31 s.
+    shorter = before_delete(_deleting(30), DeleteOptions(grace_period_seconds=2), now=NOW + 3, deletion_time=NOW + 30)
+    assert (shorter.graceful, shorter.deletion_grace_period_seconds, shorter.deletion_time) == (True, 1, NOW + 3)
+
+
+def test_T4_hard_eviction_on_a_real_node_gave_two_seconds() -> None:
+    stop = eviction_stop(_running(grace=30))
+    assert stop is not None
+    assert stop.container_seconds == 2

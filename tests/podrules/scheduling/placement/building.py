@@ -1,0 +1,88 @@
+"""Small clusters as JSON, and where a pod would go in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.scheduling.placement.likely import likely_placement
+from podrules.scheduling.placement.outcome import Placement, RejectedGroup
+from podrules.scheduling.placement.situation import Situation
+from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange
+from podrules.scheduling.scheduler.framework.node_table import NodeTable
+from tests.objects import raw_condition, raw_node, raw_pod
+from tests.scheduling import DEFAULT_FRAMEWORK
+
+__all__ = ["group_of", "make_node", "make_pod", "make_taint", "only_change", "place", "situation"]
+
+Json = Mapping[str, Any]
+
+
+def make_node(name: str, *, cpu: str = "4", memory: str = "8Gi", labels: Json | None = None, **spec: Any) -> Json:
+    """A node of the API; ``spec`` has ``unschedulable`` and ``taints``."""
+    return raw_node(name, labels, allocatable={"cpu": cpu, "memory": memory, "pods": "110"}, **spec)
+
+
+def make_taint(key: str, value: str = "", effect: str = "NoSchedule") -> Json:
+    """One of ``spec.taints``."""
+    return {"key": key, "value": value, "effect": effect}
+
+
+def make_pod(
+    name: str = "web",
+    *,
+    on: str = "",
+    cpu: str = "1",
+    memory: str = "1Gi",
+    labels: Json | None = None,
+    message: str = "",
+    **spec: Any,
+) -> Json:
+    """A pod of the API; with a message its PodScheduled condition is False."""
+    condition = raw_condition("PodScheduled", "False", reason="Unschedulable", message=message)
+    return raw_pod(
+        name,
+        "default",
+        uid=name,
+        labels=labels,
+        requests={"cpu": cpu, "memory": memory},
+        status={"conditions": [condition]} if message else None,
+        nodeName=on,
+        **spec,
+    )
+
+
+def situation(pod: Json, nodes: Sequence[Json], pods: Sequence[Json] = (), **lists: Any) -> Situation:
+    """The pod before a cluster."""
+    snapshot = from_object({"nodes": nodes, "pods": pods, **lists}, ClusterSnapshot)
+    return Situation(
+        pod=from_object(pod, Pod),
+        table=NodeTable(snapshot.nodes, snapshot.pods),
+        snapshot=snapshot,
+        framework=DEFAULT_FRAMEWORK,
+        now=None,
+    )
+
+
+def place(
+    pod: Json, nodes: Sequence[Json], pods: Sequence[Json] = (), *, every_node: bool = False, **lists: Any
+) -> Placement:
+    """Where the pod would go."""
+    return likely_placement(situation(pod, nodes, pods, **lists), every_node=every_node)
+
+
+def group_of(placement: Placement, plugin: str) -> RejectedGroup:
+    """The one group of a plugin."""
+    (found,) = (group for group in placement.rejected if group.plugin == plugin)
+    return found
+
+
+def only_change(placement: Placement, plugin: str) -> CandidateChange:
+    """The one change that would help a plugin's nodes."""
+    remedy = group_of(placement, plugin).remedy
+    assert remedy is not None
+    (change,) = remedy.changes
+    return change

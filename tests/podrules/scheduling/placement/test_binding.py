@@ -1,0 +1,174 @@
+"""Claims of pods that were placed: the next pod finds them bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from podrules.api.model.decode import from_object
+from podrules.api.model.storage import PersistentVolumeClaim
+from podrules.scheduling.placement.plan import Demand, plan
+from podrules.scheduling.placement.planned import PlannedSpec
+from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, situation
+
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+CSI = "disk.csi.example.com"
+LATE = {"volumeBindingMode": "WaitForFirstConsumer"}
+LOCAL = {"metadata": {"name": "local"}, "provisioner": "kubernetes.io/no-provisioner", **LATE}
+DISK = {"metadata": {"name": "disk"}, "provisioner": CSI, **LATE}
+NODES = [make_node(name, labels={ZONE: name[0], HOST: name}) for name in ("a1", "a2", "b1")]
+NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
+
+
+def claim_spec(storage_class: str, mode: str = "ReadWriteOnce") -> Json:
+    requests = {"requests": {"storage": "10Gi"}}
+    return {"accessModes": [mode], "storageClassName": storage_class, "resources": requests}
+
+
+def template(storage_class: str, mode: str = "ReadWriteOnce") -> PersistentVolumeClaim:
+    return from_object({"metadata": {"name": "data"}, "spec": claim_spec(storage_class, mode)}, PersistentVolumeClaim)
+
+
+def local_volume(name: str, node: str) -> Json:
+    term = {"matchExpressions": [{"key": HOST, "operator": "In", "values": [node]}]}
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": "10Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "local",
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+        },
+        "status": {"phase": "Available"},
+    }
+
+
+def csi_node(name: str, *, limit: int | None = None, keys: Sequence[str] = (ZONE,)) -> Json:
+    driver: dict[str, Any] = {"name": CSI, "nodeID": name, "topologyKeys": list(keys)}
+    if limit is not None:
+        driver["allocatable"] = {"count": limit}
+    return {"metadata": {"name": name}, "spec": {"drivers": [driver]}}
+
+
+def placed(
+    *specs: tuple[str, Json, int | None, Sequence[PersistentVolumeClaim]], first: int = 0, **lists: Any
+) -> tuple[PlannedSpec, ...]:
+    lists = {"nodes": NODES, **lists}
+    cluster = situation(specs[0][1], **lists)
+    demands = [
+        Demand(name, replace(cluster, pod=situation(pod, []).pod), replicas, first, tuple(templates))
+        for name, pod, replicas, templates in specs
+    ]
+    return plan(demands, preemption=False)
+
+
+def mounting(claim: str, name: str = "web") -> Json:
+    return make_pod(name, cpu="100m", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": claim}}])
+
+
+def made_claim(name: str, storage_class: str, mode: str = "ReadWriteOnce") -> Json:
+    return {"metadata": {"name": name, "namespace": "default"}, "spec": claim_spec(storage_class, mode)}
+
+
+def test_a_volume_that_exists_is_taken_once() -> None:
+    volumes = [local_volume("pv-1", "a1"), local_volume("pv-2", "b1")]
+    (found,) = placed(
+        ("statefulset/db", make_pod("db", cpu="100m"), 3, [template("local")]),
+        persistentVolumes=volumes,
+        storageClasses=[LOCAL],
+    )
+    assert (found.placed, set(found.nodes)) == (2, {"a1", "b1"})
+    assert found.stopped is not None
+    assert found.stopped.message == f"0/3 nodes are available: 3 {NO_VOLUME}."
+
+
+def test_what_one_spec_took_is_gone_for_the_next() -> None:
+    first, second = placed(
+        ("statefulset/db", make_pod("db", cpu="100m"), 1, [template("local")]),
+        ("statefulset/mq", make_pod("mq", cpu="100m"), 1, [template("local")]),
+        persistentVolumes=[local_volume("pv-1", "a1")],
+        storageClasses=[LOCAL],
+    )
+    assert (first.placed, second.placed) == (1, 0)
+
+
+def test_a_pod_that_comes_again_goes_where_its_volume_is() -> None:
+    taken = local_volume("pv-1", "b1")
+    reference = {"namespace": "default", "name": "data-db-0"}
+    claim: dict[str, Any] = dict(made_claim("data-db-0", "local"))
+    claim["metadata"] = {**claim["metadata"], "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+    claim["spec"] = {**claim["spec"], "volumeName": "pv-1"}
+    (found,) = placed(
+        ("statefulset/db", make_pod("db", cpu="100m"), 1, [template("local")]),
+        persistentVolumeClaims=[claim],
+        persistentVolumes=[{**taken, "spec": {**taken["spec"], "claimRef": reference}, "status": {"phase": "Bound"}}],
+        storageClasses=[LOCAL],
+    )
+    assert found.nodes == {"b1": 1}
+
+
+def test_numbers_of_pods_that_are_there_are_passed_over() -> None:
+    """So many more are wanted, and each of them has a claim of its own."""
+    there = {**mounting("data-db-5", "db-5"), "spec": {**mounting("data-db-5")["spec"], "nodeName": "a1"}}
+    (found,) = placed(
+        ("statefulset/db", make_pod("db", cpu="100m"), 1, [template("local", "ReadWriteOncePod")]),
+        first=5,
+        pods=[there],
+        persistentVolumeClaims=[made_claim("data-db-5", "local", "ReadWriteOncePod")],
+        persistentVolumes=[
+            {**(volume := local_volume("pv-2", "b1")), "spec": {**volume["spec"], "accessModes": ["ReadWriteOncePod"]}}
+        ],
+        storageClasses=[LOCAL],
+    )
+    assert found.nodes == {"b1": 1}
+
+
+@pytest.mark.parametrize("templated", [True, False], ids=["of a template", "of an ephemeral volume"])
+def test_each_replica_attaches_a_volume(*, templated: bool) -> None:
+    ephemeral = [{"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": claim_spec("disk")}}}]
+    pod = make_pod("db", cpu="100m") if templated else make_pod("db", cpu="100m", volumes=ephemeral)
+    (found,) = placed(
+        ("statefulset/db" if templated else "deployment/db", pod, None, [template("disk")] if templated else []),
+        storageClasses=[DISK],
+        csiNodes=[csi_node(name, limit=count) for name, count in (("a1", 2), ("a2", 1), ("b1", 3))],
+    )
+    assert found.nodes == {"b1": 3, "a1": 2, "a2": 1}
+    assert found.stopped is not None
+    assert found.stopped.message == "0/3 nodes are available: 3 node(s) exceed max volume count."
+
+
+@pytest.mark.parametrize(
+    ("csi_nodes", "domains"),
+    [
+        ([csi_node(name) for name in ("a1", "a2", "b1")], {"a": {"a1", "a2"}, "b": {"b1"}}),
+        ([csi_node(name, keys=()) for name in ("a1", "a2", "b1")], {"": {"a1", "a2", "b1"}}),
+        ([], {"a1": {"a1"}, "a2": {"a2"}, "b1": {"b1"}}),
+    ],
+    ids=["in the zone of the first", "everywhere", "nobody knows, so on the node of the first"],
+)
+def test_replicas_that_share_a_claim_follow_its_volume(
+    csi_nodes: Sequence[Json], domains: Mapping[str, set[str]]
+) -> None:
+    (found,) = placed(
+        ("deployment/web", mounting("shared"), 6, ()),
+        persistentVolumeClaims=[made_claim("shared", "disk", "ReadWriteMany")],
+        storageClasses=[DISK],
+        csiNodes=csi_nodes,
+    )
+    assert found.placed == 6
+    assert set(found.nodes) in domains.values()
+
+
+def test_of_a_claim_that_only_one_pod_may_use_the_second_is_told() -> None:
+    (found,) = placed(
+        ("deployment/web", mounting("alone"), 2, ()),
+        persistentVolumeClaims=[made_claim("alone", "disk", "ReadWriteOncePod")],
+        storageClasses=[DISK],
+        csiNodes=[csi_node(name) for name in ("a1", "a2", "b1")],
+    )
+    assert found.placed == 1
+    assert found.stopped is not None
+    assert "ReadWriteOncePod" in found.stopped.message

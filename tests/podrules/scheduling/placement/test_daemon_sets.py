@@ -1,0 +1,210 @@
+"""On which nodes a DaemonSet runs: what its controller chooses, and what the scheduler then makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pytest
+from msgspec.structs import replace
+
+from podrules.api.model.affinity import Toleration
+from podrules.api.model.decode import from_object
+from podrules.api.model.workload import UpdateStrategy
+from podrules.pod.tolerations import daemon_tolerations, with_daemon_tolerations
+from podrules.scheduling.placement.daemon_sets import Daemons, Existing, chosen_nodes, daemons_of, existing_pods
+from podrules.scheduling.placement.plan import Demand, plan
+from podrules.scheduling.placement.planned import DaemonNodes, PlannedSpec
+from podrules.scheduling.placement.situation import Situation
+from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, make_taint, situation
+
+OWN: Final = {"type": "production"}
+"""The labels of upstream's test-node."""
+
+
+def daemon(nodes: Sequence[Json], pods: Sequence[Json] = (), **pod: Any) -> Situation:
+    """The pod of a DaemonSet before a cluster, with the tolerations that its controller adds."""
+    found = situation(make_pod("agent", **pod), nodes, pods)
+    spec = found.pod.spec
+    tolerations = with_daemon_tolerations(spec.tolerations, host_network=spec.host_network)
+    return replace(found, pod=replace(found.pod, spec=replace(spec, tolerations=tolerations)))
+
+
+def placed(
+    nodes: Sequence[Json],
+    pods: Sequence[Json] = (),
+    existing: Existing = Existing.KEPT,
+    *,
+    preemption: bool = True,
+    **pod: Any,
+) -> PlannedSpec:
+    at = daemon(nodes, pods, **pod)
+    daemons = daemons_of(at.pod, at.snapshot.pods, existing)
+    return plan([Demand("daemonset/agent", at, None, daemons=daemons)], preemption=preemption)[0]
+
+
+def nodes_of(spec: PlannedSpec) -> DaemonNodes:
+    assert spec.daemon is not None
+    return spec.daemon
+
+
+def own_pod(name: str, on: str, **more: Any) -> Json:
+    """A pod that the DaemonSet has."""
+    pod = make_pod(name, on=on, **more)
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "1", "controller": True}
+    return {**pod, "metadata": {**pod["metadata"], "ownerReferences": [owner]}}
+
+
+def affinity(value: str) -> Json:
+    term = {"matchExpressions": [{"key": "type", "operator": "In", "values": [value]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+
+
+@pytest.mark.parametrize(
+    ("case", "node", "pod", "runs", "stays"),
+    [
+        ("ShouldRunDaemonPod", {}, {}, True, True),
+        ("InsufficientResourceError", {}, {"cpu": "64"}, True, True),
+        ("ErrPodNotMatchHostName", {}, {"on": "other-node"}, False, False),
+        ("ErrNodeSelectorNotMatch", {}, {"nodeSelector": {"type": "test"}}, False, False),
+        ("ShouldRunDaemonPod", {}, {"nodeSelector": OWN}, True, True),
+        ("ErrPodAffinityNotMatch", {}, {"affinity": affinity("test")}, False, False),
+        ("ShouldRunDaemonPod", {}, {"affinity": affinity("production")}, True, True),
+        (
+            "ShouldRunDaemonPodOnUnschedulableNode",
+            {"unschedulable": True, "taints": [make_taint("node.kubernetes.io/unschedulable")]},
+            {},
+            True,
+            True,
+        ),
+        ("a NoSchedule taint", {"taints": [make_taint("gpu")]}, {}, False, True),
+        ("a NoExecute taint", {"taints": [make_taint("gpu", effect="NoExecute")]}, {}, False, False),
+        ("a PreferNoSchedule taint", {"taints": [make_taint("gpu", effect="PreferNoSchedule")]}, {}, True, True),
+        ("a node that is not ready", {"taints": [make_taint("node.kubernetes.io/not-ready")]}, {}, False, True),
+        ("its own toleration", {"taints": [make_taint("gpu")]}, {"tolerations": [{"operator": "Exists"}]}, True, True),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_the_controller_chooses(case: str, node: Json, pod: Json, runs: bool, stays: bool) -> None:
+    """Upstream's TestNodeShouldRunDaemonPod, by its names, and taints."""
+    chosen = chosen_nodes(daemon([make_node("test-node", labels=OWN, **node)], **pod))
+    assert (bool(chosen.runs[0]), bool(chosen.stays[0])) == (runs, stays), case
+
+
+def test_tolerations_that_its_controller_adds() -> None:
+    """One of its own that ends becomes one without end; others stay, in their places."""
+    limited = Toleration("node.kubernetes.io/unreachable", "Exists", "", "NoExecute", 60)
+    other = Toleration("node.kubernetes.io/not-ready", "Exists", "", "NoSchedule", None)
+    found = with_daemon_tolerations((limited, other), host_network=True)
+    added = daemon_tolerations(host_network=True)
+    assert found[:2] == (replace(limited, toleration_seconds=None), other)
+    assert set(found[2:]) == set(added) - {found[0]}
+    assert len(added) == 7
+
+
+def test_a_pod_on_each_node_and_why_not() -> None:
+    nodes = [
+        make_node("a"),
+        make_node("full"),
+        make_node("gpu", taints=[make_taint("gpu")]),
+        make_node("hdd", labels={"disk": "hdd"}),
+    ]
+    term = {"matchExpressions": [{"key": "disk", "operator": "NotIn", "values": ["hdd"]}]}
+    ssd = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    found = placed(nodes, [make_pod("big", on="full", cpu="4")], affinity=ssd)
+    assert (found.wanted, found.placed, found.nodes) == (2, 1, {"a": 1})
+    assert found.stopped is not None
+    ((pending,), without) = (found.stopped.rejected, nodes_of(found).without)
+    assert (pending.plugin, pending.reasons) == ("NodeResourcesFit", ("Insufficient cpu",))
+    assert [node.node for node in pending.nodes] == ["full"]
+    assert {group.plugin: [node.node for node in group.nodes] for group in without} == {
+        "TaintToleration": ["gpu"],
+        "NodeAffinity": ["hdd"],
+    }
+
+
+def test_one_that_does_not_fit_keeps_no_other() -> None:
+    full = make_pod("big", on="a", cpu="4")
+    found = placed([make_node("a"), make_node("b"), make_node("c")], [full])
+    assert (found.placed, found.nodes) == (2, {"b": 1, "c": 1})
+
+
+def test_preemption_on_its_own_node_alone() -> None:
+    """Node b has a pod that is cheaper to preempt, and that does not help."""
+    pods = [make_pod("big-a", on="a", cpu="4", priority=5), make_pod("big-b", on="b", cpu="4", priority=1)]
+    nodes = [make_node("a"), make_node("b", labels={"disk": "hdd"})]
+    found = placed(nodes, pods, priority=10, affinity=None, nodeSelector=None)
+    assert [(victim.pod.name, victim.node) for victim in found.victims] == [("big-a", "a"), ("big-b", "b")]
+    assert (found.placed, found.without_preemption, found.nodes_unaided) == (2, 0, {})
+    assert placed(nodes, pods, priority=10, preemption=False).placed == 0
+
+
+def test_pods_that_it_has() -> None:
+    nodes = [
+        make_node("a"),
+        make_node("b"),
+        make_node("c"),
+        make_node("gone", taints=[make_taint("x", "", "NoExecute")]),
+    ]
+    pods = [
+        own_pod("agent-a", "a", cpu="3"),
+        own_pod("agent-waits", ""),
+        own_pod("agent-gone", "gone"),
+        make_pod("other", on="b", cpu="2"),
+    ]
+    kept = placed(nodes, pods, cpu="3")
+    assert (kept.wanted, kept.nodes) == (2, {"c": 1})
+    assert (nodes_of(kept).kept, nodes_of(kept).removed, nodes_of(kept).eligible) == (("a",), ("gone",), 3)
+    replaced = placed(nodes, pods, Existing.REPLACED, cpu="3")
+    assert (replaced.wanted, replaced.nodes, nodes_of(replaced).kept) == (3, {"a": 1, "c": 1}, ())
+    beside = placed(nodes, pods, Existing.BESIDE, cpu="3")
+    assert (beside.wanted, beside.nodes, nodes_of(beside).kept) == (3, {"c": 1}, ("a",))
+
+
+def test_a_pod_stays_where_none_would_be_made() -> None:
+    tainted = make_node("a", taints=[make_taint("gpu")])
+    for existing in Existing:
+        found = placed([tainted], [own_pod("agent-a", "a")], existing)
+        assert (found.wanted, nodes_of(found).kept) == (0, ("a",))
+
+
+def test_a_template_that_names_its_node() -> None:
+    found = placed([make_node("a"), make_node("b")], on="b")
+    assert (found.wanted, found.nodes) == (1, {"b": 1})
+    full = placed([make_node("a"), make_node("b")], [make_pod("big", on="b", cpu="4")], on="b")
+    assert (full.wanted, full.placed) == (1, 0)
+    assert full.stopped is not None
+    assert full.stopped.named is not None
+
+
+def test_pods_that_are_held_back() -> None:
+    found = placed([make_node("a"), make_node("b")], schedulingGates=[{"name": "wait"}])
+    assert (found.wanted, found.placed) == (2, 0)
+    assert found.stopped is not None
+    assert found.stopped.outcome.value == "Held"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "beside"),
+    [
+        ({}, False),
+        ({"type": "OnDelete", "rollingUpdate": {"maxSurge": 1}}, False),
+        ({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}, True),
+        ({"rollingUpdate": {"maxSurge": "10%"}}, True),
+        ({"rollingUpdate": {"maxSurge": "0%"}}, False),
+        ({"rollingUpdate": {"maxSurge": "some"}}, False),
+    ],
+)
+def test_surge(strategy: Json, beside: bool) -> None:
+    found = existing_pods(from_object(strategy, UpdateStrategy), more=False)
+    assert found is (Existing.BESIDE if beside else Existing.REPLACED)
+    assert existing_pods(from_object(strategy, UpdateStrategy), more=True) is Existing.KEPT
+
+
+def test_a_daemon_set_and_a_deployment_see_each_other() -> None:
+    nodes = [make_node("a"), make_node("b")]
+    first = daemon(nodes, cpu="3", priority=10)
+    web = Demand("deployment/web", replace(first, pod=situation(make_pod("web", cpu="2"), nodes).pod), 2)
+    agents = Demand("daemonset/agent", first, None, daemons=Daemons())
+    found = plan([web, agents], preemption=True)
+    assert [(spec.name, spec.placed) for spec in found] == [("daemonset/agent", 2), ("deployment/web", 0)]

@@ -1,0 +1,187 @@
+"""A node drained as `kubectl drain` does."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pytest
+
+from podrules.api.model.decode import from_object
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.node.reachability import NodeReach, Reach
+from podrules.scheduling.placement.drain import Drain, DrainPlan, drain_plan
+from podrules.scheduling.placement.drain_rounds import place_drained
+from podrules.scheduling.placement.what_if import cordoning_nodes
+from podrules.scheduling.scheduler.framework.node_table import NodeTable
+from tests.podrules.scheduling.placement.building import make_node, make_pod, make_taint
+
+ANSWERS: Final = NodeReach("a", Reach.ANSWERS, "status.conditions[type=Ready]")
+
+
+def cluster(*pods: Any, **lists: Any) -> ClusterSnapshot:
+    nodes = [make_node("a", taints=[make_taint("dedicated")]), make_node("b")]
+    return from_object({"nodes": nodes, "pods": list(pods), **lists}, ClusterSnapshot)
+
+
+def bare(name: str, phase: str = "Running") -> Any:
+    pod: Any = make_pod(name, on="a")
+    pod["status"] = {"phase": phase}
+    return pod
+
+
+def owned(name: str, kind: str = "ReplicaSet", ending: bool = False, phase: str = "Running", **more: Any) -> Any:
+    pod: Any = make_pod(name, on="a", **more)
+    pod["spec"]["terminationGracePeriodSeconds"] = 30
+    pod["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": kind, "name": "owner", "controller": True}]
+    pod["status"] = {"phase": phase, "conditions": [{"type": "Ready", "status": "True"}]}
+    if ending:
+        pod["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:30Z", "deletionGracePeriodSeconds": 30}
+    return pod
+
+
+def names(snapshot: ClusterSnapshot) -> list[str]:
+    return [pod.metadata.name for pod in snapshot.pods]
+
+
+def drain(
+    snapshot: ClusterSnapshot, name: str, reach: NodeReach, at: datetime | None = None
+) -> tuple[DrainPlan, ClusterSnapshot]:
+    plan = drain_plan(snapshot.pods, snapshot.pod_disruption_budgets, name, reach, at)
+    before = cordoning_nodes(snapshot, [name])
+    table = NodeTable(before.nodes, before.pods)
+    after = place_drained([], Drain((reach,), at=at), table, before, preemption=False)
+    assert sum(after.stuck.values()) == plan.stuck
+    return plan, after.snapshot
+
+
+def told(plan: DrainPlan) -> dict[str, str]:
+    """What becomes of each pod."""
+    moved = {pod.metadata.name: "moved" for pod in plan.moved}
+    return moved | {entry.pod.name: entry.reason for entry in plan.unmoved}
+
+
+def test_a_node_that_is_not_there_is_told() -> None:
+    with pytest.raises(KeyError, match="nobody"):
+        drain(cluster(), "nobody", ANSWERS)
+
+
+def test_a_drain_moves_what_controllers_make_anew() -> None:
+    static: Any = make_pod("static", on="a")
+    static["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    plan, after = drain(
+        cluster(owned("web"), owned("agent", "DaemonSet"), static, make_pod("bare", on="a"), make_pod("other", on="b")),
+        "a",
+        ANSWERS,
+    )
+    assert [pod.metadata.name for pod in plan.moved] == ["web"]
+    assert {entry.pod.name: entry.reason for entry in plan.unmoved} == {
+        "agent": "DaemonSet",
+        "static": "StaticPod",
+        "bare": "NoController",
+    }
+    assert names(after) == ["agent", "static", "other"]
+    node = after.nodes[0]
+    assert node.spec.unschedulable
+    assert [taint.key for taint in node.spec.taints] == ["dedicated", "node.kubernetes.io/unschedulable"]
+
+
+def test_a_budget_keeps_pods_on_a_drained_node() -> None:
+    budget = {
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}},
+        "status": {"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 2},
+    }
+    pods = [owned("web-0", labels={"app": "web"}), owned("web-1", labels={"app": "web"})]
+    plan, _after = drain(cluster(*pods, podDisruptionBudgets=[budget]), "a", ANSWERS)
+    assert [pod.metadata.name for pod in plan.moved] == ["web-0"]
+    (kept,) = plan.unmoved
+    assert (kept.pod.name, kept.reason) == ("web-1", "PodDisruptionBudget")
+    assert kept.detail == "The disruption budget web needs 2 healthy pods and has 2 currently"
+
+
+def test_pods_that_were_told_to_end_are_not_made_twice() -> None:
+    pods = [owned("web", ending=True), owned("job", "Job", ending=True), owned("db-0", "StatefulSet", ending=True)]
+    plan, after = drain(cluster(*pods), "a", ANSWERS)
+    assert told(plan) == {"web": "Terminating", "job": "Terminating", "db-0": "moved"}
+    assert (names(after), plan.stuck) == ([], 0)
+
+
+@pytest.mark.parametrize(("seconds", "late"), [(29, False), (90, False), (91, True), (86400, True)])
+def test_a_drain_waits_for_pods_that_are_overdue(seconds: int, late: bool) -> None:
+    pods = [owned("web", ending=True), owned("db-0", "StatefulSet", ending=True), owned("agent", "DaemonSet", True)]
+    pods[1]["metadata"]["finalizers"] = ["example.com/copy", "example.com/audit"]
+    at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+    plan, after = drain(cluster(*pods), "a", ANSWERS, at)
+    if not late:
+        assert told(plan) == {"web": "Terminating", "db-0": "moved", "agent": "DaemonSet"}
+        return
+    assert told(plan) == {"web": "Overdue", "db-0": "Overdue", "agent": "DaemonSet"}
+    assert names(after) == ["web", "db-0", "agent"]
+    over = datetime(2026, 1, 1, 0, 0, 30, tzinfo=UTC)
+    assert [(one.over, one.detail) for one in plan.unmoved[:2]] == [
+        (over, ""),
+        (over, "example.com/copy, example.com/audit"),
+    ]
+    # A silent node has its own words.
+    silent, _ = drain(cluster(*pods), "a", NodeReach("a", Reach.SILENT, ""), at)
+    assert told(silent) == {"web": "Terminating", "db-0": "NodeSilent", "agent": "DaemonSet"}
+
+
+def test_of_finished_pods_only_a_stateful_set_makes_others() -> None:
+    pods = [owned("web", phase="Failed"), owned("job", "Job", phase="Succeeded")]
+    pods += [owned("db-0", "StatefulSet", phase="Failed"), bare("bare", phase="Failed")]
+    plan, _after = drain(cluster(*pods), "a", ANSWERS)
+    assert told(plan) == {"web": "Finished", "job": "Finished", "db-0": "moved", "bare": "Finished"}
+    assert plan.flags == ()
+
+
+@pytest.mark.parametrize("reach", [Reach.SILENT, Reach.MISSED_HEARTBEATS])
+def test_the_drain_of_a_silent_node_does_not_end(reach: Reach) -> None:
+    pods = [owned("web"), owned("old", ending=True), owned("db-0", "StatefulSet"), owned("job", "Job", phase="Failed")]
+    plan, after = drain(cluster(*pods), "a", NodeReach("a", reach, ""))
+    assert told(plan) == {"web": "moved", "old": "Terminating", "db-0": "NodeSilent", "job": "Finished"}
+    assert plan.stuck == 3
+    assert {pod.metadata.name: bool(pod.metadata.deletion_timestamp) for pod in after.pods} == {
+        "web": True,
+        "old": True,
+        "db-0": True,
+    }
+
+
+def test_of_an_out_of_service_node_pods_are_removed() -> None:
+    plan, after = drain(cluster(owned("db-0", "StatefulSet")), "a", NodeReach("a", Reach.OUT_OF_SERVICE, ""))
+    assert (told(plan), plan.stuck, names(after)) == ({"db-0": "moved"}, 0, [])
+
+
+def test_the_flags_that_kubectl_asks_for_are_counted() -> None:
+    local: Any = {"volumes": [{"name": "tmp", "emptyDir": {}}]}
+    pods = [owned("agent", "DaemonSet"), owned("cached"), bare("lone"), bare("ended", phase="Succeeded")]
+    for pod in pods:
+        pod["spec"] |= local
+    plan, _after = drain(cluster(*pods, owned("web")), "a", ANSWERS)
+    assert [(entry.flag, entry.pods) for entry in plan.flags] == [
+        ("--force", 1),
+        ("--delete-emptydir-data", 2),
+        ("--ignore-daemonsets", 1),
+    ]
+
+
+@pytest.mark.parametrize("reason", ["Unschedulable", "SchedulingGated"])
+def test_a_budget_waits_for_a_pod_that_fits_nowhere(reason: str) -> None:
+    """Waiting does not help there: the pod is named."""
+    labels = {"app": "db"}
+    budget = {
+        "metadata": {"namespace": "default", "name": "db", "generation": 1},
+        "spec": {"minAvailable": 2, "selector": {"matchLabels": labels}},
+        "status": {"observedGeneration": 1, "currentHealthy": 2, "desiredHealthy": 2, "expectedPods": 3},
+    }
+    lacking = owned("db-2", labels=labels, phase="Pending")
+    del lacking["spec"]["nodeName"]
+    lacking["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "reason": reason}]
+    other = {**lacking, "metadata": {**lacking["metadata"], "name": "other", "labels": {"app": "web"}}}
+    pods = [other, owned("db-0", labels=labels), lacking]
+    plan, _ = drain(cluster(*pods, podDisruptionBudgets=[budget]), "a", ANSWERS)
+    (kept,) = plan.unmoved
+    assert kept.reason == "PodDisruptionBudget"
+    assert (kept.lacks.name if kept.lacks is not None else "") == ("db-2" if reason == "Unschedulable" else "")

@@ -1,0 +1,52 @@
+"""Pods that a workload has already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podrules.api.model.base import ObjectMeta
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
+from podrules.api.model.selectors import LabelSelector
+from podrules.scheduling.placement.existing import pods_there
+from tests.podrules.scheduling.placement.building import make_pod
+
+
+def owned(name: str, kind: str, owner: str, **status: Any) -> Pod:
+    pod: Any = make_pod(name, labels={"app": "web"})
+    pod["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": kind, "name": owner, "controller": True}]
+    pod["status"] = status
+    return from_object(pod, Pod)
+
+
+PODS = (
+    owned("web-a", "ReplicaSet", "web-5f6c"),
+    owned("web-b", "ReplicaSet", "web-77aa"),
+    owned("web-c", "ReplicaSet", "web-77aa", phase="Failed"),
+    owned("db-0", "StatefulSet", "db"),
+    owned("other-0", "StatefulSet", "other"),
+    from_object(make_pod("lone"), Pod),
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "count"),
+    [
+        ("deployment", "web", 2),
+        ("replicaset", "web-77aa", 1),
+        ("statefulset", "db", 1),
+        ("statefulset", "web", 0),
+        ("pod", "lone", 1),
+        ("cronjob", "db", 0),
+    ],
+)
+def test_living_pods_of_its_own_count(kind: str, name: str, count: int) -> None:
+    selector = LabelSelector(match_labels={"app": "web"})
+    assert len(pods_there(kind, ObjectMeta(name=name, namespace="default"), selector, PODS)) == count
+    assert len(pods_there(kind, ObjectMeta(name=name, namespace="elsewhere"), selector, PODS)) == 0
+
+
+def test_a_deployment_without_a_selector_has_none() -> None:
+    assert len(pods_there("deployment", ObjectMeta(name="web", namespace="default"), None, PODS)) == 0

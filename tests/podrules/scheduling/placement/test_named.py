@@ -1,0 +1,159 @@
+"""Pods that name their node themselves: the kubelet there decides, no scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pytest
+from msgspec.structs import replace
+
+from podrules.node.reachability import NodeReach, Reach
+from podrules.pod.reading import NOT_IN_FILE, Unread
+from podrules.scheduling.placement.likely import named_placement
+from podrules.scheduling.placement.outcome import ClaimTrouble, NamedFate, NamedNode, Placement
+from podrules.scheduling.placement.plan import Demand, plan
+from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, make_taint, situation
+from tests.podrules.scheduling.placement.test_claim_problems import claim, storage_class, using, volume
+
+ANSWERS: Final = NodeReach("a", Reach.ANSWERS, "")
+
+
+def named(pod: Json, node: Json, *others: Json, reach: NodeReach | None = ANSWERS) -> NamedNode:
+    found = named_placement(situation(pod, [node, make_node("b")], others), reach).named
+    assert found is not None
+    return found
+
+
+def test_what_only_the_scheduler_asks_does_not_matter() -> None:
+    taints = [make_taint("dedicated"), make_taint("node.kubernetes.io/unschedulable")]
+    spread = {"maxSkew": 1, "topologyKey": "nowhere", "whenUnsatisfiable": "DoNotSchedule"}
+    pod = make_pod(on="a", topologySpreadConstraints=[spread])
+    assert named(pod, make_node("a", taints=taints, unschedulable=True)) == NamedNode("a", NamedFate.RUNS)
+
+
+@pytest.mark.parametrize(
+    ("asked", "node", "reason"),
+    [
+        ({"cpu": "5"}, {}, "OutOfcpu"),
+        ({"memory": "9Gi"}, {}, "OutOfmemory"),
+        ({"nodeSelector": {"disk": "ssd"}}, {}, "NodeAffinity"),
+        ({}, {"taints": [make_taint("gone", effect="NoExecute")]}, "TaintToleration"),
+        ({"cpu": "5", "nodeSelector": {"disk": "ssd"}}, {}, "OutOfcpu"),
+    ],
+)
+def test_the_kubelet_refuses_by_its_first_reason(asked: Any, node: Any, reason: str) -> None:
+    assert named(make_pod(on="a", **asked), make_node("a", **node)) == NamedNode("a", NamedFate.REFUSED, reason)
+
+
+def test_a_host_port_that_is_taken_is_a_reason() -> None:
+    container = {"name": "x", "ports": [{"containerPort": 80, "hostPort": 80}]}
+    other = make_pod("other", on="a", containers=[container])
+    found = named(make_pod(on="a", containers=[container]), make_node("a"), other)
+    assert found == NamedNode("a", NamedFate.REFUSED, "NodePorts")
+
+
+def test_for_a_critical_pod_the_kubelet_makes_room() -> None:
+    found = named(make_pod(on="a", cpu="3", priority=2_000_000_000), make_node("a"), make_pod("other", on="a", cpu="3"))
+    assert found == NamedNode("a", NamedFate.RUNS)
+
+
+def test_what_a_node_does_not_have_at_all_is_not_asked_for() -> None:
+    containers = [{"name": "x", "resources": {"requests": {"example.com/gpu": "1"}}}]
+    assert named(make_pod(on="a", containers=containers), make_node("a")).fate is NamedFate.RUNS
+
+
+def test_a_node_that_is_silent_or_gone_starts_nothing() -> None:
+    silent = NodeReach("a", Reach.SILENT, "")
+    assert named(make_pod(on="a"), make_node("a"), reach=silent) == NamedNode("a", NamedFate.SILENT)
+    assert named(make_pod(on="x"), make_node("a"), reach=None) == NamedNode("x", NamedFate.NO_NODE)
+
+
+def test_replicas_fill_the_node_that_they_name() -> None:
+    before = situation(make_pod(on="a", cpu="3"), [make_node("a", taints=[make_taint("dedicated")]), make_node("b")])
+    (found,) = plan([Demand("deployment/web", before, 2, reach=ANSWERS)], preemption=True)
+    assert (found.placed, found.nodes) == (1, {"a": 1})
+    assert found.stopped is not None
+    assert found.stopped.named == NamedNode("a", NamedFate.REFUSED, "OutOfcpu")
+
+
+LATER: Final = "WaitForFirstConsumer"
+LATE: Final = storage_class("late", LATER)
+DATA: Final = claim(storageClassName="late")
+SELECTED: Final = {"annotations": {"volume.kubernetes.io/selected-node": "b"}}
+
+
+def with_claim(
+    asked: Json = DATA, volumes: Sequence[Json] = (), others: Sequence[Json] = (), late: Json = LATE, **changed: Any
+) -> Placement:
+    host = make_node("a", labels={"kubernetes.io/hostname": "a.example.com"})
+    lists = {"persistentVolumeClaims": [asked], "persistentVolumes": volumes, "storageClasses": [late]}
+    before = situation(using("data", on="a"), [host, make_node("b")], others, **lists)
+    return named_placement(replace(before, **changed), ANSWERS)
+
+
+def test_a_claim_that_waits_for_the_scheduler_stays_unbound() -> None:
+    found = with_claim(volumes=[volume("free", storageClassName="late")])
+    assert found.named == NamedNode("a", NamedFate.WAITS)
+    assert (found.best, found.proven) == ((), True)
+    (problem,) = found.claims
+    assert (problem.trouble, problem.hostname) == (ClaimTrouble.NEEDS_SCHEDULER, "a.example.com")
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        pytest.param({"volumes": [volume("kept", of="data")]}, id="a volume is reserved"),
+        pytest.param({"asked": claim(storageClassName="late", meta=SELECTED)}, id="a node was selected"),
+        pytest.param({"others": [{**using("data"), "metadata": {"name": "x", "namespace": "default"}}]}, id="another"),
+        pytest.param({"late": storage_class("late", "Immediate")}, id="the class binds at once"),
+    ],
+)
+def test_a_claim_that_may_be_bound_keeps_nothing_waiting(cluster: Any) -> None:
+    assert with_claim(**cluster).named == NamedNode("a", NamedFate.RUNS)
+
+
+def test_nothing_is_provisioned_for_a_class_without_a_provisioner() -> None:
+    found = with_claim(claim(storageClassName="late", meta=SELECTED), late=storage_class("late", LATER, makes=False))
+    assert [one.trouble for one in found.claims] == [ClaimTrouble.NEEDS_SCHEDULER]
+
+
+def test_a_claim_that_is_not_there_keeps_the_pod_waiting() -> None:
+    found = with_claim(claim("other"))
+    assert found.named == NamedNode("a", NamedFate.WAITS)
+    assert [one.trouble for one in found.claims] == [ClaimTrouble.MISSING]
+
+
+@pytest.mark.parametrize(
+    ("resource", "fate"),
+    [
+        ("persistentvolumes", NamedFate.WAITS),
+        ("storageclasses.storage.k8s.io", NamedFate.RUNS),
+        ("persistentvolumeclaims", NamedFate.RUNS),
+    ],
+)
+def test_what_was_not_read_makes_it_uncertain(resource: str, fate: NamedFate) -> None:
+    unread = (Unread("list", resource, None, NOT_IN_FILE),)
+    asked = claim("other") if resource == "persistentvolumeclaims" else DATA
+    late = storage_class("other") if fate is NamedFate.RUNS else LATE
+    found = with_claim(asked, late=late, unread=unread)
+    assert (found.named, found.assumed, found.proven) == (NamedNode("a", fate), unread, False)
+
+
+def test_replicas_on_a_named_node_wait_for_their_claim() -> None:
+    lists = {"persistentVolumeClaims": [DATA], "storageClasses": [LATE]}
+    before = situation(using("data", on="a"), [make_node("a"), make_node("b")], **lists)
+    (found,) = plan([Demand("deployment/web", before, 2, reach=ANSWERS)], preemption=True)
+    assert (found.placed, found.proven) == (0, True)
+    assert found.stopped is not None
+    assert found.stopped.named == NamedNode("a", NamedFate.WAITS)
+
+
+def test_a_pod_of_the_same_plan_has_the_claim_bound() -> None:
+    lists = {"persistentVolumeClaims": [DATA], "storageClasses": [LATE]}
+    nodes = [make_node("a"), make_node("b")]
+    named = Demand("pod/web", situation(using("data", on="a"), nodes, **lists), 1, reach=ANSWERS)
+    through = Demand("pod/through", situation(using("data"), nodes, **lists), 1)
+    for demands in ([named, through], [through, named]):
+        found = {one.name: one.placed for one in plan(demands, preemption=True)}
+        assert found == {"pod/web": 1, "pod/through": 1}

@@ -1,0 +1,89 @@
+"""kube-scheduler's own sentence beside that of now."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from podrules.scheduling.placement.outcome import ReasonCount
+from podrules.scheduling.placement.scheduler_condition import histogram, told_before
+
+NOW = "0/3 nodes are available: 1 Insufficient memory, 2 node(s) had untolerated taint(s)."
+PREEMPTION = "no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful."
+
+
+@pytest.mark.parametrize("message", [NOW, f"{NOW} {PREEMPTION}"])
+def test_what_preemption_adds_does_not_count(message: str) -> None:
+    told = told_before(message, NOW)
+    assert (told.agrees, told.changed, told.message) == (True, (), message)
+
+
+@pytest.mark.parametrize(("room", "agrees"), [(True, False), (False, True)])
+def test_no_victims_is_not_the_same_as_room_by_preemption(*, room: bool, agrees: bool) -> None:
+    """Where pods have to go, kube-scheduler writes no sentence about preemption."""
+    told = told_before(f"{NOW} {PREEMPTION}", NOW, room=room)
+    assert (told.agrees, told.no_victims) == (agrees, room)
+    assert told_before(NOW, NOW, room=room).agrees
+
+
+LED: Final = "0/3 nodes are available: 1 Insufficient memory"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"{LED}, 2 node(s) had untolerated taint {{gpu: a100}}.",
+        f"{LED}, 1 node(s) had untolerated taint {{a: b, c}}, 1 node(s) had untolerated taint {{x: y}}. {PREEMPTION}",
+        f"{LED}, 2 node(s) had taint {{gpu: a100}}, that the pod didn't tolerate.",
+        f"{LED}, 2 node(s) had taints that the pod didn't tolerate.",
+    ],
+)
+def test_older_words_with_the_same_meaning_agree(message: str) -> None:
+    assert told_before(message, NOW).agrees
+
+
+@pytest.mark.parametrize(
+    ("older", "today"),
+    [
+        ("node(s) didn't match node selector", "node(s) didn't match Pod's node affinity/selector"),
+        ("node(s) didn't match Pod's node affinity", "node(s) didn't match Pod's node affinity/selector"),
+        ("node(s) had volume node affinity conflict", "node(s) didn't match PersistentVolume's node affinity"),
+    ],
+)
+def test_reasons_of_older_versions(older: str, today: str) -> None:
+    now = f"0/2 nodes are available: 2 {today}."
+    assert told_before(f"0/2 nodes are available: 2 {older}.", now).agrees
+    assert told_before(f"0/2 nodes are available: 1 {older}, 1 Too many pods.", now).changed == (
+        ReasonCount("Too many pods", 1, 0),
+        ReasonCount(today, 1, 2),
+    )
+    assert not told_before(f"0/4 nodes are available: 2 {older}.", now).agrees
+
+
+def test_reasons_whose_numbers_changed_are_told() -> None:
+    before = f"0/3 nodes are available: 2 Insufficient memory, 1 node(s) were unschedulable. {PREEMPTION}"
+    told = told_before(before, NOW)
+    assert not told.agrees
+    assert told.changed == (
+        ReasonCount("Insufficient memory", 2, 1),
+        ReasonCount("node(s) had untolerated taint(s)", 0, 2),
+        ReasonCount("node(s) were unschedulable", 1, 0),
+    )
+
+
+def test_a_node_that_fits_now_changes_every_reason() -> None:
+    assert told_before(NOW, "").changed == (
+        ReasonCount("Insufficient memory", 1, 0),
+        ReasonCount("node(s) had untolerated taint(s)", 2, 0),
+    )
+
+
+def test_a_sentence_of_another_form_is_kept_and_not_counted() -> None:
+    told = told_before("running PreBind plugin failed", NOW)
+    assert (told.agrees, told.changed) == (False, ())
+
+
+def test_commas_within_a_reason_do_not_part_it() -> None:
+    sentence = "0/9 nodes are available: 4 node(s) had untolerated taint {a: b, c}, 5 Too many pods."
+    assert histogram(sentence) == {"node(s) had untolerated taint {a: b, c}": 4, "Too many pods": 5}

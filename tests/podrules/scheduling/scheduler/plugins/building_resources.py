@@ -1,0 +1,53 @@
+"""Short forms for requests and room: ``cpu=1m memory=2 example.com/aaa=3``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Container, Pod
+from podrules.scheduling.scheduler.plugins.node_resources.args import ResourceSpec
+from tests.builders import make_container, make_node, make_pod, make_resources
+
+__all__ = ["SHORT", "amounts_of", "asking", "make_room", "pod_asking", "specs"]
+
+SHORT = {"storage": "ephemeral-storage", "aaa": "example.com/aaa", "bbb": "example.com/bbb", "huge": "hugepages-2Mi"}
+
+
+def amounts_of(text: str) -> dict[str, str]:
+    """Amounts by resource."""
+    pairs = (entry.split("=") for entry in text.split())
+    return {SHORT.get(name, name): amount for name, amount in pairs}
+
+
+def asking(text: str, *, sidecar: bool = False) -> Container:
+    """A container with these requests."""
+    return make_container(requests=amounts_of(text), restart_policy="Always" if sidecar else None)
+
+
+def pod_asking(
+    *containers: str,
+    init: Sequence[str] = (),
+    sidecars: Sequence[str] = (),
+    overhead: str = "",
+    own: str | None = None,
+    on: str = "",
+) -> Pod:
+    """A pod with these containers; ``own`` are its pod-level requests, ``on`` its node."""
+    return make_pod(
+        containers=[asking(text) for text in containers],
+        init_containers=[*(asking(text, sidecar=True) for text in sidecars), *map(asking, init)],
+        overhead=amounts_of(overhead),
+        resources=None if own is None else make_resources(requests=amounts_of(own)),
+        node_name=on,
+    )
+
+
+def make_room(name: str, text: str) -> Node:
+    """A node with this much to give; for 110 pods unless it says so."""
+    return make_node(name, allocatable={"pods": "110"} | amounts_of(text))
+
+
+def specs(text: str) -> tuple[ResourceSpec, ...]:
+    """``cpu=1 memory=2``: resources with their weights."""
+    return tuple(ResourceSpec(name, int(weight)) for name, weight in amounts_of(text).items())

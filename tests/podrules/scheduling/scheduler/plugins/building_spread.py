@@ -1,0 +1,100 @@
+"""Short forms for topology spread: nodes in two zones, pods by the labels that they have, constraints on both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from podrules.api.model.decode import from_object
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod, TopologySpreadConstraint
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.api.model.workload import Service, Workload
+from podrules.scheduling.scheduler.framework.interface import CycleContext
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import PodTopologySpreadArgs
+from tests.builders import make_constraint, make_pod
+from tests.objects import raw_pod
+from tests.podrules.scheduling.scheduler.plugins.building_nodes import Json, make_cycle, node_of
+
+__all__ = [
+    "BAR",
+    "DO_NOT",
+    "FOO",
+    "HOSTNAME",
+    "anyway",
+    "hard",
+    "labelled",
+    "make_incoming",
+    "make_spread_cycle",
+    "spread_node",
+    "spread_nodes",
+    "spread_pods",
+]
+
+DO_NOT = "DoNotSchedule"
+HOSTNAME = "kubernetes.io/hostname"
+ZONES = {"a": "zone1", "b": "zone1", "x": "zone2", "y": "zone2"}
+FOO: Json = {"matchExpressions": [{"key": "foo", "operator": "Exists"}]}
+BAR: Json = {"matchExpressions": [{"key": "bar", "operator": "Exists"}]}
+TAINT: Json = {"key": "taint-key", "value": "taint-value", "effect": "NoSchedule"}
+
+
+def labelled(text: str) -> dict[str, str]:
+    """``foo+bar``: both labels, each with an empty value."""
+    return dict.fromkeys(filter(None, text.split("+")), "")
+
+
+def hard(
+    max_skew: int, key: str, selector: Json | None = FOO, *, min_domains: int | None = None, **fields: Any
+) -> TopologySpreadConstraint:
+    """A DoNotSchedule constraint."""
+    return make_constraint(max_skew, key, DO_NOT, selector=selector, min_domains=min_domains, **fields)
+
+
+def anyway(max_skew: int, key: str, selector: Json | None = FOO, **fields: Any) -> TopologySpreadConstraint:
+    """A ScheduleAnyway constraint."""
+    return make_constraint(max_skew, key, "ScheduleAnyway", selector=selector, **fields)
+
+
+def spread_node(letter: str, *, without: Sequence[str] = (), more: str = "", tainted: bool = False) -> Node:
+    """``node-a`` with labels ``zone``, ``node`` and the hostname, but for those it is ``without``."""
+    name = f"node-{letter}"
+    labels = {"zone": ZONES.get(letter, f"zone-{letter}"), "node": name, HOSTNAME: name} | labelled(more)
+    kept = {key: value for key, value in labels.items() if key not in without}
+    return node_of(name, kept, spec={"taints": [TAINT] if tainted else []})
+
+
+def spread_nodes(letters: str) -> list[Node]:
+    """Nodes by letter, in order."""
+    return [spread_node(letter) for letter in letters]
+
+
+def spread_pods(**by_node: str) -> list[Pod]:
+    """``a="foo foo+bar"``: two pods on node-a."""
+    return [
+        make_pod(name=f"p-{letter}{index}", labels=labelled(text), node_name=f"node-{letter}")
+        for letter, texts in by_node.items()
+        for index, text in enumerate(texts.split())
+    ]
+
+
+def make_incoming(*constraints: TopologySpreadConstraint, labels: str = "foo", spec: Json | None = None) -> Pod:
+    """The pod to be placed."""
+    pod = from_object(raw_pod("p", "default", labels=labelled(labels), **(spec or {})), Pod)
+    return replace(pod, spec=replace(pod.spec, topology_spread_constraints=constraints))
+
+
+def make_spread_cycle(
+    pod: Pod,
+    nodes: Sequence[Node],
+    pods: Sequence[Pod] = (),
+    *,
+    args: PodTopologySpreadArgs | None = None,
+    services: Sequence[Service] = (),
+    replica_sets: Sequence[Workload] = (),
+) -> CycleContext:
+    """A cycle over these nodes, pods, Services and ReplicaSets."""
+    context = make_cycle(pod, nodes, pods, args={} if args is None else {"PodTopologySpread": args})
+    return replace(context, snapshot=ClusterSnapshot(services=tuple(services), replica_sets=tuple(replica_sets)))

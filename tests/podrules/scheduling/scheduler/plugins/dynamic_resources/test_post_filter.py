@@ -1,0 +1,84 @@
+"""What becomes of claims when the pod fits nowhere (PostFilter in dynamicresources_test.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from podrules.api.model.pod import Pod
+from podrules.scheduling.scheduler.framework.status import Code, Status
+from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources
+from tests.features import around
+from tests.podrules.scheduling.scheduler.plugins.building_devices import (
+    make_claim,
+    make_claiming_pod,
+    make_class,
+    make_context,
+    make_request,
+    make_slice,
+)
+
+JSON = Mapping[str, Any]
+PLUGIN = DynamicResources()
+UNTIL_1_36, _ = around("dra_quiet_post_filter")
+OWNED = [{"apiVersion": "v1", "kind": "Pod", "name": "my-pod", "uid": "1234", "controller": True}]
+
+
+def post_filter(pod: Pod, claims: Sequence[JSON], unavailable: Sequence[int], **given: Any) -> str:
+    context = make_context(pod, claims=claims, **given)
+    state = PLUGIN.pre_filter(context).state
+    status = PLUGIN.post_filter(context, state, unavailable)
+    assert status == Status(Code.UNSCHEDULABLE, status.reasons)
+    return " ".join(status.reasons)
+
+
+def reserved(claim: JSON, *uids: str) -> JSON:
+    users = [{"resource": "pods", "name": uid, "uid": uid} for uid in uids]
+    return {**claim, "status": {**claim["status"], "reservedFor": users}}
+
+
+ELSEWHERE = make_claim(allocated=["gpu-1"], node="node-2")
+
+
+def test_a_pod_without_claims() -> None:
+    assert post_filter(make_claiming_pod(), [], []) == ""
+    assert post_filter(make_claiming_pod(), [], [], features=UNTIL_1_36) == "no new claims to deallocate"
+
+
+def test_a_pod_that_pre_filter_rejected() -> None:
+    assert post_filter(make_claiming_pod("missing"), [], []) == ""
+    assert post_filter(make_claiming_pod("missing"), [], [], features=UNTIL_1_36) == "no new claims to deallocate"
+
+
+@pytest.mark.parametrize(
+    ("claim", "unavailable", "expected"),
+    [
+        pytest.param(ELSEWHERE, [0], "deallocation of ResourceClaim completed", id="wrong-topology"),
+        pytest.param(
+            reserved(ELSEWHERE, "1234"), [0], "deallocation of ResourceClaim completed", id="reserved for the pod"
+        ),
+        pytest.param(reserved(ELSEWHERE, "other"), [0], "", id="reserved for another pod"),
+        pytest.param(reserved(ELSEWHERE, "1234", "other"), [0], "", id="reserved for another pod, too"),
+        pytest.param(ELSEWHERE, [], "", id="others rejected the node before"),
+        pytest.param(make_claim(), [], "", id="a claim without an allocation"),
+    ],
+)
+def test_claims(claim: JSON, unavailable: Sequence[int], expected: str) -> None:
+    assert post_filter(make_claiming_pod("my-claim"), [claim], unavailable) == expected
+    until_1_36 = post_filter(make_claiming_pod("my-claim"), [claim], unavailable, features=UNTIL_1_36)
+    assert until_1_36 == (expected or "still not schedulable")
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [(True, "deletion of ResourceClaim completed"), (False, "")],
+    ids=["written by an earlier attempt", "not written yet"],
+)
+def test_extended_resources(written: bool, expected: str) -> None:
+    pod = make_claiming_pod(requests={"example.com/gpu": "1"})
+    annotations = {"resource.kubernetes.io/extended-resource-claim": "true"}
+    claim = make_claim("left-over", make_request(), annotations=annotations, ownerReferences=OWNED)
+    classes, slices = [make_class(extended_resource="example.com/gpu")], [make_slice("gpu-1")]
+    assert post_filter(pod, [claim] if written else [], [], classes=classes, slices=slices) == expected

@@ -1,0 +1,478 @@
+"""Cases of upstream's interpodaffinity/filtering_test.go at v1.36.3, and what it leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, Status
+from podrules.scheduling.scheduler.plugins.inter_pod_affinity import InterPodAffinity, TopologyConflict
+from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import (
+    REASON_AFFINITY,
+    REASON_ANTI_AFFINITY,
+    REASON_EXISTING_ANTI_AFFINITY,
+)
+from tests.podrules.scheduling.scheduler.plugins.building_affinity import (
+    affinity_pod,
+    labelled_node,
+    make_context,
+    make_namespace,
+    statuses,
+    term,
+)
+
+AFFINITY = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (REASON_AFFINITY,))
+ANTI_AFFINITY = Status(Code.UNSCHEDULABLE, (REASON_ANTI_AFFINITY,))
+EXISTING = Status(Code.UNSCHEDULABLE, (REASON_EXISTING_ANTI_AFFINITY,))
+
+NAMESPACES = ClusterSnapshot(
+    namespaces=(
+        make_namespace("subteam1.team1", team="team1"),
+        make_namespace("subteam2.team1", team="team1"),
+        make_namespace("subteam1.team2", team="team2"),
+        make_namespace("subteam2.team2", team="team2"),
+        make_namespace("NS1"),
+    )
+)
+SCAN = {"service": "securityscan"}
+S1 = {"security": "S1"}
+NODE = labelled_node("node1", region="r1", zone="z11")
+SCANNER = affinity_pod(SCAN, node="node1")
+TEAM1 = ("team in team1",)
+NEAR_SCAN = term("region", "service in securityscan,value2")
+AWAY_FROM_VIRUS = term("node", "service in antivirusscan,value2")
+AWAY_FROM_SCAN = term("zone", "service in securityscan,value2")
+
+
+@pytest.mark.parametrize(
+    ("pod", "pods", "expected"),
+    [
+        pytest.param(
+            affinity_pod(),
+            [],
+            SKIP,
+            id="A pod that has no required pod affinity scheduling rules, a node with no existing pods",
+        ),
+        pytest.param(
+            affinity_pod(S1, near=[NEAR_SCAN]),
+            [SCANNER],
+            SUCCESS,
+            id="satisfies PodAffinity using In operator that matches the existing pod",
+        ),
+        pytest.param(
+            affinity_pod(S1, near=[term("region", "service notin securityscan3,value3")]),
+            [SCANNER],
+            SUCCESS,
+            id="satisfies PodAffinity using not in operator in labelSelector that matches the existing pod",
+        ),
+        pytest.param(
+            affinity_pod(S1, near=[term("", "service in securityscan,value2", namespaces=["DiffNameSpace"])]),
+            [affinity_pod(SCAN, node="node1", namespace="ns")],
+            AFFINITY,
+            id="Does not satisfy the PodAffinity with labelSelector because of diff Namespace",
+        ),
+        pytest.param(
+            affinity_pod(SCAN, near=[term("", "service in antivirusscan,value2")]),
+            [SCANNER],
+            AFFINITY,
+            id="Doesn't satisfy the PodAffinity because of unmatching labelSelector with the existing pod",
+        ),
+        pytest.param(
+            affinity_pod(
+                S1,
+                near=[
+                    term("region", "service", "!wrongkey"),
+                    term("region", "service in securityscan", "service notin WrongValue"),
+                ],
+            ),
+            [SCANNER],
+            SUCCESS,
+            id="satisfies the PodAffinity with different label Operators in multiple terms",
+        ),
+        pytest.param(
+            affinity_pod(
+                S1,
+                near=[
+                    term("region", "service", "!wrongkey"),
+                    term("region", "service in securityscan2", "service notin WrongValue"),
+                ],
+            ),
+            [SCANNER],
+            AFFINITY,
+            id="The labelSelector requirements(items of matchExpressions) are ANDed",
+        ),
+        pytest.param(
+            affinity_pod(S1, near=[NEAR_SCAN], away=[AWAY_FROM_VIRUS]),
+            [SCANNER],
+            SUCCESS,
+            id="satisfies the PodAffinity and PodAntiAffinity with the existing pod",
+        ),
+        pytest.param(
+            affinity_pod(S1, near=[NEAR_SCAN], away=[AWAY_FROM_VIRUS]),
+            [affinity_pod(SCAN, node="node1", away=[AWAY_FROM_VIRUS])],
+            SUCCESS,
+            id="satisfies the PodAffinity and PodAntiAffinity and PodAntiAffinity symmetry with the existing pod",
+        ),
+        pytest.param(
+            affinity_pod(S1, near=[NEAR_SCAN], away=[AWAY_FROM_SCAN]),
+            [SCANNER],
+            ANTI_AFFINITY,
+            id="satisfies the PodAffinity but doesn't satisfy the PodAntiAffinity with the existing pod",
+        ),
+        pytest.param(
+            affinity_pod(SCAN, near=[NEAR_SCAN], away=[AWAY_FROM_VIRUS]),
+            [affinity_pod(SCAN, node="node1", away=[AWAY_FROM_SCAN])],
+            EXISTING,
+            id="satisfies the PodAffinity and PodAntiAffinity but doesn't satisfy PodAntiAffinity symmetry",
+        ),
+        pytest.param(
+            affinity_pod(SCAN, near=[term("region", "service notin securityscan,value2")]),
+            [affinity_pod(SCAN, node="node2")],
+            AFFINITY,
+            id="pod matches its own Label in PodAffinity and that matches the existing pod Labels",
+        ),
+        pytest.param(
+            affinity_pod(SCAN),
+            [affinity_pod(SCAN, node="node1", away=[AWAY_FROM_SCAN])],
+            EXISTING,
+            id="PodAntiAffinity from existing pod is respected when pod has no AntiAffinity constraints: not satisfied",
+        ),
+        pytest.param(
+            affinity_pod(SCAN),
+            [affinity_pod(SCAN, node="node1", away=[term("zone", "service notin securityscan,value2")])],
+            SKIP,
+            id="PodAntiAffinity from existing pod is respected when pod has no AntiAffinity constraints: satisfied",
+        ),
+        pytest.param(
+            affinity_pod(SCAN, away=[term("region", "service"), term("region", "security")]),
+            [affinity_pod(S1, node="node1", away=[term("zone", "security")])],
+            ANTI_AFFINITY,
+            id="satisfies the PodAntiAffinity with existing pod but not PodAntiAffinity symmetry with incoming pod",
+        ),
+        pytest.param(
+            affinity_pod(SCAN, away=[term("zone", "service"), term("zone", "security")]),
+            [affinity_pod(S1, node="node1", away=[term("zone", "security")])],
+            ANTI_AFFINITY,
+            id="PodAntiAffinity symmetry check a1: incoming pod and existing pod partially match each other",
+        ),
+        pytest.param(
+            affinity_pod(S1, away=[term("zone", "security")]),
+            [affinity_pod(SCAN, node="node1", away=[term("zone", "service"), term("zone", "security")])],
+            EXISTING,
+            id="PodAntiAffinity symmetry check a2: incoming pod and existing pod partially match each other",
+        ),
+        pytest.param(
+            affinity_pod({"abc": "", "xyz": ""}, away=[term("zone", "abc"), term("zone", "def")]),
+            [affinity_pod({"def": "", "xyz": ""}, node="node1", away=[term("zone", "abc"), term("zone", "def")])],
+            ANTI_AFFINITY,
+            id="PodAntiAffinity symmetry check b1: incoming pod and existing pod partially match each other",
+        ),
+        pytest.param(
+            affinity_pod({"def": "", "xyz": ""}, away=[term("zone", "abc"), term("zone", "def")]),
+            [affinity_pod({"abc": "", "xyz": ""}, node="node1", away=[term("zone", "abc"), term("zone", "def")])],
+            ANTI_AFFINITY,
+            id="PodAntiAffinity symmetry check b2: incoming pod and existing pod partially match each other",
+        ),
+        pytest.param(
+            affinity_pod(S1, near=[term("region", "service in securityscan,value2", namespace_selector=TEAM1)]),
+            [affinity_pod(SCAN, node="node1", namespace="subteam1.team1")],
+            SUCCESS,
+            id="affinity with NamespaceSelector",
+        ),
+        pytest.param(
+            affinity_pod(S1, near=[term("region", "service in securityscan,value2", namespace_selector=TEAM1)]),
+            [affinity_pod(SCAN, node="node1", namespace="subteam1.team2")],
+            AFFINITY,
+            id="affinity with non-matching NamespaceSelector",
+        ),
+        pytest.param(
+            affinity_pod(
+                S1,
+                away=[term("zone", "service in securityscan,value2", namespace_selector=TEAM1)],
+                namespace="subteam1.team1",
+            ),
+            [affinity_pod(SCAN, node="node1", namespace="subteam2.team1")],
+            ANTI_AFFINITY,
+            id="anti-affinity with matching NamespaceSelector",
+        ),
+        pytest.param(
+            affinity_pod(
+                S1,
+                away=[term("zone", "service in securityscan,value2", namespace_selector=())],
+                namespace="subteam1.team1",
+            ),
+            [affinity_pod(SCAN, node="node1", namespace="subteam2.team1")],
+            ANTI_AFFINITY,
+            id="anti-affinity with matching all NamespaceSelector",
+        ),
+        pytest.param(
+            affinity_pod(
+                S1,
+                away=[term("zone", "service in securityscan,value2", namespace_selector=TEAM1)],
+                namespace="subteam1.team1",
+            ),
+            [affinity_pod(SCAN, node="node1", namespace="subteam1.team2")],
+            SUCCESS,
+            id="anti-affinity with non-matching NamespaceSelector",
+        ),
+        pytest.param(
+            affinity_pod(S1, away=[term("zone", "service", namespace_selector=("team notin team1",))]),
+            [affinity_pod(SCAN, node="node1", namespace="subteam1.team1")],
+            ANTI_AFFINITY,
+            id="a namespaceSelector that matches no labels at all selects every namespace",
+        ),
+        pytest.param(
+            affinity_pod(SCAN, namespace="subteam1.team2"),
+            [affinity_pod(node="node1", away=[term("zone", "service", namespace_selector=("team notin team1",))])],
+            EXISTING,
+            id="an existing pod's namespaceSelector is asked about the namespace's labels",
+        ),
+        pytest.param(
+            affinity_pod(SCAN, namespace="subteam1.team1"),
+            [affinity_pod(node="node1", away=[term("zone", "service", namespace_selector=("team notin team1",))])],
+            SKIP,
+            id="an existing pod's namespaceSelector that does not match",
+        ),
+        pytest.param(
+            affinity_pod(SCAN, near=[term("region")]),
+            [SCANNER],
+            AFFINITY,
+            id="a term without labelSelector selects no pod, not even the pod itself",
+        ),
+    ],
+)
+def test_required_affinity_single_node(pod: Pod, pods: Sequence[Pod], expected: Status) -> None:
+    found = statuses(InterPodAffinity(), make_context(pod, [NODE], pods, snapshot=NAMESPACES))
+
+    assert found == (expected if expected is SKIP else [expected])
+
+
+@pytest.mark.parametrize("bad", ["near", "away"])
+def test_invalid_label_syntax_fails_pre_filter_and_pre_score(bad: str) -> None:
+    terms = [term("region", "service in {{.bad-value.}}"), term("node", "service in antivirusscan")]
+    pod = affinity_pod(SCAN, near=terms) if bad == "near" else affinity_pod(SCAN, away=terms)
+    context = make_context(pod, [NODE])
+
+    found = statuses(InterPodAffinity(), context)
+
+    assert isinstance(found, Status)
+    assert found.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    field = {"near": "requiredAffinityTerms", "away": "requiredAntiAffinityTerms"}[bad]
+    assert found.reasons[0].startswith(f"parsing pod: {field}: ")
+
+
+def test_an_existing_pod_whose_selector_cannot_be_read_keeps_nobody_away() -> None:
+    existing = affinity_pod(node="node1", away=[term("zone", "service in {{.bad-value.}}"), term("zone", "service")])
+
+    assert statuses(InterPodAffinity(), make_context(affinity_pod(SCAN), [NODE], [existing])) is SKIP
+
+
+CHINA, CHINA_AZ1, INDIA = {"region": "China"}, {"region": "China", "az": "az1"}, {"region": "India"}
+SAME_ZONE = [
+    labelled_node("nodeA", region="r1", zone="z1", hostname="nodeA"),
+    labelled_node("nodeB", region="r1", zone="z1", hostname="nodeB"),
+]
+TWO_ZONES = [
+    labelled_node("nodeA", region="r1", zone="z1", hostname="nodeA"),
+    labelled_node("nodeB", region="r1", zone="z2", hostname="nodeB"),
+]
+REGIONS = [labelled_node("nodeA", **CHINA), labelled_node("nodeB", **CHINA_AZ1), labelled_node("nodeC", **INDIA)]
+AWAY_FROM_ABC = term("region", "foo in abc")
+FOO_BAR = {"foo": "", "bar": ""}
+SERIES = affinity_pod(
+    {"foo": "bar", "service": "securityscan"},
+    near=[term("zone", "foo in bar"), term("zone", "service in securityscan")],
+)
+TERM_MATCH = "only when labelSelector and topologyKey both match, it's counted as a single term match - case when"
+
+
+@pytest.mark.parametrize(
+    ("pod", "pods", "nodes", "expected"),
+    [
+        pytest.param(
+            affinity_pod(near=[term("region", "foo in bar")]),
+            [affinity_pod({"foo": "bar"}, node="nodeA")],
+            REGIONS,
+            [SUCCESS, SUCCESS, AFFINITY],
+            id="A pod can be scheduled onto all the nodes that have the same topology key & label value",
+        ),
+        pytest.param(
+            SERIES,
+            [affinity_pod({"foo": "bar"}, node="nodeA")],
+            [labelled_node("nodeA", zone="az1"), labelled_node("nodeB", zone="az2")],
+            [SUCCESS, SUCCESS],
+            id="The first pod of the collection should not be blocked from being scheduled onto any node",
+        ),
+        pytest.param(
+            SERIES,
+            [affinity_pod({"foo": "bar"}, node="nodeA")],
+            [labelled_node("nodeA", zoneLabel="az1"), labelled_node("nodeB", zoneLabel="az2")],
+            [AFFINITY, AFFINITY],
+            id="The first pod of the collection only on nodes labelled with the requested topology keys",
+        ),
+        pytest.param(
+            affinity_pod({"foo": "bar"}, near=[term("zone", "foo in bar"), term("zone", "service in securityscan")]),
+            [],
+            TWO_ZONES,
+            [AFFINITY, AFFINITY],
+            id="A pod that only some of its terms select is the first of no collection",
+        ),
+        pytest.param(
+            affinity_pod(away=[AWAY_FROM_ABC]),
+            [affinity_pod({"foo": "abc"}, node="nodeA")],
+            SAME_ZONE,
+            [ANTI_AFFINITY, ANTI_AFFINITY],
+            id="NodeA and nodeB have same topologyKey and label value: the pod can not be scheduled onto either",
+        ),
+        pytest.param(
+            affinity_pod(away=[AWAY_FROM_ABC, term("zone", "service in securityscan")]),
+            [affinity_pod({"foo": "abc", "service": "securityscan"}, node="nodeA")],
+            TWO_ZONES,
+            [ANTI_AFFINITY, ANTI_AFFINITY],
+            id="anti-affinity matches a pod when any term of the anti-affinity rule matches a pod",
+        ),
+        pytest.param(
+            affinity_pod(away=[AWAY_FROM_ABC]),
+            [affinity_pod({"foo": "abc"}, node="nodeA")],
+            REGIONS,
+            [ANTI_AFFINITY, ANTI_AFFINITY, SUCCESS],
+            id="The pod can not be scheduled onto nodeA and nodeB but can be scheduled onto nodeC",
+        ),
+        pytest.param(
+            affinity_pod({"foo": "123"}, away=[term("region", "foo in bar")], namespace="NS1"),
+            [
+                affinity_pod({"foo": "bar"}, node="nodeA", namespace="NS1"),
+                affinity_pod(node="nodeC", namespace="NS2", away=[term("region", "foo in 123")]),
+            ],
+            REGIONS,
+            [ANTI_AFFINITY, ANTI_AFFINITY, SUCCESS],
+            id="NodeC has an existing pod that match the inter pod affinity rule but in different namespace",
+        ),
+        pytest.param(
+            affinity_pod({"foo": ""}),
+            [affinity_pod(node="nodeA", away=[term("invalid-node-label", "foo")])],
+            SAME_ZONE,
+            SKIP,
+            id="existing pod's anti-affinity: a term with invalid topologyKey",
+        ),
+        pytest.param(
+            affinity_pod(away=[term("invalid-node-label", "foo")]),
+            [affinity_pod({"foo": ""}, node="nodeA")],
+            SAME_ZONE,
+            [SUCCESS, SUCCESS],
+            id="incoming pod's anti-affinity: even if labelSelector matches, we still check if topologyKey matches",
+        ),
+        pytest.param(
+            affinity_pod(FOO_BAR),
+            [
+                affinity_pod(node="nodeA", away=[term("zone", "foo")]),
+                affinity_pod(node="nodeA", away=[term("region", "bar")]),
+            ],
+            TWO_ZONES,
+            [EXISTING, EXISTING],
+            id="existing pod's anti-affinity: it violates each existingPod's terms on all nodes",
+        ),
+        pytest.param(
+            affinity_pod(away=[term("zone", "foo"), term("region", "bar")]),
+            [affinity_pod({"foo": ""}, node="nodeA"), affinity_pod({"bar": ""}, node="nodeB")],
+            TWO_ZONES,
+            [ANTI_AFFINITY, ANTI_AFFINITY],
+            id="incoming pod's anti-affinity: it at least violates one anti-affinity rule of existingPod",
+        ),
+        pytest.param(
+            affinity_pod(FOO_BAR),
+            [affinity_pod(node="nodeA", away=[term("invalid-node-label", "foo"), term("zone", "bar")])],
+            TWO_ZONES,
+            [EXISTING, SUCCESS],
+            id=f"existing pod's anti-affinity: {TERM_MATCH} one term has invalid topologyKey",
+        ),
+        pytest.param(
+            affinity_pod(away=[term("invalid-node-label", "foo"), term("zone", "bar")]),
+            [affinity_pod(FOO_BAR, node="nodeA")],
+            TWO_ZONES,
+            [ANTI_AFFINITY, SUCCESS],
+            id=f"incoming pod's anti-affinity: {TERM_MATCH} one term has invalid topologyKey",
+        ),
+        pytest.param(
+            affinity_pod(FOO_BAR),
+            [affinity_pod(node="nodeA", away=[term("region", "foo"), term("zone", "bar")])],
+            TWO_ZONES,
+            [EXISTING, EXISTING],
+            id=f"existing pod's anti-affinity: {TERM_MATCH} all terms have valid topologyKey",
+        ),
+        pytest.param(
+            affinity_pod(away=[term("region", "foo"), term("zone", "bar")]),
+            [affinity_pod(FOO_BAR, node="nodeA")],
+            TWO_ZONES,
+            [ANTI_AFFINITY, ANTI_AFFINITY],
+            id=f"incoming pod's anti-affinity: {TERM_MATCH} all terms have valid topologyKey",
+        ),
+        pytest.param(
+            affinity_pod(FOO_BAR),
+            [
+                affinity_pod(node="nodeA", away=[term("zone", "foo"), term("zone", "labelA")]),
+                affinity_pod(node="nodeB", away=[term("zone", "bar"), term("zone", "labelB")]),
+            ],
+            [*TWO_ZONES, labelled_node("nodeC", region="r1", zone="z3", hostname="nodeC")],
+            [EXISTING, EXISTING, SUCCESS],
+            id="existing pod's anti-affinity: incoming pod can only be scheduled to nodeC",
+        ),
+        pytest.param(
+            affinity_pod(near=[term("region", "foo"), term("zone", "bar")]),
+            [affinity_pod(FOO_BAR, node="nodeA")],
+            SAME_ZONE,
+            [SUCCESS, SUCCESS],
+            id="incoming pod's affinity: firstly check if all affinityTerms match, then if all topologyKeys match",
+        ),
+        pytest.param(
+            affinity_pod(near=[term("region", "foo"), term("zone", "bar")]),
+            [affinity_pod({"foo": ""}, node="nodeA"), affinity_pod({"bar": ""}, node="nodeB")],
+            TWO_ZONES,
+            [AFFINITY, AFFINITY],
+            id="incoming pod's affinity: the match logic should be satisfied on the same pod",
+        ),
+    ],
+)
+def test_required_affinity_multiple_nodes(
+    pod: Pod, pods: Sequence[Pod], nodes: Sequence[Node], expected: Status | list[Status]
+) -> None:
+    assert statuses(InterPodAffinity(), make_context(pod, nodes, pods, snapshot=NAMESPACES)) == expected
+
+
+def test_explain_counts_pods_by_domain() -> None:
+    pod = affinity_pod(
+        {"app": "web"},
+        near=[term("zone", "app in db"), term("rack", "app in db")],
+        away=[term("region", "app in web")],
+    )
+    nodes = [labelled_node("a", zone="z1", region="r1"), labelled_node("b", zone="z2", region="r1", rack="k")]
+    pods = [
+        affinity_pod({"app": "db"}, node="a"),
+        affinity_pod({"app": "web"}, node="a"),
+        affinity_pod({"app": "web"}, node="b", away=[term("zone", "app in web")]),
+    ]
+    context = make_context(pod, nodes, pods)
+    state = InterPodAffinity().pre_filter(context).state
+
+    first, second = (InterPodAffinity().explain(context, state, row) for row in range(2))
+
+    assert first.missing_keys == ("rack",)
+    assert first.unmatched == ()
+    assert first.anti_affinity == (TopologyConflict("region", "r1", 2),)
+    assert second.unmatched == (TopologyConflict("zone", "z2", 0), TopologyConflict("rack", "k", 0))
+    assert second.existing_anti_affinity == (TopologyConflict("zone", "z2", 1),)
+    assert not second.first_of_series
+
+
+def test_explain_lists_what_keeps_the_pod_away_by_topology_key() -> None:
+    web = {"app": "web"}
+    pods = [affinity_pod(node="a", away=[term(key, "app in web")]) for key in ("zone", "region")]
+    nodes = [labelled_node("a", zone="z1", region="r1")]
+    for bound in (pods, pods[::-1]):
+        context = make_context(affinity_pod(web), nodes, bound)
+        found = InterPodAffinity().explain(context, InterPodAffinity().pre_filter(context).state, 0)
+        assert [entry.topology_key for entry in found.existing_anti_affinity] == ["region", "zone"]

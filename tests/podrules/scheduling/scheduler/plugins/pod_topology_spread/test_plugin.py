@@ -1,0 +1,95 @@
+"""Which constraints PodTopologySpread filters by: the pod's own or the defaults (TestPreFilterState)."""
+
+from __future__ import annotations
+
+import pytest
+
+from podrules.api.model.pod import Pod
+from podrules.scheduling.scheduler.framework.status import Code
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import PodTopologySpreadArgs
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.plugin import PodTopologySpread
+from tests.builders import make_pod, make_service
+from tests.podrules.scheduling.scheduler.plugins.building_spread import (
+    anyway,
+    hard,
+    make_incoming,
+    make_spread_cycle,
+    spread_nodes,
+)
+
+PLUGIN = PodTopologySpread()
+SERVED = make_pod(name="p", labels={"foo": "bar", "baz": "kar"})
+DEFAULTS = PodTopologySpreadArgs(
+    default_constraints=(
+        hard(3, "node", None),
+        anyway(5, "rack", None),
+        hard(2, "zone", None, node_taints_policy="Honor"),
+    ),
+    defaulting_type="List",
+)
+
+
+@pytest.mark.parametrize(
+    ("pod", "service", "args", "expected"),
+    [
+        pytest.param(
+            SERVED,
+            {"foo": "bar"},
+            DEFAULTS,
+            [("defaultConstraints[0]", "foo=bar"), ("defaultConstraints[2]", "foo=bar")],
+            id="default constraints and a service",
+        ),
+        pytest.param(SERVED, {"baz": "kep"}, DEFAULTS, [], id="default constraints and a service that doesn't match"),
+        pytest.param(
+            make_incoming(hard(1, "zone")),
+            {"foo": ""},
+            DEFAULTS,
+            [("spec.topologySpreadConstraints[0]", "foo")],
+            id="default constraints and a service, but pod has constraints",
+        ),
+        pytest.param(
+            SERVED,
+            {"foo": "bar"},
+            PodTopologySpreadArgs(default_constraints=(anyway(2, "zone", None),), defaulting_type="List"),
+            [],
+            id="default soft constraints and a service",
+        ),
+        pytest.param(SERVED, {"foo": "bar"}, None, [], id="system defaults filter nothing"),
+        pytest.param(make_incoming(anyway(1, "zone")), {"foo": ""}, DEFAULTS, [], id="skip if not specified"),
+    ],
+)
+def test_pre_filter_constraints(
+    pod: Pod, service: dict[str, str], args: PodTopologySpreadArgs | None, expected: list[tuple[str, str]]
+) -> None:
+    context = make_spread_cycle(pod, spread_nodes("ab"), args=args, services=[make_service(selector=service)])
+    found = PLUGIN.pre_filter(context)
+    if not expected:
+        assert found.status.code is Code.SKIP
+        return
+    constraints = [spread.constraint for spread in found.state.spreads]
+    assert [(constraint.field, str(constraint.selector)) for constraint in constraints] == expected
+
+
+def test_S1_fields_that_are_not_given_have_their_defaults() -> None:
+    state = PLUGIN.pre_filter(make_spread_cycle(make_incoming(hard(1, "zone")), spread_nodes("ab"))).state
+    constraint = state.spreads[0].constraint
+    assert (constraint.max_skew, constraint.topology_key, constraint.min_domains) == (1, "zone", 1)
+    assert (constraint.node_affinity_policy, constraint.node_taints_policy) == ("Honor", "Ignore")
+
+
+def test_S1_fields_that_are_given_are_kept() -> None:
+    given = hard(4, "node", min_domains=7, node_affinity_policy="Ignore", node_taints_policy="Honor")
+    state = PLUGIN.pre_filter(make_spread_cycle(make_incoming(given), spread_nodes("ab"))).state
+    constraint = state.spreads[0].constraint
+    assert (constraint.max_skew, constraint.topology_key, constraint.min_domains) == (4, "node", 7)
+    assert (constraint.node_affinity_policy, constraint.node_taints_policy) == ("Ignore", "Honor")
+
+
+def test_S4_defaults_keep_their_node_policies() -> None:
+    context = make_spread_cycle(
+        SERVED, spread_nodes("ab"), args=DEFAULTS, services=[make_service(selector={"foo": "bar"})]
+    )
+    assert [spread.constraint.node_taints_policy for spread in PLUGIN.pre_filter(context).state.spreads] == [
+        "Ignore",
+        "Honor",
+    ]

@@ -1,0 +1,382 @@
+"""NodeAffinity: upstream's cases (TestNodeAffinity, TestNodeAffinityPriority)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from podrules.api.model.base import Model
+from podrules.api.model.decode import from_object
+from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, Status
+from podrules.scheduling.scheduler.plugins.node_affinity import (
+    FailedTerm,
+    NodeAffinity,
+    NodeAffinityArgs,
+    NodeAffinityMismatch,
+    Unmet,
+)
+from tests.podrules.scheduling.scheduler.plugins.building_nodes import (
+    Json,
+    filter_status,
+    make_cycle,
+    make_requirement,
+    node_of,
+    node_terms,
+    pod_of,
+    preferring,
+    requiring,
+    scores_of,
+)
+
+POD = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match Pod's node affinity/selector",))
+ENFORCED = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match scheduler-enforced node affinity",))
+CONFLICT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("pod affinity terms conflict",))
+
+FOO_BAR = make_requirement("foo", "In", "bar")
+GPU = make_requirement("GPU", "Exists")
+NODE1 = make_requirement("metadata.name", "In", "node1")
+NODE2 = make_requirement("metadata.name", "In", "node2")
+
+
+def fields(*requirements: Json) -> Json:
+    return {"matchFields": list(requirements)}
+
+
+def added(node_affinity: Json) -> dict[str, Model]:
+    return {"NodeAffinity": from_object({"addedAffinity": node_affinity}, NodeAffinityArgs)}
+
+
+def added_terms(*terms: list[Json] | Json) -> dict[str, Model]:
+    return added({"requiredDuringSchedulingIgnoredDuringExecution": node_terms(*terms)})
+
+
+@pytest.mark.parametrize(
+    ("spec", "labels", "expected"),
+    [
+        pytest.param({"nodeSelector": {"foo": "bar"}}, {}, POD, id="missing labels"),
+        pytest.param({"nodeSelector": {"foo": "bar"}}, {"foo": "bar"}, SUCCESS, id="same labels"),
+        pytest.param(
+            {"nodeSelector": {"foo": "bar"}}, {"foo": "bar", "baz": "blah"}, SUCCESS, id="node labels are superset"
+        ),
+        pytest.param({"nodeSelector": {"foo": "bar", "baz": "blah"}}, {"foo": "bar"}, POD, id="node labels are subset"),
+        pytest.param(
+            requiring([make_requirement("foo", "In", "bar", "value2")]),
+            {"foo": "bar"},
+            SUCCESS,
+            id="Pod with matchExpressions using In operator that matches the existing node",
+        ),
+        pytest.param(
+            requiring([make_requirement("kernel-version", "Gt", "0204")]),
+            {"kernel-version": "0206"},
+            SUCCESS,
+            id="Pod with matchExpressions using Gt operator that matches the existing node",
+        ),
+        pytest.param(
+            requiring([make_requirement("mem-type", "NotIn", "DDR", "DDR2")]),
+            {"mem-type": "DDR3"},
+            SUCCESS,
+            id="Pod with matchExpressions using NotIn operator that matches the existing node",
+        ),
+        pytest.param(
+            requiring([GPU]),
+            {"GPU": "NVIDIA-GRID-K1"},
+            SUCCESS,
+            id="Pod with matchExpressions using Exists operator that matches the existing node",
+        ),
+        pytest.param(
+            requiring([make_requirement("foo", "In", "value1", "value2")]),
+            {"foo": "bar"},
+            POD,
+            id="Pod with affinity that don't match node's labels won't schedule onto the node",
+        ),
+        pytest.param(
+            requiring([]),
+            {"foo": "bar"},
+            POD,
+            id="Pod with empty MatchExpressions is not a valid value will match no objects and won't schedule onto the "
+            "node",
+        ),
+        pytest.param(requiring(), {"foo": "bar"}, POD, id="Pod with required affinity without terms"),
+        pytest.param({}, {"foo": "bar"}, SKIP, id="Pod with no Affinity will schedule onto a node"),
+        pytest.param(
+            {"affinity": {"nodeAffinity": {}}},
+            {"foo": "bar"},
+            SKIP,
+            id="Pod with Affinity but nil NodeSelector will schedule onto a node",
+        ),
+        pytest.param(
+            requiring([GPU, make_requirement("GPU", "NotIn", "AMD", "INTER")]),
+            {"GPU": "NVIDIA-GRID-K1"},
+            SUCCESS,
+            id="Pod with multiple matchExpressions ANDed that matches the existing node",
+        ),
+        pytest.param(
+            requiring([GPU, make_requirement("GPU", "In", "AMD", "INTER")]),
+            {"GPU": "NVIDIA-GRID-K1"},
+            POD,
+            id="Pod with multiple matchExpressions ANDed that doesn't match the existing node",
+        ),
+        pytest.param(
+            requiring(
+                [make_requirement("foo", "In", "bar", "value2")], [make_requirement("diffkey", "In", "wrong", "value2")]
+            ),
+            {"foo": "bar"},
+            SUCCESS,
+            id="Pod with multiple NodeSelectorTerms ORed in affinity, matches the node's labels and will schedule onto "
+            "the node",
+        ),
+        pytest.param(
+            {"nodeSelector": {"foo": "bar"}, **requiring([make_requirement("foo", "Exists")])},
+            {"foo": "bar"},
+            SUCCESS,
+            id="Pod with an Affinity and a PodSpec.NodeSelector both are satisfied, will schedule onto the node",
+        ),
+        pytest.param(
+            {"nodeSelector": {"foo": "bar"}, **requiring([make_requirement("foo", "Exists")])},
+            {"foo": "barrrrrr"},
+            POD,
+            id="Pod with an Affinity matches node's labels but the PodSpec.NodeSelector is not satisfied, won't "
+            "schedule onto the node",
+        ),
+        pytest.param(
+            requiring([make_requirement("foo", "NotIn", "invalid value: ___@#$%^")]),
+            {"foo": "bar"},
+            POD,
+            id="Pod with an invalid value in Affinity term won't be scheduled onto the node",
+        ),
+    ],
+)
+def test_filter_by_labels(spec: Json, labels: dict[str, str], expected: Status) -> None:
+    assert filter_status(NodeAffinity(), make_cycle(pod_of(spec), [node_of("node", labels)])) == expected
+
+
+@pytest.mark.parametrize(
+    ("terms", "node", "expected", "names"),
+    [
+        pytest.param(
+            [fields(NODE1)],
+            "node1",
+            SUCCESS,
+            {"node1"},
+            id="Pod with matchFields using In operator that matches the existing node",
+        ),
+        pytest.param(
+            [fields(NODE1)],
+            "node2",
+            POD,
+            {"node1"},
+            id="Pod with matchFields using In operator that does not match the existing node",
+        ),
+        pytest.param(
+            [fields(NODE1, NODE2), [FOO_BAR]],
+            "node2",
+            SUCCESS,
+            None,
+            id="Pod with two terms: matchFields does not match, but matchExpressions matches",
+        ),
+        pytest.param(
+            [{**fields(NODE1), "matchExpressions": [FOO_BAR]}],
+            "node2",
+            POD,
+            {"node1"},
+            id="Pod with one term: matchFields does not match, but matchExpressions matches",
+        ),
+        pytest.param(
+            [{**fields(NODE1), "matchExpressions": [FOO_BAR]}],
+            "node1",
+            SUCCESS,
+            {"node1"},
+            id="Pod with one term: both matchFields and matchExpressions match",
+        ),
+        pytest.param(
+            [fields(NODE1), [make_requirement("foo", "In", "not-match-to-bar")]],
+            "node2",
+            POD,
+            None,
+            id="Pod with two terms: both matchFields and matchExpressions do not match",
+        ),
+        pytest.param(
+            [fields(NODE1), fields(NODE2)],
+            "node2",
+            SUCCESS,
+            {"node1", "node2"},
+            id="Pod with two terms of node.Name affinity",
+        ),
+        pytest.param(
+            [fields(NODE1, NODE2)], "node2", CONFLICT, None, id="Pod with two conflicting mach field requirements"
+        ),
+        pytest.param(
+            [fields(NODE1, NODE2), fields(NODE2)],
+            "node2",
+            SUCCESS,
+            {"node2"},
+            id="a conflict in one of two terms leaves the other's nodes",
+        ),
+        pytest.param(
+            [fields(make_requirement("metadata.name", "NotIn", "node1"))],
+            "node2",
+            SUCCESS,
+            None,
+            id="NotIn names no nodes",
+        ),
+        pytest.param([{}], "node2", POD, None, id="an empty term names no nodes"),
+    ],
+)
+def test_filter_by_name(terms: list[Json], node: str, expected: Status, names: set[str] | None) -> None:
+    context = make_cycle(pod_of(requiring(*terms)), [node_of(node, {"foo": "bar"})])
+    assert filter_status(NodeAffinity(), context) == expected
+    assert NodeAffinity().pre_filter(context).node_names == names
+
+
+@pytest.mark.parametrize(
+    ("spec", "terms", "expected"),
+    [
+        pytest.param(
+            requiring([make_requirement("zone", "In", "foo")]),
+            [fields(NODE2)],
+            SUCCESS,
+            id="Matches added affinity and Pod's node affinity",
+        ),
+        pytest.param(
+            requiring([make_requirement("zone", "In", "bar")]),
+            [fields(NODE2)],
+            POD,
+            id="Matches added affinity but not Pod's node affinity",
+        ),
+        pytest.param({}, [[make_requirement("zone", "In", "bar")]], ENFORCED, id="Doesn't match added affinity"),
+        pytest.param(
+            {"nodeSelector": {"zone": "bar"}}, [fields(NODE1)], ENFORCED, id="added affinity is asked before the pod's"
+        ),
+    ],
+)
+def test_added_affinity(spec: Json, terms: list[Json], expected: Status) -> None:
+    context = make_cycle(pod_of(spec), [node_of("node2", {"zone": "foo"})], args=added_terms(*terms))
+    assert filter_status(NodeAffinity(), context) == expected
+
+
+LABEL1 = {"foo": "bar"}
+LABEL2 = {"key": "value"}
+LABEL3 = {"az": "az1"}
+LABEL4 = {"abc": "az11", "def": "az22"}
+LABEL5 = {"foo": "bar", "key": "value", "az": "az1"}
+KEY_VALUE = make_requirement("key", "In", "value")
+AFFINITY1 = preferring((2, [FOO_BAR]))
+AFFINITY2 = preferring((2, [FOO_BAR]), (4, [KEY_VALUE]), (5, [FOO_BAR, KEY_VALUE, make_requirement("az", "In", "az1")]))
+
+
+@pytest.mark.parametrize(
+    ("affinity", "args", "labels", "expected"),
+    [
+        pytest.param(
+            AFFINITY1,
+            {},
+            [LABEL4, LABEL2, LABEL3],
+            [0, 0, 0],
+            id="no node matches preferred scheduling requirements in NodeAffinity of pod so all nodes' priority is "
+            "zero",
+        ),
+        pytest.param(
+            AFFINITY1,
+            {},
+            [LABEL1, LABEL2, LABEL3],
+            [100, 0, 0],
+            id="only node1 matches the preferred scheduling requirements of pod",
+        ),
+        pytest.param(
+            AFFINITY2,
+            {},
+            [LABEL1, LABEL5, LABEL2],
+            [18, 100, 36],
+            id="all nodes matches the preferred scheduling requirements of pod but with different priorities ",
+        ),
+        pytest.param({}, added(AFFINITY1), [LABEL1, LABEL2], [100, 0], id="added affinity"),
+        pytest.param(
+            AFFINITY1,
+            added(preferring((3, [KEY_VALUE]))),
+            [LABEL1, LABEL2, LABEL5],
+            [40, 60, 100],
+            id="added affinity and pod has default affinity",
+        ),
+        pytest.param(
+            preferring((5, {}), (0, [make_requirement("not a key", "Exists")]), (1, [FOO_BAR])),
+            {},
+            [LABEL1, LABEL2],
+            [100, 0],
+            id="empty terms match nothing, terms of weight 0 are not read",
+        ),
+        pytest.param(
+            preferring((5, fields(NODE1)), (7, [make_requirement("x", "In", "y")]), (11, [FOO_BAR])),
+            {},
+            [LABEL1, LABEL3],
+            [100, 0],
+            id="first and third term match",
+        ),
+    ],
+)
+def test_score(affinity: Json, args: dict[str, Model], labels: list[dict[str, str]], expected: list[int]) -> None:
+    nodes = [node_of(f"node{index}", entries) for index, entries in enumerate(labels, 1)]
+    context = make_cycle(pod_of({"affinity": {"nodeAffinity": affinity}}), nodes, args=args)
+    assert scores_of(NodeAffinity(), context) == expected
+
+
+def test_only_feasible_nodes_are_compared() -> None:
+    nodes = [node_of("a", LABEL1), node_of("b", LABEL5), node_of("c", LABEL2)]
+    context = make_cycle(pod_of({"affinity": {"nodeAffinity": AFFINITY2}}), nodes)
+    assert scores_of(NodeAffinity(), context, [2, 0]) == [100, 50]
+
+
+NAME = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+
+
+@pytest.mark.parametrize(
+    ("affinity", "expected"),
+    [
+        pytest.param({}, SKIP, id="Skip is returned in PreScore when NodeAffinity is nil"),
+        pytest.param(
+            preferring((2, [make_requirement("invalid key", "In", "bar")])),
+            Status(Code.ERROR, (f'[0].matchExpressions[0].key: Invalid value: "invalid key": {NAME}',)),
+            id="PreScore returns error when an incoming Pod has a broken affinity",
+        ),
+        pytest.param(preferring((0, [FOO_BAR])), SUCCESS, id="terms of weight 0 are no reason to skip"),
+    ],
+)
+def test_pre_score(affinity: Json, expected: Status) -> None:
+    context = make_cycle(pod_of({"affinity": {"nodeAffinity": affinity}}), [node_of("node1", LABEL1)])
+    assert NodeAffinity().pre_score(context, np.zeros(1, np.int32)).status == expected
+
+
+def test_explain_names_what_is_unmet() -> None:
+    spec = {
+        "nodeSelector": {"disk": "ssd", "foo": "bar"},
+        **requiring(
+            [FOO_BAR, make_requirement("cores", "Gt", "8")],
+            fields(NODE1),
+            [make_requirement("not a key", "Exists")],
+            {},
+        ),
+    }
+    node = node_of("node2", {"foo": "bar", "cores": "4"})
+    terms = added_terms([make_requirement("pool", "In", "web")])
+    found = NodeAffinity().explain(make_cycle(pod_of(spec), [node], args=terms), None, 0)
+    assert found == NodeAffinityMismatch(
+        enforced=(FailedTerm(0, (Unmet("pool", "In", ("web",), None),), ()),),
+        node_selector=(Unmet("disk", "In", ("ssd",), None),),
+        required=(
+            FailedTerm(0, (Unmet("cores", "Gt", ("8",), "4"),), ()),
+            FailedTerm(1, (Unmet("metadata.name", "In", ("node1",), "node2"),), ()),
+            FailedTerm(2, (), (f'nodeSelectorTerms[2].matchExpressions[0].key: Invalid value: "not a key": {NAME}',)),
+            FailedTerm(3, (), ()),
+        ),
+        none_required=False,
+    )
+
+
+def test_explain_of_a_node_that_matches_is_empty() -> None:
+    context = make_cycle(pod_of(requiring([FOO_BAR])), [node_of("node", LABEL1)])
+    assert NodeAffinity().explain(context, None, 0) == NodeAffinityMismatch((), (), (), none_required=False)
+    context = make_cycle(pod_of(requiring()), [node_of("node", LABEL1)])
+    assert NodeAffinity().explain(context, None, 0) == NodeAffinityMismatch((), (), (), none_required=True)

@@ -1,0 +1,38 @@
+"""NodeUnschedulable: upstream's cases (TestNodeUnschedulable)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
+from podrules.scheduling.scheduler.plugins.node_unschedulable import NodeUnschedulable
+from tests.podrules.scheduling.scheduler.plugins.building_nodes import filter_status, make_cycle, node_of, pod_of
+
+CORDONED = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) were unschedulable",))
+KEY = "node.kubernetes.io/unschedulable"
+
+
+@pytest.mark.parametrize(
+    ("toleration", "unschedulable", "expected"),
+    [
+        pytest.param(
+            None, True, CORDONED, id="Does not schedule pod to unschedulable node (node.Spec.Unschedulable==true)"
+        ),
+        pytest.param(None, False, SUCCESS, id="Schedule pod to normal node"),
+        pytest.param(
+            {"key": KEY, "effect": "NoSchedule"},
+            True,
+            SUCCESS,
+            id="Schedule pod with toleration to unschedulable node (node.Spec.Unschedulable==true)",
+        ),
+        pytest.param({"key": KEY, "effect": "NoExecute"}, True, CORDONED, id="toleration of another effect"),
+        pytest.param({"operator": "Exists"}, True, SUCCESS, id="toleration of everything"),
+    ],
+)
+def test_filter(toleration: dict[str, Any] | None, unschedulable: bool, expected: Status) -> None:
+    pod = pod_of({"tolerations": [toleration] if toleration else []})
+    context = make_cycle(pod, [node_of(), node_of("other", spec={"unschedulable": unschedulable})])
+    assert filter_status(NodeUnschedulable(), context) == SUCCESS
+    assert filter_status(NodeUnschedulable(), context, row=1) == expected

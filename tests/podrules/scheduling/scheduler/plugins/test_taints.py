@@ -1,0 +1,120 @@
+"""Taints and tolerations: upstream's cases (TestTolerationToleratesTaint, TestFindMatchingUntoleratedTaint)."""
+
+from __future__ import annotations
+
+import pytest
+
+from podrules.api.model.node import Node
+from podrules.scheduling.scheduler.framework.node_table import NodeTable
+from podrules.scheduling.scheduler.plugins.taints import (
+    DO_NOT_SCHEDULE,
+    count_untolerated_taints,
+    tolerates_taint,
+    untolerated_taint_codes,
+)
+from tests.builders import make_node
+from tests.podrules.scheduling.scheduler.plugins.building_nodes import make_taint, make_toleration
+
+
+@pytest.mark.parametrize(
+    ("toleration", "taint", "expected"),
+    [
+        pytest.param(
+            "foo Exists - NoSchedule",
+            "foo - NoSchedule",
+            True,
+            id="toleration and taint have the same key and effect, and operator is Exists, and taint has no value, "
+            "expect tolerated",
+        ),
+        pytest.param(
+            "foo Exists - NoSchedule",
+            "foo bar NoSchedule",
+            True,
+            id="toleration and taint have the same key and effect, and operator is Exists, and taint has some value, "
+            "expect tolerated",
+        ),
+        pytest.param(
+            "- Exists - NoSchedule",
+            "foo bar NoSchedule",
+            True,
+            id="toleration and taint have the same effect, toleration has empty key and operator is Exists, means "
+            "match all taints, expect tolerated",
+        ),
+        pytest.param(
+            "foo Equal bar NoSchedule",
+            "foo bar NoSchedule",
+            True,
+            id="toleration and taint have the same key, effect and value, and operator is Equal, expect tolerated",
+        ),
+        pytest.param(
+            "foo Equal value1 NoSchedule",
+            "foo value2 NoSchedule",
+            False,
+            id="toleration and taint have the same key and effect, but different values, and operator is Equal, "
+            "expect not tolerated",
+        ),
+        pytest.param(
+            "foo Equal bar NoSchedule",
+            "foo bar NoExecute",
+            False,
+            id="toleration and taint have the same key and value, but different effects, and operator is Equal, "
+            "expect not tolerated",
+        ),
+        pytest.param("- - bar NoSchedule", "foo bar NoSchedule", True, id="no key and no operator: the value decides"),
+        pytest.param("foo - bar -", "foo bar NoExecute", True, id="no effect: all effects"),
+        pytest.param("foo Gt 1 NoSchedule", "foo 2 NoSchedule", False, id="Gt is behind a gate"),
+        pytest.param("foo Lt 3 NoSchedule", "foo 2 NoSchedule", False, id="Lt is behind a gate"),
+        pytest.param("foo Near bar NoSchedule", "foo bar NoSchedule", False, id="unknown operator"),
+    ],
+)
+def test_tolerates_taint(toleration: str, taint: str, expected: bool) -> None:
+    assert tolerates_taint(make_toleration(toleration), make_taint(taint)) is expected
+
+
+def make_table(*taints: list[str]) -> NodeTable:
+    def node(index: int, texts: list[str]) -> Node:
+        parts = [dict(zip(("key", "value", "effect"), text.split(), strict=True)) for text in texts]
+        return make_node(f"n{index}", taints=parts)
+
+    return NodeTable([node(index, texts) for index, texts in enumerate(taints)], ())
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "taints", "expected"),
+    [
+        pytest.param([], [], -1, id="tolerate no taints with empty tolerations and no taints"),
+        pytest.param(["foo Exists - NoSchedule"], ["foo bar NoSchedule"], -1, id="tolerations with one Exists"),
+        pytest.param([], ["foo bar NoSchedule"], 0, id="empty tolerations, one taint"),
+        pytest.param([], ["foo bar PreferNoSchedule"], -1, id="effect that does not count"),
+        pytest.param(
+            ["foo Equal bar NoSchedule", "foo2 Equal bar2 NoSchedule"],
+            ["foo bar NoSchedule", "foo2 bar2 NoSchedule"],
+            -1,
+            id="all taints are tolerated",
+        ),
+        pytest.param(
+            ["foo Equal bar NoSchedule"],
+            ["a b PreferNoSchedule", "foo bar NoSchedule", "foo2 bar2 NoExecute", "foo3 bar3 NoSchedule"],
+            2,
+            id="the first untolerated taint that counts",
+        ),
+    ],
+)
+def test_untolerated_taint_codes(tolerations: list[str], taints: list[str], expected: int) -> None:
+    table = make_table([], taints, ["other x NoExecute"])
+    codes = untolerated_taint_codes(table.nodes, [make_toleration(text) for text in tolerations], DO_NOT_SCHEDULE)
+    assert codes.tolist() == [-1, expected, 0]
+
+
+def test_each_taint_counts_once_a_node() -> None:
+    table = make_table(["a x NoSchedule", "b x NoSchedule", "c x NoExecute"], [], ["a x NoSchedule"])
+    assert count_untolerated_taints(table.nodes, [make_toleration("b Exists - -")], {"NoSchedule"}).tolist() == [
+        1,
+        0,
+        1,
+    ]
+
+
+def test_nodes_without_taints() -> None:
+    assert untolerated_taint_codes(make_table([], []).nodes, ()).tolist() == [-1, -1]
+    assert untolerated_taint_codes(make_table().nodes, ()).tolist() == []

@@ -1,0 +1,419 @@
+"""Cases of upstream's volumebinding/{volume_binding_test,binder_test}.go at v1.36.3 that lead to a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from podrules.api.model.decode import from_object
+from podrules.api.model.node import Node
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.api.model.storage import CSIDriver, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
+from podrules.scheduling.scheduler.framework.nodes import Nodes
+from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, Status
+from podrules.scheduling.scheduler.plugins.volume_binding import UnsuitedClaim, VolumeBinding
+from podrules.scheduling.scheduler.plugins.volume_binding.binder import Problem, provision_problems
+from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import StorageIndex
+from tests.features import around
+from tests.podrules.scheduling.scheduler.plugins.building_affinity import labelled_node, make_context, statuses
+from tests.podrules.scheduling.scheduler.plugins.building_storage import (
+    claim,
+    claiming_pod,
+    csi_node,
+    ephemeral,
+    storage_capacity,
+    storage_class,
+    volume,
+)
+
+NODE_TEXT = "node(s) didn't match PersistentVolume's node affinity"
+BIND_TEXT = "node(s) didn't find available persistent volumes to bind"
+VOLUME_TEXT = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+PROVISIONER = "test-provisioner"
+
+
+def rejected(*texts: str) -> Status:
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, texts)
+
+
+NODE_CONFLICT, BIND_CONFLICT = rejected(NODE_TEXT), rejected(BIND_TEXT)
+CLASSES = (
+    storage_class("wait"),
+    storage_class("hdd"),
+    storage_class("immediate", mode="Immediate"),
+    storage_class("odd", mode=None),
+    storage_class("provisioned", PROVISIONER, topologies=[{"nodeKey": ["node1", "reference-value"]}]),
+    storage_class("elsewhere", PROVISIONER, topologies=[{"nodeKey": ["reference-value"]}, {}]),
+)
+NODE1, NODE2 = labelled_node("node1", nodeKey="node1"), labelled_node("node2", nodeKey="node2")
+
+
+def on(node: str) -> Mapping[str, Sequence[str]]:
+    return {"nodeKey": [node]}
+
+
+def reference(name: str, uid: str = "") -> dict[str, str]:
+    return {"namespace": "default", "name": name, "uid": uid}
+
+
+BOUND = claim("bound-pvc", "wait", volume_name="pv-bound", size="1G")
+UNBOUND, UNBOUND_2 = claim("unbound-pvc", "wait", size="1G"), claim("unbound-pvc2", "wait", size="5G")
+PREBOUND = claim("prebound-pvc", "wait", volume_name="pv-node1a", bound=False, size="1G")
+IMMEDIATE = claim("immediate-unbound-pvc", "immediate", size="1G")
+IMMEDIATE_BOUND = claim("immediate-bound-pvc", "immediate", volume_name="pv-bound-immediate", size="1G")
+PROVISIONED = claim("provisioned-pvc", "provisioned", size="1Gi")
+PV_1A = volume("pv-node1a", "wait", size="5G", on=on("node1"))
+PV_1B = volume("pv-node1b", "wait", size="10G", on=on("node1"))
+PV_2 = volume("pv-node2", "wait", size="1G", on=on("node2"))
+PV_BOUND = volume("pv-bound", "wait", size="1G", on=on("node1"), claim_ref=reference("bound-pvc"), phase="Bound")
+REJECTED_AT_ONCE = rejected("pod has unbound immediate PersistentVolumeClaims")
+
+
+def judged(
+    claims: Sequence[PersistentVolumeClaim],
+    volumes: Sequence[PersistentVolume] = (),
+    nodes: Sequence[Node] = (NODE1,),
+    **more: Any,
+) -> Status | list[Status]:
+    pod = claiming_pod(*(entry.metadata.name for entry in claims))
+    snapshot = ClusterSnapshot(
+        persistent_volume_claims=tuple(claims),
+        persistent_volumes=tuple(volumes),
+        storage_classes=CLASSES,
+        **more,
+    )
+    return statuses(VolumeBinding(), make_context(pod, nodes, snapshot=snapshot))
+
+
+@pytest.mark.parametrize(
+    ("claims", "volumes", "expected"),
+    [
+        pytest.param([], [], SKIP, id="pod has not pvcs"),
+        pytest.param([BOUND], [PV_BOUND], SUCCESS, id="bound-pvc"),
+        pytest.param([BOUND], [], rejected(VOLUME_TEXT), id="bound-pvc,pv-not-exists"),
+        pytest.param([PREBOUND], [PV_1A], REJECTED_AT_ONCE, id="prebound-pvc"),
+        pytest.param([UNBOUND], [PV_2, PV_1A, PV_1B], SUCCESS, id="unbound-pvc,pv-same-node"),
+        pytest.param([UNBOUND], [PV_2], BIND_CONFLICT, id="unbound-pvc,pv-different-node"),
+        pytest.param([UNBOUND], [], BIND_CONFLICT, id="unbound claims no matches"),
+        pytest.param([UNBOUND, UNBOUND_2], [PV_1A, PV_1B], SUCCESS, id="two-unbound-pvcs"),
+        pytest.param([UNBOUND_2, UNBOUND], [PV_1A, PV_1B], SUCCESS, id="two-unbound-pvcs,order-by-size"),
+        pytest.param([UNBOUND, UNBOUND_2], [PV_1A], BIND_CONFLICT, id="two-unbound-pvcs,partial-match"),
+        pytest.param([UNBOUND, BOUND], [PV_BOUND, PV_1A], SUCCESS, id="one-bound,one-unbound"),
+        pytest.param([UNBOUND, BOUND], [PV_BOUND, PV_2], BIND_CONFLICT, id="one-bound,one-unbound,no-match"),
+        pytest.param([UNBOUND, PREBOUND], [PV_1A, PV_1B], REJECTED_AT_ONCE, id="one-prebound,one-unbound"),
+        pytest.param(
+            [IMMEDIATE_BOUND],
+            [volume("pv-bound-immediate", "immediate", on=on("node1"))],
+            SUCCESS,
+            id="immediate-bound-pvc",
+        ),
+        pytest.param(
+            [IMMEDIATE_BOUND],
+            [volume("pv-bound-immediate", "immediate", on=on("node2"))],
+            NODE_CONFLICT,
+            id="immediate-bound-pvc-wrong-node",
+        ),
+        pytest.param([IMMEDIATE], [], REJECTED_AT_ONCE, id="immediate-unbound-pvc"),
+        pytest.param([IMMEDIATE, BOUND], [PV_BOUND], REJECTED_AT_ONCE, id="immediate-unbound-pvc,delayed-mode-bound"),
+        pytest.param([IMMEDIATE, UNBOUND], [], REJECTED_AT_ONCE, id="immediate-unbound-pvc,delayed-mode-unbound"),
+        pytest.param(
+            [BOUND, UNBOUND],
+            [volume("pv-bound", "wait", on=on("node2"))],
+            rejected(NODE_TEXT, BIND_TEXT),
+            id="bound and unbound unsatisfied",
+        ),
+        pytest.param(
+            [claim("pvc-a", "wait", volume_name="pv-a", phase="Lost")],
+            [],
+            rejected('persistentvolumeclaim "pvc-a" bound to non-existent persistentvolume "pv-a"'),
+            id="pv not found claim lost",
+        ),
+        pytest.param(
+            [claim("pvc-a", "wait", deleted=True)],
+            [],
+            rejected('persistentvolumeclaim "pvc-a" is being deleted'),
+            id="claim being deleted",
+        ),
+        pytest.param(
+            [claim("pvc-a", "odd")],
+            [],
+            Status(Code.ERROR, ('VolumeBindingMode not set for StorageClass "odd"',)),
+            id="class without a binding mode",
+        ),
+        pytest.param([claim("pvc-a")], [], REJECTED_AT_ONCE, id="claim without a class"),
+        pytest.param([PROVISIONED], [], SUCCESS, id="one-provisioned"),
+        pytest.param([UNBOUND, PROVISIONED], [PV_1A], SUCCESS, id="two-unbound-pvcs,one-matched,one-provisioned"),
+        pytest.param([BOUND, PROVISIONED], [PV_BOUND], SUCCESS, id="one-bound,one-provisioned"),
+        pytest.param(
+            [BOUND, claim("selected", "provisioned", size="1Gi", selected_node="node1")],
+            [PV_BOUND],
+            SUCCESS,
+            id="one-binding,one-selected-node",
+        ),
+        pytest.param(
+            [claim("selected", "provisioned", size="1Gi", selected_node="node2")],
+            [],
+            BIND_CONFLICT,
+            id="another node was selected",
+        ),
+        pytest.param([claim("pvc", "wait", size="1Gi")], [], BIND_CONFLICT, id="invalid-provisioner"),
+        pytest.param([claim("pvc", "elsewhere", size="1Gi")], [], BIND_CONFLICT, id="volume-topology-unsatisfied"),
+        pytest.param(
+            [UNBOUND],
+            [volume("named", "wait", size="1G", on=on("node2"), claim_ref=reference("unbound-pvc")), PV_1A],
+            BIND_CONFLICT,
+            id="a volume that names the claim is the only one that it gets",
+        ),
+        pytest.param(
+            [UNBOUND],
+            [volume("named", "wait", size="1G", on=on("node1"), claim_ref=reference("unbound-pvc"), phase="Bound")],
+            SUCCESS,
+            id="a volume that names the claim need not be Available",
+        ),
+        pytest.param(
+            [UNBOUND],
+            [volume("named", "wait", size="1G", on=on("node1"), claim_ref=reference("unbound-pvc", "other"))],
+            BIND_CONFLICT,
+            id="a volume that names a claim of the name that is gone",
+        ),
+        pytest.param(
+            [claim("pvc", "wait", selector={"matchExpressions": [{"key": "a", "operator": "Like"}]})],
+            [],
+            Status(
+                Code.ERROR,
+                ('error creating internal label selector for claim: "Like" is not a valid label selector operator',),
+            ),
+            id="a selector that cannot be read",
+        ),
+    ],
+)
+def test_find_pod_volumes(
+    claims: Sequence[PersistentVolumeClaim], volumes: Sequence[PersistentVolume], expected: Status
+) -> None:
+    found = judged(claims, volumes)
+
+    assert found in (expected, [expected])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "offered", "fits"),
+    [
+        pytest.param({}, {}, True, id="alike"),
+        pytest.param({}, {"size": "999M"}, False, id="too small"),
+        pytest.param({}, {"phase": "Pending"}, False, id="not Available yet"),
+        pytest.param({}, {"deleted": True}, False, id="being deleted"),
+        pytest.param({"volumeMode": "Block"}, {}, False, id="another mode"),
+        pytest.param({"volumeMode": "Filesystem"}, {}, True, id="no mode is Filesystem"),
+        pytest.param({"volumeAttributesClassName": "gold"}, {}, False, id="another attributes class"),
+        pytest.param({"volumeAttributesClassName": ""}, {}, True, id="no attributes class"),
+        pytest.param({"accessModes": ["ReadWriteMany"]}, {"accessModes": ["ReadWriteOnce"]}, False, id="access modes"),
+        pytest.param(
+            {"accessModes": ["ReadWriteOnce"]},
+            {"accessModes": ["ReadWriteMany", "ReadWriteOnce"]},
+            True,
+            id="more modes",
+        ),
+        pytest.param({"selector": {"matchLabels": {"a": "b"}}}, {}, False, id="selector does not match"),
+        pytest.param({"selector": {"matchLabels": {"a": "b"}}}, {"labels": {"a": "b"}}, True, id="selector matches"),
+        pytest.param({}, {"claim_ref": reference("another")}, False, id="another's"),
+    ],
+)
+def test_find_matching_volume(wanted: dict[str, Any], offered: dict[str, Any], fits: bool) -> None:
+    about = {"size": "1G", "accessModes": ["ReadWriteOnce"], **offered}
+    asked = {"accessModes": ["ReadWriteOnce"], **wanted}
+
+    found = judged([claim("pvc", "wait", size="1G", **asked)], [volume("pv", "wait", **about)])
+
+    assert found == [SUCCESS if fits else BIND_CONFLICT]
+
+
+def test_local_volumes_are_taken_once_on_each_node() -> None:
+    nodes = [labelled_node(name, nodeKey=name) for name in ("a", "b", "c", "d")]
+    volumes = [
+        *(volume(f"a{number}", "wait", size="100Gi", on=on("a")) for number in range(2)),
+        volume("b0", "wait", size="100Gi", on=on("b")),
+        *(volume(f"c{number}", "wait", size=size, on=on("c")) for number, size in enumerate(("10Gi", "200Gi"))),
+        volume("shared", "wait", size="60Gi", on={"nodeKey": ["c", "d"], "rack": []}),
+    ]
+    claims = [claim("pvc-0", "wait", size="50Gi"), claim("pvc-1", "wait", size="80Gi")]
+
+    assert judged(claims, volumes[:-1], nodes) == [SUCCESS, BIND_CONFLICT, BIND_CONFLICT, BIND_CONFLICT]
+    shared = volume("shared", "wait", size="60Gi", on={"nodeKey": ["c", "d"]})
+    assert judged(claims, [*volumes[:-1], shared], nodes) == [SUCCESS, BIND_CONFLICT, SUCCESS, BIND_CONFLICT]
+
+
+def test_many_volumes_that_any_node_can_use_are_enough_for_one_claim_each() -> None:
+    volumes = [volume(f"pv{number}", "wait", size="1G") for number in range(12)]
+    nodes = [NODE1, NODE2]
+
+    for wanted, expected in ((12, SUCCESS), (13, BIND_CONFLICT)):
+        claims = [claim(f"pvc-{number}", "wait", size="1G") for number in range(wanted)]
+        assert judged(claims, volumes, nodes) == [expected, expected]
+
+
+def node_selector(*terms: Mapping[str, Any]) -> dict[str, Any]:
+    return {"nodeAffinity": {"required": {"nodeSelectorTerms": list(terms)}}}
+
+
+@pytest.mark.parametrize(
+    ("terms", "expected"),
+    [
+        pytest.param(
+            [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["x"]}]}], SUCCESS, id="field"
+        ),
+        pytest.param(
+            [{"matchFields": [{"key": "metadata.name", "operator": "Exists"}]}], NODE_CONFLICT, id="bad field"
+        ),
+        pytest.param([{}], NODE_CONFLICT, id="empty term"),
+        pytest.param([], NODE_CONFLICT, id="no terms"),
+        pytest.param(
+            [{"matchExpressions": [{"key": "nodeKey", "operator": "NotIn", "values": ["node2"]}]}], SUCCESS, id="NotIn"
+        ),
+    ],
+)
+def test_node_affinity_of_a_volume_is_asked_about_labels_alone(
+    terms: Sequence[Mapping[str, Any]], expected: Status
+) -> None:
+    bound = volume("pv-bound", "wait", **node_selector(*terms))
+    free = volume("pv-free", "wait", size="1G", **node_selector(*terms))
+
+    assert judged([BOUND], [bound]) == [expected]
+    assert judged([UNBOUND], [free]) == [SUCCESS if expected is SUCCESS else BIND_CONFLICT]
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param(
+            [],
+            rejected('waiting for ephemeral volume controller to create the persistentvolumeclaim "pod-scratch"'),
+            id="generic-ephemeral,no-pvc",
+        ),
+        pytest.param(
+            [claim("pod-scratch", "wait", volume_name="pv-bound", owner="12345")],
+            [SUCCESS],
+            id="generic-ephemeral,with-pvc",
+        ),
+        pytest.param(
+            [claim("pod-scratch", "wait", volume_name="pv-bound")],
+            rejected("PVC default/pod-scratch was not created for pod default/pod (pod is not owner)"),
+            id="generic-ephemeral,wrong-pvc",
+        ),
+    ],
+)
+def test_generic_ephemeral(found: Sequence[PersistentVolumeClaim], expected: Status | list[Status]) -> None:
+    snapshot = ClusterSnapshot(
+        persistent_volume_claims=tuple(found), persistent_volumes=(PV_BOUND,), storage_classes=CLASSES
+    )
+    context = make_context(claiming_pod(ephemeral("scratch"), uid="12345"), [NODE1], snapshot=snapshot)
+
+    assert statuses(VolumeBinding(), context) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("PVC does not exist", 'persistentvolumeclaim "pvc-a" not found'),
+        pytest.param("Part of PVCs do not exist", 'persistentvolumeclaim "pvc-b" not found'),
+    ],
+)
+def test_missing_claims(name: str, expected: str) -> None:
+    there = (BOUND,) if name.startswith("Part") else ()
+    pod = claiming_pod("bound-pvc", "pvc-b") if there else claiming_pod("pvc-a")
+    context = make_context(pod, [NODE1], snapshot=ClusterSnapshot(persistent_volume_claims=there))
+
+    assert statuses(VolumeBinding(), context) == rejected(expected)
+
+
+ZONE_LABELS = {"failure-domain.beta.kubernetes.io/zone": "us-east-1"}
+GCE_VOLUME = volume("pv-bound", "wait", labels=ZONE_LABELS, gcePersistentDisk={"pdName": "disk"})
+ZONE1, ZONE2 = (labelled_node("node1", **{"topology.gke.io/zone": zone}) for zone in ("us-east-1", "us-east-2"))
+MIGRATED, NOT_MIGRATED = csi_node("node1", migrated="kubernetes.io/gce-pd"), csi_node("node1")
+
+
+@pytest.mark.parametrize(
+    ("node", "csi_nodes", "expected"),
+    [
+        pytest.param(ZONE1, (MIGRATED,), SUCCESS, id="pvc-bound"),
+        pytest.param(ZONE1, (NOT_MIGRATED,), SUCCESS, id="pvc-bound,csinode-not-migrated"),
+        pytest.param(ZONE1, (), SUCCESS, id="pvc-bound,missing-csinode"),
+        pytest.param(ZONE2, (MIGRATED,), NODE_CONFLICT, id="pvc-bound,node-different-zone"),
+        pytest.param(ZONE2, (NOT_MIGRATED,), SUCCESS, id="labels alone bind no node that is not migrated"),
+    ],
+)
+def test_csi_migration(node: Node, csi_nodes: tuple[Any, ...], expected: Status) -> None:
+    assert judged([BOUND], [GCE_VOLUME], [node], csi_nodes=csi_nodes) == [expected]
+
+
+def test_a_volume_without_a_csi_form_is_an_error_on_migrated_nodes() -> None:
+    labels = {"topology.kubernetes.io/zone": "us-east1-a__odd"}
+    odd = volume("pv-bound", "wait", labels=labels, gcePersistentDisk={"pdName": "disk"})
+
+    text = (
+        "could not translate pv: failed to get region from zones: zone in unexpected format, "
+        "expected: {locale}-{region}-{zone}, got: odd"
+    )
+    found = judged([BOUND], [odd], [ZONE1, NODE2], csi_nodes=(MIGRATED,))
+    assert found == [Status(Code.ERROR, (text,)), SUCCESS]
+
+
+NODE1_ONLY, NODE2_ONLY = {"matchLabels": {"nodeKey": "node1"}}, {"matchLabels": {"nodeKey": "node2"}}
+
+
+@pytest.mark.parametrize(
+    ("capacities", "enough"),
+    [
+        pytest.param([storage_capacity("provisioned", {}, "1Gi")], True, id="network-attached"),
+        pytest.param([storage_capacity("provisioned", NODE1_ONLY, "1Gi")], True, id="local-storage"),
+        pytest.param(
+            [storage_capacity("provisioned", NODE2_ONLY, "1Gi"), storage_capacity("provisioned", NODE1_ONLY, "1Gi")],
+            True,
+            id="multiple",
+        ),
+        pytest.param([], False, id="no-storage"),
+        pytest.param([storage_capacity("provisioned", NODE2_ONLY, "1Gi")], False, id="wrong-node"),
+        pytest.param([storage_capacity("provisioned", None, "1Gi")], False, id="no topology"),
+        pytest.param([storage_capacity("wait", NODE1_ONLY, "1Gi")], False, id="wrong-storage-class"),
+        pytest.param([storage_capacity("provisioned", NODE1_ONLY, "1Mi")], False, id="insufficient-storage"),
+        pytest.param([storage_capacity("provisioned", NODE1_ONLY, "1Gi", "1Mi")], False, id="insufficient-volume-size"),
+        pytest.param([storage_capacity("provisioned", NODE1_ONLY, "0Mi")], False, id="zero-storage"),
+        pytest.param([storage_capacity("provisioned", NODE1_ONLY, "", "0Mi")], False, id="zero-volume-size"),
+        pytest.param([storage_capacity("provisioned", NODE1_ONLY)], False, id="nil-storage"),
+    ],
+)
+@pytest.mark.parametrize("tracked", [True, False, None])
+def test_capacity(capacities: Sequence[CSIStorageCapacity], enough: bool, tracked: bool | None) -> None:
+    drivers = [from_object({"metadata": {"name": PROVISIONER}, "spec": {"storageCapacity": tracked}}, CSIDriver)]
+    snapshot = ClusterSnapshot(persistent_volume_claims=(PROVISIONED,), storage_classes=CLASSES)
+    storage = replace(snapshot, csi_drivers=tuple(drivers), csi_storage_capacities=tuple(capacities))
+    index = StorageIndex(Nodes([NODE1]), storage)
+
+    expected = Problem.NONE if enough or not tracked else Problem.NOT_ENOUGH_SPACE
+    assert provision_problems(index, PROVISIONED).tolist() == [expected]
+
+
+def test_score_is_skipped() -> None:
+    before, after = around("storage_capacity_scoring")
+    for features in (before, replace(after, storage_capacity_scoring=False)):
+        context = make_context(claiming_pod("bound-pvc"), [NODE1], features=features)
+        assert VolumeBinding().pre_score(context, np.zeros(1, np.int32)).status is SKIP
+
+
+def test_explain_names_claims_and_volumes() -> None:
+    snapshot = ClusterSnapshot(
+        persistent_volume_claims=(BOUND, UNBOUND), persistent_volumes=(PV_BOUND, PV_1A), storage_classes=CLASSES
+    )
+    context = make_context(claiming_pod("bound-pvc", "unbound-pvc"), [NODE1, NODE2], snapshot=snapshot)
+    state = VolumeBinding().pre_filter(context).state
+
+    first, second = (VolumeBinding().explain(context, state, row).problems for row in range(2))
+
+    assert first == ()
+    assert second == (
+        UnsuitedClaim("bound-pvc", "pv-bound", "wait", NODE_TEXT),
+        UnsuitedClaim("unbound-pvc", "", "wait", BIND_TEXT),
+    )

@@ -1,0 +1,160 @@
+"""Small clusters as JSON, and what a pod that fits nowhere in them comes to.
+
+Upstream's tests speak of small, medium, large and very large pods: a fifth, two, three and five fifths of a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from podrules.api.features import REFERENCE, Features
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes
+from podrules.scheduling.scheduler.framework.node_table import NodeTable
+from podrules.scheduling.scheduler.preemption import Candidate, PostFilter, Preemption, preempt
+from podrules.scheduling.scheduler.runtime import Framework
+from tests.objects import raw_node, raw_pod
+from tests.scheduling import DEFAULT_FRAMEWORK
+
+__all__ = [
+    "HIGH",
+    "LARGE",
+    "LOW",
+    "MEDIUM",
+    "MID",
+    "NEGATIVE",
+    "SMALL",
+    "VERY_HIGH",
+    "VERY_LARGE",
+    "anti_affinity",
+    "candidates_of",
+    "cycle",
+    "looked_at",
+    "make_budget",
+    "make_node",
+    "make_pod",
+    "preempted",
+    "spread",
+    "victims_of",
+]
+
+Json = Mapping[str, Any]
+
+NEGATIVE, LOW, MID, HIGH, VERY_HIGH = -100, 0, 100, 1000, 10000
+SMALL, MEDIUM, LARGE, VERY_LARGE = "100m", "200m", "300m", "500m"
+
+
+def make_node(name: str, cpu: str = VERY_LARGE, *, pods: int = 32, labels: Json | None = None, **spec: Any) -> Json:
+    """A node that has room for a very large pod."""
+    own = {"kubernetes.io/hostname": name, **(labels or {})}
+    return raw_node(name, own, allocatable={"cpu": cpu, "memory": "8Gi", "pods": str(pods)}, **spec)
+
+
+def make_pod(
+    name: str,
+    cpu: str = "0",
+    priority: int | None = None,
+    *,
+    on: str = "",
+    start: int | None = None,
+    labels: Json | None = None,
+    namespace: str = "default",
+    nominated: str = "",
+    deleted: bool = False,
+    conditions: Sequence[Json] = (),
+    **spec: Any,
+) -> Json:
+    """A pod; ``start`` is a second of its start time."""
+    started = None if start is None else f"2026-01-01T00:00:{start:02}Z"
+    return raw_pod(
+        name,
+        namespace,
+        uid=name,
+        labels=labels,
+        metadata={"deletionTimestamp": "2026-01-01T01:00:00Z"} if deleted else None,
+        requests={"cpu": cpu},
+        status={"nominatedNodeName": nominated, "conditions": conditions, "startTime": started},
+        nodeName=on,
+        priority=priority,
+        **spec,
+    )
+
+
+def make_budget(
+    name: str = "pdb",
+    allowed: int = 0,
+    *,
+    namespace: str = "default",
+    selector: Json | None = None,
+    disrupted: Sequence[str] = (),
+) -> Json:
+    """A budget for the pods labelled ``app: foo``, unless it has another selector."""
+    return {
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"selector": {"matchLabels": {"app": "foo"}} if selector is None else selector},
+        "status": {
+            "disruptionsAllowed": allowed,
+            "disruptedPods": dict.fromkeys(disrupted, "2026-01-01T00:00:00Z"),
+        },
+    }
+
+
+def anti_affinity(key: str, **labels: str) -> Json:
+    """A required anti-affinity term to pods with these labels."""
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": labels}}
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def spread(key: str, max_skew: int = 1, **labels: str) -> Json:
+    """A DoNotSchedule constraint on pods with these labels."""
+    selector = {"matchLabels": labels}
+    return {
+        "maxSkew": max_skew,
+        "topologyKey": key,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": selector,
+    }
+
+
+def cycle(
+    pod: Json,
+    nodes: Sequence[Json],
+    pods: Sequence[Json] = (),
+    *,
+    framework: Framework = DEFAULT_FRAMEWORK,
+    features: Features = REFERENCE,
+    **lists: Any,
+) -> Filtered:
+    """The verdicts on all nodes."""
+    snapshot = from_object({"nodes": nodes, "pods": pods, **lists}, ClusterSnapshot)
+    table = NodeTable(snapshot.nodes, snapshot.pods)
+    return filter_nodes(from_object(pod, Pod), table, snapshot, features=features, framework=framework)
+
+
+def preempted(pod: Json, nodes: Sequence[Json], pods: Sequence[Json] = (), **given: Any) -> PostFilter:
+    """What the pod, which has to fit nowhere, comes to."""
+    filtered = cycle(pod, nodes, pods, **given)
+    assert not len(filtered.feasible)
+    return preempt(filtered, filtered.context.snapshot.pod_disruption_budgets)
+
+
+def looked_at(found: PostFilter) -> Preemption:
+    """DefaultPreemption's part."""
+    assert found.preemption is not None
+    return found.preemption
+
+
+def candidates_of(found: PostFilter) -> dict[str, Candidate]:
+    """By node."""
+    return {candidate.node: candidate for candidate in looked_at(found).candidates}
+
+
+def victims_of(found: PostFilter) -> dict[str, list[str]]:
+    """Names of each candidate's victims, in order."""
+    return {
+        node: [victim.pod.metadata.name for victim in candidate.victims]
+        for node, candidate in candidates_of(found).items()
+    }

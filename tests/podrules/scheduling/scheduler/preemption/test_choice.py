@@ -1,0 +1,180 @@
+"""Which candidate is taken: the names of upstream's cases are kept (TestSelectBestCandidate)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from podrules.scheduling.scheduler.preemption import Choice, Criterion
+from tests.podrules.scheduling.scheduler.preemption.building import (
+    HIGH,
+    LARGE,
+    LOW,
+    MEDIUM,
+    MID,
+    NEGATIVE,
+    SMALL,
+    VERY_HIGH,
+    VERY_LARGE,
+    looked_at,
+    make_budget,
+    make_node,
+    make_pod,
+    preempted,
+)
+
+Json = Mapping[str, Any]
+
+
+def chosen(pod: Json, pods: Sequence[Json], **given: Any) -> Choice:
+    """Among the nodes that the pods are on."""
+    names = sorted({each["spec"]["nodeName"] for each in pods})
+    return looked_at(preempted(pod, [make_node(name) for name in names], pods, **given)).choice
+
+
+def on(number: int, *pods: tuple[int, str] | tuple[int, str, int]) -> list[Json]:
+    """Pods of a node, each with priority, size and start."""
+    return [
+        make_pod(f"p{number}.{index}", size, priority, on=f"node{number}", start=start[0] if start else 0)
+        for index, (priority, size, *start) in enumerate(pods, start=1)
+    ]
+
+
+PREEMPTOR = make_pod("p", VERY_LARGE, HIGH)
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        pytest.param(
+            [*on(1, (MID, LARGE)), *on(2, (MID, LARGE))],
+            Choice(("node1", "node2"), Criterion.FIRST),
+            id="a pod that fits on both nodes when lower priority pods are preempted",
+        ),
+        pytest.param(
+            [
+                *on(1, (MID, MEDIUM), (MID, LARGE)),
+                *on(2, (MID, MEDIUM), (LOW, MEDIUM)),
+                *on(3, (LOW, MEDIUM), (LOW, MEDIUM)),
+            ],
+            Choice(("node3",), Criterion.LOWEST_TOP_PRIORITY),
+            id="node with min highest priority pod is picked",
+        ),
+        pytest.param(
+            [
+                *on(1, (MID, MEDIUM), (MID, LARGE)),
+                *on(2, (MID, LARGE), (LOW, MEDIUM)),
+                *on(3, (MID, MEDIUM), (MID, MEDIUM)),
+            ],
+            Choice(("node2",), Criterion.SMALLEST_PRIORITY_SUM),
+            id="when highest priorities are the same, minimum sum of priorities is picked",
+        ),
+        pytest.param(
+            [
+                *on(1, (MID, SMALL), (NEGATIVE, SMALL), (MID, SMALL), (NEGATIVE, SMALL)),
+                *on(2, (MID, LARGE), (NEGATIVE, MEDIUM)),
+                *on(3, (MID, MEDIUM), (NEGATIVE, SMALL), (LOW, SMALL)),
+            ],
+            # 2^31 is added to each priority, so that the sum decides where upstream's name says the number does.
+            Choice(("node2",), Criterion.SMALLEST_PRIORITY_SUM),
+            id="when highest priority and sum are the same, minimum number of pods is picked",
+        ),
+        pytest.param(
+            [
+                *on(1, (MID, SMALL), (NEGATIVE, SMALL), (NEGATIVE, SMALL)),
+                *on(2, (MID, LARGE), (NEGATIVE, MEDIUM)),
+                *on(3, (MID, MEDIUM), (NEGATIVE, SMALL), (LOW, SMALL)),
+            ],
+            Choice(("node2",), Criterion.SMALLEST_PRIORITY_SUM),
+            id="sum of adjusted priorities is considered",
+        ),
+        pytest.param(
+            [
+                *on(1, (MID, MEDIUM, 2), (MID, MEDIUM, 2)),
+                *on(2, (MID, MEDIUM, 3), (MID, MEDIUM, 3)),
+                *on(3, (MID, MEDIUM, 1), (MID, MEDIUM, 1)),
+            ],
+            Choice(("node2",), Criterion.LATEST_START),
+            id="same priority, same number of victims, different start time for each node's pod",
+        ),
+        pytest.param(
+            [
+                *on(1, (MID, MEDIUM, 4), (MID, MEDIUM, 2)),
+                *on(2, (MID, MEDIUM, 5), (MID, MEDIUM, 1)),
+                *on(3, (MID, MEDIUM, 3), (MID, MEDIUM, 6)),
+            ],
+            Choice(("node3",), Criterion.LATEST_START),
+            id="same priority, same number of victims, different start time for all pods",
+        ),
+        pytest.param(
+            [
+                *on(1, (LOW, MEDIUM, 4), (MID, MEDIUM, 2)),
+                *on(2, (MID, MEDIUM, 6), (LOW, MEDIUM, 1)),
+                *on(3, (LOW, MEDIUM, 3), (MID, MEDIUM, 5)),
+            ],
+            Choice(("node2",), Criterion.LATEST_START),
+            id="different priority, same number of victims, different start time for all pods",
+        ),
+    ],
+)
+def test_select_best_candidate(pods: Sequence[Json], expected: Choice) -> None:
+    assert chosen(PREEMPTOR, pods) == expected
+
+
+def test_non_overlapping_lowest_high_priority_sum_priorities_and_number_of_pods() -> None:
+    pods = [
+        *on(1, (MID, SMALL), (LOW, SMALL), (LOW, SMALL)),
+        *on(2, (HIGH, LARGE)),
+        *on(3, (MID, MEDIUM), (LOW, SMALL), (LOW, SMALL), (LOW, MEDIUM)),
+        *on(4, (MID, MEDIUM), (MID, SMALL), (MID, SMALL), (NEGATIVE, SMALL)),
+    ]
+    assert chosen(make_pod("p", VERY_LARGE, VERY_HIGH), pods).best == ("node1",)
+
+
+def test_P4_fewest_violations_come_before_priorities() -> None:
+    """The guarded pod has the lowest priority of all, and yet the other node is taken."""
+    guarded = make_pod("guarded", LARGE, LOW, on="node1", labels={"app": "foo"})
+    important = make_pod("important", LARGE, MID, on="node2")
+    found = chosen(PREEMPTOR, [guarded, important], podDisruptionBudgets=[make_budget()])
+    assert found == Choice(("node2",), Criterion.FEWEST_PDB_VIOLATIONS)
+
+
+def test_P4_the_lowest_top_priority_comes_before_the_sum() -> None:
+    found = chosen(PREEMPTOR, [*on(1, (MID, LARGE)), *on(2, *[(MID - 1, SMALL)] * 4)])
+    assert found == Choice(("node2",), Criterion.LOWEST_TOP_PRIORITY)
+
+
+def test_P4_the_sum_comes_before_the_number() -> None:
+    """Each pod adds 2^31: one pod more outweighs any priority but the lowest ones there are."""
+    found = chosen(PREEMPTOR, [*on(1, (MID, LARGE), (0, SMALL)), *on(2, (MID, LARGE))])
+    assert found == Choice(("node2",), Criterion.SMALLEST_PRIORITY_SUM)
+
+
+def test_P4_the_fewest_victims_decide_where_priorities_cannot() -> None:
+    """A pod of the lowest priority adds nothing to the sum."""
+    least = -(2**31)
+    found = chosen(PREEMPTOR, [*on(1, (MID, LARGE), (least, SMALL)), *on(2, (MID, LARGE))])
+    assert found == Choice(("node2",), Criterion.FEWEST_VICTIMS)
+
+
+def test_P4_the_latest_start_decides_last() -> None:
+    assert chosen(PREEMPTOR, [*on(1, (MID, LARGE, 7)), *on(2, (MID, LARGE, 8))]) == Choice(
+        ("node2",), Criterion.LATEST_START
+    )
+
+
+def test_P4_of_several_victims_the_earliest_start_counts() -> None:
+    """The youngest of all is on the second node, and so is the oldest, which decides."""
+    found = chosen(PREEMPTOR, [*on(1, (MID, MEDIUM, 4), (MID, MEDIUM, 3)), *on(2, (MID, MEDIUM, 9), (MID, MEDIUM, 1))])
+    assert found == Choice(("node1",), Criterion.LATEST_START)
+
+
+def test_P4_a_victim_that_has_not_started_counts_as_now() -> None:
+    pods = [make_pod("p1", LARGE, MID, on="node1"), make_pod("p2", LARGE, MID, on="node2", start=59)]
+    assert chosen(PREEMPTOR, pods) == Choice(("node1",), Criterion.LATEST_START)
+
+
+def test_one_candidate_leaves_nothing_to_decide() -> None:
+    assert chosen(PREEMPTOR, on(1, (MID, LARGE))) == Choice(("node1",), None)

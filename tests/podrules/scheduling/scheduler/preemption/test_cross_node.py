@@ -1,0 +1,134 @@
+"""Removing pods of other nodes, which the scheduler never tries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from podrules.scheduling.scheduler.preemption import CrossNodeHelp, cross_node_help, preempt
+from tests.podrules.scheduling.scheduler.preemption.building import (
+    HIGH,
+    LARGE,
+    LOW,
+    MID,
+    VERY_HIGH,
+    anti_affinity,
+    cycle,
+    make_node,
+    make_pod,
+    spread,
+)
+
+Json = Mapping[str, Any]
+
+A = {"app": "a"}
+ZONE_1 = {"zone": "1"}
+NODES = [make_node("node1", labels=ZONE_1), make_node("node2", labels=ZONE_1)]
+
+
+def help_for(pod: Json, nodes: Sequence[Json], pods: Sequence[Json], **lists: Any) -> CrossNodeHelp | None:
+    filtered = cycle(pod, nodes, pods, **lists)
+    found = preempt(filtered, ())
+    assert found.preemption is not None
+    return cross_node_help(filtered, found.preemption, ())
+
+
+def told(found: CrossNodeHelp | None) -> tuple[str, list[str], list[str]] | None:
+    if found is None:
+        return None
+    elsewhere, here = ([pod.metadata.name for pod in pods] for pods in (found.elsewhere, found.on_node))
+    return found.node, elsewhere, here
+
+
+def test_P4_anti_affinity_of_the_pod_to_pods_of_the_zone() -> None:
+    """Both nodes hold one: whichever node is tried, the other's pod is in the way."""
+    pod = make_pod("p", priority=HIGH, affinity=anti_affinity("zone", app="a"))
+    pods = [make_pod("p1", priority=LOW, on="node1", labels=A), make_pod("p2", priority=MID, on="node2", labels=A)]
+    assert told(help_for(pod, NODES, pods)) == ("node1", ["p2"], ["p1"])
+
+
+def test_P4_anti_affinity_of_a_pod_on_another_node() -> None:
+    pod = make_pod("p", "100m", HIGH, labels=A)
+    hermit = make_pod("hermit", priority=LOW, on="node2", affinity=anti_affinity("zone", app="a"))
+    full = make_pod("full", "450m", HIGH, on="node2")
+    assert told(help_for(pod, NODES, [hermit, full])) == ("node1", ["hermit"], [])
+
+
+def test_P4_spread_over_zones() -> None:
+    """Two pods too many in zone 1, on the node that has no room; zone 2 is full.
+
+    Spreading counts no pod of another namespace and none that is going.
+    """
+    pod = make_pod("p", LARGE, HIGH, labels=A, topologySpreadConstraints=[spread("zone", app="a")])
+    nodes = [*NODES, make_node("node3", labels={"zone": "2"})]
+    pods = [
+        make_pod("old", "100m", LOW, on="node2", labels=A, start=1),
+        make_pod("young", "50m", LOW, on="node2", labels=A, start=2),
+        make_pod("keeper", "350m", HIGH, on="node2"),
+        make_pod("three", "500m", HIGH, on="node3", labels=A),
+        make_pod("four", "0", HIGH, on="node1", labels=A),
+        make_pod("other", "0", LOW, on="node2", labels=A, start=3, namespace="other"),
+        make_pod("going", "0", LOW, on="node2", labels=A, start=3, deleted=True),
+    ]
+    found = help_for(pod, nodes, pods)
+    assert told(found) == ("node1", ["old", "young"], [])
+
+
+def test_P4_a_claim_that_a_pod_of_another_node_uses() -> None:
+    annotations = {"pv.kubernetes.io/bind-completed": "yes"}
+    claim = {
+        "metadata": {"name": "data", "namespace": "default", "annotations": annotations},
+        "spec": {"accessModes": ["ReadWriteOncePod"], "volumeName": "pv"},
+    }
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    found = help_for(
+        make_pod("p", LARGE, HIGH, volumes=volumes),
+        [make_node("node1"), make_node("node2")],
+        [make_pod("user", "100m", LOW, on="node2", volumes=volumes), make_pod("full", "400m", HIGH, on="node2")],
+        persistentVolumeClaims=[claim],
+        persistentVolumes=[{"metadata": {"name": "pv"}, "spec": {"accessModes": ["ReadWriteOncePod"]}}],
+    )
+    assert told(found) == ("node1", ["user"], [])
+
+
+def test_P4_the_node_s_own_victims_are_told_too() -> None:
+    pod = make_pod("p", LARGE, HIGH, affinity=anti_affinity("zone", app="a"))
+    nodes = [make_node("node1", labels=ZONE_1), make_node("node2", "100m", labels=ZONE_1)]
+    pods = [make_pod("big", LARGE, LOW, on="node1"), make_pod("p2", "100m", LOW, on="node2", labels=A)]
+    assert told(help_for(pod, nodes, pods)) == ("node1", ["p2"], ["big"])
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [
+        pytest.param([make_pod("p2", priority=VERY_HIGH, on="node2", labels=A)], id="a pod that is more important"),
+        pytest.param([make_pod("p2", priority=HIGH, on="node2", labels=A)], id="a pod that is as important"),
+        pytest.param(
+            [make_pod(f"p{number}", priority=LOW, on="node2", labels=A) for number in range(6)]
+            + [make_pod("keeper", priority=HIGH, on="node2", labels={"app": "b"})],
+            id="more than a few",
+        ),
+    ],
+)
+def test_P4_there_is_nothing_to_say(pods: Sequence[Json]) -> None:
+    nodes = [NODES[0], make_node("node2", "0", labels=ZONE_1, pods=len(pods))]
+    pod = make_pod("p", LARGE, HIGH, affinity=anti_affinity("zone", app="a"))
+    assert help_for(pod, nodes, pods) is None
+
+
+def test_it_is_not_said_where_the_pod_would_not_fit_even_then() -> None:
+    pod = make_pod("p", LARGE, HIGH, affinity=anti_affinity("zone", app="a"))
+    pods = [
+        make_pod("p2", priority=LOW, on="node2", labels=A),
+        make_pod("full1", LARGE, HIGH, on="node1"),
+        make_pod("full2", LARGE, HIGH, on="node2"),
+    ]
+    assert help_for(pod, NODES, pods) is None
+
+
+def test_there_is_no_need_where_preemption_helps() -> None:
+    pod = make_pod("p", LARGE, HIGH)
+    nodes = [make_node("node1")]
+    assert help_for(pod, nodes, [make_pod("p1", LARGE, LOW, on="node1")]) is None

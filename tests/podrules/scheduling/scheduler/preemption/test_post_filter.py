@@ -1,0 +1,332 @@
+"""What a pod that fits nowhere comes to: who may preempt, what is said, what is nominated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from podrules.api.features import Features
+from podrules.scheduling.scheduler.framework.status import Code, Status
+from podrules.scheduling.scheduler.preemption import PostFilter
+from podrules.scheduling.scheduler.profile import read_profiles
+from podrules.scheduling.scheduler.registry import PLUGIN_ARGS
+from podrules.scheduling.scheduler.runtime import Framework, new_framework
+from tests.features import around
+from tests.podrules.scheduling.scheduler.preemption.building import (
+    HIGH,
+    LARGE,
+    LOW,
+    MID,
+    VERY_HIGH,
+    VERY_LARGE,
+    candidates_of,
+    looked_at,
+    make_node,
+    make_pod,
+    preempted,
+    victims_of,
+)
+
+Json = Mapping[str, Any]
+
+VICTIM = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+PREEMPTOR = make_pod("p", LARGE, HIGH)
+TAINT = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
+
+
+def framework(*, args: Json | None = None, **plugins: Any) -> Framework:
+    profile: dict[str, Any] = {"schedulerName": "default-scheduler", "plugins": plugins}
+    if args is not None:
+        typed = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "DefaultPreemptionArgs", **args}
+        profile["pluginConfig"] = [{"name": "DefaultPreemption", "args": typed}]
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [profile],
+    }
+    return new_framework(read_profiles(configuration, PLUGIN_ARGS)["default-scheduler"])
+
+
+def said(found: PostFilter) -> str:
+    """What DefaultPreemption adds to the sentence."""
+    (reason,) = found.status.reasons
+    return reason
+
+
+def test_P4_the_node_is_nominated_and_the_reasons_of_others_are_dropped() -> None:
+    found = preempted(PREEMPTOR, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")])
+    reason = "preemption: found a potential placement for pod on node node1, preempting 1 victims"
+    assert found.status == Status(Code.SUCCESS, (reason,))
+    assert found.nominated_node_name == "node1"
+    assert found.message == f"0/1 nodes are available: 1 Insufficient cpu. {reason}"
+    assert [candidate.node for candidate in found.best] == ["node1"]
+
+
+def test_P4_of_nodes_that_tie_any_is_nominated() -> None:
+    pods = [make_pod(f"p{number}", LARGE, MID, on=f"node{number}", start=1) for number in (1, 2)]
+    found = preempted(PREEMPTOR, [make_node("node1"), make_node("node2")], pods)
+    assert found.nominates == ("node1", "node2")
+    assert found.nominated_node_name is None
+
+
+def test_P4_nodes_where_removing_pods_cannot_help_are_not_looked_at() -> None:
+    found = preempted(
+        make_pod("p", VERY_LARGE, HIGH),
+        [make_node("tainted", taints=[TAINT]), make_node("small", LARGE), make_node("node1")],
+        [make_pod(f"on-{name}", LARGE, MID, on=name) for name in ("tainted", "small", "node1")],
+    )
+    assert looked_at(found).potential_nodes == ("node1",)
+
+
+@pytest.mark.parametrize(
+    ("node", "pods", "reason"),
+    [
+        pytest.param(
+            make_node("node1"),
+            [make_pod("p1", LARGE, HIGH, on="node1")],
+            "1 No preemption victims found for incoming pod",
+            id="pod with tied priority is still unschedulable",
+        ),
+        pytest.param(
+            make_node("node1", taints=[TAINT]),
+            [make_pod("p1", LARGE, LOW, on="node1")],
+            "1 Preemption is not helpful for scheduling",
+            id="preemption should respect filteredNodesStatuses",
+        ),
+        pytest.param(
+            make_node("node1"),
+            [make_pod("p1", LARGE, HIGH, on="node1"), make_pod("p2", "1m", LOW, on="node1")],
+            "1 Insufficient cpu",
+            id="no enough resource after removing low priority pods",
+        ),
+    ],
+)
+def test_without_a_candidate_the_nomination_is_taken_back(node: Json, pods: list[Json], reason: str) -> None:
+    found = preempted(PREEMPTOR, [node], pods)
+    assert said(found) == f"preemption: 0/1 nodes are available: {reason}."
+    assert found.status.code is Code.UNSCHEDULABLE
+    assert found.status.plugin == "DynamicResources"
+    assert found.nominated_node_name == ""
+
+
+def test_reasons_are_counted_as_those_of_filter_are() -> None:
+    found = preempted(
+        PREEMPTOR,
+        [make_node("node1"), make_node("node2"), make_node("node3"), make_node("node4", taints=[TAINT])],
+        [
+            make_pod("p1", LARGE, HIGH, on="node1"),
+            make_pod("p2", LARGE, HIGH, on="node2"),
+            make_pod("low", "1m", LOW, on="node2"),
+            make_pod("p3", LARGE, HIGH, on="node3"),
+        ],
+    )
+    assert found.message == (
+        "0/4 nodes are available: 1 node(s) had untolerated taint(s), 3 Insufficient cpu. "
+        "preemption: 0/4 nodes are available: 1 Insufficient cpu, "
+        "1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming pod."
+    )
+
+
+def test_P2_a_pod_that_never_preempts_waits() -> None:
+    pod = make_pod("p", LARGE, HIGH, preemptionPolicy="Never", nominated="node1")
+    found = preempted(pod, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")])
+    assert said(found) == "preemption: not eligible due to preemptionPolicy=Never."
+    assert looked_at(found).not_eligible == "not eligible due to preemptionPolicy=Never."
+    assert looked_at(found).potential_nodes == ("node1",)
+    assert found.nominates is None
+
+
+def test_P2_a_pod_that_never_preempts_can_be_preempted() -> None:
+    modest = make_pod("modest", LARGE, MID, on="node1", preemptionPolicy="Never")
+    assert victims_of(preempted(PREEMPTOR, [make_node("node1")], [modest])) == {"node1": ["modest"]}
+
+
+def test_P2_lower_priority_is_preempted_unless_it_is_said_otherwise() -> None:
+    pod = make_pod("p", LARGE, HIGH, preemptionPolicy="PreemptLowerPriority")
+    assert preempted(pod, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")]).status.ok
+
+
+def terminating(priority: int = MID, **fields: Any) -> Json:
+    return make_pod("p1", LARGE, priority, on="node1", **{"deleted": True, "conditions": [VICTIM], **fields})
+
+
+@pytest.mark.parametrize(
+    ("victim", "node", "eligible"),
+    [
+        pytest.param(
+            terminating(),
+            make_node("node1"),
+            False,
+            id="preemption victim pod terminating, as indicated by the dedicated DisruptionTarget condition",
+        ),
+        pytest.param(terminating(conditions=[]), make_node("node1"), True, id="non-victim Pods terminating"),
+        pytest.param(terminating(deleted=False), make_node("node1"), True, id="a victim that is not going yet"),
+        pytest.param(
+            terminating(conditions=[{**VICTIM, "reason": "EvictionByEvictionAPI"}]),
+            make_node("node1"),
+            True,
+            id="someone else's victim",
+        ),
+        pytest.param(terminating(HIGH), make_node("node1"), True, id="a victim that this pod could not preempt"),
+        pytest.param(terminating(), make_node("node1", taints=[TAINT]), True, id="Pod with nominated node"),
+    ],
+)
+def test_P5_while_its_victims_go_the_pod_preempts_nobody_else(victim: Json, node: Json, eligible: bool) -> None:
+    pod = make_pod("p", LARGE, HIGH, nominated="node1")
+    other = make_pod("p2", LARGE, MID, on="node2")
+    found = preempted(pod, [node, make_node("node2")], [victim, other])
+    assert found.status.ok is eligible
+    if not eligible:
+        assert said(found) == "preemption: not eligible due to a terminating pod on the nominated node."
+        assert found.nominates is None
+
+
+def test_P5_a_nomination_to_a_node_that_is_gone_does_not_count() -> None:
+    pod = make_pod("p", LARGE, HIGH, nominated="gone")
+    assert preempted(pod, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")]).status.ok
+
+
+def test_P5_a_node_is_reserved_for_pods_nominated_to_it() -> None:
+    """Whom the pod has to yield to: the room that one victim makes is taken already."""
+    pods = [make_pod("p1", LARGE, MID, on="node1"), make_pod("waiting", LARGE, HIGH, nominated="node1")]
+    found = preempted(PREEMPTOR, [make_node("node1")], pods)
+    assert looked_at(found).no_candidate["node1"].reasons == ("Insufficient cpu",)
+
+
+def test_P5_a_higher_priority_pod_takes_the_place_of_a_nominated_one() -> None:
+    pods = [make_pod("p1", LARGE, MID, on="node1"), make_pod("waiting", LARGE, HIGH, nominated="node1")]
+    found = preempted(make_pod("p", LARGE, VERY_HIGH), [make_node("node1")], pods)
+    assert victims_of(found) == {"node1": ["p1"]}
+
+
+def test_P5_the_victims_grace_periods_are_the_gap() -> None:
+    pods = [
+        make_pod("quick", "100m", MID, on="node1", terminationGracePeriodSeconds=5),
+        make_pod("slow", "100m", MID, on="node1", terminationGracePeriodSeconds=600),
+        make_pod("unsaid", "300m", MID, on="node1"),
+    ]
+    found = preempted(make_pod("p", VERY_LARGE, HIGH), [make_node("node1")], pods)
+    assert candidates_of(found)["node1"].grace_seconds == 600
+    assert candidates_of(preempted(PREEMPTOR, [make_node("node1")], pods))["node1"].grace_seconds == 30
+
+
+def test_P5_a_victim_that_is_going_has_the_period_that_it_was_told() -> None:
+    going = dict(make_pod("going", VERY_LARGE, MID, on="node1", deleted=True, terminationGracePeriodSeconds=600))
+    going["metadata"] = {**going["metadata"], "deletionGracePeriodSeconds": 7}
+    found = preempted(make_pod("p", VERY_LARGE, HIGH), [make_node("node1")], [going])
+    assert candidates_of(found)["node1"].grace_seconds == 7
+
+
+def test_when_pre_filter_ends_early_devices_are_an_error_and_preemption_never_runs() -> None:
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}]
+    pod = make_pod("p", LARGE, HIGH, volumes=volumes)
+    found = preempted(pod, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")])
+    assert found.status == Status(Code.ERROR, ("not found",), "DynamicResources")
+    assert found.preemption is None
+    assert found.nominates is None
+    assert found.message == '0/1 nodes are available: persistentvolumeclaim "missing" not found. not found'
+
+
+def test_without_dynamic_resources_only_preemption_speaks() -> None:
+    never = make_pod("p", LARGE, HIGH, preemptionPolicy="Never")
+    given: list[dict[str, Any]] = [
+        {"features": Features.of_minor(33)},
+        {"framework": framework(postFilter={"disabled": [{"name": "DynamicResources"}]})},
+    ]
+    for setting in given:
+        found = preempted(never, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")], **setting)
+        assert found.status.reasons == ("preemption: not eligible due to preemptionPolicy=Never.",)
+        assert found.status.plugin == "DefaultPreemption"
+
+
+def test_without_default_preemption_nobody_goes() -> None:
+    setting = framework(postFilter={"disabled": [{"name": "DefaultPreemption"}]})
+    found = preempted(PREEMPTOR, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")], framework=setting)
+    assert found.status.reasons == ()
+    assert found.message == "0/1 nodes are available: 1 Insufficient cpu."
+    assert found.preemption is None
+
+
+def test_until_1_36_a_plugin_with_nothing_to_do_says_so() -> None:
+    before, _ = around("dra_quiet_post_filter")
+    pods = [make_pod("p1", LARGE, MID, on="node1")]
+    setting = {"framework": framework(postFilter={"disabled": [{"name": "DefaultPreemption"}]})}
+    alone = preempted(PREEMPTOR, [make_node("node1")], pods, features=before, **setting)
+    assert alone.message == "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate"
+    never = make_pod("p", LARGE, HIGH, preemptionPolicy="Never")
+    both = preempted(never, [make_node("node1")], pods, features=before)
+    assert both.status.plugin == "DynamicResources"
+    assert both.status.reasons == (
+        "no new claims to deallocate",
+        "preemption: not eligible due to preemptionPolicy=Never.",
+    )
+
+
+def test_without_any_plugin_the_nomination_is_taken_back() -> None:
+    setting = framework(postFilter={"disabled": [{"name": "*"}]})
+    found = preempted(PREEMPTOR, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")], framework=setting)
+    assert found.message == "0/1 nodes are available: 1 Insufficient cpu."
+    assert found.nominated_node_name == ""
+    assert found.preemption is None
+
+
+@pytest.mark.parametrize(
+    ("args", "enough", "samples"),
+    [
+        pytest.param(None, 5, False, id="a small cluster is looked at as a whole"),
+        pytest.param({"minCandidateNodesPercentage": 40, "minCandidateNodesAbsolute": 1}, 2, True, id="limits to 2"),
+    ],
+)
+def test_P4_all_candidates_are_shown_and_whether_kube_scheduler_samples(
+    args: Json | None, enough: int, samples: bool
+) -> None:
+    names = [f"node{number}" for number in range(5)]
+    pods = [make_pod(f"on-{name}", LARGE, MID, on=name) for name in names]
+    found = preempted(PREEMPTOR, [make_node(name) for name in names], pods, framework=framework(args=args))
+    assert len(looked_at(found).candidates) == 5
+    assert looked_at(found).num_candidates == enough
+    assert looked_at(found).samples is samples
+
+
+def test_no_candidate_is_kept_where_the_arguments_ask_for_none() -> None:
+    setting = framework(args={"minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 0})
+    pods = [make_pod("p1", LARGE, MID, on="node1")]
+    found = preempted(PREEMPTOR, [make_node("node1")], pods, framework=setting)
+    assert said(found) == ("preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.")
+
+
+def claim(name: str, volume: str) -> Json:
+    annotations = {"pv.kubernetes.io/bind-completed": "yes"}
+    metadata = {"name": name, "namespace": "default", "annotations": annotations}
+    return {"metadata": metadata, "spec": {"volumeName": volume}}
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_an_error_counts_only_where_there_is_no_candidate(elsewhere: bool) -> None:
+    """The volumes of a pod that stays on node1 cannot be told, which comes out once there is room."""
+    driver = {"name": "csi", "nodeID": "1", "allocatable": {"count": 1}}
+    pods = [
+        make_pod("odd", on="node1", priority=HIGH, volumes=[{"name": "data", "ephemeral": {}}]),
+        make_pod("p1", LARGE, MID, on="node1"),
+        make_pod("p2", LARGE, MID if elsewhere else HIGH, on="node2"),
+    ]
+    found = preempted(
+        make_pod("p", LARGE, HIGH, volumes=[{"name": "mine", "persistentVolumeClaim": {"claimName": "mine"}}]),
+        [make_node("node1"), make_node("node2")],
+        pods,
+        csiNodes=[{"metadata": {"name": "node1"}, "spec": {"drivers": [driver]}}],
+        persistentVolumeClaims=[claim("mine", "pv"), claim("odd-data", "")],
+        persistentVolumes=[{"metadata": {"name": "pv"}, "spec": {"csi": {"driver": "csi", "volumeHandle": "1"}}}],
+    )
+    problem = (
+        'running "NodeVolumeLimits" filter plugin: PVC default/odd-data was not created for pod default/odd '
+        "(pod is not owner)"
+    )
+    assert looked_at(found).error == problem
+    if elsewhere:
+        assert found.nominated_node_name == "node2"
+    else:
+        assert found.status == Status(Code.ERROR, (f"preemption: {problem}",), "DefaultPreemption")
+        assert found.nominates is None

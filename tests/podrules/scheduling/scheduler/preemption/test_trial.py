@@ -1,0 +1,116 @@
+"""A node whose pods are taken away is judged as a cycle without these pods judges it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from podrules.api.model.pod import Pod
+from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes
+from podrules.scheduling.scheduler.framework.status import Code, Status
+from podrules.scheduling.scheduler.plugins.node_ports import host_ports
+from podrules.scheduling.scheduler.preemption.trial import Trials
+from tests.podrules.scheduling.scheduler.preemption.building import HIGH, LOW, cycle, make_node, make_pod, spread
+from tests.recorded import recorded
+
+Json = Mapping[str, Any]
+
+
+def recorded_cycles(count: int) -> Iterator[Filtered]:
+    """Cycles of recorded cases that come to Filter."""
+    for recorded_case in islice(recorded("schedule"), count):
+        case = recorded_case["input"]
+        lists: dict[str, Any] = {name: value for name, value in case.items() if isinstance(value, list)}
+        filtered = cycle(case["pod"], lists.pop("nodes"), lists.pop("pods"), **lists)
+        if filtered.pre_filter.status.ok:
+            yield filtered
+
+
+def is_odd(pods: Sequence[Pod]) -> bool:
+    """Whether taking pods away is not the same as if they had not been: see the tests below."""
+    ports = [port for pod in pods for port in host_ports(pod)]
+    return len(ports) > len(set(ports)) or any(pod.metadata.deletion_timestamp is not None for pod in pods)
+
+
+def without(filtered: Filtered, pods: Sequence[Pod]) -> Filtered:
+    context = filtered.context
+    table = context.table.without_pods(frozenset(pod.metadata.uid for pod in pods))
+    framework = filtered.framework
+    return filter_nodes(context.pod, table, context.snapshot, features=context.features, framework=framework)
+
+
+def test_pods_that_go_and_come_back() -> None:
+    judged = 0
+    for filtered in recorded_cycles(150):
+        trials = Trials(filtered)
+        for row in range(len(filtered.context.table)):
+            pods = filtered.context.table.pods.on(row)
+            trial = trials.of(row, pods)
+            if not filtered.considered[row]:
+                continue
+            assert trial.status() == filtered.status(row)
+            if is_odd(pods):
+                continue
+            gone = pods[::2]
+            for pod in gone:
+                trial = trial.remove_pod(pod)
+            assert trial.status() == without(filtered, gone).status(row)
+            for pod in gone:
+                trial = trial.add_pod(pod)
+            assert trial.status() == filtered.status(row)
+            judged += 1
+    assert judged > 500
+
+
+def test_as_upstream_a_pod_that_is_being_deleted_is_taken_away_though_it_was_not_counted() -> None:
+    pod = make_pod("p", priority=HIGH, labels={"app": "a"}, topologySpreadConstraints=[spread("zone", app="a")])
+    nodes = [make_node("a", labels={"zone": "a"}), make_node("b", labels={"zone": "b"})]
+    pods = [
+        make_pod("kept", priority=HIGH, on="a", labels={"app": "a"}),
+        make_pod("going", priority=LOW, on="a", labels={"app": "a"}, deleted=True),
+    ]
+    filtered = cycle(pod, nodes, pods)
+    (kept, going) = filtered.context.table.pods
+    rejected = Status(
+        Code.UNSCHEDULABLE, ("node(s) didn't match pod topology spread constraints",), "PodTopologySpread"
+    )
+    trial = Trials(filtered).of(0, (kept, going))
+    assert trial.status() == rejected
+    assert trial.remove_pod(going).status().ok
+    assert without(filtered, [going]).status(0) == rejected
+
+
+def test_as_upstream_a_port_is_free_when_one_of_its_holders_goes() -> None:
+    def with_port(name: str, *, on: str = "") -> Json:
+        pod = make_pod(name)
+        return {**pod, "spec": {"containers": [{"name": "app", "ports": [{"hostPort": 80}]}], "nodeName": on}}
+
+    filtered = cycle(with_port("p"), [make_node("a")], [with_port("one", on="a"), with_port("two", on="a")])
+    one, two = filtered.context.table.pods
+    trial = Trials(filtered).of(0, (one, two))
+    assert trial.status().plugin == "NodePorts"
+    assert trial.remove_pod(one).status().ok
+    assert without(filtered, [one]).status(0).plugin == "NodePorts"
+
+
+def test_as_upstream_a_claim_counts_by_its_name_alone() -> None:
+    """A pod of another namespace with a claim of the same name, once gone, frees the claim."""
+    annotations = {"pv.kubernetes.io/bind-completed": "yes"}
+    claim = {
+        "metadata": {"name": "data", "namespace": "default", "annotations": annotations},
+        "spec": {"accessModes": ["ReadWriteOncePod"], "volumeName": "pv"},
+    }
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    filtered = cycle(
+        make_pod("p", volumes=volumes),
+        [make_node("a"), make_node("b")],
+        [make_pod("user", on="b", volumes=volumes), make_pod("x", on="a", namespace="other", volumes=volumes)],
+        persistentVolumeClaims=[claim],
+        persistentVolumes=[{"metadata": {"name": "pv"}, "spec": {"accessModes": ["ReadWriteOncePod"]}}],
+    )
+    (stranger,) = filtered.context.table.pods.on(0)
+    trial = Trials(filtered).of(0, (stranger,))
+    assert trial.status().plugin == "VolumeRestrictions"
+    assert trial.remove_pod(stranger).status().ok
+    assert without(filtered, [stranger]).status(0).plugin == "VolumeRestrictions"

@@ -1,0 +1,298 @@
+"""Who has to go from a node: the names of upstream's cases are kept (TestDryRunPreemption)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from podrules.scheduling.scheduler.framework.status import Code, Status
+from tests.podrules.scheduling.scheduler.preemption.building import (
+    HIGH,
+    LARGE,
+    LOW,
+    MEDIUM,
+    MID,
+    SMALL,
+    VERY_LARGE,
+    anti_affinity,
+    candidates_of,
+    looked_at,
+    make_budget,
+    make_node,
+    make_pod,
+    preempted,
+    spread,
+    victims_of,
+)
+
+Json = Mapping[str, Any]
+
+NODES = [make_node("node1"), make_node("node2")]
+FOO = {"app": "foo"}
+
+
+@pytest.mark.parametrize(
+    ("pod", "pods", "expected"),
+    [
+        pytest.param(
+            make_pod("p", LARGE, HIGH),
+            [make_pod("p1", LARGE, MID, on="node1"), make_pod("p2", LARGE, MID, on="node2")],
+            {"node1": ["p1"], "node2": ["p2"]},
+            id="a pod that fits on both nodes when lower priority pods are preempted",
+        ),
+        pytest.param(
+            make_pod("p", LARGE, LOW),
+            [make_pod("p1", LARGE, MID, on="node1"), make_pod("p2", LARGE, MID, on="node2")],
+            {},
+            id="a pod that would fit on the nodes, but other pods running are higher priority",
+        ),
+        pytest.param(
+            make_pod("p", LARGE, HIGH),
+            [
+                make_pod("p1.1", SMALL, LOW, on="node1"),
+                make_pod("p1.2", LARGE, MID, on="node1"),
+                make_pod("p2", LARGE, MID, on="node2"),
+            ],
+            {"node1": ["p1.2"], "node2": ["p2"]},
+            id="medium priority pod is preempted, but lower priority one stays as it is small",
+        ),
+        pytest.param(
+            make_pod("p", LARGE, HIGH),
+            [
+                make_pod("p1.1", SMALL, MID, on="node1"),
+                make_pod("p1.2", SMALL, LOW, on="node1"),
+                make_pod("p1.3", MEDIUM, MID, on="node1"),
+                make_pod("p1.4", SMALL, HIGH, on="node1"),
+                make_pod("p2", LARGE, HIGH, on="node2"),
+            ],
+            # p1.1 comes back first; then p1.3 does not fit any more, nor p1.2.
+            {"node1": ["p1.3", "p1.2"]},
+            id="mixed priority pods are preempted",
+        ),
+        pytest.param(
+            make_pod("p", LARGE, HIGH),
+            [
+                make_pod("p1.1", SMALL, LOW, on="node1", start=5),
+                make_pod("p1.2", SMALL, LOW, on="node1", start=4),
+                make_pod("p1.3", MEDIUM, MID, on="node1", start=3),
+                make_pod("p1.4", SMALL, HIGH, on="node1", start=2),
+                make_pod("p2", LARGE, HIGH, on="node2", start=1),
+            ],
+            {"node1": ["p1.3", "p1.1"]},
+            id="mixed priority pods are preempted, pick later StartTime one when priorities are equal",
+        ),
+    ],
+)
+def test_room(pod: Json, pods: Sequence[Json], expected: Mapping[str, list[str]]) -> None:
+    assert victims_of(preempted(pod, NODES, pods)) == expected
+
+
+def test_pod_with_anti_affinity_is_preempted() -> None:
+    away = anti_affinity("kubernetes.io/hostname", foo="")
+    found = preempted(
+        make_pod("p", SMALL, HIGH, labels={"foo": ""}),
+        [make_node("node1"), make_node("node2", SMALL)],
+        [
+            make_pod("p1.1", SMALL, LOW, on="node1", labels={"foo": ""}, affinity=away),
+            make_pod("p1.2", SMALL, MID, on="node1"),
+            make_pod("p1.3", SMALL, HIGH, on="node1"),
+            make_pod("p2", SMALL, HIGH, on="node2"),
+        ],
+    )
+    assert victims_of(found) == {"node1": ["p1.1"]}
+
+
+def test_preemption_to_resolve_pod_topology_spread_filter_failure() -> None:
+    foo = {"foo": ""}
+    constraints = [spread("zone", foo=""), spread("kubernetes.io/hostname", foo="")]
+    found = preempted(
+        make_pod("p", priority=HIGH, labels=foo, topologySpreadConstraints=constraints),
+        [
+            make_node("node-a", labels={"zone": "zone1"}),
+            make_node("node-b", labels={"zone": "zone1"}),
+            make_node("node-x", labels={"zone": "zone2"}),
+        ],
+        [
+            make_pod("pod-a1", priority=MID, on="node-a", labels=foo),
+            make_pod("pod-a2", priority=LOW, on="node-a", labels=foo),
+            make_pod("pod-b1", priority=LOW, on="node-b", labels=foo),
+            make_pod("pod-x1", priority=HIGH, on="node-x", labels=foo),
+            make_pod("pod-x2", priority=HIGH, on="node-x", labels=foo),
+        ],
+    )
+    assert victims_of(found) == {"node-a": ["pod-a2"], "node-b": ["pod-b1"]}
+
+
+TWO = [make_pod(name, MEDIUM, MID, on="node1", labels=FOO, start=1) for name in ("p1.1", "p1.2")]
+
+
+@pytest.mark.parametrize(
+    ("budgets", "violations"),
+    [
+        pytest.param([make_budget(allowed=1)], 1, id="preemption with violation of same pdb"),
+        pytest.param(
+            [make_budget(allowed=1, disrupted=["p1.2"])],
+            0,
+            id="the victim belongs to DisruptedPods",
+        ),
+        pytest.param([make_budget(namespace="other")], 0, id="a budget of another namespace"),
+        pytest.param([make_budget(selector={})], 0, id="an empty selector matches nothing"),
+        pytest.param([make_budget("a", 2), make_budget("b", 1)], 1, id="any of several budgets"),
+        pytest.param([make_budget("a"), make_budget("b")], 2, id="a victim of two budgets counts once"),
+    ],
+)
+def test_violations(budgets: Sequence[Json], violations: int) -> None:
+    found = preempted(make_pod("p", VERY_LARGE, HIGH), NODES[:1], TWO, podDisruptionBudgets=budgets)
+    assert victims_of(found) == {"node1": ["p1.1", "p1.2"]}
+    assert candidates_of(found)["node1"].num_pdb_violations == violations
+
+
+def test_the_victim_which_belongs_to_disrupted_pods_is_treated_as_non_violating() -> None:
+    third = make_pod("p1.3", "100m", MID, on="node1", labels=FOO, start=1)
+    budgets = [make_budget(allowed=1, disrupted=["p1.3"])]
+    found = preempted(make_pod("p", VERY_LARGE, HIGH), NODES[:1], [*TWO, third], podDisruptionBudgets=budgets)
+    candidate = candidates_of(found)["node1"]
+    assert candidate.num_pdb_violations == 1
+    assert [victim.pod.metadata.name for victim in candidate.victims if victim.violates] == ["p1.2"]
+    assert candidate.victims[1].violates[0].metadata.name == "pdb"
+
+
+def test_P4_pods_whose_budget_would_be_violated_are_put_back_before_more_important_ones() -> None:
+    """Of two pods one can stay: the less important one does, for it is guarded."""
+    guarded = make_pod("guarded", LARGE, LOW, on="node1", labels=FOO)
+    important = make_pod("important", LARGE, MID, on="node1")
+    node = make_node("node1", "600m")
+    pod = make_pod("p", LARGE, HIGH)
+    assert victims_of(preempted(pod, [node], [guarded, important])) == {"node1": ["guarded"]}
+    found = preempted(pod, [node], [guarded, important], podDisruptionBudgets=[make_budget()])
+    assert victims_of(found) == {"node1": ["important"]}
+    assert candidates_of(found)["node1"].num_pdb_violations == 0
+
+
+def test_P4_pods_are_put_back_by_priority_then_by_start() -> None:
+    """Of four equal pods two can stay: the most important one, then the oldest of the next."""
+    pods = [
+        make_pod("low", SMALL, LOW, on="node1", start=1),
+        make_pod("young", SMALL, MID, on="node1", start=9),
+        make_pod("old", SMALL, MID, on="node1", start=2),
+        make_pod("top", SMALL, HIGH - 1, on="node1", start=8),
+    ]
+    found = preempted(make_pod("p", MEDIUM, HIGH), [make_node("node1", "400m")], pods)
+    assert victims_of(found) == {"node1": ["young", "low"]}
+
+
+def test_P4_a_pod_that_has_not_started_goes_first() -> None:
+    pods = [make_pod("starting", SMALL, MID, on="node1"), make_pod("running", SMALL, MID, on="node1", start=1)]
+    found = preempted(make_pod("p", SMALL, HIGH), [make_node("node1", MEDIUM)], pods)
+    assert victims_of(found) == {"node1": ["starting"]}
+
+
+def test_P4_budgets_are_best_effort() -> None:
+    """A budget that allows no disruption keeps nobody from being preempted."""
+    found = preempted(make_pod("p", VERY_LARGE, HIGH), NODES[:1], TWO, podDisruptionBudgets=[make_budget()])
+    assert found.status.ok
+    assert victims_of(found) == {"node1": ["p1.1", "p1.2"]}
+    assert candidates_of(found)["node1"].num_pdb_violations == 2
+
+
+def test_P4_affinity_to_a_lower_priority_pod_defeats_preemption() -> None:
+    """Without the friend the pod would not want the node any more, though another pod could go instead."""
+    near = {
+        "podAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": FOO}}
+            ]
+        }
+    }
+    friend = make_pod("friend", SMALL, LOW, on="node1", labels=FOO)
+    big = make_pod("big", LARGE, LOW, on="node1")
+    found = preempted(make_pod("p", LARGE, HIGH, affinity=near), NODES[:1], [friend, big])
+    assert victims_of(found) == {}
+    assert looked_at(found).no_candidate == {
+        "node1": Status(
+            Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match pod affinity rules",), "InterPodAffinity"
+        )
+    }
+    # To a pod of the same priority it holds.
+    friend = make_pod("friend", SMALL, HIGH, on="node1", labels=FOO)
+    assert victims_of(preempted(make_pod("p", LARGE, HIGH, affinity=near), NODES[:1], [friend, big])) == {
+        "node1": ["big"]
+    }
+
+
+def test_P4_no_pod_of_the_same_priority_goes() -> None:
+    found = preempted(make_pod("p", LARGE, MID), NODES[:1], [make_pod("p1", LARGE, MID, on="node1")])
+    assert looked_at(found).no_candidate["node1"].reasons == ("No preemption victims found for incoming pod",)
+
+
+def test_a_pod_without_a_priority_counts_as_0() -> None:
+    pods = [make_pod("p1", LARGE, on="node1")]
+    assert victims_of(preempted(make_pod("p", LARGE, 1), NODES[:1], pods)) == {"node1": ["p1"]}
+    assert victims_of(preempted(make_pod("p", LARGE), NODES[:1], pods)) == {}
+
+
+def test_host_ports_are_freed() -> None:
+    def with_port(name: str, priority: int, port: int, *, on: str = "") -> Json:
+        container = {"name": "app", "ports": [{"hostPort": port}]}
+        return {
+            **make_pod(name, priority=priority, on=on),
+            "spec": {"containers": [container], "nodeName": on, "priority": priority},
+        }
+
+    pods = [with_port("web", LOW, 80, on="node1"), with_port("other", LOW, 81, on="node1")]
+    assert victims_of(preempted(with_port("p", HIGH, 80), NODES[:1], pods)) == {"node1": ["web"]}
+
+
+def test_a_claim_for_one_pod_is_freed_on_its_node() -> None:
+    claim = {
+        "metadata": {
+            "name": "data",
+            "namespace": "default",
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+        },
+        "spec": {"accessModes": ["ReadWriteOncePod"], "volumeName": "pv"},
+    }
+    volume = {"metadata": {"name": "pv"}, "spec": {"accessModes": ["ReadWriteOncePod"]}}
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    found = preempted(
+        make_pod("p", priority=HIGH, volumes=volumes),
+        NODES,
+        [make_pod("user", priority=LOW, on="node1", volumes=volumes), make_pod("idle", priority=LOW, on="node2")],
+        persistentVolumeClaims=[claim],
+        persistentVolumes=[volume],
+    )
+    assert victims_of(found) == {"node1": ["user"]}
+    assert looked_at(found).no_candidate["node2"].plugin == "VolumeRestrictions"
+
+
+def test_attached_volumes_are_freed() -> None:
+    def claim(name: str) -> Json:
+        annotations = {"pv.kubernetes.io/bind-completed": "yes"}
+        metadata = {"name": name, "namespace": "default", "annotations": annotations}
+        return {"metadata": metadata, "spec": {"volumeName": f"pv-{name}"}}
+
+    def volume(name: str) -> Json:
+        return {"metadata": {"name": f"pv-{name}"}, "spec": {"csi": {"driver": "csi", "volumeHandle": name}}}
+
+    def mounting(name: str) -> Sequence[Json]:
+        return [{"name": name, "persistentVolumeClaim": {"claimName": name}}]
+
+    csi_node = {
+        "metadata": {"name": "node1"},
+        "spec": {"drivers": [{"name": "csi", "nodeID": "1", "allocatable": {"count": 2}}]},
+    }
+    names = ["mine", "a", "b"]
+    found = preempted(
+        make_pod("p", priority=HIGH, volumes=mounting("mine")),
+        NODES[:1],
+        [
+            make_pod("one", priority=LOW, on="node1", volumes=mounting("a"), start=1),
+            make_pod("two", priority=LOW, on="node1", volumes=mounting("b"), start=2),
+        ],
+        csiNodes=[csi_node],
+        persistentVolumeClaims=[claim(name) for name in names],
+        persistentVolumes=[volume(name) for name in names],
+    )
+    assert victims_of(found) == {"node1": ["two"]}

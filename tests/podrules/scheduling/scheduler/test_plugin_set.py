@@ -1,0 +1,504 @@
+"""Which plugins a profile runs: merging with the defaults, MultiPoint's expansion, weights, what is refused.
+
+Cases of default_plugins_test.go and framework_test.go keep their names; kube-scheduler's own plugins stand in for its
+test plugins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from podrules.api.features import REFERENCE, Features
+from podrules.api.model.decode import from_object
+from podrules.scheduling.scheduler.framework.interface import (
+    FilterPlugin,
+    GatedPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+)
+from podrules.scheduling.scheduler.in_tree import IN_TREE, ExtensionPoint
+from podrules.scheduling.scheduler.plugin_set import (
+    EnabledPlugins,
+    Plugin,
+    Plugins,
+    PluginSet,
+    default_multi_point,
+    disabled_by,
+    enabled_plugins,
+    merge_plugin_set,
+    plugin_problems,
+)
+from podrules.scheduling.scheduler.registry import PLUGINS
+
+UPSTREAM_FILTER = [
+    "NodeName",
+    "NodeUnschedulable",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
+    "VolumeBinding",
+    "VolumeZone",
+    "PodTopologySpread",
+    "InterPodAffinity",
+    "DynamicResources",
+    "NodeDeclaredFeatures",
+]
+UPSTREAM_SCORE = {
+    "TaintToleration": 3,
+    "NodeAffinity": 2,
+    "NodeResourcesFit": 1,
+    "VolumeBinding": 1,
+    "PodTopologySpread": 2,
+    "InterPodAffinity": 2,
+    "DynamicResources": 2,
+    "NodeResourcesBalancedAllocation": 1,
+    "ImageLocality": 1,
+}
+DEFAULT = enabled_plugins(Plugins())
+FILTER, SCORE = DEFAULT.at[ExtensionPoint.FILTER], DEFAULT.score_weights
+"""Of the default profile, which one test holds against upstream's; the others hold against these."""
+
+
+def plugin_set(enabled: Sequence[str | Plugin] = (), disabled: Sequence[str] = ()) -> PluginSet:
+    written = (Plugin(plugin) if isinstance(plugin, str) else plugin for plugin in enabled)
+    return PluginSet(tuple(written), tuple(Plugin(name) for name in disabled))
+
+
+def only(*enabled: str | Plugin) -> PluginSet:
+    """MultiPoint with these plugins, and what no profile can be without."""
+    return plugin_set([*enabled, "PrioritySort", "DefaultBinder"], ["*"])
+
+
+def run(**points: PluginSet) -> EnabledPlugins:
+    plugins = Plugins(**points)
+    assert plugin_problems(plugins, "plugins") == ()
+    return enabled_plugins(plugins)
+
+
+def test_the_default_profile() -> None:
+    found = run()
+    assert found.at == {
+        ExtensionPoint.PRE_ENQUEUE: ("SchedulingGates", "DynamicResources", "DefaultPreemption"),
+        ExtensionPoint.QUEUE_SORT: ("PrioritySort",),
+        ExtensionPoint.PRE_FILTER: tuple(UPSTREAM_FILTER),
+        ExtensionPoint.FILTER: tuple(UPSTREAM_FILTER),
+        ExtensionPoint.POST_FILTER: ("DynamicResources", "DefaultPreemption"),
+        ExtensionPoint.PRE_SCORE: tuple(
+            name for name in UPSTREAM_SCORE if name not in {"DynamicResources", "ImageLocality"}
+        ),
+        ExtensionPoint.SCORE: tuple(UPSTREAM_SCORE),
+        ExtensionPoint.RESERVE: ("VolumeBinding", "DynamicResources"),
+        ExtensionPoint.PERMIT: (),
+        ExtensionPoint.PRE_BIND: ("VolumeBinding", "DynamicResources"),
+        ExtensionPoint.BIND: ("DefaultBinder",),
+        ExtensionPoint.POST_BIND: (),
+        ExtensionPoint.PLACEMENT_GENERATE: (),
+        ExtensionPoint.PLACEMENT_SCORE: ("NodeResourcesFit",),
+    }
+    assert (found.score_weights, found.unknown) == (UPSTREAM_SCORE, ())
+
+
+def test_every_default_plugin_that_judges_or_scores_is_restated() -> None:
+    # The newest version has every plugin at every point that it ever had.
+    at = enabled_plugins(Plugins(), Features.of_minor(37)).at
+    restated: dict[ExtensionPoint, Any] = {
+        ExtensionPoint.PRE_ENQUEUE: PreEnqueuePlugin,
+        ExtensionPoint.PRE_FILTER: PreFilterPlugin,
+        ExtensionPoint.FILTER: FilterPlugin,
+        ExtensionPoint.PRE_SCORE: PreScorePlugin,
+        ExtensionPoint.SCORE: ScorePlugin,
+    }
+    for point, protocol in restated.items():
+        # DefaultPreemption holds back no pod but those that it is preempting for.
+        expected = {*at[point]} - ({"DefaultPreemption"} if point is ExtensionPoint.PRE_ENQUEUE else set())
+        if point is ExtensionPoint.PRE_FILTER:
+            # Theirs says something under a gate that is off alone: for a pod whose resize is deferred.
+            expected -= {"NodeUnschedulable", "TaintToleration"}
+        assert {name for name, plugin in PLUGINS.items() if isinstance(plugin, protocol)} == expected, point
+
+
+def test_each_descriptor_names_its_own_implementation() -> None:
+    assert {name: plugin.name for name, plugin in PLUGINS.items()} == {name: name for name in PLUGINS}
+
+
+def test_a_descriptor_and_its_plugin_name_the_same_gate() -> None:
+    gates = {name: plugin.gate for name, plugin in PLUGINS.items() if isinstance(plugin, GatedPlugin)}
+    named = {name: IN_TREE[name].gate for name in PLUGINS if IN_TREE[name].gate}
+    assert named
+    assert named.items() <= gates.items()
+
+
+def test_a_plugin_at_a_point_that_it_has_not() -> None:
+    own = plugin_set(["NodePorts"])
+    (problem,) = plugin_problems(Plugins(score=own), "plugins")
+    assert problem.endswith('"NodePorts": it has no score, only preFilter, filter')
+
+
+@pytest.mark.parametrize(
+    ("default", "custom", "merged"),
+    [
+        pytest.param(
+            plugin_set(["D1", "D2"]),
+            plugin_set(["Custom"]),
+            plugin_set(["D1", "D2", "Custom"]),
+            id="AppendCustomPlugin",
+        ),
+        pytest.param(
+            plugin_set(["D1", "D2"]),
+            plugin_set(["Custom", "D2"], ["D2"]),
+            plugin_set(["D1", "Custom", "D2"], ["D2"]),
+            id="InsertAfterDefaultPlugins2",
+        ),
+        pytest.param(
+            plugin_set(["D1", "D2"]),
+            plugin_set(["Custom", "D1", "D2"], ["*"]),
+            plugin_set(["Custom", "D1", "D2"], ["*"]),
+            id="InsertBeforeAllPlugins",
+        ),
+        pytest.param(
+            plugin_set(["D1", "D2"]),
+            plugin_set(["D2", "D1"], ["*"]),
+            plugin_set(["D2", "D1"], ["*"]),
+            id="ReorderDefaultPlugins",
+        ),
+        pytest.param(plugin_set(["D1", "D2"]), PluginSet(), plugin_set(["D1", "D2"]), id="ApplyNilCustomPlugin"),
+        pytest.param(
+            plugin_set(["P1", "P2", "P3"]),
+            plugin_set([Plugin("P1", 2), Plugin("P3", 3)]),
+            plugin_set([Plugin("P1", 2), "P2", Plugin("P3", 3)]),
+            id="CustomPluginOverrideDefaultPlugin",
+        ),
+        pytest.param(
+            plugin_set(["P1", "P2", "P3"]),
+            plugin_set([Plugin("P2", 2), Plugin("P1", 1)]),
+            plugin_set([Plugin("P1", 1), Plugin("P2", 2), "P3"]),
+            id="OrderPreserveAfterOverride",
+        ),
+        pytest.param(
+            plugin_set(["P1", "P2", "P3"]),
+            plugin_set(["P1", Plugin("P2", 2), "P3", Plugin("P2", 4)]),
+            plugin_set(["P1", Plugin("P2", 4), "P3", Plugin("P2", 2)]),
+            id="RepeatedCustomPlugin",
+        ),
+        pytest.param(
+            plugin_set(["D1", "D2"]),
+            plugin_set(["C1", "C2"], ["D2"]),
+            plugin_set(["D1", "C1", "C2"], ["D2"]),
+            id="Append disabled Multipoint plugins",
+        ),
+        pytest.param(
+            plugin_set(["Default"]),
+            plugin_set([Plugin("Default", 5)]),
+            plugin_set([Plugin("Default", 5)]),
+            id="override default MultiPoint plugins with custom value",
+        ),
+        pytest.param(
+            plugin_set(["Default"], ["D2"]),
+            plugin_set(["Custom"]),
+            plugin_set(["Default", "Custom"], ["D2"]),
+            id="disabled MultiPoint plugin in default set",
+        ),
+        pytest.param(
+            plugin_set(["Default"]),
+            plugin_set([], ["Default"]),
+            plugin_set([], ["Default"]),
+            id="multipoint with only disabled gets merged",
+        ),
+    ],
+)
+def test_merge_plugins(default: PluginSet, custom: PluginSet, merged: PluginSet) -> None:
+    assert merge_plugin_set(default, custom) == merged
+
+
+FIT, SPREAD, IMAGES = "NodeResourcesFit", "PodTopologySpread", "ImageLocality"
+
+
+@pytest.mark.parametrize(
+    ("points", "pre_score", "score"),
+    [
+        pytest.param({"multi_point": only(Plugin(FIT, 5))}, [FIT], {FIT: 5}, id="plugin expansion"),
+        pytest.param(
+            {
+                "multi_point": only(FIT),
+                "pre_score": plugin_set([], [FIT]),
+                "score": plugin_set([], [FIT]),
+            },
+            [],
+            {},
+            id="disable MultiPoint plugin at some extension points",
+        ),
+        pytest.param(
+            {"multi_point": only(FIT, SPREAD)}, [FIT, SPREAD], {FIT: 1, SPREAD: 1}, id="Multiple MultiPoint plugins"
+        ),
+        pytest.param(
+            {"multi_point": only(FIT, SPREAD), "pre_score": plugin_set([], ["*"])},
+            [],
+            {FIT: 1, SPREAD: 1},
+            id="disable MultiPoint extension",
+        ),
+        pytest.param(
+            {"multi_point": only(IMAGES, FIT, SPREAD), "score": plugin_set([SPREAD, FIT])},
+            [FIT, SPREAD],
+            {SPREAD: 1, FIT: 1, IMAGES: 1},
+            id="Reorder MultiPoint plugins (specified extension takes precedence)",
+        ),
+        pytest.param(
+            {"multi_point": only(FIT, SPREAD), "score": plugin_set([IMAGES, SPREAD, FIT])},
+            [FIT, SPREAD],
+            {SPREAD: 1, FIT: 1, IMAGES: 1},
+            id="Reorder MultiPoint plugins (specified extension only takes precedence when it exists in MultiPoint)",
+        ),
+        pytest.param(
+            {"multi_point": only(FIT, SPREAD), "score": plugin_set([Plugin(SPREAD, 5), Plugin(FIT, 3)])},
+            [FIT, SPREAD],
+            {SPREAD: 5, FIT: 3},
+            id="Override MultiPoint plugins weights",
+        ),
+        pytest.param(
+            {"multi_point": plugin_set(["PrioritySort", "DefaultBinder", SPREAD], ["*"])},
+            [SPREAD],
+            {SPREAD: 1},
+            id="disable and enable MultiPoint plugins with '*'",
+        ),
+        pytest.param(
+            {"multi_point": plugin_set(["DefaultBinder", "PrioritySort", SPREAD], ["*", SPREAD])},
+            [SPREAD],
+            {SPREAD: 1},
+            id="disable and enable MultiPoint plugin by name",
+        ),
+        pytest.param(
+            {
+                "multi_point": only(FIT, SPREAD),
+                "score": plugin_set([Plugin(SPREAD, 5), Plugin(IMAGES, 5), Plugin(FIT, 3)]),
+            },
+            [FIT, SPREAD],
+            {SPREAD: 5, FIT: 3, IMAGES: 5},
+            id="Override MultiPoint plugins weights and avoid a plugin being loaded multiple times",
+        ),
+    ],
+)
+def test_new_framework_multi_point_expansion(
+    points: Mapping[str, PluginSet], pre_score: Sequence[str], score: Mapping[str, int]
+) -> None:
+    found = run(**points)
+    assert list(found.at[ExtensionPoint.PRE_SCORE]) == pre_score
+    assert list(found.at[ExtensionPoint.SCORE]) == list(score)
+    assert found.score_weights == score
+    has_fit = any(plugin.name == FIT for plugin in points["multi_point"].enabled)
+    assert (FIT in found.at[ExtensionPoint.FILTER], FIT in found.at[ExtensionPoint.PRE_FILTER]) == (has_fit, has_fit)
+
+
+@pytest.mark.parametrize(
+    ("points", "changed"),
+    [
+        pytest.param({"score": plugin_set([Plugin(FIT, 9)])}, {FIT: 9}, id="Score's own"),
+        pytest.param({"score": plugin_set(["TaintToleration"])}, {"TaintToleration": 1}, id="Score's own, not given"),
+        pytest.param({"multi_point": plugin_set([Plugin(FIT, 9)])}, {FIT: 9}, id="MultiPoint's"),
+        pytest.param({"multi_point": plugin_set([Plugin(SPREAD, 0)])}, {SPREAD: 1}, id="MultiPoint's, of 0"),
+        pytest.param(
+            {"multi_point": plugin_set([Plugin(FIT, 9)]), "score": plugin_set([Plugin(FIT, 4)])},
+            {FIT: 4},
+            id="both: Score's",
+        ),
+    ],
+)
+def test_weights(points: Mapping[str, PluginSet], changed: Mapping[str, int]) -> None:
+    found = run(**points)
+    assert found.score_weights == {**SCORE, **changed}
+    moved = [name for name in changed if "score" in points]
+    assert list(found.at[ExtensionPoint.SCORE]) == [*moved, *(name for name in SCORE if name not in moved)]
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        pytest.param(
+            plugin_set([], ["NodePorts", "nobody"]), [name for name in FILTER if name != "NodePorts"], id="one disabled"
+        ),
+        pytest.param(plugin_set([], ["*"]), [], id="all disabled"),
+        pytest.param(plugin_set(["NodePorts", "NodeName"], ["*"]), ["NodePorts", "NodeName"], id="all but two"),
+        pytest.param(
+            plugin_set(["NodePorts"], ["NodePorts"]),
+            [*(name for name in FILTER if name != "NodePorts"), "NodePorts"],
+            id="moved to the end",
+        ),
+        pytest.param(
+            plugin_set(["NodePorts"]),
+            ["NodePorts", *(name for name in FILTER if name != "NodePorts")],
+            id="moved to the front",
+        ),
+        pytest.param(plugin_set(["Custom"]), [*FILTER, "Custom"], id="one that is not kube-scheduler's"),
+    ],
+)
+def test_changes_at_one_point(own: PluginSet, expected: Sequence[str]) -> None:
+    found = run(filter=own)
+    assert list(found.at[ExtensionPoint.FILTER]) == expected
+    assert found.at[ExtensionPoint.PRE_FILTER] == run().at[ExtensionPoint.PRE_FILTER]
+
+
+@pytest.mark.parametrize(
+    ("points", "unknown", "score"),
+    [
+        pytest.param(
+            {"score": plugin_set([Plugin("Custom", 4)])}, ("Custom",), {**SCORE, "Custom": 4}, id="at a point"
+        ),
+        pytest.param({"multi_point": plugin_set(["Custom"])}, ("Custom",), SCORE, id="at MultiPoint: who knows where"),
+        pytest.param(
+            {"multi_point": plugin_set([Plugin("Custom", 7)]), "score": plugin_set(["Custom"])},
+            ("Custom",),
+            {"Custom": 1, **SCORE},
+            id="at both: it scores first",
+        ),
+        pytest.param(
+            {"multi_point": plugin_set(["B"]), "permit": plugin_set(["C", "A", "B"])},
+            ("B", "C", "A"),
+            SCORE,
+            id="several",
+        ),
+        pytest.param({"filter": plugin_set([], ["Custom"])}, (), SCORE, id="disabled: it is not there"),
+    ],
+)
+def test_plugins_that_are_not_kube_schedulers(
+    points: Mapping[str, PluginSet], unknown: tuple[str, ...], score: Mapping[str, int]
+) -> None:
+    found = run(**points)
+    assert found.unknown == unknown
+    assert list(found.at[ExtensionPoint.SCORE]) == list(score)
+    assert found.score_weights == score
+
+
+def test_a_plugin_of_multi_point_may_be_all_that_is_left() -> None:
+    """Nobody here can tell whether it sorts the queue and binds."""
+    assert run(multi_point=plugin_set(["Custom"], ["*"])).unknown == ("Custom",)
+
+
+@pytest.mark.parametrize(
+    ("points", "problems"),
+    [
+        pytest.param(
+            {"preFilter": {"enabled": [{"name": FIT}, {"name": FIT}]}},
+            ['preFilter.enabled[1].name: Duplicate value: "NodeResourcesFit": enable it once'],
+            id="duplicate plugin name",
+        ),
+        pytest.param(
+            {"permit": {"enabled": [{"name": "Custom"}, {"name": "Custom"}]}},
+            ['permit.enabled[1].name: Duplicate value: "Custom": enable it once'],
+            id="duplicate of an unknown plugin",
+        ),
+        pytest.param(
+            {"multiPoint": {"enabled": [{"name": FIT}, {"name": FIT}]}},
+            ['multiPoint.enabled[1].name: Duplicate value: "NodeResourcesFit": enable it once'],
+            id="Expect 'already registered' error",
+        ),
+        pytest.param(
+            {
+                "multiPoint": {"enabled": [{"name": "NodePorts"}, {"name": "NodePorts"}]},
+                "preFilter": {"disabled": [{"name": "NodePorts"}]},
+                "filter": {"enabled": [{"name": "NodePorts"}]},
+            },
+            [],
+            id="twice at MultiPoint, and no point gets it from there",
+        ),
+        pytest.param(
+            {"filter": {"enabled": [{"name": IMAGES}]}},
+            ['filter.enabled[0].name: Invalid value: "ImageLocality": it has no filter, only score'],
+            id="enabled Score plugin doesn't extend the ScorePlugin interface",
+        ),
+        pytest.param(
+            {"score": {"enabled": [{"name": "*"}]}, "bind": {"enabled": [{}]}},
+            [
+                'score.enabled[0].name: Invalid value: "*": disables only; name each plugin that is to run',
+                "bind.enabled[0].name: Required value: name a plugin",
+            ],
+            id="no name",
+        ),
+        pytest.param(
+            {"filter": {"enabled": [{"name": "EBSLimits"}]}},
+            [
+                (
+                    'filter.enabled[0].name: Invalid value: "EBSLimits": there is no such plugin any more; '
+                    "NodeVolumeLimits does its work"
+                )
+            ],
+            id="a plugin that was removed",
+        ),
+        pytest.param(
+            {"queueSort": {"enabled": [{"name": "Custom"}]}},
+            ["queueSort: Invalid value: PrioritySort, Custom: only one can be enabled; disable the others"],
+            id="two plugins sort the queue",
+        ),
+        pytest.param(
+            {"multiPoint": {"disabled": [{"name": "*"}]}},
+            [
+                "queueSort: Required value: no plugin is left; enable PrioritySort or another one",
+                "bind: Required value: no plugin is left; enable DefaultBinder or another one",
+            ],
+            id="nothing is left",
+        ),
+        pytest.param(
+            {"placementGenerate": {"enabled": [{"name": "TopologyPlacementGenerator"}, {"name": "Custom"}]}},
+            [
+                (
+                    "placementGenerate: Invalid value: TopologyPlacementGenerator, Custom: only one can be enabled; "
+                    "disable the others"
+                )
+            ],
+            id="more than one PlacementGeneratePlugin",
+        ),
+        pytest.param(
+            {"score": {"enabled": [{"name": IMAGES, "weight": -3}]}},
+            ["score: Invalid value: -3 of ImageLocality: total score could overflow; give weights of 1 or more"],
+            id="a weight below 0",
+        ),
+        pytest.param(
+            {"score": {"enabled": [{"name": FIT, "weight": 5}, {"name": IMAGES, "weight": -3}]}},
+            [],
+            id="a weight below 0 that others make up for",
+        ),
+    ],
+)
+def test_plugins_that_are_refused(points: Mapping[str, Any], problems: Sequence[str]) -> None:
+    found = plugin_problems(from_object(points, Plugins), "profiles[0].plugins")
+    assert found == tuple(f"profiles[0].plugins.{problem}" for problem in problems)
+
+
+def test_defaults_are_kube_schedulers_own() -> None:
+    assert {plugin.name for plugin in default_multi_point(REFERENCE).enabled} | {
+        "GangScheduling",
+        "PodGroupPodsCount",
+        "TopologyPlacementGenerator",
+    } == set(IN_TREE)
+
+
+@pytest.mark.parametrize(
+    ("points", "field"),
+    [
+        pytest.param({}, "", id="the defaults"),
+        pytest.param({"post_filter": plugin_set(disabled=["DefaultPreemption"])}, "postFilter", id="by the point"),
+        pytest.param({"post_filter": plugin_set(disabled=["*"])}, "postFilter", id="with all of the point"),
+        pytest.param({"multi_point": plugin_set(disabled=["DefaultPreemption"])}, "multiPoint", id="by MultiPoint"),
+        pytest.param({"pre_enqueue": plugin_set(disabled=["DefaultPreemption"])}, "", id="at another point"),
+        pytest.param(
+            {
+                "multi_point": plugin_set(disabled=["DefaultPreemption"]),
+                "post_filter": plugin_set(enabled=["DefaultPreemption"]),
+            },
+            "",
+            id="by MultiPoint and enabled at the point",
+        ),
+        pytest.param(
+            {"post_filter": plugin_set(enabled=["DefaultPreemption"], disabled=["*"])}, "", id="enabled beside all"
+        ),
+    ],
+)
+def test_P2_what_keeps_a_default_plugin_from_a_point(points: Mapping[str, PluginSet], field: str) -> None:
+    expected = f"plugins.{field}.disabled" if field else ""
+    assert disabled_by(Plugins(**points), "DefaultPreemption", ExtensionPoint.POST_FILTER) == expected

@@ -1,0 +1,116 @@
+"""How pods stand in zones, and the skew of constraints as it is."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from podrules.api.model.node import Node
+from podrules.api.model.pod import Pod, TopologySpreadConstraint
+from podrules.scheduling.spread import ZONE, spreads_of, workload_spreads, zone_nodes
+from tests.builders import make_constraint, make_node, make_owner, make_pod
+
+READY = {"type": "Ready", "status": "True"}
+
+
+def node(name: str, zone: str, *, ready: bool = True) -> Node:
+    made = make_node(name, capacity={"cpu": "4", "memory": "8Gi"}, conditions=[READY] if ready else [])
+    return replace(made, metadata=replace(made.metadata, labels={ZONE: zone} if zone else {}))
+
+
+def pods(
+    count: int, on: str, constraint: TopologySpreadConstraint | None = None, kind: str = "ReplicaSet"
+) -> list[Pod]:
+    return [
+        make_pod(
+            name=f"web-{on}-{number}",
+            labels={"app": "web"},
+            owners=[make_owner(kind, "web")],
+            node_name=on,
+            phase="Running",
+            constraints=[constraint] if constraint else [],
+        )
+        for number in range(count)
+    ]
+
+
+NODES = [node("a1", "a"), node("b1", "b"), node("c1", "c")]
+
+
+def zonal(max_skew: int, when: str = "DoNotSchedule", **more: int) -> TopologySpreadConstraint:
+    return make_constraint(max_skew, ZONE, when, selector={"matchLabels": {"app": "web"}}, **more)  # type: ignore[arg-type]  # min_domains alone
+
+
+def test_zones_count_what_is_ready() -> None:
+    zones = zone_nodes([*NODES, node("a2", "a", ready=False), node("x", "")])
+    assert [(zone.zone, zone.nodes, zone.ready) for zone in zones] == [
+        ("", 1, 1),
+        ("a", 2, 1),
+        ("b", 1, 1),
+        ("c", 1, 1),
+    ]
+    assert (zones[1].cpu, zones[1].memory) == (8000, 2 * 8 * 2**30)
+
+
+def test_skew_is_that_of_the_emptiest_domain() -> None:
+    (found,) = workload_spreads(NODES, [*pods(3, "a1", zonal(1)), *pods(1, "b1", zonal(1))])
+    assert found.zones == {"a": 3, "b": 1}
+    (constraint,) = found.constraints
+    assert (constraint.most, constraint.least, constraint.skew, constraint.domains) == (3, 0, 3, 3)
+    assert (constraint.most_in, constraint.least_in) == ("a", "c")
+    assert found.exceeded is constraint
+
+
+def test_a_skew_of_max_skew_is_allowed() -> None:
+    (found,) = workload_spreads(NODES, pods(2, "a1", zonal(2)))
+    assert (found.constraints[0].skew, found.exceeded) == (2, None)
+
+
+def test_too_few_domains_make_the_minimum_0() -> None:
+    nodes = [node("a1", "a"), node("b1", "b")]
+    even = [*pods(2, "a1", zonal(1, min_domains=3)), *pods(2, "b1", zonal(1, min_domains=3))]
+    few = workload_spreads(nodes, even)[0].constraints[0]
+    assert (few.least, few.least_in) == (0, None)
+    enough = [*pods(2, "a1", zonal(1)), *pods(2, "b1", zonal(1))]
+    assert workload_spreads(nodes, enough)[0].constraints[0].skew == 0
+
+
+def test_soft_constraints_are_told_apart() -> None:
+    (found,) = workload_spreads(NODES, pods(2, "a1", zonal(1, "ScheduleAnyway")))
+    assert not found.constraints[0].hard
+    assert found.exceeded is found.constraints[0]
+
+
+def test_what_is_kept_alike_alone_counts() -> None:
+    gone = [replace(pod, status=replace(pod.status, phase="Succeeded")) for pod in pods(1, "b1")]
+    going = [
+        replace(pod, metadata=replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")) for pod in pods(1, "c1")
+    ]
+    (found,) = workload_spreads(NODES, [*pods(2, "a1"), *gone, *going, *pods(1, "b1", kind="DaemonSet")])
+    assert (found.zones, found.pods, found.in_one_zone) == ({"a": 2}, 2, True)
+
+
+def test_one_pod_is_not_spread() -> None:
+    assert not workload_spreads(NODES, pods(1, "a1"))[0].in_one_zone
+
+
+def test_a_selector_that_cannot_be_read_is_no_constraint() -> None:
+    broken = make_constraint(1, ZONE, "DoNotSchedule", selector={"matchExpressions": [{"key": "a", "operator": "Odd"}]})
+    assert workload_spreads(NODES, pods(2, "a1", broken))[0].constraints == ()
+
+
+def test_of_one_workload_alone_though_others_count() -> None:
+    own = pods(2, "a1", zonal(1))
+    others = [
+        replace(
+            pod,
+            metadata=replace(pod.metadata, name=f"old-{number}", owner_references=(make_owner("ReplicaSet", "old"),)),
+        )
+        for number, pod in enumerate(pods(1, "a1", zonal(1)))
+    ]
+    (found,) = spreads_of(own, NODES, [*own, *others])
+    assert (found.name, found.zones, found.constraints[0].most) == ("web", {"a": 2}, 3)
+
+
+def test_pods_of_a_daemon_set_are_not_spread() -> None:
+    own = pods(2, "a1", zonal(1), kind="DaemonSet")
+    assert spreads_of(own, NODES, own) == ()

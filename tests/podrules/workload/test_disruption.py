@@ -1,0 +1,139 @@
+"""Evictions that the API server grants or refuses, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
+from podrules.api.model.policy import PodDisruptionBudget
+from podrules.workload.disruption import SEVERAL, Evictions, recounted
+from tests.objects import raw_condition, raw_pod
+
+
+def make_budget(name: str = "web", allowed: int = 0, **more: Any) -> PodDisruptionBudget:
+    status = {"disruptionsAllowed": allowed, "currentHealthy": 3, "desiredHealthy": 3, **more.pop("status", {})}
+    return from_object(
+        {
+            "metadata": {"name": name, "namespace": "shop", **more.pop("metadata", {})},
+            "spec": {"selector": {"matchLabels": {"app": "web"}}, **more},
+            "status": status,
+        },
+        PodDisruptionBudget,
+    )
+
+
+def make_pod(
+    name: str = "web-0",
+    *,
+    ready: bool = True,
+    namespace: str = "shop",
+    metadata: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Pod:
+    status = {"phase": "Running", "conditions": [raw_condition("Ready", str(ready))], **more}
+    return from_object(raw_pod(name, namespace, labels={"app": "web"}, metadata=metadata, status=status), Pod)
+
+
+NEEDS = "The disruption budget web needs 3 healthy pods and has 3 currently"
+
+
+def test_each_eviction_takes_one_of_what_is_allowed() -> None:
+    evictions = Evictions([make_budget(allowed=2)])
+    assert [evictions.refused(make_pod(f"web-{number}")) for number in range(3)] == [None, None, NEEDS]
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        make_pod(phase="Pending"),
+        make_pod(phase="Failed"),
+        make_pod(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}),
+        make_pod(namespace="other"),
+    ],
+    ids=["pending", "finished", "being deleted", "of another namespace"],
+)
+def test_pods_that_budgets_do_not_hold(pod: Pod) -> None:
+    assert Evictions([make_budget()]).refused(pod) is None
+
+
+def test_a_pod_of_two_budgets_is_never_evicted() -> None:
+    assert Evictions([make_budget(allowed=5), make_budget("other", 5)]).refused(make_pod()) == SEVERAL
+
+
+@pytest.mark.parametrize(
+    ("policy", "healthy", "goes"),
+    [
+        ("AlwaysAllow", 1, True),
+        ("IfHealthyBudget", 3, True),
+        ("IfHealthyBudget", 2, False),
+        (None, 3, True),
+        (None, 2, False),
+    ],
+)
+def test_an_unhealthy_pod_goes_by_the_policy(policy: str | None, healthy: int, goes: bool) -> None:
+    budget = make_budget(unhealthyPodEvictionPolicy=policy, status={"currentHealthy": healthy})
+    assert (Evictions([budget]).refused(make_pod(ready=False)) is None) is goes
+
+
+def test_a_budget_that_desires_no_pod_is_no_healthy_one() -> None:
+    budget = make_budget(status={"currentHealthy": 0, "desiredHealthy": 0})
+    refused = Evictions([budget]).refused(make_pod(ready=False))
+    assert refused == "The disruption budget web needs 0 healthy pods and has 0 currently"
+
+
+@pytest.mark.parametrize(("unconfirmed", "goes"), [(2000, True), (2001, False)])
+def test_a_budget_bears_2000_evictions_that_its_controller_has_not_confirmed(unconfirmed: int, goes: bool) -> None:
+    disrupted = {f"web-{number}": "2026-01-01T00:00:00Z" for number in range(1, unconfirmed + 1)}
+    refused = Evictions([make_budget(allowed=1, status={"disruptedPods": disrupted})]).refused(make_pod())
+    too_many = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+    assert refused == (None if goes else too_many)
+
+
+def test_an_unhealthy_pod_takes_nothing_from_the_budget() -> None:
+    evictions = Evictions([make_budget(allowed=1, unhealthyPodEvictionPolicy="AlwaysAllow")])
+    assert evictions.refused(make_pod(ready=False)) is None
+    assert evictions.refused(make_pod("web-1")) is None
+    assert evictions.refused(make_pod("web-2")) == NEEDS
+
+
+def test_a_budget_that_its_controller_has_not_seen_allows_nothing() -> None:
+    refused = Evictions([make_budget(allowed=3, metadata={"generation": 2})]).refused(make_pod())
+    assert refused == "The disruption budget web is still being processed by the server."
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        (
+            {"reason": "SyncFailed", "message": "no scale"},
+            "The disruption budget web does not allow evicting pods currently because it failed sync: no scale",
+        ),
+        (
+            {"reason": "InsufficientPods", "message": "wait"},
+            "The disruption budget web does not allow evicting pods currently (InsufficientPods): wait",
+        ),
+    ],
+)
+def test_the_budgets_own_reason_is_told(condition: dict[str, str], words: str) -> None:
+    status = {"currentHealthy": 4, "conditions": [{"type": "DisruptionAllowed", "status": "False", **condition}]}
+    assert Evictions([make_budget(status=status)]).refused(make_pod()) == words
+
+
+def test_a_budget_is_counted_again_when_pods_leave_and_come() -> None:
+    budget = make_budget(allowed=1, status={"desiredHealthy": 2, "expectedPods": 3})
+    ready, unready = make_pod(), make_pod(ready=False)
+
+    def counted(budgets: tuple[PodDisruptionBudget, ...]) -> tuple[int, int]:
+        return budgets[0].status.current_healthy, budgets[0].status.disruptions_allowed
+
+    one = recounted((budget,), gone=[ready, unready])
+    assert counted(one) == (2, 0)
+    assert counted(recounted(one, came=[ready])) == (3, 1)
+    # A preemption may take what the budget does not allow: what comes back first makes up for that.
+    two = recounted(one, gone=[ready])
+    assert counted(two) == (1, 0)
+    assert counted(recounted(two, came=[ready])) == (2, 0)

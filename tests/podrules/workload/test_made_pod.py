@@ -1,0 +1,69 @@
+"""The pod that a workload's controller would send first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podrules.admission.validation.objects import validate
+from podrules.workload.made_pod import NO_UID, made_pod
+from tests.objects import raw_pod, raw_workload
+
+KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job")
+
+
+def _made(workload: dict[str, Any]) -> dict[str, Any]:
+    made = made_pod(workload)
+    assert made is not None
+    return made.content
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_pod_is_one_that_the_api_server_takes(kind: str) -> None:
+    workload = raw_workload(kind, "web", "shop")
+    assert validate(workload, 37) == ()
+    pod = _made(workload)
+    assert validate(pod, 37) == ()
+    assert pod["metadata"]["namespace"] == "shop"
+    (owner,) = pod["metadata"]["ownerReferences"]
+    assert (owner["uid"], owner["controller"], owner["blockOwnerDeletion"]) == (NO_UID, True, True)
+
+
+def test_a_deployments_pod_belongs_to_its_replica_set() -> None:
+    meta = _made(raw_workload("Deployment", "web"))["metadata"]
+    assert meta["ownerReferences"][0]["name"] == "web-planned"
+    assert (meta["generateName"], meta["labels"]) == ("web-planned-", {"app": "web", "pod-template-hash": "planned"})
+
+
+def test_a_stateful_sets_pod_has_its_identity_and_claims() -> None:
+    claim = {"metadata": {"name": "data"}, "spec": {}}
+    workload = raw_workload("StatefulSet", "db", serviceName="db", ordinals={"start": 3}, volumeClaimTemplates=[claim])
+    workload["spec"]["template"]["spec"]["volumes"] = [
+        {"name": "data", "emptyDir": {}},
+        {"name": "tmp", "emptyDir": {}},
+    ]
+    pod = _made(workload)
+    assert (pod["metadata"]["name"], pod["spec"]["hostname"], pod["spec"]["subdomain"]) == ("db-3", "db-3", "db")
+    assert pod["metadata"]["labels"]["apps.kubernetes.io/pod-index"] == "3"
+    assert pod["spec"]["volumes"] == [
+        {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-3"}},
+        {"name": "tmp", "emptyDir": {}},
+    ]
+
+
+def test_an_indexed_jobs_pod_has_its_index() -> None:
+    pod = _made(raw_workload("Job", "work", completions=2, completionMode="Indexed"))
+    assert pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] == "0"
+    assert pod["spec"]["hostname"] == "work-0"
+    assert [variable["name"] for variable in pod["spec"]["containers"][0]["env"]] == ["JOB_COMPLETION_INDEX"]
+
+
+def test_a_pod_that_only_its_labels_spoil_is_refused_though_its_workload_is_taken() -> None:
+    workload = raw_workload("StatefulSet", "s" * 62)
+    assert validate(workload, 37) == ()
+    assert any("63" in str(error) for error in validate(_made(workload), 37))
+
+
+def test_what_makes_no_pods_has_none() -> None:
+    assert made_pod(raw_pod()) is None

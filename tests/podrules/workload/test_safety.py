@@ -1,0 +1,96 @@
+"""What a pod's owner promises about copies of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from podrules.workload.safety import ForceSafety, Guarantee, OwnerGuarantee, force_safety, owner_guarantee
+from tests.builders import make_owner, make_pod
+
+FIRST = "metadata.ownerReferences[0].kind"
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version", "guarantee"),
+    [
+        pytest.param("StatefulSet", "apps/v1", Guarantee.AT_MOST_ONE, id="StatefulSet: at most one"),
+        pytest.param(
+            "ReplicaSet", "apps/v1", Guarantee.AVAILABILITY_FIRST, id="ReplicaSet of a Deployment: two copies may run"
+        ),
+        pytest.param(
+            "ReplicationController", "v1", Guarantee.AVAILABILITY_FIRST, id="ReplicationController: two copies may run"
+        ),
+        pytest.param("DaemonSet", "apps/v1", Guarantee.ONE_PER_NODE, id="DaemonSet: one per node"),
+        pytest.param("Job", "batch/v1", Guarantee.RUNS_TO_COMPLETION, id="Job: may run more than once"),
+        pytest.param("CloneSet", "apps.kruise.io/v1alpha1", Guarantee.UNKNOWN, id="custom controller: not known"),
+        pytest.param(
+            "StatefulSet", "apps.kruise.io/v1beta1", Guarantee.UNKNOWN, id="StatefulSet of another API group: not known"
+        ),
+        pytest.param("Job", "batch.volcano.sh/v1alpha1", Guarantee.UNKNOWN, id="Job of another API group: not known"),
+        pytest.param("Node", "v1", Guarantee.UNKNOWN, id="Node without the mirror annotation"),
+    ],
+)
+def test_F3_guarantee_by_owner(kind: str, api_version: str, guarantee: Guarantee) -> None:
+    pod = make_pod(owners=[make_owner(kind, "shop", api_version=api_version)])
+    assert owner_guarantee(pod) == OwnerGuarantee(guarantee, kind, "shop", FIRST)
+
+
+def test_F3_bare_pod_is_not_replaced() -> None:
+    assert owner_guarantee(make_pod()) == OwnerGuarantee(Guarantee.NOT_REPLACED, "", "", "metadata.ownerReferences")
+
+
+def test_F3_owner_that_does_not_control_replaces_nothing() -> None:
+    pod = make_pod(owners=[make_owner("StatefulSet", controller=False)])
+    assert owner_guarantee(pod).guarantee is Guarantee.NOT_REPLACED
+
+
+def test_F3_controller_is_found_among_owners() -> None:
+    pod = make_pod(
+        owners=[
+            make_owner("Widget", "other", api_version="example.com/v1", controller=False),
+            make_owner("StatefulSet"),
+        ]
+    )
+    assert owner_guarantee(pod) == OwnerGuarantee(
+        Guarantee.AT_MOST_ONE, "StatefulSet", "owner", "metadata.ownerReferences[1].kind"
+    )
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        pytest.param({"kubernetes.io/config.mirror": "hash"}, id="mirror pod in the API"),
+        pytest.param({"kubernetes.io/config.source": "file"}, id="static pod as its kubelet knows it"),
+    ],
+)
+def test_F3_static_pod_is_the_kubelets(annotation: dict[str, str]) -> None:
+    pod = make_pod(node_name="node-1", annotations=annotation, owners=[make_owner("Node", "node-1", api_version="v1")])
+    assert owner_guarantee(pod) == OwnerGuarantee(Guarantee.KUBELET_OWNED, "Node", "node-1", "metadata.annotations")
+
+
+@pytest.mark.parametrize("guarantee", Guarantee)
+def test_F1_a_force_deletion_is_safe_only_where_a_kubelet_tells_that_nothing_runs(guarantee: Guarantee) -> None:
+    found = {
+        answers: force_safety(guarantee, answers=answers, idle=True, unprotected=True)
+        for answers in (True, False, None)
+    }
+    if guarantee is Guarantee.KUBELET_OWNED:
+        assert set(found.values()) == {ForceSafety.STOPS_NOTHING}
+    else:
+        assert found == {True: ForceSafety.SAFE, False: ForceSafety.NOT_SAFE_YET, None: ForceSafety.UNKNOWN}
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "unprotected", "safety"),
+    [
+        (Guarantee.AT_MOST_ONE, False, ForceSafety.NOT_SAFE),
+        (Guarantee.UNKNOWN, False, ForceSafety.NOT_SAFE),
+        (Guarantee.AVAILABILITY_FIRST, False, ForceSafety.NO_PROMISE_BROKEN),
+        (Guarantee.AVAILABILITY_FIRST, True, ForceSafety.NOT_SAFE),
+        (Guarantee.NOT_REPLACED, True, ForceSafety.NO_PROMISE_BROKEN),
+    ],
+)
+def test_F3_where_the_node_answers_the_owner_and_the_volumes_decide(
+    guarantee: Guarantee, unprotected: bool, safety: ForceSafety
+) -> None:
+    assert force_safety(guarantee, answers=True, idle=False, unprotected=unprotected) is safety

@@ -1,0 +1,224 @@
+"""Events of force deletions: how many there are at most, and of what none is made."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from cluster_io.errors import Unreachable
+from cluster_io.live.responses import ChangeAnswer
+from podrules.api.model.base import ObjectMeta
+from tests.marked import TESTS
+from tests.waiting import wait_for
+from tests.webhook.clusters import make_cluster
+from tests.webhook.reviews import (
+    Object,
+    delete_review,
+    eviction_review,
+    in_a_dry_run,
+    node_deletion_review,
+    pod_object,
+)
+from webhook import rules as handlers
+from webhook.reviews.events import Events, Limits
+from webhook.reviews.response import Forced
+from webhook.rules import unreadable
+from webhook.serving.app import create_app
+from webhook.settings import ForceDeletion, ForceDeletionMode
+
+ROOT = TESTS.parent
+UID = "97adba77-19ea-40d7-a1ef-b38fa206ac45"
+RUNNING = {**pod_object(name="db-0", nodeName="node-1"), "status": {"phase": "Running"}}
+RUNNING["metadata"] = {**RUNNING["metadata"], "uid": UID}
+
+
+class Clock:
+    """A clock that is moved by hand."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_one_user_is_told_of_once_in_ten_minutes_for_each_object() -> None:
+    clock = Clock()
+    limits = Limits(clock)
+    assert limits.admit("a", "jane", "shop")
+    assert not limits.admit("a", "jane", "shop")
+    assert limits.admit("a", "joe", "shop")
+    assert limits.admit("b", "jane", "shop")
+    clock.now = 599
+    assert not limits.admit("a", "jane", "shop")
+    clock.now = 601
+    assert limits.admit("a", "jane", "shop")
+
+
+def test_a_namespace_has_its_share_and_no_other_loses_by_it() -> None:
+    clock = Clock()
+    limits = Limits(clock)
+    assert [limits.admit(f"{number}", "jane", "loud") for number in range(20)].count(True) == 10
+    assert limits.admit("other", "jane", "quiet")
+    clock.now = 300
+    assert [limits.admit(f"later-{number}", "jane", "loud") for number in range(20)].count(True) == 10
+    # In an hour: what was left at the beginning, and what came since.
+    clock.now = 0.0
+    limits, made = Limits(clock), 0
+    for second in range(3600):
+        clock.now = second
+        made += sum(limits.admit(f"{second}-{number}", "jane", "loud") for number in range(10))
+    assert made <= 10 + 3600 / 30
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    limits = Limits(Clock())
+    for number in range(10_000):
+        limits.admit(f"{number}", "jane", f"namespace-{number}")
+    assert len(limits._last_events) == len(limits._left) == 4096
+
+
+class Silent:
+    """An API server that takes its time, then is not there; the first request holds all others up."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.go_on = threading.Event()
+        self.bodies: list[Object] = []
+
+    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> ChangeAnswer:
+        self.bodies.append(json.loads(body))
+        self.asked.set()
+        self.go_on.wait(60)
+        raise Unreachable(f"{method} {path}: {content_type}")
+
+    def get(self, path: str, accept: str = "application/json") -> Any:
+        raise AssertionError(f"{path}: {accept}")
+
+    def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
+        raise AssertionError(f"{path}: {idle_timeout}")
+
+
+def forced(number: int, kind: str = "Pod") -> Forced:
+    meta = ObjectMeta(name=f"db-{number}", namespace=f"shop-{number}", uid=f"{number}")
+    return Forced(kind, meta, ForceDeletionMode.DENY)
+
+
+def test_no_refusal_waits_for_its_event() -> None:
+    """One is under way and the queue is full: what comes then is counted and dropped."""
+    outcomes: list[str] = []
+    transport = Silent()
+    events = Events(transport, outcomes.append)
+    threading.Thread(target=events.run, daemon=True).start()
+    events.enqueue(forced(0), "jane", "no")
+    assert transport.asked.wait(60)
+    for number in range(1, 101):
+        events.enqueue(forced(number), "jane", "no")
+    assert outcomes == ["held_back"] * 36
+    transport.go_on.set()
+    wait_for(lambda: outcomes.count("failed") == 65, "the others are tried")
+
+
+def test_text_of_others_is_made_plain_and_short() -> None:
+    transport = Silent()
+    events = Events(transport, lambda _: None)
+    threading.Thread(target=events.run, daemon=True).start()
+    events.enqueue(forced(0), "jane\x1b[2J: kubectl taint nodes --all" + "é" * 2000, "ü" * 2000)
+    assert transport.asked.wait(60)
+    note = transport.bodies[0]["note"]
+    assert note.startswith("A force deletion by jane??2J:?kubectl?taint?nodes?--all")
+    assert note.isprintable()
+    assert len(note.encode()) <= 1024
+    transport.go_on.set()
+
+
+# On the page
+
+
+def test_rules_that_the_audit_log_names_are_documented() -> None:
+    tables = (handlers.DEFAULTS, handlers.POD_RULES, handlers.TEMPLATE_RULES, handlers.DELETION_RULES.values())
+    judging: Iterable[handlers.Rule[Any]] = chain.from_iterable(tables)
+    named = {rule.name for rule in judging} | {unreadable._RULE}
+    (listed,) = re.findall(
+        r"^Rules are (.+?)\.\n\n", (ROOT / "docs" / "webhook.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert set(re.findall(r"`([a-z-]+)`", listed)) == named
+
+
+# Of which reviews
+
+
+def told_of(review: bytes, mode: str = "deny") -> list[tuple[str, str, str]]:
+    """Kind, name and user of each force deletion that one review leads to."""
+    told: list[tuple[str, str, str]] = []
+
+    def tell(forced: Forced, user: str, denial: str) -> None:
+        assert bool(denial) is (mode == "deny")
+        told.append((forced.kind, forced.metadata.name, user))
+
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "uid": "1"}}
+    cluster = make_cluster([node, RUNNING], force_deletion=ForceDeletion(mode=ForceDeletionMode(mode)))
+    app = create_app(cluster, lambda: (), lambda: False, report_forced=tell)
+    assert app.test_client().post("/validate", data=review, content_type="application/json").status_code == 200
+    return told
+
+
+@pytest.mark.parametrize(
+    ("review", "told"),
+    [
+        pytest.param(delete_review(RUNNING), [("Pod", "db-0", "jane")], id="a refused force deletion"),
+        pytest.param(delete_review(RUNNING, seconds=30), [], id="a plain deletion"),
+        pytest.param(delete_review(RUNNING).replace(b'"dryRun": false', b'"dryRun": true'), [], id="a dry run"),
+        pytest.param(
+            node_deletion_review({"metadata": {"name": "node-1", "uid": "1"}}),
+            [("Node", "node-1", "jane")],
+            id="a refused deletion of a Node",
+        ),
+        pytest.param(delete_review(RUNNING, groups=("system:nodes",)), [], id="a kubelet's"),
+    ],
+)
+def test_events_are_of_refused_force_deletions_alone(review: bytes, told: list[tuple[str, str, str]]) -> None:
+    assert told_of(review) == told
+
+
+ZERO_GRACE = {**RUNNING, "spec": {**RUNNING["spec"], "terminationGracePeriodSeconds": 0}}
+
+
+@pytest.mark.parametrize(
+    ("review", "told"),
+    [
+        pytest.param(delete_review(RUNNING), [("Pod", "db-0", "jane")], id="a force deletion"),
+        pytest.param(delete_review(RUNNING, seconds=30), [], id="a plain deletion"),
+        pytest.param(in_a_dry_run(delete_review(RUNNING)), [], id="a dry run"),
+        pytest.param(delete_review(ZERO_GRACE), [], id="each deletion of it is one"),
+        pytest.param(delete_review(RUNNING, groups=("system:nodes",)), [], id="a kubelet's"),
+        pytest.param(
+            eviction_review("db-0", "shop", {"gracePeriodSeconds": 0}), [], id="a budget may refuse the eviction"
+        ),
+        pytest.param(node_deletion_review({"metadata": {"name": "node-1", "uid": "1"}}), [], id="a Node's"),
+    ],
+)
+def test_events_are_of_force_deletions_that_are_let_through(review: bytes, told: list[tuple[str, str, str]]) -> None:
+    assert told_of(review, "warn") == told
+
+
+def test_an_event_of_what_is_let_through_names_user_risk_and_node() -> None:
+    transport = Silent()
+    events = Events(transport, lambda _: None)
+    threading.Thread(target=events.run, daemon=True).start()
+    allowed = replace(forced(0), mode=ForceDeletionMode.CONFIRM, risk="db-0 on node-1: risk", node="node-1")
+    events.enqueue(forced(0), "jane", "no")
+    # It is confirmed a moment later.
+    events.enqueue(allowed, "jane", "")
+    transport.go_on.set()
+    wait_for(lambda: len(transport.bodies) == 2, "both are made")
+    assert [body["reason"] for body in transport.bodies] == ["ForceDeletionRefused", "ForceDeletionAllowed"]
+    assert transport.bodies[1]["note"] == "A force deletion by jane was allowed (mode confirm): db-0 on node-1: risk"
+    assert transport.bodies[1]["related"] == {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
+    assert "related" not in transport.bodies[0]

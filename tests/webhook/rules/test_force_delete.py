@@ -1,0 +1,167 @@
+"""Who is warned of a force deletion, of what, and who is never bothered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from cluster_io.demo import demo_objects
+from tests.webhook.reviews import delete_review, in_a_dry_run
+from webhook.cluster.view import Cluster
+from webhook.reviews.admission_review import decode_review
+from webhook.reviews.response import ALLOWED
+from webhook.rules import validate
+
+PODS = {entry["metadata"]["name"]: entry for entry in demo_objects() if entry["kind"] == "Pod"}
+
+
+@pytest.fixture
+def warnings_for(demo_cluster: Cluster) -> Callable[..., tuple[str, ...]]:
+    def warnings(name: str, **how: Any) -> tuple[str, ...]:
+        answer = validate(decode_review(delete_review(PODS[name], **how)), demo_cluster)
+        assert answer.allowed
+        return answer.warnings
+
+    return warnings
+
+
+Warnings = Callable[..., tuple[str, ...]]
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("alertmanager-0", "node-a2: StatefulSet alertmanager promises at most one, but a second may start while it"),
+        ("checkout-mv9cgvs6p-m2n4z", "node-a1: ReplicaSet checkout-mv9cgvs6p may start a replacement while it"),
+        ("log-agent-vqkbz", "node-a1: DaemonSet log-agent may start the next copy while it still runs"),
+        ("nightly-index-q7n2s", "node-a1: Job nightly-index may start the work again while it still runs"),
+        ("etcd-cp-a1", "cp-a1: it mirrors a static pod, and deleting it stops nothing"),
+        ("price-feed", "node-a2: its processes may run on, and nobody replaces it"),
+    ],
+)
+def test_F3_force_deletion_warns_of_what_the_owner_no_longer_keeps(
+    warnings_for: Warnings, name: str, line: str
+) -> None:
+    first, second = warnings_for(name)
+    assert first.startswith(f"{name} on {line}")
+    spec, namespace = PODS[name]["spec"], PODS[name]["metadata"]["namespace"]
+    if name == "etcd-cp-a1":
+        assert second == f"Check now: kubectl qos explain pod/{name} -n {namespace}"
+        return
+    container, node = spec["containers"][0]["name"], spec["nodeName"]
+    died = f"kubectl qos died pod/{name} -n {namespace}"
+    assert second == f"Check now whether container {container} still runs on {node}: {died}; kubectl qos node {node}"
+
+
+def test_F3_after_a_dry_run_the_pod_is_there(demo_cluster: Cluster) -> None:
+    """Otherwise the warning arrives when it is gone."""
+    answer = validate(decode_review(in_a_dry_run(delete_review(PODS["db-0"]))), demo_cluster)
+    assert answer.warnings[1] == (
+        "nothing keeps a second writer off volume data (claim data-db-0, NFS, ReadWriteOnce); "
+        "check first: kubectl qos explain pod/db-0 -n shop"
+    )
+
+
+def test_F3_a_warning_names_what_to_check_as_far_as_there_is_room(demo_cluster: Cluster) -> None:
+    pod = deepcopy(PODS["price-feed"])
+    (box,) = pod["spec"]["containers"]
+    pod["spec"]["containers"] = [box | {"name": name} for name in ("feed", "cache", "proxy", "log")]
+    node, died = pod["spec"]["nodeName"], f"kubectl qos died pod/price-feed -n {pod['metadata']['namespace']}"
+
+    def check() -> str:
+        return validate(decode_review(delete_review(pod)), demo_cluster).warnings[1]
+
+    names = "containers feed, cache, proxy and 1 more"
+    assert check() == f"Check now whether {names} still run on {node}: {died}; kubectl qos node {node}"
+    pod["spec"]["containers"][0]["name"] = "f" * 63
+    pod["spec"]["containers"][1]["name"] = "c" * 63
+    assert check() == f"Check now whether it still runs on {node}: {died}; kubectl qos node {node}"
+    pod["metadata"]["name"] = "p" * 200
+    assert check().startswith("Check now: kubectl qos died pod/ppp")
+
+
+def test_forcing_what_a_second_delete_shortened_names_the_end_of_the_stop_in_flight(demo_cluster: Cluster) -> None:
+    pod = deepcopy(PODS["alertmanager-0"])
+    pod["metadata"] |= {"deletionTimestamp": "2026-11-21T03:10:10Z", "deletionGracePeriodSeconds": 10}
+    pod["spec"]["terminationGracePeriodSeconds"] = 120
+    answer = validate(decode_review(delete_review(pod)), demo_cluster)
+    assert "is already stopping and may run until 2026-11-21 03:12:00 UTC: forcing" in answer.warnings[0]
+
+
+def test_forcing_a_pod_that_is_stopping_on_a_silent_node_stops_nothing_sooner(warnings_for: Warnings) -> None:
+    first, second = warnings_for("db-1")
+    assert first == (
+        "db-1 on node-c3, silent since 03:02:56 UTC, is already stopping, and nobody knows when it ends: "
+        "forcing stops nothing sooner; "
+        "StatefulSet db promises at most one, but a second may start while it still runs"
+    )
+    assert second == (
+        "nothing keeps a second writer off volume data (claim data-db-1, NFS, ReadWriteOnce); check now whether "
+        "container db still runs on node-c3: kubectl qos died pod/db-1 -n shop; kubectl qos node node-c3"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "stopping", "risk"),
+    [
+        pytest.param(
+            "web-silent", True, "{} has another instead, and this one may still run", id="marked for deletion there"
+        ),
+        pytest.param(
+            "web-silent", False, "{} may start a replacement while it still runs", id="not marked for deletion"
+        ),
+        pytest.param("web-there", True, "{} may start a replacement while it still runs", id="its node answers"),
+    ],
+)
+def test_a_replica_set_has_another_instead_of_what_was_told_to_end_on_a_silent_node(
+    demo_cluster: Cluster, name: str, stopping: bool, risk: str
+) -> None:
+    """As kubectl qos says it: a ReplicaSet counts no pod that was marked for deletion."""
+    pod = deepcopy(PODS["checkout-mv9cgvs6p-m2n4z"])
+    pod["metadata"]["name"] = name
+    pod["spec"]["nodeName"] = "node-c3" if name == "web-silent" else "node-a1"
+    if stopping:
+        pod["metadata"] |= {"deletionTimestamp": "2026-11-21T03:08:00Z", "deletionGracePeriodSeconds": 30}
+    answer = validate(decode_review(delete_review(pod)), demo_cluster)
+    assert answer.warnings[0].endswith(risk.format("ReplicaSet checkout-mv9cgvs6p"))
+
+
+@pytest.mark.parametrize(
+    "name", ["checkout-mv9cgvs6p-x2x7p", "nightly-report-29870100-wm6rq", "report-export-kjj87m522-zr4gw"]
+)
+def test_nothing_is_at_stake_where_nothing_runs(warnings_for: Warnings, name: str) -> None:
+    assert warnings_for(name) == ()
+
+
+@pytest.mark.parametrize("seconds", [1, 30, None])
+def test_graceful_deletion_is_no_concern(warnings_for: Warnings, seconds: int | None) -> None:
+    assert warnings_for("db-0", seconds=seconds) == ()
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "system:serviceaccount:kube-system:pod-garbage-collector",
+        "system:serviceaccount:kube-system:generic-garbage-collector",
+        "system:serviceaccount:kube-system:namespace-controller",
+        "system:kube-controller-manager",
+    ],
+)
+def test_controllers_are_never_bothered(warnings_for: Warnings, user: str) -> None:
+    assert warnings_for("db-0", user=user) == ()
+
+
+def test_the_kubelets_last_delete_is_never_bothered(warnings_for: Warnings) -> None:
+    assert warnings_for("db-0", user="system:node:node-b2", groups=("system:nodes",)) == ()
+
+
+def test_a_name_alone_makes_no_kubelet(warnings_for: Warnings) -> None:
+    assert warnings_for("db-0", user="system:node:node-b2") != ()
+
+
+def test_the_second_review_of_one_command_says_nothing(demo_cluster: Cluster) -> None:
+    pod = PODS["db-0"] | {"metadata": PODS["db-0"]["metadata"] | {"deletionGracePeriodSeconds": 0}}
+    assert validate(decode_review(delete_review(pod)), demo_cluster) == ALLOWED

@@ -1,0 +1,389 @@
+"""Modes of force deletion, by namespace: whom they refuse, with which remedy, and what they never hinder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.objects import raw_condition, raw_node
+from tests.webhook.clusters import SilentSource, make_cluster, make_namespace
+from tests.webhook.reviews import delete_review, eviction_review, pod_object, said
+from tests.webhook.rules.test_stakes import FRESH, make_lease
+from webhook.reviews.admission_review import decode_review
+from webhook.reviews.response import ALLOWED, Answer
+from webhook.rules import validate
+from webhook.settings import ForceDeletion, ForceDeletionMode
+
+Object = dict[str, Any]
+UID = "6f1c1f9e-0a43-4f2e-9d3c-2b1c5f3d7e10"
+CONFIRM = "kubectl-qos.io/confirm-force-delete"
+READY = [raw_condition("Ready")]
+NODE = raw_node("node-1", conditions=READY)
+SILENT = raw_node("node-1", conditions=[raw_condition("Ready", "Unknown")])
+TAINTS = [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]
+OUT_OF_SERVICE = raw_node("node-1", conditions=[raw_condition("Ready", "Unknown")], taints=TAINTS)
+BACK = raw_node("node-1", conditions=READY, taints=TAINTS)
+RISK = "db on node-1: its processes may run on, and nobody replaces it"
+CHECK = "Check now whether container app still runs on node-1: kubectl qos died pod/db -n shop; kubectl qos node node-1"
+COMMAND = f"kubectl annotate pod db -n shop {CONFIRM}={UID} --overwrite"
+EXEMPT = [
+    pytest.param("system:node:node-1", ("system:nodes",), id="kubelet"),
+    pytest.param("system:kube-controller-manager", (), id="all controllers as one user"),
+    *(
+        pytest.param(f"system:serviceaccount:kube-system:{name}", (), id=name)
+        for name in ("pod-garbage-collector", "generic-garbage-collector", "namespace-controller", "node-controller")
+    ),
+    pytest.param("fencer", (), id="named in the configuration"),
+]
+
+
+def make_pod(*, confirmed: str = "", phase: str = "Running", **spec: Any) -> Object:
+    annotations = {CONFIRM: confirmed} if confirmed else {}
+    pod = pod_object(name="db", annotations=annotations, **{"nodeName": "node-1", **spec})
+    pod["metadata"]["uid"] = UID
+    pod["status"]["phase"] = phase
+    return pod
+
+
+def answer_to(
+    pod: Object,
+    mode: str | None,
+    *,
+    node: Object = NODE,
+    default: ForceDeletionMode = ForceDeletionMode.WARN,
+    named: ForceDeletionMode | None = None,
+    user: str = "jane",
+    groups: Sequence[str] = (),
+) -> Answer:
+    """The answer to a force deletion in a namespace with this label, in a cluster with these settings."""
+    labels = {} if mode is None else {"force_delete": mode}
+    settings = ForceDeletion(
+        mode=default,
+        namespaces={} if named is None else {"shop": named},
+        exempt_users=frozenset({"fencer"}),
+        exempt_node_controllers=frozenset({"reaper"}),
+    )
+    cluster = make_cluster([make_namespace(**labels), node, pod], force_deletion=settings)
+    return said(validate(decode_review(delete_review(pod, user=user, groups=tuple(groups))), cluster))
+
+
+def test_F2_warn_is_the_default() -> None:
+    answer = answer_to(make_pod(), None)
+    assert answer.allowed
+    assert answer.warnings[0] == RISK
+
+
+@pytest.mark.parametrize("named", [None, *ForceDeletionMode])
+@pytest.mark.parametrize("default", ForceDeletionMode)
+@pytest.mark.parametrize("label", [None, "warn", "confirm", "deny", "denny", "Deny", ""])
+def test_F2_label_may_only_tighten_what_the_configuration_says(
+    label: str | None, named: ForceDeletionMode | None, default: ForceDeletionMode
+) -> None:
+    configured = default if named is None else named
+    strictness = ("warn", "confirm", "deny")
+    wished = label if label in strictness else "warn"
+    expected = max(configured.value, wished, key=strictness.index)
+    plain = answer_to(make_pod(), label, named=named, default=default)
+    confirmed = answer_to(make_pod(confirmed=UID), label, named=named, default=default)
+    assert {(True, True): "warn", (False, True): "confirm", (False, False): "deny"}[
+        plain.allowed, confirmed.allowed
+    ] == expected
+
+
+def test_F2_confirm_names_the_command() -> None:
+    assert answer_to(make_pod(), "confirm") == Answer(
+        denial=f"{RISK}; namespace shop wants it confirmed: {COMMAND}",
+    )
+
+
+def test_F2_confirmed_is_warned_of() -> None:
+    answer = answer_to(make_pod(confirmed=UID), "confirm")
+    assert answer.allowed
+    assert answer.warnings[0] == RISK
+
+
+def test_F2_confirmation_is_of_one_pod() -> None:
+    assert not answer_to(make_pod(confirmed="0-0"), "confirm").allowed
+
+
+def test_F2_no_confirmation_helps_against_deny() -> None:
+    assert not answer_to(make_pod(confirmed=UID), "deny").allowed
+
+
+FORBIDDEN = "namespace shop forbids force deletions"
+TAINT = "kubectl taint nodes node-1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+OFF = f"once node-1 is off for certain: {TAINT}"
+
+
+@pytest.mark.parametrize(
+    ("node", "stopping", "remedy"),
+    [
+        pytest.param(NODE, False, "delete it with grace: kubectl delete pod db -n shop", id="the node answers"),
+        pytest.param(NODE, True, "wait until it has stopped", id="it is stopping"),
+        pytest.param(SILENT, False, OFF, id="the node is silent"),
+        pytest.param(SILENT, True, OFF, id="it is stopping on a silent node"),
+        pytest.param(OUT_OF_SERVICE, True, "pod garbage collection removes it by itself", id="out of service"),
+        pytest.param(
+            OUT_OF_SERVICE,
+            False,
+            "delete it with grace: kubectl delete pod db -n shop",
+            id="out of service, and not deleted: nobody collects it",
+        ),
+        pytest.param(BACK, True, "wait until it has stopped", id="back in service: nobody collects it"),
+    ],
+)
+def test_F2_deny_names_what_to_do_instead(node: Object, stopping: bool, remedy: str) -> None:
+    pod = make_pod()
+    if stopping:
+        pod["metadata"] |= {"deletionTimestamp": "2026-11-21T03:11:20Z", "deletionGracePeriodSeconds": 30}
+    denial = answer_to(pod, "deny", node=node).denial
+    assert denial.startswith("db on node-1")
+    assert denial.endswith(f"; {FORBIDDEN}; {remedy}")
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "kept"),
+    [(["example.com/backup"], True), (["a.example/x", "orphan"], True), (["batch.kubernetes.io/job-tracking"], False)],
+)
+def test_finalizers_keep_what_garbage_collection_deletes(finalizers: list[str], kept: bool) -> None:
+    pod = make_pod()
+    pod["metadata"] |= {"deletionTimestamp": "2026-11-21T03:11:20Z", "deletionGracePeriodSeconds": 30}
+    pod["metadata"] |= {"finalizers": finalizers}
+    denial = answer_to(pod, "deny", node=OUT_OF_SERVICE).denial
+    words = "pod garbage collection deletes it by itself, and finalizers keep the object until their owners remove them"
+    assert denial.endswith(words) is kept
+
+
+def test_F2_deny_advises_no_deletion_where_garbage_collection_does_not_wait_for_the_kubelet() -> None:
+    node = raw_node("node-1", conditions=[raw_condition("Ready", "False")], taints=TAINTS)
+    cluster = make_cluster([make_namespace(force_delete="deny"), node, make_lease(FRESH), make_pod()])
+    denial = validate(decode_review(delete_review(make_pod())), cluster).denial
+    remedy = "first take its node back: until it is Ready, pod garbage collection removes what is deleted there"
+    assert denial.endswith(f"; {FORBIDDEN}; {remedy}")
+
+
+@pytest.mark.parametrize("mode", ["confirm", "deny"])
+@pytest.mark.parametrize(("user", "groups"), EXEMPT)
+def test_F2_who_is_never_hindered(mode: str, user: str, groups: Sequence[str]) -> None:
+    assert answer_to(make_pod(), mode, user=user, groups=groups) == ALLOWED
+
+
+def test_F2_who_deletes_nodes_as_its_work_forces_pods_as_anybody_else() -> None:
+    assert not answer_to(make_pod(), "deny", user="reaper").allowed
+
+
+@pytest.mark.parametrize("mode", ["confirm", "deny"])
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(make_pod(nodeName=None), id="not scheduled"),
+        pytest.param(make_pod(phase="Succeeded"), id="succeeded"),
+        pytest.param(make_pod(phase="Failed"), id="failed"),
+    ],
+)
+def test_F2_what_is_never_hindered(mode: str, pod: Object) -> None:
+    assert answer_to(pod, mode) == ALLOWED
+
+
+@pytest.mark.parametrize("mode", ["confirm", "deny"])
+def test_F2_own_period_of_0_is_warned_of_only(mode: str) -> None:
+    """Its controllers' plain deletes come with 0 as well."""
+    answer = answer_to(make_pod(terminationGracePeriodSeconds=0), mode)
+    assert answer.allowed
+    assert answer.warnings[0] == RISK
+
+
+@pytest.mark.parametrize(
+    ("spec", "metadata", "told"),
+    [
+        pytest.param({"terminationGracePeriodSeconds": 0}, {}, True, id="own period 0"),
+        pytest.param({"terminationGracePeriodSeconds": 30}, {}, False, id="own period 30"),
+        pytest.param({}, {}, False, id="no period of its own"),
+        pytest.param(
+            {"terminationGracePeriodSeconds": 0},
+            {"deletionTimestamp": "2026-11-21T03:00:00Z", "deletionGracePeriodSeconds": 60},
+            False,
+            id="on its way for longer: nothing changes",
+        ),
+        pytest.param({"terminationGracePeriodSeconds": 0, "nodeName": None}, {}, False, id="not scheduled"),
+    ],
+)
+def test_F1_collection_without_a_period_goes_by_each_pods_own(spec: Object, metadata: Object, *, told: bool) -> None:
+    """The API server fills none in, as it does for one pod."""
+    pod = make_pod(**spec)
+    pod["metadata"] |= metadata
+    answer = validate(decode_review(delete_review(pod, seconds=None)), make_cluster([make_namespace(), NODE, pod]))
+    assert answer.allowed
+    assert answer.warnings[:1] == ((RISK,) if told else ())
+
+
+@pytest.mark.parametrize("mode", ["confirm", "deny"])
+def test_F2_mirror_pods_are_warned_of_only(mode: str) -> None:
+    pod = make_pod()
+    pod["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "0"}
+    assert answer_to(pod, mode).allowed
+
+
+def test_F2_an_annotation_makes_no_static_pod() -> None:
+    pod = make_pod()
+    pod["metadata"]["annotations"] = {"kubernetes.io/config.source": "file"}
+    assert not answer_to(pod, "deny").allowed
+
+
+@pytest.mark.parametrize("label", ["denny", "Deny", ""])
+def test_F2_label_that_is_no_mode_lifts_nothing_and_is_said(label: str) -> None:
+    assert not answer_to(make_pod(), label, default=ForceDeletionMode.DENY).allowed
+    assert not answer_to(make_pod(), label, named=ForceDeletionMode.CONFIRM).allowed
+    for mode in (ForceDeletionMode.WARN, ForceDeletionMode.CONFIRM):
+        answer = answer_to(make_pod(confirmed=UID), label, default=mode)
+        assert answer.warnings[0] == RISK
+        wrong = f"Namespace shop: label kubectl-qos.io/force-delete={label} is none of warn, confirm, deny"
+        assert answer.warnings[2] == f"{wrong}: the configured mode counts, {mode.value}"
+
+
+@pytest.mark.parametrize("mode", ForceDeletionMode)
+def test_F2_configured_mode_of_a_namespace_that_cannot_be_read_counts(mode: ForceDeletionMode) -> None:
+    cluster = make_cluster([NODE], live=SilentSource(), force_deletion=ForceDeletion(mode=mode))
+    answer = validate(decode_review(delete_review(make_pod())), cluster)
+    assert answer.allowed == (mode is ForceDeletionMode.WARN)
+    assert (answer.denial or answer.warnings[0]).startswith("db on node-1")
+    if answer.allowed:
+        assert answer.warnings[2] == "Namespace shop cannot be read: the configured mode counts, warn"
+
+
+def test_F2_a_namespace_newer_than_the_cache_is_read() -> None:
+    cluster = make_cluster([NODE], live=[make_namespace(force_delete="deny")])
+    assert not validate(decode_review(delete_review(make_pod())), cluster).allowed
+
+
+def test_F2_the_longest_names_leave_the_command_whole() -> None:
+    pod = make_pod(nodeName="n" * 253)
+    name = ".".join(["p" * 60] * 5)[:253]
+    pod["metadata"] |= {"name": name, "namespace": "s" * 63}
+    cluster = make_cluster([make_namespace("s" * 63, force_delete="confirm")])
+    denial = validate(decode_review(delete_review(pod)), cluster).denial
+    assert len(denial) <= 1024
+    assert denial.endswith(f"kubectl annotate pod {name} -n {'s' * 63} {CONFIRM}={UID} --overwrite")
+    live = [make_namespace("s" * 63, force_delete="confirm"), raw_node("n" * 253, conditions=READY), pod]
+    review = decode_review(eviction_review(name, "s" * 63, {"gracePeriodSeconds": 0}))
+    denial = validate(review, make_cluster(live, knows_clients=False)).denial
+    assert len(denial) <= 1024
+    assert EVICT in denial
+    assert denial.endswith('-o jsonpath={.metadata.uid})" --overwrite')
+
+
+# Evictions
+
+
+EVICT = (
+    "evict it with grace: drain again without --grace-period=0, or leave deleteOptions.gracePeriodSeconds out of the "
+    "Eviction"
+)
+
+
+def evicted(options: Object | None, *, user: str = "jane", mode: str = "warn", pod: Object | None = None) -> Answer:
+    stored = make_pod() if pod is None else pod
+    settings = ForceDeletion(exempt_users=frozenset({"fencer"}))
+    cluster = make_cluster([make_namespace(force_delete=mode), NODE, stored], force_deletion=settings)
+    return validate(decode_review(eviction_review("db", "shop", options, user=user)), cluster)
+
+
+def test_F1_eviction_without_grace_is_warned_of() -> None:
+    answer = evicted({"gracePeriodSeconds": 0})
+    assert answer.allowed
+    assert answer.warnings == (RISK, CHECK)
+
+
+@pytest.mark.parametrize("mode", ["warn", "confirm", "deny"])
+def test_F1_eviction_is_a_dry_run_by_its_own_options_too(mode: str) -> None:
+    """As of ``kubectl drain --dry-run=server``: the request has no dryRun, its Eviction has."""
+    answer = evicted({"gracePeriodSeconds": 0, "dryRun": ["All"]}, mode=mode)
+    assert answer.allowed is (mode == "warn")
+    assert answer.forced is None
+    assert answer.warnings[1:] == (("Check first: kubectl qos explain pod/db -n shop",) if answer.allowed else ())
+
+
+def test_F2_confirming_advises_no_eviction_with_grace_of_what_stops_or_is_silent() -> None:
+    review = decode_review(eviction_review("db", "shop", {"gracePeriodSeconds": 0}))
+    cluster = make_cluster([make_namespace(force_delete="confirm"), SILENT, make_pod()])
+    assert validate(review, cluster).denial.endswith(f"; namespace shop wants it confirmed: {COMMAND}")
+
+
+@pytest.mark.parametrize("options", [None, {}, {"gracePeriodSeconds": 1}, {"gracePeriodSeconds": None}])
+def test_F1_eviction_with_grace_is_no_concern(options: Object | None) -> None:
+    assert evicted(options, mode="deny") == ALLOWED
+
+
+def test_F2_eviction_is_refused_as_a_deletion_is() -> None:
+    denial = evicted({"gracePeriodSeconds": 0}, mode="confirm").denial
+    assert denial == f"{RISK}; namespace shop wants it confirmed; {EVICT}, or: {COMMAND}"
+    assert FORBIDDEN in evicted({"gracePeriodSeconds": 0}, mode="deny").denial
+    assert evicted({"gracePeriodSeconds": 0}, mode="confirm", pod=make_pod(confirmed=UID)).allowed
+
+
+@pytest.mark.parametrize("node", [NODE, OUT_OF_SERVICE, SILENT, BACK])
+@pytest.mark.parametrize("stopping", [False, True])
+@pytest.mark.parametrize("knows_clients", [False, True])
+def test_F2_a_refused_eviction_advises_no_deletion(node: Object, *, stopping: bool, knows_clients: bool) -> None:
+    """A deletion asks no PodDisruptionBudget."""
+    pod = make_pod()
+    if stopping:
+        pod["metadata"] |= {"deletionTimestamp": "2026-11-21T03:11:20Z", "deletionGracePeriodSeconds": 30}
+    cluster = make_cluster([make_namespace(force_delete="deny"), node, pod], knows_clients=knows_clients)
+    review = decode_review(eviction_review("db", "shop", {"gracePeriodSeconds": 0}))
+    denial = validate(review, cluster).denial
+    assert FORBIDDEN in denial
+    assert "kubectl delete" not in denial
+    assert denial.endswith(f"; {EVICT}") is (not stopping and node is not SILENT)
+
+
+def test_F2_eviction_of_what_does_not_run() -> None:
+    assert evicted({"gracePeriodSeconds": 0}, mode="deny", pod=make_pod(phase="Failed")) == ALLOWED
+
+
+@pytest.mark.parametrize("mode", ForceDeletionMode)
+@pytest.mark.parametrize(
+    ("preconditions", "is_pinned"),
+    [({}, False), ({"uid": UID}, False), ({"resourceVersion": "6"}, False), ({"resourceVersion": "7"}, True)],
+)
+def test_F2_eviction_of_a_pod_on_no_node_names_its_version(
+    mode: ForceDeletionMode, preconditions: Object, *, is_pinned: bool
+) -> None:
+    """Without that the API server may evict it later, when it runs."""
+    pod = make_pod(nodeName=None)
+    pod["metadata"]["resourceVersion"] = "7"
+    answer = evicted({"gracePeriodSeconds": 0, "preconditions": preconditions}, mode=mode.value, pod=pod)
+    if is_pinned or mode is ForceDeletionMode.WARN:
+        assert answer == ALLOWED
+    else:
+        assert answer.denial.startswith("db: the pod is on no node, but may run when it is evicted, and namespace shop")
+        assert answer.denial.endswith(f"{EVICT}: on no node it is gone at once")
+
+
+def test_F2_eviction_by_whom_nobody_bothers() -> None:
+    assert evicted({"gracePeriodSeconds": 0}, mode="deny", user="fencer") == ALLOWED
+
+
+def test_F1_eviction_of_a_pod_that_is_not_there() -> None:
+    cluster = make_cluster([make_namespace(force_delete="deny")])
+    assert validate(decode_review(eviction_review("db", "shop", {"gracePeriodSeconds": 0})), cluster) == ALLOWED
+
+
+@pytest.mark.parametrize("mode", ForceDeletionMode)
+@pytest.mark.parametrize("how", ["by label", "by configuration"])
+def test_F2_eviction_of_a_pod_that_cannot_be_read_goes_only_where_all_do(mode: ForceDeletionMode, how: str) -> None:
+    """Else whoever keeps the API server busy would be free to force."""
+    label = {"force_delete": mode.value} if how == "by label" else {}
+    configured = mode if how == "by configuration" else ForceDeletionMode.WARN
+    cluster = make_cluster(
+        [make_namespace(**label)], live=SilentSource(), force_deletion=ForceDeletion(mode=configured)
+    )
+    answer = validate(decode_review(eviction_review("db", "shop", {"gracePeriodSeconds": 0})), cluster)
+    unread = "db: the pod cannot be read, "
+    if mode is ForceDeletionMode.WARN:
+        assert said(answer) == Answer(warnings=(f"{unread}so what its force deletion puts at stake is unknown",))
+    else:
+        rule = f"{unread}and namespace shop does not let all force deletions through; "
+        assert said(answer) == Answer(denial=f"{rule}try again, or {EVICT}")

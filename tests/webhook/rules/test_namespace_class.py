@@ -1,0 +1,223 @@
+"""The class that a namespace gives pods which name none, and the classes that it allows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from podrules.api.model.decode import from_object
+from podrules.api.model.pod import Pod
+from podrules.pod.priority import ResolvedPriority, admit_pod_create
+from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
+from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
+from tests.webhook.reviews import create_review, patched, pod_object, said
+from webhook.cluster.view import Cluster
+from webhook.reviews.admission_review import decode_review
+from webhook.reviews.response import ALLOWED, Answer
+from webhook.rules import mutate, validate
+from webhook.settings import Options, RuleMode
+
+Object = dict[str, Any]
+PREEMPT = "PreemptLowerPriority"
+LOW, HIGH = make_class("low", -10, policy="Never"), make_class("high", 1000)
+USUAL = make_class("usual", 100, default=True)
+CLASSES = [LOW, HIGH, USUAL]
+LABELLED = make_namespace(default_priority_class="low")
+PLAIN = make_namespace()
+UNRESOLVED: Object = {"priority": None, "preemptionPolicy": None}
+GLOBAL: Object = {"priorityClassName": "usual", "priority": 100}
+
+
+def rules(**rule: Any) -> Options:
+    return Options(rules=NamespaceRules({"shop": NamespaceRule(**rule)}))
+
+
+def noted(pod: Object, *fields: str) -> Object:
+    """The pod with the API server's note of which fields of its spec its author wrote."""
+    entry = {"manager": "kubectl", "operation": "Update", "fieldsType": "FieldsV1"}
+    spec: Object = {f"f:{name}": {} for name in ("containers", *fields)}
+    managed = [{**entry, "fieldsV1": {"f:metadata": {}, "f:spec": spec}}]
+    return {**pod, "metadata": {**pod["metadata"], "managedFields": managed}}
+
+
+def filled_in(pod: Object, cluster: Cluster) -> tuple[tuple[Any, Any, Any], tuple[str, ...]]:
+    """Class, priority and policy after the mutation, and what is said; a second look changes nothing more.
+
+    What the API server's plugin had resolved it resolves again after a mutation, before anybody looks.
+    """
+    answer = mutate(decode_review(create_review(pod)), cluster)
+    after = patched(pod, answer)
+    if "priority" in pod["spec"] and "priority" not in after["spec"]:
+        resolved = admit_pod_create(from_object(after, Pod), cluster.priority_classes())
+        assert isinstance(resolved, ResolvedPriority)
+        after["spec"] |= {"priority": resolved.priority, "preemptionPolicy": resolved.preemption_policy}
+    assert mutate(decode_review(create_review(noted(after))), cluster).patch == ()
+    spec = after["spec"]
+    return (spec.get("priorityClassName"), spec.get("priority"), spec.get("preemptionPolicy")), answer.warnings
+
+
+@pytest.mark.parametrize(
+    ("namespace", "options", "expected"),
+    [
+        pytest.param(LABELLED, Options(), ("low", -10, "Never"), id="the label's"),
+        pytest.param(PLAIN, rules(default_class="high"), ("high", 1000, PREEMPT), id="the configuration's"),
+        pytest.param(LABELLED, rules(default_class="high"), ("low", -10, "Never"), id="the label comes first"),
+        pytest.param(
+            LABELLED,
+            rules(default_class="high", allowed_classes=("high",)),
+            ("high", 1000, PREEMPT),
+            id="a label that names what is not allowed does not count",
+        ),
+        pytest.param(PLAIN, rules(allowed_classes=()), ("usual", 100, PREEMPT), id="none: the global default"),
+    ],
+)
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(pod_object(**UNRESOLVED), id="not resolved"),
+        pytest.param(noted(pod_object(**UNRESOLVED)), id="not resolved, noted"),
+        pytest.param(noted(pod_object(**GLOBAL)), id="resolved to the global default"),
+    ],
+)
+def test_P1_default_of_the_namespace(pod: Object, namespace: Object, options: Options, expected: Any) -> None:
+    assert filled_in(pod, make_cluster([*CLASSES, namespace], options=options)) == (expected, ())
+
+
+def test_P1_a_pod_that_was_resolved_without_a_class_gets_the_default_too() -> None:
+    """The API server's plugin has written priority 0 where there is no global default."""
+    assert filled_in(pod_object(), make_cluster([LOW, HIGH, LABELLED])) == (("low", -10, "Never"), ())
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(pod_object(priorityClassName="high", priority=1000), id="another class"),
+        pytest.param(noted(pod_object(priorityClassName="high", priority=1000)), id="another class, of a webhook"),
+        pytest.param(noted(pod_object(**GLOBAL), "priorityClassName"), id="the global default, by name"),
+        pytest.param(pod_object(**GLOBAL), id="the global default, and nobody noted by whom"),
+        pytest.param(pod_object(priorityClassName="low", priority=-10, preemptionPolicy="Never"), id="the default"),
+    ],
+)
+def test_P1_a_class_that_was_chosen_stays(pod: Object) -> None:
+    assert mutate(decode_review(create_review(pod)), make_cluster([*CLASSES, LABELLED])) == ALLOWED
+
+
+def test_P1_a_default_that_does_not_exist_is_told_and_passed_over() -> None:
+    cluster = make_cluster([HIGH, USUAL, LABELLED])
+    warning = "namespace shop: its default class is not given: no PriorityClass with name low was found"
+    assert filled_in(pod_object(**UNRESOLVED), cluster) == (("usual", 100, PREEMPT), (warning,))
+
+
+def test_P1_a_default_and_a_namespace_that_the_cache_does_not_have_yet() -> None:
+    cluster = make_cluster([], live=[LABELLED, LOW])
+    assert filled_in(pod_object(), cluster) == (("low", -10, "Never"), ())
+
+
+def test_P1_the_value_of_a_default_is_left_to_the_api_server_that_had_filled_in_another() -> None:
+    """It refuses a value that is not the class's, and the cache's may be old."""
+    pod = noted(pod_object(**GLOBAL))
+    answer = mutate(decode_review(create_review(pod)), make_cluster([*CLASSES, LABELLED], live=SilentSource()))
+    assert [(step.op, step.path) for step in answer.patch] == [
+        ("add", "/spec/priorityClassName"),
+        ("remove", "/spec/priority"),
+        ("remove", "/spec/preemptionPolicy"),
+    ]
+
+
+def test_P1_a_default_that_went_is_told_and_passed_over_though_it_is_cached() -> None:
+    cluster = make_cluster([*CLASSES, LABELLED], live=[HIGH, USUAL])
+    cache = cluster._caches.priority_classes
+    assert cache.heard_at is not None
+    cache.heard_at -= 60
+    warning = "namespace shop: its default class is not given: no PriorityClass with name low was found"
+    assert filled_in(noted(pod_object(**GLOBAL)), cluster) == (("usual", 100, PREEMPT), (warning,))
+
+
+def test_P1_a_default_that_cannot_be_read_hinders_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = make_cluster([HIGH, USUAL, LABELLED], live=SilentSource())
+    with caplog.at_level(logging.WARNING):
+        assert filled_in(pod_object(**UNRESOLVED), cluster) == (("usual", 100, PREEMPT), ())
+    assert "a pod in shop gets no default class, low cannot be read" in caplog.text
+
+
+def test_P1_a_namespace_that_cannot_be_read_has_the_configurations_rules(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = make_cluster(CLASSES, live=SilentSource(), options=rules(default_class="high"))
+    with caplog.at_level(logging.WARNING):
+        assert filled_in(pod_object(**UNRESOLVED), cluster) == (("high", 1000, PREEMPT), ())
+    assert "Namespace shop is taken to have no labels" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("namespace", "pod", "told"),
+    [
+        pytest.param(
+            LABELLED,
+            pod_object(**UNRESOLVED),
+            ("spec.priorityClassName: low (priority -10, Never) is filled in, the default of shop",),
+            id="the namespace's default",
+        ),
+        pytest.param(
+            PLAIN,
+            pod_object(**UNRESOLVED),
+            (f"spec.priorityClassName: usual (priority 100, {PREEMPT}) is filled in, the cluster's default",),
+            id="the cluster's default",
+        ),
+        pytest.param(PLAIN, pod_object(priorityClassName="low", **UNRESOLVED), (), id="a class that was named"),
+        pytest.param(PLAIN, noted(pod_object(**GLOBAL)), (), id="nothing is filled in"),
+    ],
+)
+def test_A_defaults_are_told_when_asked_for(namespace: Object, pod: Object, told: tuple[str, ...]) -> None:
+    verbose = make_cluster([*CLASSES, namespace], options=Options(verbose=True))
+    assert filled_in(pod, verbose)[1] == told
+    assert filled_in(pod, make_cluster([*CLASSES, namespace]))[1] == ()
+
+
+# Allowed classes
+
+
+def judged(spec: Mapping[str, Any], options: Options) -> Answer:
+    pod = pod_object(name="web", **spec)
+    return said(validate(decode_review(create_review(pod)), make_cluster([LOW, HIGH], options=options)))
+
+
+HIGH_SPEC: Object = {"priorityClassName": "high", "priority": 1000}
+NOT_ALLOWED = "PriorityClass high is not allowed in namespace shop (allowed: {})"
+
+
+@pytest.mark.parametrize(("allowed", "named"), [(("low",), "low"), (("usual", "low"), "usual, low"), ((), "none")])
+def test_P1_a_class_that_is_not_allowed_is_refused_or_warned_of(allowed: tuple[str, ...], named: str) -> None:
+    options = rules(allowed_classes=allowed)
+    problem = NOT_ALLOWED.format(named)
+    assert judged(HIGH_SPEC, options) == Answer(denial=f'pods "web" is forbidden: {problem}')
+    warning = Options(rules=options.rules, disallowed_class=RuleMode.WARN)
+    assert judged(HIGH_SPEC, warning) == Answer(warnings=(f"spec.priorityClassName: {problem}",))
+
+
+@pytest.mark.parametrize(
+    ("spec", "options"),
+    [
+        pytest.param(HIGH_SPEC, Options(), id="no list"),
+        pytest.param(HIGH_SPEC, rules(allowed_classes=("low", "high")), id="on the list"),
+        pytest.param(HIGH_SPEC, rules(allowed_classes=("*",)), id="any"),
+        pytest.param({}, rules(allowed_classes=("low",)), id="a pod of no class"),
+    ],
+)
+def test_P1_who_is_let_in(spec: Mapping[str, Any], options: Options) -> None:
+    assert judged(spec, options) == ALLOWED
+
+
+def test_P1_a_class_that_does_not_exist_is_told_first() -> None:
+    answer = judged({"priorityClassName": "hihg"}, rules(allowed_classes=("low",)))
+    assert answer.denial == 'pods "web" is forbidden: no PriorityClass with name hihg was found; did you mean high?'
+
+
+def test_P1_mirror_pods_of_kubelets_are_let_in() -> None:
+    """And those of nobody else: anybody can write the annotation."""
+    mirror = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.source": "file"}
+    pod = pod_object(name="etcd", annotations=mirror, **HIGH_SPEC)
+    cluster = make_cluster(CLASSES, options=rules(allowed_classes=()))
+    assert validate(decode_review(create_review(pod, groups=("system:nodes",))), cluster) == ALLOWED
+    assert "PriorityClass high is not allowed" in validate(decode_review(create_review(pod)), cluster).denial

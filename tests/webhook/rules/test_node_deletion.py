@@ -1,0 +1,203 @@
+"""Who is told of the pods that go with a Node, and which of them may keep it from being deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from tests.objects import raw_condition, raw_node
+from tests.webhook.clusters import SilentSource, make_cluster, make_namespace
+from tests.webhook.reviews import controlled_by, in_a_dry_run, node_deletion_review, pod_object, said
+from webhook.reviews.admission_review import decode_review
+from webhook.reviews.response import ALLOWED, Answer
+from webhook.rules import validate
+from webhook.settings import ForceDeletion, ForceDeletionMode
+
+Object = dict[str, Any]
+UID = "2c5b1f9e-0a43-4f2e-9d3c-2b1c5f3d7e10"
+CONFIRM = "kubectl-qos.io/confirm-force-delete"
+WITHOUT = "without the Node, pod garbage collection force deletes"
+DRAIN = "rain it first: kubectl drain node-1 --ignore-daemonsets"
+KEEP = (
+    "To keep its pods, restart its kubelet within 40 s: that registers the Node again; "
+    "check now: kubectl qos died node/node-1"
+)
+MACHINE = "Check now whether its machine is off, because replacements may start: kubectl qos died node/node-1"
+OFF = (
+    "nce node-1 is off for certain: kubectl taint nodes node-1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+)
+
+
+def make_node(
+    *, ready: str = "True", annotations: Mapping[str, str] | None = None, finalizers: Iterable[str] = ()
+) -> Object:
+    return raw_node(
+        "node-1",
+        metadata={"uid": UID, "annotations": annotations, "finalizers": list(finalizers)},
+        conditions=[raw_condition("Ready", ready, lastTransitionTime="2026-11-21T03:02:56Z")],
+    )
+
+
+def make_pod(name: str, kind: str = "", *, namespace: str = "shop", phase: str = "Running", **spec: Any) -> Object:
+    group = "batch/v1" if kind == "Job" else "apps/v1"
+    owner = {"apiVersion": group, "kind": kind, "metadata": {"name": "owner", "uid": "1"}}
+    pod = pod_object(
+        name=name,
+        namespace=namespace,
+        owner=controlled_by(owner) if kind else None,
+        **{"nodeName": "node-1", **spec},
+    )
+    pod["status"]["phase"] = phase
+    return pod
+
+
+def answer_to(
+    *pods: Object,
+    node: Object | None = None,
+    modes: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    user: str = "jane",
+    groups: tuple[str, ...] = (),
+    dry_run: bool = False,
+) -> Answer:
+    """The answer to a Node's deletion, with these modes by namespace in the configuration and as labels."""
+    node = make_node() if node is None else node
+    spaces = [make_namespace(name, force_delete=mode) for name, mode in (labels or {}).items()]
+    configured = ForceDeletion(
+        namespaces={name: ForceDeletionMode(mode) for name, mode in (modes or {}).items()},
+        exempt_users=frozenset({"fencer"}),
+        exempt_node_controllers=frozenset({"reaper"}),
+    )
+    cluster = make_cluster([*spaces, node, *pods], force_deletion=configured)
+    review = node_deletion_review(node, user=user, groups=groups)
+    return said(validate(decode_review(in_a_dry_run(review) if dry_run else review), cluster))
+
+
+@pytest.mark.parametrize(("dry_run", "remedy"), [(True, f"D{DRAIN}"), (False, KEEP)])
+def test_F1_node_deletion_names_its_pods_and_what_can_be_done(remedy: str, *, dry_run: bool) -> None:
+    """The warning arrives once the Node is gone, except after a dry run."""
+    answer = answer_to(make_pod("web", "ReplicaSet"), make_pod("db-0", "StatefulSet"), dry_run=dry_run)
+    assert answer == Answer(
+        warnings=(
+            f"node-1: {WITHOUT} 2 pods that may still run: shop/db-0 (StatefulSet, at most one), shop/web",
+            remedy,
+        )
+    )
+
+
+def test_F1_node_deletion_names_three_pods_at_most() -> None:
+    (line, _) = answer_to(*(make_pod(f"web-{number}") for number in range(5))).warnings
+    assert line.endswith("5 pods that may still run: shop/web-0, shop/web-1, shop/web-2 and 2 more")
+
+
+def test_F1_node_deletion_with_the_longest_names_is_short() -> None:
+    pods = [make_pod(f"{number}" + "p" * 200, namespace="s" * 63) for number in range(3)]
+    (line, _) = answer_to(*pods).warnings
+    assert line == f"node-1: {WITHOUT} 3 pods that may still run"
+
+
+@pytest.mark.parametrize(("dry_run", "expected"), [(True, f"O{OFF}"), (False, MACHINE)])
+def test_F1_silent_node(expected: str, *, dry_run: bool) -> None:
+    (line, remedy) = answer_to(make_pod("web"), node=make_node(ready="Unknown"), dry_run=dry_run).warnings
+    assert line == f"node-1, silent since 03:02:56 UTC: {WITHOUT} 1 pod that may still run: shop/web"
+    assert remedy == expected
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [
+        pytest.param([], id="no pods"),
+        pytest.param([make_pod("agent", "DaemonSet")], id="a DaemonSet's"),
+        pytest.param([make_pod("job", "Job", phase="Succeeded")], id="finished"),
+        pytest.param([make_pod("web", nodeName="node-2")], id="of another node"),
+    ],
+)
+def test_F1_drained_node_is_no_concern(pods: Iterable[Object]) -> None:
+    assert answer_to(*pods, modes={"shop": "deny"}) == ALLOWED
+
+
+def test_F1_mirror_pods_are_no_concern() -> None:
+    pod = make_pod("etcd")
+    pod["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "0"}
+    assert answer_to(pod, modes={"shop": "deny"}) == ALLOWED
+
+
+def test_F2_confirm_names_the_command_for_the_node() -> None:
+    answer = answer_to(make_pod("web"), modes={"shop": "confirm"})
+    assert answer.denial == (
+        f"node-1: {WITHOUT} 1 pod that may still run: shop/web; to be confirmed for namespace shop; d{DRAIN}; or, "
+        f"to lose them: kubectl annotate node node-1 {CONFIRM}={UID} --overwrite"
+    )
+
+
+def test_F2_confirmed_node() -> None:
+    answer = answer_to(make_pod("web"), node=make_node(annotations={CONFIRM: UID}), modes={"shop": "confirm"})
+    assert answer.allowed
+    assert len(answer.warnings) == 2
+
+
+def test_F2_strictest_namespace_counts() -> None:
+    pods = [make_pod("a", namespace="data"), make_pod("b", namespace="shop"), make_pod("c", namespace="web")]
+    modes = {"data": "warn", "shop": "deny", "web": "confirm"}
+    answer = answer_to(*pods, modes=modes, node=make_node(annotations={CONFIRM: UID}))
+    assert answer.denial.endswith(f"data/a, shop/b, web/c; forbidden for namespace shop; d{DRAIN}")
+
+
+def test_F2_own_period_of_0_keeps_no_node() -> None:
+    answer = answer_to(make_pod("web", terminationGracePeriodSeconds=0), modes={"shop": "deny"})
+    assert answer.allowed
+    assert answer.warnings
+
+
+def test_F2_node_with_finalizers_is_never_refused() -> None:
+    """Whoever set them goes on with it: Karpenter drains it then."""
+    answer = answer_to(make_pod("web"), node=make_node(finalizers=["karpenter.sh/termination"]), modes={"shop": "deny"})
+    assert answer == Answer(
+        warnings=("node-1: when its finalizers are done, what still runs there is force deleted, now 1 pod: shop/web",)
+    )
+
+
+@pytest.mark.parametrize(
+    ("user", "groups"),
+    [
+        pytest.param("system:node:node-1", ("system:nodes",), id="kubelet"),
+        pytest.param("system:kube-controller-manager", (), id="all controllers as one user"),
+        pytest.param("system:serviceaccount:kube-system:node-controller", (), id="node controller"),
+        pytest.param("fencer", (), id="named in the configuration"),
+        pytest.param("reaper", (), id="named in the configuration, for Nodes"),
+    ],
+)
+def test_F2_who_is_never_hindered_with_nodes(user: str, groups: tuple[str, ...]) -> None:
+    assert answer_to(make_pod("web"), modes={"shop": "deny"}, user=user, groups=groups) == ALLOWED
+
+
+@pytest.mark.parametrize("is_confirmed", [False, True])
+@pytest.mark.parametrize("mode", ForceDeletionMode)
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_F2_node_whose_pods_cannot_be_read(mode: ForceDeletionMode, *, everywhere: bool, is_confirmed: bool) -> None:
+    """A tenant can make its pods so large that they are not read in time."""
+    forced = ForceDeletion(mode=mode) if everywhere else ForceDeletion(namespaces={"shop": mode})
+    cluster = make_cluster(live=SilentSource(), force_deletion=forced)
+    node = make_node()
+    if is_confirmed:
+        node["metadata"]["annotations"] = {CONFIRM: UID}
+    answer = said(validate(decode_review(node_deletion_review(node)), cluster))
+    unknown = "node-1: which pods its deletion would force delete cannot be read"
+    if mode is ForceDeletionMode.WARN or (mode is ForceDeletionMode.CONFIRM and is_confirmed):
+        assert answer == Answer(warnings=(unknown,))
+    else:
+        assert answer.denial.startswith(f"{unknown}, and the configuration does not let all force deletions through; ")
+        assert answer.denial.endswith("kubectl drain node-1 --ignore-daemonsets")
+
+
+@pytest.mark.parametrize("label", ["confirm", "deny", "denny"])
+def test_F2_label_keeps_no_node(label: str) -> None:
+    """Else a tenant could keep all Nodes on which it has a pod."""
+    assert answer_to(make_pod("web"), labels={"shop": label}) == answer_to(make_pod("web"))
+
+
+@pytest.mark.parametrize("mode", ["confirm", "deny"])
+def test_F2_label_lets_no_node_go(mode: str) -> None:
+    assert not answer_to(make_pod("web"), labels={"shop": "warn"}, modes={"shop": mode}).allowed

@@ -1,0 +1,507 @@
+"""The default topology spread constraints that new pods are given."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from cluster_io.demo import demo_objects
+from podrules.api.model.config import ConfigMap
+from podrules.api.model.decode import from_object
+from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION, OPT_OUT_LABEL
+from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules, read_constraints
+from tests.webhook.clusters import SilentSource, make_cluster
+from tests.webhook.reviews import controlled_by, create_review, patched, pod_object, update_review
+from webhook.cluster.default_spread import SpreadDefaults
+from webhook.cluster.view import Cluster
+from webhook.reviews.admission_review import decode_review
+from webhook.reviews.response import ALLOWED
+from webhook.rules import mutate
+from webhook.settings import Options
+
+Object = dict[str, Any]
+ANYWAY = "ScheduleAnyway"
+CONFIG = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  pluginConfig:
+  - name: PodTopologySpread
+    args:
+      defaultingType: List
+      defaultConstraints:
+      - {maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}
+- schedulerName: strict
+  pluginConfig:
+  - name: PodTopologySpread
+    args:
+      defaultingType: List
+      defaultConstraints:
+      - {maxSkew: 2, topologyKey: rack, whenUnsatisfiable: DoNotSchedule, minDomains: 3, nodeAffinityPolicy: Ignore,
+         nodeTaintsPolicy: Honor, matchLabelKeys: [pod-template-hash]}
+- schedulerName: nothing
+  pluginConfig:
+  - name: PodTopologySpread
+    args: {defaultingType: List}
+- schedulerName: system
+"""
+LABELS = {"app": "web", "pod-template-hash": "5f6c"}
+
+
+def make_namespace(name: str = "shop", **labels: str) -> Object:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def make_service(selector: Mapping[str, str] | None, *, namespace: str = "shop") -> Object:
+    spec = {"selector": selector} if selector is not None else {}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": namespace}, "spec": spec}
+
+
+def make_owner(kind: str, selector: Mapping[str, Any], *, uid: str = "1") -> Object:
+    return {
+        "apiVersion": "v1" if kind == "ReplicationController" else "apps/v1",
+        "kind": kind,
+        "metadata": {"name": "web-5f6c", "namespace": "shop", "uid": uid},
+        "spec": {"selector": dict(selector)},
+    }
+
+
+REPLICA_SET = make_owner("ReplicaSet", {"matchLabels": LABELS})
+SERVICE = make_service({"app": "web"})
+
+
+def make_owned(owner: Mapping[str, Any] | None = REPLICA_SET, **spec: Any) -> Object:
+    """A pod as it is sent on CREATE: of ``owner``, without a name."""
+    return pod_object(labels=LABELS, owner=None if owner is None else controlled_by(owner), **spec)
+
+
+def _constraints(pod: Object, cluster: Cluster) -> Any:
+    """What the pod holds once it was let in; a second look then changes nothing."""
+    after = patched(pod, mutate(decode_review(create_review(pod)), cluster))
+    assert mutate(decode_review(create_review(after)), cluster) == ALLOWED
+    given = after["spec"].pop("topologySpreadConstraints", None)
+    assert after["spec"] == {key: value for key, value in pod["spec"].items() if key != "topologySpreadConstraints"}
+    return given
+
+
+def by_zone(selector: Mapping[str, Any]) -> list[Object]:
+    """The constraint of the default profile."""
+    zone = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": ANYWAY}
+    return [{**zone, "labelSelector": dict(selector)}]
+
+
+def _term(key: str, operator: str, *values: str) -> Object:
+    return {"key": key, "operator": operator} | ({"values": list(values)} if values else {})
+
+
+@pytest.mark.parametrize(
+    ("objects", "owner", "selector"),
+    [
+        pytest.param([REPLICA_SET], REPLICA_SET, {"matchLabels": LABELS}, id="a ReplicaSet"),
+        pytest.param([SERVICE], None, {"matchLabels": {"app": "web"}}, id="a Service alone"),
+        pytest.param([SERVICE, REPLICA_SET], REPLICA_SET, {"matchLabels": LABELS}, id="a Service and a ReplicaSet"),
+        pytest.param(
+            [make_owner("StatefulSet", {"matchLabels": {"app": "web"}})],
+            make_owner("StatefulSet", {}),
+            {"matchLabels": {"app": "web"}},
+            id="a StatefulSet",
+        ),
+        pytest.param(
+            [make_owner("ReplicationController", {"app": "web"})],
+            make_owner("ReplicationController", {}),
+            {"matchLabels": {"app": "web"}},
+            id="a ReplicationController",
+        ),
+        pytest.param(
+            [
+                make_owner(
+                    "ReplicaSet",
+                    {"matchExpressions": [_term("app", "In", "web", "api"), _term("canary", "DoesNotExist")]},
+                )
+            ],
+            REPLICA_SET,
+            {"matchExpressions": [_term("app", "In", "web", "api"), _term("canary", "DoesNotExist")]},
+            id="a ReplicaSet with expressions",
+        ),
+    ],
+)
+def test_S4_the_selector_is_deduced(
+    objects: Iterable[Object], owner: Mapping[str, Any] | None, selector: Mapping[str, Any]
+) -> None:
+    cluster = make_cluster([make_namespace(), *objects], scheduler_config=CONFIG)
+    assert _constraints(make_owned(owner), cluster) == by_zone(selector)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "expected"),
+    [
+        pytest.param("default-scheduler", by_zone({"matchLabels": LABELS}), id="the usual one"),
+        pytest.param(None, by_zone({"matchLabels": LABELS}), id="none named"),
+        pytest.param(
+            "strict",
+            [
+                {
+                    "maxSkew": 2,
+                    "topologyKey": "rack",
+                    "whenUnsatisfiable": "DoNotSchedule",
+                    "minDomains": 3,
+                    "nodeAffinityPolicy": "Ignore",
+                    "nodeTaintsPolicy": "Honor",
+                    "labelSelector": {"matchLabels": LABELS},
+                }
+            ],
+            id="another profile",
+        ),
+        pytest.param("nothing", None, id="an empty List"),
+        pytest.param("system", None, id="System, which the scheduler applies by itself"),
+        pytest.param("somebody-elses", None, id="a scheduler that the configuration does not name"),
+    ],
+)
+def test_S4_each_scheduler_has_its_own(scheduler: str | None, expected: Sequence[Object] | None) -> None:
+    cluster = make_cluster([make_namespace(), REPLICA_SET], scheduler_config=CONFIG)
+    assert _constraints(make_owned(schedulerName=scheduler), cluster) == expected
+
+
+def configured_by(text: str) -> ConfigMap:
+    return from_object({"metadata": {"namespace": "kube-system", "name": "own"}, "data": {"a.yaml": text}}, ConfigMap)
+
+
+REFUSED = {
+    "a removed field": (f"{CONFIG}disablePreemption: true\n", 'unknown field "disablePreemption" (true)'),
+    "a field of arguments": (CONFIG.replace("defaultingType", "defaultType"), "args.defaultType"),
+    "a field twice": (f"{CONFIG}profiles: []\n", "profiles stands in line 3 already"),
+    "an old version": (CONFIG.replace("/v1", "/v1beta3"), "write kubescheduler.config.k8s.io/v1 "),
+    "a wrong type": (CONFIG.replace("maxSkew: 1", "maxSkew: one"), "defaultConstraints[0].maxSkew"),
+}
+
+
+@pytest.mark.parametrize(("text", "field"), REFUSED.values(), ids=list(REFUSED))
+def test_S4_a_refused_configuration_leaves_the_last_good_one(
+    text: str, field: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    noted: list[bool] = []
+    spread = SpreadDefaults(write_system_defaults=False, note=noted.append)
+    spread.take(configured_by(CONFIG))
+    good = spread.of("default-scheduler")
+    spread.take(configured_by(text))
+    assert (spread.of("default-scheduler"), spread.missing, noted) == (good, False, [True, False])
+    assert field in caplog.text
+    assert "ConfigMap kube-system/own is refused, the last good one stays in force: " in caplog.text
+    spread.take(configured_by(CONFIG.replace("maxSkew: 1", "maxSkew: 7")))
+    assert [one.max_skew for one in spread.of("default-scheduler") or ()] == [7]
+    assert noted == [True, False, True]
+
+
+@pytest.mark.parametrize(("text", "field"), REFUSED.values(), ids=list(REFUSED))
+def test_S4_a_replica_without_a_good_configuration_misses_one(
+    text: str, field: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    spread = SpreadDefaults(write_system_defaults=False)
+    missing = [spread.missing]
+    for one in (text, CONFIG, text):
+        spread.take(configured_by(one))
+        missing.append(spread.missing)
+    assert missing == [False, True, False, False]
+    assert field in caplog.text
+    assert "ConfigMap kube-system/own is refused, not ready until it is corrected: " in caplog.text
+
+
+@pytest.mark.parametrize("config", [pytest.param("", id="no configuration"), pytest.param(CONFIG, id="named")])
+def test_S4_system_defaults_are_written_on_demand(config: str) -> None:
+    cluster = make_cluster([REPLICA_SET], scheduler_config=config, write_system_defaults=True)
+    pod = make_owned(schedulerName="system" if config else "default-scheduler")
+    selector = {"labelSelector": {"matchLabels": LABELS}, "whenUnsatisfiable": ANYWAY}
+    assert _constraints(pod, cluster) == [
+        {"maxSkew": 3, "topologyKey": "kubernetes.io/hostname", **selector},
+        {"maxSkew": 5, "topologyKey": "topology.kubernetes.io/zone", **selector},
+    ]
+    assert _constraints(pod, make_cluster([REPLICA_SET], scheduler_config=config)) is None
+
+
+OWN = [{"maxSkew": 4, "topologyKey": "rack", "whenUnsatisfiable": ANYWAY}]
+
+
+@pytest.mark.parametrize(
+    ("objects", "pod"),
+    [
+        pytest.param([REPLICA_SET], make_owned(nodeName="node-a1"), id="bound already"),
+        pytest.param([REPLICA_SET], make_owned(None), id="it belongs to nothing"),
+        pytest.param([make_service({"app": "api"})], make_owned(None), id="a Service of others"),
+        pytest.param([make_service(None)], make_owned(None), id="a Service without a selector"),
+        pytest.param([make_service({"app": "web"}, namespace="other")], make_owned(None), id="another namespace"),
+        pytest.param([], make_owned(), id="its owner is gone"),
+        pytest.param(
+            [make_owner("Job", {"matchLabels": LABELS})],
+            make_owned({**make_owner("Job", {}), "apiVersion": "batch/v1"}),
+            id="a Job's",
+        ),
+        pytest.param(
+            [REPLICA_SET],
+            pod_object(
+                labels=LABELS,
+                owner=controlled_by(REPLICA_SET),
+                annotations={"kubernetes.io/config.mirror": "x"},
+                name="etcd-node-a1",
+            ),
+            id="a mirror pod",
+        ),
+        pytest.param([make_namespace(**{OPT_OUT_LABEL: "disabled"}), REPLICA_SET], make_owned(), id="opted out"),
+    ],
+)
+def test_S4_left_alone(objects: Iterable[Object], pod: Object) -> None:
+    assert _constraints(pod, make_cluster(objects, scheduler_config=CONFIG)) is None
+
+
+def test_S4_constraints_of_its_own_stay() -> None:
+    cluster = make_cluster([REPLICA_SET], scheduler_config=CONFIG)
+    assert _constraints(make_owned(topologySpreadConstraints=OWN), cluster) == OWN
+
+
+@pytest.mark.parametrize("value", ["enabled", "", "Disabled"])
+def test_S4_other_values_of_the_label_opt_nobody_out(value: str) -> None:
+    objects = [make_namespace(**{OPT_OUT_LABEL: value}), REPLICA_SET]
+    cluster = make_cluster(objects, scheduler_config=CONFIG)
+    assert _constraints(make_owned(), cluster) == by_zone({"matchLabels": LABELS})
+
+
+@pytest.mark.parametrize("constraints", [[], None])
+def test_S4_an_empty_list_is_none_of_its_own(constraints: Any) -> None:
+    pod = make_owned()
+    pod["spec"]["topologySpreadConstraints"] = constraints
+    cluster = make_cluster([REPLICA_SET], scheduler_config=CONFIG)
+    assert _constraints(pod, cluster) == by_zone({"matchLabels": LABELS})
+
+
+def test_updates_and_subresources_are_passed_over() -> None:
+    cluster = make_cluster([REPLICA_SET], scheduler_config=CONFIG)
+    assert mutate(decode_review(update_review(make_owned(name="web-1"))), cluster) == ALLOWED
+    assert mutate(decode_review(create_review(make_owned(), sub_resource="binding")), cluster) == ALLOWED
+
+
+NEWER = make_owner("ReplicaSet", {"matchLabels": {"app": "web"}}, uid="2")
+
+
+def test_S4_an_owner_that_is_not_in_the_cache_yet_is_read_live() -> None:
+    cluster = make_cluster([], live=[REPLICA_SET], scheduler_config=CONFIG)
+    assert _constraints(make_owned(), cluster) == by_zone({"matchLabels": LABELS})
+
+
+def test_S4_an_older_one_of_the_same_name_is_not_the_owner() -> None:
+    cluster = make_cluster([REPLICA_SET], live=[NEWER], scheduler_config=CONFIG)
+    assert _constraints(make_owned(NEWER), cluster) == by_zone({"matchLabels": {"app": "web"}})
+
+
+def test_S4_an_owner_that_is_cached_needs_no_api_server() -> None:
+    cluster = make_cluster([REPLICA_SET], live=SilentSource(), scheduler_config=CONFIG)
+    assert _constraints(make_owned(), cluster) == by_zone({"matchLabels": LABELS})
+
+
+@pytest.mark.parametrize(
+    "cached",
+    [
+        pytest.param([SERVICE], id="the owner is not cached"),
+        pytest.param([SERVICE, REPLICA_SET], id="one of the same name is"),
+    ],
+)
+def test_S4_an_owner_that_cannot_be_read_leaves_the_pod_as_it_is(
+    cached: Iterable[Object], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The Service alone would give another selector than the scheduler's."""
+    cluster = make_cluster(cached, live=SilentSource(), scheduler_config=CONFIG)
+    with caplog.at_level(logging.WARNING):
+        assert _constraints(make_owned(NEWER), cluster) is None
+    assert "web- in shop gets no default constraints, its owner cannot be read" in caplog.text
+
+
+def test_S4_priority_and_constraints_come_in_one_patch() -> None:
+    usual = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "usual"},
+        "value": 7,
+        "globalDefault": True,
+    }
+    pod = make_owned(priority=None, preemptionPolicy=None)
+    cluster = make_cluster([REPLICA_SET, usual], scheduler_config=CONFIG)
+    after = patched(pod, mutate(decode_review(create_review(pod)), cluster))
+    assert after["spec"]["priority"] == 7
+    assert after["spec"]["topologySpreadConstraints"] == by_zone({"matchLabels": LABELS})
+
+
+def test_S4_a_pod_of_the_demo_cluster(demo_cluster: Cluster) -> None:
+    pod = next(e for e in demo_objects() if e["kind"] == "Pod" and e["metadata"]["name"] == "db-0")
+    new = {**pod, "spec": {key: value for key, value in pod["spec"].items() if key != "nodeName"}}
+    selector = {"labelSelector": {"matchLabels": {"app": "db"}}, "whenUnsatisfiable": ANYWAY}
+    assert _constraints(new, demo_cluster) == [
+        {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", **selector},
+        {"maxSkew": 2, "topologyKey": "kubernetes.io/hostname", **selector},
+    ]
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_S4_selector_is_of_the_owner_with_the_pods_uid(*, cached: bool) -> None:
+    """A client that invents a pod must not learn the selector of whatever has that name."""
+    objects = [make_namespace(), *([REPLICA_SET] if cached else [])]
+    cluster = make_cluster(objects, live=[REPLICA_SET], scheduler_config=CONFIG)
+    assert _constraints(make_owned(), cluster) == by_zone({"matchLabels": LABELS})
+    other = make_owner("ReplicaSet", {"matchLabels": LABELS}, uid="2")
+    assert _constraints(make_owned(other), cluster) is None
+
+
+# A namespace's own, and what is told
+
+RACK = {"maxSkew": 2, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["app"]}
+RACKS = [{name: RACK[name] for name in ("maxSkew", "topologyKey", "whenUnsatisfiable")}]
+
+
+def of_the_namespace(text: str) -> Object:
+    namespace = make_namespace()
+    namespace["metadata"]["annotations"] = {CONSTRAINTS_ANNOTATION: text, "example.com/other": "x"}
+    return namespace
+
+
+def configured(text: str) -> Options:
+    return Options(rules=NamespaceRules({"shop": NamespaceRule(constraints=read_constraints(text))}))
+
+
+def racks(selector: Mapping[str, Any]) -> list[Object]:
+    return [{**RACKS[0], "labelSelector": dict(selector)}]
+
+
+@pytest.mark.parametrize(
+    ("namespace", "options", "expected"),
+    [
+        pytest.param(of_the_namespace(json.dumps([RACK])), Options(), racks, id="the annotation's"),
+        pytest.param(make_namespace(), configured(json.dumps([RACK])), racks, id="the configuration's"),
+        pytest.param(of_the_namespace(json.dumps([RACK])), configured("[]"), racks, id="the annotation comes first"),
+        pytest.param(of_the_namespace("[]"), configured(json.dumps([RACK])), None, id="none by annotation"),
+        pytest.param(make_namespace(), configured("[]"), None, id="none by configuration"),
+        pytest.param(
+            {**of_the_namespace(json.dumps([RACK])), **make_namespace(**{OPT_OUT_LABEL: "disabled"})},
+            configured(json.dumps([RACK])),
+            None,
+            id="the label switches all off",
+        ),
+    ],
+)
+def test_S4_a_namespace_may_have_its_own(namespace: Object, options: Options, expected: Any) -> None:
+    wanted = expected and expected({"matchLabels": LABELS})
+    for config in (CONFIG, ""):
+        cluster = make_cluster([REPLICA_SET, namespace], scheduler_config=config, options=options)
+        assert _constraints(make_owned(), cluster) == wanted
+        assert _constraints(make_owned(schedulerName="somebody-elses"), cluster) is None
+
+
+def test_S4_a_mistake_in_the_annotation_is_told_and_the_next_in_line_counts() -> None:
+    objects = [REPLICA_SET, of_the_namespace("[{}]")]
+    cluster = make_cluster(objects, scheduler_config=CONFIG)
+    answer = mutate(decode_review(create_review(make_owned())), cluster)
+    (warning,) = answer.warnings
+    assert warning.startswith(f"namespace shop: annotation {CONSTRAINTS_ANNOTATION} is ignored: defaultConstraints[0]")
+    assert patched(make_owned(), answer)["spec"]["topologySpreadConstraints"] == by_zone({"matchLabels": LABELS})
+    cluster = make_cluster(objects, scheduler_config=CONFIG, options=configured(json.dumps([RACK])))
+    assert patched(make_owned(), mutate(decode_review(create_review(make_owned())), cluster))["spec"][
+        "topologySpreadConstraints"
+    ] == racks({"matchLabels": LABELS})
+
+
+def test_S4_a_mistake_in_the_annotation_is_told_where_nothing_is_filled_in() -> None:
+    cluster = make_cluster([REPLICA_SET, of_the_namespace("[{}]")], options=configured("[]"))
+    answer = mutate(decode_review(create_review(make_owned())), cluster)
+    assert not answer.patch
+    assert answer.warnings
+    assert all("defaultConstraints[0]" in warning for warning in answer.warnings)
+
+
+def test_S4_an_annotation_is_told_not_to_count_where_no_default_constraints_are_configured() -> None:
+    options = Options(default_constraints=False)
+    cluster = make_cluster([REPLICA_SET, of_the_namespace(json.dumps([RACK]))], options=options)
+    answer = mutate(decode_review(create_review(make_owned())), cluster)
+    assert not answer.patch
+    assert answer.warnings == (
+        f"namespace shop: annotation {CONSTRAINTS_ANNOTATION} is ignored: the webhook gives no default constraints",
+    )
+
+
+@pytest.mark.parametrize(("number", "are_added"), [(55, False), (2, True)])
+def test_S4_constraints_are_left_out_where_they_are_too_long(number: int, *, are_added: bool) -> None:
+    """A tenant chooses their number and the selector's length: up to 60 times 1.5 MB."""
+    labels = {f"{each}".ljust(60, "k"): "v" for each in range(100)}
+    own = [{**RACKS[0], "topologyKey": f"k{each}"} for each in range(number)]
+    namespace = of_the_namespace(json.dumps(own, separators=(",", ":")))
+    cluster = make_cluster([make_service(labels), namespace], scheduler_config=CONFIG)
+    pod = pod_object(labels=labels)
+    answer = mutate(decode_review(create_review(pod)), cluster)
+    given = patched(pod, answer)["spec"].get("topologySpreadConstraints", ())
+    if are_added:
+        assert (len(given), answer.warnings) == (number, ())
+    else:
+        (warning,) = answer.warnings
+        assert not given
+        assert warning.startswith("spec.topologySpreadConstraints: the namespace's defaults are left out: with the")
+        assert warning.endswith(" bytes; at most 16384 are added")
+
+
+def test_S4_constraints_that_are_left_out_cost_no_more_than_one() -> None:
+    """They would take 40 MB; a replica that writes them before it looks at their length answers nobody meanwhile."""
+    terms = [{"key": "app", "operator": "In", "values": ["web"]}] * 13_500
+    owner = make_owner("ReplicaSet", {"matchExpressions": terms})
+
+    def seconds(number: int) -> float:
+        own = [{**RACKS[0], "topologyKey": f"k{each}"} for each in range(number)]
+        namespace = of_the_namespace(json.dumps(own, separators=(",", ":")))
+        cluster = make_cluster([owner, namespace], scheduler_config=CONFIG)
+        review = create_review(make_owned(owner))
+        began = time.process_time()
+        (warning,) = mutate(decode_review(review), cluster).warnings
+        assert "are left out" in warning
+        return time.process_time() - began
+
+    assert min(seconds(55) for _ in range(3)) < 5 * min(seconds(1) for _ in range(3))
+
+
+HASH = {"key": "pod-template-hash", "operator": "In", "values": ["5f6c"]}
+
+
+@pytest.mark.parametrize(
+    ("owner", "selector"),
+    [
+        pytest.param(REPLICA_SET, {"matchLabels": {"app": "web"}}, id="as a label"),
+        pytest.param(
+            make_owner("ReplicaSet", {"matchExpressions": [_term("app", "Exists"), HASH]}),
+            {"matchExpressions": [_term("app", "Exists")]},
+            id="as an expression",
+        ),
+        pytest.param(make_owner("ReplicaSet", {"matchExpressions": [HASH]}), None, id="nothing else: no constraints"),
+    ],
+)
+def test_S4_the_hash_can_be_left_out(owner: Object, selector: Any) -> None:
+    cluster = make_cluster([owner], scheduler_config=CONFIG, options=Options(leave_out_template_hash=True))
+    assert _constraints(make_owned(owner), cluster) == (None if selector is None else by_zone(selector))
+
+
+@pytest.mark.parametrize(
+    ("namespace", "options", "told"),
+    [
+        pytest.param(
+            make_namespace(), Options(verbose=True), "1 constraint is filled in, the cluster's defaults", id="1"
+        ),
+        pytest.param(
+            of_the_namespace(json.dumps([RACK, {**RACK, "topologyKey": "row"}])),
+            Options(verbose=True),
+            "2 constraints are filled in, the namespace's defaults",
+            id="2",
+        ),
+        pytest.param(make_namespace(), Options(), "", id="not asked for"),
+    ],
+)
+def test_A_constraints_are_told_when_asked_for(namespace: Object, options: Options, told: str) -> None:
+    cluster = make_cluster([REPLICA_SET, namespace], scheduler_config=CONFIG, options=options)
+    warnings = mutate(decode_review(create_review(make_owned())), cluster).warnings
+    assert warnings == ((f"spec.topologySpreadConstraints: {told}",) if told else ())

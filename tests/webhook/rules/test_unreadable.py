@@ -1,0 +1,265 @@
+"""Reviews that are large, odd or unreadable: no rule is switched off by what an object holds."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from podrules.api.model.pod import Pod
+from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
+from tests.webhook.clusters import make_class, make_cluster, make_namespace
+from tests.webhook.reviews import (
+    create_review,
+    delete_review,
+    eviction_review,
+    node_deletion_review,
+    pod_object,
+    update_review,
+    workload_object,
+)
+from webhook import rules as handlers
+from webhook.cluster.view import Cluster
+from webhook.reviews.admission_review import EDGE_BYTES, MAX_REVIEW_BYTES, decode_review
+from webhook.reviews.partial_objects import Seen
+from webhook.reviews.response import Answer
+from webhook.rules import mutate, validate
+from webhook.serving.app import create_app
+from webhook.serving.metrics import Metrics
+from webhook.serving.wsgi import REVIEW_PATHS
+from webhook.settings import ForceDeletion, ForceDeletionMode, Options, RuleMode
+
+Object = dict[str, Any]
+CLASSES = [make_class("low", 0), make_class("high", 0)]
+STRICT = Options(
+    rules=NamespaceRules({"shop": NamespaceRule(allowed_classes=("low",))}),
+    template_class=RuleMode.DENY,
+)
+DENY = ForceDeletion(mode=ForceDeletionMode.DENY, exempt_users=frozenset({"fencer"}))
+UID = "6f1c1f9e-0a43-4f2e-9d3c-2b1c5f3d7e10"
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}
+BOUND = {**pod_object(name="web", nodeName="node-1"), "status": {"phase": "Running"}}
+BOUND["metadata"]["uid"] = UID
+COMMAS = {"example.com/list": "," * 100_001}
+ODD = b'"spec": {"x": "\x01", '
+"""A control character, which JSON does not have."""
+DENSE = b'"spec": {"x": ' + b"[" * 1000 + b"[[1],1]," * 150_000 + b"1" + b"]" * 1000 + b", "
+"""Deep, and of more brackets than are looked at."""
+STORED = {
+    "half a pair": b'"\\ud800"',
+    "no UTF-8": b'"\xff"',
+    "number": b"1e999999",
+    "list": b"[" * 9000 + b"]" * 9000,
+    "fields": b'{"f:a":' * 9000 + b"{}" + b"}" * 9000,
+}
+"""What the API server stores in fields that hold JSON."""
+
+
+def cluster_of(options: Options = STRICT, force_deletion: ForceDeletion = DENY) -> Cluster:
+    return make_cluster([make_namespace(), NODE, BOUND, *CLASSES], options=options, force_deletion=force_deletion)
+
+
+def client_of(cluster: Cluster) -> FlaskClient:
+    app = create_app(cluster, lambda: (), lambda: False, metrics=Metrics(REVIEW_PATHS))
+    return app.test_client()
+
+
+def answered(body: bytes, cluster: Cluster | None = None, path: str = "/validate") -> Object:
+    """The response, by HTTP."""
+    answer = client_of(cluster or cluster_of()).post(path, data=body, content_type="application/json")
+    assert answer.status_code == 200, answer.get_data(as_text=True)
+    response: Object = answer.get_json()["response"]
+    return response
+
+
+def refusal(body: bytes, cluster: Cluster | None = None) -> str:
+    """Why it is refused; empty: it is not."""
+    response = answered(body, cluster)
+    assert response["uid"]
+    message: str = response["status"]["message"] if not response["allowed"] else ""
+    return message
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(pod_object(name="web", priorityClassName="high", annotations=COMMAS), id="commas"),
+        pytest.param(
+            pod_object(name="web", priorityClassName="high", nodeSelector={f"k{n}": "" for n in range(60_000)}),
+            id="values",
+        ),
+    ],
+)
+def test_class_of_a_large_pod_is_refused(pod: Object) -> None:
+    assert "PriorityClass high is not allowed in namespace shop" in refusal(create_review(pod))
+    pod["spec"]["priorityClassName"] = "low"
+    assert answered(create_review(pod)) == {"uid": answered(create_review(pod))["uid"], "allowed": True}
+
+
+@pytest.mark.parametrize("mode", [ForceDeletionMode.DENY, ForceDeletionMode.CONFIRM])
+def test_force_deletion_of_a_large_pod_is_judged(mode: ForceDeletionMode) -> None:
+    pod = json.loads(json.dumps(BOUND))
+    pod["metadata"]["annotations"] = dict(COMMAS)
+    cluster = cluster_of(force_deletion=ForceDeletion(mode=mode))
+    assert "namespace shop" in refusal(delete_review(pod), cluster)
+    assert refusal(delete_review(pod, seconds=30), cluster) == ""
+    pod["metadata"]["annotations"]["kubectl-qos.io/confirm-force-delete"] = UID
+    assert bool(refusal(delete_review(pod), cluster)) == (mode is ForceDeletionMode.DENY)
+
+
+UNREADABLE = [
+    pytest.param(create_review(pod_object(name="web")), "allows only these PriorityClasses: low", id="pod"),
+    pytest.param(delete_review(BOUND), "forbids force deletions", id="force deletion"),
+    pytest.param(node_deletion_review({**NODE, "spec": {"x": 1}}), "refuses force deletions", id="node"),
+    pytest.param(create_review(workload_object("Deployment", "high")), "allows only", id="template"),
+    pytest.param(update_review(workload_object("CronJob", "high")), "allows only", id="changed template"),
+]
+
+
+@pytest.mark.parametrize("spoilt", [pytest.param(ODD, id="control character"), pytest.param(DENSE, id="dense")])
+@pytest.mark.parametrize(("body", "rule"), UNREADABLE)
+def test_what_cannot_be_read_is_refused_where_a_rule_might_have(body: bytes, rule: str, spoilt: bytes) -> None:
+    body = body.replace(b'"spec": {', spoilt)
+    assert rule in refusal(body)
+    assert "cannot be read" in refusal(body)
+
+
+@pytest.mark.parametrize("value", STORED.values(), ids=STORED)
+@pytest.mark.parametrize(
+    ("body", "rule"),
+    [
+        (create_review(pod_object(name="web", priorityClassName="high")), "PriorityClass high is not allowed"),
+        (delete_review(BOUND), "forbids force deletions"),
+        (node_deletion_review({**NODE, "spec": {"x": 1}}), "force deletes 1 pod"),
+        (create_review(workload_object("Deployment", "high")), "PriorityClass high is not allowed"),
+    ],
+    ids=["pod", "force deletion", "node", "template"],
+)
+def test_all_json_that_can_be_stored_is_read(body: bytes, rule: str, value: bytes) -> None:
+    message = refusal(body.replace(b'"spec": {', b'"spec": {"x": %b, ' % value))
+    assert rule in message
+    assert "cannot be read" not in message
+
+
+@pytest.mark.parametrize(("body", "rule"), UNREADABLE)
+def test_what_cannot_be_read_is_let_through_and_told_of_where_no_rule_refuses(body: bytes, rule: str) -> None:
+    response = answered(body.replace(b'"spec": {', ODD), cluster_of(Options(), ForceDeletion()))
+    assert response["allowed"], rule
+    assert "let through unseen: it cannot be read" in response["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "user", "refused"),
+    [(0, "jane", True), (30, "jane", False), (None, "jane", False), (0, "fencer", False)],
+)
+def test_plain_deletion_of_what_cannot_be_read_is_let_through(seconds: int | None, user: str, refused: bool) -> None:
+    """The options of a DELETE stand at the end of the review."""
+    body = delete_review(BOUND, seconds=seconds, user=user).replace(b'"spec": {', ODD)
+    assert bool(refusal(body)) == refused
+
+
+def test_eviction_of_another_shape_is_refused_where_force_is() -> None:
+    body = eviction_review("web", "shop", {"gracePeriodSeconds": "none"})
+    assert "forbids force deletions" in refusal(body)
+    assert refusal(body, cluster_of(force_deletion=ForceDeletion())) == ""
+
+
+def test_eviction_that_cannot_be_read_is_refused_where_force_is() -> None:
+    body = eviction_review("web", "shop", {"gracePeriodSeconds": 0}).replace(
+        b'"metadata": {', b'"metadata": {"x": "\x01", '
+    )
+    assert "forbids force deletions" in refusal(body)
+    assert refusal(body, cluster_of(force_deletion=ForceDeletion())) == ""
+
+
+@pytest.mark.parametrize(("body", "rule"), UNREADABLE)
+def test_what_is_too_long_is_refused_where_a_rule_might_have(body: bytes, rule: str) -> None:
+    """By its beginning: no more of it is kept."""
+    body += b" " * (MAX_REVIEW_BYTES + 1 - len(body))
+    assert rule in refusal(body)
+    assert f"at most {MAX_REVIEW_BYTES} are read" in refusal(body)
+
+
+@pytest.mark.parametrize(("seconds", "refused"), [(0, True), (30, False)])
+def test_plain_deletion_of_what_is_too_long_is_let_through(seconds: int, refused: bool) -> None:
+    pod = {**BOUND, "padding": "x" * MAX_REVIEW_BYTES}
+    assert bool(refusal(delete_review(pod, seconds=seconds))) == refused
+
+
+def test_what_is_too_long_is_left_as_it_is() -> None:
+    body = create_review(pod_object(name="web"))
+    response = answered(body + b" " * MAX_REVIEW_BYTES, path="/mutate")
+    assert response["allowed"]
+    assert response["warnings"][0].startswith('pods "web": no defaults are filled in: it has')
+
+
+def test_review_as_long_as_may_be_is_read() -> None:
+    pod = pod_object(name="web", priorityClassName="high", containers=[{"name": "app", "args": ["<" * 4_100_000]}])
+    body = create_review(pod).replace(b"<", b"\\u003c")
+    assert MAX_REVIEW_BYTES - (1 << 20) < len(body) < MAX_REVIEW_BYTES
+    assert "PriorityClass high is not allowed" in refusal(body)
+
+
+def test_key_of_userinfo_does_not_stand_for_the_object() -> None:
+    """Whoever may name keys of userInfo.extra cannot cut the review short before what tells who asks."""
+    review = json.loads(create_review(pod_object(name="web")))
+    request = review["request"]
+    request["userInfo"]["extra"] = {"a": ['x","object":{'], "object": ["{"]}
+    body = json.dumps(review, separators=(",", ":")).encode().replace(b'"spec":{', ODD)
+    assert "allows only these PriorityClasses" in refusal(body)
+
+
+def test_review_that_does_not_tell_what_is_asked_is_none() -> None:
+    review = json.loads(create_review(pod_object(name="web")))
+    review["request"]["userInfo"]["groups"] = ["g" * EDGE_BYTES]
+    body = json.dumps(review).encode().replace(b'"spec": {', ODD)
+    answer = client_of(cluster_of()).post("/validate", data=body, content_type="application/json")
+    assert answer.status_code == 400
+
+
+def test_fault_of_a_handler_switches_no_refusal_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(_pod: Seen[Pod], _cluster: Cluster) -> Answer:
+        raise ZeroDivisionError
+
+    def fails(name: str) -> None:
+        rules = [rule._replace(judge=failing) if rule.name == name else rule for rule in handlers.POD_RULES]
+        assert rules != handlers.POD_RULES
+        monkeypatch.setattr(handlers, "POD_RULES", rules)
+
+    pod = pod_object(name="web", priorityClassName="high")
+    fails("spread-lint")
+    assert "PriorityClass high is not allowed" in refusal(create_review(pod))
+    pod["spec"]["priorityClassName"] = "low"
+    assert refusal(create_review(pod)) == ""
+    fails("disallowed-class")
+    assert "allows only these PriorityClasses" in refusal(create_review(pod))
+
+
+def test_constraints_that_are_not_read_are_left_alone() -> None:
+    """A pod that has too many to be looked at does not get the defaults in their place."""
+    one = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
+    pod = pod_object(name="web", labels={"app": "web"}, topologySpreadConstraints=[one] * 20_000)
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"}}
+    cluster = make_cluster(
+        [make_namespace(), service | {"spec": {"selector": {"app": "web"}}}], write_system_defaults=True
+    )
+    assert not mutate(decode_review(create_review(pod)), cluster).patch
+    answer = validate(decode_review(create_review(pod)), cluster)
+    assert answer.warnings == (
+        "spec.topologySpreadConstraints: not looked at: they or the labels hold more than 5000 values",
+    )
+    pod["spec"]["topologySpreadConstraints"] = []
+    assert mutate(decode_review(create_review(pod)), cluster).patch
+
+
+def test_what_was_left_out_is_not_taken_for_absent() -> None:
+    """Of a pod with too many owners and volumes nobody says that it has none."""
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "x", "controller": True}
+    pod = {**pod_object(name="web", nodeName="node-1", volumes=[{"name": "v", "nfs": {}}] * 5001)}
+    pod["status"] = {"phase": "Running"}
+    pod["metadata"]["ownerReferences"] = [owner] * 5001
+    warnings = answered(delete_review(pod), cluster_of(force_deletion=ForceDeletion()))["warnings"]
+    assert "Its owner decides whether a second starts while it still runs" in warnings[0]
+    assert "whether anything keeps a second writer off volume (too many to read) is unknown" in warnings[1]

@@ -1,0 +1,206 @@
+"""Who is warned that the pods of a workload will be refused for their class."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from cluster_io.demo import demo_objects
+from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
+from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
+from tests.webhook.reviews import controlled_by, create_review, said, update_review, workload_object
+from webhook.cluster.view import Cluster
+from webhook.reviews.admission_review import decode_review
+from webhook.reviews.response import ALLOWED, Answer, encode_answer
+from webhook.rules import mutate, validate
+from webhook.settings import Options, RuleMode
+
+CLASSES = [make_class("high", 1000), make_class("low", -10)]
+KINDS = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob"]
+WORDS = "no PriorityClass with name hihg was found, its pods will be refused; did you mean high?"
+DEPLOYMENT = workload_object("Deployment", "hihg")
+DELETED = {**DEPLOYMENT, "metadata": {**DEPLOYMENT["metadata"], "deletionTimestamp": "2026-11-21T03:00:00Z"}}
+
+
+def _path(kind: str) -> str:
+    template = "spec.jobTemplate.spec.template" if kind == "CronJob" else "spec.template"
+    return f"{template}.spec.priorityClassName"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("review", [create_review, update_review])
+def test_P1_an_unknown_class_is_warned_of(kind: str, review: Any) -> None:
+    answer = validate(decode_review(review(workload_object(kind, "hihg"))), make_cluster(CLASSES))
+    assert answer.allowed
+    assert answer.warnings == (f"{_path(kind)}: {WORDS}",)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("class_name", [None, "", "high"])
+def test_P1_a_class_that_exists_or_none_is_not(kind: str, class_name: str | None) -> None:
+    workload = workload_object(kind, class_name)
+    assert validate(decode_review(create_review(workload)), make_cluster(CLASSES)) == ALLOWED
+
+
+@pytest.mark.parametrize(
+    "review",
+    [
+        pytest.param(
+            create_review(workload_object("ReplicaSet", "hihg", owner=controlled_by(DEPLOYMENT))),
+            id="a Deployment's ReplicaSet",
+        ),
+        pytest.param(
+            create_review(workload_object("Job", "hihg", owner=controlled_by(workload_object("CronJob", "hihg")))),
+            id="a CronJob's Job",
+        ),
+        pytest.param(update_review(DEPLOYMENT, sub_resource="status"), id="a status"),
+        pytest.param(update_review(DEPLOYMENT, sub_resource="scale"), id="a scale"),
+    ],
+)
+def test_passed_over(review: bytes) -> None:
+    assert validate(decode_review(review), make_cluster(CLASSES)) == ALLOWED
+
+
+def test_an_owner_that_does_not_control_is_no_excuse() -> None:
+    owner = {**controlled_by(DEPLOYMENT), "controller": False}
+    workload = workload_object("ReplicaSet", "hihg", owner=owner)
+    answer = validate(decode_review(create_review(workload)), make_cluster(CLASSES))
+    assert answer.warnings == (f"spec.template.spec.priorityClassName: {WORDS}",)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_workloads_are_never_changed(kind: str) -> None:
+    assert mutate(decode_review(create_review(workload_object(kind, None))), make_cluster(CLASSES)) == ALLOWED
+
+
+def test_P1_a_class_that_the_cache_does_not_have_yet() -> None:
+    cluster = make_cluster(CLASSES, live=[*CLASSES, make_class("hihg", 1)])
+    assert validate(decode_review(create_review(DEPLOYMENT)), cluster) == ALLOWED
+
+
+def test_P1_a_class_that_is_gone_and_cached_still() -> None:
+    workload = workload_object("Deployment", "high")
+    assert validate(decode_review(create_review(workload)), make_cluster(CLASSES, live=[])) == ALLOWED
+
+
+def test_P1_a_class_that_cannot_be_read_is_taken_to_exist(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        answer = validate(decode_review(create_review(DEPLOYMENT)), make_cluster(CLASSES, live=SilentSource()))
+    assert answer == ALLOWED
+    assert "PriorityClass hihg is taken to exist" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("a\x1b[2J\r\n\u202e\u2028b", id="control characters"),
+        pytest.param("x" * 100_000, id="100 KB"),
+        pytest.param("high" * 25_000, id="100 KB of a near name"),
+    ],
+)
+def test_a_hostile_class_name_is_warned_of_in_plain_and_short_words(name: str) -> None:
+    answer = validate(decode_review(create_review(workload_object("Deployment", name))), make_cluster(CLASSES))
+    response = json.loads(encode_answer("u", said(answer)))["response"]
+    (warning,) = response["warnings"]
+    assert response == {"uid": "u", "allowed": True, "warnings": [warning]}
+    assert warning.startswith("spec.template.spec.priorityClassName: no PriorityClass with name ")
+    assert warning.isprintable()
+    assert len(warning) <= 256
+
+
+def test_P1_of_the_demo_cluster_only_who_names_the_deleted_class_is_warned(demo_cluster: Cluster) -> None:
+    workloads = [entry for entry in demo_objects() if entry["kind"] in KINDS]
+    warned = {
+        (entry["kind"], entry["metadata"]["name"])
+        for entry in workloads
+        if validate(decode_review(update_review(entry)), demo_cluster) != ALLOWED
+    }
+    assert warned == {("Deployment", "loyalty")}
+
+
+# What a namespace does not allow, and refusals
+
+LIMITED = NamespaceRules({"shop": NamespaceRule(allowed_classes=("low",))})
+WARNS, DENIES = Options(rules=LIMITED), Options(rules=LIMITED, template_class=RuleMode.DENY)
+NOT_ALLOWED = "PriorityClass high is not allowed in namespace shop (allowed: low)"
+RESOURCES = {
+    "Deployment": "deployments.apps",
+    "ReplicaSet": "replicasets.apps",
+    "StatefulSet": "statefulsets.apps",
+    "DaemonSet": "daemonsets.apps",
+    "ReplicationController": "replicationcontrollers",
+    "Job": "jobs.batch",
+    "CronJob": "cronjobs.batch",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_P1_a_class_that_is_not_allowed_is_warned_of_or_refused(kind: str) -> None:
+    review = decode_review(create_review(workload_object(kind, "high")))
+    text = f"{_path(kind)}: {NOT_ALLOWED}, its pods will be refused"
+    assert said(validate(review, make_cluster(CLASSES, options=WARNS))) == Answer(warnings=(text,))
+    denial = f'{RESOURCES[kind]} "web" is forbidden: {text}'
+    assert said(validate(review, make_cluster(CLASSES, options=DENIES))) == Answer(denial=denial)
+
+
+def test_P1_where_pods_are_only_warned_of_no_template_is_refused() -> None:
+    options = Options(rules=LIMITED, template_class=RuleMode.DENY, disallowed_class=RuleMode.WARN)
+    review = decode_review(create_review(workload_object("Deployment", "high")))
+    answer = validate(review, make_cluster(CLASSES, options=options))
+    assert said(answer) == Answer(warnings=(f"{_path('Deployment')}: {NOT_ALLOWED}",))
+
+
+@pytest.mark.parametrize(
+    ("objects", "options", "text"),
+    [
+        pytest.param(CLASSES, DENIES, "", id="no class at all"),
+        pytest.param([*CLASSES, make_class("usual", 7, default=True)], DENIES, "usual", id="the global default"),
+        pytest.param(
+            [*CLASSES, make_namespace(default_priority_class="low"), make_class("usual", 7, default=True)],
+            DENIES,
+            "",
+            id="the namespace's default",
+        ),
+        pytest.param(
+            [make_class("usual", 7, default=True), make_namespace(default_priority_class="low")],
+            DENIES,
+            "usual",
+            id="the namespace's default does not exist",
+        ),
+    ],
+)
+def test_P1_a_template_without_a_class_is_judged_by_what_its_pods_get(
+    objects: list[dict[str, Any]], options: Options, text: str
+) -> None:
+    review = decode_review(create_review(workload_object("Deployment", None)))
+    answer = validate(review, make_cluster(objects, options=options))
+    assert (f"PriorityClass {text} is not allowed" in answer.denial) if text else answer == ALLOWED
+
+
+@pytest.mark.parametrize(
+    ("review", "refused"),
+    [
+        pytest.param(create_review(DEPLOYMENT), True, id="made"),
+        pytest.param(update_review(DEPLOYMENT, old=workload_object("Deployment", "low")), True, id="changed to it"),
+        pytest.param(update_review(DEPLOYMENT), False, id="there before: it can be scaled, and changed otherwise"),
+        pytest.param(update_review(DELETED, old=workload_object("Deployment", "low")), True, id="being deleted"),
+        pytest.param(update_review(DELETED), False, id="being deleted, with the class it had: a finalizer is removed"),
+    ],
+)
+def test_P1_only_a_change_to_an_unknown_class_is_refused(review: bytes, refused: bool) -> None:
+    text = f"{_path('Deployment')}: {WORDS}"
+    expected = Answer(denial=f'deployments.apps "web" is forbidden: {text}') if refused else Answer(warnings=(text,))
+    assert said(validate(decode_review(review), make_cluster(CLASSES, options=DENIES))) == expected
+
+
+def test_P1_nothing_is_refused_for_a_class_that_cannot_be_read() -> None:
+    cluster = make_cluster(CLASSES, live=SilentSource(), options=Options(template_class=RuleMode.DENY))
+    assert validate(decode_review(create_review(DEPLOYMENT)), cluster) == ALLOWED
+
+
+def test_a_replication_controller_without_a_template() -> None:
+    workload = {**workload_object("ReplicationController", None), "spec": {"replicas": 0}}
+    assert validate(decode_review(create_review(workload)), make_cluster(CLASSES, options=DENIES)) == ALLOWED

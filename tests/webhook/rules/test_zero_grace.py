@@ -1,0 +1,64 @@
+"""Who is told that a pod's own grace period is 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.webhook.clusters import make_cluster
+from tests.webhook.reviews import controlled_by, create_review, pod_object, update_review, workload_object
+from webhook.reviews.admission_review import decode_review
+from webhook.reviews.response import ALLOWED
+from webhook.rules import validate
+
+Object = dict[str, Any]
+MEANING = (
+    "0, so every deletion is a force deletion: the object goes at once, its processes may run on next to a "
+    "replacement; 1 or more waits for them"
+)
+
+
+def of_kind(kind: str, api_version: str) -> Object:
+    return controlled_by({"apiVersion": api_version, "kind": kind, "metadata": {"name": "owner", "uid": "1"}})
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [pytest.param(None, id="bare"), pytest.param(of_kind("Kafka", "kafka.example.com/v1"), id="of an operator")],
+)
+def test_F1_pod_without_grace_is_warned_of(owner: Object | None) -> None:
+    review = create_review(pod_object(terminationGracePeriodSeconds=0, owner=owner))
+    assert validate(decode_review(review), make_cluster()).warnings == (
+        f"spec.terminationGracePeriodSeconds: {MEANING}",
+    )
+
+
+@pytest.mark.parametrize("seconds", [1, 30, None])
+def test_F1_pod_with_grace_is_no_concern(seconds: int | None) -> None:
+    review = create_review(pod_object(terminationGracePeriodSeconds=seconds))
+    assert validate(decode_review(review), make_cluster()) == ALLOWED
+
+
+@pytest.mark.parametrize(("kind", "version"), [("ReplicaSet", "apps/v1"), ("Job", "batch/v1")])
+def test_F1_of_a_workloads_pods_its_creator_was_told(kind: str, version: str) -> None:
+    review = create_review(pod_object(terminationGracePeriodSeconds=0, owner=of_kind(kind, version)))
+    assert validate(decode_review(review), make_cluster()) == ALLOWED
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob"])
+@pytest.mark.parametrize("review", [create_review, update_review])
+def test_F1_workload_without_grace_is_warned_of(kind: str, review: Any) -> None:
+    workload = workload_object(kind, None)
+    path = "spec.jobTemplate.spec.template.spec" if kind == "CronJob" else "spec.template.spec"
+    spec = workload["spec"]["jobTemplate"]["spec"] if kind == "CronJob" else workload["spec"]
+    spec["template"]["spec"]["terminationGracePeriodSeconds"] = 0
+    warnings = validate(decode_review(review(workload)), make_cluster()).warnings
+    assert warnings == (f"{path}.terminationGracePeriodSeconds: {MEANING}",)
+    assert all(len(line) <= 256 for line in warnings)
+
+
+def test_F1_workload_of_a_controller_is_passed_over() -> None:
+    workload = workload_object("ReplicaSet", None, owner=of_kind("Deployment", "apps/v1"))
+    workload["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 0
+    assert validate(decode_review(create_review(workload)), make_cluster()) == ALLOWED

@@ -1,0 +1,583 @@
+"""Which connections end, and which stay: rule by rule, with a clock that is set."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from webhook.serving.connections import (
+    HANDSHAKE_SECONDS,
+    LOOK_SECONDS,
+    READ_SECONDS,
+    REQUEST_SECONDS,
+    Connection,
+    Connections,
+    Memory,
+    NoMemory,
+)
+from webhook.serving.connections.turns import Turns
+
+KIB = 1 << 10
+MOST = 100 * KIB
+SHARE = 30 * KIB
+FREE = 16 * KIB
+"""Of each request; it does not count in memory."""
+EDGES = 4 * KIB
+SPARE = 32 * EDGES
+"""Room for edges beside what is kept."""
+HERE = "10.0.0.1"
+THERE = "10.0.0.2"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Client:
+    """Both ends of one connection."""
+
+    def __init__(self, registry: Connections, ours: socket.socket, theirs: socket.socket, address: str) -> None:
+        self._registry = registry
+        self._theirs = theirs
+        self.seen: Connection = registry.accept(ours, address)
+
+    def shake_hands(self, *, certified: bool = False) -> Client:
+        self._registry.end_handshake(self.seen, certified=certified)
+        return self
+
+    def send_head(self, size: int = 100) -> Client:
+        self._registry.receive(self.seen, size)
+        self._registry.begin_body(self.seen)
+        return self
+
+    def send(self, size: int) -> Client:
+        self._registry.receive(self.seen, size)
+        return self
+
+    def send_whole(self, size: int = 0) -> Client:
+        """A request that waits for its answer."""
+        self.send_head()
+        if size:
+            self.send(size)
+        self._registry.begin_answer(self.seen)
+        return self
+
+    def ask(self, size: int = KIB) -> Client:
+        """A whole review, and its answer."""
+        self.send_whole(size)
+        self._registry.end_request(self.seen, review=True)
+        return self
+
+    def is_open(self) -> bool:
+        try:
+            return self._theirs.recv(1) != b""
+        except BlockingIOError:
+            return True
+
+
+class World:
+    """A registry, and who connects."""
+
+    def __init__(self, stack: ExitStack, *, most: int = 4, newcomers: int = 2) -> None:
+        self._stack = stack
+        self.clock = Clock()
+        self.ended: list[str] = []
+        self.registry = Connections(
+            self.ended.append,
+            Memory(MOST, SHARE, EDGES),
+            most=most,
+            newcomers=newcomers,
+            handshakes=4,
+            clock=self.clock,
+        )
+
+    def connect(self, address: str = HERE) -> Client:
+        """A connection whose handshake is under way."""
+        ours, theirs = socket.socketpair()
+        theirs.setblocking(False)
+        return Client(self.registry, self._stack.enter_context(ours), self._stack.enter_context(theirs), address)
+
+    def new(self, address: str = HERE) -> Client:
+        """One that has asked nothing yet."""
+        return self.connect(address).shake_hands()
+
+    def wait(self, seconds: float) -> None:
+        """Let so much time pass while the server looks for those that are late."""
+        for _ in range(round(seconds / LOOK_SECONDS)):
+            self.clock.now += LOOK_SECONDS
+            self.registry.end_late()
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with ExitStack() as stack:
+        yield World(stack)
+
+
+@pytest.fixture
+def wide() -> Iterator[World]:
+    """One in which there are places enough."""
+    with ExitStack() as stack:
+        yield World(stack, most=1000)
+
+
+@pytest.mark.parametrize(
+    ("begin", "seconds", "reason"),
+    [
+        pytest.param(lambda world: world.connect(), HANDSHAKE_SECONDS, "handshake", id="handshake"),
+        pytest.param(lambda world: world.new().send(1), READ_SECONDS, "head", id="head"),
+        pytest.param(lambda world: world.new().ask().send(1), READ_SECONDS, "head", id="head of a later request"),
+        pytest.param(lambda world: world.new().send_head(), READ_SECONDS, "body", id="body"),
+        pytest.param(lambda world: world.new().ask().send_head(), READ_SECONDS, "body", id="body of a later request"),
+        pytest.param(lambda world: world.new().send_whole(), REQUEST_SECONDS, "request", id="answer"),
+    ],
+)
+def test_each_stage_has_its_time(world: World, begin: Callable[[World], Client], seconds: float, reason: str) -> None:
+    client = begin(world)
+    world.wait(seconds - LOOK_SECONDS)
+    assert client.is_open()
+    world.wait(LOOK_SECONDS)
+    assert not client.is_open()
+    assert world.ended == [reason]
+    assert not world.registry.forget(client.seen)
+    assert sum(world.registry.counts().values()) == 0
+
+
+@pytest.mark.parametrize("stage", ["head", "body"])
+def test_a_byte_now_and_then_gains_no_time(world: World, stage: str) -> None:
+    client = world.new().send(1) if stage == "head" else world.new().send_head()
+    world.wait(READ_SECONDS - LOOK_SECONDS)
+    client.send(1)
+    world.wait(LOOK_SECONDS)
+    assert world.ended == [stage]
+
+
+def test_a_head_that_does_not_end(world: World) -> None:
+    client = world.new()
+    client.send(64 * KIB)
+    assert client.is_open()
+    client.send(1)
+    assert not client.is_open()
+    assert world.ended == ["head"]
+
+
+def test_idle_ones_are_borne(world: World) -> None:
+    new, used = world.new(), world.new().ask()
+    world.wait(1000)
+    assert world.registry.counts() == {"handshake": 0, "new": 1, "request": 0, "idle": 1}
+    assert new.is_open()
+    assert used.is_open()
+    assert world.ended == []
+
+
+def test_nobody_is_late_for_a_time_in_which_we_stood_still(world: World) -> None:
+    client = world.new().send_head()
+    world.clock.now += 60
+    world.registry.end_late()
+    assert client.is_open()
+    world.wait(READ_SECONDS)
+    assert world.ended == ["body"]
+
+
+def test_of_newcomers_the_oldest_goes_whatever_it_is_at(world: World) -> None:
+    clients = {
+        "head": world.new().send(1),
+        "handshake": world.connect(),
+        "body": world.new().send_head(),
+        "new": world.new(),
+    }
+    left = []
+    for _ in range(4):
+        world.connect()
+        left += [name for name, client in clients.items() if name not in left and not client.is_open()]
+    assert left == ["head", "handshake", "body", "new"]
+    assert world.ended == ["full"] * 4
+
+
+def test_of_newcomers_one_goes_whose_address_has_most(world: World) -> None:
+    oldest = world.connect(HERE)
+    flood = [world.connect(THERE) for _ in range(3)]
+    world.connect(THERE)
+    assert oldest.is_open()
+    assert [client.is_open() for client in flood] == [False, True, True]
+
+
+def test_of_those_in_their_handshakes_the_oldest_goes_of_the_address_that_has_most(wide: World) -> None:
+    """There are places enough: what is short is the memory that TLS takes meanwhile."""
+    alone, done, *flood = (wide.connect(HERE), *(wide.connect(THERE) for _ in range(5)))
+    for client in (alone, done, *flood):
+        wide.registry.begin_handshake(client.seen)
+        if client is done:
+            client.shake_hands()
+    assert [client.is_open() for client in (alone, done, *flood)] == [True, True, False, True, True, True]
+    assert wide.ended == ["full"]
+
+
+def test_address_with_the_most_connections_is_not_taken_for_a_flood(wide: World) -> None:
+    """The flood has many addresses; the API server opens several connections at once, after all of the flood's."""
+    flood = [wide.connect(f"10.0.1.{number}") for number in range(2)]
+    ours = [wide.connect(HERE) for _ in range(2)]
+    for client in (*flood, *ours, wide.connect("10.0.1.9")):
+        wide.registry.begin_handshake(client.seen)
+    assert [client.is_open() for client in (*flood, *ours)] == [False, True, True, True]
+
+
+def test_newcomers_from_addresses_of_known_clients_stay(wide: World) -> None:
+    """Also where theirs are older, and as long as there are others."""
+    known = wide.new(HERE).ask()
+    ours = [wide.connect(HERE) for _ in range(3)]
+    flood = [wide.connect(f"10.0.1.{number}") for number in range(2)]
+    for client in (*ours, *flood):
+        wide.registry.begin_handshake(client.seen)
+    assert [client.is_open() for client in (*ours, *flood)] == [True, True, True, False, True]
+    wide.registry.forget(known.seen)
+    wide.registry.begin_handshake(wide.connect("10.0.1.9").seen)
+    assert [client.is_open() for client in (*ours, *flood)] == [False, True, True, False, True]
+
+
+def test_newcomers_cannot_take_the_places_of_the_known(world: World) -> None:
+    known = [world.new().ask() for _ in range(2)]
+    for _ in range(10):
+        world.new().send_head()
+    assert all(client.is_open() for client in known)
+    assert world.registry.counts() == {"handshake": 0, "new": 0, "request": 2, "idle": 2}
+
+
+def test_the_known_cannot_take_the_places_of_newcomers(world: World) -> None:
+    for _ in range(4):
+        world.new().ask()
+    newcomers = [world.new() for _ in range(2)]
+    assert all(client.is_open() for client in newcomers)
+    assert world.registry.counts() == {"handshake": 0, "new": 2, "request": 0, "idle": 2}
+
+
+def test_of_the_known_the_one_goes_that_sent_least(world: World) -> None:
+    """Not the one that was idle longest: whole reviews of some bytes each are cheap."""
+    usual = world.new().ask(40 * KIB)
+    tiny = [world.new(THERE).ask(500) for _ in range(3)]
+    tiny[0].ask(500)
+    world.connect()
+    assert usual.is_open()
+    assert [client.is_open() for client in tiny] == [True, False, True]
+
+
+def test_of_the_known_that_sent_alike_one_goes_whose_address_has_most_then_who_was_idle_longest(world: World) -> None:
+    alone = world.new(HERE).ask()
+    several = [world.new(THERE).ask() for _ in range(3)]
+    several[0].ask(0)
+    world.connect()
+    assert alone.is_open()
+    assert [client.is_open() for client in several] == [True, False, True]
+
+
+def test_who_has_sent_much_is_worth_no_more_than_who_sent_enough(world: World) -> None:
+    """The API server's own connections come to it, too."""
+    much = [world.new(THERE).ask(60 * KIB) for _ in range(3)]
+    enough = world.new(HERE)
+    for _ in range(20):
+        enough.ask(60 * KIB)
+    for client in much:
+        for _ in range(200):
+            client.ask(60 * KIB)
+    world.connect()
+    assert enough.is_open()
+    assert [client.is_open() for client in much] == [False, True, True]
+
+
+@pytest.mark.parametrize("addresses", [1, 3])
+def test_known_connections_of_a_flood_take_no_place_of_one_in_use(world: World, addresses: int) -> None:
+    """They sent much once; the API server's begins anew each time it is ended."""
+    flood = [world.new(f"10.0.1.{number % addresses}").ask(60 * KIB) for number in range(3)]
+    world.wait(10)
+    ours = world.new(HERE).ask(500)
+    for number in range(20):
+        world.wait(1)
+        ours.ask(500)
+        world.new(f"10.0.1.{number % addresses}").ask(60 * KIB)
+    assert ours.is_open()
+    assert not any(client.is_open() for client in flood)
+
+
+def test_of_known_ones_in_use_one_goes_whose_address_has_most(world: World) -> None:
+    ours = world.new(HERE).ask(500)
+    flood = [world.new(THERE).ask(60 * KIB) for _ in range(3)]
+    world.connect(THERE)
+    assert ours.is_open()
+    assert [client.is_open() for client in flood] == [False, True, True]
+
+
+def test_a_client_whose_certificate_is_accepted_is_above_all(world: World) -> None:
+    certified = world.connect().shake_hands(certified=True)
+    others = [world.new(THERE).ask(60 * KIB) for _ in range(3)]
+    world.connect()
+    assert certified.is_open()
+    assert [client.is_open() for client in others] == [False, True, True]
+
+
+def test_nobody_goes_whose_request_is_whole(world: World) -> None:
+    clients = [world.new().send_whole() for _ in range(2)] + [world.new().ask().send_whole() for _ in range(2)]
+    world.connect()
+    assert all(client.is_open() for client in clients)
+    assert world.ended == []
+
+
+def test_an_announced_body_takes_no_memory(wide: World) -> None:
+    """Only what is there counts: whatever silent ones announce, nobody has to go for it."""
+    for _ in range(500):
+        wide.new().send_head()
+    wide.new().send_head().send(MOST - SHARE + FREE - 100)
+    assert wide.ended == []
+
+
+def test_where_memory_is_short_the_slowest_goes_and_not_the_newest(wide: World) -> None:
+    fast = wide.new().send_head().send(60 * KIB)
+    slow = wide.new().send_head().send(36 * KIB)
+    wide.wait(1)
+    newest = wide.new().send_head().send(36 * KIB)
+    assert not slow.seen.is_kept
+    assert fast.seen.is_kept
+    assert newest.seen.is_kept
+    assert wide.ended == ["memory"]
+    assert all(client.is_open() for client in (slow, fast, newest)), "each is answered, the slow one by its beginning"
+
+
+def test_a_young_request_is_not_slow_yet(wide: World) -> None:
+    """However little of it is there; of several the largest goes."""
+    small = wide.new().send_head().send(FREE + KIB)
+    large = wide.new().send_head().send(60 * KIB)
+    wide.new().send_head().send(50 * KIB)
+    assert small.seen.is_kept
+    assert not large.seen.is_kept
+
+
+def test_small_requests_are_never_refused(wide: World) -> None:
+    wide.new().send_whole(MOST - SHARE + FREE - 100)
+    wide.new().ask().send_whole(SHARE + FREE - 100)
+    for _ in range(100):
+        wide.new().send_whole(FREE - 100)
+    assert wide.ended == []
+
+
+def test_newcomers_cannot_take_the_memory_of_the_known(wide: World) -> None:
+    for _ in range(10):
+        wide.new().send_head().send(40 * KIB)
+    known = wide.new().ask()
+    wide.ended.clear()
+    known.send_whole(SHARE + FREE - 100)
+    assert known.is_open()
+    assert wide.ended == []
+
+
+def test_the_known_cannot_take_the_memory_of_newcomers(wide: World) -> None:
+    wide.new().ask().send_whole(40 * KIB)
+    wide.new().ask().send_whole(40 * KIB)
+    assert not wide.new().ask().send_whole(40 * KIB).seen.is_kept
+    newcomer = wide.new().send_whole(SHARE + FREE - 100)
+    assert newcomer.is_open()
+
+
+def test_where_all_others_are_whole_the_one_that_asks_goes(wide: World) -> None:
+    wide.new().send_whole(80 * KIB)
+    last = wide.new().send_head().send(40 * KIB)
+    assert not last.seen.is_kept
+    assert wide.ended == ["memory"]
+
+
+def test_a_body_that_gives_way_takes_no_memory_any_more(wide: World) -> None:
+    last = wide.new().send_head()
+    last.seen.body.write(b"x" * 200 * KIB)
+    wide.new().send_whole(80 * KIB)
+    last.send(40 * KIB)
+    assert len(last.seen.body.getvalue()) == 64 * KIB, "its beginning"
+    wide.registry.begin_answer(last.seen)
+    wide.registry.end_request(last.seen, review=True)
+    assert last.seen.is_kept
+    assert last.seen.body.getvalue() == b""
+
+
+def test_edges_of_bodies_take_memory_too(wide: World) -> None:
+    """Who stalls in masses after it gave way is ended."""
+    clients = [wide.new().send_head().send(60 * KIB) for _ in range(80)]
+    kept = sum(client.seen.held for client in clients if client.is_open())
+    assert kept <= MOST - SHARE + SPARE
+    assert not all(client.is_open() for client in clients)
+    assert any(client.is_open() and not client.seen.is_kept for client in clients)
+
+
+def test_nobody_is_ended_while_another_can_give_way(wide: World) -> None:
+    """The slowest has given way already: the next gives way, too, and both are answered."""
+    slow = wide.new().send_head().send(40 * KIB)
+    wide.wait(1)
+    fast = wide.new().send_head().send(72 * KIB)
+    assert not slow.seen.is_kept
+    slow.send(100)
+    fast.send(20 * KIB)
+    assert not fast.seen.is_kept
+    assert slow.is_open()
+    assert fast.is_open()
+
+
+def test_a_full_memory_leaves_room_for_edges(wide: World) -> None:
+    """Whole requests fill it: who comes then is answered by its edges."""
+    wide.new().send_whole(MOST - SHARE + FREE - 100)
+    clients = [wide.new().send_head().send(60 * KIB) for _ in range(30)]
+    assert all(client.is_open() for client in clients)
+    assert not any(client.seen.is_kept for client in clients)
+
+
+def test_heads_give_way_as_a_whole(wide: World) -> None:
+    """Nothing is known of what they ask for."""
+    wide.new().send_whole(80 * KIB)
+    with pytest.raises(NoMemory):
+        wide.new().send(40 * KIB)
+
+
+def test_memory_is_there_again_after_an_answer_and_after_an_end(wide: World) -> None:
+    for _ in range(10):
+        wide.new().ask(80 * KIB)
+        gone = wide.new().send_head().send(80 * KIB)
+        assert wide.registry.forget(gone.seen)
+    assert wide.ended == []
+
+
+def test_what_comes_after_its_end_is_not_taken(wide: World) -> None:
+    client = wide.new().send_head()
+    wide.wait(READ_SECONDS)
+    with pytest.raises(ConnectionResetError):
+        client.send(80 * KIB)
+    wide.new().send_whole(80 * KIB)
+    assert wide.ended == ["body"]
+
+
+def test_one_that_is_gone_already(world: World) -> None:
+    client = world.connect()
+    client.seen.sock.close()
+    world.wait(HANDSHAKE_SECONDS)
+    assert world.ended == ["handshake"]
+
+
+def test_forgotten(world: World) -> None:
+    client = world.connect()
+    assert world.registry.forget(client.seen)
+    world.wait(HANDSHAKE_SECONDS)
+    assert world.ended == []
+
+
+def test_connection_that_was_ended_begins_no_handshake(wide: World) -> None:
+    """It may be ended before its greenlet runs. Counted, it would be the oldest of too many, and be ended twice."""
+    gone = wide.connect()
+    wide.registry.end(gone.seen, "full")
+    with pytest.raises(ConnectionResetError):
+        wide.registry.begin_handshake(gone.seen)
+    for client in [wide.connect(THERE) for _ in range(5)]:
+        wide.registry.begin_handshake(client.seen)
+    wide.registry.end(gone.seen, "full")
+    assert wide.ended == ["full", "full"]
+
+
+def test_connection_that_was_ended_holds_no_memory(wide: World) -> None:
+    gone = wide.new().send_head().send(60 * KIB)
+    wide.registry.end(gone.seen, "body")
+    with pytest.raises(ConnectionResetError):
+        wide.registry.pass_over(gone.seen)
+    wide.new().send_head().send(MOST - SHARE + FREE - 100)
+    assert wide.ended == ["body"]
+
+
+class Timeline:
+    """Turns whose pauses are counted."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.worked = 0.0
+        self.served: list[str] = []
+        self._next: list[tuple[float, Callable[[], object]]] = []
+        self.known: set[str] = set()
+        self.turns = Turns(
+            lambda seconds, go: self._next.append((self.clock.now + seconds, go)),
+            self.known.__contains__,
+            self.clock,
+            lambda: self.worked,
+        )
+
+    def ask(self, world: World, name: str, address: str) -> Connection:
+        """Let somebody ask for a turn, which takes a second."""
+        client = world.connect(address)
+
+        def go(*, has_left: bool) -> bool:
+            with self.turns.working():
+                self.worked += 1
+                self.clock.now += 1
+                self.served.append(name)
+            return True
+
+        self.turns.ask(client.seen, go)
+        return client.seen
+
+    def run(self) -> None:
+        """Until nobody waits."""
+        while self._next:
+            at, go = self._next.pop(0)
+            self.clock.now = max(self.clock.now, at)
+            go()
+
+
+@pytest.fixture
+def timeline() -> Timeline:
+    return Timeline()
+
+
+def test_handshakes_take_half_of_the_time(wide: World, timeline: Timeline) -> None:
+    began = timeline.clock.now
+    for number in range(10):
+        timeline.ask(wide, str(number), HERE)
+    timeline.run()
+    assert len(timeline.served) == 10
+    assert timeline.clock.now - began == 19
+
+
+def test_addresses_have_their_turns_one_after_the_other_and_newest_ones_first(wide: World, timeline: Timeline) -> None:
+    for number in range(4):
+        timeline.ask(wide, f"flood {number}", THERE)
+    timeline.ask(wide, "asks", HERE)
+    timeline.run()
+    assert timeline.served == ["flood 0", "flood 3", "asks", "flood 2", "flood 1"]
+
+
+def test_every_other_turn_is_for_addresses_of_known_clients(wide: World, timeline: Timeline) -> None:
+    for number in range(4):
+        timeline.ask(wide, f"flood {number}", f"10.0.1.{number}")
+    timeline.known.add(HERE)
+    for number in range(3):
+        timeline.ask(wide, f"asks {number}", HERE)
+    timeline.run()
+    assert timeline.served == ["flood 0", "asks 2", "flood 1", "asks 1", "flood 2", "asks 0", "flood 3"]
+
+
+def test_who_is_ended_has_no_turn_and_others_have_theirs(wide: World, timeline: Timeline) -> None:
+    timeline.ask(wide, "first", HERE)
+    ended = timeline.ask(wide, "ended", HERE)
+    timeline.ask(wide, "stays", HERE)
+    timeline.turns.leave(ended)
+    timeline.run()
+    assert timeline.served == ["first", "stays"]
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_an_error_costs_nobody_elses_turn(wide: World, timeline: Timeline, *, waits: bool) -> None:
+    def fail(*, has_left: bool) -> bool:
+        raise ValueError(has_left)
+
+    if waits:
+        timeline.ask(wide, "first", HERE)
+    timeline.turns.ask(wide.connect(THERE).seen, fail)
+    timeline.ask(wide, "last", HERE)
+    timeline.run()
+    assert timeline.served[-1] == "last"

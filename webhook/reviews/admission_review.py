@@ -1,0 +1,243 @@
+"""What the API server asks: an AdmissionReview, decoded narrowly; the pod in it stays as it came until a rule wants it.
+
+Whatever the API server can store is read. What cannot be read all the same still has a beginning and an end, which say
+who asks for what: `skim` reads those, so that a rule that might have refused the request can refuse it unseen.
+
+    order   of the fields of a request: all that tells who asks for what, then object, oldObject, dryRun, options
+    quotes  Go escapes each quotation mark in text, so a key of the request is found without reading what comes before
+
+Source: k8s.io/api/admission/v1/types.go at v0.36.3.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, TypeVar
+
+from msgspec import Raw, field
+from msgspec.structs import replace
+
+from podrules.api.model.base import Model
+from podrules.api.model.decode import DecodeError
+from podrules.api.model.pod import Pod
+from webhook.reviews.partial_objects import Seen, see
+
+__all__ = [
+    "EDGE_BYTES",
+    "MAX_REVIEW_BYTES",
+    "BadReview",
+    "Eviction",
+    "Request",
+    "author_wrote",
+    "decode_review",
+    "new_object",
+    "new_pod",
+    "old_object",
+    "skim",
+]
+
+T = TypeVar("T")
+
+MAX_REVIEW_BYTES: Final = 24 << 20
+"""More than the API server sends of what it can store.
+
+    stored   at most 1.5 MiB of protobuf (DefaultMaxRequestBytes of etcd); a request has at most 3 MiB
+             (MaxRequestBodyBytes), and what is longer than the former fails at etcd after all reviews
+    text     a byte becomes at most six: Go writes <, >, & and control characters, and for bytes that are no UTF-8
+             U+FFFD, as \\u003c
+    names    of fields, which protobuf has not, make a little more of small structs: the worst that validation lets
+             through is a weightedPodAffinityTerm with two empty selectors, of 13 bytes 94
+    objects  two, of an update: 2 * 1.5 * 94 / 13 = 21.7 MiB
+
+Source: k8s.io/apiserver/pkg/server/config.go at v0.36.3; server/embed/config.go of etcd at v3.6; appendString of Go's
+encoding/json; k8s.io/api/core/v1/generated.proto at v0.36.3.
+"""
+_MAX_UID: Final = 128
+"""Characters; the API server's have 36."""
+EDGE_BYTES: Final = 1 << 16
+"""The beginning and the end of a review that `skim` reads have so many bytes."""
+_OBJECT: Final = re.compile(rb',\s*"object"\s*:\s*[{n]')
+"""Where the objects begin; a key of userInfo.extra has a list."""
+_OPTIONS: Final = b'"options"'
+_NULL_TEXT: Final = b"null"
+_NULL: Final = Raw(_NULL_TEXT)
+API_VERSION: Final = "admission.k8s.io/v1"
+
+
+class BadReview(ValueError):
+    """The body is no AdmissionReview that can be answered."""
+
+
+class GroupVersionResource(Model, frozen=True):
+    """``request.resource``."""
+
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+
+
+class UserInfo(Model, frozen=True):
+    """``request.userInfo``."""
+
+    username: str = ""
+    groups: tuple[str, ...] | None = ()
+
+    @property
+    def is_kubelet(self) -> bool:
+        """Whether a kubelet asks; others are not of that group, which is not theirs to name."""
+        return "system:nodes" in (self.groups or ())
+
+
+class _Preconditions(Model, frozen=True):
+    resource_version: str = ""
+
+
+class DeleteOptions(Model, frozen=True):
+    """``request.options`` of a DELETE, and what an Eviction wants of the deletion."""
+
+    grace_period_seconds: int | None = None
+    dry_run: tuple[str, ...] = ()
+    preconditions: _Preconditions = field(default_factory=_Preconditions)
+
+
+class Eviction(Model, frozen=True):
+    """What is posted to ``pods/eviction``."""
+
+    delete_options: DeleteOptions | None = None
+
+
+class Request(Model, frozen=True):
+    """``request``."""
+
+    uid: str
+    operation: str
+    resource: GroupVersionResource
+    sub_resource: str = ""
+    name: str = ""
+    """Empty on a collection delete, and on a create with generateName."""
+    namespace: str = ""
+    user_info: UserInfo = field(default_factory=UserInfo)
+    object: Raw = _NULL
+    old_object: Raw = _NULL
+    options: DeleteOptions | None = None
+    dry_run: bool | None = False
+
+
+class _AdmissionReview(Model, frozen=True):
+    api_version: str
+    kind: str
+    request: Request
+
+
+def decode_review(body: bytes) -> Request:
+    """Read a review.
+
+    Raises:
+        BadReview: it is not JSON, not an AdmissionReview of v1, or lacks a field that an answer needs.
+    """
+    try:
+        review = see(body, _AdmissionReview).object
+    except DecodeError as error:
+        raise BadReview(f"the body is not an AdmissionReview: {error}") from error
+    if (review.api_version, review.kind) != (API_VERSION, "AdmissionReview"):
+        raise BadReview(f"{review.api_version} {review.kind} is not supported: send {API_VERSION} AdmissionReview")
+    # The answer repeats it.
+    if len(review.request.uid) > _MAX_UID:
+        raise BadReview(f"request.uid has {len(review.request.uid)} characters; at most {_MAX_UID} are repeated")
+    return review.request
+
+
+def skim(beginning: bytes, end: bytes) -> Request:
+    """A request without its objects, of a review that cannot be read, or not all of it.
+
+    Args:
+        beginning: Of the body; what is behind `EDGE_BYTES` is not looked at.
+        end: Of the body, likewise; empty where it is not known: then the request has no options.
+
+    Raises:
+        BadReview: who asks for what does not stand at the beginning.
+    """
+    found = _OBJECT.search(beginning, 0, EDGE_BYTES)
+    if found is None:
+        raise BadReview(f"the first {EDGE_BYTES} bytes of the body do not tell what is asked for")
+    before = beginning[: found.start()]
+    at = end.rfind(_OPTIONS, -EDGE_BYTES)
+    if at >= 0:
+        try:
+            return decode_review(before + b"," + end[at:])
+        except BadReview:
+            # What follows the objects is spoilt too.
+            pass
+    return decode_review(before + b"}}")
+
+
+def new_pod(request: Request) -> Seen[Pod] | None:
+    """The pod as it would be stored, with its namespace; None when the review does not hold one.
+
+    Raises:
+        BadReview: the object has another shape.
+    """
+    seen = new_object(request, Pod)
+    if seen is None or seen.object.metadata.namespace == request.namespace:
+        return seen
+    pod = seen.object
+    return replace(seen, object=replace(pod, metadata=replace(pod.metadata, namespace=request.namespace)))
+
+
+def old_object(request: Request, kind: type[T]) -> Seen[T] | None:
+    """The object as it is stored; None when the review does not hold one.
+
+    Raises:
+        BadReview: the object has another shape.
+    """
+    return _seen(request, request.old_object, kind, "oldObject")
+
+
+def new_object(request: Request, kind: type[T]) -> Seen[T] | None:
+    """The object as it would be stored; None when the review does not hold one.
+
+    Raises:
+        BadReview: the object has another shape.
+    """
+    return _seen(request, request.object, kind, "object")
+
+
+class _Fields(Model, frozen=True):
+    spec: dict[str, Raw] = field(default_factory=dict, name="f:spec")
+
+
+class _ManagedFields(Model, frozen=True):
+    fields_v1: _Fields = field(default_factory=_Fields)
+
+
+class _ManagedMeta(Model, frozen=True):
+    managed_fields: tuple[_ManagedFields, ...] = ()
+
+
+class _Managed(Model, frozen=True):
+    metadata: _ManagedMeta = field(default_factory=_ManagedMeta)
+
+
+def author_wrote(request: Request, field_name: str) -> bool:
+    """Whether the sender of a new object wrote this field of its spec, and no admission plugin filled it in.
+
+    The API server notes in managedFields what a request holds before any plugin changes it; nothing noted, or more than
+    is read: yes.
+
+    Source: pkg/endpoints/handlers/create.go of k8s.io/apiserver at v0.36.3.
+
+    Raises:
+        BadReview: the object has another shape.
+    """
+    seen = new_object(request, _Managed)
+    entries = seen.object.metadata.managed_fields if seen is not None else ()
+    return not entries or any(f"f:{field_name}" in entry.fields_v1.spec for entry in entries)
+
+
+def _seen(request: Request, raw: Raw, kind: type[T], field_name: str) -> Seen[T] | None:
+    if len(memoryview(raw)) == len(_NULL_TEXT) and bytes(raw) == _NULL_TEXT:
+        return None
+    try:
+        return see(raw, kind)
+    except DecodeError as error:
+        raise BadReview(f"request.{field_name} of {request.resource.resource}: {error}") from error

@@ -1,0 +1,177 @@
+"""The webhook's answer to the API server.
+
+The API server silently drops warnings with control characters and cuts warnings that are too long together. This module
+therefore makes them plain and short.
+
+Audit annotations name rules and fields. They hold no content of the object.
+
+Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go, pkg/admission/attributes.go (checkKeyFormat);
+k8s.io/api/admission/v1/types.go at v0.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.api.model.base import ObjectMeta
+from webhook.reviews.admission_review import API_VERSION
+from webhook.reviews.patch import PatchOperation
+from webhook.settings import ForceDeletionMode
+
+__all__ = [
+    "ALLOWED",
+    "MAX_MESSAGE",
+    "MAX_WARNING",
+    "MAX_WARNINGS",
+    "Answer",
+    "Forced",
+    "combined",
+    "denied",
+    "encode_answer",
+    "plain",
+]
+
+MAX_WARNING: Final = 256
+"""Characters of one warning: the length to which the API server cuts each if all together are too long."""
+MAX_WARNINGS: Final = 15
+"""This many warnings stay below 4,096 characters, above which the API server cuts each of them."""
+MAX_MESSAGE: Final = 1024
+"""Characters of a refusal."""
+_FORBIDDEN: Final = 403
+
+
+class Forced(Struct, frozen=True):
+    """A force deletion that is refused, or let through."""
+
+    kind: str
+    """Pod or Node."""
+    metadata: ObjectMeta
+    """The metadata of the object that was to be deleted."""
+    mode: ForceDeletionMode
+    """The mode that decides."""
+    risk: str = ""
+    """What is at stake in one that is let through."""
+    node: str = ""
+    """The node of the pod."""
+
+
+class Answer(Struct, frozen=True):
+    """The decision of a handler."""
+
+    denial: str = ""
+    """Why the request is refused; empty: it is allowed."""
+    warnings: tuple[str, ...] = ()
+    patch: tuple[PatchOperation, ...] = ()
+    forced: Forced | None = None
+    """The force deletion of which an Event may tell, if the request is one."""
+    audit: tuple[tuple[str, str], ...] = ()
+    """Entries for the API server's audit log: what was done, and which rule did it to which fields."""
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the request may go on."""
+        return not self.denial
+
+    def of_rule(self, rule: str, field: str) -> Answer:
+        """The same answer with its entries for the audit log.
+
+        Args:
+            rule: Its name, as docs/webhook.md has it.
+            field: Of the object or of the request, which the rule looks at.
+        """
+        entries: list[tuple[str, str]] = []
+        if self.denial:
+            mode = f" (mode {self.forced.mode.value})" if self.forced is not None else ""
+            entries.append(("refused", f"{rule}: {field}{mode}"))
+        if self.patch:
+            fields = ", ".join(step.path.removeprefix("/").replace("/", ".") for step in self.patch)
+            entries.append(("patched", f"{rule}: {fields}"))
+        if self.warnings:
+            entries.append(("warned", f"{rule}: {field}"))
+        return replace(self, audit=tuple(entries)) if entries else self
+
+
+ALLOWED: Final = Answer()
+
+
+def denied(message: str, forced: Forced | None = None) -> Answer:
+    """An answer that refuses the request; ``forced`` describes a refused force deletion."""
+    return Answer(denial=message, forced=forced)
+
+
+def combined(answers: Iterable[Answer]) -> Answer:
+    """One answer from many: the first refusal if there is one, else all warnings, patches and audit entries."""
+    every = tuple(answers)
+    refusal = next((answer for answer in every if not answer.allowed), None)
+    if refusal is not None:
+        return refusal
+    return Answer(
+        warnings=tuple(warning for answer in every for warning in answer.warnings),
+        patch=tuple(step for answer in every for step in answer.patch),
+        forced=next((answer.forced for answer in every if answer.forced is not None), None),
+        audit=tuple(entry for answer in every for entry in answer.audit),
+    )
+
+
+class _Status(Struct, frozen=True):
+    message: str
+    code: int = _FORBIDDEN
+    reason: str = "Forbidden"
+
+
+class _Response(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    uid: str
+    allowed: bool
+    status: _Status | None = None
+    warnings: tuple[str, ...] = ()
+    patch_type: str | None = None
+    patch: bytes | None = None
+    """Base64 in JSON, as Go has it."""
+    audit_annotations: dict[str, str] = {}
+    """The API server puts the webhook's name and a slash before each key."""
+
+
+class _AdmissionReview(Struct, frozen=True, rename="camel"):
+    response: _Response
+    api_version: str = API_VERSION
+    kind: str = "AdmissionReview"
+
+
+def encode_answer(uid: str, answer: Answer) -> bytes:
+    """The body of the reply."""
+    response = _Response(
+        uid,
+        answer.allowed,
+        None if answer.allowed else _Status(plain(answer.denial, MAX_MESSAGE)),
+        tuple(plain(warning, MAX_WARNING) for warning in _few(answer.warnings)),
+        "JSONPatch" if answer.patch else None,
+        msgspec.json.encode(answer.patch) if answer.patch else None,
+        _annotations(answer.audit),
+    )
+    return msgspec.json.encode(_AdmissionReview(response))
+
+
+def _annotations(audit: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """One annotation per kind of action."""
+    annotations: dict[str, str] = {}
+    for key, text in audit:
+        annotations[key] = f"{annotations[key]}; {text}" if key in annotations else text
+    return annotations
+
+
+def _few(warnings: tuple[str, ...]) -> tuple[str, ...]:
+    """The warnings that are sent; if there are too many, the last one counts the others."""
+    more = len(warnings) - MAX_WARNINGS + 1
+    return warnings if more <= 1 else (*warnings[: MAX_WARNINGS - 1], f"and {more} more warnings")
+
+
+def plain(text: str, most: int) -> str:
+    """Printable characters only, and short enough."""
+    # Cut first: looking at each character of a long text takes time.
+    shown = text if len(text) <= most else text[: most - 1] + "…"
+    return shown if shown.isprintable() else "".join(char if char.isprintable() else "?" for char in shown)

@@ -1,0 +1,204 @@
+"""Force deletions of pods: by DELETE, by the deletion of a collection, and by eviction.
+
+A grace period of 0 removes the object at once, and nothing waits for its processes. The client gets a warning of two
+lines: a second copy may start, and a second writer may reach a volume. A namespace may ask for a confirmation, or
+forbid force deletions.
+
+The API server fills the grace period in before the review. So a plain delete of a pod that is not scheduled or has
+finished says 0 as well, and the pod tells the two apart. For a collection the API server fills nothing in: each pod's
+own period counts. ``kubectl delete --force`` makes two or three reviews; the last holds the object with a period of 0
+and is passed over. An eviction makes one review, of ``pods/eviction``, which holds no pod; the delete that follows
+makes none. A warning arrives when the pod is gone, except in a dry run; the rest of a dry run's answer is the same. The
+only side effects are Events (`webhook.reviews.events`), and a dry run makes none.
+
+Any client that reaches the port can invent an eviction. Unless clients authenticate, the answer to an eviction holds no
+name and no uid that the webhook read: its commands read them with the permissions of the user who runs them. The review
+of a deletion holds its pod.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from cluster_io.errors import ClusterError, NotFound
+from cluster_io.kinds import PODS
+from podrules.api.model.pod import Pod
+from podrules.api.plain_names import command, is_plain_name
+from podrules.ending.deleted_pod import holders
+from podrules.node.pod_gc import collected_within
+from podrules.node.reachability import Reach
+from webhook.cluster.view import Cluster
+from webhook.reviews.admission_review import Eviction, Request, new_object, old_object
+from webhook.reviews.partial_objects import Seen
+from webhook.reviews.response import ALLOWED, Answer, Forced, denied
+from webhook.rules.force_delete_policy import (
+    CONFIRMATION,
+    is_confirmed,
+    is_exempt,
+    may_be_refused,
+    may_run,
+    mode_of_namespace,
+)
+from webhook.rules.force_delete_risk import ForceDeleteRisk, as_far_as_read, read_force_delete_risk, without_names
+from webhook.rules.force_delete_words import (
+    FENCE,
+    fencing,
+    first_line,
+    pod_names,
+    refusal,
+    second_line,
+    volumes_at_stake,
+)
+from webhook.settings import ForceDeletionMode
+
+__all__ = ["review_deletion", "review_eviction"]
+
+_LOG: Final = logging.getLogger(__name__)
+_CONFIRM: Final = f"kubectl annotate pod {{}} -n {{}} {CONFIRMATION}={{}} --overwrite"
+_READ: Final = '"$(kubectl get pod {0} -n {1} -o jsonpath={{.%s}})"'
+"""A field of a pod, read with the permissions of the user who runs the command."""
+_CONFIRM_UNSEEN: Final = f"kubectl annotate pod {{0}} -n {{1}} {CONFIRMATION}={_READ % 'metadata.uid'} --overwrite"
+_FENCE_UNSEEN: Final = FENCE.replace("{}", _READ % "spec.nodeName")
+_EVICT: Final = (
+    "evict it with grace: drain again without --grace-period=0, or leave deleteOptions.gracePeriodSeconds out of the "
+    "Eviction"
+)
+"""An eviction that is refused is never advised to be a deletion: that asks no PodDisruptionBudget."""
+
+
+def review_deletion(request: Request, cluster: Cluster) -> Answer:
+    """The answer to a DELETE of a pod."""
+    seconds = request.options.grace_period_seconds if request.options is not None else None
+    if seconds or is_exempt(request, cluster):
+        return ALLOWED
+    seen = old_object(request, Pod)
+    if seen is None or (seconds is None and not _goes_at_once(seen.object)):
+        return ALLOWED
+    return _answer(seen, cluster, request)
+
+
+def review_eviction(request: Request, cluster: Cluster) -> Answer:
+    """The answer to an eviction."""
+    eviction = new_object(request, Eviction)
+    options = eviction.object.delete_options if eviction is not None else None
+    if options is None or options.grace_period_seconds != 0 or is_exempt(request, cluster):
+        return ALLOWED
+    if options.dry_run:
+        request = replace(request, dry_run=True)
+    try:
+        pod = cluster.live().get(PODS, request.name, request.namespace)
+    except NotFound:
+        return ALLOWED
+    except ClusterError as error:
+        return _unreadable_pod(request, cluster, error)
+    if not pod.spec.node_name and options.preconditions.resource_version != pod.metadata.resource_version:
+        return _unscheduled_pod(request, cluster)
+    return _answer(Seen(pod), cluster, request, withheld=not cluster.knows_clients, evicted=True)
+
+
+def _goes_at_once(pod: Pod) -> bool:
+    """Whether a deletion that names no period has none; a deletion that is under way keeps its period."""
+    return pod.metadata.deletion_timestamp is None and pod.spec.termination_grace_period_seconds == 0
+
+
+def _answer(
+    seen: Seen[Pod], cluster: Cluster, request: Request, *, withheld: bool = False, evicted: bool = False
+) -> Answer:
+    pod = seen.object
+    if not may_run(pod):
+        return ALLOWED
+    namespace = mode_of_namespace(pod.metadata.namespace, cluster)
+    risk = as_far_as_read(read_force_delete_risk(pod, cluster), seen.left_out)
+    if withheld:
+        risk = without_names(risk)
+    if may_be_refused(pod):
+        match namespace.mode:
+            case ForceDeletionMode.CONFIRM if not is_confirmed(pod.metadata):
+                return _refused(pod, risk, request, namespace.mode, _confirming(pod, risk, evicted=evicted))
+            case ForceDeletionMode.DENY:
+                return _refused(pod, risk, request, namespace.mode, _forbidding(pod, risk, evicted=evicted))
+    lines = (first_line(pod, risk), second_line(pod, risk, dry_run=bool(request.dry_run)), namespace.note)
+    # After the review of an eviction a budget may refuse it.
+    forced = None
+    if request.operation == "DELETE" and may_be_refused(pod):
+        known = "; ".join(filter(None, _details(pod, risk)))
+        forced = Forced("Pod", pod.metadata, namespace.mode, known, pod.spec.node_name)
+    return Answer(warnings=tuple(line for line in lines if line), forced=forced)
+
+
+def _refused(pod: Pod, risk: ForceDeleteRisk, request: Request, mode: ForceDeletionMode, remedy: str) -> Answer:
+    # A dry run by the options in an Eviction: the request itself is none.
+    forced = None if request.dry_run else Forced("Pod", pod.metadata, mode)
+    return denied(refusal(_details(pod, risk), remedy), forced)
+
+
+def _unreadable_pod(request: Request, cluster: Cluster, error: ClusterError) -> Answer:
+    """The answer to the eviction of a pod that cannot be read.
+
+    In a namespace with a rule it is a refusal: a client that keeps the API server busy must not evade the rule.
+    """
+    name, namespace = request.name, request.namespace
+    _LOG.warning("the pod %s in %s, whose eviction is forced, cannot be read: %s", name, namespace, error)
+    unknown = f"{name}: the pod cannot be read"
+    if mode_of_namespace(namespace, cluster).mode is ForceDeletionMode.WARN:
+        return Answer(warnings=(f"{unknown}, so what its force deletion puts at stake is unknown",))
+    return denied(
+        f"{unknown}, and namespace {namespace} does not let all force deletions through; try again, or {_EVICT}"
+    )
+
+
+def _unscheduled_pod(request: Request, cluster: Cluster) -> Answer:
+    """The answer to the eviction of a pod on no node, which may run when it is evicted.
+
+    After a conflict the API server tries for ten seconds, without another review, to evict whatever has the name then,
+    unless the eviction names the version of the pod (pkg/registry/core/pod/storage/eviction.go at v1.36.3).
+    """
+    name, namespace = request.name, request.namespace
+    if mode_of_namespace(namespace, cluster).mode is ForceDeletionMode.WARN:
+        return ALLOWED
+    return denied(
+        f"{name}: the pod is on no node, but may run when it is evicted, and namespace {namespace} does not let all "
+        f"force deletions through; {_EVICT}: on no node it is gone at once"
+    )
+
+
+def _details(pod: Pod, risk: ForceDeleteRisk) -> Sequence[str]:
+    return first_line(pod, risk), volumes_at_stake(risk)
+
+
+def _confirming(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:
+    """The command that confirms the deletion; of an eviction first what needs no confirmation."""
+    how = command(_CONFIRM_UNSEEN if risk.withheld else _CONFIRM, *pod_names(pod), pod.metadata.uid)
+    safer = f"; {_EVICT}, or" if evicted and _instead(pod, risk, evicted=evicted) == _EVICT else ""
+    return f"namespace {pod.metadata.namespace} wants it confirmed{safer}: {how}"
+
+
+def _forbidding(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:
+    """What to do instead of a force deletion."""
+    return f"namespace {pod.metadata.namespace} forbids force deletions; {_instead(pod, risk, evicted=evicted)}"
+
+
+def _instead(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:
+    node = risk.node
+    deleted = pod.metadata.deletion_timestamp is not None
+    # Of a pod whose node has no plain name pod garbage collection cannot write the status (ValidatePodStatusUpdate).
+    if is_plain_name(pod.spec.node_name) and collected_within(node.reach, deleted=deleted) is not None:
+        kept = (
+            "pod garbage collection deletes it by itself, and finalizers keep the object until their owners remove them"
+        )
+        return kept if holders(pod.metadata.finalizers) else "pod garbage collection removes it by itself"
+    match node.reach:
+        case Reach.BACK_NOT_READY if not deleted:
+            return "first take its node back: until it is Ready, pod garbage collection removes what is deleted there"
+        case Reach.ANSWERS | Reach.RETURNING | Reach.BACK | Reach.OUT_OF_SERVICE if not deleted:
+            delete = command("kubectl delete pod {} -n {}", *pod_names(pod))
+            return _EVICT if evicted else f"delete it with grace: {delete}"
+        case Reach.ANSWERS | Reach.RETURNING | Reach.BACK:
+            return "wait until it has stopped"
+    if risk.withheld:
+        return f"once {node.name} is off for certain: {command(_FENCE_UNSEEN, *pod_names(pod), pod.spec.node_name)}"
+    return fencing(node.name, pod.spec.node_name)

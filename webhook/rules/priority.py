@@ -1,0 +1,169 @@
+"""The priority of new pods: class, priority and preemptionPolicy together.
+
+    a class is named          its value and policy; a class that is unknown or contradicts the pod's fields is refused
+      but not allowed         a refusal or a warning: `Options.disallowed_class`
+    none is named             the namespace's default, else the cluster's global default, else 0
+
+The API server's own Priority plugin runs before webhooks and does the same without namespaces. It fills in the global
+default before any webhook sees the pod. managedFields show that the author did not name it, and the namespace's default
+then takes its place.
+
+    the plugin is on     it runs again after a mutation, and refuses a class and a priority that do not match. So the
+                         patch holds only the class and removes what the plugin filled in: the plugin then fills in the
+                         present values of the class, whatever a cache holds
+    the plugin is off    nothing else resolves a class or refuses an unknown one: the patch holds all three fields
+
+The handler never gives or refuses a class on the word of a cache alone: the class may have changed a moment ago.
+
+ResourceQuota counts after webhooks have changed a pod, and after validating webhooks have refused it. So a quota of
+PriorityClasses counts what is filled in here, and a refusal here uses no quota.
+
+Source: pkg/kubeapiserver/options/plugins.go, plugin/pkg/admission/priority/admission.go at v1.36.3;
+pkg/admission/plugin/webhook/mutating/dispatcher.go (SetShouldReinvoke), pkg/admission/reinvocation.go of
+k8s.io/apiserver at v0.36.3.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from cluster_io.errors import ClusterError
+from cluster_io.kinds import PRIORITY_CLASSES
+from podrules.api.model.pod import Pod
+from podrules.api.model.policy import PriorityClass
+from podrules.pod.priority import (
+    PrioritySource,
+    ResolvedPriority,
+    UnknownPriorityClass,
+    admit_pod_create,
+    resolve_priority,
+)
+from podrules.qos_webhook.defaults import disallowed, namespace_default, not_given
+from webhook.cluster.view import Cluster
+from webhook.reviews.new_pod import NewPod
+from webhook.reviews.partial_objects import Seen
+from webhook.reviews.patch import PatchOperation, add, remove
+from webhook.reviews.response import ALLOWED, Answer, combined, denied
+from webhook.rules.suggestions import did_you_mean
+from webhook.settings import RuleMode
+
+__all__ = ["default_priority", "refuse_disallowed_class", "refuse_unknown_class"]
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+def default_priority(new: NewPod, cluster: Cluster) -> Answer:
+    """A patch with the fields of a new pod's class that the pod lacks."""
+    pod, name = new.pod, namespace_default(new.namespace.space, cluster.options.rules)
+    if not name or name == pod.spec.priority_class_name:
+        return _resolve(pod, cluster)
+    classes = cluster.recent_classes()
+    if _is_chosen(new, classes):
+        return _resolve(pod, cluster)
+    try:
+        found = cluster.priority_class(name, classes)
+    except ClusterError as error:
+        _LOG.warning("a pod in %s gets no default class, %s cannot be read: %s", pod.metadata.namespace, name, error)
+        return _resolve(pod, cluster)
+    resolved = resolve_priority(name, {name: found} if found is not None else {})
+    if isinstance(resolved, UnknownPriorityClass):
+        return combined((Answer(warnings=(not_given(pod.metadata.namespace, resolved),)), _resolve(pod, cluster)))
+    warnings = _default_warnings(resolved, f"the default of {pod.metadata.namespace}", cluster)
+    return Answer(patch=_class_alone(new, resolved) or _patch(pod, resolved), warnings=warnings)
+
+
+def refuse_unknown_class(seen: Seen[Pod], cluster: Cluster) -> Answer:
+    """Upstream's refusal of a class that does not exist or does not fit the priority, with similar names."""
+    pod = seen.object
+    if not isinstance(admit_pod_create(pod, cluster.priority_classes()), str):
+        return ALLOWED
+    try:
+        classes = {entry.metadata.name: entry for entry in cluster.live().list(PRIORITY_CLASSES)}
+    except ClusterError as error:
+        _LOG.warning("a pod in %s is let through, PriorityClasses cannot be read: %s", pod.metadata.namespace, error)
+        return ALLOWED
+    refusal = admit_pod_create(pod, classes)
+    if not isinstance(refusal, str):
+        return ALLOWED
+    unknown = isinstance(resolve_priority(pod.spec.priority_class_name, classes), UnknownPriorityClass)
+    return denied(refusal + did_you_mean(pod.spec.priority_class_name, classes) if unknown else refusal)
+
+
+def refuse_disallowed_class(seen: Seen[Pod], cluster: Cluster) -> Answer:
+    """A refusal of a class that the pod's namespace does not allow, or a warning, as the configuration says."""
+    pod = seen.object
+    problem = disallowed(pod.spec.priority_class_name, pod.metadata.namespace, cluster.options.rules)
+    if not problem:
+        return ALLOWED
+    if cluster.options.disallowed_class is RuleMode.WARN:
+        return Answer(warnings=(f"spec.priorityClassName: {problem}",))
+    return denied(f'pods "{pod.metadata.name or pod.metadata.generate_name}" is forbidden: {problem}')
+
+
+def _is_chosen(new: NewPod, classes: Mapping[str, PriorityClass]) -> bool:
+    """Whether its author or another webhook chose the pod's class; managedFields do not show webhooks."""
+    named = classes.get(new.pod.spec.priority_class_name)
+    is_global_default = named is not None and named.global_default
+    return new.pod.spec.priority_class_name != "" and not (is_global_default and not new.wrote("priorityClassName"))
+
+
+def _class_alone(new: NewPod, resolved: ResolvedPriority) -> tuple[PatchOperation, ...]:
+    """The class in place of what the API server's plugin filled in; empty: the plugin has not run."""
+    spec = new.pod.spec
+    if spec.priority is None or new.wrote("priority"):
+        return ()
+    filled_in = (("priority", spec.priority), ("preemptionPolicy", spec.preemption_policy))
+    return (
+        add("/spec/priorityClassName", resolved.priority_class_name),
+        *(remove(f"/spec/{name}") for name, value in filled_in if value is not None),
+    )
+
+
+def _resolve(pod: Pod, cluster: Cluster) -> Answer:
+    """The patch that the API server's plugin would make, where it has not run."""
+    if pod.spec.priority is not None and pod.spec.preemption_policy is not None:
+        return ALLOWED
+    resolved = admit_pod_create(pod, _classes_for(pod, cluster))
+    # A pod that cannot be resolved stays as it is: the validating webhook decides whether to refuse it.
+    if isinstance(resolved, str):
+        return ALLOWED
+    # A pod with a priority and no class was resolved without a class, and stays so.
+    if pod.spec.priority is not None and pod.spec.priority_class_name != resolved.priority_class_name:
+        return ALLOWED
+    patch = _patch(pod, resolved)
+    is_default = patch and resolved.source is PrioritySource.GLOBAL_DEFAULT
+    warnings = _default_warnings(resolved, "the cluster's default", cluster) if is_default else ()
+    return Answer(patch=patch, warnings=warnings)
+
+
+def _classes_for(pod: Pod, cluster: Cluster) -> Mapping[str, PriorityClass]:
+    """All classes, with the pod's own class if the cache does not have it yet."""
+    classes, name = cluster.recent_classes(), pod.spec.priority_class_name
+    if not name or name in classes:
+        return classes
+    try:
+        newer = cluster.priority_class(name, classes)
+    except ClusterError as error:
+        _LOG.warning("a pod in %s is not resolved, %s cannot be read: %s", pod.metadata.namespace, name, error)
+        return classes
+    return classes if newer is None else {**classes, name: newer}
+
+
+def _patch(pod: Pod, resolved: ResolvedPriority) -> tuple[PatchOperation, ...]:
+    """The fields that are missing or different."""
+    wanted = (
+        ("priorityClassName", pod.spec.priority_class_name, resolved.priority_class_name),
+        ("priority", pod.spec.priority, resolved.priority),
+        ("preemptionPolicy", pod.spec.preemption_policy, resolved.preemption_policy),
+    )
+    return tuple(add(f"/spec/{name}", value) for name, given, value in wanted if given != value)
+
+
+def _default_warnings(resolved: ResolvedPriority, origin: str, cluster: Cluster) -> tuple[str, ...]:
+    """Which default was filled in, where the configuration asks for such warnings."""
+    if not cluster.options.verbose:
+        return ()
+    filled_in = f"{resolved.priority_class_name} (priority {resolved.priority}, {resolved.preemption_policy})"
+    return (f"spec.priorityClassName: {filled_in} is filled in, {origin}",)

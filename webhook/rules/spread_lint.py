@@ -1,0 +1,96 @@
+"""Warnings of topology spread constraints that do not do what they seem to do.
+
+    selector        it does not match the pod itself (`podrules.lint.spread.selector_misses`)
+    topologyKey     no node has such a label: with DoNotSchedule the pod fits nowhere, with ScheduleAnyway it spreads
+                    over nothing. Only where the webhook keeps labels of nodes: `Options.lint_topology_keys`
+
+Pods and workloads that a controller makes are passed over: the client that made their owner got the warning. The number
+of constraints and of warnings has a bound, because an object of a megabyte has tens of thousands.
+
+Source: pkg/scheduler/framework/plugins/podtopologyspread/{common,filtering}.go (selfMatch) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Final
+
+from podrules.api.controller_labels import ADDED_LABELS
+from podrules.api.model.pod import Pod, PodTemplateSpec, TopologySpreadConstraint
+from podrules.lint.spread import SelectorMiss, selector_misses
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE
+from webhook.cluster.view import Cluster
+from webhook.reviews.partial_objects import MAX_VALUES, Seen
+from webhook.reviews.response import ALLOWED, Answer
+from webhook.rules.pod_template import TemplateReview
+from webhook.rules.suggestions import did_you_mean
+
+__all__ = ["lint_spread", "lint_spread_of_template"]
+
+_FIELD: Final = "topologySpreadConstraints"
+_MAX_CONSTRAINTS: Final = 100
+_MAX_WARNINGS: Final = 10
+_MAX_SUGGESTIONS: Final = 3
+"""Of the topologyKeys that no node has: of each more, names like it would take some milliseconds to find."""
+
+
+def lint_spread(seen: Seen[Pod], cluster: Cluster) -> Answer:
+    """Warnings for the client that creates a pod."""
+    if seen.object.metadata.controller is not None:
+        return ALLOWED
+    return _answer(seen, "", cluster, added=frozenset())
+
+
+def lint_spread_of_template(review: TemplateReview, cluster: Cluster) -> Answer:
+    """Warnings for the client that creates or changes a workload."""
+    if review.is_controlled:
+        return ALLOWED
+    template = Seen(review.template, review.workload.left_out)
+    return _answer(template, f"{review.path}.", cluster, added=ADDED_LABELS)
+
+
+def _answer(seen: Seen[Pod | PodTemplateSpec], path: str, cluster: Cluster, *, added: frozenset[str]) -> Answer:
+    place = f"{path}spec.{_FIELD}"
+    if not seen.left_out.isdisjoint({place, f"{path}metadata.labels"}):
+        return Answer(warnings=(f"{place}: not looked at: they or the labels hold more than {MAX_VALUES} values",))
+    constraints = seen.object.spec.topology_spread_constraints
+    problems = [*_problems(seen.object, place, cluster, added)] if constraints else []
+    if not problems:
+        return ALLOWED
+    warnings = [warning() for warning in problems[:_MAX_WARNINGS]]
+    if len(problems) > _MAX_WARNINGS:
+        warnings.append(f"{place}: and {len(problems) - _MAX_WARNINGS} more")
+    if len(constraints) > _MAX_CONSTRAINTS:
+        warnings.append(f"{place}: of {len(constraints)} constraints the first {_MAX_CONSTRAINTS} are looked at")
+    return Answer(warnings=tuple(warnings))
+
+
+def _problems(
+    pod: Pod | PodTemplateSpec, path: str, cluster: Cluster, added: frozenset[str]
+) -> Iterator[Callable[[], str]]:
+    """A function for each problem that words it, because wording takes more time than finding."""
+    options = cluster.options
+    keys = cluster.node_label_keys() if options.lint_topology_keys else frozenset()
+    unknown: set[str] = set()
+    for index, constraint in enumerate(pod.spec.topology_spread_constraints[:_MAX_CONSTRAINTS]):
+        place = f"{path}[{index}]"
+        missed = selector_misses(constraint, pod.metadata.labels, added) if options.lint_selectors else None
+        if missed is not None:
+            yield partial(_missed, missed, place)
+        # A cluster without nodes, as one that starts them on demand, says nothing of their labels.
+        if keys and constraint.topology_key not in keys:
+            unknown.add(constraint.topology_key)
+            yield partial(_unknown_key, constraint, place, keys if len(unknown) <= _MAX_SUGGESTIONS else ())
+
+
+def _missed(missed: SelectorMiss, place: str) -> str:
+    return f"{place}{missed.field}: {missed}"
+
+
+def _unknown_key(constraint: TopologySpreadConstraint, place: str, keys: Iterable[str]) -> str:
+    consequence = (
+        "the pod fits nowhere" if constraint.when_unsatisfiable == DO_NOT_SCHEDULE else "it spreads over nothing"
+    )
+    near = did_you_mean(constraint.topology_key, keys)
+    return f"{place}.topologyKey: no node has label {constraint.topology_key}: {consequence}{near}"

@@ -1,0 +1,86 @@
+"""Requests whose objects could not be read: refused if a rule might have refused them, else allowed with a warning.
+
+Otherwise an object could switch a rule off by what it holds. The decision goes by the client, the operation, the
+namespace and the configuration. So it also refuses some pods that a rule would have allowed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podrules.qos_webhook.namespaces import EVERY_CLASS
+from webhook.cluster.view import Cluster
+from webhook.reviews.admission_review import Request
+from webhook.reviews.response import Answer, denied
+from webhook.rules.force_delete_policy import is_exempt, may_delete_nodes, mode_of_namespace
+from webhook.rules.pod_template import WORKLOADS_WITH_TEMPLATES
+from webhook.settings import ForceDeletionMode, RuleMode
+
+__all__ = ["allow_unreadable", "refuse_unreadable"]
+
+_RULE: Final = "unseen"
+_STRICT: Final = {
+    ForceDeletionMode.CONFIRM: "wants force deletions confirmed",
+    ForceDeletionMode.DENY: "forbids force deletions",
+}
+
+
+def allow_unreadable(request: Request, _cluster: Cluster, problem: str) -> Answer:
+    """A warning that nothing was filled in."""
+    return Answer(warnings=(f"{_what(request)}: no defaults are filled in: {problem}",)).of_rule(_RULE, "object")
+
+
+def refuse_unreadable(request: Request, cluster: Cluster, problem: str) -> Answer:
+    """A refusal that names the rule which might refuse the request, or a warning."""
+    rule = _strictest_rule(request, cluster)
+    looked_at = "oldObject" if request.operation == "DELETE" else "object"
+    if rule:
+        return denied(f"{_what(request)} is forbidden: {rule}; {problem}").of_rule(_RULE, looked_at)
+    return Answer(warnings=(f"{_what(request)}: let through unseen: {problem}",)).of_rule(_RULE, looked_at)
+
+
+def _what(request: Request) -> str:
+    resource = f"{request.resource.resource}/{request.sub_resource}".rstrip("/")
+    return f'{resource} "{request.name}"' if request.name else resource
+
+
+def _strictest_rule(request: Request, cluster: Cluster) -> str:
+    """The rule that might refuse the request; empty: none."""
+    match request.resource.group, request.resource.resource, request.sub_resource, request.operation:
+        case ("", "pods", "", "CREATE"):
+            return _class_rule(request.namespace, cluster)
+        case ("", "pods", "", "DELETE") | ("", "pods", "eviction", "CREATE"):
+            return _force_deletion_rule(request, cluster)
+        case ("", "nodes", "", "DELETE"):
+            return _node_rule(request, cluster)
+        case (group, resource, "", "CREATE" | "UPDATE") if (group, resource) in WORKLOADS_WITH_TEMPLATES:
+            return _template_rule(request.namespace, cluster)
+    return ""
+
+
+def _class_rule(namespace: str, cluster: Cluster) -> str:
+    allowed = cluster.options.rules.of(namespace).allowed_classes
+    if cluster.options.disallowed_class is RuleMode.WARN or allowed is None or EVERY_CLASS in allowed:
+        return ""
+    return f"namespace {namespace} allows only these PriorityClasses: {', '.join(allowed) or 'none'}"
+
+
+def _template_rule(namespace: str, cluster: Cluster) -> str:
+    if cluster.options.template_class is RuleMode.WARN:
+        return ""
+    return _class_rule(namespace, cluster) or "templates of an unknown PriorityClass are refused"
+
+
+def _force_deletion_rule(request: Request, cluster: Cluster) -> str:
+    """A rule refuses only a period of 0. For an eviction, or a review that was cut short, the period is not known."""
+    if request.options is not None and request.operation == "DELETE" and request.options.grace_period_seconds != 0:
+        return ""
+    if is_exempt(request, cluster):
+        return ""
+    problem = _STRICT.get(mode_of_namespace(request.namespace, cluster).mode)
+    return f"namespace {request.namespace} {problem}" if problem else ""
+
+
+def _node_rule(request: Request, cluster: Cluster) -> str:
+    strict = not cluster.force_deletion.modes.isdisjoint(_STRICT) and not may_delete_nodes(request, cluster)
+    return "the configuration refuses force deletions, which a Node's deletion leads to" if strict else ""

@@ -1,0 +1,94 @@
+"""The class of a workload's template: whether the API server or this webhook will refuse its pods.
+
+The API server stores a Deployment whose template names an unknown class; its ReplicaSet then fails to create pods, and
+only an event of the ReplicaSet says so. The same happens with a class that the namespace does not allow, whether the
+template names it or its pods get it by default.
+
+    warning   for every workload that is created or changed, unless a controller owns it: its owner got the warning
+    refusal   when `Options.template_class` says so, of a new workload and of a change to such a class. A workload that
+              was stored before can still be changed otherwise, scaled, and deleted: updates that remove its finalizers
+              keep its class
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final, NamedTuple
+
+from cluster_io.errors import ClusterError
+from podrules.pod.priority import UnknownPriorityClass, default_priority_class
+from podrules.qos_webhook.defaults import disallowed, namespace_default
+from webhook.cluster.view import Cluster
+from webhook.reviews.admission_review import Request, old_object
+from webhook.reviews.response import ALLOWED, Answer, denied
+from webhook.rules.pod_template import TemplateOwner, TemplateReview, template_of
+from webhook.rules.suggestions import did_you_mean
+from webhook.settings import RuleMode
+
+__all__ = ["check_class_of_template"]
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+class _Problem(NamedTuple):
+    """What is wrong with a template's class."""
+
+    text: str
+    near: str
+    """A suggestion of similar names, for the end of the message."""
+    refused: bool
+    """Whether its pods will be refused."""
+
+
+def check_class_of_template(review: TemplateReview, cluster: Cluster) -> Answer:
+    """A refusal or a warning of a workload whose pods will be refused."""
+    if review.is_controlled:
+        return ALLOWED
+    request, workload, path = review.request, review.workload.object, review.path
+    name = review.template.spec.priority_class_name
+    problem = _problem(name, request.namespace, cluster)
+    if problem is None:
+        return ALLOWED
+    consequence = ", its pods will be refused" if problem.refused else ""
+    text = f"{path}.spec.priorityClassName: {problem.text}{consequence}{problem.near}"
+    if (
+        problem.refused
+        and cluster.options.template_class is RuleMode.DENY
+        and not _keeps_class(request, workload, name)
+    ):
+        group = f".{request.resource.group}" if request.resource.group else ""
+        shown = workload.metadata.name or workload.metadata.generate_name
+        return denied(f'{request.resource.resource}{group} "{shown}" is forbidden: {text}')
+    return Answer(warnings=(text,))
+
+
+def _problem(name: str, namespace: str, cluster: Cluster) -> _Problem | None:
+    if name and not _exists(name, cluster):
+        return _Problem(str(UnknownPriorityClass(name)), did_you_mean(name, cluster.priority_classes()), refused=True)
+    text = disallowed(name or _default(namespace, cluster), namespace, cluster.options.rules)
+    return _Problem(text, "", cluster.options.disallowed_class is RuleMode.DENY) if text else None
+
+
+def _default(namespace: str, cluster: Cluster) -> str:
+    """The class of pods that name none, if it exists; empty: none."""
+    classes = cluster.priority_classes()
+    name = namespace_default(cluster.namespace(namespace).space, cluster.options.rules)
+    if name in classes:
+        return name
+    default = default_priority_class(classes.values())
+    return default.metadata.name if default is not None else ""
+
+
+def _keeps_class(request: Request, workload: TemplateOwner, name: str) -> bool:
+    """Whether an update keeps the class of the template."""
+    old = old_object(request, type(workload)) if request.operation == "UPDATE" else None
+    return old is not None and template_of(old.object).template.spec.priority_class_name == name
+
+
+def _exists(name: str, cluster: Cluster) -> bool:
+    """Whether a class exists, also one that the cache lacks; True when it cannot be read."""
+    try:
+        return cluster.priority_class(name, cluster.priority_classes()) is not None
+    except ClusterError as error:
+        _LOG.warning("PriorityClass %s is taken to exist, it cannot be read: %s", name, error)
+        return True

@@ -1,0 +1,219 @@
+"""The backend of the application: caches, configuration and certificate, for a live cluster or the demo cluster."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from cluster_io.errors import Unreachable
+from cluster_io.in_memory import MemorySource
+from cluster_io.kinds import CONFIG_MAPS
+from cluster_io.live.reflector import Reflector, StreamTransport
+from cluster_io.live.responses import Response
+from podrules.api.model.config import ConfigMap
+from podrules.api.model.decode import from_object
+from webhook.certificates.election import Election, own_identity
+from webhook.certificates.files import WatchedFiles
+from webhook.certificates.keeper import CertificateKeeper
+from webhook.certificates.pair import make_pair
+from webhook.certificates.serving import ServingContext
+from webhook.certificates.status import Certificate
+from webhook.certificates.writing import WritingTransport
+from webhook.cluster.cached import Caches
+from webhook.cluster.default_spread import SpreadDefaults
+from webhook.cluster.view import Cluster, live_sources
+from webhook.reviews.events import Events
+from webhook.serving.audit import Audit
+from webhook.serving.metrics import Metrics
+from webhook.settings import CertificateFiles, KeptCertificate, ObjectRef, Release, Settings
+
+__all__ = ["Backend", "start_backend"]
+
+_REQUEST_SECONDS: Final = 10.0
+_LONGEST_ANSWER: Final = 16 << 20
+"""Bytes: one object of 1.5 MiB in etcd may have ten in JSON, where each byte of a text becomes six."""
+_LIVE_BYTES: Final = 32 << 20
+"""For all answers that are read for reviews at a time: clients that invent reviews choose how many there are."""
+_LEASE_SECONDS: Final = 15
+"""client-go's usual duration."""
+_STAND_IN_NAMES: Final = ("localhost", "127.0.0.1")
+_CERTIFICATE: Final = "certificate"
+_CONFIGURATION: Final = "a scheduler configuration that kube-scheduler accepts"
+DEMO_SCHEDULER_CONFIG: Final = ObjectRef("kube-system", "kube-scheduler")
+
+
+class Backend(NamedTuple):
+    """What the application and the server need."""
+
+    cluster: Cluster
+    waiting_for: Callable[[], Sequence[str]]
+    """Returns what is missing before requests can be answered."""
+    serving: ServingContext
+    certificate: Certificate | None
+    """The certificate that is kept; None: a stand-in is served."""
+    caches: Sequence[Reflector[Any]]
+    """All that are kept."""
+    events: Events | None = None
+    """Creates Events of force deletions; None: there are none."""
+
+
+def start_backend(settings: Settings, metrics: Metrics | None = None) -> Backend:
+    """Begin to fill the caches and to keep the certificate, in threads of their own; returns at once.
+
+    Args:
+        settings: The settings of the command line.
+        metrics: For the audit of pods and the counts of Events and configurations; without it there are none.
+
+    Raises:
+        Unreachable: there is no configuration for a cluster.
+        OSError: certificate files cannot be read, or are no certificate with its key.
+    """
+    serving = ServingContext(settings.client_ca, settings.tls)
+    files = None
+    if isinstance(settings.certificate, CertificateFiles):
+        files = WatchedFiles(settings.certificate, serving)
+        _in_thread(files.run)
+    else:
+        # Until the kept one arrives, clients that verify it do not connect, but the kubelet's probes do.
+        stand_in = make_pair(_STAND_IN_NAMES, now=datetime.now(UTC), lifetime=timedelta(days=3650))
+        serving.load(stand_in.certificate, stand_in.key)
+    note = metrics.note_configuration if metrics is not None else lambda _: None
+    spread = SpreadDefaults(write_system_defaults=settings.write_system_defaults, note=note)
+    if settings.demo:
+        return _demo(settings, spread, serving, files)
+    return _live(settings, spread, serving, files, metrics)
+
+
+def _live(
+    settings: Settings,
+    spread: SpreadDefaults,
+    serving: ServingContext,
+    certificate: Certificate | None,
+    metrics: Metrics | None,
+) -> Backend:
+    from cluster_io.live.client import ClientTransport
+
+    connect = partial(
+        ClientTransport,
+        kubeconfig=settings.kubeconfig,
+        request_timeout=_REQUEST_SECONDS,
+        connections=16,
+        longest=_LONGEST_ANSWER,
+    )
+    transport, live = connect(), connect(most=_LIVE_BYTES)
+    caches = Caches.over(transport, node_labels=settings.options.lint_topology_keys)
+    reflectors = caches.kept(default_constraints=settings.options.default_constraints)
+    if settings.scheduler_config is not None:
+        spread.missing = True
+        reflectors.append(_scheduler_config(transport, settings.scheduler_config, spread))
+    keeper = None
+    if isinstance(settings.certificate, KeptCertificate):
+        certificate = keeper = CertificateKeeper(transport, settings.certificate, serving)
+        reflectors.extend(keeper.watched)
+        _in_thread(keeper.run)
+    for reflector in reflectors:
+        _in_thread(reflector.run)
+
+    def waiting_for() -> Sequence[str]:
+        missing = [reflector.name for reflector in reflectors if not reflector.synced]
+        missing += [_CONFIGURATION] if spread.missing else []
+        return missing if certificate is None or certificate.ready else [*missing, _CERTIFICATE]
+
+    cluster = Cluster(
+        caches,
+        live_sources(live),
+        spread,
+        lambda: datetime.now(UTC),
+        settings.force_deletion,
+        options=settings.options,
+        knows_clients=settings.client_ca is not None,
+    )
+    if metrics is not None and settings.audit and settings.release is not None:
+        elected = _elected(transport, settings.release, keeper)
+        audit = Audit(transport, cluster, metrics, elected, configuration=settings.release.configuration)
+        _in_thread(lambda: audit.run(waiting_for, settings.audit))
+    events = None
+    if metrics is not None and settings.force_delete_events:
+        events = Events(transport, metrics.count_event)
+        _in_thread(events.run)
+    return Backend(cluster, waiting_for, serving, certificate, reflectors, events)
+
+
+def _elected(transport: WritingTransport, release: Release, keeper: CertificateKeeper | None) -> Callable[[], bool]:
+    """Tells whether this replica does the work of all: the one that writes the certificate, if one does."""
+    if keeper is not None:
+        return lambda: keeper.elected
+    election = Election(
+        transport,
+        release.lease,
+        identity=own_identity(),
+        duration=_LEASE_SECONDS,
+        clock=lambda: datetime.now(UTC),
+        on_change=lambda: None,
+    )
+    _in_thread(election.run)
+    return lambda: election.held
+
+
+def _scheduler_config(
+    transport: StreamTransport, config_map: ObjectRef, spread: SpreadDefaults
+) -> Reflector[ConfigMap]:
+    reflector: Reflector[ConfigMap] = Reflector(
+        transport,
+        CONFIG_MAPS,
+        ConfigMap,
+        namespace=config_map.namespace,
+        name=config_map.name,
+        on_change=lambda: spread.take(reflector.get(config_map.name, config_map.namespace)),
+    )
+    return reflector
+
+
+def _demo(
+    settings: Settings, spread: SpreadDefaults, serving: ServingContext, certificate: Certificate | None
+) -> Backend:
+    from cluster_io.demo import DEMO_NOW, demo_objects
+
+    objects = demo_objects()
+    caches = Caches.over(_Nowhere(), node_labels=settings.options.lint_topology_keys)
+    config = _scheduler_config(_Nowhere(), DEMO_SCHEDULER_CONFIG, spread)
+    reflectors: list[Reflector[Any]] = [*caches, config]
+    for reflector in reflectors:
+        kind = reflector.kind
+        reflector.fill(
+            from_object(entry, reflector.model)
+            for entry in objects
+            if (entry["apiVersion"], entry["kind"]) == (kind.api_version, kind.kind)
+        )
+    now = datetime.fromisoformat(DEMO_NOW)
+    source = MemorySource(objects, description="the demo cluster", now=now)
+    cluster = Cluster(
+        caches,
+        lambda _: source,
+        spread,
+        lambda: now,
+        settings.force_deletion,
+        options=settings.options,
+        # The demo cluster holds nobody's data.
+        knows_clients=True,
+    )
+    return Backend(cluster, lambda: (), serving, certificate, reflectors)
+
+
+class _Nowhere:
+    """A transport without an API server: nothing arrives that the caches do not hold."""
+
+    def get(self, path: str, accept: str = "application/json") -> Response:
+        del accept
+        raise Unreachable(f"{path}: the demo cluster has no API server")
+
+    def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
+        del idle_timeout
+        raise Unreachable(f"{path}: the demo cluster has no API server")
+
+
+def _in_thread(run: Callable[[], None]) -> None:
+    threading.Thread(target=run, daemon=True).start()

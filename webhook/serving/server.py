@@ -1,0 +1,266 @@
+"""gunicorn around the application, with what a webhook needs.
+
+``gevent``: the API server opens TLS connections ahead and leaves them idle, which starves the threads and processes of
+the other workers. Keep-alive outlasts the API server's 90 s, so that no request meets a closing connection. One worker:
+a cluster scales by replicas. The control socket is off: it would need a writable home.
+
+What imports ``ssl``, sockets or threads is imported in the worker, after gevent has put its own in their place.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import ssl
+import sys
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import gevent
+from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
+from gunicorn.config import Config
+from gunicorn.glogging import Logger
+from gunicorn.workers.ggevent import GeventWorker
+
+from cluster_io.errors import ClusterError
+from webhook.serving.connections import (
+    LOOK_SECONDS,
+    MAX_CONNECTIONS,
+    Connections,
+    Memory,
+    give_way,
+    return_freed_memory,
+)
+from webhook.serving.logs import set_up_logs
+from webhook.serving.scrapes import ScrapeServer
+from webhook.settings import Settings
+
+if TYPE_CHECKING:
+    from webhook.certificates.status import Certificate
+    from webhook.serving.metrics import Metrics
+
+__all__ = ["Server", "cache_settings"]
+
+_KEEP_ALIVE_SECONDS: Final = 95
+_LOG: Final = logging.getLogger(__name__)
+_FINISH_SECONDS: Final = 20
+"""After the end of listening: the time to answer requests and for clients to leave their idle connections."""
+_SPARE_CONNECTIONS: Final = 200
+"""Room for connections that have been ended and are not closed yet."""
+_FILES: Final = 2 * (MAX_CONNECTIONS + _SPARE_CONNECTIONS)
+"""Also those of requests to the API server and of scrapes."""
+_MEMORY: Final = 8 << 20
+"""Bytes for requests in addition to the longest one; known clients and newcomers each have as many reserved."""
+
+
+class _Log(Logger):
+    """gunicorn's log lines, in the same form as all others."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
+
+
+class _Worker(GeventWorker):
+    """Serves connections in turn, and continues to listen for a while after the signal to stop."""
+
+    def run(self) -> None:
+        """Serve; a client that breaks off its handshake is no error of ours, and no traceback in the log."""
+        cache_settings(self.cfg)
+        hub = gevent.get_hub()
+        hub.NOT_ERROR = (*hub.NOT_ERROR, ssl.SSLError, ConnectionError)
+        gevent.spawn(self._end_late)
+        super().run()
+
+    def server_class(  # type: ignore[override]  # called as the class would be
+        self, listener: Any, *, spawn: Any, **_: Any
+    ) -> Any:
+        """The class with which gunicorn serves a listening socket."""
+        return cast("Server", self.app).make_listener(listener, partial(self.handle, listener), spawn)
+
+    def handle(self, listener: Any, client: Any, addr: Any) -> None:
+        """Serve one connection to its end."""
+        try:
+            super().handle(listener, client, addr)
+        finally:
+            self._connections.forget(client.connection)
+
+    def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> Any:
+        """Serve one request, then let the other connections have theirs.
+
+        A connection whose next request is there already would otherwise be served again and again before all others.
+        """
+        self._connections.begin_body(sock.connection)
+        sock.hold()
+        try:
+            done = super().handle_request(listener_name, req, sock, addr)
+        finally:
+            sock.flush()
+        # An answer that is an error ends the connection, and does not come here.
+        self._connections.end_request(sock.connection, review=req.method == "POST")
+        give_way()
+        return done
+
+    def handle_exit(self, sig: Any, frame: Any) -> None:
+        """End after the drain time: until then the Service may still send connections here."""
+        server = cast("Server", self.app)
+        server.draining = True
+        gevent.spawn_later(server.settings.drain, super().handle_exit, sig, frame)
+
+    @property
+    def _connections(self) -> Connections:
+        return cast("Server", self.app).connections
+
+    def _end_late(self) -> None:
+        while True:
+            gevent.sleep(LOOK_SECONDS)
+            self._connections.end_late()
+
+
+def cache_settings(config: Config) -> None:
+    """Make gunicorn's settings plain attributes: it reads a dozen of them per request, each by two calls.
+
+    It writes into the dictionary of the instance, as `Config` has no other way to keep a value. The worker calls it: it
+    is the only process that serves, and no setting changes once it runs.
+    """
+    vars(config).update({name: setting.get() for name, setting in config.settings.items()})
+
+
+def _allow_files() -> None:
+    """Let the worker open as many files as it may have connections: many systems allow 1,024 unless a program asks."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    if wanted < _FILES:
+        _LOG.warning("at most %d files may be open: a flood of connections may stop the server", wanted)
+
+
+class Server(BaseApplication):
+    """The webhook on one address, over TLS."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Take the settings; nothing of the process changes before `run`."""
+        self.settings = settings
+        self.draining = False
+        """In the worker: whether the server got the signal to stop."""
+        self.certificate: Certificate | None = None
+        """In the worker: the certificate that is kept; None: a stand-in is served."""
+        super().__init__()
+
+    def run(self) -> None:
+        """Serve until told to stop. From here on the process is ours: all that it logs is written in one form."""
+        set_up_logs(self.settings.log_format, self.settings.log_level)
+        _allow_files()
+        super().run()
+
+    def load_config(self) -> None:
+        """Hand our settings to gunicorn."""
+        options = {
+            "bind": [self.settings.address],
+            "worker_class": _Worker,
+            "workers": 1,
+            "worker_connections": MAX_CONNECTIONS + _SPARE_CONNECTIONS,
+            "logger_class": _Log,
+            "loglevel": self.settings.log_level.value,
+            # Nobody stands between the API server and us who may say what was asked for.
+            "forwarded_allow_ips": "",
+            "keepalive": _KEEP_ALIVE_SECONDS,
+            "graceful_timeout": int(self.settings.drain) + _FINISH_SECONDS,
+            "control_socket_disable": True,
+            "proc_name": "qos-webhook",
+            # gunicorn takes its connections for TLS when it is given a file; `Listener` never reads it.
+            "certfile": os.devnull,
+            "ssl_context": lambda _config, _default: None,
+            "worker_exit": lambda _arbiter, _worker: self._give_up(),
+        }
+        for name, value in options.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Any:
+        """Make the application, in the worker: caches and certificates live there."""
+        from prometheus_client import disable_created_metrics
+
+        from webhook.reviews.admission_review import MAX_REVIEW_BYTES
+        from webhook.serving.app import create_app
+        from webhook.serving.backend import start_backend
+        from webhook.serving.connections.listener import Listener
+        from webhook.serving.metrics import Metrics, MetricSources
+        from webhook.serving.wsgi import REVIEW_PATHS, is_accepted
+
+        return_freed_memory()
+        # When a counter began is a second series of each, which Prometheus' text format has no use for.
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # the library gives it no types
+        metrics = Metrics(REVIEW_PATHS)
+        self.connections = Connections(metrics.count_closed, Memory(MAX_REVIEW_BYTES + _MEMORY, _MEMORY))
+        try:
+            backend = start_backend(self.settings, metrics)
+            if self.settings.metrics_address is not None:
+                _serve_metrics(self.settings.metrics_address, metrics)
+        except (ClusterError, OSError) as error:
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(Arbiter.WORKER_BOOT_ERROR)
+        self.certificate = certificate = backend.certificate
+        names = self.settings.client_names if self.settings.client_ca is not None else None
+        self.make_listener = partial(
+            Listener,
+            context=backend.serving.context,
+            connections=self.connections,
+            failed=metrics.count_closed,
+            accepts=lambda channel: names is not None and is_accepted(channel.getpeercert(), names),
+        )
+        metrics.look_at(
+            MetricSources(
+                caches=backend.caches,
+                ready=lambda: not backend.waiting_for(),
+                certificate=certificate.status if certificate is not None else lambda: None,
+                connections=self.connections.counts,
+            )
+        )
+        app = create_app(
+            backend.cluster,
+            backend.waiting_for,
+            lambda: self.draining,
+            metrics=metrics,
+            client_names=names,
+            report_forced=backend.events.enqueue if backend.events is not None else None,
+        )
+        return _closing(app)
+
+    def _give_up(self) -> None:
+        """Release the Lease when the worker ends: other replicas would wait for it."""
+        if self.certificate is not None:
+            self.certificate.stop()
+
+
+def _closing(app: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
+    """The application, with each connection ended after an error or an early answer: the rest of the body is not read.
+
+    Who then asks again does so on a new connection, which may reach another replica.
+    """
+
+    def closing(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        def start(status: str, headers: Any, exc_info: Any = None) -> Any:
+            if status >= "4" or environ["gunicorn.socket"].is_left:
+                start_response.__self__.force_close()
+            return start_response(status, headers, exc_info)
+
+        return app(environ, start)
+
+    return closing
+
+
+def _serve_metrics(address: str, metrics: Metrics) -> None:
+    """Begin to answer ``GET /metrics``.
+
+    Raises:
+        OSError: the address cannot be had.
+    """
+    try:
+        ScrapeServer(address, metrics.render).start()
+    except OSError as error:
+        raise OSError(f"--metrics-address {address}: {error}") from error

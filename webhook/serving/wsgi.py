@@ -1,0 +1,227 @@
+"""Reviews over HTTP, as a WSGI application: body, handler, answer.
+
+It runs in front of Flask's routes, whose contexts and rules would take a sixth of a review's CPU to no use.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAllowed, abort
+
+from webhook.cluster.view import PATIENCE_SECONDS, Cluster
+from webhook.reviews.admission_review import MAX_REVIEW_BYTES, BadReview, Request, decode_review, skim
+from webhook.reviews.response import ALLOWED, Answer, Forced, encode_answer
+from webhook.rules import allow_unreadable, mutate, refuse_unreadable, validate
+from webhook.serving.bodies import JSON, LARGE_BYTES, Body, Unavailable, read_body
+from webhook.serving.logs import log_review, logs_review
+from webhook.serving.metrics import Metrics, ReviewResult
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
+__all__ = ["REVIEW_PATHS", "ReportForced", "Reviews", "is_accepted"]
+
+_LOG: Final = logging.getLogger(__name__)
+ReportForced = Callable[[Forced, str, str], None]
+"""Takes a refused force deletion, the user who asked for it, and the message of the refusal."""
+
+
+class _Handlers(NamedTuple):
+    readable: Callable[[Request, Cluster], Answer]
+    unreadable: Callable[[Request, Cluster, str], Answer]
+    """Answers a review whose objects are unknown; the text says why they are."""
+
+
+_HANDLERS: Final = {"/mutate": _Handlers(mutate, allow_unreadable), "/validate": _Handlers(validate, refuse_unreadable)}
+REVIEW_PATHS: Final = tuple(_HANDLERS)
+_LEVELS: Final = {
+    ReviewResult.DENIED: logging.INFO,
+    ReviewResult.UNREADABLE: logging.WARNING,
+    ReviewResult.FAILED: logging.WARNING,
+}
+"""Log levels of outcomes that somebody may ask about. A slow review is logged at info, any other at debug."""
+_SLOW_SECONDS: Final = 0.25
+_HOLD_SECONDS: Final = 0.15
+"""How long a review waits until the webhook is ready; the API server then retries it up to ten times."""
+_HOLD_STEP: Final = 0.01
+_TIMEOUT: Final = re.compile(r"(?:^|&)timeout=(\d{1,3})s(?:&|$)")
+"""In the query that the API server sends.
+
+Source: pkg/admission/plugin/webhook/mutating/dispatcher.go in k8s.io/apiserver at v0.36.3.
+"""
+_MAX_PATIENCE: Final = 30
+"""Seconds: the longest timeout that a webhook configuration can have."""
+
+
+class Reviews:
+    """Answers ``POST`` to `REVIEW_PATHS`."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        waiting_for: Callable[[], Sequence[str]],
+        metrics: Metrics,
+        *,
+        client_names: Collection[str] | None,
+        refused: Callable[[WSGIEnvironment, HTTPException], Callable[..., Iterable[bytes]]],
+        report_forced: ReportForced | None = None,
+    ) -> None:
+        """Take the arguments of `webhook.serving.app.create_app`; ``refused`` answers a request with an error."""
+        self._cluster = cluster
+        self._waiting_for = waiting_for
+        self._metrics = metrics
+        self._client_names = client_names
+        self._refused = refused
+        self._report_forced = report_forced
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a review, or say with an HTTP error what is wrong with the request."""
+        try:
+            # Nothing here keeps the body: its memory is given back before the answer goes out.
+            encoded = self._review(environ["PATH_INFO"], *self._receive(environ))
+        except HTTPException as error:
+            return self._refused(environ, error)(environ, start_response)
+        except ConnectionResetError:
+            raise
+        except Exception:  # noqa: BLE001 - the API server gets the error and applies its failurePolicy
+            _LOG.exception("a review could not be read")
+            return self._refused(environ, InternalServerError())(environ, start_response)
+        start_response("200 OK", [("Content-Type", JSON), ("Content-Length", str(len(encoded)))])
+        return [encoded]
+
+    def _receive(self, environ: WSGIEnvironment) -> tuple[Body, Cluster]:
+        """The body of an accepted request, and the cluster with as much time for live reads as the client waits."""
+        arrived = time.monotonic()
+        if environ["REQUEST_METHOD"] != "POST":
+            raise MethodNotAllowed(["POST"])
+        if self._client_names is not None:
+            _admit(environ, self._client_names)
+        timeout = _timeout(environ["QUERY_STRING"])
+        body = read_body(environ)
+        if body.is_whole and body.length >= LARGE_BYTES and time.monotonic() - arrived > timeout / 2:
+            body = body.edges()
+        if environ["PATH_INFO"] == "/mutate" and not body.is_whole and body.length <= MAX_REVIEW_BYTES:
+            # There may be room in a moment, and an answer without the whole body would fill nothing in.
+            raise Unavailable("too many large reviews at once", again=1)
+        _wait_until_ready(self._waiting_for)
+        return body, self._cluster.for_review(arrived, timeout)
+
+    def _review(self, path: str, body: Body, cluster: Cluster) -> bytes:
+        """Decode, ask the handlers, count, log; returns the encoded answer."""
+        started = time.perf_counter()
+        review, problem = _read_review(body)
+        answer, outcome, reason = _ask_handlers(review, problem, _HANDLERS[path], cluster)
+        if answer.forced is not None and self._report_forced is not None and not review.dry_run:
+            self._report_forced(answer.forced, review.user_info.username, answer.denial)
+        encoded = encode_answer(review.uid, answer)
+        seconds = time.perf_counter() - started
+        self._metrics.count_review(path, outcome, seconds)
+        level = _LEVELS.get(outcome, logging.INFO if seconds > _SLOW_SECONDS else logging.DEBUG)
+        if logs_review(level):
+            what = f"{review.resource.resource}/{review.namespace}/{review.name}"
+            milliseconds = seconds * 1000
+            log_review(outcome.value, milliseconds, level=level, path=path, uid=review.uid, what=what, reason=reason)
+        return encoded
+
+
+def _timeout(query: str) -> float:
+    """The seconds that the API server waits, as it says in the query of a request."""
+    found = _TIMEOUT.search(query)
+    return PATIENCE_SECONDS if found is None else min(int(found[1]), _MAX_PATIENCE)
+
+
+def _read_review(body: Body) -> tuple[Request, str]:
+    """The request, and the reason why its objects are left out; an empty reason: they are there.
+
+    Raises:
+        HTTPException: The body does not even say who asks for what.
+    """
+    if body.is_whole:
+        try:
+            return decode_review(body.beginning), ""
+        except BadReview as error:
+            problem = f"it cannot be read: {error}"
+    elif body.length > MAX_REVIEW_BYTES:
+        problem = f"it has {body.length} bytes; at most {MAX_REVIEW_BYTES} are read"
+    else:
+        problem = f"too many large reviews came at once, and it has {body.length} bytes: try again"
+    try:
+        return skim(body.beginning, body.end), problem
+    except BadReview:
+        abort(400 if body.is_whole else 413, problem)
+
+
+def _admit(environ: WSGIEnvironment, names: Collection[str]) -> None:
+    """Refuse a client whose certificate has none of these names; TLS has already checked the authority."""
+    certificate = environ["gunicorn.socket"].getpeercert()
+    if not certificate:
+        abort(401, "show a client certificate of an authority in --client-ca")
+    if not is_accepted(certificate, names):
+        common = _common_names(certificate)
+        abort(403, f"common name {', '.join(common) or '(none)'} is not one of --client-name")
+
+
+def is_accepted(certificate: Mapping[str, Any] | None, names: Collection[str]) -> bool:
+    """Whether a client's certificate has one of these common names, or any name if none is given.
+
+    Args:
+        certificate: As `ssl.SSLSocket.getpeercert` returns it.
+        names: The accepted common names.
+    """
+    if not certificate:
+        return False
+    return not names or any(name in names for name in _common_names(certificate))
+
+
+def _common_names(certificate: Mapping[str, Any]) -> Sequence[str]:
+    return [value for part in certificate["subject"] for kind, value in part if kind == "commonName"]
+
+
+def _wait_until_ready(waiting_for: Callable[[], Sequence[str]]) -> None:
+    deadline = time.monotonic() + _HOLD_SECONDS
+    while missing := waiting_for():
+        if time.monotonic() >= deadline:
+            # In the end the API server applies its failurePolicy: an answer without a look would hide the trouble.
+            raise Unavailable(f"not ready: waiting for {', '.join(missing)}", again=0)
+        time.sleep(_HOLD_STEP)
+
+
+def _ask_handlers(
+    review: Request, problem: str, handlers: _Handlers, cluster: Cluster
+) -> tuple[Answer, ReviewResult, str]:
+    """The handlers' answer, how the review ended, and the problem for the log.
+
+    A review that the handlers cannot read is refused only if a rule might have refused it.
+    """
+    outcome = ReviewResult.UNREADABLE
+    try:
+        answer = ALLOWED if problem else handlers.readable(review, cluster)
+    except BadReview as error:
+        problem = f"it cannot be read: {error}"
+    except Exception:  # noqa: BLE001 - our mistake must not block a request that no rule might have refused
+        _LOG.exception("review %s of %s was not looked at", review.uid, review.resource.resource)
+        outcome, problem = ReviewResult.FAILED, "the webhook failed, its log tells why"
+    if problem:
+        return _ask_without_objects(review, problem, outcome, handlers, cluster)
+    if answer.denial:
+        # The log does not get the refusal: it quotes the object, and only its sender may read that.
+        return answer, ReviewResult.DENIED, ""
+    if answer.patch:
+        return answer, ReviewResult.PATCHED, ""
+    return answer, ReviewResult.WARNED if answer.warnings else ReviewResult.ALLOWED, ""
+
+
+def _ask_without_objects(
+    review: Request, problem: str, outcome: ReviewResult, handlers: _Handlers, cluster: Cluster
+) -> tuple[Answer, ReviewResult, str]:
+    try:
+        answer = handlers.unreadable(review, cluster, problem)
+    except Exception:  # noqa: BLE001 - as above
+        _LOG.exception("review %s of %s was let through without a look", review.uid, review.resource.resource)
+        return ALLOWED, ReviewResult.FAILED, problem
+    return answer, ReviewResult.DENIED if answer.denial else outcome, problem
