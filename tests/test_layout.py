@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
-import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -62,9 +62,9 @@ def test_every_module_that_is_named_is_there() -> None:
 
 
 def test_a_folder_that_is_forgotten_is_found() -> None:
-    shorter = _layout().replace("      eviction/ ", "      nothing/ ")
+    shorter = _layout().replace("      upgrade/ ", "      nothing/ ")
     named = {str(folder) for folder, _ in _named(shorter)}
-    assert "podrules/eviction" in _folders() - named
+    assert "podrules/upgrade" in _folders() - named
     assert not (ROOT / "podrules" / "nothing").exists()
 
 
@@ -74,17 +74,66 @@ GUIDE = ("CONTRIBUTING.md", "docs/architecture.md", *sorted(str(path) for path i
 @pytest.mark.parametrize("page", GUIDE)
 def test_paths_in_the_guide_are_there(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8").replace(_layout(), "")
-    named = re.findall(r"(?<![\w./-])((?:podrules|kubectl_plugin|webhook|charts|tests|docs)/[\w./-]*\w)", text)
+    named = re.findall(
+        r"(?<![\w./-])((?:podrules|cluster_io|kubectl_plugin|webhook|charts|tests|docs)/[\w./-]*\w)", text
+    )
     assert named or page.endswith(("index.md", "nothing-installed.md"))
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-def test_every_rule_module_does_no_io() -> None:
-    """import-linter holds the modules that its contract lists; a new one has to be among them."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
-        "contracts"
-    ]
-    (pure,) = [contract for contract in contracts if contract["name"] == "rules do no I/O and read no clock"]
-    listed = {module.removeprefix("podrules.") for module in pure["source_modules"]}
-    there = {path.parts[1].removesuffix(".py") for path in files() if path.parts[0] == "podrules"}
-    assert there - {"__init__", "cluster"} - {"py.typed"} == listed
+def test_podrules_holds_rooms_and_no_loose_modules() -> None:
+    assert [path.name for path in files() if path.parts[0] == "podrules" and len(path.parts) == 2] == ["__init__.py"]
+
+
+@pytest.mark.parametrize(
+    "room", sorted({path.parts[1] for path in files() if path.parts[:1] == ("podrules",)} - {"__init__.py"})
+)
+def test_each_room_says_what_it_imports(room: str) -> None:
+    text = (ROOT / "podrules" / room / "__init__.py").read_text(encoding="utf-8")
+    assert re.search(r"^Imports ", text, re.MULTILINE)
+    assert "Start with" in text
+
+
+PACKAGES = ("podrules", "cluster_io", "kubectl_plugin", "webhook")
+
+
+def _modules() -> dict[str, Path]:
+    found = {}
+    for path in files():
+        if path.parts[0] in PACKAGES and path.suffix == ".py":
+            parts = path.with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def _imports(tree: ast.AST, modules: Collection[str]) -> set[str]:
+    """The modules that a module imports anywhere: at its top, in functions, and for types only."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {one.name for one in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = {f"{node.module}.{one.name}" for one in node.names}
+            found |= names & set(modules) or {node.module}
+    return found & set(modules)
+
+
+def _cycles(graph: Mapping[str, set[str]]) -> list[str]:
+    """The modules that are left when those without imports are taken away, again and again, from both ends."""
+    left = {name: set(found) for name, found in graph.items()}
+    while True:
+        used = set().union(*left.values()) if left else set()
+        kept = {name: found & left.keys() for name, found in left.items() if found & left.keys() and name in used}
+        if kept.keys() == left.keys():
+            return sorted(kept)
+        left = {name: found & kept.keys() for name, found in kept.items()}
+
+
+def test_no_modules_import_each_other_in_a_cycle() -> None:
+    modules = _modules()
+    trees = {name: ast.parse((ROOT / path).read_text(encoding="utf-8")) for name, path in modules.items()}
+    assert _cycles({name: _imports(tree, modules) for name, tree in trees.items()}) == []
+
+
+def test_a_cycle_is_found() -> None:
+    assert _cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}, "e": set()}) == ["b", "c"]

@@ -6,4 +6,6 @@ objects      manifests as typed objects, with the pods that they make
 refused      numbers below 0 and requests over limits, shared with the commands that read manifests
 scaled       numbers that may be percentages
 the others   the checks, by subject; each module has its checks, statements and words
+
+Imports the rooms up to `podrules.scheduling`, except `node` and `silent_node`. Start with `rules`, then `finding`.
 """

@@ -12,7 +12,7 @@ import pytest
 from cluster_io.demo import demo_objects
 from cluster_io.kinds import PODS
 from kubectl_plugin.reports.verdict import VerdictCode
-from tests.kubectl_plugin import test_related as related
+from tests.kubectl_plugin.gather import test_related as related
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.kubectl_plugin.scripted import TAKEN, Given, change
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod, raw_workload
