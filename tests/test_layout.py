@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -106,6 +108,11 @@ def _modules() -> dict[str, Path]:
     return found
 
 
+@cache
+def _trees() -> Mapping[str, ast.Module]:
+    return {name: ast.parse((ROOT / path).read_text(encoding="utf-8")) for name, path in _modules().items()}
+
+
 def _imports(tree: ast.AST, modules: Collection[str]) -> set[str]:
     """The modules that a module imports anywhere: at its top, in functions, and for types only."""
     found: set[str] = set()
@@ -130,10 +137,14 @@ def _cycles(graph: Mapping[str, set[str]]) -> list[str]:
 
 
 def test_no_modules_import_each_other_in_a_cycle() -> None:
-    modules = _modules()
-    trees = {name: ast.parse((ROOT / path).read_text(encoding="utf-8")) for name, path in modules.items()}
-    assert _cycles({name: _imports(tree, modules) for name, tree in trees.items()}) == []
+    trees = _trees()
+    assert _cycles({name: _imports(tree, trees) for name, tree in trees.items()}) == []
 
 
 def test_a_cycle_is_found() -> None:
     assert _cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}, "e": set()}) == ["b", "c"]
+
+
+def test_each_public_class_name_has_one_meaning() -> None:
+    classes = (node.name for tree in _trees().values() for node in tree.body if isinstance(node, ast.ClassDef))
+    assert sorted(name for name, number in Counter(classes).items() if number > 1 and not name.startswith("_")) == []

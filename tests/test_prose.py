@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.controlplane.binaries import Unavailable, find_binaries
-from tests.prose import alerts, sentences
+from tests.prose import VERBS, alerts, name_problems, sentences, subject_problems
 from tests.required import without
 from tests.tree import ROOT
 
@@ -59,6 +59,15 @@ def test_other_rules_find_their_kind(vale: Path, tmp_path: Path, rule: str, text
     assert f"Plain.{rule}" in alerts(vale, [file])
 
 
+def test_every_word_about_people_is_found(vale: Path, tmp_path: Path) -> None:
+    rule = yaml.safe_load((RULES / "People.yml").read_text(encoding="utf-8"))
+    words = [token.replace("tells?", "tells") for token in rule["tokens"]]
+    file = tmp_path / "samples.md"
+    file.write_text("\n".join(f"A pod {word} it." for word in words), encoding="utf-8")
+    found = [line for line in alerts(vale, [file]).splitlines() if "Plain.People" in line]
+    assert len(found) == len(words)
+
+
 def test_plain_sentences_pass(vale: Path, tmp_path: Path) -> None:
     file = tmp_path / "plain.md"
     file.write_text("The scheduler puts the pod on node-a1. Run `kubectl qos explain pod/web`.\n", encoding="utf-8")
@@ -69,3 +78,24 @@ def test_strings_of_a_module_are_read_on_their_lines() -> None:
     source = '"""A docstring too."""\n\nX = (\n    "a key",\n    f"pod {X} is made again",\n)\n# and a comment\n'
     found = [(line, text) for line, text in sentences(source) if " " in text]
     assert found == [(1, "A docstring too."), (4, "a key"), (5, "pod X is made again"), (7, "and a comment")]
+
+
+def test_names_in_dialect_are_found() -> None:
+    source = "def why_told(whose, page):\n    node_gone = page\n    again = told_before = gone = 1\nclass Nobody: ...\n"
+    assert [name for _, name in name_problems(source)] == ["why_told", "Nobody", "node_gone", "told_before", "whose"]
+
+
+@pytest.mark.parametrize(
+    ("subject", "problem"),
+    [
+        ("Read SystemOOM events as evidence", ""),
+        ("Read SystemOOM events.", "full stop"),
+        ("read SystemOOM events", "verb"),
+        ("Events of the kernel are read", "verb"),
+        (f"Read {'x' * 68}", "73 characters"),
+    ],
+)
+def test_subjects_of_commits(subject: str, problem: str) -> None:
+    found = list(subject_problems(subject, VERBS.read_text(encoding="utf-8").split()))
+    assert len(found) == bool(problem)
+    assert problem in "".join(found)
