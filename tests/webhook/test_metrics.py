@@ -31,7 +31,7 @@ from webhook.cluster import Cluster
 from webhook.metrics import Metrics, MetricSources
 from webhook.wsgi import REVIEW_PATHS
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "webhook.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "webhook" / "reference.md"
 DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")
 
 
