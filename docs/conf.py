@@ -20,16 +20,16 @@ highlight_language = "none"
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
 
-_CHART = "](../charts/qos-webhook/"
+_CHART = r"\]\((?:\.\./)+charts/qos-webhook/"
 
 
-def _lead_to_pages(_app: object, _page: str, source: list[str]) -> None:
+def _lead_to_pages(_app: object, page: str, source: list[str]) -> None:
     """The chart's README and the schemas have pages here; where the repository is read, links lead to the files."""
-    source[0] = (
-        source[0].replace(f"{_CHART}README.md", "](reference/chart.md").replace("](schema)", "](reference/json.md)")
-    )
+    reference = "../" * page.count("/") + "reference"
+    text = re.sub(rf"{_CHART}README\.md", f"]({reference}/chart.md", source[0])
+    text = text.replace("](schema)", f"]({reference}/json.md)")
     # Files that are no pages are named, as they lie in the repository.
-    source[0] = re.sub(rf"\[([^\]]+){re.escape(_CHART)}[^)]+\)", r"\1", source[0])
+    source[0] = re.sub(rf"\[([^\]]+){_CHART}[^)]+\)", r"\1", text)
 
 
 def setup(app: object) -> None:

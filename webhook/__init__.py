@@ -9,5 +9,5 @@
     handlers            Request to Answer, one module per concern, without HTTP
     response            Answer to AdmissionReview
 
-docs/webhook.md describes what the webhook fills in, warns about and refuses.
+docs/webhook/ describes what the webhook fills in, warns about and refuses.
 """

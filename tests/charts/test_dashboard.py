@@ -159,5 +159,5 @@ def test_every_query_names_what_is_served(
 
 
 def _documented() -> set[str]:
-    page = (Path(RUNBOOK).parent / "webhook.md").read_text(encoding="utf-8")
+    page = (Path(RUNBOOK).parent / "webhook" / "reference.md").read_text(encoding="utf-8")
     return set(re.findall(r"^\| `(qos_webhook_\w+)`", page, re.MULTILINE))

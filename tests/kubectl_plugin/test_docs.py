@@ -20,7 +20,11 @@ from tests.golden import check
 from tests.kubectl_plugin.running import run
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *(page for folder in ("how-to", "webhook") for page in sorted((ROOT / "docs" / folder).glob("*.md"))),
+]
 BLOCK = re.compile(r"(<!-- output(?: \((.+?)\))?: kubectl qos (.+?) -->\n```\n)(.*?)(```\n)", re.DOTALL)
 """The marker, what of the output is shown, the command, the text and the end.
 

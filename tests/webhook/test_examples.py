@@ -1,4 +1,4 @@
-"""The examples of docs/webhook.md: its values installed by the real helm, its commands run by the real kubectl."""
+"""The examples of docs/webhook: its values installed by the real helm, its commands run by the real kubectl."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.webhook.pages import typed
 
 pytestmark = pytest.mark.controlplane
 
-PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "webhook.md"
+PAGES: Final = sorted((Path(__file__).resolve().parents[2] / "docs" / "webhook").glob("*.md"))
 VALUES: Final = re.compile(r"<!-- webhook values -->\n```yaml\n(.*?)```\n", re.DOTALL)
 NAMESPACE: Final = re.compile(r"<!-- webhook namespace -->\n```yaml\n(.*?)```\n", re.DOTALL)
 COMMANDS: Final = re.compile(r"(<!-- webhook rules -->\n```\n)(.*?)(```\n)", re.DOTALL)
@@ -69,13 +69,13 @@ MANIFESTS: Final[dict[str, Object]] = {
 def cluster(
     control_plane_binaries: Binaries, helm: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ControlPlane]:
-    """A cluster of its own, for the names of the page, with the page's values."""
+    """A cluster of its own, for the names of the pages, with the values of all of them."""
     values: Object = {"drainSeconds": 1}
-    page = PAGE.read_text(encoding="utf-8")
-    for text in VALUES.findall(page):
+    texts = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for text in VALUES.findall(texts):
         for key, part in yaml.safe_load(text).items():
             values[key] = {**values.get(key, {}), **part} if isinstance(part, dict) else part
-    namespaces = [yaml.safe_load(text) for text in NAMESPACE.findall(page)]
+    namespaces = [yaml.safe_load(text) for text in NAMESPACE.findall(texts)]
     with ControlPlane(control_plane_binaries, scheduler=False, controllers=False) as running:
         named = (*NAMESPACES, *(entry["metadata"]["name"] for entry in namespaces))
         for name in (*named, "qos-system"):
@@ -116,10 +116,11 @@ def _is_asked(running: ControlPlane) -> bool:
     return bool(pod["spec"]["priority"] == 10) and warned
 
 
-def test_A_the_page_shows_what_its_values_do(cluster: ControlPlane) -> None:
+def test_A_pages_show_what_their_values_do(cluster: ControlPlane) -> None:
     def generated(found: re.Match[str]) -> str:
         return f"{found[1]}{typed(cluster, found[2], MANIFESTS)}{found[3]}"
 
-    text, count = COMMANDS.subn(generated, PAGE.read_text(encoding="utf-8"))
-    assert count == 5
-    check(PAGE, text)
+    written = {page: COMMANDS.subn(generated, page.read_text(encoding="utf-8")) for page in PAGES}
+    assert sum(count for _, count in written.values()) == 5
+    for page, (text, _) in written.items():
+        check(page, text)

@@ -81,7 +81,7 @@ class Answer(Struct, frozen=True):
         """The same answer with its entries for the audit log.
 
         Args:
-            rule: Its name, as docs/webhook.md has it.
+            rule: Its name in docs/webhook/reference.md.
             field: Of the object or of the request, which the rule looks at.
         """
         entries: list[tuple[str, str]] = []

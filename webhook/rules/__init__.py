@@ -52,7 +52,7 @@ class Rule(NamedTuple, Generic[T]):
     """A rule and how the audit log names it."""
 
     name: str
-    """As docs/webhook.md has it."""
+    """The name in docs/webhook/reference.md."""
     field: str
     """The field that the rule looks at; of a workload, below its template."""
     judge: Callable[[T, Cluster], Answer]

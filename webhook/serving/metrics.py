@@ -1,7 +1,7 @@
 """The metrics of the webhook, for Prometheus.
 
 Reviews are counted as they happen. The state of the caches, the certificate and the connections is read at each scrape.
-docs/webhook.md documents the names, and the alerts of the chart use them.
+docs/webhook/reference.md documents the names, and the alerts of the chart use them.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from tests.webhook.reviews import create_review, pod_object
 GOOD = create_review(pod_object(name="web"))
 NAME = "kube-apiserver"
 ADMISSION = "/etc/kubernetes/admission"
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "webhook.md").read_text()
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "webhook" / "operations.md").read_text()
 EXAMPLE_TEXTS: dict[str, str] = {
     yaml.safe_load(text)["kind"]: text for text in re.findall(r"```yaml\n(apiVersion: .*?)```", PAGE, re.DOTALL)
 }

@@ -146,7 +146,9 @@ def test_rules_that_the_audit_log_names_are_documented() -> None:
     judging: Iterable[handlers.Rule[Any]] = chain.from_iterable(tables)
     named = {rule.name for rule in judging} | {unreadable._RULE}
     (listed,) = re.findall(
-        r"^Rules are (.+?)\.\n\n", (ROOT / "docs" / "webhook.md").read_text(), re.MULTILINE | re.DOTALL
+        r"^Rules are (.+?)\.\n\n",
+        (ROOT / "docs" / "webhook" / "reference.md").read_text(),
+        re.MULTILINE | re.DOTALL,
     )
     assert set(re.findall(r"`([a-z-]+)`", listed)) == named
 

@@ -292,7 +292,7 @@ def test_the_demo_prints_what_kubectl_would(shown: str) -> None:
     assert "{denial}" not in shown
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/webhook.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/webhook/force-deletion.md", "docs/webhook/spread-defaults.md"])
 def test_what_the_documentation_shows_is_what_the_demo_prints(page: str, shown: str) -> None:
     path = ROOT / page
     printed = dict(re.findall(r"^\$ (.+)\n((?:.+\n)*)", shown, re.MULTILINE))

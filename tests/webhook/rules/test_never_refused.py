@@ -1,4 +1,4 @@
-"""What docs/webhook.md says is never refused, each point where force deletions are forbidden, on a real API server."""
+"""What docs/webhook/force-deletion.md says is never refused, each point where force deletions are forbidden, on a real API server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.controlplane
 
 NAME = "never-refused"
 RELEASE = f"{NAME}-system"
-PAGE = CHART.parents[1] / "docs" / "webhook.md"
+PAGE = CHART.parents[1] / "docs" / "webhook" / "force-deletion.md"
 KUBE_SYSTEM = "system:serviceaccount:kube-system"
 CONTROLLERS = (
     *(
@@ -87,7 +87,7 @@ def is_refused(cluster: Cluster, path: str, pod: Object, *, user: str = "jane") 
 
 def test_F2_page_names_what_is_tested_here() -> None:
     """Each point of the page has a test of its name, and the other way round."""
-    (section,) = re.findall(r"\n### Never refused\n(.*?)\n### ", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (section,) = re.findall(r"\n## Never refused\n(.*)\Z", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     points = {name.lower().replace(" ", "_") for name in re.findall(r"^- \*\*(.+?)\*\*", section, re.MULTILINE)}
     tests = {name.removeprefix("test_F2_never_refused_") for name in globals() if name.startswith("test_F2_never_")}
     assert points == tests

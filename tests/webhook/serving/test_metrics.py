@@ -31,7 +31,7 @@ from webhook.serving.app import create_app
 from webhook.serving.metrics import Metrics, MetricSources
 from webhook.serving.wsgi import REVIEW_PATHS
 
-DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "webhook.md"
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "webhook" / "reference.md"
 DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")
 
 
