@@ -39,7 +39,7 @@ def test_lint_fills_in_the_defaults_of_a_pod_once() -> None:
     assert counts == {"default_pod": 1, "apply_limit_ranges": 0}
 
 
-def test_the_node_of_an_option_must_be_there_for_a_refused_pod_too(tmp_path: Path) -> None:
+def test_on_flag_names_missing_node_for_refused_pod(tmp_path: Path) -> None:
     path = tmp_path / "refused.yaml"
     pod = Path(LIMITS_ONLY).read_text(encoding="utf-8").replace("spec:", "spec:\n  priorityClassName: none-such", 1)
     path.write_text(pod, encoding="utf-8")

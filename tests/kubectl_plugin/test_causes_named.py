@@ -66,7 +66,7 @@ def test_nodes_that_lack_the_topology_key_are_said_to_lack_it(tmp_path: Path) ->
     assert f"2 lack label {RACK} of its topology spread" in page
 
 
-def test_a_misspelt_topology_key_is_named_with_the_one_that_nodes_have(tmp_path: Path) -> None:
+def test_misspelt_topology_key_suggests_known_key(tmp_path: Path) -> None:
     wrong = "topology.kubernetes.io/hostname"
     pod = waiting("q-1", "q", topologySpreadConstraints=[spread(wrong, "q")])
     page = asked(tmp_path, [node("m1"), node("m2"), pod], "explain", "pod/q-1")
@@ -74,7 +74,7 @@ def test_a_misspelt_topology_key_is_named_with_the_one_that_nodes_have(tmp_path:
     assert f"Way out: spread over kubernetes.io/hostname instead of {wrong} (then m1 and 1 more node)." in page
 
 
-def test_a_misspelt_key_of_a_node_selector_is_named_beside_the_nearest_node(tmp_path: Path) -> None:
+def test_misspelt_node_selector_key_suggests_known_key(tmp_path: Path) -> None:
     objects = [node("m1", {ZONE: "east"}), waiting("own", "o", nodeSelector={"kubernetes.io/zone": "east"})]
     page = asked(tmp_path, objects, "explain", "pod/own")
     assert f"spec.nodeSelector wants kubernetes.io/zone In east (Kubernetes sets {ZONE})" in page
@@ -91,7 +91,7 @@ def test_nodes_that_lack_different_keys_lack_a_label(tmp_path: Path) -> None:
     )
 
 
-def test_constraints_that_exclude_each_other_are_said_to_conflict(tmp_path: Path) -> None:
+def test_exclusive_spread_constraints_conflict(tmp_path: Path) -> None:
     conflict = "Its spread constraints on {} conflict: each alone leaves nodes, together they leave none."
     ways = "Ways out: maxSkew 2 on zone (then node2); or ScheduleAnyway on zone (then node2)."
     for command in ("explain", "place"):
@@ -252,7 +252,7 @@ def test_skew_0_on_one_node_says_which_nodes_do_not_count(
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
-def test_explain_and_place_say_that_a_chosen_node_does_not_answer(tmp_path: Path, nodes: int) -> None:
+def test_chosen_node_that_is_silent_is_shown(tmp_path: Path, nodes: int) -> None:
     silent = node("m1", conditions=[raw_condition("Ready", "Unknown")])
     ready = node("m2", conditions=[raw_condition("Ready")])
     objects = [*[silent, ready][:nodes], waiting("own", "o")]
@@ -284,7 +284,7 @@ def test_a_class_that_was_not_read_gives_no_priority(tmp_path: Path, written: st
     assert expected in said("explain", "-f", str(file), "--offline")
 
 
-def test_a_given_priority_without_a_class_that_was_read_is_unknown() -> None:
+def test_priority_of_unread_class_is_unknown() -> None:
     page = said("explain", "-f", str(FIELD / "c16.yaml"), "--offline")
     assert 'Priority that of class "high": unknown' in page
     assert "no PriorityClass" not in page

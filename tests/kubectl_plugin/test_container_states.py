@@ -57,12 +57,12 @@ def test_a_sidecar_that_has_not_started_holds_the_others_up(tmp_path: Path) -> N
     assert "PodInitializing" not in said.partition("QoS class")[0]
 
 
-def test_a_container_that_has_not_started_is_not_called_unready_alone(tmp_path: Path) -> None:
+def test_unstarted_container_is_called_not_started(tmp_path: Path) -> None:
     said = _said(tmp_path, "Running", [_status("app", RUNNING, started=False)], conditions=[UNREADY])
     assert "not started yet (startupProbe or postStart)." in said
 
 
-def test_a_container_that_has_ended_well_is_why_a_pod_is_not_ready(tmp_path: Path) -> None:
+def test_completed_container_makes_pod_unready(tmp_path: Path) -> None:
     apps = [_status("app", DONE), _status("side", RUNNING, ready=True)]
     said = _said(tmp_path, "Running", apps, "-o", "json", conditions=[UNREADY])
     assert '"app\\" ended with exit 0 (Completed)' in said

@@ -149,7 +149,7 @@ def test_a_kill_within_the_grace_period_is_not_the_end_of_it(killed_at: str, sai
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_the_log_of_a_container_that_did_not_start_again_is_not_the_previous_one(again: bool) -> None:
+def test_log_without_restart_is_not_previous(again: bool) -> None:
     """The kubelet refuses --previous without a lastState."""
     pod = crashed(code=137, restartPolicy="Always" if again else "Never")
     if not again:
@@ -303,7 +303,7 @@ def _evicted(clock: str) -> dict[str, Any]:
     return about("TaintManagerEviction", clock, "Marking for deletion Pod shop/web", component="taint-eviction")
 
 
-def test_an_event_without_a_uid_of_the_second_of_the_next_pod_is_about_the_one_before(tmp_path: Path) -> None:
+def test_event_without_uid_belongs_to_the_earlier_pod(tmp_path: Path) -> None:
     started = about("Started", "11:00:00", "Container started", "earlier")
     stopped = about("Killing", "11:50:00", "Stopping container app", "earlier")
     runs = crashed()
@@ -318,7 +318,7 @@ def test_an_event_without_a_uid_of_the_second_of_the_next_pod_is_about_the_one_b
 
 
 @pytest.mark.parametrize("clock", ["11:00:00", "11:45:00"])
-def test_who_deletes_pods_did_not_end_one_that_is_there_and_is_not_being_deleted(clock: str, tmp_path: Path) -> None:
+def test_deleter_did_not_end_a_pod_that_remains(clock: str, tmp_path: Path) -> None:
     """Its event is about an earlier pod of the name, or the pod ended before it was deleted."""
     over = crashed(restartPolicy="Never")
     status = over["status"]["containerStatuses"][0]
@@ -332,9 +332,7 @@ def test_who_deletes_pods_did_not_end_one_that_is_there_and_is_not_being_deleted
 
 
 @pytest.mark.parametrize(("made", "expected"), [("11:50:00", "web-7d9f-x2x7p"), ("11:40:00", None)])
-def test_replacement_is_there_before_a_busy_kubelet_stops_the_pod(
-    tmp_path: Path, made: str, expected: str | None
-) -> None:
+def test_replacement_precedes_late_kubelet_stop(tmp_path: Path, made: str, expected: str | None) -> None:
     """A controller makes it when the deletion begins; the kubelet's event came eight seconds later."""
     labels = {"app": "web"}
     meta = {"name": "web-7d9f", "namespace": "shop", "uid": "rs", "creationTimestamp": "2026-10-01T10:00:00Z"}
@@ -398,7 +396,7 @@ def test_lists_have_a_pod_that_ended_and_lives_again(
     assert short in page.read_text()
 
 
-def test_a_pod_that_crashes_after_another_of_its_name_was_preempted_has_two_ends(tmp_path: Path) -> None:
+def test_preempted_pod_and_crashed_successor_are_two_ends(tmp_path: Path) -> None:
     preempted = _lives_again("Preempted", "Preempted by pod 5f1a on node n1", "default-scheduler", on="n1")
     status = crashed(finished="2026-10-01T11:55:00Z")["status"]["containerStatuses"]
     status[0]["lastState"]["terminated"]["startedAt"] = "2026-10-01T11:50:04Z"

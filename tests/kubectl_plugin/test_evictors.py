@@ -309,7 +309,7 @@ def test_a_removed_manifest_stops_a_static_pod(tmp_path: Path) -> None:
     assert f"The kubelet stopped the static pod: its manifest on {NODE} was changed, or removed." in answer
 
 
-def test_a_list_without_the_mirror_of_a_static_pod_is_not_certain(tmp_path: Path) -> None:
+def test_static_pod_without_mirror_is_uncertain(tmp_path: Path) -> None:
     name = f"audit-proxy-{NODE}"
     file = tmp_path / "list.json"
     file.write_text(
@@ -455,7 +455,7 @@ def test_a_node_lists_what_programs_ended_on_it(tmp_path: Path) -> None:
     assert "1 evicted by VPA billing/invoice" in ask(tmp_path, [node(), evicted_pod(), told], "node", NODE)
 
 
-def test_a_warning_of_the_cloud_outranks_the_taint_of_its_drainer(tmp_path: Path) -> None:
+def test_cloud_warning_outranks_drain_taint(tmp_path: Path) -> None:
     spot = of_node("SpotInterrupted", SPOT, "09:29:30", "karpenter")
     waits = of_node("FailedDraining", "Failed to drain node, 3 pods are waiting to be evicted", "09:29:50", "karpenter")
 
@@ -469,7 +469,7 @@ def test_a_warning_of_the_cloud_outranks_the_taint_of_its_drainer(tmp_path: Path
     assert "Held back Karpenter waits (FailedDraining, 10 s ago): Failed to drain node, 3 pods" in page
 
 
-def test_the_object_of_a_machine_that_an_autoscaler_removed_is_removed_by_the_cloud(tmp_path: Path) -> None:
+def test_autoscaler_removal_outranks_cloud_event(tmp_path: Path) -> None:
     pod = json.loads(json.dumps(evicted_pod()))
     pod["status"]["conditions"][0] |= {"reason": "DeletionByPodGC", "message": "PodGC: node no longer exists"}
     told = [

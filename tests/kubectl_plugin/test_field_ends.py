@@ -54,7 +54,7 @@ MULTI: Final = "C2-init-oom0-loop-v1.35.0.json"
 PREP: Final = ("pod/multi", "-n", "prod")
 
 
-def test_an_init_container_that_is_oom_killed_failed_despite_exit_code_0() -> None:
+def test_oom_killed_init_container_failed_despite_exit_0() -> None:
     said = first_lines(MULTI, "died", *PREP)
     assert "Container prep failed despite exit code 0" in said
     assert "memory limit of 64Mi" in said
@@ -68,7 +68,7 @@ def test_an_init_container_that_completes_is_done(tmp_path: Path) -> None:
     assert "failed despite" not in first_lines(file, "died", *PREP)
 
 
-def test_an_init_container_before_app_containers_that_run_has_not_failed(tmp_path: Path) -> None:
+def test_init_container_before_running_app_has_not_failed(tmp_path: Path) -> None:
     def change(pod: Json) -> None:
         init, app = pod["status"]["initContainerStatuses"][0], pod["status"]["containerStatuses"][0]
         init.update({"state": init["lastState"], "lastState": {}, "restartCount": 0})
@@ -501,7 +501,7 @@ def test_why_its_replica_set_had_fewer_pods(
     assert said in of_gone(tmp_path, without, *events)
 
 
-def test_a_deployment_that_scales_down_is_likely_without_the_event_of_its_replica_set(tmp_path: Path) -> None:
+def test_deployment_scale_down_without_event_is_likely(tmp_path: Path) -> None:
     said = of_gone(tmp_path, {"SuccessfulDelete"}, DOWN, RESCALE)
     assert "removed the pod: it was scaled down from 5 to 4, probably by HorizontalPodAutoscaler shop" in said
     assert "Likely, not certain" in said

@@ -58,7 +58,7 @@ def test_what_kubectl_sends_as_it_should_be_is_taken(more: str) -> None:
     assert (code, "error" in said) == (0, False)
 
 
-def test_kinds_of_other_groups_are_not_taken_for_those_of_kubernetes() -> None:
+def test_kinds_of_other_groups_are_not_kubernetes_kinds() -> None:
     code, said = _said("explain", "--offline", stdin=f"{POD}---\n{VOLCANO}")
     assert code == 0
     assert "Not explained: Job v." in said

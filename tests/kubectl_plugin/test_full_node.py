@@ -39,7 +39,7 @@ def running(name: str, **requests: str) -> dict[str, Any]:
     return raw_pod(name, "default", uid=name, requests=requests, nodeName="n1", status={"phase": "Running"})
 
 
-def test_Q4_above_its_memory_a_node_takes_a_pod_that_requests_none() -> None:
+def test_Q4_overcommitted_node_takes_pod_without_requests() -> None:
     said = flat(run("explain", "node/node-a3", "--demo"))
     assert f"Requests add up to memory 112% of allocatable: {NO_MEMORY}." in said
     assert "puts nothing more" not in said

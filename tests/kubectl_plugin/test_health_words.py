@@ -397,7 +397,7 @@ def test_who_has_to_act_on_a_gate_is_told() -> None:
         pytest.param({"waiting": {"reason": "ContainerCreating"}}, "", id="starts"),
     ],
 )
-def test_an_ephemeral_container_is_told_and_changes_nothing_of_the_pod(state: dict[str, Any], words: str) -> None:
+def test_ephemeral_container_does_not_change_pod_verdict(state: dict[str, Any], words: str) -> None:
     found = state_verdict(health(debugged(state)), NOW)
     well = state_verdict(health(make(told("app", RUNNING))), NOW)
     assert (found.code, found.severity) == (well.code, well.severity)

@@ -423,7 +423,7 @@ def test_a_budget_that_needs_all_that_are_wanted_is_blamed(objects: list[Json], 
 
 
 @pytest.mark.parametrize("words", [ASKED[0], ASKED[1], ASKED[3]])
-def test_what_a_controller_wants_that_is_not_captured_is_not_known(words: Sequence[str], tmp_path: Path) -> None:
+def test_desired_count_of_uncaptured_controller_is_unknown(words: Sequence[str], tmp_path: Path) -> None:
     file = tmp_path / "list.json"
     file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": outage(known=False)}))
     said = run(*words, "--snapshot", str(file))
@@ -470,7 +470,7 @@ def test_a_pod_that_goes_is_none_that_gets_ready(going: Json, healthy: int, tmp_
         assert f"not Ready: post/{going['metadata']['name']}" not in said, words
 
 
-def test_a_pod_that_goes_counts_for_nothing_where_a_share_or_none_may_go(tmp_path: Path) -> None:
+def test_terminating_pod_is_ignored_for_share_or_zero(tmp_path: Path) -> None:
     objects = surplus(terminating(2))
     for setting, way in (({"maxUnavailable": 0}, "maxUnavailable 1"), ({"minAvailable": "100%"}, "minAvailable 50%")):
         objects[-2] = needs_all(pods=2, healthy=2) | {"spec": {**setting, "selector": {"matchLabels": {"app": "mail"}}}}
@@ -495,7 +495,7 @@ def test_a_pod_that_goes_is_made_anew_or_may_be(wanted: int | None, tmp_path: Pa
         assert ran.code in {7, 11} if wanted is None else True
 
 
-def test_a_pod_that_goes_is_not_known_to_stay_away_where_others_have_another_maker(tmp_path: Path) -> None:
+def test_terminating_pod_with_mixed_owners_is_uncertain(tmp_path: Path) -> None:
     """The StatefulSet makes the pod on the silent node anew; who makes the two others is not known."""
     others = [pod(2), pod(4)]
     for one in others:

@@ -258,7 +258,7 @@ def test_an_empty_input_is_an_error(tmp_path: Path, text: str, form: str) -> Non
         )
 
 
-def test_an_empty_file_among_good_ones_is_an_error_only_where_it_was_named(tmp_path: Path) -> None:
+def test_empty_file_is_an_error_only_if_named(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(POD, encoding="utf-8")
     empty = tmp_path / "e.yaml"
     empty.touch()
@@ -294,7 +294,7 @@ def test_null_is_not_called_a_number() -> None:
     assert "items[1]: an API object is a mapping, this is a number." in said
 
 
-def test_objects_without_a_namespace_are_in_the_one_that_is_named() -> None:
+def test_namespace_flag_applies_to_objects_without_one() -> None:
     budget = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: all, namespace: shop}\n"
     text = f"{POD}---\n{budget}spec: {{minAvailable: 1, selector: {{}}}}\n"
     assert "budget-blocks-drains" not in _rules(_found("-f", "-", stdin=text))

@@ -113,7 +113,7 @@ def test_F5_the_next_pod_waits_for_the_node_of_a_local_volume(
         assert f"{first}, and its data with it" in told.partition("NodeDown")[0]
 
 
-def test_F5_a_host_path_is_another_folder_on_another_node_in_a_claim_and_in_the_pod(tmp_path: Path) -> None:
+def test_F5_host_path_differs_on_another_node(tmp_path: Path) -> None:
     other = "the next pod starts on other files: volume data (hostPath{}) is another folder on another node"
 
     def inline(one: Json) -> None:
@@ -129,7 +129,7 @@ def test_F5_a_host_path_is_another_folder_on_another_node_in_a_claim_and_in_the_
     assert '"risk": "NoReplacement"' in _told(tmp_path, inline, "partitions", "-o", "json")
 
 
-def test_F5_a_local_volume_of_a_node_that_answers_gets_a_second_writer(tmp_path: Path) -> None:
+def test_F5_local_volume_of_ready_node_gets_second_writer(tmp_path: Path) -> None:
     local = _folder({"local": {"path": "/disk"}}, "node-a")
 
     def answers(one: Json) -> None:

@@ -169,7 +169,7 @@ def test_what_cannot_be_read_at_all(path: str, words: str, tmp_path: Path, monke
     assert words in ran.err
 
 
-def test_what_is_not_explained_is_named_beside_the_pages_and_not_in_data() -> None:
+def test_unexplained_objects_are_named_on_stderr_only() -> None:
     others = "".join(f"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{number}}}\n" for number in range(9))
     ran = run("explain", "--offline", "-f", "-", stdin=GOOD + others)
     assert ran.err == "Not explained: ConfigMap c0, ConfigMap c1, ConfigMap c2 and 6 more.\n"
@@ -264,7 +264,7 @@ def test_a_refused_number_leads_and_what_it_would_be_is_said(name: str, tmp_path
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_nothing_is_placed_of_what_is_refused_and_a_good_pod_beside_it_is(name: str, tmp_path: Path) -> None:
+def test_refused_object_is_not_placed_but_others_are(name: str, tmp_path: Path) -> None:
     text, words = NUMBERS[name]
     path = tmp_path / "m.yaml"
     path.write_text(f"{text}---\n{GOOD}")
@@ -438,7 +438,7 @@ def test_the_table_of_several_says_refused() -> None:
     assert "2 manifests: 1 refused" in ran.out
 
 
-def test_the_page_of_a_cluster_has_what_is_refused_and_ends_with_its_code(tmp_path: Path) -> None:
+def test_report_page_shows_refusal_and_its_exit_code(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     ran = run("report", "--demo", "-A", "-f", "-", "-o", str(page), stdin=_FROM_LINT["a toleration"])
     assert ran.code == 6

@@ -138,14 +138,14 @@ def test_P1_a_class_of_the_same_file_counts_without_a_cluster() -> None:
     )
 
 
-def test_P1_a_priority_beside_a_class_of_the_same_file_is_refused_without_a_cluster() -> None:
+def test_P1_priority_beside_class_is_refused_offline() -> None:
     ran = run("explain", "--offline", "-f", str(CASES / "mis.yaml"))
     told = " ".join(ran.out.split())
     assert 'Refused: pods "mismatch" is forbidden: the integer value of priority (5)' in told
     assert "priority admission controller computed 1000000 from the given PriorityClass name" in told
 
 
-def test_P1_which_class_is_the_default_stays_unknown_without_a_cluster() -> None:
+def test_P1_default_class_is_unknown_offline() -> None:
     """The cluster may have another default, and of several the lowest counts."""
     default = raw_priority_class("usual", 7, globalDefault=True)
     assert offline(default, raw_pod())["priority"] is None

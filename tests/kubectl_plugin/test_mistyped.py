@@ -533,7 +533,7 @@ def test_a_type_that_is_not_explained_is_no_namespace(typed: str) -> None:
     assert (ran.code, ran.err.partition("\n")[0]) == (2, f'error: "{typed.partition("/")[0]}" cannot be explained')
 
 
-def test_each_namespace_of_the_demo_is_taken_for_one_but_that_of_a_types_name() -> None:
+def test_demo_namespaces_are_recognised_except_type_names() -> None:
     pods = run("explain", "pods", "-A", "--demo", "-o", "json").out
     first = {entry["namespace"]: entry["name"] for entry in json.loads(pods)["items"]}
     said = {namespace: run("explain", f"{namespace}/{name}", "--demo").err for namespace, name in first.items()}
@@ -598,7 +598,7 @@ def test_delete_names_the_namespace_of_a_pod_as_explain_does() -> None:
         ("node shop/db-1 -o wide", "explain pod/db-1 -n shop --demo"),
     ],
 )
-def test_a_hint_keeps_the_flags_that_were_typed_where_it_is_the_same_command(typed: str, hint: str) -> None:
+def test_hint_of_same_command_keeps_flags(typed: str, hint: str) -> None:
     """One that leads to another command has none of them: that may not know them."""
     assert run(*typed.split(), "--demo").err.rstrip("\n").endswith(f"Try kubectl qos {hint}")
 

@@ -217,7 +217,7 @@ def test_objects_of_the_file_count_for_its_pods(bounds: Json, written: Json, by:
     assert [entry["reason"] for entry in plan["refused"]] == [words]
 
 
-def test_a_quota_of_a_file_counts_from_what_is_used_in_the_cluster(tmp_path: Path) -> None:
+def test_quota_of_file_starts_with_cluster_usage(tmp_path: Path) -> None:
     source = whole(tmp_path, quota({"pods": "9"}, {"pods": "4"}))
     assert (
         "used: pods=4, limited: pods=4"
@@ -237,7 +237,7 @@ def test_pod_security_warns_in_a_line_of_the_page() -> None:
     )
 
 
-def test_pod_security_judges_the_pods_of_a_workload_and_not_the_workload() -> None:
+def test_pod_security_judges_pods_not_workloads() -> None:
     made = raw_workload("Deployment", "web", "shop", pod_spec=pod(hostIPC=True)["spec"], replicas=1)
     report = asked("explain", space(enforce="baseline"), made, code=6)
     assert report["refusal"]["by"] == "PodSecurity"
@@ -281,7 +281,7 @@ def of_namespace(name: str, kind: str = "Deployment") -> Json:
 
 @pytest.mark.parametrize("kind", ["Deployment", "Job", "StatefulSet"])
 @pytest.mark.parametrize("written", [whole, captured])
-def test_a_manifest_of_a_namespace_that_does_not_exist_is_refused(
+def test_manifest_in_missing_namespace_is_refused(
     tmp_path: Path, written: Callable[..., tuple[str, ...]], kind: str
 ) -> None:
     """NamespaceLifecycle is the first plugin: before values, classes and quotas."""
@@ -305,7 +305,7 @@ def test_a_manifest_of_a_namespace_that_does_not_exist_is_refused(
 
 
 @pytest.mark.parametrize(("written", "generated"), [(whole, False), (captured, True), (listed, False)])
-def test_a_manifest_of_a_namespace_that_is_being_deleted_is_refused(
+def test_manifest_in_terminating_namespace_is_refused(
     tmp_path: Path, written: Callable[..., tuple[str, ...]], generated: bool
 ) -> None:
     ends = {"name": "shop2", "deletionTimestamp": "2026-10-01T12:00:00Z"}

@@ -87,7 +87,7 @@ def test_all_nodes(columns: int) -> None:
     check(GOLDEN / f"qos-nodes-{columns}.txt", ran.out)
 
 
-def test_what_is_wrong_first_in_either_part_the_nearest_then_what_is_not_known() -> None:
+def test_nodes_are_sorted_by_severity_then_headroom() -> None:
     rows = _rows(run("node", "--demo").out)
     assert sorted(row[0] for row in rows) == sorted(ALL)
     assert rows[0][:3] == ["node-c3", "Silent", "unknown"]
@@ -102,7 +102,7 @@ def test_what_is_wrong_first_in_either_part_the_nearest_then_what_is_not_known()
         assert percents == sorted(percents)
 
 
-def test_the_total_names_the_nearest_to_an_eviction_whichever_row_is_first() -> None:
+def test_total_names_node_nearest_to_eviction() -> None:
     nearest = "nearest to an eviction: node-a1, 1.9Gi (6%): shop/recommend-27tvm5xll-5mzzd goes first"
     assert nearest in " ".join(run("node", "--demo").out.split())
     others = " ".join(run("node", "node-b1", "node-c3", "node-b2", "--demo").out.split())

@@ -196,7 +196,7 @@ def test_partitions_is_as_urgent_as_the_node(
     assert _codes("partitions", *source) == (of_all, severity)
 
 
-def test_a_list_of_a_live_cluster_says_that_usage_was_not_looked_at() -> None:
+def test_live_list_shows_that_usage_was_not_read() -> None:
     """`explain pods` does so too: each node would take requests of its own."""
     said = node_verdict(replace(_promised(), usage=None), None)
     assert (said.code, said.severity) == (VerdictCode.READY, Severity.FINE)

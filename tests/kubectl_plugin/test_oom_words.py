@@ -117,7 +117,7 @@ def test_Q2_a_sidecar_beside_an_app_container_above_the_node(tmp_path: Path) -> 
         ),
     ],
 )
-def test_Q2_a_value_that_the_kernel_would_not_take_names_the_request_at_fault(
+def test_Q2_out_of_range_score_names_request_field(
     tmp_path: Path, spec: dict[str, Any], field: str, value: str, least: str, words: str
 ) -> None:
     pod = raw_pod("web", "shop", status={"phase": "Pending"}, **spec)

@@ -340,7 +340,7 @@ def test_program_behind_a_url_may_not_answer(tmp_path: Path) -> None:
     assert "has 0 replicas, and rules.qos asks another program, by its url" in " ".join(ran.out.split())
 
 
-def test_policies_write_in_place_of_a_webhook_without_a_ready_pod(tmp_path: Path) -> None:
+def test_policies_replace_webhook_without_ready_pod(tmp_path: Path) -> None:
     objects = [*installed(ARGUMENTS, ready=0), *chart_policies(), space("billing"), web()]
     ran = listed(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
     assert "is not evaluated here; --dry-run=server asks the API server" in ran.out
@@ -438,9 +438,7 @@ class _Writes:
 
 
 @pytest.mark.parametrize("default", ["low", "other"])
-def test_a_class_that_is_no_default_is_not_of_the_plugin_priority(
-    default: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_priority_plugin_adds_only_default_class(default: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dry_run, "connect_for_changes", lambda *_: contextlib.nullcontext(_Writes()))
     objects = [raw_priority_class(name, 100, globalDefault=name == default) for name in ("low", "other")]
     source = MemorySource([*objects, space("shop")], description="here", now=None, git_version="v1.36.3")

@@ -123,7 +123,7 @@ def test_what_left_the_page_is_in_the_whole_one(monkeypatch: pytest.MonkeyPatch)
     assert "Force delete  not safe: two may run, where StatefulSet postgres promises one" in brief
 
 
-def test_what_a_force_delete_risks_stays_where_the_node_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_force_deletion_risk_stays_on_silent_node_page(monkeypatch: pytest.MonkeyPatch) -> None:
     text = page(monkeypatch, 120, "pod/db-1", "-n", "shop", "--demo")
     assert "make sure that the machine is off first" in " ".join(text.split())
     assert "NFS, ReadWriteOnce: nothing keeps a second writer off" in text

@@ -206,7 +206,7 @@ def test_a_job_tells_its_pods_at_once_and_in_all() -> None:
     assert placed("-f", "-", stdin=manifest("Job", parallelism=3, completions=2))["specs"][0]["wanted"] == 2
 
 
-def test_a_stateful_set_makes_none_after_the_one_that_stays_pending() -> None:
+def test_stateful_set_stops_at_pending_pod() -> None:
     pod = raw_pod(requests={"cpu": "700m", "memory": "6Gi"})
     more: dict[str, Any] = {"pod_spec": pod["spec"], "replicas": 9, "ordinals": {"start": 3}}
     text = yaml.safe_dump(raw_workload("StatefulSet", "db", **more))
@@ -297,7 +297,7 @@ def test_what_fills_a_drained_node_is_no_way_out() -> None:
     assert "uncordon node-a1" not in said
 
 
-def test_pods_of_daemon_sets_come_after_those_that_keep_a_drain_from_ending() -> None:
+def test_drain_lists_blocking_pods_before_daemon_pods() -> None:
     for form, daemons in (("wide", ["kube-proxy", "net-agent", "csi-block-node", "log-agent"]), ("table", ["4"])):
         said = run("place", "--demo", "--drain", "node/node-a1", "-o", form).out
         table = said.partition("that are not moved\n")[2].partition("\n\n")[0]
@@ -317,7 +317,7 @@ def test_the_drain_of_a_silent_node_is_no_success() -> None:
     assert "default/etcd-2 stays Terminating: its StatefulSet makes no other before a answers, or is fenced" in text
 
 
-def test_the_answer_to_a_drain_comes_before_what_kubectl_drain_refuses(tmp_path: Path) -> None:
+def test_drain_answer_precedes_kubectl_drain_refusals(tmp_path: Path) -> None:
     """A pod without a controller, and one with an emptyDir: kubectl evicts nobody before it may lose both."""
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}
     cached = raw_pod(
@@ -433,9 +433,7 @@ def test_pods_that_are_there_and_a_silent_node_are_told(tmp_path: Path) -> None:
         ("b", 0, ""),
     ],
 )
-def test_a_pod_that_names_its_node_is_not_put_through_the_scheduler(
-    tmp_path: Path, node: str, code: int, words: str
-) -> None:
+def test_pod_with_node_name_skips_the_scheduler(tmp_path: Path, node: str, code: int, words: str) -> None:
     file = tmp_path / "pod.yaml"
     file.write_text(yaml.safe_dump(raw_pod("x", "shop", nodeName=node)))
     source = ("--snapshot", seed(tmp_path), "-f", str(file))

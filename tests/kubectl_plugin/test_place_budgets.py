@@ -240,7 +240,7 @@ def test_a_budget_of_a_file_replaces_that_of_the_cluster() -> None:
     assert "lets 1 of 2 pods" in said("explain", *twice)
 
 
-def test_pods_of_the_cluster_that_come_under_a_second_budget_are_named() -> None:
+def test_cluster_pods_under_second_budget_are_named() -> None:
     everything = budget(minAvailable=2)
     everything["spec"]["selector"] = {}
     words = said("place", workload(replicas=2), everything)

@@ -123,7 +123,7 @@ def test_a_budget_lets_go_once_replacements_are_ready(tmp_path: Path) -> None:
     assert found.ran.code == 0
 
 
-def test_a_budget_holds_the_next_pod_when_a_replacement_has_no_place(tmp_path: Path) -> None:
+def test_budget_blocks_next_pod_if_replacement_is_pending(tmp_path: Path) -> None:
     pods = [pod("web-1", "a"), pod("web-2", "a"), pod("web-3", "b")]
     found = Drained(tmp_path, "--drain a", node("a"), node("b", "1"), *pods, budget("web", 1, 3))
     assert (
@@ -271,7 +271,7 @@ def test_files_are_placed_with_the_drained_pods(tmp_path: Path) -> None:
         assert f"The one new pod fits, on {where}." in found.said
 
 
-def test_a_budget_that_lets_one_go_at_a_time_holds_no_cordoned_node(tmp_path: Path) -> None:
+def test_budget_with_one_disruption_does_not_block_drain(tmp_path: Path) -> None:
     cordoned = node("a")
     cordoned["spec"] = {"unschedulable": True}
     objects = [cordoned, node("b"), pod("web-1", "a"), pod("web-2", "a")]

@@ -39,7 +39,7 @@ def workload(kind: str, name: str, namespace: str = "shop") -> dict[str, Any]:
     return dict(found)
 
 
-def test_more_replicas_that_fit_are_answered_with_yes_and_their_nodes() -> None:
+def test_fitting_replicas_are_yes_with_nodes() -> None:
     code, text = words("deployment/web", "--replicas", "3")
     (spec,) = specs("deployment/web", "--replicas", "3")
     nodes = " and ".join(f"{count} on {node}" for node, count in spec["nodes"].items())
@@ -47,7 +47,7 @@ def test_more_replicas_that_fit_are_answered_with_yes_and_their_nodes() -> None:
     assert f"Yes: 3 of 3 more pods of Deployment web fit: {nodes}." in text
 
 
-def test_more_replicas_that_do_not_fit_are_answered_with_no_and_why() -> None:
+def test_unfitting_replicas_are_no_with_reason() -> None:
     code, text = words("deployment/checkout", "--replicas", "3")
     assert code == 7
     assert "No: 0 of 3 more pods of Deployment checkout fit now. Of 12 nodes, " in text
@@ -78,9 +78,7 @@ def _as_written(there: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("kind", "name", "namespace"), [("Deployment", "checkout", "shop"), ("Job", "video-encode", "batch")]
 )
-def test_more_pods_go_where_those_of_the_same_manifest_under_another_name_go(
-    kind: str, name: str, namespace: str
-) -> None:
+def test_more_replicas_match_renamed_manifest(kind: str, name: str, namespace: str) -> None:
     """Its constraints are its own, and a Job's pods have none: whose pods they are makes no difference."""
     there = workload(kind, name, namespace)
     manifest = yaml.safe_dump(_as_written(there) | {"metadata": {"name": "other", "namespace": namespace}})
@@ -101,9 +99,7 @@ def test_a_stateful_set_gets_the_ordinals_after_its_replicas() -> None:
 
 
 @pytest.mark.parametrize(("name", "namespace", "held"), [("broker", "data", "broker-2"), ("db", "shop", "db-1")])
-def test_a_stateful_set_whose_ordinal_hangs_on_a_silent_node_makes_no_more(
-    name: str, namespace: str, held: str
-) -> None:
+def test_stateful_set_waits_for_ordinal_on_silent_node(name: str, namespace: str, held: str) -> None:
     """Place and partitions say the same of it."""
     code, text = words(f"sts/{name}", "-n", namespace)
     holds = f"StatefulSet {name} makes no other {held} before it is gone, and neither scales nor rolls out"
@@ -166,7 +162,7 @@ def test_one_more_like_a_pod_has_no_node_and_a_name_of_its_own() -> None:
     assert specs("web-wkmm8tk5p-7ql9d")[0]["there"] == 1
 
 
-def test_many_pending_pods_are_counted_and_those_that_gates_hold_are_not(tmp_path: Path) -> None:
+def test_pending_pods_count_without_gated_ones(tmp_path: Path) -> None:
     objects = demo_objects()
     (pending,) = (entry for entry in objects if entry["metadata"]["name"] == PENDING)
     for number in range(13):
@@ -207,7 +203,7 @@ def test_an_answer_that_others_pay_for_says_so() -> None:
     assert "No: 1 more pod" in words("deployment/fraud-score", "-n", "payments", "--no-preemption")[1]
 
 
-def test_a_pod_that_is_being_preempted_already_is_preempted_for_nobody_else() -> None:
+def test_victim_of_earlier_preemption_is_not_charged_again() -> None:
     """It goes for a pod that is nominated to its node, which is counted there before what is asked for."""
     flags = ("deployment/model-server", "-n", "ml")
     code, text = words(*flags)
@@ -227,7 +223,7 @@ def test_a_pod_that_is_being_preempted_already_is_preempted_for_nobody_else() ->
     )
 
 
-def test_pods_that_wait_already_are_counted_apart_from_those_that_are_asked_for() -> None:
+def test_pending_pods_are_separate_from_requested_pods() -> None:
     code, text = words("deployment/fraud-score", "-n", "payments", "--replicas", "3")
     waiting, asked = specs("deployment/fraud-score", "-n", "payments", "--replicas", "3")
     assert code == 7
@@ -274,7 +270,7 @@ def test_what_fits_without_preemption_is_told_first(namespace: str, name: str, r
         ),
     ],
 )
-def test_a_yes_is_unconditional_and_an_answer_with_a_price_begins_with_it(replicas: str, answer: str) -> None:
+def test_answer_starts_with_its_condition(replicas: str, answer: str) -> None:
     code, text = words("statefulset/ledger", "-n", "payments", "--replicas", replicas)
     assert code == 0
     assert text.startswith(answer)
@@ -310,7 +306,7 @@ def test_nodes_are_counted_as_nodes_and_pods_as_pods() -> None:
     assert f" and {sum(rest)} on {len(rest)} more nodes." in words("deployment/cart", "--replicas", "max", *added)[1]
 
 
-def test_the_answer_is_the_first_line_and_a_change_of_the_cluster_its_title() -> None:
+def test_answer_is_first_line_after_change_title() -> None:
     ran = run("place", "--demo", "-n", "shop", "deployment/web", "--replicas", "3")
     assert ran.out.startswith("Yes: 3 of 3 more pods of Deployment web fit: 2 on node-c2 and 1 on node-b2.\n")
     ran = run("place", "--demo", "-n", "shop", "deployment/web", "--exclude-node", "node-c2")
@@ -404,7 +400,7 @@ def test_what_cannot_have_more_pods_is_told_in_two_lines(typed: str, code: int, 
     assert ran.err.count("\n") == 2
 
 
-def test_a_pod_whose_node_is_named_by_its_controller_cannot_have_more() -> None:
+def test_daemon_set_pod_cannot_have_replicas() -> None:
     (name, *_) = (
         entry["metadata"]["name"]
         for entry in demo_objects()

@@ -260,7 +260,7 @@ def test_what_passes_by_itself_is_a_condition_of_what_is_done() -> None:
     )
 
 
-def test_a_larger_node_has_the_labels_and_none_of_the_trouble_of_the_one_that_it_replaces() -> None:
+def test_larger_node_keeps_labels_without_node_faults() -> None:
     tolerated = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule")
     labelled = CandidateChange(ChangeKind.LABEL_NODE, node="b", value="disk=ssd")
     uncordoned = CandidateChange(ChangeKind.UNCORDON, node="b")
@@ -274,7 +274,7 @@ def test_a_larger_node_has_the_labels_and_none_of_the_trouble_of_the_one_that_it
     assert remedy_words(Remedy((several, larger), "b", 1, 0), ()) == f"{replaced} and the labels disk=ssd,pool=big"
 
 
-def test_a_node_that_is_added_has_the_room_and_the_labels_that_the_other_lacks() -> None:
+def test_added_node_has_missing_room_and_labels() -> None:
     tolerated = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule")
     going = CandidateChange(ChangeKind.ADD_NODE, node="b", value="ToBeDeletedByClusterAutoscaler=17:NoSchedule")
     model = CandidateChange(ChangeKind.ADD_NODE, node="b", field="spec.nodeSelector", value="nvidia.com/gpu.product=L4")

@@ -174,9 +174,7 @@ def asked_of_cluster(tmp_path: Path, objects: list[dict[str, Any]], *words: str)
         ),
     ],
 )
-def test_a_claim_that_is_not_in_the_list_is_not_said_to_be_missing(
-    tmp_path: Path, others: list[dict[str, Any]], lack: str
-) -> None:
+def test_unlisted_claim_is_not_called_missing(tmp_path: Path, others: list[dict[str, Any]], lack: str) -> None:
     objects = [running("db-0", claim="data-db-0"), running("db-1"), *others]
     words = ("place", "--drain", "node/n1")
     ran = ask(tmp_path, objects, *words)
@@ -190,9 +188,7 @@ def test_a_claim_that_is_not_in_the_list_is_not_said_to_be_missing(
 
 
 @pytest.mark.parametrize(("preemption", "code"), [(True, 11), (False, 7)])
-def test_a_priority_class_that_is_not_in_the_list_may_give_a_pod_a_place(
-    tmp_path: Path, *, preemption: bool, code: int
-) -> None:
+def test_unlisted_priority_class_leaves_placement_open(tmp_path: Path, *, preemption: bool, code: int) -> None:
     full = [raw_pod(f"low-{node}", "p", uid=node, requests={"memory": "4Gi"}, nodeName=node) for node in ("n1", "n2")]
     write_list(
         manifest := tmp_path / "vip.yaml", [raw_pod("vip", "p", requests={"memory": "4Gi"}, priorityClassName="vip")]
@@ -303,7 +299,7 @@ def test_a_class_of_the_system_is_in_every_cluster(tmp_path: Path, others: list[
         ("place", "--drain", "node/n1"),
     ],
 )
-def test_that_no_budget_holds_is_not_known_where_the_list_has_none(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_list_without_budgets_leaves_budgets_unknown(tmp_path: Path, words: tuple[str, ...]) -> None:
     unknown = "poddisruptionbudgets.policy"
     assert unknown in asked(tmp_path, [running("db-1")], *words)
     assert unknown not in asked(tmp_path, [running("db-1"), BUDGET], *words)
@@ -404,7 +400,7 @@ def _names(kind: str, api_version: str, name: str, **more: Any) -> dict[str, Any
         ),
     ],
 )
-def test_a_list_that_lacks_some_of_a_kind_proves_neither_yes_nor_no(
+def test_incomplete_list_gives_unknown_fit(
     tmp_path: Path, objects: list[dict[str, Any]], words: tuple[str, ...], lack: str
 ) -> None:
     ran = ask(tmp_path, objects, *words, "-n", "p")

@@ -46,7 +46,7 @@ def test_P4_a_pod_that_is_to_go_is_named_with_its_own_node(tmp_path: Path) -> No
     assert {pod["node"] for entry in pods for pod in entry} == {"n3"}
 
 
-def test_P4_affinity_to_a_pod_that_would_be_preempted_is_said_with_its_name(tmp_path: Path) -> None:
+def test_P4_affinity_to_victim_names_the_victim(tmp_path: Path) -> None:
     said = explained(tmp_path, "Paff.yaml", "s2d2.json")
     assert "Preemption cannot make room on n1: its pod affinity needs default/svc, which would be preempted." in said
     assert "preempts nobody: n1 would lose default/svc, which its pod affinity needs: InterPodAffinity:" in said
@@ -151,7 +151,7 @@ def preemptors(cluster: str, *more: str) -> Any:
     return json.loads(run("explain", "pod/v1", "--snapshot", cluster, "-o", "json", *more).out)["preemptors"]
 
 
-def test_each_of_several_is_judged_alone_in_the_order_of_the_queue(tmp_path: Path) -> None:
+def test_preemptors_are_judged_alone_in_queue_order(tmp_path: Path) -> None:
     told = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2"}]}
     cluster = crowd(tmp_path, {}, {"spec": {"priority": 2_000_000}}, {"spec": {"priority": 11}, "is": told})
     ran = run("explain", "pod/v1", "--snapshot", cluster)
@@ -167,7 +167,7 @@ def test_each_of_several_is_judged_alone_in_the_order_of_the_queue(tmp_path: Pat
     assert "kubectl qos explain pod/q1 -n default" in said
 
 
-def test_pods_that_preempt_nobody_or_are_not_modelled_are_not_named(tmp_path: Path) -> None:
+def test_non_preempting_and_unmodelled_pods_are_not_named(tmp_path: Path) -> None:
     told = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2"}]}
     pending: list[dict[str, Any]] = [
         {"spec": {"preemptionPolicy": "Never"}},
@@ -195,9 +195,7 @@ def test_pods_behind_the_first_fifty_are_counted_not_judged(tmp_path: Path) -> N
     assert "not judged: 3 pending pods of higher priority, later in the queue" in said
 
 
-def test_all_that_would_preempt_are_named_until_many_nodes_were_tried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_preemptors_are_named_up_to_node_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = crowd(tmp_path, *({"spec": {"priority": 1000 + number}} for number in range(9)))
     assert [one["priority"] for one in preemptors(cluster)["found"]] == list(range(1008, 999, -1))
     asked = ("explain", "pod/v1", "--snapshot", cluster)
@@ -210,7 +208,7 @@ def test_all_that_would_preempt_are_named_until_many_nodes_were_tried(
     assert (found["judged"], found["leftOut"]) == (5, 4)
 
 
-def test_each_running_pod_agrees_with_the_page_of_the_pending_one(tmp_path: Path) -> None:
+def test_victims_and_preemptors_agree(tmp_path: Path) -> None:
     """On the recorded clusters: whom a pending pod would preempt is who names it."""
     named = 0
     for path in sorted((*SEEDS.glob("*.json"), *FIELD.glob("*.json"))):

@@ -99,7 +99,7 @@ def test_P5_a_wait_that_does_not_end_is_no_place(tmp_path: Path) -> None:
     assert "1 pod: no node fits." in ask(tmp_path, objects, "report", "--all", "-o", "-")
 
 
-def test_P5_the_report_of_the_demo_cluster_agrees_with_its_explanations() -> None:
+def test_P5_demo_report_agrees_with_explain() -> None:
     page = re.sub(r"\s+", " ", run("report", "--all", "--demo", "-o", "-").out)
     assert "2 pods: no node fits." in page
     assert "waits for embed-n6d8t to end, by 03:12:18 UTC." in page

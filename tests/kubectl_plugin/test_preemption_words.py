@@ -135,7 +135,7 @@ def pending(name: str, *, denied: bool) -> Preemptor:
     )
 
 
-def test_preemptor_for_which_no_victims_were_found_is_named_without_certainty() -> None:
+def test_preemptor_without_victims_might_preempt() -> None:
     denied = pending("hi", denied=True)
     why = "kube-scheduler found no victims when it last tried"
     assert list(preemptor_words([denied])) == [f"The pending pod shop/hi (priority 9) might preempt it, but {why}."]

@@ -111,7 +111,7 @@ def test_T5_garbage_collection_is_promised_where_it_acts(
     assert gone[0]["rule"].startswith("PodGC") is (bool(collected))
 
 
-def test_T5_finalizers_keep_the_object_that_garbage_collection_deletes(tmp_path: Path) -> None:
+def test_T5_finalizers_delay_garbage_collection(tmp_path: Path) -> None:
     pod = _pod(deleted=True)
     pod["metadata"]["finalizers"] = ["example.com/keep"]
     told = _told("explain", "pod/db-0", "--snapshot", _cluster(tmp_path, WELL, pod))
@@ -127,7 +127,7 @@ def test_T5_a_gone_node_leads_in_explain(tmp_path: Path) -> None:
     assert "Unknown nodes: not found" not in told
 
 
-def test_T5_a_pod_without_a_phase_on_a_silent_node_leaves_no_hole(tmp_path: Path) -> None:
+def test_T5_pod_without_phase_on_silent_node_is_unknown(tmp_path: Path) -> None:
     pod = {field: value for field, value in _pod(deleted=False).items() if field != "status"}
     told = _told("explain", "pod/db-0", "--snapshot", _cluster(tmp_path, WELL, SILENT, pod))
     assert "is silent since 09:50:50 UTC: what it did last is not known (no status.phase). " in told
@@ -204,7 +204,7 @@ def test_F5_a_node_that_is_back_is_not_down(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("added", [{}, {"timeAdded": NOW}])
-def test_partitions_and_fence_agree_on_what_goes_whoever_noted_when(tmp_path: Path, added: Mapping[str, str]) -> None:
+def test_partitions_and_fence_agree_without_time_added(tmp_path: Path, added: Mapping[str, str]) -> None:
     unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": SINCE}
     tolerations = [{"key": unreachable["key"], "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3000}]
     cluster = _cluster(
@@ -218,7 +218,7 @@ def test_partitions_and_fence_agree_on_what_goes_whoever_noted_when(tmp_path: Pa
     assert "Under way removes 1 pod: " in " ".join(run("fence", "node/lost", "--snapshot", cluster).out.split())
 
 
-def test_a_deletion_by_taint_that_is_due_is_told_on_a_silent_node_as_well(tmp_path: Path) -> None:
+def test_overdue_taint_deletion_shows_on_silent_node(tmp_path: Path) -> None:
     unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": SINCE}
     tolerations = [{"key": unreachable["key"], "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}]
     cluster = _cluster(tmp_path, _node("Unknown", unreachable), WELL, _pod(deleted=False, tolerations=tolerations))
@@ -249,7 +249,7 @@ FENCE: Final = "kubectl qos fence node/lost"
         pytest.param(None, [PARTITIONS], id="gone"),
     ],
 )
-def test_of_a_node_that_does_not_answer_what_hangs_on_it_and_the_fence_come_first(
+def test_silent_node_suggests_partitions_and_fence_first(
     node: Mapping[str, Any] | None, first: Sequence[str], tmp_path: Path
 ) -> None:
     """On its own pages and on that of a pod there: none of them leads round in a circle."""

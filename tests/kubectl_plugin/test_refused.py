@@ -109,7 +109,7 @@ def test_F2_a_deletion_that_the_api_server_refuses(
     assert remedy.startswith(helps)
 
 
-def test_F2_a_right_that_is_missing_is_found_before_anything_is_sent() -> None:
+def test_F2_missing_right_is_found_before_any_request() -> None:
     code, report, err = _report(DELETE, {}, allowed=False)
     assert (code, report["outcome"], report["steps"]) == (4, "Refused", [])
     assert report["refusal"] == {
@@ -170,7 +170,7 @@ def test_F2_a_look_at_what_runs_nowhere_asks_too() -> None:
     assert _look(IDLE)[0] == 3
 
 
-def test_F2_a_confirmation_that_is_wanted_takes_the_right_to_write_it() -> None:
+def test_F2_confirmation_needs_the_right_to_patch() -> None:
     assert _look(LOOK, refusal(403, CONFIRM))[:1] == (3,)
     code, page, _ = _look(LOOK, refusal(403, CONFIRM), allowed=frozenset({"delete"}))
     assert code == 4
@@ -195,7 +195,7 @@ def test_F2_a_look_that_cannot_ask_says_nothing_of_it(answer: Given) -> None:
     assert "Not deleted: to delete it without grace, add --confirm." in page
 
 
-def test_F2_look_with_a_webhook_that_does_not_answer_suggests_no_confirmation() -> None:
+def test_F2_failed_webhook_suggests_no_confirmation() -> None:
     said = 'failed calling webhook "x.example": failed to call webhook: EOF'
     code, page, _ = _look(LOOK, refusal(500, f"Internal error occurred: {said}"))
     assert code == 4
@@ -226,7 +226,7 @@ def test_F6_a_look_at_an_unfence_asks_for_the_right() -> None:
         pytest.param(FENCE, "without a confirmation and --dry-run it shows what would go", id="fence"),
     ],
 )
-def test_F6_the_command_itself_refuses_to_change_what_is_no_cluster(words: tuple[str, ...], message: str) -> None:
+def test_F6_demo_and_snapshot_cannot_be_changed(words: tuple[str, ...], message: str) -> None:
     ran = run(*words, "--demo", "-o", "json")
     report = json.loads(ran.out)
     assert (ran.code, report["outcome"], report["refusal"]["by"]) == (2, "Refused", "Command")

@@ -400,7 +400,7 @@ def test_budget_of_workloads_without_pods_is_kept(tmp_path: Path, makers: Sequen
     assert "delete it" not in out
 
 
-def test_budget_is_not_to_be_deleted_where_workloads_are_not_known(tmp_path: Path) -> None:
+def test_budget_of_unknown_workloads_is_kept(tmp_path: Path) -> None:
     file = tmp_path / "list.json"
     file.write_text(
         json.dumps({"apiVersion": "v1", "kind": "List", "items": [budget(minAvailable=1), node(), user("db-0")]})
@@ -550,7 +550,7 @@ def test_quota_names_all_that_keeps_pods_out(tmp_path: Path, objects: Sequence[O
 
 
 @pytest.mark.parametrize(("used", "said"), [("1", "requested: requests.cpu=1500m"), ("0", "by now there is room")])
-def test_quota_believes_what_it_said_of_containers_that_a_webhook_adds(tmp_path: Path, used: str, said: str) -> None:
+def test_quota_message_counts_containers_of_webhooks(tmp_path: Path, used: str, said: str) -> None:
     message = "exceeded quota: compute, requested: requests.cpu=1500m, used: requests.cpu=1, limited: requests.cpu=2"
     made = deployment(made=2, requests={"cpu": "10m"})
     failing = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}

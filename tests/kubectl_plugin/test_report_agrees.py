@@ -64,7 +64,7 @@ def test_the_summary_names_pods_and_what_to_look_at_next() -> None:
     assert "ml/trainer-v9c4m. The scheduler" not in run("report", "-A", "-o", "-", "--demo").out
 
 
-def test_the_next_node_is_the_worst_that_answers_where_none_is_silent(tmp_path: Path) -> None:
+def test_next_command_names_worst_answering_node(tmp_path: Path) -> None:
     objects = [entry for entry in demo_objects() if entry["kind"] == "Node" and entry["metadata"]["name"] != "node-c3"]
     for entry in objects:
         entry["spec"].pop("unschedulable", None)
@@ -94,7 +94,7 @@ def test_a_report_of_some_pods_says_where_it_counts_others() -> None:
     assert others not in _flat("report", "-A")
 
 
-def test_what_is_wrong_in_the_list_of_pods_has_a_risk_in_the_report() -> None:
+def test_faulty_pods_of_list_are_risks_in_report() -> None:
     """But for what the list counts in one line: pods over their memory request, and BestEffort ones."""
     pods = json.loads(run("report", "-A", "-o", "json", "--demo").out)["pods"]
     early = [pod for pod in pods if pod["risk"] in {"OverRequest", "BestEffort"}]
@@ -115,7 +115,7 @@ def test_a_container_near_its_limit_is_told_once_and_by_its_pod() -> None:
     assert "pods: near the memory limit" not in _flat("report", "-n", "kube-system")
 
 
-def test_pods_of_other_namespaces_that_may_not_be_read_leave_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_namespaces_leave_room_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     waits = raw_condition("PodScheduled", "False", reason="Unschedulable", message="0/1 nodes are available: no.")
     objects = [
         raw_node("one", allocatable={"cpu": "4", "memory": "8Gi", "pods": "9"}),

@@ -307,7 +307,7 @@ REVISIONS = {"currentRevision": "web-1", "updateRevision": "web-2"}
         pytest.param("DaemonSet", {}, 0, id="a DaemonSet's that nobody has written"),
     ],
 )
-def test_a_count_that_is_left_out_is_zero_where_a_controller_has_counted(
+def test_omitted_count_is_zero_after_controller_update(
     explained: Explained, kind: str, status: dict[str, Any], old: int
 ) -> None:
     lead, report = explained(kind, {"replicas": 2}, status, 2)
@@ -315,7 +315,7 @@ def test_a_count_that_is_left_out_is_zero_where_a_controller_has_counted(
     assert ("of the old template" in lead) is bool(old)
 
 
-def test_pods_of_a_stateful_set_that_are_being_deleted_are_of_no_old_template(listed: Callable[..., str]) -> None:
+def test_terminating_stateful_set_pods_are_not_old(listed: Callable[..., str]) -> None:
     first, second = _pods(2)
     second["metadata"] |= {"deletionTimestamp": "2026-10-17T03:00:00Z", "deletionGracePeriodSeconds": 30}
     # Its replicas count both, its updatedReplicas the first alone.

@@ -40,7 +40,7 @@ WHOLE: Final[dict[str, tuple[int, Sequence[str]]]] = {
 }
 
 
-def test_F1_a_look_at_a_force_deletion_says_first_whether_it_is_safe() -> None:
+def test_F1_force_deletion_preview_starts_with_safety() -> None:
     ran = run("delete", "pod/db-1", "-n", "shop", "--grace-period=0", "--demo", "-o", "json")
     verdict = json.loads(ran.out)["verdict"]
     assert verdict["severity"] == "trouble"
@@ -109,7 +109,7 @@ def test_F5_everything_answers(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_F5_a_node_that_is_not_ready_is_named_beside_one_that_is_silent(
+def test_F5_unready_node_is_named_beside_silent_node(
     unready: Sequence[str], pages: Sequence[str], said: str, tmp_path: Path
 ) -> None:
     objects = copy.deepcopy([entry for entry in demo_objects() if entry["kind"] in {"Node", "Lease"}])
@@ -225,9 +225,7 @@ def _answering(ready: str) -> Any:
 
 
 @pytest.mark.parametrize("ready", ["True", "False"])
-def test_F6_of_a_node_out_of_service_that_answers_nothing_is_foretold_that_silence_brings(
-    ready: str, tmp_path: Path
-) -> None:
+def test_F6_answering_out_of_service_node_is_not_silent(ready: str, tmp_path: Path) -> None:
     target = ("--snapshot", str(_demo_file(tmp_path, _answering(ready))))
     pages = run("partitions", *target).out.split("node/node-")
     page = " ".join(next(page for page in pages if page.startswith("b1")).split())
@@ -288,7 +286,7 @@ def _returning(entry: dict[str, Any]) -> None:
         entry["spec"]["renewTime"] = "2026-10-17T03:10:58.318442Z"
 
 
-def test_F6_a_node_that_comes_back_is_not_fenced_and_its_machine_is_said_to_be_on(tmp_path: Path) -> None:
+def test_F6_returning_node_is_not_fenced(tmp_path: Path) -> None:
     """Its Ready is Unknown still, and its Lease is renewed."""
     target = ("--snapshot", str(_demo_file(tmp_path, _returning)))
     listed = " ".join(run("partitions", *target).out.split())

@@ -56,7 +56,7 @@ def test_a_pod_of_a_list_has_the_verdict_that_it_has_by_its_name() -> None:
     assert codes["postgres-0"] == "NearMemoryLimit"
 
 
-def test_a_list_of_a_live_cluster_says_that_usage_was_not_looked_at() -> None:
+def test_live_list_shows_that_usage_was_not_read() -> None:
     pods = [raw_pod(name, nodeName="node-1") for name in ("a", "b")]
 
     def said(*typed: str) -> str:
@@ -236,7 +236,7 @@ def test_many_nodes_take_few_requests(typed: list[str], pods: list[dict[str, lis
         ("spec.restartPolicy==never", 'spec.restartPolicy is never "never"', "Always, OnFailure, Never"),
     ],
 )
-def test_a_value_that_no_object_can_have_is_named_with_those_that_it_can(typed: str, wrong: str, values: str) -> None:
+def test_impossible_selector_value_lists_possible_values(typed: str, wrong: str, values: str) -> None:
     for command in (("explain", "pods", "-A"), ("report", "-A")):
         ran = run(*command, "--demo", "--field-selector", typed)
         assert (ran.code, ran.out) == (2, "")

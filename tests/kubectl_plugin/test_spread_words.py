@@ -89,7 +89,7 @@ def test_a_domain_of_which_no_node_counts_is_said() -> None:
     ) in explained("honor.yaml", "s1t.json", "-o", "wide")
 
 
-def test_the_way_out_of_the_table_is_the_one_that_the_policy_gives() -> None:
+def test_suggested_taint_policy_frees_the_nodes() -> None:
     before = explained("one.yaml", "s1t.json", "-o", "wide")
     assert "Ways out: nodeTaintsPolicy Honor on zone (then node4 and 1 more node); or tolerate k=v:NoSchedule" in before
     assert "2 of 5 nodes fit score node by plugin 398 node4" in explained("honor.yaml", "s1t.json", "-o", "wide")
@@ -164,7 +164,7 @@ def test_place_tells_a_least_that_is_no_domains() -> None:
     assert "pod/new 2 zone, maxSkew 2 DoNotSchedule, least 0: zone1 2, zone2 2" in " ".join(ran.out.split())
 
 
-def test_too_few_domains_a_pod_that_does_not_count_and_many_left_out() -> None:
+def test_domain_table_explains_uncounted_pod_and_domains() -> None:
     entry = ConstraintSpread(FIELD, "zone", 9, 0, (domain("a", 2, 2),), 1, 3, ("x", "y", "z"), 7, ())
     lines = [row[-1] for row in spread_table([entry]).rows]
     assert lines == [
@@ -175,7 +175,7 @@ def test_too_few_domains_a_pod_that_does_not_count_and_many_left_out() -> None:
     ]
 
 
-def test_normalized_scores_have_their_numbers_and_the_older_ones_beside() -> None:
+def test_normalized_scores_show_old_and_new_formula() -> None:
     said = told("explain", "pod/p", "--snapshot", str(SEEDS.parent / "field/unitsoft.json"), "-o", "wide")
     assert "the fewer pods the better; raw is rounded" in said
     assert (

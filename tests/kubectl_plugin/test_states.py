@@ -219,7 +219,7 @@ def test_one_is_one(tmp_path: Path) -> None:
     assert said("partitions").startswith("1 node ")
 
 
-def test_a_refusal_in_the_words_of_the_api_server_ends_with_one_full_stop(tmp_path: Path) -> None:
+def test_api_server_refusal_ends_with_one_full_stop(tmp_path: Path) -> None:
     own = {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 1}
     budgets = [
         {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name, "namespace": "default"}}

@@ -290,7 +290,7 @@ def test_a_provisioner_that_fails_leads_where_a_node_fits(tmp_path: Path) -> Non
     assert "desc = no capacity" in text
 
 
-def test_a_volume_that_is_not_attached_says_what_the_storage_answers(tmp_path: Path) -> None:
+def test_failed_attach_quotes_the_storage_error(tmp_path: Path) -> None:
     said = 'AttachVolume.Attach failed for volume "pv-5" : rpc error: code = Internal desc = disk is attaching'
     file = written(
         tmp_path, "FailedAttachVolume", said, volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "wal"}}]

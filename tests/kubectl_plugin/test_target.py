@@ -209,7 +209,7 @@ def test_K_kubectls_commands_take_what_kubectl_knows() -> None:
 
 
 @pytest.mark.parametrize("cluster", [{"demo": True}, {"snapshot": "c.json"}, {"offline": True}], ids=str)
-def test_K_without_a_cluster_kubectl_and_changes_are_not_suggested(cluster: dict[str, Any]) -> None:
+def test_K_files_suggest_no_kubectl_and_no_changes(cluster: dict[str, Any]) -> None:
     target = ClusterOptions(**cluster).target()
     assert target.line(kubectl("describe pod {}", "web-0", namespace="shop")) is None
     assert target.line(qos("delete pod/web-0", namespace="shop", changes=True)) is None
@@ -250,7 +250,7 @@ def test_K_no_odd_name_is_in_a_pasted_command(name: str) -> None:
         assert Target().sentence(Prose(("you may not", Hint(command, " (", ")")))) == f"you may not ({NO_COMMAND})"
 
 
-def test_K_the_typed_namespace_stands_in_where_an_object_has_none() -> None:
+def test_K_typed_namespace_replaces_missing_one() -> None:
     target = ClusterOptions(namespace="shop", context="c").target()
     assert target.line(qos("explain pod/web", namespace="")) == "kubectl qos explain pod/web -n shop --context=c"
     assert target.line(qos("node {}", "a")) == "kubectl qos node a --context=c"

@@ -182,7 +182,7 @@ def test_a_target_typed_twice_is_one() -> None:
     assert both.split() == ["pod/db-1", "pod/db-0"]
 
 
-def test_all_namespaces_are_told_with_each_name_also_where_all_found_are_of_one() -> None:
+def test_all_namespaces_flag_prefixes_every_name() -> None:
     found = _rows(run("explain", "pods", "-A", "-l", "app=web", "--demo").out)
     assert {row.split()[0].partition("-")[0] for row in found if "/" in row.split()[0]} == {"shop/web"}
     assert not any(row.startswith("web-") for row in found)
@@ -235,7 +235,7 @@ def test_pods_near_their_limit_are_told_of_their_workload(kind: str, namespace: 
     assert (entry["code"], entry["severity"], entry["inTrouble"]) == ("NearMemoryLimit", "notice", 0)
 
 
-def test_a_workload_whose_next_pod_is_refused_is_wrong_while_its_pods_are_fine() -> None:
+def test_workload_with_refused_next_pod_is_faulty() -> None:
     rows = " ".join(run("explain", "deployments", "-n", "shop", "--demo").out.split())
     assert 'The API server will refuse each new pod: pods "loyalty" is forbidden' in rows
     pods = json.loads(run("explain", "pods", "-n", "shop", "-l", "app=loyalty", "--demo", "-o", "json").out)["items"]

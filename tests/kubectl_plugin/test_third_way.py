@@ -94,7 +94,7 @@ def test_F3_without_a_majority_the_application_cannot(tmp_path: Path) -> None:
     assert "the application removes pet-2 only while 2 of 3 live" in told
 
 
-def test_F3_a_member_on_another_node_without_heartbeats_is_unknown(tmp_path: Path) -> None:
+def test_F3_member_on_node_without_heartbeat_is_unknown(tmp_path: Path) -> None:
     """A rack fails at once, and nodes of it are taken for lost one after the other."""
 
     def without_heartbeats(one: Json) -> None:
@@ -108,7 +108,7 @@ def test_F3_a_member_on_another_node_without_heartbeats_is_unknown(tmp_path: Pat
     assert "Or remove it" not in told
 
 
-def test_F3_without_leases_it_is_said_that_heartbeats_are_not_known(tmp_path: Path) -> None:
+def test_F3_missing_leases_are_listed_as_unknown(tmp_path: Path) -> None:
     cluster = json.loads(CASE.read_text())
     cluster["items"] = [one for one in cluster["items"] if one["kind"] != "Lease"]
     file = tmp_path / "cluster.json"

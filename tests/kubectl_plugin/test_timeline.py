@@ -150,7 +150,7 @@ def test_each_container_has_the_periods_of_its_probes(tmp_path: Path) -> None:
     assert "after a failed probe 1 s (short, livenessProbe) and 1 s (hooked, startupProbe)" in said
 
 
-def test_a_second_delete_without_grace_and_a_container_that_stays_ended(tmp_path: Path) -> None:
+def test_second_delete_with_probe_periods(tmp_path: Path) -> None:
     probe = {"exec": {"command": ["ok"]}, "periodSeconds": 4, "failureThreshold": 1}
     containers = [
         raw_container("a", livenessProbe=probe),
@@ -342,7 +342,7 @@ def test_T3_sidecar_s_hook_has_its_time_its_bar_and_its_path() -> None:
     assert (lane.count("p") - 1, lane.count("w")) == (12, 42)
 
 
-def test_T5_the_first_sentence_leads_with_the_app_container_s_sigterm(tmp_path: Path) -> None:
+def test_T5_first_sentence_names_sigterm_of_app(tmp_path: Path) -> None:
     proxy = raw_container("proxy", restartPolicy="Always")
     hook = {"preStop": {"sleep": {"seconds": 5}}}
 
@@ -368,7 +368,7 @@ def test_T5_silent_node_s_times_are_those_of_partitions() -> None:
     assert "     52  03:02:56  node tainted " in told
 
 
-def test_T5_shutdown_that_no_kubelet_handles_does_not_call_its_node_silent() -> None:
+def test_T5_unhandled_shutdown_node_is_not_called_silent() -> None:
     ran = run("explain", "--demo", "-n", "ingress", "pod/gateway-6m74d8fzc-rjq4s", "--timeline=shutdown")
     told = " ".join(ran.out.split())
     assert "When its machine is shut down: its kubelet sends no SIGTERM, object gone never by itself." in told
@@ -382,7 +382,7 @@ def _told_offline(folder: Path, way: str, **pod: Any) -> str:
     return " ".join(run("explain", "-f", str(file), "--offline", f"--timeline={way}").out.split())
 
 
-def test_T5_first_sigterm_may_come_before_one_whose_second_is_known(tmp_path: Path) -> None:
+def test_T5_uncertain_sigterm_may_precede_known_one(tmp_path: Path) -> None:
     sleeps = raw_container("app", lifecycle={"preStop": {"sleep": {"seconds": 10}}})
     runs = raw_container("b", lifecycle={"preStop": {"exec": {"command": ["x"]}}})
     told = _told_offline(tmp_path, "delete", containers=[sleeps, runs])

@@ -93,7 +93,7 @@ def test_what_runs(tmp_path: Path) -> None:
     assert told["to"] is None
 
 
-def test_a_lease_candidate_tells_the_schedulers_version_and_a_snapshot_keeps_it(tmp_path: Path) -> None:
+def test_snapshot_keeps_scheduler_version_of_lease(tmp_path: Path) -> None:
     metadata = {"name": "cp-1", "namespace": "kube-system", "creationTimestamp": "2026-11-01T00:00:00Z"}
     spec = {"leaseName": "kube-scheduler", "binaryVersion": "1.36.2", "emulationVersion": "1.36"}
     candidate = {
@@ -171,7 +171,7 @@ def test_nothing_changes_is_an_answer(tmp_path: Path) -> None:
     assert "With Kubernetes 1.37 nothing changes for the one pod" in ran.out
 
 
-def test_the_rules_are_those_that_change_for_the_component_that_goes_by_them(tmp_path: Path) -> None:
+def test_rules_change_per_component_version(tmp_path: Path) -> None:
     file = written(tmp_path, [node("n1", "v1.34.4"), node("n2", "v1.36.3"), pods()[2]])
     found = compared(file, "--kubernetes-version", "1.36", "--to", "1.37")
     newest = [one for one in found["rules"] if one["since"] == "1.37"]
@@ -183,7 +183,7 @@ def test_the_rules_are_those_that_change_for_the_component_that_goes_by_them(tmp
     assert {"Cgroups", "NodeResourcesBalancedAllocation", "DynamicResources"} <= {one["rule"] for one in back["rules"]}
 
 
-def test_a_rule_whose_gate_is_off_in_both_versions_does_not_change(tmp_path: Path) -> None:
+def test_rule_with_disabled_gate_does_not_change(tmp_path: Path) -> None:
     file = written(tmp_path, [node("n1", "v1.36.3"), pods()[2]])
     asked = (file, "--kubernetes-version", "1.36", "--to", "1.37")
     gate = "PodLevelResourcesFixKubeletQOSClass"
@@ -222,7 +222,7 @@ def test_where_a_pod_goes_that_no_rule_tells_is_not_compared(tmp_path: Path) -> 
     assert (whole["placed"], len(whole["notCompared"])) == (2, 2), "there is no such claim: no node fits"
 
 
-def test_of_a_pod_without_a_node_no_score_is_told_that_takes_its_memory(tmp_path: Path) -> None:
+def test_pod_without_node_has_no_oom_score_change(tmp_path: Path) -> None:
     empty = pods("")[0]
     found = compared(written(tmp_path, [node("n1", "v1.36.3"), empty]), "--to", "1.37")
     assert "OOMScore" not in {change["kind"] for entry in found["changed"] for change in entry["changes"]}

@@ -165,7 +165,7 @@ def test_gates_of_the_flag_and_of_a_file(cluster: Path, tmp_path: Path) -> None:
         assert scores(found) == without
 
 
-def test_a_pod_that_waits_has_the_cgroups_of_the_kubelet_that_it_may_come_to(tmp_path: Path) -> None:
+def test_pending_pod_has_cgroups_of_possible_kubelets(tmp_path: Path) -> None:
     """A sidecar's limit counts for the init container after it on 1.34 alone."""
     pods = [_pod("any", ""), {**_pod("there", ""), "metadata": {"name": "there", "namespace": "shop", "uid": "t"}}]
     for pod in pods:
@@ -249,9 +249,7 @@ def test_a_gate_that_no_rule_reads_is_a_warning(cluster: Path) -> None:
         ("1.39", "NodeDeclaredFeatures=false", "locked to true since Kubernetes 1.37, and the rules are those of 1.39"),
     ],
 )
-def test_a_gate_that_the_version_does_not_let_anybody_set_is_a_warning(
-    cluster: Path, version: str, gate: str, warning: str
-) -> None:
+def test_gate_that_cannot_be_set_is_a_warning(cluster: Path, version: str, gate: str, warning: str) -> None:
     asked = ("explain", "pod/pod-n36", "-n", "shop", "--snapshot", str(cluster), f"--kubernetes-version={version}")
     ran = run(*asked, f"--feature-gates={gate}")
     assert ran.code == 0
@@ -342,7 +340,7 @@ NEWEST = "the control plane's version is not known; the newest kubelet"
 
 
 @pytest.mark.parametrize("pending", ["explain", "place"])
-def test_control_plane_of_an_unknown_version_is_named_by_the_newest_kubelet(tmp_path: Path, pending: str) -> None:
+def test_newest_kubelet_names_unknown_control_plane(tmp_path: Path, pending: str) -> None:
     file = tmp_path / "cluster.json"
     waiting = raw_pod("waits", "shop", uid="w", containers=[raw_container("app", {"cpu": "64"})])
     write_cluster(file, [_node("a", "v1.27.1"), _node("b", "v1.25.3"), waiting])
@@ -445,9 +443,7 @@ def test_a_pod_to_come_goes_by_the_kubelet_of_the_named_node(
 
 @pytest.mark.parametrize("wide", [(), ("-o", "wide")])
 @pytest.mark.parametrize("stored", ["Guaranteed", "Burstable", "BestEffort"])
-def test_a_class_that_the_resources_would_not_give_has_no_reason_from_them(
-    tmp_path: Path, stored: str, wide: tuple[str, ...]
-) -> None:
+def test_stored_qos_class_that_differs_from_resources(tmp_path: Path, stored: str, wide: tuple[str, ...]) -> None:
     """A pod that was made by other rules keeps its class."""
     amounts = {"cpu": "1", "memory": "1Gi"}
     containers = [raw_container("app") if stored == "Guaranteed" else raw_container("app", amounts, amounts)]
@@ -481,7 +477,7 @@ def test_a_list_goes_by_its_newest_kubelet_but_for_virtual_ones(tmp_path: Path) 
     assert (told["serverVersion"], told["rulesVersion"]) == (None, "1.35.4")
 
 
-def test_scheduler_of_an_unchecked_version_is_named_where_nothing_names_the_api_server(tmp_path: Path) -> None:
+def test_unchecked_scheduler_version_is_named(tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
     labels = {"component": "kube-scheduler"}
     scheduler = raw_pod(

@@ -117,7 +117,7 @@ def test_one_reason_is_named_once(tmp_path: Path) -> None:
     assert "Of 2 nodes, 2 lack cpu." in page
 
 
-def test_pods_of_a_daemon_set_that_wait_for_one_reason_are_named_together(tmp_path: Path) -> None:
+def test_daemon_pods_with_same_reason_are_grouped(tmp_path: Path) -> None:
     full = node("rack-2")
     full["status"]["allocatable"] = {**ROOM, "pods": "0"}
     daemons = raw_workload("DaemonSet", "agent", "shop", pod_spec=raw_pod(requests={"cpu": "9"})["spec"])
@@ -204,7 +204,7 @@ def test_a_node_that_a_program_takes_is_not_uncordoned(metadata: Object, way: st
     assert f"Way out: {way}" in explained(tmp_path, cordoned("m-4", **metadata), pending())
 
 
-def test_an_announced_interruption_keeps_a_node_from_being_uncordoned(tmp_path: Path) -> None:
+def test_interrupted_node_is_not_to_be_uncordoned(tmp_path: Path) -> None:
     warned = node_event("m-4", "SpotInterruption", "aws-node-termination-handler")
     page = explained(tmp_path, cordoned("m-4"), cordoned("m-5"), pending(), warned)
     assert "uncordon m-4" not in page
@@ -342,7 +342,7 @@ def of_shop(name: str, on: str = "", *, constraint: Object) -> Object:
 
 @pytest.mark.parametrize("key", ["topology.kubernetes.io/zonee", OLD_KEY])
 @pytest.mark.parametrize("there", [(), ("p",)])
-def test_the_key_that_was_meant_comes_before_giving_up_the_spread(key: str, there: tuple[str], tmp_path: Path) -> None:
+def test_corrected_key_is_suggested_before_soft_spread(key: str, there: tuple[str], tmp_path: Path) -> None:
     """Also where it opens fewer nodes than ScheduleAnyway does."""
     nodes = [node(name, **{ZONE: f"zone-{name}"}) for name in "pqr"]
     pods = [of_shop(f"web-on-{name}", name, constraint=spread(ZONE)) for name in there]
@@ -400,7 +400,7 @@ OF_SET: Final[Object] = {
 }
 
 
-def test_pods_that_keep_others_of_their_workload_away_need_another_domain(tmp_path: Path) -> None:
+def test_self_anti_affinity_needs_another_domain(tmp_path: Path) -> None:
     term = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "rack"}
     own = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     meta = {"labels": {"app": "a"}, **OF_SET}

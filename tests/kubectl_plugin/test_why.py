@@ -654,7 +654,7 @@ def test_the_nearest_spelling_is_offered_first(typed: str, meant: str) -> None:
     assert similar(typed)[0] == meant
 
 
-def test_a_term_that_only_has_a_text_inside_a_word_is_no_near_one() -> None:
+def test_term_inside_a_word_is_not_similar() -> None:
     assert "cgroup" not in similar("pod")
 
 
@@ -715,7 +715,7 @@ def test_a_node_in_a_list_has_each_of_its_states() -> None:
     assert [found.entry for found in asked] == [found.entry for found in states]
 
 
-def test_fields_of_custom_resources_are_no_states_of_pods_and_nodes() -> None:
+def test_custom_resource_fields_are_not_states() -> None:
     described = (
         "Name:  tls\nAPI Version:  example.com/v1\nKind:  Certificate\nStatus:\n  Reason:  Failed\n  Status:  Unknown\n"
     )
@@ -723,13 +723,13 @@ def test_fields_of_custom_resources_are_no_states_of_pods_and_nodes() -> None:
     assert find(described) == find(described + events) == ()
 
 
-def test_the_reason_of_an_event_in_yaml_explains_no_unknown_message() -> None:
+def test_yaml_event_with_unknown_message_is_unknown() -> None:
     event = "kind: Event\nmessage: {}\nreason: Evicted\nsource:\n  component: karpenter\ntype: Normal\n"
     assert find(event.format("Evicted pod")) == ()
     assert [found.entry.name for found in find(event.format("'Stopping container web'"))] == ["Killing"]
 
 
-def test_parts_that_are_not_recognised_are_counted_where_there_are_many() -> None:
+def test_many_unrecognised_parts_are_counted() -> None:
     lines = "".join(f"Warning  BackOff  2m  kubelet  flux {at} is gone\n" for at in range(14))
     ran = run("why", "-", stdin=lines)
     assert ran.out.count("No entry explains") == 10

@@ -67,7 +67,7 @@ def test_F4_explain_shows_the_guard_of_each_volume(case: str, words: str) -> Non
     assert f"Writers data {words}" in told
 
 
-def test_F4_every_answer_says_from_when_nothing_keeps_a_second_writer_off() -> None:
+def test_F4_answers_show_when_the_guard_ends() -> None:
     snapshot = ("--snapshot", str(CASES / "s3a.json"))
     explained = _told("explain", "pod/etcd-2", *snapshot)
     guarded = (

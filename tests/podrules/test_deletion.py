@@ -97,7 +97,7 @@ def test_F3_what_removes_a_member_by_its_label() -> None:
     assert found.removal == "rabbitmqctl forget_cluster_node NODE"
 
 
-def test_F3_who_was_ready_on_a_node_that_does_not_answer_is_unknown() -> None:
+def test_F3_readiness_on_silent_node_is_unknown() -> None:
     siblings = [make_lost_pod("db-0", "a"), make_lost_pod("db-2", "z")]
     found = members(make_lost_pod("db-1"), 3, siblings, lambda node: node != "z")
     assert found is not None

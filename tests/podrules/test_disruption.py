@@ -86,7 +86,7 @@ def test_a_budget_that_desires_no_pod_is_no_healthy_one() -> None:
 
 
 @pytest.mark.parametrize(("unconfirmed", "goes"), [(2000, True), (2001, False)])
-def test_a_budget_bears_2000_evictions_that_its_controller_has_not_confirmed(unconfirmed: int, goes: bool) -> None:
+def test_budget_allows_2000_unconfirmed_evictions(unconfirmed: int, goes: bool) -> None:
     disrupted = {f"web-{number}": "2026-01-01T00:00:00Z" for number in range(1, unconfirmed + 1)}
     refused = Evictions([make_budget(allowed=1, status={"disruptedPods": disrupted})]).refused(make_pod())
     too_many = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
@@ -100,7 +100,7 @@ def test_an_unhealthy_pod_takes_nothing_from_the_budget() -> None:
     assert evictions.refused(make_pod("web-2")) == NEEDS
 
 
-def test_a_budget_that_its_controller_has_not_seen_allows_nothing() -> None:
+def test_unobserved_budget_allows_no_eviction() -> None:
     refused = Evictions([make_budget(allowed=3, metadata={"generation": 2})]).refused(make_pod())
     assert refused == "The disruption budget web is still being processed by the server."
 

@@ -109,7 +109,7 @@ def test_Q1_reference_is_the_version_that_the_rules_restate() -> None:
     assert Features.of_minor(max(VERIFIED)) == REFERENCE
 
 
-def test_answers_are_verified_where_cases_of_that_version_are_recorded() -> None:
+def test_versions_with_recorded_cases_are_verified() -> None:
     assert set(VERIFIED) == set(MINORS)
     assert [minor for minor in range(20, 50) if Features.of_minor(minor).verified] == sorted(VERIFIED)
 

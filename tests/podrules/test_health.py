@@ -131,7 +131,7 @@ def test_readiness_is_the_condition(status: str, ready: bool) -> None:
     ("pod", "ready"),
     [(make(RUNNING, ready=True), True), (make(RUNNING), False), (make(), None)],
 )
-def test_readiness_without_the_condition_is_that_of_the_containers(pod: Pod, ready: bool | None) -> None:
+def test_readiness_without_condition_follows_containers(pod: Pod, ready: bool | None) -> None:
     assert readiness(pod) is ready
 
 

@@ -226,7 +226,7 @@ def test_F5_a_volume_is_awaited_after_its_pod_object_is_gone(
     assert the_node(partitions(facts(waiting, nodes=attached(in_status), **shared), NOW)).waiting == ()
 
 
-def test_F5_a_node_with_an_awaited_volume_comes_before_one_with_replaced_pods() -> None:
+def test_F5_node_with_awaited_volume_comes_first() -> None:
     older = make_zone_node("older", ready="Unknown")
     waiting = make_lost_pod("web-2", "well", owner="ReplicaSet/web", claims=["data"], running=False, phase="Pending")
     pods = [waiting, make_lost_pod("web-1", "older", owner="ReplicaSet/web")]
@@ -327,7 +327,7 @@ def test_F4_who_guards_the_volumes_of_a_lost_pod() -> None:
     assert locks == [WriterLock.ATTACHMENT, WriterLock.NONE, WriterLock.UNKNOWN, WriterLock.NONE, WriterLock.NONE]
 
 
-def test_F4_a_pod_that_has_not_started_may_wait_for_its_volume_yet() -> None:
+def test_F4_unstarted_pod_may_still_wait_for_volume() -> None:
     pod = make_lost_pod(claims=["data"], running=False)
     for attachments, lock in (([], WriterLock.UNKNOWN), (storage()["attachments"], WriterLock.ATTACHMENT)):
         node = the_node(partitions(facts(pod, **{**storage(), "attachments": attachments}), NOW))

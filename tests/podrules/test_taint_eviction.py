@@ -105,7 +105,7 @@ def test_T5_taint_of_the_last_day_deletes_then() -> None:
     assert taint_eviction([_tolerates("a", 60)], [end]) == Eviction(LAST, 60, taint="a:NoExecute")
 
 
-def test_T5_pod_that_comes_after_the_taint_has_its_time_from_then() -> None:
+def test_T5_toleration_starts_when_pod_is_bound() -> None:
     bound = AT + 30 * SECOND
     assert taint_eviction([_tolerates("a", 60)], [_taint("a")], bound=bound) == _at(90, 60, "a")
     assert taint_eviction([_tolerates("a", 60)], [_taint("a")], bound=AT - SECOND) == _at(60, 60, "a")

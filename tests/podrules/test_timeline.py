@@ -162,7 +162,7 @@ def test_T5_a_second_delete_is_shorter_never_longer(asked: int, reminder: Remind
 @pytest.mark.parametrize(
     ("owner", "replaced"), [("StatefulSet", (3, 3)), ("ReplicaSet", (0, 0)), ("", NEVER), ("Rollout", NEVER)]
 )
-def test_T5_a_second_delete_without_grace_removes_the_object_at_once(
+def test_T5_second_delete_without_grace_removes_object(
     owner: str, replaced: tuple[int | None, int | None], *, silent: bool
 ) -> None:
     # A real node: plain delete (30), forced 3 s later: the object was gone at 3.0 s, the process lived until 30.02 s.
@@ -353,7 +353,7 @@ def test_T5_finalizers_keep_the_object(
 
 
 @pytest.mark.parametrize("way", [Way.DELETE, Way.NODE_LOST])
-def test_T5_finalizers_keep_the_object_of_a_silent_node_until_its_kubelet_is_back(way: Way) -> None:
+def test_T5_finalizers_keep_object_on_silent_node(way: Way) -> None:
     told = _way(way, _pod(owner="StatefulSet", finalizers=["example.com/keep"]), silent=True)
     assert _event(told, What.OBJECT_GONE).rule is Cause.FINALIZERS
     assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == NEVER
@@ -706,7 +706,7 @@ def test_T5_lost_node_with_the_default_toleration(owner: str, replaced: tuple[in
     }
 
 
-def test_T5_job_counts_its_back_off_from_when_the_node_went_silent() -> None:
+def test_T5_job_back_off_starts_when_node_goes_silent() -> None:
     told = _way(Way.NODE_LOST, _pod(owner="Job"), tolerations=(_toleration(3),))
     assert _span(told, What.DELETED) == (53, 64)
     assert _span(told, What.REPLACED) == (60, 70)
@@ -717,7 +717,7 @@ def test_T5_job_replaces_a_pod_that_was_not_ready_at_once() -> None:
     assert _span(told, What.REPLACED) == (0, 10)
 
 
-def test_T5_job_that_waits_for_the_end_waits_for_ever_on_a_lost_node() -> None:
+def test_T5_job_replacing_failed_pods_waits_on_lost_node() -> None:
     told = _way(Way.NODE_LOST, _pod(owner="Job"), workload=_workload(podReplacementPolicy="Failed"))
     assert _span(told, What.REPLACED) == NEVER
 
@@ -781,7 +781,7 @@ def test_T5_finished_pod_of_a_lost_node_goes_with_its_deletion() -> None:
 
 
 @pytest.mark.parametrize("reach", [Reach.SILENT, Reach.MISSED_HEARTBEATS, Reach.OUT_OF_SERVICE])
-def test_T5_silent_node_comes_first_and_counts_from_its_last_heartbeat(reach: Reach) -> None:
+def test_T5_silent_node_counts_from_last_heartbeat(reach: Reach) -> None:
     heartbeat = datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC)
     told = _timeline(_pod(), reach=NodeReach("node-1", reach, ""), renewed=heartbeat)
     assert (told.silent, told.began, told.ways[0].way) == (True, heartbeat, Way.NODE_LOST)
@@ -794,7 +794,7 @@ def test_T5_silent_node_comes_first_and_counts_from_its_last_heartbeat(reach: Re
         assert by_way[way].standing is Standing.SILENT
 
 
-def test_T5_without_a_lease_the_condition_tells_the_last_heartbeat() -> None:
+def test_T5_heartbeat_without_lease_comes_from_condition() -> None:
     since = datetime(2026, 11, 21, 3, 2, 56, tzinfo=UTC)
     told = _timeline(_pod(), reach=NodeReach("node-1", Reach.SILENT, "", since))
     assert told.began == since - timedelta(seconds=50)
@@ -860,7 +860,7 @@ def test_T5_pod_of_a_node_that_is_gone_is_collected() -> None:
     assert _span(told, What.SIGTERM) == NEVER
 
 
-def test_T5_gone_node_counts_from_now_and_every_way_says_the_same() -> None:
+def test_T5_deleted_node_counts_from_now() -> None:
     gone = NodeReach("node-1", Reach.GONE, "", datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC))
     told = _timeline(_pod(owner="StatefulSet"), reach=gone, renewed=gone.since)
     assert told.began is None
@@ -875,9 +875,7 @@ def test_T5_finalizers_keep_what_is_collected_on_a_gone_node() -> None:
 
 
 @pytest.mark.parametrize(("added", "gone"), [("2026-11-21T03:10:04Z", (480, 500)), (None, (350, None))])
-def test_T5_out_of_service_the_object_goes_20_s_after_taint_and_deletion(
-    added: str | None, gone: tuple[int, int | None]
-) -> None:
+def test_T5_out_of_service_object_is_gone_after_20_s(added: str | None, gone: tuple[int, int | None]) -> None:
     heartbeat = datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC)
     taint = {"key": OUT_OF_SERVICE, "effect": "NoExecute", **({"timeAdded": added} if added else {})}
     pod = _pod(owner="StatefulSet", deletion_timestamp="2026-11-21T03:08:24Z", deletion_seconds=30)
@@ -908,7 +906,7 @@ def test_T5_volume_comes_free(lock: WriterLock, delete: Span, lost: Span) -> Non
     assert _event(_way(Way.NODE_LOST, _pod(), guards=guards), What.VOLUME_FREE, "data").span == lost
 
 
-def test_T5_attached_volume_of_a_lost_node_is_forced_off_six_minutes_after_the_object() -> None:
+def test_T5_lost_node_volume_detaches_6_min_after_object() -> None:
     event = _event(_way(Way.NODE_LOST, _pod(), guards=(WriterGuard("data", WriterLock.ATTACHMENT),)), What.VOLUME_FREE)
     assert (event.rule, event.seconds) == (Cause.FORCE_DETACH, 360)
 
@@ -938,7 +936,7 @@ def test_T5_way_that_matters_comes_first(node: Node | None, first: Way) -> None:
     assert [entry.way for entry in told.ways[1:]] == [way for way in Way if way is not first]
 
 
-def test_T5_pod_that_is_being_deleted_tells_that_first_and_nothing_shortens_it() -> None:
+def test_T5_deletion_of_terminating_pod_comes_first() -> None:
     pod = _pod(deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
     told = _timeline(pod, node=make_node(conditions=[{"type": "DiskPressure", "status": "True"}]))
     assert told.ways[0].way is Way.DELETE

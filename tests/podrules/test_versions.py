@@ -102,7 +102,7 @@ def candidate(
         pytest.param([], None, id="none"),
     ],
 )
-def test_the_lease_candidate_that_leads_tells_the_schedulers_version(
+def test_leading_lease_candidate_gives_scheduler_version(
     candidates: list[LeaseCandidate], leads: tuple[str, str] | None
 ) -> None:
     """As TestPickBestLeaderOldestEmulationVersion of upstream's election_test.go has it."""
@@ -223,9 +223,7 @@ def test_a_virtual_kubelet_has_versions_of_its_own() -> None:
         pytest.param(None, ["", "latest"], REFERENCE.minor, id="nobody knows"),
     ],
 )
-def test_without_the_api_servers_version_the_newest_kubelets_counts(
-    server: str | None, kubelets: list[str], minor: int
-) -> None:
+def test_newest_kubelet_replaces_unknown_api_server(server: str | None, kubelets: list[str], minor: int) -> None:
     versions = Versions.of(server, (), kubelets=kubelets)
     assert (versions.api_server.minor, versions.scheduler.minor) == (minor, minor)
     assert versions.server_version == server

@@ -188,7 +188,7 @@ def test_F4_node_affinity_keeps_the_next_pod_on_the_node(
 
 
 @pytest.mark.parametrize("lock", [WriterLock.NODE, WriterLock.FOLDER])
-def test_F4_on_the_same_node_a_second_writer_may_start_if_it_answers(lock: WriterLock) -> None:
+def test_F4_second_writer_may_start_on_answering_node(lock: WriterLock) -> None:
     guard = WriterGuard("data", lock, "local", ("ReadWriteOnce",))
     assert lets_second_writer(guard, Reach.ANSWERS)
     assert lets_second_writer(guard, Reach.UNKNOWN)
@@ -197,7 +197,7 @@ def test_F4_on_the_same_node_a_second_writer_may_start_if_it_answers(lock: Write
     assert not lets_second_writer(WriterGuard("logs", lock, "hostPath in the pod itself"), Reach.ANSWERS)
 
 
-def test_F4_a_csi_volume_for_several_nodes_may_be_attached_to_two() -> None:
+def test_F4_guard_of_multi_node_csi_volume_is_unknown() -> None:
     """Only its driver knows."""
     volume = make_persistent_volume("csi", CSI, access_modes=["ReadWriteOnce", "ReadWriteMany"])
     assert writer_guard(DATA, make_claim(), volume, attached=True).lock is WriterLock.UNKNOWN

@@ -137,7 +137,7 @@ def test_what_the_api_server_refuses_is_an_error(entry: Object) -> None:
     assert errors == {entry["metadata"]["annotations"]["expect"]}
 
 
-def test_every_kind_of_finding_is_registered_once_and_states_one_check() -> None:
+def test_each_finding_is_registered_once_with_one_check() -> None:
     kinds = [kind for kind in _subclasses(Finding) if kind.__module__.startswith("podrules.")]
     assert sorted(kind.rule.name for kind in kinds) == sorted(RULES)
     levels = [rule.level.rank for rule in RULES.values()]
@@ -440,7 +440,7 @@ def test_is_told(name: str) -> None:
     assert _rules(*objects) == {rule}
 
 
-def test_a_spread_that_leaves_its_pod_out_is_not_told_as_redundant_too() -> None:
+def test_spread_without_own_pod_is_not_also_redundant() -> None:
     wrong = {"matchLabels": {"app": "wbe"}}
     spread = _spread(labelSelector=wrong, matchLabelKeys=[])
     assert _rules(_workload(topologySpreadConstraints=spread, affinity=_apart(labelSelector=wrong))) == {

@@ -273,7 +273,7 @@ def test_Q6_order_that_a_real_kubelet_took_under_memory_pressure() -> None:
         assert _names(places) == [name for name, *_ in rows]
 
 
-def test_Q6_reasons_compare_with_the_next_pod_that_can_be_evicted() -> None:
+def test_Q6_reasons_compare_with_next_evictable_pod() -> None:
     critical = 2_000_000_000
     rows = [
         ("static", critical, "", "900Mi", None),

@@ -245,7 +245,7 @@ _AS_NODE_FS = {
         pytest.param(True, True, _AS_NODE_FS, id="container filesystem and image filesystem apart"),
     ],
 )
-def test_Q6_containerfs_gets_the_thresholds_of_the_disk_it_shares(
+def test_Q6_containerfs_gets_thresholds_of_shared_disk(
     image_fs: bool, container_fs: bool, expected: set[Threshold]
 ) -> None:
     configured = Threshold(CONTAINER_FS, at("1Ti"))

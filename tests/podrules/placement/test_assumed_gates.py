@@ -59,6 +59,6 @@ def test_a_taint_of_a_device_counts_if_its_gate_is_on() -> None:
     assert ("DRADeviceTaints", False) in named(CLAIMING, 35, **DEVICES)
 
 
-def test_every_plugin_with_a_gate_says_which_pods_it_has_to_do_with() -> None:
+def test_every_gated_plugin_defines_affected_pods() -> None:
     plugins = set(IN_TREE)
     assert {change.rule for change in GATES.values()} & plugins == set(_CONCERNS)

@@ -72,9 +72,7 @@ def test_services_count_beside_the_controller() -> None:
 
 
 @pytest.mark.parametrize(("given", "expected"), [({"app": "web", "tier": "x"}, "app=web,tier=x"), (None, "app=web")])
-def test_a_replication_controller_selects_by_its_template_where_it_says_nothing(
-    given: Mapping[str, str] | None, expected: str
-) -> None:
+def test_replication_controller_selector_defaults_to_template(given: Mapping[str, str] | None, expected: str) -> None:
     raw = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"selector": given} if given else {}}
     entry = from_object(raw, ReplicationController)
     found = controlled(make_pod("replicationcontroller"), "replicationcontroller", entry)

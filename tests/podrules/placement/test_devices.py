@@ -167,13 +167,13 @@ def test_claims_go_with_their_pod_and_others_lose_their_devices() -> None:
     assert held(gone) == {"named": False, "shared": True, "unused": True}
 
 
-def test_a_shared_claim_is_held_until_the_last_of_its_pods_is_gone() -> None:
+def test_shared_claim_is_reserved_until_last_pod_is_gone() -> None:
     first = without_pods(cluster(), [PodReference("default", "ours-1")])
     assert held(first)["shared"]
     assert not held(without_pods(first, [PodReference("default", "ours-2")]))["shared"]
 
 
-def test_an_excluded_node_and_a_drained_one_take_their_pods_claims_along() -> None:
+def test_claims_leave_with_excluded_and_drained_nodes() -> None:
     assert held(excluding_nodes(cluster(), ["a"])) == {"named": False, "shared": True, "unused": True}
     # Of the drained node's pods all go: two that nobody makes anew are lost.
     before = cluster()

@@ -54,7 +54,7 @@ def test_S3_both_together_leave_node4() -> None:
     assert all(not constraint.conflicts_with for constraint in placement.spread)
 
 
-def test_S3_constraints_that_conflict_are_named_with_what_would_free_nodes() -> None:
+def test_S3_conflicting_constraints_name_remedies() -> None:
     nodes = [zoned("node1", "zoneA"), zoned("node2", "zoneA"), zoned("node3", "zoneB")]
     pods = [
         make_pod("p1", on="node1", labels=FOO),
@@ -151,7 +151,7 @@ def test_a_large_cluster_is_sampled_by_the_scheduler() -> None:
     assert place(make_pod(), [make_node(f"n{number}") for number in range(250)]).sampled == 120
 
 
-def test_a_pod_that_prefilter_rejects_has_one_group_for_all_nodes() -> None:
+def test_pre_filter_rejection_is_one_group() -> None:
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}
     placement = place(make_pod(volumes=[volume]), [make_node("a"), make_node("b")])
     (group,) = placement.rejected

@@ -113,7 +113,7 @@ def test_a_claim_that_may_be_bound_keeps_nothing_waiting(cluster: Any) -> None:
     assert with_claim(**cluster).named == NamedNode("a", NamedFate.RUNS)
 
 
-def test_nothing_is_provisioned_for_a_class_without_a_provisioner() -> None:
+def test_class_without_provisioner_needs_scheduler() -> None:
     found = with_claim(claim(storageClassName="late", meta=SELECTED), late=storage_class("late", LATER, makes=False))
     assert [one.trouble for one in found.claims] == [ClaimTrouble.NEEDS_SCHEDULER]
 

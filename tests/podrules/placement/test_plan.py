@@ -162,7 +162,7 @@ def test_P4_what_fits_without_preemption_is_counted() -> None:
     assert (kept.without_preemption, kept.placed) == (2, 2)
 
 
-def test_P4_what_fits_without_preemption_counts_no_room_of_another_specs_victims() -> None:
+def test_P4_fit_without_preemption_ignores_freed_room() -> None:
     old = make_pod("old", on="a", cpu="4", priority=1)
     first, second = make_pod("first", cpu="2", priority=10), make_pod("second", cpu="2", priority=10)
     specs = placed((first, 1), (second, 1), nodes=[make_node("a")], pods=[old])

@@ -209,7 +209,7 @@ def _stored(pod: Any, priorities: Mapping[str, int], start: str | None = None) -
     return {**pod, "metadata": meta, "spec": spec, "status": {"startTime": start} if start else {}}
 
 
-def test_victims_of_many_preemptors_name_them_and_no_other_pod_does() -> None:
+def test_only_victims_name_their_preemptors() -> None:
     nodes, pods, lists, random = crowd(1)
     priorities = lists["priorities"]
     budgets = {"podDisruptionBudgets": lists["podDisruptionBudgets"]}

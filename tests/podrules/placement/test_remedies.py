@@ -118,14 +118,14 @@ def test_what_pods_of_the_node_itself_request_is_not_to_be_freed(owner: Json, ki
     assert (change.kind, change.amounts, change.promised) == (kind, {"memory": 320 * MI}, {})
 
 
-def test_what_is_promised_beyond_the_node_is_told_with_what_is_to_be_freed_of_it() -> None:
+def test_overcommitted_amount_is_part_of_freed_amount() -> None:
     pods = [make_pod("x", on="a", cpu="1", memory="7Gi"), make_pod("y", on="a", cpu="1", memory="2Gi")]
     change = only_change(place(make_pod(memory="8Gi"), [make_node("a")], pods), "NodeResourcesFit")
     assert (change.kind, change.amounts) == (ChangeKind.FREE, {"memory": 9 * 1024 * MI})
     assert change.promised == {"memory": 9 * 1024 * MI}
 
 
-def test_what_a_nominated_pod_waits_for_is_told_apart_and_nobody_frees_it() -> None:
+def test_room_of_nominated_pod_is_separate() -> None:
     rival: Any = make_pod("rival", memory="3Gi")
     rival["status"] = {**rival.get("status", {}), "nominatedNodeName": "a"}
     nodes, there = [make_node("a")], make_pod("x", on="a", memory="4Gi")
@@ -141,7 +141,7 @@ def test_what_a_nominated_pod_waits_for_is_told_apart_and_nobody_frees_it() -> N
     assert tight.kind is ChangeKind.ENLARGE
 
 
-def test_a_node_on_which_room_can_be_made_comes_before_a_nearer_one_that_has_to_be_larger() -> None:
+def test_node_with_movable_pods_precedes_larger_node() -> None:
     daemon: Any = make_pod("d", on="a", memory="6Gi")
     owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d", "controller": True}
     daemon["metadata"]["ownerReferences"] = [owner]
@@ -217,7 +217,7 @@ def test_a_taint_for_such_pods_is_to_be_tolerated(key: str, value: str, fields: 
     assert only_change(place(pod, [node]), "TaintToleration").kind is ChangeKind.TOLERATE
 
 
-def test_a_node_that_starts_is_waited_for_rather_than_another_opened() -> None:
+def test_starting_node_precedes_toleration() -> None:
     nodes = [
         make_node("team", taints=[make_taint("dedicated", "team-b")]),
         make_node("new", taints=[make_taint("ebs.csi.aws.com/agent-not-ready", effect="NoExecute")]),
@@ -236,7 +236,7 @@ def test_a_node_that_starts_is_waited_for_rather_than_another_opened() -> None:
         ("eks.amazonaws.com/nodegroup", "batch"),
     ],
 )
-def test_a_label_that_describes_the_machine_asks_for_another_node(key: str, value: str) -> None:
+def test_machine_label_needs_another_node(key: str, value: str) -> None:
     change = only_change(place(make_pod(nodeSelector={key: value}), [make_node("a")]), "NodeAffinity")
     assert (change.kind, change.node, change.value) == (ChangeKind.ADD_NODE, "a", f"{key}={value}")
 
@@ -432,7 +432,7 @@ def test_room_comes_with_the_end_of_a_pod() -> None:
 @pytest.mark.parametrize(
     ("kind", "name"), [("ReplicaSet", "db-7c"), ("ReplicaSet", "cache-6f"), ("StatefulSet", "db"), ("DaemonSet", "db")]
 )
-def test_to_stop_a_pod_that_comes_back_to_the_same_place_is_no_way(kind: str, name: str) -> None:
+def test_stopping_a_returning_pod_is_no_remedy(kind: str, name: str) -> None:
     there = [_of(kind, name, "7c", on) for on in ("a", "b")]
     change = only_change(place(_of("ReplicaSet", "db-7c", "7c"), _two(), there), "InterPodAffinity")
     assert (change.kind, change.value) == (ChangeKind.ADD_NODE, "")

@@ -51,7 +51,7 @@ def with_disks(pod: Json) -> Placement:
     return place(pod, nodes, pods)
 
 
-def test_S4_a_tainted_domain_that_holds_the_minimum_is_left_out_by_its_policy() -> None:
+def test_S4_taint_policy_excludes_tainted_minimum() -> None:
     change = only_change(placed(incoming(), TAINTED), "PodTopologySpread")
     assert (change.kind, change.field, change.value) == (ChangeKind.SPREAD, f"{FIELD}.nodeTaintsPolicy", "Honor")
 

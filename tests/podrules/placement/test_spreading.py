@@ -42,7 +42,7 @@ def rejected(found: ConstraintSpread) -> dict[str, tuple[str, ...]]:
     return {domain.value: domain.rejected_by for domain in found.domains}
 
 
-def test_a_domain_is_closed_when_other_plugins_reject_every_node_of_it() -> None:
+def test_domain_with_only_rejected_nodes_is_closed() -> None:
     taints = [make_taint("k", "v")]
     nodes = [
         zoned("a1", "a", taints=taints),

@@ -77,9 +77,7 @@ def test_P6_without_the_event_the_condition_tells_the_time() -> None:
         ([make_pod("bound", "c", priority=9, nominated="a")], None),
     ],
 )
-def test_P6_without_the_event_the_pod_that_waits_for_the_room_is_named(
-    waiting: list[Pod], by: PodReference | None
-) -> None:
+def test_P6_nominated_pod_is_named_without_event(waiting: list[Pod], by: PodReference | None) -> None:
     found = preempted(VICTIM, None, (VICTIM, *waiting))
     assert (found.by, found.uid, found.became) == (by, "", PreemptedFor.UNKNOWN)
 
@@ -95,7 +93,7 @@ def test_P6_who_may_not_list_pods_is_told_the_uid() -> None:
     assert (found.by, found.uid, found.became) == (None, "high", PreemptedFor.UNKNOWN)
 
 
-def test_P6_an_event_that_is_related_to_the_preemptor_names_it_though_it_is_gone() -> None:
+def test_P6_related_event_names_deleted_preemptor() -> None:
     related = {"namespace": "shop", "name": "high", "uid": "high"}
     event = from_object({"reason": "Preempted", "message": "Preempted", "related": related}, Event)
     found = preempted(VICTIM, event, ())

@@ -131,7 +131,7 @@ def test_annotations_of_app_armor_become_fields_of_a_pod() -> None:
     ("minor", "at", "allowed"),
     [(34, None, False), (34, 37, False), (35, 34, False), (35, None, True), (36, 37, True)],
 )
-def test_a_version_has_the_checks_of_its_time_at_most_the_servers(minor: int, at: int | None, allowed: bool) -> None:
+def test_checks_are_of_the_version_up_to_the_server(minor: int, at: int | None, allowed: bool) -> None:
     pod = _pod({"hostUsers": False}, minor)
     reasons = evaluate(pod, LevelVersion(Level.RESTRICTED, at)).reason
     assert ("runAsNonRoot" not in reasons) is allowed

@@ -81,7 +81,7 @@ def test_Q5_root_and_names_of_both_drivers() -> None:
     assert _tree({"cgroupsPerQOS": False}) == {}
 
 
-def test_Q5_a_mirror_pod_has_the_cgroup_of_its_static_pod_and_a_finished_one_none() -> None:
+def test_Q5_cgroup_of_mirror_pod_and_finished_pod() -> None:
     mirror = _pod("etcd", {"cpu": "100m"}, annotations={"kubernetes.io/config.mirror": "5e1b"})
     assert list(_tree(None, [mirror, _pod("done", EVEN, phase="Succeeded")])) == [
         "/kubepods",

@@ -54,7 +54,7 @@ def _names(order: OOMOrder) -> list[tuple[str, str]]:
     return [(place.candidate.pod, place.candidate.container) for place in order.places]
 
 
-def test_Q3_each_cgroup_that_runs_out_has_its_own_candidates_and_total() -> None:
+def test_Q3_each_cgroup_has_its_candidates_and_total() -> None:
     pods = [
         _pod("limited", request="100Mi", limit="200Mi"),
         _pod(
@@ -208,7 +208,7 @@ def test_Q6_headroom_is_told_for_each_threshold_beside_it() -> None:
     ]
 
 
-def test_Q6_thresholds_are_the_defaults_where_the_kubelets_are_not_known() -> None:
+def test_Q6_unknown_thresholds_are_the_defaults() -> None:
     pressure = _pressure([], summary(memory=node_memory("1Gi")))
     assert pressure.threshold_source is ThresholdSource.DEFAULTS
     assert [str(one.quantity) for one in pressure.headrooms] == ["100Mi"]
@@ -250,7 +250,7 @@ def test_Q6_metrics_rank_pods_for_memory_alone() -> None:
     assert [str(one.available) for one in pressure.headrooms] == ["5Gi"]
 
 
-def test_Q3_working_sets_stand_for_resident_memory_where_that_is_not_known() -> None:
+def test_Q3_working_set_replaces_unknown_resident_memory() -> None:
     pressure = _pressure([_pod("one")], _metrics({"one": "100Mi"}))
     assert _order(pressure, OOMScope.GLOBAL).places[0].candidate.rss == 100 * MI
 

@@ -70,7 +70,7 @@ def test_Q3_what_separates_neighbours(
     assert [place.decided_by for place in places] == [separator, None]
 
 
-def test_Q3_swap_counts_and_an_unmeasured_container_counts_nothing() -> None:
+def test_Q3_swap_counts_and_unmeasured_container_is_zero() -> None:
     places = rank_oom(
         [
             candidate("unmeasured", 985, None),

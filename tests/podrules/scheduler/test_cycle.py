@@ -277,7 +277,7 @@ def test_score_without_what_comes_before(points: Json, error: str) -> None:
     assert (scored.error, list(scored.best)) == (error, [])
 
 
-def test_scores_that_are_found_out_without_pre_score_are_the_same() -> None:
+def test_scores_without_pre_score_are_the_same() -> None:
     """NodeAffinity would have skipped: it scores 0 instead."""
     nodes = [SOFT, make_node("free"), make_node("busy")]
     pods = [make_pod("old", cpu="2", nodeName="busy")]
@@ -289,7 +289,7 @@ def test_scores_that_are_found_out_without_pre_score_are_the_same() -> None:
     assert scored.by_plugin["NodeAffinity"].tolist() == [0, 0, 0]
 
 
-def test_the_nominated_node_is_judged_though_pre_filter_left_it_out() -> None:
+def test_nominated_node_is_tried_despite_pre_filter() -> None:
     """Upstream tries it before the others, and keeps its plugin with those that left nodes out."""
     pod = make_pod("web", affinity=on_node("small"), nominated="cordoned", cpu="2")
     nodes = [SMALL, make_node("cordoned", unschedulable=True), make_node("other")]
@@ -304,7 +304,7 @@ def test_the_nominated_node_is_judged_though_pre_filter_left_it_out() -> None:
     assert found.reasons(1) == ("node(s) were unschedulable",)
 
 
-def test_the_nominated_node_is_the_one_that_pre_filter_left_and_rejects() -> None:
+def test_nominated_node_kept_by_pre_filter_is_rejected() -> None:
     pod = make_pod("web", affinity=on_node("small"), nominated="small", cpu="2")
     found = cycle(pod, [SMALL, make_node("other")])
     assert found.nominated == {}

@@ -55,7 +55,7 @@ def said(found: PostFilter) -> str:
     return reason
 
 
-def test_P4_the_node_is_nominated_and_the_reasons_of_others_are_dropped() -> None:
+def test_P4_nomination_drops_reasons_of_other_plugins() -> None:
     found = preempted(PREEMPTOR, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")])
     reason = "preemption: found a potential placement for pod on node node1, preempting 1 victims"
     assert found.status == Status(Code.SUCCESS, (reason,))
@@ -71,7 +71,7 @@ def test_P4_of_nodes_that_tie_any_is_nominated() -> None:
     assert found.nominated_node_name is None
 
 
-def test_P4_nodes_where_removing_pods_cannot_help_are_not_looked_at() -> None:
+def test_P4_unresolvable_nodes_are_not_tried() -> None:
     found = preempted(
         make_pod("p", VERY_LARGE, HIGH),
         [make_node("tainted", taints=[TAINT]), make_node("small", LARGE), make_node("node1")],
@@ -143,7 +143,7 @@ def test_P2_a_pod_that_never_preempts_can_be_preempted() -> None:
     assert victims_of(preempted(PREEMPTOR, [make_node("node1")], [modest])) == {"node1": ["modest"]}
 
 
-def test_P2_lower_priority_is_preempted_unless_it_is_said_otherwise() -> None:
+def test_P2_preempt_lower_priority_is_the_default() -> None:
     pod = make_pod("p", LARGE, HIGH, preemptionPolicy="PreemptLowerPriority")
     assert preempted(pod, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")]).status.ok
 
@@ -195,7 +195,7 @@ def test_P5_a_node_is_reserved_for_pods_nominated_to_it() -> None:
     assert looked_at(found).no_candidate["node1"].reasons == ("Insufficient cpu",)
 
 
-def test_P5_a_higher_priority_pod_takes_the_place_of_a_nominated_one() -> None:
+def test_P5_higher_priority_pod_replaces_nominated_pod() -> None:
     pods = [make_pod("p1", LARGE, MID, on="node1"), make_pod("waiting", LARGE, HIGH, nominated="node1")]
     found = preempted(make_pod("p", LARGE, VERY_HIGH), [make_node("node1")], pods)
     assert victims_of(found) == {"node1": ["p1"]}
@@ -212,14 +212,14 @@ def test_P5_the_victims_grace_periods_are_the_gap() -> None:
     assert candidates_of(preempted(PREEMPTOR, [make_node("node1")], pods))["node1"].grace_seconds == 30
 
 
-def test_P5_a_victim_that_is_going_has_the_period_that_it_was_told() -> None:
+def test_P5_terminating_victim_keeps_its_grace_period() -> None:
     going = dict(make_pod("going", VERY_LARGE, MID, on="node1", deleted=True, terminationGracePeriodSeconds=600))
     going["metadata"] = {**going["metadata"], "deletionGracePeriodSeconds": 7}
     found = preempted(make_pod("p", VERY_LARGE, HIGH), [make_node("node1")], [going])
     assert candidates_of(found)["node1"].grace_seconds == 7
 
 
-def test_when_pre_filter_ends_early_devices_are_an_error_and_preemption_never_runs() -> None:
+def test_early_pre_filter_end_prevents_preemption() -> None:
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}]
     pod = make_pod("p", LARGE, HIGH, volumes=volumes)
     found = preempted(pod, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")])
@@ -279,9 +279,7 @@ def test_without_any_plugin_the_nomination_is_taken_back() -> None:
         pytest.param({"minCandidateNodesPercentage": 40, "minCandidateNodesAbsolute": 1}, 2, True, id="limits to 2"),
     ],
 )
-def test_P4_all_candidates_are_shown_and_whether_kube_scheduler_samples(
-    args: Json | None, enough: int, samples: bool
-) -> None:
+def test_P4_candidates_are_complete_and_sampling_is_shown(args: Json | None, enough: int, samples: bool) -> None:
     names = [f"node{number}" for number in range(5)]
     pods = [make_pod(f"on-{name}", LARGE, MID, on=name) for name in names]
     found = preempted(PREEMPTOR, [make_node(name) for name in names], pods, framework=framework(args=args))

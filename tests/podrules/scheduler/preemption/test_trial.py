@@ -63,7 +63,7 @@ def test_pods_that_go_and_come_back() -> None:
     assert judged > 500
 
 
-def test_as_upstream_a_pod_that_is_being_deleted_is_taken_away_though_it_was_not_counted() -> None:
+def test_uncounted_terminating_pod_is_subtracted() -> None:
     pod = make_pod("p", priority=HIGH, labels={"app": "a"}, topologySpreadConstraints=[spread("zone", app="a")])
     nodes = [make_node("a", labels={"zone": "a"}), make_node("b", labels={"zone": "b"})]
     pods = [

@@ -213,7 +213,7 @@ def test_binding_conditions(claim: JSON, reason: str) -> None:
     assert judge(make_context(make_claiming_pod("my-claim"), claims=[claim]))[1] == [reason]
 
 
-def test_without_the_time_a_binding_that_may_have_timed_out_is_unknown() -> None:
+def test_binding_timeout_is_unknown_without_the_time() -> None:
     claim = bound(timestamp="2026-05-31T23:00:00Z")
     context = make_context(make_claiming_pod("my-claim"), claims=[claim], now=None)
     verdicts = PLUGIN.filter(context, PLUGIN.pre_filter(context).state)

@@ -265,7 +265,7 @@ def test_invalid_label_syntax_fails_pre_filter_and_pre_score(bad: str) -> None:
     assert found.reasons[0].startswith(f"parsing pod: {field}: ")
 
 
-def test_an_existing_pod_whose_selector_cannot_be_read_keeps_nobody_away() -> None:
+def test_existing_pod_with_invalid_selector_repels_no_pod() -> None:
     existing = affinity_pod(node="node1", away=[term("zone", "service in {{.bad-value.}}"), term("zone", "service")])
 
     assert statuses(InterPodAffinity(), make_context(affinity_pod(SCAN), [NODE], [existing])) is SKIP

@@ -355,7 +355,7 @@ def test_too_many_pods_beside_an_unresolvable_resource() -> None:
     assert filter_status(PLUGIN, context) == wanted
 
 
-def test_pod_level_resources_count_only_where_the_version_knows_them() -> None:
+def test_pod_level_resources_depend_on_version() -> None:
     pod = pod_asking("cpu=1m", own="cpu=11m")
     node = [make_room("node", ROOM)]
     assert filter_status(PLUGIN, make_cycle(pod, node, features=REFERENCE)).rejected

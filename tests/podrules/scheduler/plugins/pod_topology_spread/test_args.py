@@ -20,7 +20,7 @@ ANYWAY = "ScheduleAnyway"
 ACTIONS = 'supported values: "DoNotSchedule", "ScheduleAnyway"'
 
 
-def test_a_pod_and_the_configuration_have_words_of_their_own_for_max_skew() -> None:
+def test_max_skew_errors_of_pod_and_configuration_differ() -> None:
     """ValidatePositiveField of the API server, ValidatePodTopologySpreadArgs of the scheduler."""
     constraint = make_constraint(0, "node", DO_NOT)
     written = {"maxSkew": 0, "topologyKey": "node", "whenUnsatisfiable": DO_NOT}
