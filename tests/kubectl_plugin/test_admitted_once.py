@@ -25,7 +25,7 @@ RUNS: Final = {
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_pod_to_come_is_admitted_once(name: str) -> None:
+def test_new_pod_is_admitted_once(name: str) -> None:
     with counted_calls(apply_limit_ranges, admit_pod_create) as counts:
         ran = run(*RUNS[name], "-f", LIMITS_ONLY)
     assert (ran.code, ran.err) == (0, "")

@@ -169,7 +169,7 @@ def _said(*words: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_without_names_a_node_has_the_same_volumes(source: str) -> None:
+def test_anonymised_node_has_the_same_volumes(source: str) -> None:
     """What the status of a node calls a disk is made of values of its PersistentVolume."""
     spec, name = SOURCES[source]
     volume = from_object({"metadata": {"name": "pv-7"}, "spec": spec}, PersistentVolume)

@@ -140,7 +140,7 @@ def test_the_report_names_the_claim_and_its_provisioner(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("at", "late"), [("12:04:50", False), ("12:05:10", True)])
-def test_without_a_failure_it_is_trouble_after_5_min(at: str, late: bool, tmp_path: Path) -> None:
+def test_wait_without_failure_is_trouble_after_5_min(at: str, late: bool, tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, pod(), claim(), CLASS, waiting(at))
     assert ("trouble 1 pod: claim stays unbound" in cluster.said("report", "-n", "shop")) is late
 
@@ -213,7 +213,7 @@ def test_drivers(tmp_path: Path) -> None:
     assert "CSIDriver" not in said
 
 
-def test_what_the_provisioner_says_is_quoted(tmp_path: Path) -> None:
+def test_provisioner_message_is_quoted(tmp_path: Path) -> None:
     message = 'failed to provision volume with StorageClass "fast": rpc error: quota of 3 volumes exceeded'
     failed = event("ProvisioningFailed", "12:06:00", first="12:00:03", type="Warning", count=7, message=message)
     said = Cluster(tmp_path, pod(), claim(), CLASS, failed, waiting("12:06:01")).explained()
@@ -301,7 +301,7 @@ def test_only_a_pod_that_was_unschedulable_has_preempted(reason: str, tmp_path: 
     assert "shop/db" not in said
 
 
-def test_a_claim_that_keeps_the_pod_on_a_node_that_rejects_it(tmp_path: Path) -> None:
+def test_claim_pins_pod_to_rejecting_node(tmp_path: Path) -> None:
     full = raw_pod("top", "shop", uid="top", nodeName="n1", requests={"cpu": "2"}, priority=9)
     given = pod(nominated="", reason="Unschedulable")
     said = Cluster(tmp_path, given, claim(), CLASS, full, waiting("12:06:00")).explained()
@@ -388,7 +388,7 @@ DRIVERS: Final = [
 ]
 
 
-def test_the_page_of_a_claim_says_that_its_node_rejects_the_pod(tmp_path: Path) -> None:
+def test_claim_page_shows_that_node_rejects_pod(tmp_path: Path) -> None:
     large = pod(nominated="")
     large["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "3"
     cluster = Cluster(tmp_path, large, claim(), CLASS, waiting("12:20:00"))
@@ -400,7 +400,7 @@ def test_the_page_of_a_claim_says_that_its_node_rejects_the_pod(tmp_path: Path) 
     assert "see that the provisioner runs" not in said
 
 
-def test_words_of_a_provisioner_count_also_while_it_is_awaited(tmp_path: Path) -> None:
+def test_provisioner_message_counts_while_waiting(tmp_path: Path) -> None:
     failed = event("ProvisioningFailed", "12:05:00", type="Warning", message="no quota left")
     said = Cluster(tmp_path, pod(), claim(), CLASS, failed, waiting("12:05:10")).said(
         "explain", "pvc/data", "-n", "shop"
@@ -409,7 +409,7 @@ def test_words_of_a_provisioner_count_also_while_it_is_awaited(tmp_path: Path) -
     assert "see that the provisioner runs" not in said
 
 
-def test_the_page_of_a_claim_says_that_its_driver_is_missing(tmp_path: Path) -> None:
+def test_claim_page_shows_missing_driver(tmp_path: Path) -> None:
     folder = tmp_path
     said = Cluster(folder, pod(), claim(), CLASS, *DRIVERS).said("explain", "pvc/data", "-n", "shop")
     assert "No CSIDriver is named csi.acme.io: if it is a CSI driver, it is not installed. Way out: see that" in said

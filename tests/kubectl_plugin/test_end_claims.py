@@ -317,7 +317,7 @@ def test_scaled_down_pod_has_no_replacement(made: int, tmp_path: Path) -> None:
     assert "replaced by" not in page
 
 
-def test_what_a_replacement_waits_for_is_named(tmp_path: Path) -> None:
+def test_reason_of_pending_replacement_is_named(tmp_path: Path) -> None:
     gone, of = "mail-55d-bcdfg", "ReplicaSet/mail-55d"
     stop = event(f"Pod/{gone}", "Killing", "Stopping container app", -60, field="spec.containers{app}")
     waits = {"name": "app", "restartCount": 4, "state": {"waiting": {"reason": "ImagePullBackOff"}}}
@@ -338,7 +338,7 @@ def test_what_a_replacement_waits_for_is_named(tmp_path: Path) -> None:
         pytest.param(None, None, False, id="when the node was lost is not known"),
     ],
 )
-def test_a_fence_deletes_pods_before_their_toleration_is_over(
+def test_fence_deletes_pods_before_toleration_ends(
     lost: float | None, own: int | None, fenced: bool, tmp_path: Path
 ) -> None:
     gone, unreachable = "mail-55d-bcdfg", {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
@@ -390,7 +390,7 @@ def stop_of(name: str, when: float) -> Object:
 NO_STOP = f"No event shows that its kubelet stopped it: its processes may still run on {NODE}."
 
 
-def test_the_webhook_knows_who_force_deleted_a_pod(tmp_path: Path) -> None:
+def test_webhook_names_user_of_force_deletion(tmp_path: Path) -> None:
     new = successor("db-7", "StatefulSet/db", made=-99, status=PENDING)
     page = died(tmp_path, node(), owner("StatefulSet", "db"), new, allowed("db-7"), name="db-7")
     assert "User jane@example.com force deleted the pod. At 11:58:20 UTC" in page
@@ -428,7 +428,7 @@ def captured(folder: Path, *objects: Object, name: str) -> str:
 
 
 @pytest.mark.parametrize("of", ["ReplicaSet/mail-55d", "DaemonSet/log"])
-def test_a_silent_kubelet_stopped_nothing_that_is_gone(of: str, tmp_path: Path) -> None:
+def test_silent_kubelet_did_not_stop_deleted_pod(of: str, tmp_path: Path) -> None:
     gone = f"{of.partition('/')[2]}-bcdfg"
     page = captured(tmp_path, node(UNKNOWN_NODE), owner(*of.split("/")), pod("other"), *ran_before(gone), name=gone)
     silent = f"{NODE} does not answer, and n{NO_STOP[1:]}"
@@ -506,7 +506,7 @@ def test_a_stateful_set_deletes_what_garbage_collection_ended(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("why", ["gone", "silent"])
-def test_whether_a_pod_of_a_lost_node_runs_is_not_known(why: str, tmp_path: Path) -> None:
+def test_pod_on_lost_node_may_still_run(why: str, tmp_path: Path) -> None:
     nodes = [node(UNKNOWN_NODE)] if why == "silent" else []
     page = captured(tmp_path, *nodes, pod("db-7", "StatefulSet/db"), *ran_before("db-7"), name="db-7")
     lost = f"{NODE} does not answer" if why == "silent" else f"The Node object of {NODE} is gone"
@@ -525,7 +525,7 @@ def test_whether_a_pod_of_a_lost_node_runs_is_not_known(why: str, tmp_path: Path
         pytest.param(1, {}, (("Complete", "True", -90),), "few ended", id="complete"),
     ],
 )
-def test_a_job_that_goes_on_removed_no_pod_for_its_end(
+def test_unfinished_job_did_not_remove_pod_at_its_end(
     generation: int, spec: Object, conditions: Sequence[tuple[str, str, float]], left: str, tmp_path: Path
 ) -> None:
     job = owner("Job", "import")
@@ -549,7 +549,7 @@ def test_refused_force_deletion_ended_nothing(tmp_path: Path) -> None:
     assert "Nothing of it has ended." in died(tmp_path, node(), runs, allowed("mail-55d-bcdfg"), name="mail-55d-bcdfg")
 
 
-def test_a_finalizer_keeps_what_was_force_deleted(tmp_path: Path) -> None:
+def test_finalizer_keeps_force_deleted_pod(tmp_path: Path) -> None:
     metadata = {"deletionTimestamp": at(-99), "deletionGracePeriodSeconds": 0, "finalizers": ["example.com/keeps"]}
     state = {"phase": "Running", "containerStatuses": [{"name": "app", "state": {"running": {"startedAt": at(-900)}}}]}
     kept = pod("kept", "", metadata=metadata, status=state)
@@ -612,7 +612,7 @@ def crashed(code: int, reason: str, reboot: float | None = -595, sandbox: float 
 
 
 @pytest.mark.parametrize(("code", "sandbox"), [(255, -590), (255, None), (137, -590), (0, -580), (143, -560)])
-def test_a_restart_of_the_node_ended_what_runs_again(code: int, sandbox: float | None, tmp_path: Path) -> None:
+def test_node_restart_ended_restarted_containers(code: int, sandbox: float | None, tmp_path: Path) -> None:
     page = died(tmp_path, *crashed(code, "Error" if code else "Completed", sandbox=sandbox))
     assert "Its node restarted, and ended container app without the kubelet." in page
     assert "Likely, not certain: also possible:" in page
@@ -699,7 +699,7 @@ GOES_DOWN: Final = "node is shutting down"
 
 
 @pytest.mark.parametrize("message", [CNI, GOES_DOWN])
-def test_the_kubelet_says_why_a_node_is_not_ready(message: str, tmp_path: Path) -> None:
+def test_kubelet_message_explains_unready_node(message: str, tmp_path: Path) -> None:
     unready = raw_condition("Ready", "False", message=message, lastHeartbeatTime=at(0), lastTransitionTime=at(-100))
     objects = [node(unready), pod()]
     assert f"Its kubelet says: {message}." in said(tmp_path, objects, "node", NODE)
@@ -882,7 +882,7 @@ def test_a_deleted_pod_that_runs_on_has_not_ended(asked: float, runs: bool, tmp_
         ("some other error", "the runtime reports an error"),
     ],
 )
-def test_what_a_runtime_could_not_do(message: str, what: str, tmp_path: Path) -> None:
+def test_failures_of_the_container_runtime(message: str, what: str, tmp_path: Path) -> None:
     waits = {"waiting": {"reason": "CreateContainerError", "message": message}}
     status = {"phase": "Pending", "containerStatuses": [{"name": "app", "restartCount": 0, "state": waits}]}
     page = died(tmp_path, node(), pod(status=status))

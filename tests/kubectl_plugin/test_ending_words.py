@@ -120,7 +120,7 @@ def test_T5_object_of_ended_pod_still_exists(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
-def test_T5_garbage_collection_that_is_late_is_looked_into(phase: str, tmp_path: Path) -> None:
+def test_T5_overdue_garbage_collection_points_to_controller(phase: str, tmp_path: Path) -> None:
     objects = node("Unknown", taints=[OUT]), pod(phase, metadata=TOLD)
     told = said(tmp_path, *objects, ask="explain")
     assert "should have removed its object by 09:57:20 UTC: look at kube-controller-manager" in told
@@ -186,7 +186,7 @@ def _lines(directory: Path) -> list[str]:
         ),
     ],
 )
-def test_T5_timeline_names_what_keeps_an_object(objects: Any, held: str, tmp_path: Path) -> None:
+def test_T5_timeline_names_what_delays_object_removal(objects: Any, held: str, tmp_path: Path) -> None:
     assert held in said(tmp_path, *objects, ask="explain --timeline=delete")
 
 
@@ -215,7 +215,7 @@ AGAIN: Final = {"deletionTimestamp": "2026-11-22T09:56:20Z", "deletionGracePerio
 
 @pytest.mark.parametrize("ask", ["explain", "explain --timeline=delete"])
 @pytest.mark.parametrize("told", [TOLD, AGAIN])
-def test_T5_a_finalizer_comes_after_a_kubelet_that_is_late(ask: str, told: Any, tmp_path: Path) -> None:
+def test_T5_late_kubelet_comes_before_finalizer(ask: str, told: Any, tmp_path: Path) -> None:
     said_of = said(tmp_path, node(), pod(metadata=told | TWO), ask=ask)
     assert (
         "The kubelet has not confirmed yet that its processes are gone. "
@@ -231,7 +231,7 @@ def test_T5_timeline_names_every_finalizer(tmp_path: Path) -> None:
     assert "finalizers example.com/copy, example.com/scrub keep it until their owners remove them" in drawn
 
 
-def test_T5_a_pod_without_a_node_was_told_once(tmp_path: Path) -> None:
+def test_T5_pod_without_node_was_deleted_once(tmp_path: Path) -> None:
     waiting = pod("Pending", nodeName="", metadata=AGAIN | TWO, status={"containerStatuses": []})
     told = said(tmp_path, node(), waiting, ask="explain")
     assert "Being deleted since 09:56:20 UTC, grace 0 s: nothing of it runs" in told
@@ -244,7 +244,7 @@ def test_T5_a_pod_without_a_node_was_told_once(tmp_path: Path) -> None:
         (ENDED, 'finalizers "example.com/copy" and "example.com/scrub" keep the object until the controller of'),
     ],
 )
-def test_T5_a_workload_tells_why_its_pod_is_still_there(status: Any, why: str, tmp_path: Path) -> None:
+def test_T5_workload_shows_why_its_pod_remains(status: Any, why: str, tmp_path: Path) -> None:
     leaving = pod(metadata=TOLD | TWO, labels={"app": "db"}, status={"containerStatuses": status})
     said(tmp_path, node(), leaving, raw_workload("StatefulSet", "db", "default", replicas=1), ask="explain")
     ran = run("explain", "statefulset/db", "--snapshot", str(tmp_path / "cluster.json"))
@@ -266,7 +266,7 @@ def test_T5_lost_node_does_not_delete_terminating_pod(tmp_path: Path) -> None:
     assert "When its node stops answering: being deleted already, " in drawn
 
 
-def test_F1_a_static_pod_is_told_once_that_nothing_stops(tmp_path: Path) -> None:
+def test_F1_static_pod_shows_once_that_nothing_stops(tmp_path: Path) -> None:
     mirror = pod(metadata={"annotations": {"kubernetes.io/config.mirror": "x"}})
     told = said(tmp_path, node(), mirror, ask=FORCED)
     assert "It stops nothing: the pod is static, and the API holds its mirror only. " in told

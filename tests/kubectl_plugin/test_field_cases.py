@@ -132,7 +132,7 @@ def _items(found: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", CAPTURES)
-def test_codes_say_whether_something_is_lacking(name: str) -> None:
+def test_exit_codes_show_missing_kinds(name: str) -> None:
     for namespace, pod in pods(name):
         words = ("explain", f"pod/{pod}", "-n", namespace)
         verdict = data(name, *words)["verdict"]
@@ -209,7 +209,7 @@ def test_a_node_without_captured_pods_promises_nothing_known(command: str) -> No
     assert "0%" not in table
 
 
-def test_what_was_captured_later_may_follow_in_the_same_file(tmp_path: Path) -> None:
+def test_later_captures_may_follow_in_the_same_file(tmp_path: Path) -> None:
     items = json.loads((FIELD / "c05.json").read_text())["items"]
     file = tmp_path / "c.json"
     with file.open("w") as out:

@@ -54,7 +54,7 @@ def test_pod_with_node_name_waits_for_unbound_claim(command: str, lead: str) -> 
     assert code == 11
 
 
-def test_lint_and_why_say_what_such_a_claim_needs() -> None:
+def test_lint_and_why_show_what_the_claim_needs() -> None:
     linted = " ".join(run("lint", "-f", str(FIELD / "c10-dep.yaml")).out.split())
     assert "Claim aaa3 stays unbound if its StorageClass waits for the scheduler (WaitForFirstConsumer)." in linted
     assert "Replace spec.nodeName by nodeSelector kubernetes.io/hostname." in linted
@@ -62,7 +62,7 @@ def test_lint_and_why_say_what_such_a_claim_needs() -> None:
 
 
 @pytest.mark.parametrize(("pod", "claim"), [("app3-5c9-x", "aaa3"), ("app2-5c9-x", "aaa2")])
-def test_a_pod_that_is_there_waits_for_such_a_claim(pod: str, claim: str) -> None:
+def test_existing_pod_waits_for_unbound_claim(pod: str, claim: str) -> None:
     code, text = flat("c10.json", "explain", f"pod/{pod}")
     assert f"Pending for 10 min: claim {UNBOUND.format(claim=claim)}" in text
     assert "Not certain: no persistentvolumes in the file" in text
@@ -155,7 +155,7 @@ def test_a_fence_detaches_volumes_that_have_no_volume_attachment(name: str, sour
 
 
 @pytest.mark.parametrize("name", ["s11p.json", "s13p.json", "s13ebs.json"])
-def test_a_pod_that_waits_for_a_silent_node_leads_there(name: str) -> None:
+def test_pod_waiting_for_silent_node_points_to_it(name: str) -> None:
     text = " ".join(run("explain", "pod/pod2", "--snapshot", str(FIELD / name)).out.split())
     partitions, fence = text.index("kubectl qos partitions"), text.index("kubectl qos fence node/node-a")
     assert partitions < fence < text.index("kubectl qos explain node/node-b")
@@ -179,7 +179,7 @@ def test_a_volume_that_is_not_in_use_is_detached_at_once(tmp_path: Path) -> None
     assert "1 volume detached once the pod objects are gone: status.volumesInUse does not list it" in text
 
 
-def test_nothing_is_left_only_once_the_status_has_no_volume(tmp_path: Path) -> None:
+def test_fence_is_complete_only_without_volumes_in_status(tmp_path: Path) -> None:
     file, volume = of_silent_node(tmp_path, "s13p.json", declared=True)
     text = " ".join(run("partitions", "--snapshot", file).out.split())
     assert "1 volume still has to be detached, which needs no further help." in text

@@ -57,7 +57,7 @@ def test_F1_explain_and_delete_agree_on_every_pod_of_the_demo() -> None:
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["default", "wide"])
-def test_F1_they_say_it_in_the_same_words(*, wide: bool) -> None:
+def test_F1_explain_and_delete_use_the_same_words(*, wide: bool) -> None:
     said = set()
     for namespace, name in OF_EACH_OWNER:
         section = _force_section(_explained(namespace, name, "--demo", *(["-o", "wide"] if wide else [])))
@@ -95,7 +95,7 @@ def test_F2_ended_pod_is_deleted_only_with_confirm() -> None:
     assert (sent.code, "Not deleted" in sent.out) == (10, False)
 
 
-def test_F2_that_a_finalizer_keeps_the_object_is_said_at_once() -> None:
+def test_F2_preview_shows_that_a_finalizer_keeps_the_object() -> None:
     ran = run("delete", "pod/nightly-index-w5k9d", "-n", "batch", "--grace-period=0", "--demo")
     assert ran.out.splitlines()[1:4] == [
         "Safe: its processes have ended.",
@@ -218,7 +218,7 @@ def test_F1_they_agree_on_what_the_demo_does_not_have(change: Any, safety: str, 
     assert _first_words(said) == _first_words(report["verdict"]["text"])
 
 
-def test_F1_of_volumes_of_which_nobody_asked_nothing_is_told(tmp_path: Path) -> None:
+def test_F1_volumes_that_were_not_read_are_not_mentioned(tmp_path: Path) -> None:
     """A list reads no claims: what hangs on them is left open, and what does not is told."""
     source = _on(tmp_path, _replaced)
     listed = json.loads(run("explain", "pods", "-n", "shop", *source, "-o", "json").out)["items"]

@@ -109,7 +109,7 @@ def test_shutdown_by_priority_and_a_manifest(tmp_path: Path) -> None:
         ("maxPods: 3\nmaxPods: 4", "line 4: maxPods is a duplicate of line 3; the last one counts"),
     ],
 )
-def test_what_strict_decoding_finds_is_a_warning(tmp_path: Path, text: str, says: str) -> None:
+def test_strict_decoding_errors_are_warnings(tmp_path: Path, text: str, says: str) -> None:
     ran = run("node", "n1", "--snapshot", EVICT, "--kubelet-config", config(tmp_path, text))
     assert ran.code in {0, 11}
     assert says in ran.err

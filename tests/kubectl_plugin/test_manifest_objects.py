@@ -113,7 +113,7 @@ def test_templates_of_claims_of_the_same_file_are_found(version: str, request_: 
     assert "cannot allocate all claims" in found["message"]
 
 
-def test_what_cannot_be_read_is_told_beside_the_answer() -> None:
+def test_unreadable_objects_are_reported_with_the_answer() -> None:
     broken = {**claim(), "spec": {"accessModes": 7}}
     ran = run("explain", "--demo", "-f", "-", "-o", "name", stdin=yaml.safe_dump_all([broken, deployment()]))
     assert ran.code == 6
@@ -153,7 +153,7 @@ def test_P1_default_class_is_unknown_offline() -> None:
     assert offline(default, raw_pod(priorityClassName="other"))["classExists"] is None
 
 
-def test_P1_a_class_of_the_cluster_keeps_its_value() -> None:
+def test_P1_cluster_class_keeps_its_value() -> None:
     """The API server lets nobody change the value of a class."""
     pod = raw_pod(priorityClassName="shop-high")
     there, brought = 1000, raw_priority_class("shop-high", 7)

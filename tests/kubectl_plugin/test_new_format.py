@@ -53,7 +53,7 @@ def test_no_command_knows_the_toy() -> None:
 
 
 @pytest.mark.parametrize("entry", FORMATS.values(), ids=lambda entry: entry.name)
-def test_every_registration_names_what_is_there(entry: Format) -> None:
+def test_every_registration_names_existing_objects(entry: Format) -> None:
     assert callable(load(entry.renderer))
     assert entry.template is None or callable(load(entry.template.parser))
 

@@ -135,7 +135,7 @@ def test_tolerating_pod_of_answering_node_is_not_deleted(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("ready", "renewed"), [("Unknown", "20:00"), ("False", "45:00")])
-def test_overdue_garbage_collection_is_said_by_all(ready: str, renewed: str, tmp_path: Path) -> None:
+def test_all_commands_show_overdue_garbage_collection(ready: str, renewed: str, tmp_path: Path) -> None:
     source = _cluster(tmp_path, ready=ready, renewed=renewed, deleted="41:00")
     late = "should have removed its object by 20:41:20 UTC: look at kube-controller-manager"
     named = "bank/ledger-0 should have been removed by 20:41:20 UTC: look at kube-controller-manager."
@@ -160,7 +160,7 @@ def test_a_pod_that_the_taint_should_have_deleted_is_late(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("tainted", ["44:55", None])
-def test_finalizers_are_said_by_all(tainted: str | None, tmp_path: Path) -> None:
+def test_all_commands_show_finalizers(tainted: str | None, tmp_path: Path) -> None:
     source = _cluster(
         tmp_path, ready="Unknown", renewed="20:00", tainted=tainted, deleted="44:50", finalizers=("bank.io/audit",)
     )
@@ -217,7 +217,7 @@ def test_terminating_pod_needs_no_graceful_deletion(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["delete pod/gone-3 -n bank --grace-period=0", "fence rack-9", "unfence rack-9"])
-def test_what_a_list_does_not_hold_does_not_exist(command: str, tmp_path: Path) -> None:
+def test_unlisted_objects_do_not_exist(command: str, tmp_path: Path) -> None:
     plain = tmp_path / "list.json"
     plain.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [raw_node("rack-7"), raw_pod("one")]}))
     ran = run(*command.split(), "--snapshot", str(plain))
@@ -249,7 +249,7 @@ def test_timeline_detaches_with_object_on_answering_node(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("deleted", "late"), [("41:00", True), ("44:50", False)])
-def test_a_volume_that_overdue_garbage_collection_holds_says_so(deleted: str, late: bool, tmp_path: Path) -> None:
+def test_volume_shows_overdue_garbage_collection(deleted: str, late: bool, tmp_path: Path) -> None:
     claims = [{"name": "books", "persistentVolumeClaim": {"claimName": "books"}}]
     source = _cluster(tmp_path, ready="Unknown", renewed="20:00", deleted=deleted, volumes=claims)
     page = _said("explain", "pod/ledger-0", "-n", "bank", *source)

@@ -181,14 +181,14 @@ def test_pending_pods_count_without_gated_ones(tmp_path: Path) -> None:
     assert "3 more pending (-o wide) 0 of 3" in text
 
 
-def test_a_pending_pod_and_one_more_like_it_are_told_apart() -> None:
+def test_pending_pod_and_copy_are_distinguished() -> None:
     ran = run("place", "--demo", f"pod/{PENDING}", *ROOM)
     rows = [line.split("  ")[0] for line in ran.out.splitlines()]
     assert f"pod/{PENDING} (pending)" in rows
     assert f"like pod/{PENDING}" in rows
 
 
-def test_an_answer_that_others_pay_for_says_so() -> None:
+def test_answer_shows_lost_pods() -> None:
     """The pod that is pending already preempts one as well; that is not the answer's."""
     code, text = words("deployment/fraud-score", "-n", "payments")
     assert code == 0
@@ -236,7 +236,7 @@ def test_pending_pods_are_separate_from_requested_pods() -> None:
     ("namespace", "name", "replicas"),
     [("shop", "cart", "max"), ("shop", "cart", "40"), ("payments", "fraud-score", "3"), ("shop", "checkout", "max")],
 )
-def test_what_fits_without_preemption_is_told_first(namespace: str, name: str, replicas: str) -> None:
+def test_fit_without_preemption_comes_first(namespace: str, name: str, replicas: str) -> None:
     flags = (f"deployment/{name}", "-n", namespace, "--replicas", replicas)
     alone = specs(*flags, "--no-preemption")[-1]
     asked = specs(*flags)[-1]
@@ -276,7 +276,7 @@ def test_answer_starts_with_its_condition(replicas: str, answer: str) -> None:
     assert text.startswith(answer)
 
 
-def test_both_numbers_have_their_nodes_and_who_is_lost_is_named() -> None:
+def test_both_numbers_have_nodes_and_lost_pods() -> None:
     """Nobody makes another price-feed: it has no controller."""
     flags = ("deployment/web", "--replicas", "max")
     (spec,), (alone,) = specs(*flags), specs(*flags, "--no-preemption")
@@ -393,7 +393,7 @@ def test_names_files_and_changes_go_together() -> None:
         ("deployments", 2, '"deployments": no name\nWrite deployment/NAME'),
     ],
 )
-def test_what_cannot_have_more_pods_is_told_in_two_lines(typed: str, code: int, error: str) -> None:
+def test_unscalable_target_is_a_two_line_error(typed: str, code: int, error: str) -> None:
     ran = run("place", "--demo", *typed.split())
     assert (ran.code, ran.out) == (code, "")
     assert ran.err.startswith(f"error: {error}")
@@ -421,7 +421,7 @@ def _written(name: str, **changed: Any) -> str:
     )
 
 
-def test_pending_pods_of_a_workload_in_a_file_go_first() -> None:
+def test_pending_pods_of_file_workload_are_placed_first() -> None:
     manifest = _written("checkout", replicas=1)
     found = specs("-f", "-", *ROOM, stdin=manifest)
     assert [(spec["name"], spec["origin"], spec["placed"]) for spec in found] == [
@@ -433,7 +433,7 @@ def test_pending_pods_of_a_workload_in_a_file_go_first() -> None:
     assert out.index("deployment/checkout stays pending.") < out.index(f"{PENDING} is pending already")
 
 
-def test_P1_a_class_of_a_file_counts_for_what_is_named_beside_it() -> None:
+def test_P1_class_of_file_counts_for_named_workloads() -> None:
     """Loyalty's own class was deleted."""
     named = ("place", "--demo", "deployment/loyalty", "-n", "shop")
     alone = run(*named)
@@ -452,7 +452,7 @@ def test_P1_a_class_of_a_file_counts_for_what_is_named_beside_it() -> None:
     assert [(spec["name"], spec["placed"]) for spec in report["specs"]] == [("deployment/loyalty", 1)]
 
 
-def test_a_file_of_nothing_that_counts_is_told_beside_a_name_too() -> None:
+def test_file_without_effect_is_reported_beside_a_name() -> None:
     ran = run(
         *("place", "--demo", "deployment/web", "-n", "shop", "-f", "-"),
         stdin="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
@@ -461,7 +461,7 @@ def test_a_file_of_nothing_that_counts_is_told_beside_a_name_too() -> None:
     assert "only ConfigMap a; there is nothing to place" in ran.err
 
 
-def test_what_is_preempted_against_a_budget_leads_the_victims(tmp_path: Path) -> None:
+def test_budget_violating_victims_come_first(tmp_path: Path) -> None:
     """The scheduler takes the lowest first; a database that goes against its budget weighs more."""
     node = {
         "apiVersion": "v1",

@@ -70,7 +70,7 @@ def test_P5_on_a_silent_node_nothing_ends(tmp_path: Path) -> None:
     assert "10:00:30" not in said.partition("Placement")[0]
 
 
-def test_P5_a_node_that_does_not_fit_even_then_is_said_to(tmp_path: Path) -> None:
+def test_P5_node_unfit_after_victims_end_is_reported(tmp_path: Path) -> None:
     stays = raw_pod("stays", "default", uid="stays", requests={"cpu": "2"}, nodeName="n1", priority=20)
     said = ask(tmp_path, [node(), victim(), stays, waiting("web", nominated="n1")], "explain", "pod/web")
     assert (

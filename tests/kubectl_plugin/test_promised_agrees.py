@@ -111,7 +111,7 @@ def test_node_shows_room_kept_for_nominated_pods(words: tuple[str, str], node: s
     assert memory in page[page.index("Nominated ") :]
 
 
-def test_words_tell_the_same_numbers() -> None:
+def test_texts_show_the_same_numbers() -> None:
     own = " ".join(run("explain", "node/node-b3", "--demo").out.split())
     assert "memory 61.2Gi 48.6Gi 79% 12.6Gi" in own
     page = " ".join(run("explain", f"pod/{NOMINATED}", "-n", "payments", "--demo", "-o", "wide").out.split())

@@ -75,7 +75,7 @@ def test_T5_no_answer_names_a_time_by_which_it_ends(
     assert report["stakes"]["mayRunUntil"] is None
 
 
-def test_T5_a_node_that_answers_keeps_its_times(tmp_path: Path) -> None:
+def test_T5_answering_node_keeps_its_times(tmp_path: Path) -> None:
     """The same pod: what the other tests look for can be said."""
     file = _cluster(tmp_path, WELL, _node("True"), _pod(deleted=True))
     assert PROMISES.search(_told("explain", "pod/db-0", "--snapshot", file))
@@ -118,7 +118,7 @@ def test_T5_finalizers_delay_garbage_collection(tmp_path: Path) -> None:
     assert 'removes its object within 80 s once finalizer "example.com/keep" is done' in told
 
 
-def test_T5_a_gone_node_leads_in_explain(tmp_path: Path) -> None:
+def test_T5_deleted_node_leads_in_explain(tmp_path: Path) -> None:
     told = _told("explain", "pod/etcd-2", "--snapshot", _case(tmp_path, "s3f.json"))
     assert "Its node a has no Node object any more: Running is the last that was heard of it." in told
     assert "Nothing tells since when it is gone. Pod garbage collection removes its object within 80 s" in told
@@ -140,7 +140,7 @@ def test_T5_pod_without_phase_on_silent_node_is_unknown(tmp_path: Path) -> None:
         ({"renewed": NOW}, "has no Node object any more (last heartbeat 10:05:00 UTC)"),
     ],
 )
-def test_T5_a_gone_node_is_dated_by_what_tells(more: Mapping[str, str], words: str, tmp_path: Path) -> None:
+def test_T5_time_of_deleted_node_comes_from_evidence(more: Mapping[str, str], words: str, tmp_path: Path) -> None:
     pod, items = _pod(deleted=False), [WELL]
     if "unready" in more:
         pod["status"]["conditions"] = [raw_condition("Ready", "False", lastTransitionTime=more["unready"])]
@@ -157,9 +157,7 @@ def test_T5_a_gone_node_is_dated_by_what_tells(more: Mapping[str, str], words: s
 
 
 @pytest.mark.parametrize("nodes", [[], [WELL]], ids=["no nodes", "another node"])
-def test_T5_a_list_without_the_node_does_not_say_that_it_is_gone(
-    nodes: Sequence[Mapping[str, Any]], tmp_path: Path
-) -> None:
+def test_T5_unlisted_node_is_not_called_deleted(nodes: Sequence[Mapping[str, Any]], tmp_path: Path) -> None:
     file = tmp_path / "list.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, _pod(deleted=False)]}))
     ran = run("explain", "pod/db-0", "--snapshot", str(file))
@@ -175,7 +173,7 @@ def test_T5_a_stuck_pod_of_the_case_has_no_end(tmp_path: Path) -> None:
     assert not PROMISES.search(told)
 
 
-def test_T5_a_node_page_says_that_nothing_ends(tmp_path: Path) -> None:
+def test_T5_node_page_shows_that_nothing_ends(tmp_path: Path) -> None:
     file = _cluster(tmp_path, WELL, SILENT, _pod(deleted=False))
     for words in (("explain", "node/lost"), ("node", "lost")):
         told = _told(*words, "--snapshot", file)
@@ -183,7 +181,7 @@ def test_T5_a_node_page_says_that_nothing_ends(tmp_path: Path) -> None:
         assert "nothing stops them until it answers" in told
 
 
-def test_F5_partitions_and_report_know_pods_of_gone_nodes(tmp_path: Path) -> None:
+def test_F5_partitions_and_report_show_pods_of_deleted_nodes(tmp_path: Path) -> None:
     snapshot = _case(tmp_path, "s3f.json")
     told = _told("partitions", "--snapshot", snapshot)
     assert "node/a Gone: there is no Node object, and nothing tells since when: 1 pod depends on it." in told

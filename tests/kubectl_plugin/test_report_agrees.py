@@ -53,7 +53,7 @@ def _flat(*words: str) -> str:
     return " ".join(run(*words, "--demo").out.split())
 
 
-def test_the_summary_names_pods_and_what_to_look_at_next() -> None:
+def test_summary_names_pods_and_next_commands() -> None:
     told = _flat("report", "-A")
     assert "2 pods: no node fits. shop/checkout-mv9cgvs6p-x2x7p and ml/trainer-v9c4m. The scheduler" in told
     assert re.search(r"17 pods: over memory request\. (\S+/\S+, ){2}\S+/\S+ and 14 more\. The kubelet", told)
@@ -76,7 +76,7 @@ def test_next_command_names_worst_answering_node(tmp_path: Path) -> None:
     assert told[-1].split()[:5] == ["Next", "kubectl", "qos", "node", "node-b2"]
 
 
-def test_report_and_list_count_pods_of_a_silent_node_alike() -> None:
+def test_report_and_list_agree_on_pods_of_silent_node() -> None:
     there = "9 pods there: 5 depend on it, 4 belong to it (DaemonSets, static pods)."
     assert there in _flat("report", "-A")
     counts = "4 on nodes that do not answer, 7 terminating (5 on nodes that do not answer)"
@@ -86,7 +86,7 @@ def test_report_and_list_count_pods_of_a_silent_node_alike() -> None:
     assert sorted(ending) == ["Kept", *["NodeDown"] * 5, "Terminating"]
 
 
-def test_a_report_of_some_pods_says_where_it_counts_others() -> None:
+def test_partial_report_shows_where_it_counts_others() -> None:
     others = "All pods there are counted, also those that were not asked for."
     asked = _flat("report", "-n", "shop")
     assert f"what still runs there. {others}" in asked
@@ -106,7 +106,7 @@ def test_faulty_pods_of_list_are_risks_in_report() -> None:
     assert total in _flat("explain", "pods", "-A")
 
 
-def test_a_container_near_its_limit_is_told_once_and_by_its_pod() -> None:
+def test_container_near_its_limit_is_named_once_by_its_pod() -> None:
     of_nodes = "5 nodes: 5 containers near the limit. The working set of each is 95% of its own limit or more"
     assert "5 pods: near the memory limit. shop/recommend-" in _flat("report", "-A")
     assert of_nodes not in _flat("report", "-A")

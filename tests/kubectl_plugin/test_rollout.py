@@ -181,7 +181,7 @@ PARTITION = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
         ),
     ],
 )
-def test_what_the_controller_says(
+def test_messages_of_the_controller(
     explained: Explained,
     kind: str,
     spec: dict[str, Any],
@@ -238,7 +238,7 @@ def test_a_stateful_set_names_the_pod_that_is_missing(listed: Callable[..., str]
     assert "waits for" not in _lead(listed([parallel, first, _with_status(second, **UNREADY)], "sts/web"))
 
 
-def test_evicted_pods_that_are_left_are_told(listed: Callable[..., str]) -> None:
+def test_remaining_evicted_pods_are_shown(listed: Callable[..., str]) -> None:
     first, *left = _pods(3)
     evicted = [_with_status(pod, phase="Failed", reason="Evicted", containerStatuses=[]) for pod in left]
     lead = _lead(listed([_workload("Deployment", {"replicas": 1}, {}, 0), first, *evicted], "deployment/web"))
@@ -272,7 +272,7 @@ def test_totals_of_workloads_add_up(listed: Callable[..., str]) -> None:
     assert f"7 workloads: {counts}" in page
 
 
-def test_the_workload_that_misses_most_comes_first(listed: Callable[..., str]) -> None:
+def test_workload_with_most_missing_pods_comes_first(listed: Callable[..., str]) -> None:
     waiting = {"name": "app", "ready": False, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
     broken = {**UNREADY, "containerStatuses": [waiting]}
 

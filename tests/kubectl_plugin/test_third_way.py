@@ -84,7 +84,7 @@ def test_F3_no_majority_where_the_application_has_none(tmp_path: Path, image: st
     assert "in the application" not in told
 
 
-def test_F3_without_a_majority_the_application_cannot(tmp_path: Path) -> None:
+def test_F3_no_majority_means_no_member_removal(tmp_path: Path) -> None:
     def without_pet_1(one: Json) -> None:
         if one["metadata"]["name"] == "pet-1":
             one["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
@@ -116,7 +116,7 @@ def test_F3_missing_leases_are_listed_as_unknown(tmp_path: Path) -> None:
     assert "leases.coordination.k8s.io" in _told(*FORCE, str(file)).partition("Unknown")[2]
 
 
-def test_F3_no_third_way_where_the_node_answers(tmp_path: Path) -> None:
+def test_F3_answering_node_offers_no_member_removal(tmp_path: Path) -> None:
     def answers(one: Json) -> None:
         if one["kind"] == "Lease":
             one["spec"]["renewTime"] = "2026-11-27T22:00:00Z"
@@ -129,7 +129,7 @@ def test_F3_no_third_way_where_the_node_answers(tmp_path: Path) -> None:
     assert "in the application" not in told
 
 
-def test_F3_a_single_member_has_no_third_way(tmp_path: Path) -> None:
+def test_F3_single_member_cannot_be_removed(tmp_path: Path) -> None:
     def one_replica(one: Json) -> None:
         if one["kind"] == "StatefulSet":
             one["spec"]["replicas"] = 1

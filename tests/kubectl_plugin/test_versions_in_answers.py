@@ -67,7 +67,7 @@ def scores(found: Mapping[str, Any]) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(("node", "minor"), MINORS.items())
-def test_explain_goes_by_the_kubelet_of_the_node(cluster: Path, node: str, minor: int) -> None:
+def test_explain_uses_kubelet_version_of_node(cluster: Path, node: str, minor: int) -> None:
     found = answer(cluster, "explain", f"pod/pod-{node}", "-n", "shop", "--kubernetes-version", "1.37")
     pod, kubelet = from_object(_pod(f"pod-{node}", node), Pod), Features.of_minor(minor)
     expected = pod_oom_score_adjs(pod, MEMORY, features=kubelet)
@@ -120,7 +120,7 @@ def test_old_kubelets_are_named_where_their_node_is_judged(cluster: Path) -> Non
         (("--feature-gates", "@nowhere.yaml"), "--feature-gates @nowhere.yaml: nowhere.yaml: No such file"),
     ],
 )
-def test_what_cannot_be_read_is_refused(cluster: Path, arguments: tuple[str, ...], says: str) -> None:
+def test_invalid_versions_are_refused(cluster: Path, arguments: tuple[str, ...], says: str) -> None:
     ran = run("explain", "pod/pod-n36", "-n", "shop", "--snapshot", str(cluster), *arguments)
     assert ran.code == 2
     assert says in ran.err
@@ -204,7 +204,7 @@ def test_a_gate_that_decides_is_named(cluster: Path) -> None:
     assert "feature gate PodLevelResources is taken to be on, and decides" in " ".join(ran.out.split())
 
 
-def test_a_gate_that_decides_where_a_pod_goes_is_named(tmp_path: Path) -> None:
+def test_gate_that_decides_placement_is_named(tmp_path: Path) -> None:
     pod = raw_pod("needs", "shop", uid="1", hostNetwork=True, hostUsers=False)
     file = tmp_path / "cluster.json"
     write_cluster(file, [_node("n36", "v1.36.2"), pod])
@@ -219,7 +219,7 @@ def test_a_gate_that_decides_where_a_pod_goes_is_named(tmp_path: Path) -> None:
     assert answer(file, "explain", "pods", "-n", "shop")["items"][0]["assumedGates"] == []
 
 
-def test_of_many_pods_no_gate_is_named(cluster: Path) -> None:
+def test_many_pods_name_no_gate(cluster: Path) -> None:
     for item in answer(cluster, "explain", "pods", "-n", "shop")["items"]:
         assert item["assumedGates"] == []
 
@@ -403,7 +403,7 @@ def test_suggested_commands_keep_the_version(cluster: Path) -> None:
     assert "--kubernetes-version=1.35" in ran.out
 
 
-def test_lint_and_explain_go_by_the_version_of_the_flag(tmp_path: Path) -> None:
+def test_lint_and_explain_use_version_of_flag(tmp_path: Path) -> None:
     """Until 1.36 an empty spec.resources alone decides the class."""
     file = tmp_path / "pod.json"
     file.write_text(json.dumps(raw_pod("web", requests={"cpu": "1"}, resources={})), encoding="utf-8")
@@ -428,9 +428,7 @@ def test_lint_reads_pod_level_resources_where_the_version_does(tmp_path: Path, m
 
 
 @pytest.mark.parametrize(("node", "share"), [("old", False), ("n36", True)])
-def test_a_pod_to_come_goes_by_the_kubelet_of_the_named_node(
-    cluster: Path, tmp_path: Path, node: str, share: bool
-) -> None:
+def test_new_pod_uses_kubelet_of_named_node(cluster: Path, tmp_path: Path, node: str, share: bool) -> None:
     file = tmp_path / "pod.json"
     pod = raw_pod("new", "shop", containers=[raw_container("app")], resources={"requests": {"memory": "1Gi"}})
     file.write_text(json.dumps(pod), encoding="utf-8")
@@ -460,14 +458,14 @@ def test_stored_qos_class_that_differs_from_resources(tmp_path: Path, stored: st
         assert "not on every container" not in said
 
 
-def test_a_kubelet_that_names_no_version_is_told(tmp_path: Path) -> None:
+def test_kubelet_without_version_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
     write_cluster(file, [_node("odd", "latest")])
     said = " ".join(run("explain", "node/odd", "--snapshot", str(file)).out.split())
     assert 'kubelet on odd is "latest": that is no version that is known here' in said
 
 
-def test_a_list_goes_by_its_newest_kubelet_but_for_virtual_ones(tmp_path: Path) -> None:
+def test_list_uses_newest_non_virtual_kubelet(tmp_path: Path) -> None:
     virtual = _node("far", "v1.37.9")
     virtual["metadata"]["labels"] = {"type": "virtual-kubelet"}
     file = tmp_path / "cluster.json"

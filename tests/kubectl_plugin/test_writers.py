@@ -85,7 +85,7 @@ def test_F4_answers_show_when_the_guard_ends() -> None:
     assert "volume data open the pod's object holds it; 360 s after that is gone" in timeline
 
 
-def test_F4_fencing_says_what_nothing_guards_then() -> None:
+def test_F4_fence_names_unguarded_volumes() -> None:
     told = _told("fence", "node/node-c3", "--demo")
     assert "nothing then keeps a second writer off: data of shop/db-1 (NFS, ReadWriteOnce)" in told
 
@@ -105,7 +105,7 @@ def test_F4_fencing_says_what_nothing_guards_then() -> None:
         (WriterLock.NONE, Reach.SILENT, "nothing keeps a second writer off"),
     ],
 )
-def test_F4_until_when_a_guard_holds(lock: WriterLock, reach: Reach, words: str) -> None:
+def test_F4_when_a_guard_ends(lock: WriterLock, reach: Reach, words: str) -> None:
     assert words in guard_words(WriterGuard("data", lock, "iSCSI", MODES), reach)
 
 

@@ -503,7 +503,7 @@ def test_Q5_container_quota_follows_the_kubelets_period() -> None:
         ),
     ],
 )
-def test_Q5_container_is_held_to_pod_level_limits(limits: Mapping[str, str], expected: ResourceConfig) -> None:
+def test_Q5_pod_level_limits_apply_to_containers(limits: Mapping[str, str], expected: ResourceConfig) -> None:
     pod = make_pod(limits=limits, resources=make_resources(limits={"cpu": "1", "memory": "1Gi"}))
     assert _container_config(pod) == expected
 

@@ -291,12 +291,12 @@ def test_Q1_limit_range_fills_in_what_containers_leave_out(
         pytest.param([make_limit_range(default={"cpu": "1"}, kind="Pod")], id="limits of whole pods"),
     ],
 )
-def test_Q1_nothing_is_filled_in_without_container_defaults(limit_ranges: Sequence[LimitRange]) -> None:
+def test_Q1_no_values_are_set_without_container_defaults(limit_ranges: Sequence[LimitRange]) -> None:
     pod = make_pod(requests={"memory": "1Gi"}, init_containers=[make_sidecar()])
     assert apply_limit_ranges(pod, limit_ranges) == pod
 
 
-def test_Q1_of_several_limit_ranges_the_first_fills_in() -> None:
+def test_Q1_first_of_several_limit_ranges_applies() -> None:
     first, second = make_limit_range(default={"cpu": "1"}), make_limit_range(default={"cpu": "2", "memory": "2Gi"})
     pod = apply_limit_ranges(make_pod(), [first, second])
     assert _texts(pod.spec.containers[0].resources) == ({}, {"cpu": "1", "memory": "2Gi"})

@@ -31,7 +31,7 @@ def going(seconds: int = 30, spec: int = 30, **more: Any) -> Pod:
     return from_object(raw_pod(terminationGracePeriodSeconds=spec, **given), Pod)
 
 
-def test_T5_pod_ends_by_its_grace_from_when_it_was_told() -> None:
+def test_T5_pod_ends_by_grace_period_after_deletion() -> None:
     ending = pod_ending(going())
     assert (ending.deleted_at, ending.ends_by, ending.processes) == (at(0), at(30), True)
     assert not ending.told_before
@@ -63,7 +63,7 @@ def test_T5_elapsed_period_hides_first_delete(seconds: int) -> None:
         pytest.param(2**63 - 1, at(1), False, id="the most: a Duration of -1 s"),
     ],
 )
-def test_T5_pod_is_not_told_to_end_before_it_is_made(seconds: int, told: datetime, after: bool) -> None:
+def test_T5_pod_is_not_deleted_before_its_creation(seconds: int, told: datetime, after: bool) -> None:
     made = {"creationTimestamp": at(-300).isoformat(), "deletionTimestamp": at(0).isoformat()}
     ending = pod_ending(going(seconds, metadata=made))
     assert (ending.deleted_at, ending.told_after) == (told, after)
@@ -117,7 +117,7 @@ def test_T1_second_delete_removes_the_object_only_without_grace(pod: Pod, option
     assert stop_plan(pod, option).object_removed_at_once is at_once
 
 
-def test_T1_pod_that_nobody_deleted_was_told_nothing() -> None:
+def test_T1_undeleted_pod_has_no_deletion() -> None:
     pod = from_object(raw_pod(nodeName="node-1", terminationGracePeriodSeconds=5), Pod)
     ending = pod_ending(pod)
     assert (deleted_at(pod), ending.deleted_at, ending.ends_by, ending.processes) == (None, None, None, True)

@@ -345,7 +345,7 @@ def test_gate_DRAConsumableCapacity() -> None:
     assert devices(after, make_slice(SHARED), claims=claims) == SUCCESS
 
 
-def test_gate_DRAConsumableCapacity_for_more_than_there_is() -> None:
+def test_gate_DRAConsumableCapacity_for_too_much_capacity() -> None:
     before, after = around("dra_consumable_capacity")
     asked = make_request(capacity={"requests": {"memory": "4Gi"}})
     claims = [make_claim("my-claim", asked)]

@@ -72,7 +72,7 @@ def test_Q1_every_change_is_a_field() -> None:
     assert set(CHANGES) == set(Features.__struct_fields__) - {"minor", "emulated"}
 
 
-def test_Q1_every_change_says_what_a_user_sees() -> None:
+def test_Q1_every_change_describes_its_effect() -> None:
     for field, change in CHANGES.items():
         assert change.rule in RULES, field
         assert not change.effect.endswith("."), field
@@ -154,7 +154,7 @@ def test_defaults_are_upstreams(minor: int, specs: Mapping[str, Mapping[int, boo
     assert on_by_default(minor) == wanted
 
 
-def test_where_a_gate_can_be_set_is_upstreams(upstream: Path) -> None:
+def test_settable_gates_match_upstream(upstream: Path) -> None:
     text = (upstream / "pkg/features/kube_features.go").read_text()
     constants = re.findall(r'^\t(\w+)\s+featuregate\.Feature = "(\w+)"$', text, re.MULTILINE)
     names = {name: constant for constant, name in constants}

@@ -62,7 +62,7 @@ def _quota(hard: Amounts, used: Amounts | None = None, name: str = "q", **spec: 
         ({"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}, None),
     ],
 )
-def test_a_container_is_held_against_a_limit_range(item: Mapping[str, Any], words: str | None) -> None:
+def test_container_is_compared_with_limit_range(item: Mapping[str, Any], words: str | None) -> None:
     assert limit_range_refusal(POD, [_limit_range(**item)]) == (words and REFUSED + words)
 
 
@@ -104,7 +104,7 @@ def test_pod_limit_is_container_sum_or_pod_level(most: Amounts, own: Amounts | N
     assert limit_range_refusal(pod, [_limit_range(type="Pod", max=most)]) == (words and REFUSED + words)
 
 
-def test_a_quota_refuses_more_than_is_left() -> None:
+def test_quota_refuses_more_than_its_remainder() -> None:
     quotas = [
         _quota({"services": "0"}, name="of-others"),
         _quota(
@@ -118,7 +118,7 @@ def test_a_quota_refuses_more_than_is_left() -> None:
     )
 
 
-def test_what_the_pod_has_none_of_is_not_exceeded() -> None:
+def test_unrequested_resource_is_not_exceeded() -> None:
     over = _quota(
         {"requests.example.com/gpu": "1", "ephemeral-storage": "1"},
         {"requests.example.com/gpu": "2", "ephemeral-storage": "5"},
@@ -171,7 +171,7 @@ PRIORITY = "PriorityClass"
         ),
     ],
 )
-def test_a_quota_counts_where_all_its_scopes_hold(
+def test_quota_counts_if_all_scopes_match(
     spec: Mapping[str, Any], scopes: list[str], selector: list[tuple[str, str, list[str]]]
 ) -> None:
     terms = [{"scopeName": name, "operator": operator, "values": values} for name, operator, values in selector]
@@ -235,7 +235,7 @@ def test_new_pods_count_in_matching_quotas() -> None:
     assert first.status.used["configmaps"].is_zero
 
 
-def test_a_quota_that_is_over_has_no_room() -> None:
+def test_exceeded_quota_has_no_room() -> None:
     room = quota_room(POD, [_quota({"pods": "1"}, {"pods": "3"})])
     assert room is not None
     assert room.pods == 0

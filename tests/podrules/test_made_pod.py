@@ -65,5 +65,5 @@ def test_pod_with_invalid_label_of_valid_workload() -> None:
     assert any("63" in str(error) for error in validate(_made(workload), 37))
 
 
-def test_what_makes_no_pods_has_none() -> None:
+def test_object_without_pods_has_no_pod() -> None:
     assert made_pod(raw_pod()) is None

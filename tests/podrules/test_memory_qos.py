@@ -241,7 +241,7 @@ def test_Q5_change_that_needs_configuration_is_left_out() -> None:
     assert changed(BURSTY, told(34, on=True), 36) == {}
 
 
-def test_Q5_the_gate_is_assumed_unless_the_kubelet_says_so() -> None:
+def test_Q5_gate_is_assumed_without_kubelet_configuration() -> None:
     old, new = (make_node(capacity={"memory": "32Gi"}, kubelet=version) for version in ("v1.36.3", "v1.37.1"))
     assert [gate.name for gate in assumed_gates(BURSTY, old, Versions.of("1.37"))] == ["MemoryQoS"]
     assert assumed_gates(BURSTY, old, Versions.of("1.37"), config()) == ()

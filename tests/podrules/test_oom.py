@@ -346,7 +346,7 @@ def test_Q2_terms_of_a_container_of_another_class() -> None:
         pytest.param(make_resources(limits={"memory": "4G"}), id="a pod-level limit alone"),
     ],
 )
-def test_Q2_nothing_is_shared_without_a_pod_level_memory_request(resources: ResourceRequirements | None) -> None:
+def test_Q2_no_share_without_pod_level_memory_request(resources: ResourceRequirements | None) -> None:
     assert _score(make_pod(requests={"memory": "1G"}, resources=resources), "app").pod_level_share == 0
 
 

@@ -85,5 +85,5 @@ def test_Q2_virtual_kubelet_has_own_rules_for_windows() -> None:
         ({"workloadRef": {"name": "train"}}, NotModelled.POD_GROUP),
     ],
 )
-def test_S2_what_is_not_modelled(spec: Object, expected: NotModelled | None) -> None:
+def test_S2_unmodelled_platforms(spec: Object, expected: NotModelled | None) -> None:
     assert not_modelled(from_object(raw_pod(**spec), Pod), {"default-scheduler"}) is expected

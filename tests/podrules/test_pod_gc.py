@@ -23,7 +23,7 @@ from podrules.reachability import Reach
         pytest.param(None, True, None, id="not known"),
     ],
 )
-def test_T5_what_garbage_collection_removes(reach: Reach | None, deleted: bool, seconds: int | None) -> None:
+def test_T5_pods_that_garbage_collection_removes(reach: Reach | None, deleted: bool, seconds: int | None) -> None:
     assert collected_within(reach, deleted=deleted) == seconds
 
 

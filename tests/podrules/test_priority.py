@@ -242,7 +242,7 @@ def test_P1_global_default_can_be_updated() -> None:
     assert admit_priority_class(DEFAULT_1, [DEFAULT_1], is_update=False) is not None
 
 
-def test_P1_class_that_is_no_default_is_admitted_beside_one() -> None:
+def test_P1_non_default_class_is_admitted_beside_default() -> None:
     assert admit_priority_class(NONDEFAULT, [DEFAULT_1], is_update=False) is None
 
 

@@ -88,7 +88,7 @@ GOING: Final = {"deletionTimestamp": stamp(40), "deletionGracePeriodSeconds": 30
         ),
     ],
 )
-def test_what_a_pod_waits_for(waiting: Pod, wait: Wait | None) -> None:
+def test_awaited_step_of_a_pod(waiting: Pod, wait: Wait | None) -> None:
     assert waits(waiting, NOW) is wait
     assert waits(waiting, None) is None
     assert waits(waiting, NOW, quiet=True) is None
@@ -146,7 +146,7 @@ def test_volumes_that_fail_count_by_themselves() -> None:
         ),
     ],
 )
-def test_warnings_that_do_not_say_why(event: Event) -> None:
+def test_warnings_without_a_reason(event: Event) -> None:
     assert found(event) is None
 
 
@@ -217,7 +217,7 @@ def test_when_missing_events_decide(waiting: Pod, may: bool) -> None:
         ({"resourceClaims": [{"name": "gpu", "resourceClaimName": "g"}]}, 14, False),
     ],
 )
-def test_no_scheduler_has_looked(spec: Mapping[str, Any], minutes: float, long: bool) -> None:
+def test_no_scheduler_has_tried(spec: Mapping[str, Any], minutes: float, long: bool) -> None:
     told = unseen(pod(nodeName=None, metadata={"creationTimestamp": stamp(minutes)}, **spec))
     assert told is not None
     assert told.scheduler == spec.get("schedulerName", "default-scheduler")
@@ -236,5 +236,5 @@ def test_no_scheduler_has_looked(spec: Mapping[str, Any], minutes: float, long: 
         pod(nodeName=None, metadata=GOING),
     ],
 )
-def test_a_scheduler_has_looked_or_need_not(looked: Pod) -> None:
+def test_scheduler_has_tried_or_need_not(looked: Pod) -> None:
     assert unseen(looked) is None

@@ -90,7 +90,7 @@ YEARS = 9_223_372_036
         (MOST, None),
     ],
 )
-def test_T5_more_seconds_than_a_duration_holds_wrap(seconds: int, stays: int | None) -> None:
+def test_T5_seconds_beyond_a_duration_wrap(seconds: int, stays: int | None) -> None:
     expected = Eviction(None, None) if stays is None else _at(stays, stays, "a")
     assert taint_eviction([_tolerates("a", seconds)], [_taint("a")]) == expected
 

@@ -483,7 +483,7 @@ def test_T3_stop_signal(container: Container, signal: str) -> None:
     assert stop_plan(_running(containers=[container])).containers[0].stop_signal == signal
 
 
-def test_T3_nothing_is_told_to_stop_where_nothing_runs() -> None:
+def test_T3_no_container_stops_if_none_runs() -> None:
     plan = stop_plan(make_pod(termination_seconds=30))
     assert (plan.containers, plan.sigkill_latest) == ((), 0)
 
@@ -532,7 +532,7 @@ def test_T4_critical_pods_are_not_evicted(pod: Pod) -> None:
 @pytest.mark.parametrize(
     ("override", "seconds"), [pytest.param(0, 1, id="older versions, 0"), pytest.param(1, 1, id="this version, 1")]
 )
-def test_T4_zero_and_one_come_to_the_same(override: int, seconds: int) -> None:
+def test_T4_zero_and_one_are_equivalent(override: int, seconds: int) -> None:
     assert effective_grace_period(_running(), override_seconds=override) == (seconds, False)
     assert container_grace_period(override) == 2
 
@@ -595,7 +595,7 @@ def test_T3_stop_that_a_real_node_made(
     ("grace", "option", "dead"),
     [(5, None, 5), (30, None, 30), (30, 0, 2), (30, 1, 2), (0, None, 2)],
 )
-def test_T3_without_a_hook_a_real_node_killed_when_planned(grace: int, option: int | None, dead: int) -> None:
+def test_T3_real_node_without_hook_killed_when_planned(grace: int, option: int | None, dead: int) -> None:
     assert stop_plan(_running(grace=grace), option).sigkill_latest == dead
 
 

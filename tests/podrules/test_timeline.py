@@ -101,7 +101,7 @@ def _has(told: WayTimeline, reminder: Reminder) -> bool:
         pytest.param(0, None, None, 0.01, 2.02, 0.01, id="terminationGracePeriodSeconds 0, plain delete"),
     ],
 )
-def test_T5_real_node_stopped_within_what_is_told(
+def test_T5_real_node_stopped_within_the_predicted_span(
     grace: int, deletion: int | None, pre_stop: Mapping[str, Any] | None, sigterm: float, dead: float, gone: float
 ) -> None:
     # An option given to the DELETE is what the object has from then on.
@@ -182,7 +182,7 @@ def test_T5_second_delete_without_grace_removes_object(
 
 
 @pytest.mark.parametrize("more", [{"node_name": ""}, {"phase": "Failed"}])
-def test_T5_where_nothing_runs_no_period_counts(more: dict[str, Any]) -> None:
+def test_T5_no_period_counts_if_nothing_runs(more: dict[str, Any]) -> None:
     pod = _pod(30, **more)
     assert _way(Way.DELETE, pod, asked_seconds=99).events == _way(Way.DELETE, pod).events
 
@@ -249,7 +249,7 @@ def test_T5_real_node_gave_sidecars_their_turn(pod: Pod, told: Mapping[str, floa
         assert earliest - 0.1 <= seen <= latest + 0.1
 
 
-def test_T5_real_node_restarted_a_container_that_hung() -> None:
+def test_T5_real_node_restarted_a_hanging_container() -> None:
     # Hung at 0, SIGTERM at 3.71, which it ignored for its 4 s, and ran again at 8.11, also the third time.
     probe = {"periodSeconds": 2, "failureThreshold": 2, "terminationGracePeriodSeconds": 4}
     told = _way(Way.PROBE, _pod(containers=[_probed("livenessProbe", **probe)]))
@@ -258,7 +258,7 @@ def test_T5_real_node_restarted_a_container_that_hung() -> None:
     assert _span(told, What.RESTARTED) == (2, 9)
 
 
-def test_T5_real_node_told_sidecars_after_the_mains() -> None:
+def test_T5_real_node_stopped_sidecars_after_main_containers() -> None:
     told = _way(Way.DELETE, _pod(5, init_containers=[make_sidecar("mesh")]))
     assert _span(told, What.SIGTERM, "app") == (0, 0)
     assert _span(told, What.SIGKILL, "app") == (5, 5)
@@ -287,7 +287,7 @@ def test_T5_second_sidecar_waits_for_the_first_and_its_hook() -> None:
     assert _span(told, What.PROCESSES_ENDED) == (4, 12)
 
 
-def test_T5_container_that_does_not_run_is_told_nothing() -> None:
+def test_T5_container_that_does_not_run_gets_no_signal() -> None:
     states = {"app": {"running": {}}, "broken": {"waiting": {"reason": "CrashLoopBackOff"}}}
     statuses = [from_object({"name": name, "state": state}, ContainerStatus) for name, state in states.items()]
     pod = _pod(containers=[make_container("broken"), make_container("app")], container_statuses=statuses)
@@ -365,14 +365,14 @@ def test_T5_grace_zero_frees_the_name_of_a_pod_that_runs() -> None:
     assert _span(told, What.PROCESSES_ENDED) == (0, 2)
 
 
-def test_T5_pod_without_processes_is_gone_with_the_delete() -> None:
+def test_T5_pod_without_processes_ends_with_the_delete() -> None:
     pending = _way(Way.DELETE, make_pod(termination_seconds=30, owners=[OWNERS["ReplicaSet"]]))
     assert [event.what for event in pending.events] == [What.OBJECT_GONE, What.REPLACED]
     finished = _way(Way.DELETE, _pod(phase="Failed", owner="ReplicaSet"))
     assert [(event.what, event.latest) for event in finished.events] == [(What.OBJECT_GONE, 0)]
 
 
-def test_T5_mirror_pod_is_made_anew_and_nothing_stops() -> None:
+def test_T5_mirror_pod_is_recreated_and_nothing_stops() -> None:
     told = _way(Way.DELETE, _pod(annotations={"kubernetes.io/config.mirror": "0"}))
     assert {event.what for event in told.events} == {What.DELETED, What.OBJECT_GONE, What.REPLACED}
     assert {event.rule for event in told.events} == {Cause.START, Cause.MIRROR}
@@ -382,12 +382,12 @@ def test_T5_mirror_pod_is_made_anew_and_nothing_stops() -> None:
     ("priority", "standing"),
     [(None, Standing.APPLIES), (2_000_000_000, Standing.APPLIES), (2_000_001_000, Standing.HIGHEST)],
 )
-def test_T5_nobody_preempts_the_highest_priority(priority: int | None, standing: Standing) -> None:
+def test_T5_no_pod_preempts_the_highest_priority(priority: int | None, standing: Standing) -> None:
     pod = _pod(owner="ReplicaSet")
     assert _way(Way.PREEMPT, replace(pod, spec=replace(pod.spec, priority=priority))).standing is standing
 
 
-def test_T5_nobody_preempts_where_every_profile_disables_it() -> None:
+def test_T5_no_preemption_if_every_profile_disables_it() -> None:
     assert _way(Way.PREEMPT, _pod(), preemption_disabled=True).standing is Standing.NO_PREEMPTION
 
 
@@ -406,11 +406,11 @@ def test_T5_nobody_preempts_where_every_profile_disables_it() -> None:
         ),
     ],
 )
-def test_T5_whom_a_drain_takes(pod: Pod, standing: Standing) -> None:
+def test_T5_pods_that_a_drain_evicts(pod: Pod, standing: Standing) -> None:
     assert _way(Way.DRAIN, pod).standing is standing
 
 
-def test_T5_budget_holds_a_drain_and_no_other_way() -> None:
+def test_T5_budget_blocks_only_a_drain() -> None:
     budget = from_object(
         {
             "metadata": {"name": "web", "namespace": "default"},
@@ -449,7 +449,7 @@ def test_T5_soft_eviction(grace: int, most: int, kill: tuple[int, int], field: s
     assert not _has(told, Reminder.KUBELET_NOT_READ)
 
 
-def test_T5_kubelet_that_was_not_read_is_said_so() -> None:
+def test_T5_unread_kubelet_is_marked() -> None:
     assert _has(_way(Way.EVICT_SOFT, _pod()), Reminder.KUBELET_NOT_READ)
     assert _has(_way(Way.SHUTDOWN, _pod()), Reminder.KUBELET_NOT_READ)
     # The configuration changes nothing at a hard threshold.
@@ -766,7 +766,7 @@ def test_T5_lost_node_and_tolerations(
         pytest.param([Toleration(operator="Exists", toleration_seconds=700)], [700], id="pod specified for all keys"),
     ],
 )
-def test_T5_tolerations_of_a_pod_to_come(own: list[Toleration], seconds: list[int]) -> None:
+def test_T5_tolerations_of_a_new_pod(own: list[Toleration], seconds: list[int]) -> None:
     pod = make_pod()
     pod = replace(pod, spec=replace(pod.spec, tolerations=tuple(own)))
     assert [entry.toleration_seconds for entry in tolerations_of(pod, daemon=False)] == seconds
@@ -774,7 +774,7 @@ def test_T5_tolerations_of_a_pod_to_come(own: list[Toleration], seconds: list[in
     assert tolerations_of(pod, daemon=True)[0].toleration_seconds is None
 
 
-def test_T5_finished_pod_of_a_lost_node_goes_with_its_deletion() -> None:
+def test_T5_finished_pod_of_lost_node_ends_with_deletion() -> None:
     told = _way(Way.NODE_LOST, _pod(phase="Succeeded"))
     assert _span(told, What.OBJECT_GONE) == _span(told, What.DELETED) == (350, 361)
     assert [note.reminder for note in told.notes] == [Reminder.VERSION_UNKNOWN]
@@ -853,7 +853,7 @@ def test_T5_pod_that_was_deleted_on_a_silent_node(
     assert not _has(told, Reminder.NODE_RETURNS)
 
 
-def test_T5_pod_of_a_node_that_is_gone_is_collected() -> None:
+def test_T5_pod_of_deleted_node_is_collected() -> None:
     told = _way(Way.NODE_LOST, _pod(owner="StatefulSet"), reach=NodeReach("node-1", Reach.GONE, ""))
     assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == (0, 80)
     assert _event(told, What.OBJECT_GONE).rule is Cause.POD_GC
@@ -868,7 +868,7 @@ def test_T5_deleted_node_counts_from_now() -> None:
     assert _span(by_way[Way.DELETE], What.OBJECT_GONE) == (0, 80)
 
 
-def test_T5_finalizers_keep_what_is_collected_on_a_gone_node() -> None:
+def test_T5_finalizers_delay_collection_on_deleted_node() -> None:
     told = _way(Way.NODE_LOST, _pod(finalizers=["example.com/keep"]), reach=NodeReach("node-1", Reach.GONE, ""))
     assert _event(told, What.OBJECT_GONE).rule is Cause.FINALIZERS
     assert _span(told, What.OBJECT_GONE) == (0, None)
@@ -900,7 +900,7 @@ def test_T5_out_of_service_object_is_gone_after_20_s(added: str | None, gone: tu
         pytest.param(WriterLock.NONE, Span(0, 0), Span(0, 0), id="nothing keeps another node off"),
     ],
 )
-def test_T5_volume_comes_free(lock: WriterLock, delete: Span, lost: Span) -> None:
+def test_T5_volume_is_released(lock: WriterLock, delete: Span, lost: Span) -> None:
     guards = (WriterGuard("data", lock),)
     assert _event(_way(Way.DELETE, _pod(), guards=guards), What.VOLUME_FREE, "data").span == delete
     assert _event(_way(Way.NODE_LOST, _pod(), guards=guards), What.VOLUME_FREE, "data").span == lost
@@ -911,7 +911,7 @@ def test_T5_lost_node_volume_detaches_6_min_after_object() -> None:
     assert (event.rule, event.seconds) == (Cause.FORCE_DETACH, 360)
 
 
-def test_T5_volume_made_for_several_pods_waits_for_nobody() -> None:
+def test_T5_shared_volume_waits_for_no_pod() -> None:
     told = _way(Way.DELETE, _pod(), guards=(WriterGuard("shared", WriterLock.NOT_NEEDED),))
     assert all(event.what is not What.VOLUME_FREE for event in told.events)
 
@@ -930,7 +930,7 @@ def test_T5_volume_made_for_several_pods_waits_for_nobody() -> None:
         pytest.param(from_object({"spec": {"unschedulable": True}}, Node), Way.DRAIN, id="cordoned"),
     ],
 )
-def test_T5_way_that_matters_comes_first(node: Node | None, first: Way) -> None:
+def test_T5_most_relevant_way_comes_first(node: Node | None, first: Way) -> None:
     told = _timeline(_pod(), node=node)
     assert told.ways[0].way is first
     assert [entry.way for entry in told.ways[1:]] == [way for way in Way if way is not first]

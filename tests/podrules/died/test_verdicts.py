@@ -142,7 +142,7 @@ def test_on_cgroup_v2_a_kill_of_the_whole_container_is_its_end() -> None:
     ],
     ids=lambda one: next(iter(one)),
 )
-def test_without_that_it_is_likely(missing: dict[str, Any]) -> None:
+def test_kill_without_group_kill_is_likely(missing: dict[str, Any]) -> None:
     killed = pod(ended(137, "OOMKilled"), container={"limits": GUARANTEED, "requests": GUARANTEED})
 
     end = told(killed, **{"node": node(), "config": V2, "neighbours": [neighbour()], **missing})
@@ -152,7 +152,7 @@ def test_without_that_it_is_likely(missing: dict[str, Any]) -> None:
     assert Cause.NODE_OUT_OF_MEMORY in end.verdict.causes or Cause.APPLICATION in end.verdict.causes
 
 
-def test_without_any_limit_it_is_the_node() -> None:
+def test_oom_kill_without_any_limit_is_the_node() -> None:
     killed = pod(ended(137, "OOMKilled"))
 
     end = told(killed, node=node(), config=V2, neighbours=[])
@@ -169,7 +169,7 @@ def test_group_kill_with_other_exit_code_is_not_oom() -> None:
     assert one.child_killed
 
 
-def test_a_drained_pod_may_say_oom_killed_with_143() -> None:
+def test_drained_pod_may_show_oom_killed_with_143() -> None:
     """As on cgroup v1, where a child of it, or anything at a limit above it, ran out of memory before."""
     deleted = {"deletionTimestamp": at("11:30:20"), "deletionGracePeriodSeconds": 30}
     condition = raw_condition("DisruptionTarget", reason="EvictionByEvictionAPI", lastTransitionTime=at("11:29:50"))
@@ -234,7 +234,7 @@ def test_a_probe_cannot_have_failed_sooner_than_it_can() -> None:
         ((event("Scheduled", "to n1", "10:59:00", count=25),), Grade.LIKELY, Cause.LIVENESS_PROBE),
     ],
 )
-def test_what_events_say_of_a_probe(events: Sequence[Event] | None, grade: Grade, cause: Cause) -> None:
+def test_events_about_a_probe(events: Sequence[Event] | None, grade: Grade, cause: Cause) -> None:
     probed = pod(ended(143), container={"livenessProbe": {"exec": {"command": ["true"]}}})
 
     end = told(probed, events)
@@ -242,7 +242,7 @@ def test_what_events_say_of_a_probe(events: Sequence[Event] | None, grade: Grade
     assert (end.verdict.grade, end.verdict.cause) == (grade, cause)
 
 
-def test_an_event_about_another_container_tells_nothing() -> None:
+def test_event_about_other_container_does_not_count() -> None:
     kill = event("Killing", "Container side failed liveness probe, will be restarted", "11:29:58", "side")
 
     end = told(pod(ended(1), container={"livenessProbe": {"exec": {}}}), [kill])
@@ -250,7 +250,7 @@ def test_an_event_about_another_container_tells_nothing() -> None:
     assert end.verdict.cause is Cause.APPLICATION
 
 
-def test_an_event_may_still_be_on_its_way() -> None:
+def test_event_may_arrive_later() -> None:
     """The kubelet sends so many a second: what it has not said 9 s later is not known yet."""
     probed = pod(ended(143), container={"livenessProbe": {"exec": {"command": ["true"]}}})
     events = PodEvents.of([event("Scheduled", "to n1", "10:59:00"), started()])
@@ -345,7 +345,7 @@ def test_sidecar_stops_after_main_containers(code: int, told_at: str) -> None:
     assert (proxy.verdict.grade, proxy.verdict.cause) == (Grade.CERTAIN, Cause.SIDECAR_STOPPED)
 
 
-def test_without_the_event_a_sidecar_may_have_ended_by_itself() -> None:
+def test_sidecar_without_event_may_have_ended_by_itself() -> None:
     over = with_sidecar(143, "11:30:05", ended(0, "Completed", at("11:29:30")))
 
     proxy = told(over).end_of("proxy")
@@ -527,7 +527,7 @@ def test_the_kubelets_last_request_hides_when_a_pod_was_deleted() -> None:
     assert (by_itself.of, by_itself.verdict.cause) == (EndOf.CONTAINER, Cause.APPLICATION)
 
 
-def test_without_events_a_minute_is_allowed_for() -> None:
+def test_one_minute_is_allowed_without_events() -> None:
     deleted = {"deletionTimestamp": at("11:30:50"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
 
     assert told(pod(now=ended(1, finished=at("11:29:40")), metadata=deleted)).of is EndOf.POD
@@ -556,7 +556,7 @@ def test_eviction_of_terminating_pod_is_uncertain() -> None:
     assert told(None, [low, later]).verdict.grade is Grade.CERTAIN
 
 
-def test_nothing_is_left() -> None:
+def test_no_evidence_remains() -> None:
     assert told(None, []).verdict.grade is Grade.NOTHING
     assert told(None, None).verdict.grade is Grade.NOTHING
     assert told(None, [event("Started", "Container started", "11:00:00", "app")]).verdict.grade is Grade.NOTHING
@@ -601,7 +601,7 @@ def test_a_kill_is_of_the_run_that_it_ended(told_at: str, grade: Grade) -> None:
 
 
 @pytest.mark.parametrize("code", [0, 137, 143])
-def test_a_sandbox_that_was_gone_after_the_end_may_have_been_it(code: int) -> None:
+def test_missing_sandbox_after_end_may_be_the_cause(code: int) -> None:
     """As after a restart of the node: its events come minutes later."""
     changed = event("SandboxChanged", "Pod sandbox changed, it will be killed and re-created.", "11:30:50")
     again = [raw_condition("PodReadyToStartContainers", lastTransitionTime=at("11:30:55"))]
@@ -613,7 +613,7 @@ def test_a_sandbox_that_was_gone_after_the_end_may_have_been_it(code: int) -> No
     assert Cause.SANDBOX_CHANGED in causes(end)
 
 
-def test_a_task_that_was_gone_tells_nothing_of_the_process() -> None:
+def test_missing_task_is_no_evidence_about_the_process() -> None:
     assert told(pod(ended(255, "Unknown")), [SCHEDULED]).verdict.cause is Cause.CONTAINER_LOST
 
 
@@ -634,7 +634,7 @@ def test_unknown_reason_is_quoted(reason: str) -> None:
     assert [clue.says for clue in end.verdict.clues] == [f"Failed: {reason}: somebody says so"]
 
 
-def test_an_older_kubelet_rejects_a_pod_in_fewer_words() -> None:
+def test_older_kubelet_has_a_shorter_rejection() -> None:
     rejected = pod(status={"phase": "Failed", "reason": "OutOfcpu", "containerStatuses": []})
 
     assert told(rejected).verdict.cause is Cause.REJECTED

@@ -58,20 +58,20 @@ def test_Q6_hard_threshold_evicts_one_pod_per_pass() -> None:
     assert "Threshold quantity: 1Gi, available: 1023Mi. Container app was using 2Gi" in done.evicted[0].message
 
 
-def test_Q6_threshold_is_not_met_by_as_much_as_it_says() -> None:
+def test_Q6_exact_threshold_is_not_met() -> None:
     kubelet = _Kubelet(_config(HARD))
     assert kubelet.pass_at(0, "1Gi") == Pass()
     assert kubelet.state.conditions == ()
 
 
-def test_Q6_share_of_memory_is_of_what_is_used_and_what_is_left() -> None:
+def test_Q6_memory_percentage_is_of_used_and_available() -> None:
     # 4Gi are used: a tenth of these and of 420Mi is 451Mi.
     tenth = _config({"evictionHard": {"memory.available": "10%"}})
     assert _Kubelet(tenth).pass_at(0, "420Mi").evicted
     assert _Kubelet(tenth).pass_at(0, "456Mi") == Pass()
 
 
-def test_Q6_nobody_goes_where_all_are_critical() -> None:
+def test_Q6_critical_pods_are_not_evicted() -> None:
     kubelet = _Kubelet(_config(HARD), [PODS[-1]])
     done = kubelet.pass_at(0, "1Mi")
     assert (len(done.ranked), done.evicted) == (1, ())
@@ -150,7 +150,7 @@ def test_Q6_volume_limit_of_zero_is_none() -> None:
 
 
 @pytest.mark.parametrize(("used", "evicted"), [(100, []), (101, ["one"])])
-def test_Q6_container_goes_when_it_is_over_its_storage_limit(used: int, evicted: list[str]) -> None:
+def test_Q6_container_over_storage_limit_is_evicted(used: int, evicted: list[str]) -> None:
     # The pod as a whole is not over its limit: that of an init container is larger.
     limited = pod(
         "one",
@@ -162,7 +162,7 @@ def test_Q6_container_goes_when_it_is_over_its_storage_limit(used: int, evicted:
     assert [name for name, _ in _evicted(done)] == evicted
 
 
-def test_Q6_sidecar_goes_by_its_storage_limit_since_1_37() -> None:
+def test_Q6_sidecar_storage_limit_counts_since_1_37() -> None:
     # The pod as a whole is not over its limit: the sidecar and the container have 300 together.
     limited = pod(
         "one",

@@ -45,7 +45,7 @@ def test_a_plain_pod_depends_on_none() -> None:
     ("minor", "gates"),
     [(34, []), (35, [("NodeDeclaredFeatures", False)]), (36, [("NodeDeclaredFeatures", True)]), (37, [])],
 )
-def test_a_gate_that_nobody_can_set_is_not_named(minor: int, gates: list[tuple[str, bool]]) -> None:
+def test_gate_that_cannot_be_set_is_not_named(minor: int, gates: list[tuple[str, bool]]) -> None:
     """1.34 does not have it, and 1.37 locks it."""
     assert named(NEEDS, minor) == gates
 

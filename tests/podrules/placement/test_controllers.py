@@ -65,7 +65,7 @@ def test_the_scheduler_finds_the_controller(kind: str, expected: str) -> None:
     assert selector(pod, ClusterSnapshot()) == ""
 
 
-def test_services_count_beside_the_controller() -> None:
+def test_services_count_with_the_controller() -> None:
     snapshot = ClusterSnapshot(services=(make_service(namespace="shop", selector={"app": "web"}),))
     found = controlled(make_pod("statefulset"), "statefulset", make_entry("StatefulSet"))
     assert selector(found.pod, with_controllers(snapshot, [found])) == "app=web,app=web"
@@ -79,7 +79,7 @@ def test_replication_controller_selector_defaults_to_template(given: Mapping[str
     assert selector(found.pod, with_controllers(ClusterSnapshot(), [found])) == expected
 
 
-def test_a_revision_that_is_there_makes_the_pod() -> None:
+def test_existing_revision_makes_the_pod() -> None:
     there = from_object(
         raw_workload("ReplicaSet", "web-5f6c", "shop", selector={"matchLabels": {"pod-template-hash": "5f6c"}}),
         Workload,
@@ -90,7 +90,7 @@ def test_a_revision_that_is_there_makes_the_pod() -> None:
     assert selector(found.pod, with_controllers(snapshot, [found])) == "pod-template-hash=5f6c"
 
 
-def test_the_manifest_stands_in_place_of_what_has_its_name() -> None:
+def test_manifest_replaces_object_of_same_name() -> None:
     other = from_object(raw_workload("StatefulSet", "web", "shop", selector={"matchLabels": {"app": "old"}}), Workload)
     elsewhere = replace(other, metadata=replace(other.metadata, namespace="else"))
     found = controlled(make_pod("statefulset"), "statefulset", make_entry("StatefulSet"))

@@ -85,7 +85,7 @@ def test_each_replica_takes_devices() -> None:
     assert found.stopped.message.startswith("0/2 nodes are available: 2 cannot allocate all claims.")
 
 
-def test_a_template_that_is_not_there_holds_the_pod() -> None:
+def test_missing_template_blocks_the_pod() -> None:
     found = placed(of_template(), 1, resourceSlices=[resource_slice("a", 2, node="a")])
     assert found.placed == 0
     assert found.stopped is not None
@@ -132,7 +132,7 @@ def test_pods_that_share_a_claim_follow_its_devices(place: dict[str, Any], nodes
     assert set(found.nodes) == nodes
 
 
-def test_devices_that_stand_for_a_resource_are_taken() -> None:
+def test_devices_of_an_extended_resource_are_taken() -> None:
     limits = {"example.com/gpu": "1"}
     container = {"name": "app", "image": "app:1", "resources": {"requests": limits, "limits": limits}}
     pod = {**make_pod(), "spec": {"containers": [container]}}
@@ -162,7 +162,7 @@ def held(snapshot: ClusterSnapshot) -> dict[str, bool]:
     return {entry.metadata.name: entry.status.allocation is not None for entry in snapshot.resource_claims}
 
 
-def test_claims_go_with_their_pod_and_others_lose_their_devices() -> None:
+def test_claims_are_removed_with_their_pod() -> None:
     gone = without_pods(cluster(), [PodReference("default", "mine")])
     assert held(gone) == {"named": False, "shared": True, "unused": True}
 

@@ -18,7 +18,7 @@ def on_node(name: str, node: str, priority: int, **more: Any) -> Any:
     return make_pod(name, on=node, cpu="3", priority=priority, **more)
 
 
-def test_P4_victims_and_what_decided_are_told() -> None:
+def test_P4_victims_and_deciding_criterion_are_named() -> None:
     pods = [on_node("x", "a", 5), on_node("y", "b", 3)]
     preview = place(make_pod(cpu="3", **HIGH), [make_node("a"), make_node("b")], pods).preemption
     assert preview is not None
@@ -33,7 +33,7 @@ def test_P5_the_gap_is_the_victims_grace_period() -> None:
     assert preview.grace_seconds == 120
 
 
-def test_P6_lower_pods_that_are_left_alone_have_a_reason() -> None:
+def test_P6_spared_lower_pods_have_a_reason() -> None:
     budget = {
         "metadata": {"name": "keep", "namespace": "default"},
         "spec": {"selector": {"matchLabels": {"app": "low"}}},
@@ -66,14 +66,14 @@ def test_P7_best_effort_pod_preempts_guaranteed_pod() -> None:
     assert [(victim.pod.name, victim.qos_class) for victim in preview.victims] == [("x", "Guaranteed")]
 
 
-def test_P2_never_is_told() -> None:
+def test_P2_never_policy_is_shown() -> None:
     pods = [on_node("x", "a", 5)]
     preview = place(make_pod(cpu="3", preemptionPolicy="Never", **HIGH), [make_node("a")], pods).preemption
     assert preview is not None
     assert (preview.not_eligible, preview.nodes) == ("not eligible due to preemptionPolicy=Never.", ())
 
 
-def test_P4_help_across_nodes_is_told() -> None:
+def test_P4_cross_node_help_is_shown() -> None:
     zone = "topology.kubernetes.io/zone"
     term = {"topologyKey": zone, "labelSelector": {"matchLabels": {"app": "low"}}}
     anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
@@ -102,7 +102,7 @@ def test_P5_nomination_names_leaving_pods_and_rivals() -> None:
     assert (victim.pod.name, victim.gone_by) == ("x", "2026-01-01T10:00:30Z")
 
 
-def test_P5_a_nomination_to_a_node_that_is_gone_keeps_no_place() -> None:
+def test_P5_nomination_to_deleted_node_reserves_nothing() -> None:
     own: Any = make_pod(cpu="100", **HIGH)
     own["status"] = {"nominatedNodeName": "gone"}
     nominated = place(own, [make_node("a")], [own]).nominated
@@ -139,7 +139,7 @@ def nominated(pods: Sequence[Any], *, cpu: str = "3", node: Any = None) -> Place
     return place(own, [node or make_node("a")], [*pods, own])
 
 
-def test_P5_a_pod_whose_victims_leave_only_has_to_wait() -> None:
+def test_P5_pod_with_leaving_victims_only_waits() -> None:
     placement = nominated([leaving("x", cpu="2", until="10:00:50"), leaving("y", cpu="2")])
     found = placement.nominated
     assert found is not None
@@ -149,7 +149,7 @@ def test_P5_a_pod_whose_victims_leave_only_has_to_wait() -> None:
     assert [group.remedy for group in placement.rejected] == [None]
 
 
-def test_P5_a_node_that_needs_others_gone_too_waits_for_them() -> None:
+def test_P5_node_waits_for_other_leaving_pods() -> None:
     found = nominated([leaving("x", cpu="2"), leaving("y", cpu="2", preempted=False)]).nominated
     assert found is not None
     assert [other.pod.name for other in found.others] == ["y"]

@@ -42,7 +42,7 @@ def test_the_taint_of_the_cordon_is_no_further_reason() -> None:
     assert group.nodes[0].also == ("TaintToleration",)
 
 
-def test_a_silent_node_is_told_apart_from_other_taints() -> None:
+def test_silent_node_differs_from_other_taints() -> None:
     unreachable = make_taint("node.kubernetes.io/unreachable", effect="NoExecute")
     unknown = [raw_condition("Ready", "Unknown")]
     nodes = [
@@ -108,7 +108,7 @@ def test_more_than_a_whole_node_needs_a_larger_one() -> None:
         pytest.param({"apiVersion": "apps/v1", "kind": "ReplicaSet"}, ChangeKind.FREE, id="ReplicaSet"),
     ],
 )
-def test_what_pods_of_the_node_itself_request_is_not_to_be_freed(owner: Json, kind: ChangeKind) -> None:
+def test_requests_of_daemon_and_static_pods_are_not_freed(owner: Json, kind: ChangeKind) -> None:
     stays: Any = make_pod("x", on="a", memory="512Mi")
     stays["metadata"]["ownerReferences"] = [{**owner, "name": "o", "uid": "o", "controller": True}]
     if owner["kind"] == "Node":
@@ -164,7 +164,7 @@ def test_a_label_of_ones_own_is_written_to_the_node() -> None:
     assert (change.kind, change.node, change.value) == (ChangeKind.LABEL_NODE, "a", "disk=ssd")
 
 
-def test_a_label_that_only_has_to_be_there_is_written_empty() -> None:
+def test_existence_label_is_written_empty() -> None:
     terms = [{"matchExpressions": [{"key": "disk", "operator": "Exists"}]}]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
     placement = place(make_pod(affinity={"nodeAffinity": required}), [make_node("a")])
@@ -271,7 +271,7 @@ def test_a_host_port_is_given_up_by_its_holder() -> None:
 @pytest.mark.parametrize(
     ("holders", "kind"), [(1, ChangeKind.REMOVE_PODS), (3, ChangeKind.REMOVE_PODS), (4, ChangeKind.DROP)]
 )
-def test_anti_affinity_yields_when_too_many_pods_are_in_the_way(holders: int, kind: ChangeKind) -> None:
+def test_anti_affinity_is_dropped_with_too_many_pods(holders: int, kind: ChangeKind) -> None:
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "db"}}}
     anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     node = make_node("a", cpu="16", labels={"kubernetes.io/hostname": "a"})
@@ -323,7 +323,7 @@ def test_changes_are_chained_until_the_node_fits() -> None:
     assert kinds == [ChangeKind.UNCORDON, ChangeKind.TOLERATE, ChangeKind.ENLARGE]
 
 
-def test_what_no_change_can_mend_has_no_remedy() -> None:
+def test_unfixable_rejection_has_no_remedy() -> None:
     rules = [{"action": "RestartAllContainers"}]
     pod: Any = make_pod()
     pod["spec"]["containers"][0]["restartPolicyRules"] = rules
@@ -331,7 +331,7 @@ def test_what_no_change_can_mend_has_no_remedy() -> None:
     assert group.remedy is None
 
 
-def test_the_best_node_after_a_change_to_the_pod_is_told() -> None:
+def test_best_node_after_a_pod_change_is_named() -> None:
     labels = {"team": "a"}
     nodes = [
         make_node("small", cpu="2", labels=labels, taints=[make_taint("dedicated", "gpu")]),
@@ -364,13 +364,13 @@ def _two() -> list[Json]:
     return [make_node(name, labels={"kubernetes.io/hostname": name}) for name in ("a", "b")]
 
 
-def test_a_rollout_stops_an_old_pod_that_is_in_the_way() -> None:
+def test_rollout_stops_a_blocking_old_pod() -> None:
     old = [_of("ReplicaSet", "db-6f", "6f", on) for on in ("a", "b")]
     change = only_change(place(_of("ReplicaSet", "db-7c", "7c"), _two(), old), "InterPodAffinity")
     assert (change.kind, change.pods) == (ChangeKind.ROLL_OUT, (PodOnNode("default", "db-6f-a", "a"),))
 
 
-def test_what_a_rollout_stops_makes_no_room_for_one_more_pod() -> None:
+def test_pods_stopped_by_rollout_free_no_room() -> None:
     old = [_of("ReplicaSet", "db-6f", "6f", on) for on in ("a", "b")]
     extra = replace(situation(_of("ReplicaSet", "db-7c", "7c"), _two(), old), is_extra=True)
     assert only_change(likely_placement(extra), "InterPodAffinity").kind is ChangeKind.ADD_NODE
@@ -421,7 +421,7 @@ def test_an_old_pod_that_is_too_small_makes_no_room() -> None:
     assert change.kind is ChangeKind.FREE
 
 
-def test_room_comes_with_the_end_of_a_pod() -> None:
+def test_room_is_freed_by_the_end_of_a_pod() -> None:
     ending = _sized("ReplicaSet", "api-5c", "5c", "b")
     ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     stays = _sized("ReplicaSet", "api-5c", "5c", "a", cpu="2")
@@ -438,7 +438,7 @@ def test_stopping_a_returning_pod_is_no_remedy(kind: str, name: str) -> None:
     assert (change.kind, change.value) == (ChangeKind.ADD_NODE, "")
 
 
-def test_to_stop_a_pod_that_fits_elsewhere_is_a_way() -> None:
+def test_stopping_a_pod_that_fits_elsewhere_is_a_remedy() -> None:
     node: Any = make_node("c", labels={"kubernetes.io/hostname": "c"}, taints=[make_taint("dedicated", "cache")])
     moved = _of("ReplicaSet", "cache-6f", "6f", "a")
     moved["spec"]["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]

@@ -26,7 +26,7 @@ def names(snapshot: ClusterSnapshot) -> list[str]:
     return [pod.metadata.name for pod in snapshot.pods]
 
 
-def test_an_excluded_node_goes_with_its_pods() -> None:
+def test_excluded_node_is_removed_with_its_pods() -> None:
     found = excluding_nodes(cluster(make_pod("x", on="a"), make_pod("y", on="b"), make_pod("z")), ["a"])
     assert ([node.metadata.name for node in found.nodes], names(found)) == (["b"], ["y", "z"])
 
@@ -56,12 +56,12 @@ def test_without_a_pod() -> None:
         lambda: without_pods(cluster(), [PodReference("default", "nobody")]),
     ],
 )
-def test_what_is_not_there_is_told(change: Any) -> None:
+def test_missing_objects_are_reported(change: Any) -> None:
     with pytest.raises(KeyError, match="nobody"):
         change()
 
 
-def test_a_name_that_is_taken_is_told() -> None:
+def test_taken_name_is_reported() -> None:
     with pytest.raises(ValueError, match="b"):
         adding_nodes(cluster(), [NodeSpecification("b")])
 

@@ -68,14 +68,14 @@ def test_policy_of_labels(labels: dict[str, str], enforce: str, audit: str, warn
     assert len(found.problems) == problems
 
 
-def test_words_of_malformed_labels() -> None:
+def test_messages_of_malformed_labels() -> None:
     level, version = map(str, policy_of(_labels(audit="all", audit_version="v1.٣")).problems)
     place = "metadata.labels[pod-security.kubernetes.io/audit"
     assert level == f'{place}]: Invalid value: "all": must be one of privileged, baseline, restricted'
     assert version == f'{place}-version]: Invalid value: "v1.٣": must be "latest" or "v1.x"'
 
 
-def test_a_pod_is_refused_in_upstreams_words() -> None:
+def test_pod_refusal_has_upstream_message() -> None:
     policy = Policy(enforce=RESTRICTED, warn=RESTRICTED)
     pod = _pod({})
     assert refusal(pod, policy) == (

@@ -321,7 +321,7 @@ def test_a_volume_without_a_csi_form_is_an_error() -> None:
     assert statuses(NodeVolumeLimits(), context) == [Status(Code.ERROR, (text,))]
 
 
-def test_attachments_count_besides_what_pods_use() -> None:
+def test_attachments_count_in_addition_to_pod_volumes() -> None:
     attachments = [
         from_object(
             {"spec": {"attacher": EBS, "nodeName": "node", "source": {"persistentVolumeName": f"pv-{name}"}}},

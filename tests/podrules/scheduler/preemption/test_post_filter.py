@@ -64,7 +64,7 @@ def test_P4_nomination_drops_reasons_of_other_plugins() -> None:
     assert [candidate.node for candidate in found.best] == ["node1"]
 
 
-def test_P4_of_nodes_that_tie_any_is_nominated() -> None:
+def test_P4_any_of_tied_nodes_is_nominated() -> None:
     pods = [make_pod(f"p{number}", LARGE, MID, on=f"node{number}", start=1) for number in (1, 2)]
     found = preempted(PREEMPTOR, [make_node("node1"), make_node("node2")], pods)
     assert found.nominates == ("node1", "node2")
@@ -103,7 +103,7 @@ def test_P4_unresolvable_nodes_are_not_tried() -> None:
         ),
     ],
 )
-def test_without_a_candidate_the_nomination_is_taken_back(node: Json, pods: list[Json], reason: str) -> None:
+def test_no_candidate_clears_the_nomination(node: Json, pods: list[Json], reason: str) -> None:
     found = preempted(PREEMPTOR, [node], pods)
     assert said(found) == f"preemption: 0/1 nodes are available: {reason}."
     assert found.status.code is Code.UNSCHEDULABLE
@@ -173,7 +173,7 @@ def terminating(priority: int = MID, **fields: Any) -> Json:
         pytest.param(terminating(), make_node("node1", taints=[TAINT]), True, id="Pod with nominated node"),
     ],
 )
-def test_P5_while_its_victims_go_the_pod_preempts_nobody_else(victim: Json, node: Json, eligible: bool) -> None:
+def test_P5_no_further_preemption_while_victims_terminate(victim: Json, node: Json, eligible: bool) -> None:
     pod = make_pod("p", LARGE, HIGH, nominated="node1")
     other = make_pod("p2", LARGE, MID, on="node2")
     found = preempted(pod, [node, make_node("node2")], [victim, other])
@@ -183,7 +183,7 @@ def test_P5_while_its_victims_go_the_pod_preempts_nobody_else(victim: Json, node
         assert found.nominates is None
 
 
-def test_P5_a_nomination_to_a_node_that_is_gone_does_not_count() -> None:
+def test_P5_nomination_to_deleted_node_does_not_count() -> None:
     pod = make_pod("p", LARGE, HIGH, nominated="gone")
     assert preempted(pod, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")]).status.ok
 
@@ -229,7 +229,7 @@ def test_early_pre_filter_end_prevents_preemption() -> None:
     assert found.message == '0/1 nodes are available: persistentvolumeclaim "missing" not found. not found'
 
 
-def test_without_dynamic_resources_only_preemption_speaks() -> None:
+def test_only_preemption_reports_without_dynamic_resources() -> None:
     never = make_pod("p", LARGE, HIGH, preemptionPolicy="Never")
     given: list[dict[str, Any]] = [
         {"features": Features.of_minor(33)},
@@ -241,7 +241,7 @@ def test_without_dynamic_resources_only_preemption_speaks() -> None:
         assert found.status.plugin == "DefaultPreemption"
 
 
-def test_without_default_preemption_nobody_goes() -> None:
+def test_no_pod_is_preempted_without_default_preemption() -> None:
     setting = framework(postFilter={"disabled": [{"name": "DefaultPreemption"}]})
     found = preempted(PREEMPTOR, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")], framework=setting)
     assert found.status.reasons == ()
@@ -249,7 +249,7 @@ def test_without_default_preemption_nobody_goes() -> None:
     assert found.preemption is None
 
 
-def test_until_1_36_a_plugin_with_nothing_to_do_says_so() -> None:
+def test_idle_plugin_reports_until_1_36() -> None:
     before, _ = around("dra_quiet_post_filter")
     pods = [make_pod("p1", LARGE, MID, on="node1")]
     setting = {"framework": framework(postFilter={"disabled": [{"name": "DefaultPreemption"}]})}
@@ -264,7 +264,7 @@ def test_until_1_36_a_plugin_with_nothing_to_do_says_so() -> None:
     )
 
 
-def test_without_any_plugin_the_nomination_is_taken_back() -> None:
+def test_no_plugin_clears_the_nomination() -> None:
     setting = framework(postFilter={"disabled": [{"name": "*"}]})
     found = preempted(PREEMPTOR, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")], framework=setting)
     assert found.message == "0/1 nodes are available: 1 Insufficient cpu."
@@ -288,7 +288,7 @@ def test_P4_candidates_are_complete_and_sampling_is_shown(args: Json | None, eno
     assert looked_at(found).samples is samples
 
 
-def test_no_candidate_is_kept_where_the_arguments_ask_for_none() -> None:
+def test_arguments_may_allow_no_candidate() -> None:
     setting = framework(args={"minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 0})
     pods = [make_pod("p1", LARGE, MID, on="node1")]
     found = preempted(PREEMPTOR, [make_node("node1")], pods, framework=setting)
@@ -302,7 +302,7 @@ def claim(name: str, volume: str) -> Json:
 
 
 @pytest.mark.parametrize("elsewhere", [True, False])
-def test_an_error_counts_only_where_there_is_no_candidate(elsewhere: bool) -> None:
+def test_error_counts_only_without_candidate(elsewhere: bool) -> None:
     """The volumes of a pod that stays on node1 cannot be told, which comes out once there is room."""
     driver = {"name": "csi", "nodeID": "1", "allocatable": {"count": 1}}
     pods = [

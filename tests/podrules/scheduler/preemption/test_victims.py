@@ -183,7 +183,7 @@ def test_P4_pods_are_put_back_by_priority_then_by_start() -> None:
     assert victims_of(found) == {"node1": ["young", "low"]}
 
 
-def test_P4_a_pod_that_has_not_started_goes_first() -> None:
+def test_P4_unstarted_pod_is_preempted_first() -> None:
     pods = [make_pod("starting", SMALL, MID, on="node1"), make_pod("running", SMALL, MID, on="node1", start=1)]
     found = preempted(make_pod("p", SMALL, HIGH), [make_node("node1", MEDIUM)], pods)
     assert victims_of(found) == {"node1": ["starting"]}
@@ -222,7 +222,7 @@ def test_P4_affinity_to_a_lower_priority_pod_defeats_preemption() -> None:
     }
 
 
-def test_P4_no_pod_of_the_same_priority_goes() -> None:
+def test_P4_pod_of_same_priority_is_not_preempted() -> None:
     found = preempted(make_pod("p", LARGE, MID), NODES[:1], [make_pod("p1", LARGE, MID, on="node1")])
     assert looked_at(found).no_candidate["node1"].reasons == ("No preemption victims found for incoming pod",)
 

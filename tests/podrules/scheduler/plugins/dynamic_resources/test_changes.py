@@ -48,7 +48,7 @@ def test_an_invalid_pool_is_an_error_until_1_34() -> None:
     assert status(after, TWICE).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
-def test_an_invalid_pool_is_no_error_where_another_comes_first() -> None:
+def test_invalid_pool_after_another_is_no_error() -> None:
     before, _ = around("dra_pools_as_a_whole")
     assert status(before, make_slice("device-1", pool="first", name="slice-0"), TWICE) == SUCCESS
 

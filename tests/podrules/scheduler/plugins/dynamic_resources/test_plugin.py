@@ -277,7 +277,7 @@ def test_implicit_extended_resource_name_with_resources() -> None:
     assert [device.request for device in state.allocations[0][0]] == ["container-0-request-0"] * 2
 
 
-def test_a_resource_that_neither_node_nor_class_has_does_not_fit() -> None:
+def test_resource_without_node_or_class_does_not_fit() -> None:
     pod = make_claiming_pod(requests={"example.com/gpu": "1", "example.com/other": "1"})
     assert judge(make_context(pod, slices=[make_slice("device-1")], classes=EXTENDED))[1] == ["cannot fit resource"]
 

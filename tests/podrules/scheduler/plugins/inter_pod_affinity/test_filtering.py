@@ -468,7 +468,7 @@ def test_explain_counts_pods_by_domain() -> None:
     assert not second.first_of_series
 
 
-def test_explain_lists_what_keeps_the_pod_away_by_topology_key() -> None:
+def test_explain_lists_repelling_pods_by_topology_key() -> None:
     web = {"app": "web"}
     pods = [affinity_pod(node="a", away=[term(key, "app in web")]) for key in ("zone", "region")]
     nodes = [labelled_node("a", zone="z1", region="r1")]

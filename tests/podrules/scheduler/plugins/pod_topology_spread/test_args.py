@@ -170,7 +170,9 @@ def test_S4_validate_pod_topology_spread_args(args: PodTopologySpreadArgs, error
         ),
     ],
 )
-def test_S4_what_no_pod_may_hold_is_refused(constraint: TopologySpreadConstraint, errors: Sequence[str]) -> None:
+def test_S4_constraints_that_no_pod_may_have_are_refused(
+    constraint: TopologySpreadConstraint, errors: Sequence[str]
+) -> None:
     assert validate_pod_topology_spread_args(make_args(constraint), "args") == tuple(errors)
 
 

@@ -384,7 +384,7 @@ def test_S6_pods_on_ignored_nodes_do_not_count() -> None:
     assert state.spreads[0].counts[[0, 2]].tolist() == [1, 1]
 
 
-def test_S6_without_the_zone_label_under_system_defaults() -> None:
+def test_S6_missing_zone_label_under_system_defaults() -> None:
     context = make_spread_cycle(OWNED, SYSTEM, replica_sets=[RS1])
     state = state_of(context, range(4))
     host, zone = explain_score(context, state, 2)
