@@ -169,7 +169,7 @@ def _said(*words: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_without_names_a_node_has_the_same_volumes(source: str) -> None:
+def test_anonymised_node_has_the_same_volumes(source: str) -> None:
     """What the status of a node calls a disk is made of values of its PersistentVolume."""
     spec, name = SOURCES[source]
     volume = from_object({"metadata": {"name": "pv-7"}, "spec": spec}, PersistentVolume)
@@ -186,9 +186,7 @@ FENCE_IT: Final = "Make sure that the machine of mute-1 is off, then fence mute-
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("attachment", [None, {}], ids=["without VolumeAttachments", "with its VolumeAttachment"])
-def test_a_disk_is_attached_by_the_driver_that_replaced_its_plugin(
-    source: str, attachment: Json | None, tmp_path: Path
-) -> None:
+def test_in_tree_disk_is_attached_by_its_csi_driver(source: str, attachment: Json | None, tmp_path: Path) -> None:
     file = _cluster(tmp_path, source, attachment=attachment)
     code, text = _said(*EXPLAIN, file)
     # Whether a driver of CSI attaches, its CSIDriver says, which the file lacks.
@@ -205,13 +203,13 @@ def test_a_disk_is_attached_by_the_driver_that_replaced_its_plugin(
     assert "ReadWriteOnce: a second writer is kept off until it is detached from this node (6 min after the" in text
 
 
-def test_a_volume_that_is_not_in_use_is_detached_with_the_pod_object(tmp_path: Path) -> None:
+def test_unused_volume_is_detached_with_the_pod_object(tmp_path: Path) -> None:
     file = _cluster(tmp_path, old=True, in_use=False, attachment={})
     _, text = _said("delete", "pod/db-old", "-n", "bank", "--grace-period=0", "--snapshot", file)
     assert "is kept off until it is detached from this node (as soon as the pod object is gone)" in text
 
 
-def test_a_driver_that_refuses_to_detach_is_not_helped_by_a_fence(tmp_path: Path) -> None:
+def test_fence_does_not_help_a_failed_detach(tmp_path: Path) -> None:
     error = {"detachError": {"message": "rpc error: no permission to detach h-7"}}
     file = _cluster(tmp_path, attachment={"metadata": {"deletionTimestamp": "2026-11-28T11:40:00Z"}, "status": error})
     refused = (
@@ -255,9 +253,7 @@ def test_a_driver_that_refuses_to_detach_is_not_helped_by_a_fence(tmp_path: Path
         pytest.param("ReplicaSet/db-5d", "2026-11-28T11:00:00Z", "", id="the old pod may have gone just now"),
     ],
 )
-def test_a_volume_that_should_have_been_detached_leads_to_the_controller(
-    owner: str, created: str, by: str, tmp_path: Path
-) -> None:
+def test_overdue_detach_points_to_controller_manager(owner: str, created: str, by: str, tmp_path: Path) -> None:
     file = _cluster(tmp_path, owner=owner, created=created, attachment={})
     late = f"should have been detached by force by {by} UTC: look at kube-controller-manager"
     for command in (EXPLAIN, ("partitions", "--snapshot"), ("fence", "node/mute-1", "--snapshot")):
@@ -266,7 +262,7 @@ def test_a_volume_that_should_have_been_detached_leads_to_the_controller(
         assert ("6 min after" in text) != bool(by)
 
 
-def test_a_rolling_update_waits_for_itself_on_a_node_that_answers(tmp_path: Path) -> None:
+def test_rolling_update_waits_for_its_own_volume(tmp_path: Path) -> None:
     older = _pod(
         "db-older", "well-2", "ReplicaSet/db-4c", created=SILENT, runs=True, labels={"pod-template-hash": "4c"}
     )
@@ -281,7 +277,7 @@ def test_a_rolling_update_waits_for_itself_on_a_node_that_answers(tmp_path: Path
     assert "Recreate" not in text
 
 
-def test_an_attachment_to_a_node_that_is_not_in_the_file_is_not_certain(tmp_path: Path) -> None:
+def test_attachment_to_unread_node_is_uncertain(tmp_path: Path) -> None:
     file = _cluster(tmp_path, silent=False, attachment={})
     code, text = _said("partitions", "--snapshot", file)
     assert code == 11
@@ -293,7 +289,7 @@ def test_an_attachment_to_a_node_that_is_not_in_the_file_is_not_certain(tmp_path
 
 
 @pytest.mark.parametrize("required", [False, True, None], ids=["does not attach", "attaches", "not in the file"])
-def test_a_driver_that_does_not_attach_needs_no_volume_attachment(required: bool | None, tmp_path: Path) -> None:
+def test_driver_without_attach_needs_no_volume_attachment(required: bool | None, tmp_path: Path) -> None:
     driver = _object("storage.k8s.io/v1", "CSIDriver", "files.example.com", {"attachRequired": required})
     source = {"csi": {"driver": "files.example.com", "volumeHandle": "f-7"}}
     file = _cluster(tmp_path, source, old=True, more=() if required is None else (driver,))
@@ -304,7 +300,7 @@ def test_a_driver_that_does_not_attach_needs_no_volume_attachment(required: bool
 
 
 @pytest.mark.parametrize("old", [False, True], ids=["the old object is gone", "the old pod is Terminating"])
-def test_the_report_says_that_a_silent_node_has_the_volume_of_a_pod(old: bool, tmp_path: Path) -> None:
+def test_report_shows_volume_held_by_silent_node(old: bool, tmp_path: Path) -> None:
     file = _cluster(tmp_path, old=old, attachment={})
     _, text = _said("report", "-A", "--snapshot", file)
     assert "1 pod: silent node has its volume. bank/db-0. A node that does not answer has a volume of it." in text

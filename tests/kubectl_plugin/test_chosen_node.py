@@ -140,7 +140,7 @@ def test_the_report_names_the_claim_and_its_provisioner(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("at", "late"), [("12:04:50", False), ("12:05:10", True)])
-def test_without_a_failure_it_is_trouble_after_5_min(at: str, late: bool, tmp_path: Path) -> None:
+def test_wait_without_failure_is_trouble_after_5_min(at: str, late: bool, tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, pod(), claim(), CLASS, waiting(at))
     assert ("trouble 1 pod: claim stays unbound" in cluster.said("report", "-n", "shop")) is late
 
@@ -162,7 +162,7 @@ def test_room_that_preemption_made(tmp_path: Path) -> None:
     assert "preemption made room on n1" in none
 
 
-def test_a_pod_that_was_unschedulable_and_waits_for_its_volume_now(tmp_path: Path) -> None:
+def test_unschedulable_pod_that_now_waits_for_its_volume(tmp_path: Path) -> None:
     said = Cluster(tmp_path, pod(reason="Unschedulable"), claim(), CLASS, waiting("12:01:00")).explained()
     assert 'kube-scheduler chose n1 and waits for claim "data"' in said
     assert "An attempt failed" not in said
@@ -213,7 +213,7 @@ def test_drivers(tmp_path: Path) -> None:
     assert "CSIDriver" not in said
 
 
-def test_what_the_provisioner_says_is_quoted(tmp_path: Path) -> None:
+def test_provisioner_message_is_quoted(tmp_path: Path) -> None:
     message = 'failed to provision volume with StorageClass "fast": rpc error: quota of 3 volumes exceeded'
     failed = event("ProvisioningFailed", "12:06:00", first="12:00:03", type="Warning", count=7, message=message)
     said = Cluster(tmp_path, pod(), claim(), CLASS, failed, waiting("12:06:01")).explained()
@@ -260,7 +260,7 @@ def explained_with(claimed: Json, tmp_path: Path) -> str:
     return Cluster(tmp_path, given, claimed, devices, waiting("12:01:00")).explained()
 
 
-def test_a_device_that_fails_to_bind_is_shown_with_the_driver_s_words(tmp_path: Path) -> None:
+def test_device_binding_failure_quotes_the_driver(tmp_path: Path) -> None:
     """One failure condition ends the attempt, whatever else is True."""
     for attached in ("False", "True"):
         said = explained_with(gpu(failure=("Broken", "Lost"), Attached=attached, Broken="True", Lost="False"), tmp_path)
@@ -279,7 +279,7 @@ def test_devices_that_are_not_ready(tmp_path: Path) -> None:
     assert "The scheduler gives up after 600 s (bindingTimeout, the default) and tries again." in said
 
 
-def test_a_node_that_only_preemption_or_a_claim_explains_needs_the_claims(tmp_path: Path) -> None:
+def test_chosen_node_is_unexplained_without_claims(tmp_path: Path) -> None:
     """Without the claims, neither is said."""
     given = pod(reason="Unschedulable")
     cluster = {"apiVersion": "v1", "kind": "List", "items": [raw_node("n1"), given]}
@@ -301,7 +301,7 @@ def test_only_a_pod_that_was_unschedulable_has_preempted(reason: str, tmp_path: 
     assert "shop/db" not in said
 
 
-def test_a_claim_that_keeps_the_pod_on_a_node_that_rejects_it(tmp_path: Path) -> None:
+def test_claim_pins_pod_to_rejecting_node(tmp_path: Path) -> None:
     full = raw_pod("top", "shop", uid="top", nodeName="n1", requests={"cpu": "2"}, priority=9)
     given = pod(nominated="", reason="Unschedulable")
     said = Cluster(tmp_path, given, claim(), CLASS, full, waiting("12:06:00")).explained()
@@ -317,7 +317,7 @@ CONFLICT: Final = (
 )
 
 
-def test_an_attempt_that_failed_of_something_else_is_no_trouble_yet(tmp_path: Path) -> None:
+def test_first_failed_attempt_is_not_trouble(tmp_path: Path) -> None:
     """As of two pods that share a claim."""
     given = pod(reason="SchedulerError")
     given["status"]["conditions"][0]["message"] = CONFLICT
@@ -373,7 +373,7 @@ def test_the_timeout_is_that_of_the_profile(tmp_path: Path) -> None:
     assert "the scheduler gives up after 90 s (bindTimeoutSeconds), at 12:01:32 UTC, and tries again." in said
 
 
-def test_a_selected_node_that_is_gone_and_another_that_was_selected_then(tmp_path: Path) -> None:
+def test_selected_node_that_was_deleted_and_its_successor(tmp_path: Path) -> None:
     given = pod(nominated="", reason="Unschedulable")
     said = Cluster(tmp_path, given, claim(selected="n9"), CLASS, waiting("12:01:00")).explained()
     assert 'Claim "data" is unbound: its volume is to be made for node n9, which does not exist.' in said
@@ -388,7 +388,7 @@ DRIVERS: Final = [
 ]
 
 
-def test_the_page_of_a_claim_says_that_its_node_rejects_the_pod(tmp_path: Path) -> None:
+def test_claim_page_shows_that_node_rejects_pod(tmp_path: Path) -> None:
     large = pod(nominated="")
     large["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "3"
     cluster = Cluster(tmp_path, large, claim(), CLASS, waiting("12:20:00"))
@@ -400,7 +400,7 @@ def test_the_page_of_a_claim_says_that_its_node_rejects_the_pod(tmp_path: Path) 
     assert "see that the provisioner runs" not in said
 
 
-def test_words_of_a_provisioner_count_also_while_it_is_awaited(tmp_path: Path) -> None:
+def test_provisioner_message_counts_while_waiting(tmp_path: Path) -> None:
     failed = event("ProvisioningFailed", "12:05:00", type="Warning", message="no quota left")
     said = Cluster(tmp_path, pod(), claim(), CLASS, failed, waiting("12:05:10")).said(
         "explain", "pvc/data", "-n", "shop"
@@ -409,7 +409,7 @@ def test_words_of_a_provisioner_count_also_while_it_is_awaited(tmp_path: Path) -
     assert "see that the provisioner runs" not in said
 
 
-def test_the_page_of_a_claim_says_that_its_driver_is_missing(tmp_path: Path) -> None:
+def test_claim_page_shows_missing_driver(tmp_path: Path) -> None:
     folder = tmp_path
     said = Cluster(folder, pod(), claim(), CLASS, *DRIVERS).said("explain", "pvc/data", "-n", "shop")
     assert "No CSIDriver is named csi.acme.io: if it is a CSI driver, it is not installed. Way out: see that" in said
@@ -418,7 +418,7 @@ def test_the_page_of_a_claim_says_that_its_driver_is_missing(tmp_path: Path) -> 
     assert "CSINode n1 does not list csi.acme.io: its node plugin does not run there. Way out" in said
 
 
-def test_without_volumes_a_claim_still_keeps_its_pod_on_the_chosen_node(tmp_path: Path) -> None:
+def test_claim_pins_pod_to_chosen_node_without_volumes(tmp_path: Path) -> None:
     """A file of a plain List has neither PersistentVolumes nor CSIStorageCapacities: the scheduler needs none here."""
     heartbeat = raw_condition("Ready", lastHeartbeatTime=MADE)
     nodes = [raw_node(name, allocatable={"cpu": "2", "pods": "9"}, conditions=[heartbeat]) for name in ("n1", "n2")]

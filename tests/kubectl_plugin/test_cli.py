@@ -95,7 +95,7 @@ def test_type_alone_is_all_of_the_namespace() -> None:
     assert run("explain", "--demo", "-n", "ml", "pods", "-o", "name").out.count("pod/") == 6
 
 
-def test_what_was_not_found_does_not_keep_the_rest() -> None:
+def test_missing_target_does_not_stop_the_others() -> None:
     ran = run("explain", "--demo", "pod/db-9", POD, "-o", "name")
     assert (ran.code, ran.out) == (3, "pod/db-0\n")
     first, second = ran.err.splitlines()
@@ -161,7 +161,7 @@ TIMES = (
         *((text, "longer than a year") for text in ("9" * 18, "9999999h")),
     ],
 )
-def test_what_is_no_time_is_refused_by_every_flag(command: tuple[str, ...], typed: str, problem: str) -> None:
+def test_every_flag_refuses_an_invalid_time(command: tuple[str, ...], typed: str, problem: str) -> None:
     *words, flag = command
     ran = run(*words, f"{flag}={typed}")
     assert (ran.code, ran.out) == (2, "")
@@ -171,7 +171,7 @@ def test_what_is_no_time_is_refused_by_every_flag(command: tuple[str, ...], type
 
 
 @pytest.mark.parametrize("typed", ["9999999999999999999999", "9223372036854775808", "9" * 5000])
-def test_a_grace_period_that_the_api_cannot_hold_is_refused(typed: str) -> None:
+def test_grace_period_out_of_api_range_is_refused(typed: str) -> None:
     ran = run("delete", "pod/x", "--demo", f"--grace-period={typed}")
     assert (ran.code, ran.out) == (2, "")
     first, second = ran.err.splitlines()
@@ -235,7 +235,7 @@ def unread() -> Iterator[int]:
     ],
     ids=" ".join,
 )
-def test_reader_that_goes_away_is_no_error(words: list[str], unread: int) -> None:
+def test_closed_reader_is_no_error(words: list[str], unread: int) -> None:
     assert _ended(words, stdout=unread) == (0, "")
 
 
@@ -422,7 +422,7 @@ def test_hostile_names_are_shown_escaped(tmp_path: Path) -> None:
     assert "\x1b" not in run("explain", "--snapshot", str(snapshot), "pods", "-o", "name").out
 
 
-def test_half_a_surrogate_pair_is_what_go_makes_of_it(tmp_path: Path) -> None:
+def test_lone_surrogate_is_decoded_as_in_go(tmp_path: Path) -> None:
     pod = raw_pod("web", "default", status={"phase": "Failed", "message": "half \ud83d"})
     snapshot = tmp_path / "c.json"
     snapshot.write_text(json.dumps(pod))
@@ -457,7 +457,7 @@ def test_readers_of_files_are_loaded_for_files_only(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
-def test_every_target_that_is_not_there_is_told() -> None:
+def test_every_missing_target_is_reported() -> None:
     ran = run("explain", "--demo", "-n", "shop", "pod/no-one", "pod/no-other")
     assert ran.code == 3
     assert ran.err.splitlines() == [

@@ -49,7 +49,7 @@ def _said(
     return " ".join(ran.out.split())
 
 
-def test_a_sidecar_that_has_not_started_holds_the_others_up(tmp_path: Path) -> None:
+def test_unstarted_sidecar_delays_the_others(tmp_path: Path) -> None:
     proxy = _status("proxy", RUNNING, started=False)
     said = _said(tmp_path, "Pending", [_status("app", INITIALIZING)], sidecars=[proxy])
     assert "not started yet (startupProbe or postStart); the containers after it wait." in said
@@ -57,19 +57,19 @@ def test_a_sidecar_that_has_not_started_holds_the_others_up(tmp_path: Path) -> N
     assert "PodInitializing" not in said.partition("QoS class")[0]
 
 
-def test_a_container_that_has_not_started_is_not_called_unready_alone(tmp_path: Path) -> None:
+def test_unstarted_container_is_called_not_started(tmp_path: Path) -> None:
     said = _said(tmp_path, "Running", [_status("app", RUNNING, started=False)], conditions=[UNREADY])
     assert "not started yet (startupProbe or postStart)." in said
 
 
-def test_a_container_that_has_ended_well_is_why_a_pod_is_not_ready(tmp_path: Path) -> None:
+def test_completed_container_makes_pod_unready(tmp_path: Path) -> None:
     apps = [_status("app", DONE), _status("side", RUNNING, ready=True)]
     said = _said(tmp_path, "Running", apps, "-o", "json", conditions=[UNREADY])
     assert '"app\\" ended with exit 0 (Completed)' in said
     assert "ContainersNotReady." not in said
 
 
-def test_a_sidecar_killed_at_the_end_of_a_job_is_told(tmp_path: Path) -> None:
+def test_sidecar_killed_at_job_end_is_shown(tmp_path: Path) -> None:
     said = _said(tmp_path, "Succeeded", [_status("app", DONE)], sidecars=[_status("proxy", KILLED)])
     assert 'every app container ended well; sidecar "proxy" ended with exit 137' in said
     assert ": every container ended well" in _said(tmp_path, "Succeeded", [_status("app", DONE)])
@@ -93,7 +93,7 @@ def test_the_wide_page_has_every_container_and_its_whole_message(tmp_path: Path)
         (("PodResizeInProgress", "", ""), "is not done: InProgress."),
     ],
 )
-def test_what_keeps_a_resize_is_told(tmp_path: Path, condition: tuple[str, str, str], words: str) -> None:
+def test_reason_of_pending_resize_is_shown(tmp_path: Path, condition: tuple[str, str, str], words: str) -> None:
     kind, reason, message = condition
     ready = {"type": "Ready", "status": "True"}
     conditions = [ready, {"type": kind, "status": "True", "reason": reason, "message": message}]

@@ -20,7 +20,7 @@ ROW = re.compile(r"^ +(\d+) {2}(\S+) {2,}(\S.*(?:\n {20,}\S.*)*)", re.MULTILINE)
 """Count, plugin and reason of a row, which goes on below."""
 
 
-def test_there_are_some() -> None:
+def test_demo_has_pending_pods() -> None:
     assert len(PENDING) >= 2
 
 

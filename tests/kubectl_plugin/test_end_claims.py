@@ -152,7 +152,7 @@ def out_of_memory(*kills: tuple[str, float], limit: str = "2Gi", reason: str = "
     return [node(), pod(containers=[box], status=status), *told]
 
 
-def test_an_event_of_the_same_second_comes_before_one_of_another_process(tmp_path: Path) -> None:
+def test_oom_event_of_the_same_second_comes_first(tmp_path: Path) -> None:
     page = died(tmp_path, *out_of_memory((SYSTEM, -108), (CGROUP, -100)))
     assert "app: it came to its own memory limit of 2Gi" in page
     assert "Likely, not certain: also possible: node out of memory" in page
@@ -169,7 +169,7 @@ def test_events_of_both_kinds_leave_the_limit_and_the_node(kills: Any, tmp_path:
 
 
 @pytest.mark.parametrize("reason", ["OOMKilled", "Error"])
-def test_a_cgroup_above_a_container_without_limit_is_not_the_machine(reason: str, tmp_path: Path) -> None:
+def test_cgroup_oom_without_limit_is_not_the_machine(reason: str, tmp_path: Path) -> None:
     page = died(tmp_path, *out_of_memory((CGROUP, -100), limit="", reason=reason))
     assert f"node {NODE}, or the cgroup of all its pods, ran out of memory" in page
     assert "(ruby)" in page
@@ -210,7 +210,7 @@ def test_each_rejection_has_its_own_remedy(reason: str, message: str, why: str, 
         assert "the node changed" not in page or reason.startswith("OutOf")
 
 
-def test_a_replacement_of_a_rejected_pod_is_not_one_of_its_siblings(tmp_path: Path) -> None:
+def test_sibling_is_not_replacement_of_rejected_pod(tmp_path: Path) -> None:
     owner: dict[str, Any] = {"apiVersion": "apps/v1", "kind": "ReplicaSet"}
     owner |= {"metadata": {"name": "mail-55d", "namespace": "post", "uid": "o-mail-55d"}}
     owner |= {"spec": {"replicas": 2, "selector": {"matchLabels": {}}}}
@@ -295,7 +295,7 @@ def test_no_pod_of_another_place_or_time_is_a_replacement(
     assert f"{of.replace('/', ' ')}: no replacement was found" in page
 
 
-def test_a_kubelet_that_heard_late_of_a_deletion_denies_no_replacement(tmp_path: Path) -> None:
+def test_late_kubelet_does_not_rule_out_replacement(tmp_path: Path) -> None:
     gone, of = "mail-55d-bcdfg", "ReplicaSet/mail-55d"
     stop = event(f"Pod/{gone}", "Killing", "Stopping container app", -60, field="spec.containers{app}")
     told = [node(), owner(*of.split("/")), successor("mail-55d-k9x2p", of, made=-500), *ran_before(gone), stop]
@@ -305,7 +305,7 @@ def test_a_kubelet_that_heard_late_of_a_deletion_denies_no_replacement(tmp_path:
 
 
 @pytest.mark.parametrize("made", [-500, -30])
-def test_nothing_takes_the_place_of_a_pod_that_a_replica_set_deletes(made: int, tmp_path: Path) -> None:
+def test_scaled_down_pod_has_no_replacement(made: int, tmp_path: Path) -> None:
     """It deletes those that are too many, as in a rollout; a pod that it makes later is for another wish."""
     gone, of = "mail-55d-bcdfg", "ReplicaSet/mail-55d"
     stop = event(f"Pod/{gone}", "Killing", "Stopping container app", -60, field="spec.containers{app}")
@@ -317,7 +317,7 @@ def test_nothing_takes_the_place_of_a_pod_that_a_replica_set_deletes(made: int, 
     assert "replaced by" not in page
 
 
-def test_what_a_replacement_waits_for_is_named(tmp_path: Path) -> None:
+def test_reason_of_pending_replacement_is_named(tmp_path: Path) -> None:
     gone, of = "mail-55d-bcdfg", "ReplicaSet/mail-55d"
     stop = event(f"Pod/{gone}", "Killing", "Stopping container app", -60, field="spec.containers{app}")
     waits = {"name": "app", "restartCount": 4, "state": {"waiting": {"reason": "ImagePullBackOff"}}}
@@ -338,7 +338,7 @@ def test_what_a_replacement_waits_for_is_named(tmp_path: Path) -> None:
         pytest.param(None, None, False, id="when the node was lost is not known"),
     ],
 )
-def test_a_fence_deletes_pods_before_their_toleration_is_over(
+def test_fence_deletes_pods_before_toleration_ends(
     lost: float | None, own: int | None, fenced: bool, tmp_path: Path
 ) -> None:
     gone, unreachable = "mail-55d-bcdfg", {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
@@ -390,7 +390,7 @@ def stop_of(name: str, when: float) -> Object:
 NO_STOP = f"No event shows that its kubelet stopped it: its processes may still run on {NODE}."
 
 
-def test_the_webhook_knows_who_force_deleted_a_pod(tmp_path: Path) -> None:
+def test_webhook_names_user_of_force_deletion(tmp_path: Path) -> None:
     new = successor("db-7", "StatefulSet/db", made=-99, status=PENDING)
     page = died(tmp_path, node(), owner("StatefulSet", "db"), new, allowed("db-7"), name="db-7")
     assert "User jane@example.com force deleted the pod. At 11:58:20 UTC" in page
@@ -410,7 +410,7 @@ def test_the_webhook_knows_who_force_deleted_a_pod(tmp_path: Path) -> None:
     assert "crictl" not in page
 
 
-def test_a_force_deletion_of_what_was_stopping_already_is_not_the_only_cause(tmp_path: Path) -> None:
+def test_force_deletion_of_stopping_pod_is_not_only_cause(tmp_path: Path) -> None:
     told = [stop_of("bare-one", -400), allowed("bare-one", -100)]
     page = died(tmp_path, node(), pod("other"), *ran_before("bare-one"), *told, name="bare-one")
     assert "The kubelet stopped the pod" in page.partition("Proof")[0]
@@ -428,7 +428,7 @@ def captured(folder: Path, *objects: Object, name: str) -> str:
 
 
 @pytest.mark.parametrize("of", ["ReplicaSet/mail-55d", "DaemonSet/log"])
-def test_a_silent_kubelet_stopped_nothing_that_is_gone(of: str, tmp_path: Path) -> None:
+def test_silent_kubelet_did_not_stop_deleted_pod(of: str, tmp_path: Path) -> None:
     gone = f"{of.partition('/')[2]}-bcdfg"
     page = captured(tmp_path, node(UNKNOWN_NODE), owner(*of.split("/")), pod("other"), *ran_before(gone), name=gone)
     silent = f"{NODE} does not answer, and n{NO_STOP[1:]}"
@@ -506,7 +506,7 @@ def test_a_stateful_set_deletes_what_garbage_collection_ended(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("why", ["gone", "silent"])
-def test_whether_a_pod_of_a_lost_node_runs_is_not_known(why: str, tmp_path: Path) -> None:
+def test_pod_on_lost_node_may_still_run(why: str, tmp_path: Path) -> None:
     nodes = [node(UNKNOWN_NODE)] if why == "silent" else []
     page = captured(tmp_path, *nodes, pod("db-7", "StatefulSet/db"), *ran_before("db-7"), name="db-7")
     lost = f"{NODE} does not answer" if why == "silent" else f"The Node object of {NODE} is gone"
@@ -525,7 +525,7 @@ def test_whether_a_pod_of_a_lost_node_runs_is_not_known(why: str, tmp_path: Path
         pytest.param(1, {}, (("Complete", "True", -90),), "few ended", id="complete"),
     ],
 )
-def test_a_job_that_goes_on_removed_no_pod_for_its_end(
+def test_unfinished_job_did_not_remove_pod_at_its_end(
     generation: int, spec: Object, conditions: Sequence[tuple[str, str, float]], left: str, tmp_path: Path
 ) -> None:
     job = owner("Job", "import")
@@ -543,13 +543,13 @@ def test_a_job_that_goes_on_removed_no_pod_for_its_end(
     assert ("Job had ended" in page) is ("ended" in left)
 
 
-def test_a_force_deletion_that_was_refused_elsewhere_ended_nothing(tmp_path: Path) -> None:
+def test_refused_force_deletion_ended_nothing(tmp_path: Path) -> None:
     """The webhook tells of it before it happens."""
     runs = pod("mail-55d-bcdfg", status={"phase": "Running"})
     assert "Nothing of it has ended." in died(tmp_path, node(), runs, allowed("mail-55d-bcdfg"), name="mail-55d-bcdfg")
 
 
-def test_a_finalizer_keeps_what_was_force_deleted(tmp_path: Path) -> None:
+def test_finalizer_keeps_force_deleted_pod(tmp_path: Path) -> None:
     metadata = {"deletionTimestamp": at(-99), "deletionGracePeriodSeconds": 0, "finalizers": ["example.com/keeps"]}
     state = {"phase": "Running", "containerStatuses": [{"name": "app", "state": {"running": {"startedAt": at(-900)}}}]}
     kept = pod("kept", "", metadata=metadata, status=state)
@@ -612,7 +612,7 @@ def crashed(code: int, reason: str, reboot: float | None = -595, sandbox: float 
 
 
 @pytest.mark.parametrize(("code", "sandbox"), [(255, -590), (255, None), (137, -590), (0, -580), (143, -560)])
-def test_a_restart_of_the_node_ended_what_runs_again(code: int, sandbox: float | None, tmp_path: Path) -> None:
+def test_node_restart_ended_restarted_containers(code: int, sandbox: float | None, tmp_path: Path) -> None:
     page = died(tmp_path, *crashed(code, "Error" if code else "Completed", sandbox=sandbox))
     assert "Its node restarted, and ended container app without the kubelet." in page
     assert "Likely, not certain: also possible:" in page
@@ -663,7 +663,7 @@ def test_a_pod_without_a_stop_on_a_node_that_the_cloud_removed(told: Sequence[Ob
     assert "What is left of it does not tell" in died(tmp_path, *OTHER, CLOUD, registered, *told)
 
 
-def test_the_node_of_a_pod_that_is_gone_is_named_without_its_object(tmp_path: Path) -> None:
+def test_node_of_deleted_pod_is_named_without_node_object(tmp_path: Path) -> None:
     evicted = event(f"Pod/{GONE}", "ScaleDown", "deleting pod for node scale down", -702, "cluster-autoscaler")
     page = died(tmp_path, *OTHER, KILLING, evicted)
     assert f"on {NODE} " in page
@@ -672,7 +672,7 @@ def test_the_node_of_a_pod_that_is_gone_is_named_without_its_object(tmp_path: Pa
     assert "kubectl get nodes" not in died(tmp_path, *OTHER, KILLING, evicted, REMOVING)
 
 
-def test_the_host_of_another_component_is_not_the_node_of_the_pod(tmp_path: Path) -> None:
+def test_event_host_is_not_the_pod_node(tmp_path: Path) -> None:
     source = {"component": "volcano", "host": "edge-1"}
     told = event(f"Pod/{GONE}", "Evict", "Pod is evicted", -701, "volcano", source=source)
     assert f"in namespace post, on {NODE}" in died(tmp_path, node(), told, KILLING)
@@ -699,7 +699,7 @@ GOES_DOWN: Final = "node is shutting down"
 
 
 @pytest.mark.parametrize("message", [CNI, GOES_DOWN])
-def test_the_kubelet_says_why_a_node_is_not_ready(message: str, tmp_path: Path) -> None:
+def test_kubelet_message_explains_unready_node(message: str, tmp_path: Path) -> None:
     unready = raw_condition("Ready", "False", message=message, lastHeartbeatTime=at(0), lastTransitionTime=at(-100))
     objects = [node(unready), pod()]
     assert f"Its kubelet says: {message}." in said(tmp_path, objects, "node", NODE)
@@ -783,7 +783,7 @@ def test_a_taint_of_a_device_is_not_one_of_the_node(gone: bool, tmp_path: Path) 
         ("Suspended", "the Job was suspended."),
     ],
 )
-def test_an_event_of_a_job_that_is_gone_shows_why_it_deleted_its_pod(reason: str, says: str, tmp_path: Path) -> None:
+def test_event_of_deleted_job_explains_pod_deletion(reason: str, says: str, tmp_path: Path) -> None:
     deleted = event("Job/import-3", "SuccessfulDelete", "Deleted pod: import-3-bcdfg", -700, "job-controller")
     ended = event("Job/import-3", reason, "x", -699, "job-controller")
     page = died(tmp_path, node(), deleted, ended, name="import-3-bcdfg")
@@ -849,9 +849,7 @@ def test_a_replica_set_deletes_only_pods_that_run(lead: str, tmp_path: Path) -> 
     assert "also possible" not in page
 
 
-def test_names_like_a_missing_one_are_looked_for_only_when_printed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_similar_names_are_searched_only_when_printed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def fail(*_names: object) -> None:
         raise AssertionError
 
@@ -884,7 +882,7 @@ def test_a_deleted_pod_that_runs_on_has_not_ended(asked: float, runs: bool, tmp_
         ("some other error", "the runtime reports an error"),
     ],
 )
-def test_what_a_runtime_could_not_do(message: str, what: str, tmp_path: Path) -> None:
+def test_failures_of_the_container_runtime(message: str, what: str, tmp_path: Path) -> None:
     waits = {"waiting": {"reason": "CreateContainerError", "message": message}}
     status = {"phase": "Pending", "containerStatuses": [{"name": "app", "restartCount": 0, "state": waits}]}
     page = died(tmp_path, node(), pod(status=status))
@@ -892,7 +890,7 @@ def test_what_a_runtime_could_not_do(message: str, what: str, tmp_path: Path) ->
     assert ("What helps" in page) == (message != "some other error")
 
 
-def test_a_node_under_disk_pressure_has_what_its_kubelet_wrote_lately(tmp_path: Path) -> None:
+def test_disk_pressure_shows_recent_kubelet_events(tmp_path: Path) -> None:
     pressed = node(raw_condition("DiskPressure", lastHeartbeatTime=at(0), lastTransitionTime=at(-700)))
     short = "Attempting to reclaim ephemeral-storage"
     freed = "Failed to garbage collect required amount of images, only found 0 bytes eligible to free"

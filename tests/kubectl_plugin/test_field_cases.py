@@ -132,7 +132,7 @@ def _items(found: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", CAPTURES)
-def test_codes_say_whether_something_is_lacking(name: str) -> None:
+def test_exit_codes_show_missing_kinds(name: str) -> None:
     for namespace, pod in pods(name):
         words = ("explain", f"pod/{pod}", "-n", namespace)
         verdict = data(name, *words)["verdict"]
@@ -148,7 +148,7 @@ def flat(name: str, *words: str) -> tuple[int, str]:
     return ran.code, " ".join(ran.out.split())
 
 
-def test_a_scale_down_is_not_the_deletion_of_a_replica_set_that_was_not_captured() -> None:
+def test_scale_down_without_captured_replica_set() -> None:
     code, text = flat("AC2-gone-scaledown-nodes-pods-events.json", "died", "pod/web-y")
     assert "ReplicaSet web removed the pod, for a rollout or a smaller number." in text
     assert "was deleted" not in text
@@ -156,7 +156,7 @@ def test_a_scale_down_is_not_the_deletion_of_a_replica_set_that_was_not_captured
     assert code == 0
 
 
-def test_a_controller_is_heard_where_the_events_of_the_start_have_expired(tmp_path: Path) -> None:
+def test_controller_event_counts_without_start_events(tmp_path: Path) -> None:
     content = json.loads((FIELD / "AC2-gone-scaledown-nodes-pods-events.json").read_text())
     starts = {"Scheduled", "Pulling", "Pulled", "Created", "Started"}
     kept = [one for one in content["items"] if one.get("reason") not in starts]
@@ -168,7 +168,7 @@ def test_a_controller_is_heard_where_the_events_of_the_start_have_expired(tmp_pa
     assert ran.code == 0
 
 
-def test_an_owner_that_was_not_captured_makes_nothing_more_certain() -> None:
+def test_uncaptured_owner_adds_no_certainty() -> None:
     without = data("Z-owner-not-captured.json", "died", "pod/db-0")["end"]["verdict"]
     known = data("Z2-owner-captured.json", "died", "pod/db-0")["end"]["verdict"]
     assert (without["grade"], known["grade"]) == ("Several", "Several")
@@ -178,7 +178,7 @@ def test_an_owner_that_was_not_captured_makes_nothing_more_certain() -> None:
 
 
 @pytest.mark.parametrize("command", ["place", "explain"])
-def test_the_scheduler_is_quoted_first_where_csi_nodes_are_missing(command: str) -> None:
+def test_scheduler_is_quoted_first_without_csi_nodes(command: str) -> None:
     code, text = flat("t-CSINode.json", command, "pod/late")
     answer = text.partition("Now is taken")[0]
     scheduler = answer.index("2 node(s) exceed max volume count")
@@ -209,7 +209,7 @@ def test_a_node_without_captured_pods_promises_nothing_known(command: str) -> No
     assert "0%" not in table
 
 
-def test_what_was_captured_later_may_follow_in_the_same_file(tmp_path: Path) -> None:
+def test_later_captures_may_follow_in_the_same_file(tmp_path: Path) -> None:
     items = json.loads((FIELD / "c05.json").read_text())["items"]
     file = tmp_path / "c.json"
     with file.open("w") as out:
@@ -223,7 +223,7 @@ def test_what_was_captured_later_may_follow_in_the_same_file(tmp_path: Path) -> 
     assert "would preempt default/high" in answer.out
 
 
-def test_a_version_that_is_not_read_counts_as_missing_and_is_named(tmp_path: Path) -> None:
+def test_objects_of_unread_version_count_as_missing(tmp_path: Path) -> None:
     items = json.loads((FIELD / "c05.json").read_text())["items"]
     old = [{**one, "apiVersion": "policy/v1beta1"} if one["kind"] == "PodDisruptionBudget" else one for one in items]
     file = tmp_path / "c.json"

@@ -54,7 +54,7 @@ MULTI: Final = "C2-init-oom0-loop-v1.35.0.json"
 PREP: Final = ("pod/multi", "-n", "prod")
 
 
-def test_an_init_container_that_is_oom_killed_failed_despite_exit_code_0() -> None:
+def test_oom_killed_init_container_failed_despite_exit_0() -> None:
     said = first_lines(MULTI, "died", *PREP)
     assert "Container prep failed despite exit code 0" in said
     assert "memory limit of 64Mi" in said
@@ -68,7 +68,7 @@ def test_an_init_container_that_completes_is_done(tmp_path: Path) -> None:
     assert "failed despite" not in first_lines(file, "died", *PREP)
 
 
-def test_an_init_container_before_app_containers_that_run_has_not_failed(tmp_path: Path) -> None:
+def test_init_container_before_running_app_has_not_failed(tmp_path: Path) -> None:
     def change(pod: Json) -> None:
         init, app = pod["status"]["initContainerStatuses"][0], pod["status"]["containerStatuses"][0]
         init.update({"state": init["lastState"], "lastState": {}, "restartCount": 0})
@@ -126,7 +126,7 @@ def test_exit_codes_of_windows(code: int, said: str, tmp_path: Path) -> None:
     assert f"Container iis {said}." in first_lines(varied(tmp_path, CTRL_C, ended(exitCode=code)), "died", *IIS)
 
 
-def test_on_windows_ctrl_c_speaks_for_a_liveness_probe(tmp_path: Path) -> None:
+def test_windows_ctrl_c_suggests_a_liveness_probe(tmp_path: Path) -> None:
     def change(pod: Json) -> None:
         probe = {"httpGet": {"path": "/", "port": 80}, "periodSeconds": 10, "failureThreshold": 3}
         pod["spec"]["containers"][0]["livenessProbe"] = probe
@@ -169,7 +169,7 @@ def reported(reason: str, message: str, clock: str = "09:48:59", **more: Any) ->
     return change
 
 
-def test_a_system_oom_event_speaks_for_the_node() -> None:
+def test_system_oom_event_suggests_the_node() -> None:
     said = first_lines(JAVA, "died", *JAVA_POD)
     assert "node worker-1 ran out of memory" in said
     assert "Likely, not certain: also possible: own memory limit" in said
@@ -198,12 +198,12 @@ def test_a_system_oom_event_speaks_for_the_node() -> None:
         (reported("Rebooted", "Node worker-1 has been rebooted"), "own memory limit of 12Gi"),
     ],
 )
-def test_which_events_speak_for_the_node(change: Callable[[Json], None], first: str, tmp_path: Path) -> None:
+def test_events_that_suggest_the_node(change: Callable[[Json], None], first: str, tmp_path: Path) -> None:
     said = first_lines(varied(tmp_path, JAVA, change, "Event"), "died", *JAVA_POD)
     assert first in said.partition("Likely")[0]
 
 
-def test_a_system_oom_event_beside_reason_error(tmp_path: Path) -> None:
+def test_system_oom_event_with_reason_error(tmp_path: Path) -> None:
     said = first_lines(varied(tmp_path, JAVA, ended(reason="Error")), "died", *JAVA_POD)
     assert "node worker-1 ran out of memory" in said
     assert "also possible: own memory limit" in said
@@ -312,7 +312,7 @@ def test_rejections_that_repeat_are_counted_with_the_toleration(count: int, tole
     assert ("remove the toleration of node.kubernetes.io/disk-pressure" in page) == tolerates
 
 
-def test_a_daemon_pod_keeps_the_tolerations_of_its_controller(tmp_path: Path) -> None:
+def test_daemon_pod_has_tolerations_of_its_controller(tmp_path: Path) -> None:
     def change(pod: Json) -> None:
         rejected(SHORT_OF_DISK)(pod)
         pod["spec"]["tolerations"] = [{"operator": "Exists"}]
@@ -347,7 +347,7 @@ def test_a_daemon_pod_keeps_the_tolerations_of_its_controller(tmp_path: Path) ->
         ("OutOfcpu", "Node didn't have enough resource: cpu", "did not take the pod on (OutOfcpu)."),
     ],
 )
-def test_a_rejected_pod_that_is_gone(reason: str, message: str, said: str, tmp_path: Path) -> None:
+def test_deleted_rejected_pod(reason: str, message: str, said: str, tmp_path: Path) -> None:
     event = from_controller("Pod", "agent-x7k2p", reason, message, "09:41:00")
     event["involvedObject"]["uid"] = "u"
     items = [entry for entry in json.loads((FIELD / GONE).read_text())["items"] if entry["kind"] == "Node"]
@@ -417,7 +417,7 @@ def test_a_post_start_hook_that_fails_in_a_loop_is_certain(code: int, ran: bool,
     assert "The kubelet stopped container java: its postStart hook failed." in " ".join(result.out.split())
 
 
-def test_an_exit_code_of_its_own_beside_a_failed_hook_is_likely(tmp_path: Path) -> None:
+def test_own_exit_code_with_failed_hook_is_likely(tmp_path: Path) -> None:
     said = first_lines(varied(tmp_path, JAVA, hooked(3)), "died", *JAVA_POD)
     assert "The kubelet stopped container java: its postStart hook failed." in said
     assert "Likely, not certain" in said
@@ -501,13 +501,13 @@ def test_why_its_replica_set_had_fewer_pods(
     assert said in of_gone(tmp_path, without, *events)
 
 
-def test_a_deployment_that_scales_down_is_likely_without_the_event_of_its_replica_set(tmp_path: Path) -> None:
+def test_deployment_scale_down_without_event_is_likely(tmp_path: Path) -> None:
     said = of_gone(tmp_path, {"SuccessfulDelete"}, DOWN, RESCALE)
     assert "removed the pod: it was scaled down from 5 to 4, probably by HorizontalPodAutoscaler shop" in said
     assert "Likely, not certain" in said
 
 
-def test_older_words_of_the_scheduler_say_the_same() -> None:
+def test_older_scheduler_messages_are_equivalent() -> None:
     said = first_lines("c29.json", "explain", "pod/web", "-n", "default")
     assert "kube-scheduler said the same" in said
     assert "otherwise" not in said

@@ -29,7 +29,7 @@ UNBOUND: Final = (
 )
 
 
-def test_a_copy_of_a_node_in_the_zone_of_the_volume_lets_the_pod_run() -> None:
+def test_node_copy_in_volume_zone_fits_the_pod() -> None:
     words = ("place", "pod/worker-0", "-n", "ci")
     assert flat("c21.json", *words)[0] == 7
     code, text = flat("c21.json", *words, "--add-node", f"like={NODE},zone=us-east-2a")
@@ -43,7 +43,7 @@ def test_a_copy_of_a_node_in_the_zone_of_the_volume_lets_the_pod_run() -> None:
 @pytest.mark.parametrize(
     ("command", "lead"), [("place", "by what was read, deployment/app3 does not run."), ("explain", "")]
 )
-def test_a_pod_with_a_node_name_waits_for_a_claim_that_needs_the_scheduler(command: str, lead: str) -> None:
+def test_pod_with_node_name_waits_for_unbound_claim(command: str, lead: str) -> None:
     code, text = flat("c10.json", command, "-f", str(FIELD / "c10-dep.yaml"))
     assert (
         f"{lead} Its spec.nodeName is w1: the kubelet there starts no container without its claims. "
@@ -54,7 +54,7 @@ def test_a_pod_with_a_node_name_waits_for_a_claim_that_needs_the_scheduler(comma
     assert code == 11
 
 
-def test_lint_and_why_say_what_such_a_claim_needs() -> None:
+def test_lint_and_why_show_what_the_claim_needs() -> None:
     linted = " ".join(run("lint", "-f", str(FIELD / "c10-dep.yaml")).out.split())
     assert "Claim aaa3 stays unbound if its StorageClass waits for the scheduler (WaitForFirstConsumer)." in linted
     assert "Replace spec.nodeName by nodeSelector kubernetes.io/hostname." in linted
@@ -62,7 +62,7 @@ def test_lint_and_why_say_what_such_a_claim_needs() -> None:
 
 
 @pytest.mark.parametrize(("pod", "claim"), [("app3-5c9-x", "aaa3"), ("app2-5c9-x", "aaa2")])
-def test_a_pod_that_is_there_waits_for_such_a_claim(pod: str, claim: str) -> None:
+def test_existing_pod_waits_for_unbound_claim(pod: str, claim: str) -> None:
     code, text = flat("c10.json", "explain", f"pod/{pod}")
     assert f"Pending for 10 min: claim {UNBOUND.format(claim=claim)}" in text
     assert "Not certain: no persistentvolumes in the file" in text
@@ -155,14 +155,14 @@ def test_a_fence_detaches_volumes_that_have_no_volume_attachment(name: str, sour
 
 
 @pytest.mark.parametrize("name", ["s11p.json", "s13p.json", "s13ebs.json"])
-def test_a_pod_that_waits_for_a_silent_node_leads_there(name: str) -> None:
+def test_pod_waiting_for_silent_node_points_to_it(name: str) -> None:
     text = " ".join(run("explain", "pod/pod2", "--snapshot", str(FIELD / name)).out.split())
     partitions, fence = text.index("kubectl qos partitions"), text.index("kubectl qos fence node/node-a")
     assert partitions < fence < text.index("kubectl qos explain node/node-b")
 
 
 @pytest.mark.parametrize("name", ["s13p.json", "s13ebs.json"])
-def test_partitions_counts_a_pod_that_waits_after_the_old_object_is_gone(name: str) -> None:
+def test_partitions_counts_waiting_pod_after_deletion(name: str) -> None:
     text = " ".join(run("partitions", "--snapshot", str(FIELD / name)).out.split())
     assert "Silent since 21:50:00 UTC: 1 pod elsewhere waits for a volume still attached to it." in text
     assert "default/pod2 elsewhere: waits for its volume c, still attached here" in text
@@ -179,7 +179,7 @@ def test_a_volume_that_is_not_in_use_is_detached_at_once(tmp_path: Path) -> None
     assert "1 volume detached once the pod objects are gone: status.volumesInUse does not list it" in text
 
 
-def test_nothing_is_left_only_once_the_status_has_no_volume(tmp_path: Path) -> None:
+def test_fence_is_complete_only_without_volumes_in_status(tmp_path: Path) -> None:
     file, volume = of_silent_node(tmp_path, "s13p.json", declared=True)
     text = " ".join(run("partitions", "--snapshot", file).out.split())
     assert "1 volume still has to be detached, which needs no further help." in text
@@ -191,7 +191,7 @@ def test_nothing_is_left_only_once_the_status_has_no_volume(tmp_path: Path) -> N
     assert "1 volume still has to go" in report["verdict"]["text"]
 
 
-def test_nothing_is_left_is_not_certain_where_attachments_were_not_read(tmp_path: Path) -> None:
+def test_empty_rest_is_uncertain_without_attachments(tmp_path: Path) -> None:
     file, _ = of_silent_node(tmp_path, "s13p.json", declared=True)
     cluster = json.loads(Path(file).read_text())
     for item in cluster["items"]:
@@ -218,7 +218,7 @@ class Recorded(MemorySource):
         return super().list(kind, namespace, **how)
 
 
-def test_a_fence_reads_volumes_after_the_pods_and_names_what_remains() -> None:
+def test_fence_reads_volumes_after_pods() -> None:
     """A volume leaves the node's status after its pod object is gone: read the other way round, both may be missed."""
     source = Recorded(json.loads((FIELD / "s11p.json").read_text())["items"])
     options = parse(["fence", "node/node-a", "--confirm-powered-off"]).options
@@ -234,7 +234,7 @@ def test_a_fence_reads_volumes_after_the_pods_and_names_what_remains() -> None:
     assert "Still to go: pod default/pod1 and volume piscsi." in list(fence.state(sure=True))
 
 
-def test_a_pod_that_waits_for_a_pod_on_a_node_that_answers_leads_to_that_pod(tmp_path: Path) -> None:
+def test_waiting_pod_points_to_volume_holder(tmp_path: Path) -> None:
     items = json.loads((FIELD / "s11p.json").read_text())["items"]
     node, lease = (item for item in items if item["metadata"]["name"] == "node-a")
     node["spec"], node["status"]["conditions"][0]["status"] = {}, "True"

@@ -57,7 +57,7 @@ def test_F1_explain_and_delete_agree_on_every_pod_of_the_demo() -> None:
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["default", "wide"])
-def test_F1_they_say_it_in_the_same_words(*, wide: bool) -> None:
+def test_F1_explain_and_delete_use_the_same_words(*, wide: bool) -> None:
     said = set()
     for namespace, name in OF_EACH_OWNER:
         section = _force_section(_explained(namespace, name, "--demo", *(["-o", "wide"] if wide else [])))
@@ -71,7 +71,7 @@ def test_F1_they_say_it_in_the_same_words(*, wide: bool) -> None:
     assert said == always | ({"it stops nothing"} if wide else set())
 
 
-def test_F2_no_look_at_a_force_deletion_deletes_and_each_says_so_at_once() -> None:
+def test_F2_force_deletion_without_confirm_deletes_nothing() -> None:
     wrong = {}
     for namespace, name in PODS:
         ran = run("delete", f"pod/{name}", "-n", namespace, "--grace-period=0", "--demo")
@@ -81,7 +81,7 @@ def test_F2_no_look_at_a_force_deletion_deletes_and_each_says_so_at_once() -> No
     assert not wrong
 
 
-def test_F2_a_cluster_is_asked_to_delete_what_has_ended_with_a_confirmation_only() -> None:
+def test_F2_ended_pod_is_deleted_only_with_confirm() -> None:
     words = "delete", "pod/nightly-report-29870100-wm6rq", "-n", "batch", "--grace-period=0"
     # It has no answer to a deletion: one that is sent fails.
     looked = change(*words, given={})
@@ -95,7 +95,7 @@ def test_F2_a_cluster_is_asked_to_delete_what_has_ended_with_a_confirmation_only
     assert (sent.code, "Not deleted" in sent.out) == (10, False)
 
 
-def test_F2_that_a_finalizer_keeps_the_object_is_said_at_once() -> None:
+def test_F2_preview_shows_that_a_finalizer_keeps_the_object() -> None:
     ran = run("delete", "pod/nightly-index-w5k9d", "-n", "batch", "--grace-period=0", "--demo")
     assert ran.out.splitlines()[1:4] == [
         "Safe: its processes have ended.",
@@ -104,7 +104,7 @@ def test_F2_that_a_finalizer_keeps_the_object_is_said_at_once() -> None:
     ]
 
 
-def test_F1_delete_explain_and_partitions_agree_on_a_pod_that_is_replaced() -> None:
+def test_F1_three_commands_agree_on_replaced_pod() -> None:
     lost = {pod["name"]: pod for pod in _partitions() if pod["owner"]["kind"] == "ReplicaSet"}
     assert len(lost) == 3
     listed = " ".join(run("partitions", "--demo").out.split())
@@ -119,7 +119,7 @@ def test_F1_delete_explain_and_partitions_agree_on_a_pod_that_is_replaced() -> N
         assert still in " ".join(_explained(pod["namespace"], name, "--demo", "-o", "wide").split())
 
 
-def test_F5_partitions_and_delete_agree_on_every_pod_of_a_silent_node() -> None:
+def test_F5_partitions_and_delete_agree_on_silent_node() -> None:
     told = {(pod["namespace"], pod["name"]): pod["forceSafety"] for pod in _partitions()}
     assert len(told) == 9
     assert told == {pod: _looked_at(*pod, "--demo")["stakes"]["safety"] for pod in told}
@@ -137,7 +137,7 @@ def _of_three_kinds(entry: dict[str, Any]) -> None:
         entry["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "abc"}
 
 
-def test_F5_partitions_tells_the_safe_pods_of_a_silent_node_from_the_others(tmp_path: Path) -> None:
+def test_F5_partitions_separates_safe_pods(tmp_path: Path) -> None:
     source = _on(tmp_path, _of_three_kinds)
     assert _force_section(run("partitions", *source).out) == (
         "1 of 9 pods is safe: shop/web-wkmm8tk5p-m7lqd"
@@ -151,7 +151,7 @@ def test_F5_partitions_tells_the_safe_pods_of_a_silent_node_from_the_others(tmp_
         assert lead in {"safe", "it stops nothing"}
 
 
-def test_F1_whether_a_pod_is_replaced_that_a_node_ends_that_answers_is_left_open(tmp_path: Path) -> None:
+def test_F1_replacement_of_terminating_pod_stays_open(tmp_path: Path) -> None:
     """A rollout may have told it to end, or a smaller number of replicas."""
 
     def told_to_end(entry: dict[str, Any]) -> None:
@@ -218,7 +218,7 @@ def test_F1_they_agree_on_what_the_demo_does_not_have(change: Any, safety: str, 
     assert _first_words(said) == _first_words(report["verdict"]["text"])
 
 
-def test_F1_of_volumes_of_which_nobody_asked_nothing_is_told(tmp_path: Path) -> None:
+def test_F1_volumes_that_were_not_read_are_not_mentioned(tmp_path: Path) -> None:
     """A list reads no claims: what hangs on them is left open, and what does not is told."""
     source = _on(tmp_path, _replaced)
     listed = json.loads(run("explain", "pods", "-n", "shop", *source, "-o", "json").out)["items"]

@@ -39,7 +39,7 @@ def running(name: str, **requests: str) -> dict[str, Any]:
     return raw_pod(name, "default", uid=name, requests=requests, nodeName="n1", status={"phase": "Running"})
 
 
-def test_Q4_above_its_memory_a_node_takes_a_pod_that_requests_none() -> None:
+def test_Q4_overcommitted_node_takes_pod_without_requests() -> None:
     said = flat(run("explain", "node/node-a3", "--demo"))
     assert f"Requests add up to memory 112% of allocatable: {NO_MEMORY}." in said
     assert "puts nothing more" not in said
@@ -55,7 +55,7 @@ def test_Q4_and_none_that_requests_any(tmp_path: Path) -> None:
     assert (placed["outcome"], placed["best"]) == ("Unschedulable", [])
 
 
-def test_Q4_node_and_report_say_the_same() -> None:
+def test_Q4_node_and_report_agree() -> None:
     assert f"No room {NO_MEMORY}" in flat(run("node", "node-a3", "--demo"))
     page = re.sub(r"\s+", " ", run("report", "node/node-a3", "--demo", "-o", "-").out)
     assert "node-a3: more memory is requested than is allocatable." in page
@@ -83,11 +83,11 @@ def test_Q4_node_and_report_say_the_same() -> None:
         ),
     ],
 )
-def test_Q4_which_resource_is_said(tmp_path: Path, pods: Sequence[Mapping[str, Any]], said: str) -> None:
+def test_Q4_full_resource_is_named(tmp_path: Path, pods: Sequence[Mapping[str, Any]], said: str) -> None:
     assert said in on(tmp_path, pods, "explain", "node/n1")
 
 
-def test_Q4_a_node_with_room_says_nothing_of_it(tmp_path: Path) -> None:
+def test_Q4_node_with_room_has_no_remark(tmp_path: Path) -> None:
     pods = [running("a", cpu="1999m", memory="1Gi"), running("b")]
     assert "does not fit" not in on(tmp_path, pods, "explain", "node/n1")
     assert "No room" not in on(tmp_path, pods, "node", "n1")

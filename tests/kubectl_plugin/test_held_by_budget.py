@@ -119,7 +119,7 @@ NEEDS_ALL: Final = needs_all(minAvailable=3)
         ),
     ],
 )
-def test_what_helps_by_budget(
+def test_remedy_by_budget(
     pods: Sequence[Json], budgets: Sequence[Json], risk: BudgetRisk, said: str, tmp_path: Path
 ) -> None:
     items = [node("n0", cordoned=True), node("n1", cordoned=False), *pods, *budgets]
@@ -148,7 +148,7 @@ def test_what_helps_by_budget(
         ),
     ],
 )
-def test_the_way_out_is_the_one_that_helps_this_budget(held: Json, way: str, tmp_path: Path) -> None:
+def test_remedy_fits_the_budget(held: Json, way: str, tmp_path: Path) -> None:
     items = [node("n0", cordoned=True), node("n1", cordoned=False), *THREE, held]
     file = write_cluster(tmp_path / "cluster.json", items)
     for words in (
@@ -170,7 +170,7 @@ def test_a_budget_that_needs_all_while_one_is_not_ready(tmp_path: Path) -> None:
     )
 
 
-def test_a_report_of_many_budgets_says_what_helps_some(tmp_path: Path) -> None:
+def test_report_of_many_budgets_names_some_remedies(tmp_path: Path) -> None:
     budgets = []
     for number in range(6):
         made = needs_all(f"b{number}", pods=number + 3, minAvailable=number + 3)
@@ -190,7 +190,7 @@ def alone(place: int) -> Json:
     return {**made, "metadata": {**made["metadata"], "name": f"cart-{place}", "uid": f"c{place}", "labels": {}}}
 
 
-def test_a_drain_fails_for_a_pod_of_two_budgets_and_goes_on(tmp_path: Path) -> None:
+def test_drain_fails_for_pod_of_two_budgets_and_continues(tmp_path: Path) -> None:
     """A drain asks again only after a 429; this refusal is a 500."""
     both = [budget(name, disruptionsAllowed=1, currentHealthy=3, desiredHealthy=2, expectedPods=3) for name in "ab"]
     items = [node("n0", cordoned=True), node("n1", cordoned=False), pod(0), alone(1), alone(2), *both]
@@ -223,7 +223,7 @@ def test_a_drain_that_waits_for_one_pod_and_fails_for_another(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("others", [[], [alone(2)]])
-def test_a_node_that_does_not_answer_comes_before_its_budgets(others: Sequence[Json], tmp_path: Path) -> None:
+def test_silent_node_comes_before_its_budgets(others: Sequence[Json], tmp_path: Path) -> None:
     """No eviction ends there, so a change of the budget gains nothing."""
     silent = node("n0", cordoned=False)
     silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown", "lastTransitionTime": TIME}]
@@ -240,7 +240,7 @@ def test_a_node_that_does_not_answer_comes_before_its_budgets(others: Sequence[J
     assert "post/mail-0 blocks the drain: The disruption budget mail needs 2 healthy pods" in flat(said)
 
 
-def test_a_policy_that_lets_unready_pods_go(tmp_path: Path) -> None:
+def test_policy_that_allows_eviction_of_unready_pods(tmp_path: Path) -> None:
     lets = budget(policy="AlwaysAllow", currentHealthy=2, desiredHealthy=3, expectedPods=3)
     items = [node("n0", cordoned=True), node("n1", cordoned=False), pod(0, ready=False), pod(1), lets]
     file = write_cluster(tmp_path / "cluster.json", items)
@@ -263,7 +263,7 @@ def test_a_node_that_takes_pods_is_not_drained(tmp_path: Path) -> None:
         ("maxUnavailable: 0", "Way out: maxUnavailable 1."),
     ],
 )
-def test_what_helps_before_an_apply(setting: str, helps: str, tmp_path: Path) -> None:
+def test_remedies_before_an_apply(setting: str, helps: str, tmp_path: Path) -> None:
     file = tmp_path / "mail.yaml"
     file.write_text(
         f"""
@@ -416,14 +416,14 @@ def test_an_outage_is_not_blamed_on_the_budget(of: str, tmp_path: Path) -> None:
         pytest.param(outage(labels={"app": "other"}), id="it makes pods that the budget does not select"),
     ],
 )
-def test_a_budget_that_needs_all_that_are_wanted_is_blamed(objects: list[Json], tmp_path: Path) -> None:
+def test_budget_that_needs_all_desired_pods_is_blamed(objects: list[Json], tmp_path: Path) -> None:
     file = write_cluster(tmp_path / "cluster.json", objects)
     for words in ASKED:
         assert "minAvailable 1, or 3 pods (now 2)" in flat(run(*words, "--snapshot", file)), words
 
 
 @pytest.mark.parametrize("words", [ASKED[0], ASKED[1], ASKED[3]])
-def test_what_a_controller_wants_that_is_not_captured_is_not_known(words: Sequence[str], tmp_path: Path) -> None:
+def test_desired_count_of_uncaptured_controller_is_unknown(words: Sequence[str], tmp_path: Path) -> None:
     file = tmp_path / "list.json"
     file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": outage(known=False)}))
     said = run(*words, "--snapshot", str(file))
@@ -460,7 +460,7 @@ FAILED: Final = {**pod(2), "status": {"phase": "Failed", "reason": "Evicted"}}
 
 @pytest.mark.parametrize("going", [terminating(2), terminating(3), FAILED])
 @pytest.mark.parametrize("healthy", [2, 1])
-def test_a_pod_that_goes_is_none_that_gets_ready(going: Json, healthy: int, tmp_path: Path) -> None:
+def test_terminating_pod_does_not_become_ready(going: Json, healthy: int, tmp_path: Path) -> None:
     """The disruption controller expects it; once it is gone, as many pods are left as are needed."""
     file = write_cluster(tmp_path / "cluster.json", surplus(going, healthy=healthy))
     way = f"{'pods that are not Ready first; then ' if healthy == 1 else ''}minAvailable 1, or 3 pods (now 2)"
@@ -470,7 +470,7 @@ def test_a_pod_that_goes_is_none_that_gets_ready(going: Json, healthy: int, tmp_
         assert f"not Ready: post/{going['metadata']['name']}" not in said, words
 
 
-def test_a_pod_that_goes_counts_for_nothing_where_a_share_or_none_may_go(tmp_path: Path) -> None:
+def test_terminating_pod_is_ignored_for_share_or_zero(tmp_path: Path) -> None:
     objects = surplus(terminating(2))
     for setting, way in (({"maxUnavailable": 0}, "maxUnavailable 1"), ({"minAvailable": "100%"}, "minAvailable 50%")):
         objects[-2] = needs_all(pods=2, healthy=2) | {"spec": {**setting, "selector": {"matchLabels": {"app": "mail"}}}}
@@ -480,7 +480,7 @@ def test_a_pod_that_goes_counts_for_nothing_where_a_share_or_none_may_go(tmp_pat
 
 
 @pytest.mark.parametrize("wanted", [3, None])
-def test_a_pod_that_goes_is_made_anew_or_may_be(wanted: int | None, tmp_path: Path) -> None:
+def test_terminating_pod_is_or_may_be_recreated(wanted: int | None, tmp_path: Path) -> None:
     """Its controller wants more than there are, or what it wants is not known."""
     objects = surplus(terminating(3), wanted=wanted or 0)
     file = tmp_path / "list.json"
@@ -495,7 +495,7 @@ def test_a_pod_that_goes_is_made_anew_or_may_be(wanted: int | None, tmp_path: Pa
         assert ran.code in {7, 11} if wanted is None else True
 
 
-def test_a_pod_that_goes_is_not_known_to_stay_away_where_others_have_another_maker(tmp_path: Path) -> None:
+def test_terminating_pod_with_mixed_owners_is_uncertain(tmp_path: Path) -> None:
     """The StatefulSet makes the pod on the silent node anew; who makes the two others is not known."""
     others = [pod(2), pod(4)]
     for one in others:

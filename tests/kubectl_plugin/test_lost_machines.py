@@ -51,14 +51,14 @@ def _shut_down(one: Json) -> None:
         (("explain", "pod/pet-2"), "It stays Terminating"),
     ],
 )
-def test_F5_what_the_cloud_says_of_the_machine_comes_first(tmp_path: Path, words: tuple[str, ...], before: str) -> None:
+def test_F5_cloud_state_of_the_machine_comes_first(tmp_path: Path, words: tuple[str, ...], before: str) -> None:
     told = _told(tmp_path, _shut_down, *words)
     assert SAID in told
     assert before not in told.partition(SAID)[0]
     assert SAID not in _told(tmp_path, lambda _: None, *words)
 
 
-def test_F5_a_node_that_answers_is_not_said_to_be_off(tmp_path: Path) -> None:
+def test_F5_answering_node_is_not_called_off(tmp_path: Path) -> None:
     def answers(one: Json) -> None:
         _shut_down(one)
         if (one["kind"], one["metadata"]["name"]) == ("Node", "node-a"):
@@ -113,7 +113,7 @@ def test_F5_the_next_pod_waits_for_the_node_of_a_local_volume(
         assert f"{first}, and its data with it" in told.partition("NodeDown")[0]
 
 
-def test_F5_a_host_path_is_another_folder_on_another_node_in_a_claim_and_in_the_pod(tmp_path: Path) -> None:
+def test_F5_host_path_differs_on_another_node(tmp_path: Path) -> None:
     other = "the next pod starts on other files: volume data (hostPath{}) is another folder on another node"
 
     def inline(one: Json) -> None:
@@ -129,7 +129,7 @@ def test_F5_a_host_path_is_another_folder_on_another_node_in_a_claim_and_in_the_
     assert '"risk": "NoReplacement"' in _told(tmp_path, inline, "partitions", "-o", "json")
 
 
-def test_F5_a_local_volume_of_a_node_that_answers_gets_a_second_writer(tmp_path: Path) -> None:
+def test_F5_local_volume_of_ready_node_gets_second_writer(tmp_path: Path) -> None:
     local = _folder({"local": {"path": "/disk"}}, "node-a")
 
     def answers(one: Json) -> None:
@@ -191,7 +191,7 @@ def test_pending_pods_without_volumes_in_the_file_are_unknown(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
-def test_a_node_that_is_gone_is_found_on_a_live_cluster(phase: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deleted_node_is_found_on_live_cluster(phase: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the pods that name no known node are asked for."""
     there = raw_node("n1", conditions=[raw_condition("Ready")])
     pods = [raw_pod(name, "shop", nodeName=node, status={"phase": phase}) for name, node in (("a", "n1"), ("b", "n2"))]

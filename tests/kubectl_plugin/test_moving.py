@@ -53,11 +53,11 @@ def _position(step: MoveStep, waits_for: WaitsFor, **more: Any) -> VolumePositio
         ),
     ],
 )
-def test_F7_each_step_has_its_words(position: VolumePosition, words: str) -> None:
+def test_F7_each_step_has_a_text(position: VolumePosition, words: str) -> None:
     assert waiting_words(position, NOW) == words
 
 
-def test_F7_a_pod_that_waits_is_told_first_what_for(tmp_path: Path) -> None:
+def test_F7_waiting_pod_leads_with_the_reason(tmp_path: Path) -> None:
     """The demo's broker-2 was forced: the next one has a node, and the lost node keeps the disk."""
     objects = demo_objects()
     for entry in objects:

@@ -79,7 +79,7 @@ def test_node_by_any_of_its_names(words: list[str]) -> None:
         ),
     ],
 )
-def test_what_is_no_node(words: list[str], code: int, said: str) -> None:
+def test_targets_that_are_not_nodes(words: list[str], code: int, said: str) -> None:
     ran = run("node", *words, "--demo")
     assert ran.code == code
     assert said in ran.err
@@ -93,7 +93,7 @@ def test_next_lists_what_runs_there(words: list[str]) -> None:
     assert {pod["status"]["node"]["name"] for pod in json.loads(pods)["items"]} == {"node-a2"}
 
 
-def test_one_that_is_not_there_does_not_keep_the_others() -> None:
+def test_missing_node_does_not_stop_the_others() -> None:
     ran = run("node", "node-a1", "gone", "node-b4", "--demo")
     assert ran.code == 3
     assert 'error: nodes "gone" not found' in ran.err
@@ -117,7 +117,7 @@ def test_several_nodes_are_a_list() -> None:
     assert [item["name"] for item in printed["items"]] == ["node-a1", "node-b2"]
 
 
-def test_Q3_containers_near_limits_of_their_own_are_told() -> None:
+def test_Q3_containers_near_own_limits_are_shown() -> None:
     printed = run("node", "node-a1", "--demo", "-o", "json").out
     report = msgspec.json.decode(printed, type=NodePressureReport)
     one = next(order for order in report.oom if order.scope is OOMScope.CONTAINER)
@@ -154,7 +154,7 @@ def test_Q3_containers_near_limits_of_their_own_are_told() -> None:
         (UsageSource.METRICS, 0, "working set"),
     ],
 )
-def test_what_is_measured_heads_its_column(source: UsageSource, swap: int, heading: str) -> None:
+def test_measured_signal_heads_its_column(source: UsageSource, swap: int, heading: str) -> None:
     """Resident memory and the working set of one container differ by its file cache: neither is plainly "used"."""
     report = msgspec.json.decode(run("node", "node-a1", "--demo", "-o", "json").out, type=NodePressureReport)
     order = report.oom[0]
@@ -180,7 +180,7 @@ def test_Q3_numbers_of_the_demo_add_up() -> None:
     assert first["procOomScore"] > second["procOomScore"]
 
 
-def test_Q6_without_usage_no_eviction_order_is_made_up(tmp_path: Path) -> None:
+def test_Q6_no_eviction_order_without_usage(tmp_path: Path) -> None:
     said = _flat(_on(tmp_path, [_pod("web", "1Gi"), _pod("batch")], "node", "n1"))
     assert "Usage is not known, so neither order is certain." in said
     assert "Kernel OOM order by oom_score_adj alone: usage is not known" in said
@@ -189,7 +189,7 @@ def test_Q6_without_usage_no_eviction_order_is_made_up(tmp_path: Path) -> None:
     assert "usage of n1 is unknown: not in snapshot" in said
 
 
-def test_Q3_Q6_metrics_stand_in_and_are_named(tmp_path: Path) -> None:
+def test_Q3_Q6_metrics_replace_usage_and_are_named(tmp_path: Path) -> None:
     objects = [_pod("web", "1Gi"), _pod("batch"), NODE_METRICS, _metrics("web", "2Gi"), _metrics("batch", "100Mi")]
     said = _flat(_on(tmp_path, objects, "node", "n1"))
     assert "Measured by the metrics API: working sets, which hold file cache too" in said
@@ -208,7 +208,7 @@ def test_Q3_Q6_metrics_stand_in_and_are_named(tmp_path: Path) -> None:
     assert "by working sets of the metrics API" in place
 
 
-def test_Q6_threshold_that_is_met_comes_first(tmp_path: Path) -> None:
+def test_Q6_met_threshold_comes_first(tmp_path: Path) -> None:
     full = {**NODE_METRICS, "usage": {"memory": "8150Mi"}}
     ran = _on(tmp_path, [_pod("web", "1Gi"), _pod("batch"), full, _metrics("web", "2Gi")], "node", "n1")
     assert ran.out.splitlines()[1].startswith("Under pressure: memory.available is 42Mi, below 100Mi: the kubelet")
@@ -260,7 +260,7 @@ def test_Q3_kube_proxy_has_the_score_that_it_writes_everywhere() -> None:
     assert (scores["kube-proxy-kind-worker"], scores["kindnet-kind-worker"]) == (-999, -997)
 
 
-def test_Q3_of_several_kube_proxies_alike_the_score_is_told_once(tmp_path: Path) -> None:
+def test_Q3_equal_kube_proxy_scores_are_shown_once(tmp_path: Path) -> None:
     snapshot = json.loads((FIELD / "c05.json").read_text())
     named = {one["metadata"]["name"]: one for one in snapshot["items"] if one["kind"] == "Pod"}
     twin = json.loads(json.dumps(named["kube-proxy-kind-worker"]))
@@ -327,7 +327,7 @@ def test_list_of_pods_has_the_usage_that_is_at_hand() -> None:
 MANIFEST = "tests/testdata/manifests/limits-only.yaml"
 
 
-def test_Q3_Q6_manifest_on_a_node_is_told_for_both_ends(tmp_path: Path) -> None:
+def test_Q3_Q6_manifest_on_node_shows_both_orders(tmp_path: Path) -> None:
     pod = _pod("job", "64Mi", limits={"memory": "20Gi"}, priorityClassName="batch-low", nodeName=None)
     manifest = tmp_path / "job.json"
     manifest.write_text(json.dumps(pod))
@@ -360,7 +360,7 @@ def test_on_an_unknown_node() -> None:
     assert ran.err == 'error: --on "pod/x" is no name of a node\nWrite a node\'s name, or node/NAME\n'
 
 
-def test_Q2_kill_of_a_child_is_told_from_one_of_the_main_process(tmp_path: Path) -> None:
+def test_Q2_child_kill_differs_from_main_process_kill(tmp_path: Path) -> None:
     def ended(exit_code: int) -> Ran:
         state = {"terminated": {"reason": "OOMKilled", "exitCode": exit_code}}
         status = {"phase": "Running", "containerStatuses": [{"name": "app", "lastState": state, "restartCount": 1}]}
@@ -371,7 +371,7 @@ def test_Q2_kill_of_a_child_is_told_from_one_of_the_main_process(tmp_path: Path)
     assert child not in _flat(ended(137))
 
 
-def test_Q2_adj_that_a_resize_leaves_is_told() -> None:
+def test_Q2_score_kept_after_resize_is_shown() -> None:
     said = _flat(run("explain", "pod/feature-store-0", "-n", "ml", "--demo", "-o", "wide"))
     assert "oom_score_adj stays as it was when the container started, until it restarts" in said
 
@@ -392,7 +392,7 @@ def _short(tmp_path: Path, objects: Sequence[Mapping[str, Any]], *arguments: str
 
 
 @pytest.mark.parametrize("words", [("node", "n1"), ("explain", "node/n1")])
-def test_Q3_node_under_pressure_is_said_first_without_usage(words: Sequence[str], tmp_path: Path) -> None:
+def test_Q3_node_under_pressure_leads_without_usage(words: Sequence[str], tmp_path: Path) -> None:
     assert _flat(_short(tmp_path, [_pod("web")], *words)).startswith(f"node/n1 It has {SAID}")
 
 
@@ -404,7 +404,7 @@ def test_Q3_pod_on_a_node_under_pressure_without_usage(tmp_path: Path) -> None:
     ) in told
 
 
-def test_Q3_pod_on_a_node_under_pressure_says_who_goes_before_it(tmp_path: Path) -> None:
+def test_Q3_pod_under_pressure_shows_earlier_evictions(tmp_path: Path) -> None:
     usage = [NODE_METRICS, _metrics("over", "3Gi"), _metrics("under", "1Gi")]
     objects = [_pod("over", "1Gi"), _pod("under", "2Gi"), *usage]
     first = _flat(_short(tmp_path, objects, "explain", "pod/over"))
@@ -424,14 +424,14 @@ def test_Q3_report_counts_a_node_under_pressure_without_usage(tmp_path: Path) ->
     assert "n1 is under MemoryPressure." in page.read_text()
 
 
-def test_a_stranger_can_read_the_words_of_the_kubelet() -> None:
+def test_kubelet_terms_are_explained() -> None:
     said = " ".join(run("node", "node-a1", "--demo").out.split())
     assert "daemons use 6.9Gi; 1.5Gi is reserved for them: the other 5.4Gi comes out of the pods' room" in said
     assert "points = 1000 x usage / the node's 31.3Gi + oom_score_adj (adj); the highest is killed first" in said
     assert said.count("allocatableMemory.available: memory.available for pods") == 1
 
 
-def test_usage_that_is_not_known_is_told_of_its_node() -> None:
+def test_unknown_usage_names_its_node() -> None:
     said = " ".join(run("explain", "pod/image-resizer-t7fpjd79c-t6pxj", "-n", "shop", "--demo").out.split())
     assert "usage of node-b4 is unknown: not in the demo cluster (-o wide)" in said
     said = " ".join(run("explain", "pod/db-1", "-n", "shop", "--demo").out.split())

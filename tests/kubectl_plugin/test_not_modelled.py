@@ -45,7 +45,7 @@ def test_S2_no_verdict_as_if_it_were_alone(tmp_path: Path, spec: Object, named: 
 
 
 @pytest.mark.parametrize(("spec", "named"), CASES)
-def test_S2_nor_of_a_manifest(tmp_path: Path, spec: Object, named: str) -> None:
+def test_S2_no_verdict_for_a_manifest(tmp_path: Path, spec: Object, named: str) -> None:
     manifest = tmp_path / "pod.json"
     manifest.write_text(json.dumps(raw_pod("new", "shop", requests={"memory": "1Gi"}, **spec)))
     snapshot = _snapshot(tmp_path, {})
@@ -116,7 +116,7 @@ def _place(folder: Path, command: str, configuration: str, resource: str = "memo
 
 @pytest.mark.parametrize("command", ["place", "explain"])
 @pytest.mark.parametrize(("configuration", "resource", "unasked"), ASKED)
-def test_S2_what_may_reject_a_node_and_was_not_asked_is_named(
+def test_S2_unmodelled_filter_plugin_is_named(
     tmp_path: Path, command: str, configuration: str, resource: str, unasked: str
 ) -> None:
     ran = _place(tmp_path, command, configuration, resource)
@@ -133,7 +133,7 @@ def test_S2_what_may_reject_a_node_and_was_not_asked_is_named(
         "profiles: [{pluginConfig: [{name: Elsewhere, args: {}}]}]",
     ],
 )
-def test_S2_what_does_not_judge_the_pod_makes_nothing_uncertain(tmp_path: Path, configuration: str) -> None:
+def test_S2_plugin_that_ignores_the_pod_keeps_certainty(tmp_path: Path, configuration: str) -> None:
     ran = _place(tmp_path, "place", configuration)
     assert "not asked" not in ran.out
     assert ran.code == 0

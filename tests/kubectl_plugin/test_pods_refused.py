@@ -203,7 +203,7 @@ def test_pods_that_nothing_refuses_are_a_notice(cluster: Any) -> None:
     assert "notice 1 workload lacks pods. news/deployment/feed 1 of 3." in report
 
 
-def test_a_wish_that_is_met_is_fine(cluster: Any) -> None:
+def test_met_replica_count_is_fine(cluster: Any) -> None:
     status = {"observedGeneration": 3, "replicas": 2, "updatedReplicas": 2, "conditions": [condition("no")]}
     file = cluster(workload("Deployment", status, replicas=2), failed("Deployment", "older"))
     assert "workload: pods refused" not in run("report", "-A", "--snapshot", file).out
@@ -217,7 +217,7 @@ def test_a_list_without_workloads_is_not_certain(tmp_path: Path) -> None:
     assert "deployments.apps" in first_lines(ran)
 
 
-def test_an_old_refusal_does_not_hold(cluster: Any) -> None:
+def test_old_refusal_no_longer_counts(cluster: Any) -> None:
     status = {"observedGeneration": 3, "replicas": 1}
     later = {**failed("Pod", "other", "2026-05-04T11:00:00Z"), "reason": "Scheduled"}
     file = cluster(workload("StatefulSet", status, replicas=2), failed("StatefulSet", "no"), later)
@@ -272,7 +272,7 @@ def replica_set(*conditions: Json) -> Json:
 
 @pytest.mark.parametrize("by_event", [True, False])
 @pytest.mark.parametrize("used", [7, 3])
-def test_a_deployment_says_why_its_replica_set_gets_no_pods(cluster: Any, used: int, by_event: bool) -> None:
+def test_deployment_shows_why_its_replica_set_has_no_pods(cluster: Any, used: int, by_event: bool) -> None:
     event = failed("ReplicaSet", EXCEEDED)
     event["involvedObject"] = {"kind": "ReplicaSet", "namespace": "news", "name": "feed-6c", "uid": "uid-rs"}
     later = {**failed("Pod", "other", "2026-05-04T09:04:00Z"), "reason": "Scheduled"}
@@ -299,7 +299,7 @@ def test_the_report_names_all_that_pod_security_refuses(cluster: Any) -> None:
 
 
 @pytest.mark.parametrize("updated", [0, 2])
-def test_a_rollout_that_is_refused_with_all_old_pods_there(cluster: Any, updated: int) -> None:
+def test_refused_rollout_with_all_old_pods(cluster: Any, updated: int) -> None:
     status = {"observedGeneration": 3, "replicas": 2, "updatedReplicas": updated, "conditions": [condition(EXCEEDED)]}
     pods = [
         raw_pod(

@@ -32,7 +32,7 @@ def placement(folder: Path, manifest: str, recorded: str, *more: str) -> Any:
     return json.loads(ran.out)["placement"]
 
 
-def test_P4_a_pod_that_is_to_go_is_named_with_its_own_node(tmp_path: Path) -> None:
+def test_P4_cross_node_victim_is_named_with_its_node(tmp_path: Path) -> None:
     said = explained(tmp_path, "Panti.yaml", "s2h.json")
     assert "Way out: stop pod default/q on n3 (then n1). " in said
     assert "way out: stop pod default/q on n3 (then n1)" in said
@@ -46,7 +46,7 @@ def test_P4_a_pod_that_is_to_go_is_named_with_its_own_node(tmp_path: Path) -> No
     assert {pod["node"] for entry in pods for pod in entry} == {"n3"}
 
 
-def test_P4_affinity_to_a_pod_that_would_be_preempted_is_said_with_its_name(tmp_path: Path) -> None:
+def test_P4_affinity_to_victim_names_the_victim(tmp_path: Path) -> None:
     said = explained(tmp_path, "Paff.yaml", "s2d2.json")
     assert "Preemption cannot make room on n1: its pod affinity needs default/svc, which would be preempted." in said
     assert "preempts nobody: n1 would lose default/svc, which its pod affinity needs: InterPodAffinity:" in said
@@ -54,12 +54,12 @@ def test_P4_affinity_to_a_pod_that_would_be_preempted_is_said_with_its_name(tmp_
     assert entry["needs"] == [{"namespace": "default", "name": "svc"}]
 
 
-def test_P4_place_says_the_same(tmp_path: Path) -> None:
+def test_P4_place_agrees_with_explain(tmp_path: Path) -> None:
     ran = run("place", "-f", str(SEEDS / "Paff.yaml"), "--snapshot", seed(tmp_path, "s2d2.json"))
     assert "its pod affinity needs default/svc, which would be preempted." in " ".join(ran.out.split())
 
 
-def test_P4_the_reason_of_the_plugin_is_said(tmp_path: Path) -> None:
+def test_P4_reason_of_plugin_is_quoted(tmp_path: Path) -> None:
     assert "preempts nobody: n1 has no pod of lower priority" in explained(tmp_path, "Panti.yaml", "s2h.json")
     said = " ".join(run("explain", "pod/checkout-mv9cgvs6p-x2x7p", "-n", "shop", "--demo", "-o", "wide").out.split())
     assert "do not take it even without pods of lower priority: PodTopologySpread: node(s) didn't match" in said
@@ -84,7 +84,7 @@ def without_preemption(folder: Path, command: str, *more: str) -> str:
         pytest.param("score: {disabled: [{name: ImageLocality}]}", "", id="another"),
     ],
 )
-def test_P2_a_profile_without_preemption_preempts_nobody(tmp_path: Path, plugins: str, field: str) -> None:
+def test_P2_profile_without_preemption_preempts_no_pod(tmp_path: Path, plugins: str, field: str) -> None:
     configuration = tmp_path / "scheduler.yaml"
     head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- plugins:\n"
     configuration.write_text(f"{head}    {plugins}\n")
@@ -95,13 +95,13 @@ def test_P2_a_profile_without_preemption_preempts_nobody(tmp_path: Path, plugins
     assert ("The scheduler would preempt default/low-b on n1" in said) is (not field)
 
 
-def test_P2_place_preempts_nobody_either(tmp_path: Path) -> None:
+def test_P2_place_preempts_no_pod_either(tmp_path: Path) -> None:
     said = without_preemption(tmp_path, "place", "-f", str(SEEDS / "P1.yaml"))
     assert f"It preempts nobody: {DISABLED}." in said
     assert "Preempted" not in said
 
 
-def test_P2_nor_does_a_running_pod_and_nobody_preempts_it(tmp_path: Path) -> None:
+def test_P2_running_pod_neither_preempts_nor_is_preempted(tmp_path: Path) -> None:
     said = without_preemption(tmp_path, "explain", "pod/low-a")
     assert f"preempts none: {DISABLED}" in said
     assert "preempts lower pods" not in said
@@ -109,7 +109,7 @@ def test_P2_nor_does_a_running_pod_and_nobody_preempts_it(tmp_path: Path) -> Non
     assert "preempt every profile of the scheduler disables DefaultPreemption" in said
 
 
-def test_P2_the_report_says_so_of_every_class(tmp_path: Path) -> None:
+def test_P2_report_shows_it_for_every_class(tmp_path: Path) -> None:
     page = re.sub(r"<[^>]*>", " ", without_preemption(tmp_path, "report", "--all", "-o", "-"))
     assert "preempts none" in page
     assert "preempts lower pods" not in page
@@ -127,7 +127,7 @@ def test_running_pod_names_the_pending_pod_that_would_preempt_it() -> None:
     assert ran.code == 11
 
 
-def test_running_pod_that_is_not_chosen_says_so_in_wide_alone() -> None:
+def test_unchosen_running_pod_shows_it_only_in_wide() -> None:
     asked = ("explain", "pod/v2", "--snapshot", str(FIELD / "pre.json"))
     assert (run(*asked).code, "Preemption" in run(*asked).out) == (0, False)
     wide = " ".join(run(*asked, "-o", "wide").out.split())
@@ -151,7 +151,7 @@ def preemptors(cluster: str, *more: str) -> Any:
     return json.loads(run("explain", "pod/v1", "--snapshot", cluster, "-o", "json", *more).out)["preemptors"]
 
 
-def test_each_of_several_is_judged_alone_in_the_order_of_the_queue(tmp_path: Path) -> None:
+def test_preemptors_are_judged_alone_in_queue_order(tmp_path: Path) -> None:
     told = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2"}]}
     cluster = crowd(tmp_path, {}, {"spec": {"priority": 2_000_000}}, {"spec": {"priority": 11}, "is": told})
     ran = run("explain", "pod/v1", "--snapshot", cluster)
@@ -167,7 +167,7 @@ def test_each_of_several_is_judged_alone_in_the_order_of_the_queue(tmp_path: Pat
     assert "kubectl qos explain pod/q1 -n default" in said
 
 
-def test_pods_that_preempt_nobody_or_are_not_modelled_are_not_named(tmp_path: Path) -> None:
+def test_non_preempting_and_unmodelled_pods_are_not_named(tmp_path: Path) -> None:
     told = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2"}]}
     pending: list[dict[str, Any]] = [
         {"spec": {"preemptionPolicy": "Never"}},
@@ -182,7 +182,7 @@ def test_pods_that_preempt_nobody_or_are_not_modelled_are_not_named(tmp_path: Pa
     assert (found["found"], found["judged"], found["notModelled"]) == ([], 1, 1)
 
 
-def test_profile_that_preempts_nobody_names_nobody(tmp_path: Path) -> None:
+def test_profile_without_preemption_has_no_preemptors(tmp_path: Path) -> None:
     found = preemptors(crowd(tmp_path, {}), "--scheduler-config", str(SEEDS / "nopre.yaml"))
     assert found["found"] == []
 
@@ -195,9 +195,7 @@ def test_pods_behind_the_first_fifty_are_counted_not_judged(tmp_path: Path) -> N
     assert "not judged: 3 pending pods of higher priority, later in the queue" in said
 
 
-def test_all_that_would_preempt_are_named_until_many_nodes_were_tried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_preemptors_are_named_up_to_node_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = crowd(tmp_path, *({"spec": {"priority": 1000 + number}} for number in range(9)))
     assert [one["priority"] for one in preemptors(cluster)["found"]] == list(range(1008, 999, -1))
     asked = ("explain", "pod/v1", "--snapshot", cluster)
@@ -210,7 +208,7 @@ def test_all_that_would_preempt_are_named_until_many_nodes_were_tried(
     assert (found["judged"], found["leftOut"]) == (5, 4)
 
 
-def test_each_running_pod_agrees_with_the_page_of_the_pending_one(tmp_path: Path) -> None:
+def test_victims_and_preemptors_agree(tmp_path: Path) -> None:
     """On the recorded clusters: whom a pending pod would preempt is who names it."""
     named = 0
     for path in sorted((*SEEDS.glob("*.json"), *FIELD.glob("*.json"))):

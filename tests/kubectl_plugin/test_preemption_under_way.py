@@ -70,7 +70,7 @@ def test_P5_on_a_silent_node_nothing_ends(tmp_path: Path) -> None:
     assert "10:00:30" not in said.partition("Placement")[0]
 
 
-def test_P5_a_node_that_does_not_fit_even_then_is_said_to(tmp_path: Path) -> None:
+def test_P5_node_unfit_after_victims_end_is_reported(tmp_path: Path) -> None:
     stays = raw_pod("stays", "default", uid="stays", requests={"cpu": "2"}, nodeName="n1", priority=20)
     said = ask(tmp_path, [node(), victim(), stays, waiting("web", nominated="n1")], "explain", "pod/web")
     assert (
@@ -99,7 +99,7 @@ def test_P5_a_wait_that_does_not_end_is_no_place(tmp_path: Path) -> None:
     assert "1 pod: no node fits." in ask(tmp_path, objects, "report", "--all", "-o", "-")
 
 
-def test_P5_the_report_of_the_demo_cluster_agrees_with_its_explanations() -> None:
+def test_P5_demo_report_agrees_with_explain() -> None:
     page = re.sub(r"\s+", " ", run("report", "--all", "--demo", "-o", "-").out)
     assert "2 pods: no node fits." in page
     assert "waits for embed-n6d8t to end, by 03:12:18 UTC." in page

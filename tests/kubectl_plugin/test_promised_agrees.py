@@ -75,7 +75,7 @@ def test_pages_of_a_node_and_the_report_have_one_number(node: str) -> None:
     assert explained == of_resources(told("node", node)["promised"]["resources"]) == of_report()[node]
 
 
-def test_pages_of_pods_have_that_number_and_name_whose_the_difference_is() -> None:
+def test_pod_pages_separate_requests_of_nominated_pods() -> None:
     placements = [told("explain", f"pod/{name}", "-n", space)["placement"] for space, name in PENDING]
     placements.append(told("explain", "-f", "-", stdin=HUGE)["placement"])
     placements += [spec["stopped"] for spec in told("place", "-f", "-", stdin=HUGE)["specs"]]
@@ -93,7 +93,7 @@ def test_pages_of_pods_have_that_number_and_name_whose_the_difference_is() -> No
 
 @pytest.mark.parametrize("words", [("explain", "node/{}"), ("node", "{}")], ids=["explain", "node"])
 @pytest.mark.parametrize("node", NODES)
-def test_a_node_tells_what_is_kept_for_pods_that_are_nominated_to_it(words: tuple[str, str], node: str) -> None:
+def test_node_shows_room_kept_for_nominated_pods(words: tuple[str, str], node: str) -> None:
     """As much as they count for where another pod is refused."""
     command, target = words
     report = told(command, target.format(node))
@@ -111,7 +111,7 @@ def test_a_node_tells_what_is_kept_for_pods_that_are_nominated_to_it(words: tupl
     assert memory in page[page.index("Nominated ") :]
 
 
-def test_words_tell_the_same_numbers() -> None:
+def test_texts_show_the_same_numbers() -> None:
     own = " ".join(run("explain", "node/node-b3", "--demo").out.split())
     assert "memory 61.2Gi 48.6Gi 79% 12.6Gi" in own
     page = " ".join(run("explain", f"pod/{NOMINATED}", "-n", "payments", "--demo", "-o", "wide").out.split())

@@ -75,7 +75,7 @@ def test_T5_no_answer_names_a_time_by_which_it_ends(
     assert report["stakes"]["mayRunUntil"] is None
 
 
-def test_T5_a_node_that_answers_keeps_its_times(tmp_path: Path) -> None:
+def test_T5_answering_node_keeps_its_times(tmp_path: Path) -> None:
     """The same pod: what the other tests look for can be said."""
     file = _cluster(tmp_path, WELL, _node("True"), _pod(deleted=True))
     assert PROMISES.search(_told("explain", "pod/db-0", "--snapshot", file))
@@ -111,14 +111,14 @@ def test_T5_garbage_collection_is_promised_where_it_acts(
     assert gone[0]["rule"].startswith("PodGC") is (bool(collected))
 
 
-def test_T5_finalizers_keep_the_object_that_garbage_collection_deletes(tmp_path: Path) -> None:
+def test_T5_finalizers_delay_garbage_collection(tmp_path: Path) -> None:
     pod = _pod(deleted=True)
     pod["metadata"]["finalizers"] = ["example.com/keep"]
     told = _told("explain", "pod/db-0", "--snapshot", _cluster(tmp_path, WELL, pod))
     assert 'removes its object within 80 s once finalizer "example.com/keep" is done' in told
 
 
-def test_T5_a_gone_node_leads_in_explain(tmp_path: Path) -> None:
+def test_T5_deleted_node_leads_in_explain(tmp_path: Path) -> None:
     told = _told("explain", "pod/etcd-2", "--snapshot", _case(tmp_path, "s3f.json"))
     assert "Its node a has no Node object any more: Running is the last that was heard of it." in told
     assert "Nothing tells since when it is gone. Pod garbage collection removes its object within 80 s" in told
@@ -127,7 +127,7 @@ def test_T5_a_gone_node_leads_in_explain(tmp_path: Path) -> None:
     assert "Unknown nodes: not found" not in told
 
 
-def test_T5_a_pod_without_a_phase_on_a_silent_node_leaves_no_hole(tmp_path: Path) -> None:
+def test_T5_pod_without_phase_on_silent_node_is_unknown(tmp_path: Path) -> None:
     pod = {field: value for field, value in _pod(deleted=False).items() if field != "status"}
     told = _told("explain", "pod/db-0", "--snapshot", _cluster(tmp_path, WELL, SILENT, pod))
     assert "is silent since 09:50:50 UTC: what it did last is not known (no status.phase). " in told
@@ -140,7 +140,7 @@ def test_T5_a_pod_without_a_phase_on_a_silent_node_leaves_no_hole(tmp_path: Path
         ({"renewed": NOW}, "has no Node object any more (last heartbeat 10:05:00 UTC)"),
     ],
 )
-def test_T5_a_gone_node_is_dated_by_what_tells(more: Mapping[str, str], words: str, tmp_path: Path) -> None:
+def test_T5_time_of_deleted_node_comes_from_evidence(more: Mapping[str, str], words: str, tmp_path: Path) -> None:
     pod, items = _pod(deleted=False), [WELL]
     if "unready" in more:
         pod["status"]["conditions"] = [raw_condition("Ready", "False", lastTransitionTime=more["unready"])]
@@ -157,9 +157,7 @@ def test_T5_a_gone_node_is_dated_by_what_tells(more: Mapping[str, str], words: s
 
 
 @pytest.mark.parametrize("nodes", [[], [WELL]], ids=["no nodes", "another node"])
-def test_T5_a_list_without_the_node_does_not_say_that_it_is_gone(
-    nodes: Sequence[Mapping[str, Any]], tmp_path: Path
-) -> None:
+def test_T5_unlisted_node_is_not_called_deleted(nodes: Sequence[Mapping[str, Any]], tmp_path: Path) -> None:
     file = tmp_path / "list.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, _pod(deleted=False)]}))
     ran = run("explain", "pod/db-0", "--snapshot", str(file))
@@ -175,7 +173,7 @@ def test_T5_a_stuck_pod_of_the_case_has_no_end(tmp_path: Path) -> None:
     assert not PROMISES.search(told)
 
 
-def test_T5_a_node_page_says_that_nothing_ends(tmp_path: Path) -> None:
+def test_T5_node_page_shows_that_nothing_ends(tmp_path: Path) -> None:
     file = _cluster(tmp_path, WELL, SILENT, _pod(deleted=False))
     for words in (("explain", "node/lost"), ("node", "lost")):
         told = _told(*words, "--snapshot", file)
@@ -183,7 +181,7 @@ def test_T5_a_node_page_says_that_nothing_ends(tmp_path: Path) -> None:
         assert "nothing stops them until it answers" in told
 
 
-def test_F5_partitions_and_report_know_pods_of_gone_nodes(tmp_path: Path) -> None:
+def test_F5_partitions_and_report_show_pods_of_deleted_nodes(tmp_path: Path) -> None:
     snapshot = _case(tmp_path, "s3f.json")
     told = _told("partitions", "--snapshot", snapshot)
     assert "node/a Gone: there is no Node object, and nothing tells since when: 1 pod depends on it." in told
@@ -204,7 +202,7 @@ def test_F5_a_node_that_is_back_is_not_down(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("added", [{}, {"timeAdded": NOW}])
-def test_partitions_and_fence_agree_on_what_goes_whoever_noted_when(tmp_path: Path, added: Mapping[str, str]) -> None:
+def test_partitions_and_fence_agree_without_time_added(tmp_path: Path, added: Mapping[str, str]) -> None:
     unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": SINCE}
     tolerations = [{"key": unreachable["key"], "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3000}]
     cluster = _cluster(
@@ -218,7 +216,7 @@ def test_partitions_and_fence_agree_on_what_goes_whoever_noted_when(tmp_path: Pa
     assert "Under way removes 1 pod: " in " ".join(run("fence", "node/lost", "--snapshot", cluster).out.split())
 
 
-def test_a_deletion_by_taint_that_is_due_is_told_on_a_silent_node_as_well(tmp_path: Path) -> None:
+def test_overdue_taint_deletion_shows_on_silent_node(tmp_path: Path) -> None:
     unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": SINCE}
     tolerations = [{"key": unreachable["key"], "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}]
     cluster = _cluster(tmp_path, _node("Unknown", unreachable), WELL, _pod(deleted=False, tolerations=tolerations))
@@ -249,7 +247,7 @@ FENCE: Final = "kubectl qos fence node/lost"
         pytest.param(None, [PARTITIONS], id="gone"),
     ],
 )
-def test_of_a_node_that_does_not_answer_what_hangs_on_it_and_the_fence_come_first(
+def test_silent_node_suggests_partitions_and_fence_first(
     node: Mapping[str, Any] | None, first: Sequence[str], tmp_path: Path
 ) -> None:
     """On its own pages and on that of a pod there: none of them leads round in a circle."""

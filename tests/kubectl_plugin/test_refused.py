@@ -109,7 +109,7 @@ def test_F2_a_deletion_that_the_api_server_refuses(
     assert remedy.startswith(helps)
 
 
-def test_F2_a_right_that_is_missing_is_found_before_anything_is_sent() -> None:
+def test_F2_missing_right_is_found_before_any_request() -> None:
     code, report, err = _report(DELETE, {}, allowed=False)
     assert (code, report["outcome"], report["steps"]) == (4, "Refused", [])
     assert report["refusal"] == {
@@ -137,7 +137,7 @@ def _look(words: tuple[str, ...], dry: Given = TAKEN, *, allowed: bool | frozens
 
 
 @pytest.mark.parametrize("answer", [refusal(403, WEBHOOK), refusal(422, POLICY), refusal(403, POLICY)])
-def test_F2_a_look_asks_whether_a_confirmation_would_help(answer: ChangeAnswer) -> None:
+def test_F2_preview_checks_whether_confirm_would_help(answer: ChangeAnswer) -> None:
     code, page, err = _look(LOOK, answer)
     assert code == 4
     assert "Not deleted, and --confirm does not help: " in page
@@ -152,7 +152,7 @@ def test_F2_a_look_asks_whether_a_confirmation_would_help(answer: ChangeAnswer) 
     assert report["stakes"]["safety"] == "NotSafe"
 
 
-def test_F2_a_look_without_the_right_suggests_no_deletion() -> None:
+def test_F2_preview_without_right_suggests_no_deletion() -> None:
     code, page, err = _look(LOOK, refusal(500, "not to be asked"), allowed=False)
     assert code == 4
     said = "Not deleted, and --confirm does not help: you may not delete pods in namespace shop."
@@ -162,7 +162,7 @@ def test_F2_a_look_without_the_right_suggests_no_deletion() -> None:
     assert f"{RIGHTS} (kubectl auth can-i delete pods -n shop).\n" in err
 
 
-def test_F2_a_look_at_what_runs_nowhere_asks_too() -> None:
+def test_F2_preview_of_ended_pod_checks_too() -> None:
     code, page, _ = _look(IDLE, allowed=False)
     assert code == 4
     assert "Safe: its processes have ended. Not deleted, and --confirm does not help: you may not delete pods" in page
@@ -170,7 +170,7 @@ def test_F2_a_look_at_what_runs_nowhere_asks_too() -> None:
     assert _look(IDLE)[0] == 3
 
 
-def test_F2_a_confirmation_that_is_wanted_takes_the_right_to_write_it() -> None:
+def test_F2_confirmation_needs_the_right_to_patch() -> None:
     assert _look(LOOK, refusal(403, CONFIRM))[:1] == (3,)
     code, page, _ = _look(LOOK, refusal(403, CONFIRM), allowed=frozenset({"delete"}))
     assert code == 4
@@ -189,13 +189,13 @@ def test_F2_a_confirmation_that_is_wanted_takes_the_right_to_write_it() -> None:
         pytest.param(Unreachable("no answer"), id="no answer"),
     ],
 )
-def test_F2_a_look_that_cannot_ask_says_nothing_of_it(answer: Given) -> None:
+def test_F2_preview_that_cannot_check_does_not_mention_it(answer: Given) -> None:
     code, page, err = _look(LOOK, answer)
     assert (code, err) == (3, "")
     assert "Not deleted: to delete it without grace, add --confirm." in page
 
 
-def test_F2_look_with_a_webhook_that_does_not_answer_suggests_no_confirmation() -> None:
+def test_F2_failed_webhook_suggests_no_confirmation() -> None:
     said = 'failed calling webhook "x.example": failed to call webhook: EOF'
     code, page, _ = _look(LOOK, refusal(500, f"Internal error occurred: {said}"))
     assert code == 4
@@ -203,7 +203,7 @@ def test_F2_look_with_a_webhook_that_does_not_answer_suggests_no_confirmation() 
     assert said in page
 
 
-def test_F6_a_look_at_an_unfence_asks_for_the_right() -> None:
+def test_F6_preview_of_unfence_checks_the_right() -> None:
     words = ("unfence", "node/node-c3")
     denied = change(*words, given={}, allowed=False, fenced="node-c3")
     page = " ".join(denied.out.split())
@@ -226,7 +226,7 @@ def test_F6_a_look_at_an_unfence_asks_for_the_right() -> None:
         pytest.param(FENCE, "without a confirmation and --dry-run it shows what would go", id="fence"),
     ],
 )
-def test_F6_the_command_itself_refuses_to_change_what_is_no_cluster(words: tuple[str, ...], message: str) -> None:
+def test_F6_demo_and_snapshot_cannot_be_changed(words: tuple[str, ...], message: str) -> None:
     ran = run(*words, "--demo", "-o", "json")
     report = json.loads(ran.out)
     assert (ran.code, report["outcome"], report["refusal"]["by"]) == (2, "Refused", "Command")
@@ -256,7 +256,7 @@ def test_F6_a_taint_that_is_refused() -> None:
 @pytest.mark.parametrize(
     ("status", "code"), [pytest.param(409, 9, id="another pod"), pytest.param(404, 8, id="no such pod")]
 )
-def test_F2_a_pod_that_is_no_longer_the_one_looked_at(status: int, code: int) -> None:
+def test_F2_pod_replaced_since_the_preview(status: int, code: int) -> None:
     ran, report, err = _report(DELETE, {"DELETE": [refusal(status, "it is another")]})
     assert (ran, report["outcome"], report["refusal"]) == (code, "NotPossible", None)
     assert report["verdict"]["text"] == (
@@ -282,7 +282,7 @@ def test_F6_a_fence_command_that_fails() -> None:
     )
 
 
-def test_F2_what_was_changed_before_is_no_refusal() -> None:
+def test_F2_earlier_change_is_no_refusal() -> None:
     """The confirmation is stored, and the deletion still refused."""
     given: dict[str, list[Given]] = {"DELETE": [refusal(403, CONFIRM), refusal(403, POLICY)], "PATCH": [TAKEN]}
     code, report, err = _report(FORCE, given)

@@ -53,7 +53,7 @@ def _flat(*words: str) -> str:
     return " ".join(run(*words, "--demo").out.split())
 
 
-def test_the_summary_names_pods_and_what_to_look_at_next() -> None:
+def test_summary_names_pods_and_next_commands() -> None:
     told = _flat("report", "-A")
     assert "2 pods: no node fits. shop/checkout-mv9cgvs6p-x2x7p and ml/trainer-v9c4m. The scheduler" in told
     assert re.search(r"17 pods: over memory request\. (\S+/\S+, ){2}\S+/\S+ and 14 more\. The kubelet", told)
@@ -64,7 +64,7 @@ def test_the_summary_names_pods_and_what_to_look_at_next() -> None:
     assert "ml/trainer-v9c4m. The scheduler" not in run("report", "-A", "-o", "-", "--demo").out
 
 
-def test_the_next_node_is_the_worst_that_answers_where_none_is_silent(tmp_path: Path) -> None:
+def test_next_command_names_worst_answering_node(tmp_path: Path) -> None:
     objects = [entry for entry in demo_objects() if entry["kind"] == "Node" and entry["metadata"]["name"] != "node-c3"]
     for entry in objects:
         entry["spec"].pop("unschedulable", None)
@@ -76,7 +76,7 @@ def test_the_next_node_is_the_worst_that_answers_where_none_is_silent(tmp_path: 
     assert told[-1].split()[:5] == ["Next", "kubectl", "qos", "node", "node-b2"]
 
 
-def test_report_and_list_count_pods_of_a_silent_node_alike() -> None:
+def test_report_and_list_agree_on_pods_of_silent_node() -> None:
     there = "9 pods there: 5 depend on it, 4 belong to it (DaemonSets, static pods)."
     assert there in _flat("report", "-A")
     counts = "4 on nodes that do not answer, 7 terminating (5 on nodes that do not answer)"
@@ -86,7 +86,7 @@ def test_report_and_list_count_pods_of_a_silent_node_alike() -> None:
     assert sorted(ending) == ["Kept", *["NodeDown"] * 5, "Terminating"]
 
 
-def test_a_report_of_some_pods_says_where_it_counts_others() -> None:
+def test_partial_report_shows_where_it_counts_others() -> None:
     others = "All pods there are counted, also those that were not asked for."
     asked = _flat("report", "-n", "shop")
     assert f"what still runs there. {others}" in asked
@@ -94,7 +94,7 @@ def test_a_report_of_some_pods_says_where_it_counts_others() -> None:
     assert others not in _flat("report", "-A")
 
 
-def test_what_is_wrong_in_the_list_of_pods_has_a_risk_in_the_report() -> None:
+def test_faulty_pods_of_list_are_risks_in_report() -> None:
     """But for what the list counts in one line: pods over their memory request, and BestEffort ones."""
     pods = json.loads(run("report", "-A", "-o", "json", "--demo").out)["pods"]
     early = [pod for pod in pods if pod["risk"] in {"OverRequest", "BestEffort"}]
@@ -106,7 +106,7 @@ def test_what_is_wrong_in_the_list_of_pods_has_a_risk_in_the_report() -> None:
     assert total in _flat("explain", "pods", "-A")
 
 
-def test_a_container_near_its_limit_is_told_once_and_by_its_pod() -> None:
+def test_container_near_its_limit_is_named_once_by_its_pod() -> None:
     of_nodes = "5 nodes: 5 containers near the limit. The working set of each is 95% of its own limit or more"
     assert "5 pods: near the memory limit. shop/recommend-" in _flat("report", "-A")
     assert of_nodes not in _flat("report", "-A")
@@ -115,7 +115,7 @@ def test_a_container_near_its_limit_is_told_once_and_by_its_pod() -> None:
     assert "pods: near the memory limit" not in _flat("report", "-n", "kube-system")
 
 
-def test_pods_of_other_namespaces_that_may_not_be_read_leave_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_namespaces_leave_room_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     waits = raw_condition("PodScheduled", "False", reason="Unschedulable", message="0/1 nodes are available: no.")
     objects = [
         raw_node("one", allocatable={"cpu": "4", "memory": "8Gi", "pods": "9"}),

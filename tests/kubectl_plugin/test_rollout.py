@@ -181,7 +181,7 @@ PARTITION = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
         ),
     ],
 )
-def test_what_the_controller_says(
+def test_messages_of_the_controller(
     explained: Explained,
     kind: str,
     spec: dict[str, Any],
@@ -238,7 +238,7 @@ def test_a_stateful_set_names_the_pod_that_is_missing(listed: Callable[..., str]
     assert "waits for" not in _lead(listed([parallel, first, _with_status(second, **UNREADY)], "sts/web"))
 
 
-def test_evicted_pods_that_are_left_are_told(listed: Callable[..., str]) -> None:
+def test_remaining_evicted_pods_are_shown(listed: Callable[..., str]) -> None:
     first, *left = _pods(3)
     evicted = [_with_status(pod, phase="Failed", reason="Evicted", containerStatuses=[]) for pod in left]
     lead = _lead(listed([_workload("Deployment", {"replicas": 1}, {}, 0), first, *evicted], "deployment/web"))
@@ -272,7 +272,7 @@ def test_totals_of_workloads_add_up(listed: Callable[..., str]) -> None:
     assert f"7 workloads: {counts}" in page
 
 
-def test_the_workload_that_misses_most_comes_first(listed: Callable[..., str]) -> None:
+def test_workload_with_most_missing_pods_comes_first(listed: Callable[..., str]) -> None:
     waiting = {"name": "app", "ready": False, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
     broken = {**UNREADY, "containerStatuses": [waiting]}
 
@@ -307,7 +307,7 @@ REVISIONS = {"currentRevision": "web-1", "updateRevision": "web-2"}
         pytest.param("DaemonSet", {}, 0, id="a DaemonSet's that nobody has written"),
     ],
 )
-def test_a_count_that_is_left_out_is_zero_where_a_controller_has_counted(
+def test_omitted_count_is_zero_after_controller_update(
     explained: Explained, kind: str, status: dict[str, Any], old: int
 ) -> None:
     lead, report = explained(kind, {"replicas": 2}, status, 2)
@@ -315,7 +315,7 @@ def test_a_count_that_is_left_out_is_zero_where_a_controller_has_counted(
     assert ("of the old template" in lead) is bool(old)
 
 
-def test_pods_of_a_stateful_set_that_are_being_deleted_are_of_no_old_template(listed: Callable[..., str]) -> None:
+def test_terminating_stateful_set_pods_are_not_old(listed: Callable[..., str]) -> None:
     first, second = _pods(2)
     second["metadata"] |= {"deletionTimestamp": "2026-10-17T03:00:00Z", "deletionGracePeriodSeconds": 30}
     # Its replicas count both, its updatedReplicas the first alone.

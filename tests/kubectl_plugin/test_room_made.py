@@ -79,7 +79,7 @@ def test_a_pod_that_is_too_large_for_every_node(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["example.com/fpga", "nvidia.com/gpu"])
-def test_what_no_node_offers_is_said(word: str, tmp_path: Path) -> None:
+def test_resource_that_no_node_offers_is_named(word: str, tmp_path: Path) -> None:
     wants = pending("1")
     wants["spec"]["containers"][0]["resources"]["requests"][word] = "1"
     nodes = [node("a"), node("b")]

@@ -40,7 +40,7 @@ WHOLE: Final[dict[str, tuple[int, Sequence[str]]]] = {
 }
 
 
-def test_F1_a_look_at_a_force_deletion_says_first_whether_it_is_safe() -> None:
+def test_F1_force_deletion_preview_starts_with_safety() -> None:
     ran = run("delete", "pod/db-1", "-n", "shop", "--grace-period=0", "--demo", "-o", "json")
     verdict = json.loads(ran.out)["verdict"]
     assert verdict["severity"] == "trouble"
@@ -76,7 +76,7 @@ def test_F5_reports_fit_their_schema(kind: str, words: Sequence[str]) -> None:
     jsonschema.Draft202012Validator(schema_of(kind)).validate(printed)
 
 
-def test_F5_a_report_of_what_hangs_on_the_node() -> None:
+def test_F5_report_of_what_depends_on_the_node() -> None:
     node = json.loads(run("partitions", "--demo", "-o", "json").out)["nodes"][0]
     worst = node["pods"][0]
     assert (worst["name"], worst["risk"], worst["volumes"][0]["lock"]) == ("db-1", "TwoWriters", "None")
@@ -109,7 +109,7 @@ def test_F5_everything_answers(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_F5_a_node_that_is_not_ready_is_named_beside_one_that_is_silent(
+def test_F5_unready_node_is_named_beside_silent_node(
     unready: Sequence[str], pages: Sequence[str], said: str, tmp_path: Path
 ) -> None:
     objects = copy.deepcopy([entry for entry in demo_objects() if entry["kind"] in {"Node", "Lease"}])
@@ -195,7 +195,7 @@ def _one_stays(entry: dict[str, Any]) -> None:
         entry["spec"]["tolerations"] = [{"operator": "Exists"}]
 
 
-def test_F6_of_a_fenced_node_it_is_told_what_goes_and_what_stays(tmp_path: Path) -> None:
+def test_F6_fenced_node_shows_removed_and_remaining_pods(tmp_path: Path) -> None:
     target = ("--snapshot", str(_demo_file(tmp_path, _one_stays)))
     listed = " ".join(run("partitions", *target).out.split())
     assert "5 pods depend on it. 4 pods are removed, and volumes are detached" in listed
@@ -225,9 +225,7 @@ def _answering(ready: str) -> Any:
 
 
 @pytest.mark.parametrize("ready", ["True", "False"])
-def test_F6_of_a_node_out_of_service_that_answers_nothing_is_foretold_that_silence_brings(
-    ready: str, tmp_path: Path
-) -> None:
+def test_F6_answering_out_of_service_node_is_not_silent(ready: str, tmp_path: Path) -> None:
     target = ("--snapshot", str(_demo_file(tmp_path, _answering(ready))))
     pages = run("partitions", *target).out.split("node/node-")
     page = " ".join(next(page for page in pages if page.startswith("b1")).split())
@@ -252,7 +250,7 @@ def _gone_finalized(entry: dict[str, Any]) -> None:
         entry["metadata"]["name"] = "node-c9"
 
 
-def test_F6_what_finalizers_keep_does_not_go(tmp_path: Path) -> None:
+def test_F6_pods_with_finalizers_remain(tmp_path: Path) -> None:
     said = " ".join(run("fence", "node/node-c3", "--snapshot", str(_demo_file(tmp_path, _finalized))).out.split())
     assert "tells to end, but finalizers keep them: shop/db-1" in said
     assert "4 pods:" in said
@@ -270,7 +268,7 @@ def _overdue(entry: dict[str, Any]) -> None:
         del entry["metadata"]["deletionTimestamp"]
 
 
-def test_F5_what_is_due_and_has_not_come_is_not_told_as_to_come(tmp_path: Path) -> None:
+def test_F5_overdue_steps_are_not_shown_as_future(tmp_path: Path) -> None:
     target = ("--snapshot", str(_demo_file(tmp_path, _overdue)))
     listed = " ".join(run("partitions", *target).out.split())
     assert "03:08:50 UTC Ready should have become Unknown" in listed
@@ -288,7 +286,7 @@ def _returning(entry: dict[str, Any]) -> None:
         entry["spec"]["renewTime"] = "2026-10-17T03:10:58.318442Z"
 
 
-def test_F6_a_node_that_comes_back_is_not_fenced_and_its_machine_is_said_to_be_on(tmp_path: Path) -> None:
+def test_F6_returning_node_is_not_fenced(tmp_path: Path) -> None:
     """Its Ready is Unknown still, and its Lease is renewed."""
     target = ("--snapshot", str(_demo_file(tmp_path, _returning)))
     listed = " ".join(run("partitions", *target).out.split())
@@ -432,13 +430,13 @@ def _steps(*kinds: StepKind) -> list[Step]:
         ((StepKind.DELETED, StepKind.KEPT_BY_FINALIZERS), True, "is deleted and has stopped. Its object stays until"),
     ],
 )
-def test_F2_where_a_deletion_stands(kinds: Sequence[StepKind], sure: bool, said: str) -> None:
+def test_F2_state_of_a_deletion(kinds: Sequence[StepKind], sure: bool, said: str) -> None:
     lines = state_words(ObjectMeta(name="db-1", namespace="shop"), _steps(*kinds), sure=sure)
     assert said in " ".join(map(Target().sentence, lines))
 
 
 @pytest.mark.parametrize("kind", StepKind)
-def test_F6_every_step_has_words(kind: StepKind) -> None:
+def test_F6_every_step_has_a_text(kind: StepKind) -> None:
     event = StepEvent(kind, "node/node-c3", "detail", 1, ("a", "b"))
     words = step_words(event)
     assert words
@@ -452,7 +450,7 @@ def test_F6_names_of_a_step_stay_apart_until_they_are_worded() -> None:
     assert event.record(NOW).detail == "a, b, c, d, e"
 
 
-def test_F6_a_node_that_is_not_fenced_is_told_what_is_missing() -> None:
+def test_F6_unfenced_node_shows_what_is_missing() -> None:
     """The demo hides commands that change something: the sentence names the flag."""
     asked = " ".join(run("fence", "node/node-c3", "--demo").out.split())
     assert "Nothing was changed. Once you know that it is off, add --confirm-powered-off." in asked

@@ -255,7 +255,7 @@ def test_F4_several_replicas_on_one_unguarded_volume(tmp_path: Path) -> None:
     assert "Nothing keeps a second writer off: 3 replicas may write to volume data at once." in told
 
 
-def test_a_report_without_the_volumes_is_not_sure_that_nothing_stands_out(tmp_path: Path) -> None:
+def test_report_without_volumes_is_uncertain(tmp_path: Path) -> None:
     _, snapshot = _write(tmp_path, NFS)
     cluster = json.loads(Path(snapshot).read_text())
     cluster["items"] = [one for one in cluster["items"] if one["kind"] != "PersistentVolume"]
@@ -267,7 +267,7 @@ def test_a_report_without_the_volumes_is_not_sure_that_nothing_stands_out(tmp_pa
     assert "data ReadWriteOnce: whether anything keeps a second writer off is unknown" in page
 
 
-def test_of_thousands_of_claims_only_the_first_are_read(tmp_path: Path) -> None:
+def test_only_first_of_thousands_of_claims_are_read(tmp_path: Path) -> None:
     _, snapshot = _write(tmp_path, NFS)
     cluster = json.loads(Path(snapshot).read_text())
     [pod] = [one["spec"]["template"]["spec"] for one in cluster["items"] if one["kind"] == "Deployment"]

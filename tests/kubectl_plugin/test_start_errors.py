@@ -87,13 +87,13 @@ def test_a_start_error_has_its_own_remedy(message: str, what: str, remedy: str) 
     assert remedy in found.remedy
 
 
-def test_other_messages_keep_the_general_remedy() -> None:
+def test_other_messages_have_the_general_remedy() -> None:
     assert start_error("") is None
     assert start_error('path "/sys/fs/bpf" is mounted on "/sys/fs/bpf" but it is not a shared mount') is None
     assert start_error("{0} {limit} " * 9000) is None
 
 
-def test_a_message_that_is_not_known_is_left_to_the_reader(tmp_path: Path) -> None:
+def test_unknown_message_is_only_quoted(tmp_path: Path) -> None:
     waiting = {"waiting": {"reason": "CreateContainerConfigError", "message": "the moon is in the wrong house"}}
     file = written(tmp_path, {"name": "app", "ready": False, "state": waiting})
     text = " ".join(run("died", "pod/web-1", "-n", "lab", "--snapshot", str(file)).out.split())

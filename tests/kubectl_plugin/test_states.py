@@ -33,7 +33,7 @@ def test_Q3_node_ranks_no_container_that_has_no_process(states: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["crash", "image", "creating", "config", "initfail"])
-def test_Q3_explain_says_that_there_is_nothing_to_kill(name: str, states: str) -> None:
+def test_Q3_explain_shows_no_process_to_kill(name: str, states: str) -> None:
     assert "no process of it runs now: nothing to kill" in run("explain", f"pod/{name}", "--snapshot", states).out
     told = " ".join(run("explain", f"pod/{name}", "--snapshot", states, "-o", "wide").out.split())
     assert "container has no process now, so nothing for the kernel to kill: app" in told
@@ -65,7 +65,7 @@ def test_T5_static_pod_runs_on_after_a_delete() -> None:
     assert "SIGKILL by" not in told
 
 
-def test_T1_object_that_a_finalizer_keeps_is_not_gone_at_once() -> None:
+def test_T1_finalizer_delays_the_end_of_the_object() -> None:
     pod = ("explain", "pod/nightly-index-w5k9d", "-n", "batch", "--demo")
     kept = 'finalizer "batch.example.com/keep-output" keeps the object until the controller of batch.example.com'
     told = _told(*pod)
@@ -76,7 +76,7 @@ def test_T1_object_that_a_finalizer_keeps_is_not_gone_at_once() -> None:
     assert "(metadata.finalizers)" in drawn
 
 
-def test_T5_one_way_begins_when_that_began() -> None:
+def test_T5_single_way_starts_at_its_own_beginning() -> None:
     drawn = _told("explain", "pod/db-1", "-n", "shop", "--demo", "--timeline=delete")
     # The node's last heartbeat, 03:02:04, is where the way node-lost begins.
     assert "Being deleted since 03:07:56 UTC" in drawn
@@ -119,7 +119,7 @@ def test_T5_one_way_begins_when_that_began() -> None:
         ("nonode", "Its node gone has no Node object any more"),
     ],
 )
-def test_what_does_not_run_as_it_should_leads(name: str, first: str, states: str) -> None:
+def test_unhealthy_container_leads(name: str, first: str, states: str) -> None:
     title, *lines = run("explain", f"pod/{name}", "--snapshot", states).out.splitlines()
     assert title.startswith(f"pod/{name} in namespace default")
     assert " ".join(filter(None, lines)).startswith(first)
@@ -175,7 +175,7 @@ def test_the_page_counts_by_the_placement_that_explain_computes(tmp_path: Path) 
         ),
     ],
 )
-def test_F1_forcing_frees_no_name_that_a_finalizer_keeps(tmp_path: Path, finalizers: list[str], forcing: str) -> None:
+def test_F1_force_deletion_keeps_name_with_finalizer(tmp_path: Path, finalizers: list[str], forcing: str) -> None:
     ready = [raw_condition("Ready", lastTransitionTime="2026-10-01T00:00:00Z")]
     deletion = {"deletionTimestamp": "2026-10-01T00:00:30Z", "deletionGracePeriodSeconds": 30}
     status = {"phase": "Running", "containerStatuses": [{"name": "app", "state": {"running": {}}}]}
@@ -219,7 +219,7 @@ def test_one_is_one(tmp_path: Path) -> None:
     assert said("partitions").startswith("1 node ")
 
 
-def test_a_refusal_in_the_words_of_the_api_server_ends_with_one_full_stop(tmp_path: Path) -> None:
+def test_api_server_refusal_ends_with_one_full_stop(tmp_path: Path) -> None:
     own = {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 1}
     budgets = [
         {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name, "namespace": "default"}}
@@ -271,7 +271,7 @@ def test_a_refusal_in_the_words_of_the_api_server_ends_with_one_full_stop(tmp_pa
         ),
     ],
 )
-def test_row_total_and_code_of_a_pod_come_from_one_rule(
+def test_row_total_and_code_of_a_pod_agree(
     status: dict[str, Any], counted: str, code: str, why: str, tmp_path: Path
 ) -> None:
     limited = [raw_container("app", requests={"memory": "1Mi"})]

@@ -119,7 +119,7 @@ def test_a_capture_reads_the_events_of_many_pods_once(monkeypatch: pytest.Monkey
     ],
 )
 @pytest.mark.parametrize("ending", [False, True])
-def test_a_workload_says_why_its_pods_are_stuck(
+def test_workload_shows_why_its_pods_are_stuck(
     tmp_path: Path, reason: str, message: str, remedy: str, ending: bool
 ) -> None:
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "sink", "uid": "ss", "controller": True}

@@ -239,13 +239,13 @@ SANDBOX: Final = "Failed to create pod sandbox: rpc error: code = Unknown desc =
         ),
     ],
 )
-def test_what_helps_is_that_of_the_message(reason: str, message: str, said: str, tmp_path: Path) -> None:
+def test_remedy_follows_from_the_message(reason: str, message: str, said: str, tmp_path: Path) -> None:
     text = headline(written(tmp_path, reason, message), "explain", "pod/probe-4", "-n", "lab")
     assert said in text
     assert f"Pending for 40 min: {reason} 41 times in 37 min" in text
 
 
-def test_a_long_message_keeps_its_end_and_loses_long_ids(tmp_path: Path) -> None:
+def test_long_message_keeps_its_end_without_long_ids(tmp_path: Path) -> None:
     message = (
         f'{SANDBOX}for sandbox "{"0123456789abcdef" * 4}": ' + "by a very long way round, " * 20 + "disk quota exceeded"
     )
@@ -264,7 +264,7 @@ def test_a_hostile_message_is_escaped_and_bounded(tmp_path: Path) -> None:
     assert len(text) < 900
 
 
-def test_without_events_the_answer_says_less_and_is_not_certain(tmp_path: Path) -> None:
+def test_missing_events_make_the_answer_uncertain(tmp_path: Path) -> None:
     file = written(tmp_path, "FailedMount", "no", events=False)
     ran = run("explain", "pod/probe-4", "-n", "lab", "--snapshot", str(file))
     assert ran.code == 11
@@ -290,7 +290,7 @@ def test_a_provisioner_that_fails_leads_where_a_node_fits(tmp_path: Path) -> Non
     assert "desc = no capacity" in text
 
 
-def test_a_volume_that_is_not_attached_says_what_the_storage_answers(tmp_path: Path) -> None:
+def test_failed_attach_quotes_the_storage_error(tmp_path: Path) -> None:
     said = 'AttachVolume.Attach failed for volume "pv-5" : rpc error: code = Internal desc = disk is attaching'
     file = written(
         tmp_path, "FailedAttachVolume", said, volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "wal"}}]
@@ -320,7 +320,7 @@ def test_a_volume_that_is_not_attached_says_what_the_storage_answers(tmp_path: P
     assert "disk is attaching. Attach: its driver has to attach it at n2. Not certain" in text
 
 
-def test_a_sandbox_that_the_network_plugin_keeps(tmp_path: Path) -> None:
+def test_sandbox_that_the_network_plugin_does_not_release(tmp_path: Path) -> None:
     said = (
         'error killing pod: failed to "KillPodSandbox" for "0f" with KillPodSandboxError: "rpc error: code = Unknown '
         'desc = failed to destroy network for sandbox: calico failed (delete): connection is unauthorized"'

@@ -75,7 +75,7 @@ def test_the_count_leads(namespace: str, target: str, lead: str) -> None:
     assert _lead(_page(namespace, target)).startswith(lead)
 
 
-def test_what_is_broken_is_named_with_why() -> None:
+def test_faulty_pods_are_named_with_the_reason() -> None:
     lead = _lead(_page("shop", "deployment/image-resizer"))
     assert re.match(
         r"1 of 2 runs, 1 in CrashLoopBackOff: image-resizer-\S+: \"resizer\" CrashLoopBackOff, 23 restarts", lead
@@ -172,7 +172,7 @@ def test_states(pod: Pod, state: PodState) -> None:
 
 
 @pytest.mark.parametrize("reach", list(Reach))
-def test_a_quiet_node_takes_the_word_of_its_pods_away(reach: Reach) -> None:
+def test_silent_node_overrides_pod_status(reach: Reach) -> None:
     found = _state(_pod(), NodeReach("node-1", reach, "", SINCE))
     assert found is (PodState.UNREACHABLE if reach.quiet else PodState.READY)
 
@@ -198,7 +198,7 @@ def test_a_quiet_node_takes_the_word_of_its_pods_away(reach: Reach) -> None:
         ("CronJob", CronJob(), None),
     ],
 )
-def test_how_many_are_wanted(kind: str, entry: Workload | CronJob, wanted: int | None) -> None:
+def test_desired_count(kind: str, entry: Workload | CronJob, wanted: int | None) -> None:
     assert pods_wanted(kind, entry) == wanted
 
 
@@ -245,7 +245,7 @@ def _owned(folder: Path, node: dict[str, Any] | None, *, deleted: bool = False, 
         pytest.param({"labels": {"type": "virtual-kubelet"}}, "last exit 137 (Error)", id="virtual kubelet"),
     ],
 )
-def test_a_workload_and_its_pod_read_an_exit_code_alike(node: dict[str, Any], end: str, tmp_path: Path) -> None:
+def test_workload_and_pod_agree_on_an_exit_code(node: dict[str, Any], end: str, tmp_path: Path) -> None:
     file = _owned(tmp_path, node)
     for asked in ("deployment/web", "pod/web-0"):
         page = run("explain", asked, "-n", "shop", "--snapshot", file).out
@@ -263,6 +263,6 @@ def test_a_workload_and_its_pod_read_an_exit_code_alike(node: dict[str, Any], en
         ),
     ],
 )
-def test_a_node_that_is_gone_is_told_in_a_main_clause(deleted: bool, lead: str, tmp_path: Path) -> None:
+def test_deleted_node_is_a_main_clause(deleted: bool, lead: str, tmp_path: Path) -> None:
     file = _owned(tmp_path, None, deleted=deleted, kind="StatefulSet")
     assert _lead(run("explain", "statefulset/web", "-n", "shop", "--snapshot", file).out).startswith(lead)

@@ -67,7 +67,7 @@ def test_F4_explain_shows_the_guard_of_each_volume(case: str, words: str) -> Non
     assert f"Writers data {words}" in told
 
 
-def test_F4_every_answer_says_from_when_nothing_keeps_a_second_writer_off() -> None:
+def test_F4_answers_show_when_the_guard_ends() -> None:
     snapshot = ("--snapshot", str(CASES / "s3a.json"))
     explained = _told("explain", "pod/etcd-2", *snapshot)
     guarded = (
@@ -85,7 +85,7 @@ def test_F4_every_answer_says_from_when_nothing_keeps_a_second_writer_off() -> N
     assert "volume data open the pod's object holds it; 360 s after that is gone" in timeline
 
 
-def test_F4_fencing_says_what_nothing_guards_then() -> None:
+def test_F4_fence_names_unguarded_volumes() -> None:
     told = _told("fence", "node/node-c3", "--demo")
     assert "nothing then keeps a second writer off: data of shop/db-1 (NFS, ReadWriteOnce)" in told
 
@@ -105,7 +105,7 @@ def test_F4_fencing_says_what_nothing_guards_then() -> None:
         (WriterLock.NONE, Reach.SILENT, "nothing keeps a second writer off"),
     ],
 )
-def test_F4_until_when_a_guard_holds(lock: WriterLock, reach: Reach, words: str) -> None:
+def test_F4_when_a_guard_ends(lock: WriterLock, reach: Reach, words: str) -> None:
     assert words in guard_words(WriterGuard("data", lock, "iSCSI", MODES), reach)
 
 

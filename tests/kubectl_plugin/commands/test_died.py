@@ -81,7 +81,7 @@ def died(file: str, *words: str) -> Ran:
 
 @pytest.mark.parametrize("cause", Cause, ids=lambda cause: cause.value)
 @pytest.mark.parametrize("container", ["", "app"])
-def test_every_cause_has_its_words(cause: Cause, container: str) -> None:
+def test_every_cause_has_a_text(cause: Cause, container: str) -> None:
     report = report_of(cause, container=container)
     sentence = cause_sentence(report.end.verdict.suspects[0], report, container)
 
@@ -93,7 +93,7 @@ def test_every_cause_has_its_words(cause: Cause, container: str) -> None:
     assert end_page(report, None, wide=True).verdict
 
 
-def test_two_causes_are_told_as_either_or() -> None:
+def test_two_causes_are_joined_with_or() -> None:
     report = report_of(Cause.DELETED, Cause.API_EVICTION, grade=Grade.SEVERAL)
 
     first, second = end_page(report, None, wide=False).verdict
@@ -116,7 +116,7 @@ def test_many_causes_are_listed() -> None:
         ("11:50:05", None),
     ],
 )
-def test_a_clock_that_is_apart_is_said(made: str, said: str | None, tmp_path: Path) -> None:
+def test_clock_difference_is_shown(made: str, said: str | None, tmp_path: Path) -> None:
     event = about("Pulled", "11:50:00", "", "web", made=made)
     ran = died(snapshot(tmp_path, crashed(), event), "web")
     told = " ".join(ran.out.split())
@@ -149,7 +149,7 @@ def test_a_kill_within_the_grace_period_is_not_the_end_of_it(killed_at: str, sai
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_the_log_of_a_container_that_did_not_start_again_is_not_the_previous_one(again: bool) -> None:
+def test_log_without_restart_is_not_previous(again: bool) -> None:
     """The kubelet refuses --previous without a lastState."""
     pod = crashed(code=137, restartPolicy="Always" if again else "Never")
     if not again:
@@ -184,7 +184,7 @@ def test_an_end_that_is_not_certain(tmp_path: Path) -> None:
     assert "Would tell" in ran.out
 
 
-def test_nothing_is_left(tmp_path: Path) -> None:
+def test_no_evidence_remains(tmp_path: Path) -> None:
     ran = died(snapshot(tmp_path, crashed("web-1")), "pod/web")
 
     assert ran.code == NOTHING_LEFT
@@ -192,7 +192,7 @@ def test_nothing_is_left(tmp_path: Path) -> None:
     assert "Did you mean pod/web-1?" in ran.out
 
 
-def test_of_several_the_least_certain_counts(tmp_path: Path) -> None:
+def test_least_certain_end_counts(tmp_path: Path) -> None:
     file = snapshot(tmp_path, crashed(), crashed("db", code=137))
 
     assert died(file, "pod/web", "pod/db").code == NOT_CERTAIN
@@ -224,7 +224,7 @@ def test_nothing_has_ended(tmp_path: Path) -> None:
         (("--since", "0us"), 2, "no time at all"),
     ],
 )
-def test_what_cannot_be_asked(words: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
+def test_invalid_combinations(words: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
     ran = died(snapshot(tmp_path, crashed()), *words)
 
     assert ran.code == code
@@ -249,7 +249,7 @@ def test_a_selector_that_the_api_server_would_refuse_is_named(tmp_path: Path) ->
 # Many
 
 
-def test_what_ended_before_does_not_count(tmp_path: Path) -> None:
+def test_earlier_ends_do_not_count(tmp_path: Path) -> None:
     file = snapshot(tmp_path, crashed(), crashed("old", finished="2026-10-01T09:00:00Z"))
 
     names = [entry["name"] for entry in json.loads(died(file, "-o", "json").out)["items"]]
@@ -265,7 +265,7 @@ def test_a_page_for_each_is_under_wide(tmp_path: Path) -> None:
     assert "By cause" in died(file).out
 
 
-def test_explain_tells_the_same(tmp_path: Path) -> None:
+def test_explain_shows_the_same_end(tmp_path: Path) -> None:
     file = snapshot(tmp_path, crashed(code=137, limits={"memory": "1Gi"}))
     own = json.loads(died(file, "pod/web", "-o", "json").out)
     explained = json.loads(run("explain", "pod/web", "-n", "shop", "--snapshot", file, "-o", "json").out)
@@ -303,7 +303,7 @@ def _evicted(clock: str) -> dict[str, Any]:
     return about("TaintManagerEviction", clock, "Marking for deletion Pod shop/web", component="taint-eviction")
 
 
-def test_an_event_without_a_uid_of_the_second_of_the_next_pod_is_about_the_one_before(tmp_path: Path) -> None:
+def test_event_without_uid_belongs_to_the_earlier_pod(tmp_path: Path) -> None:
     started = about("Started", "11:00:00", "Container started", "earlier")
     stopped = about("Killing", "11:50:00", "Stopping container app", "earlier")
     runs = crashed()
@@ -318,7 +318,7 @@ def test_an_event_without_a_uid_of_the_second_of_the_next_pod_is_about_the_one_b
 
 
 @pytest.mark.parametrize("clock", ["11:00:00", "11:45:00"])
-def test_who_deletes_pods_did_not_end_one_that_is_there_and_is_not_being_deleted(clock: str, tmp_path: Path) -> None:
+def test_deleter_did_not_end_a_pod_that_remains(clock: str, tmp_path: Path) -> None:
     """Its event is about an earlier pod of the name, or the pod ended before it was deleted."""
     over = crashed(restartPolicy="Never")
     status = over["status"]["containerStatuses"][0]
@@ -332,9 +332,7 @@ def test_who_deletes_pods_did_not_end_one_that_is_there_and_is_not_being_deleted
 
 
 @pytest.mark.parametrize(("made", "expected"), [("11:50:00", "web-7d9f-x2x7p"), ("11:40:00", None)])
-def test_replacement_is_there_before_a_busy_kubelet_stops_the_pod(
-    tmp_path: Path, made: str, expected: str | None
-) -> None:
+def test_replacement_precedes_late_kubelet_stop(tmp_path: Path, made: str, expected: str | None) -> None:
     """A controller makes it when the deletion begins; the kubelet's event came eight seconds later."""
     labels = {"app": "web"}
     meta = {"name": "web-7d9f", "namespace": "shop", "uid": "rs", "creationTimestamp": "2026-10-01T10:00:00Z"}
@@ -378,7 +376,7 @@ def _lives_again(reason: str, message: str, component: str, *, on: str) -> list[
         ("ForceDeletionAllowed", FORCED, "kubectl-qos-webhook", "force deleted"),
     ],
 )
-def test_lists_have_a_pod_that_ended_and_lives_again(
+def test_lists_show_ended_and_recreated_pod(
     reason: str, message: str, component: str, short: str, on: str, tmp_path: Path
 ) -> None:
     file = snapshot(tmp_path, *_lives_again(reason, message, component, on=on))
@@ -398,7 +396,7 @@ def test_lists_have_a_pod_that_ended_and_lives_again(
     assert short in page.read_text()
 
 
-def test_a_pod_that_crashes_after_another_of_its_name_was_preempted_has_two_ends(tmp_path: Path) -> None:
+def test_preempted_pod_and_crashed_successor_are_two_ends(tmp_path: Path) -> None:
     preempted = _lives_again("Preempted", "Preempted by pod 5f1a on node n1", "default-scheduler", on="n1")
     status = crashed(finished="2026-10-01T11:55:00Z")["status"]["containerStatuses"]
     status[0]["lastState"]["terminated"]["startedAt"] = "2026-10-01T11:50:04Z"
@@ -418,7 +416,7 @@ def test_a_pod_that_crashes_after_another_of_its_name_was_preempted_has_two_ends
 # A node that is gone
 
 
-def test_what_ended_on_a_node_that_is_gone(tmp_path: Path) -> None:
+def test_ends_on_a_deleted_node(tmp_path: Path) -> None:
     """Pods and events name it; only a name that neither has is not found."""
     waits = crashed("db")
     waits["status"]["containerStatuses"] = []
@@ -474,7 +472,7 @@ BY_UID = f"Preempted by pod {UID} on node n1"
         (f"Preempted by podgroup {UID} on node n1", [HIGH], {}, "for the pod group with uid 37be6f76…."),
     ],
 )
-def test_the_pod_that_preempted_one_that_is_gone_is_named(
+def test_preemptor_of_deleted_pod_is_named(
     message: str, pods: list[dict[str, Any]], related: dict[str, str], whom: str, tmp_path: Path
 ) -> None:
     other = raw_pod("other", "shop", uid="other", nodeName="n1")

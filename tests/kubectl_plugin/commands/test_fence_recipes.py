@@ -375,7 +375,7 @@ def test_every_recipe_of_the_page_is_tried() -> None:
 
 
 @every_recipe
-def test_F6_a_machine_that_goes_off_is_fenced(lab: Lab) -> None:
+def test_F6_machine_that_powers_off_is_fenced(lab: Lab) -> None:
     ran = lab.run()
     assert (ran.code, ran.err, ran.unknown) == (0, "", "")
     assert ran.powered_off
@@ -410,14 +410,14 @@ def test_F6_another_state_is_not_off(lab: Lab, index: int, other: str) -> None:
 
 
 @pytest.mark.parametrize(("lab", "index"), STATES, indirect=["lab"])
-def test_F6_a_state_that_comes_late_counts(lab: Lab, index: int) -> None:
+def test_F6_late_power_state_counts(lab: Lab, index: int) -> None:
     state = RECIPES[lab.name].states[index]
     ran = lab.run(after={index: (state.on, ERROR, *state.others[:1], state.off)})
     assert (ran.code, ran.unknown) == (0, "")
 
 
 @pytest.mark.parametrize(("lab", "index"), STATES, indirect=["lab"])
-def test_F6_without_an_answer_nothing_is_fenced(lab: Lab, index: int) -> None:
+def test_F6_no_answer_fences_nothing(lab: Lab, index: int) -> None:
     ran = lab.run(before={index: (ERROR,)}, after={index: (ERROR,)})
     assert ran.code == 1
     assert ran.seconds <= LIMIT
@@ -431,7 +431,7 @@ def test_F6_a_power_command_that_fails_is_no_proof(lab: Lab) -> None:
 
 
 @every_recipe
-def test_F6_tools_that_hang_end_in_time(lab: Lab) -> None:
+def test_F6_hanging_tools_time_out(lab: Lab) -> None:
     ran = lab.run(hangs=True)
     assert ran.code == 1
     assert ran.calls == ()
@@ -449,7 +449,7 @@ def test_F6_every_call_has_a_time_limit_and_no_secret(lab: Lab) -> None:
 
 
 @every_recipe
-def test_F6_an_unknown_machine_is_left_alone(lab: Lab) -> None:
+def test_F6_unknown_machine_is_not_changed(lab: Lab) -> None:
     recipe = RECIPES[lab.name]
     twice = f"node-a {recipe.inventory}\nnode-a {recipe.inventory}\n"
     wrong = [{"provider": text} for text in ("", "kind://docker/kind/a", f"x{recipe.provider}")]
@@ -481,7 +481,7 @@ def test_F6_azure_of_a_scale_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("state", "code"), [("stopped", 4), ("stopping", 9)])
-def test_F6_fence_goes_by_the_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, code: int) -> None:
+def test_F6_fence_follows_the_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, code: int) -> None:
     """4: the taint was sent, and this API server refuses it; 9: it was not."""
     lab = Lab(tmp_path / "lab", "aws")
     lab.run(after={0: (state,)})

@@ -81,7 +81,7 @@ def test_every_rule_is_stated_in_sentences() -> None:
 
 
 @pytest.mark.parametrize("file", ["refused", "unwanted"])
-def test_messages_hold_their_values(file: str) -> None:
+def test_messages_contain_their_values(file: str) -> None:
     report = _found("-f", f"tests/testdata/lint/{file}.yaml")
     assert len(report["findings"]) > 20
     for entry in report["findings"]:
@@ -90,7 +90,7 @@ def test_messages_hold_their_values(file: str) -> None:
 
 
 @pytest.mark.parametrize("file", ["refused", "unwanted"])
-def test_a_finding_stands_at_the_last_word_of_its_field(file: str) -> None:
+def test_finding_is_placed_at_last_part_of_its_field(file: str) -> None:
     path = ROOT / "tests" / "testdata" / "lint" / f"{file}.yaml"
     lines = path.read_text(encoding="utf-8").splitlines()
     found = 0
@@ -102,7 +102,7 @@ def test_a_finding_stands_at_the_last_word_of_its_field(file: str) -> None:
     assert found > 10
 
 
-def test_a_finding_stands_at_its_field() -> None:
+def test_finding_is_placed_at_its_field() -> None:
     report = _found("-f", EXAMPLE)
     (error,) = (entry for entry in report["findings"] if entry["level"] == "error")
     assert error["rule"] == "request-over-limit"
@@ -212,7 +212,7 @@ def test_a_page_states_a_rule_once_with_its_places() -> None:
     assert len(sarif["runs"][0]["results"]) == 24
 
 
-def test_places_of_a_rule_stand_below_their_message() -> None:
+def test_places_are_listed_below_their_message() -> None:
     pods = (
         POD.replace("name: one", f"name: pod-{name}").replace("spec:", f"spec:\n  nodeName: {name}") for name in "aba"
     )
@@ -224,7 +224,7 @@ def test_places_of_a_rule_stand_below_their_message() -> None:
     assert [first.count("standard input:"), second.count("standard input:")] == [2, 1]
 
 
-def test_an_unknown_rule_in_an_ignore_is_told() -> None:
+def test_unknown_rule_in_ignore_is_reported() -> None:
     annotation = "metadata:\n  annotations:\n    kubectl-qos/ignore: nothing\n    kubectl-qos.io/ignore: more"
     text = f"# kubectl-qos: ignore bare-pods\n# kubectl-qos: ignore\n{POD}".replace("metadata:", annotation)
     report = _found("-f", "-", stdin=text)
@@ -238,7 +238,7 @@ def test_an_unknown_rule_in_an_ignore_is_told() -> None:
         assert "There is no rule bare-pods" in run("lint", "-f", "-", "-o", form, stdin=text).out
 
 
-def test_nothing_to_check_is_told() -> None:
+def test_nothing_to_check_is_reported() -> None:
     ran = run("lint", "-f", "-", stdin="apiVersion: v1\nkind: Secret\n")
     assert ran.code == 0
     assert "There is no object of a kind that is checked." in ran.out
@@ -258,7 +258,7 @@ def test_an_empty_input_is_an_error(tmp_path: Path, text: str, form: str) -> Non
         )
 
 
-def test_an_empty_file_among_good_ones_is_an_error_only_where_it_was_named(tmp_path: Path) -> None:
+def test_empty_file_is_an_error_only_if_named(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(POD, encoding="utf-8")
     empty = tmp_path / "e.yaml"
     empty.touch()
@@ -273,7 +273,7 @@ def test_an_empty_file_among_good_ones_is_an_error_only_where_it_was_named(tmp_p
 
 
 @pytest.mark.parametrize("text", [None, "kind: {{ .Values.kind }}\n"])
-def test_what_cannot_be_read_is_not_counted_as_checked(tmp_path: Path, text: str | None) -> None:
+def test_unreadable_files_do_not_count_as_checked(tmp_path: Path, text: str | None) -> None:
     file = tmp_path / "a.yaml"
     if text is not None:
         file.write_text(text, encoding="utf-8")
@@ -294,7 +294,7 @@ def test_null_is_not_called_a_number() -> None:
     assert "items[1]: an API object is a mapping, this is a number." in said
 
 
-def test_objects_without_a_namespace_are_in_the_one_that_is_named() -> None:
+def test_namespace_flag_applies_to_objects_without_one() -> None:
     budget = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: all, namespace: shop}\n"
     text = f"{POD}---\n{budget}spec: {{minAvailable: 1, selector: {{}}}}\n"
     assert "budget-blocks-drains" not in _rules(_found("-f", "-", stdin=text))
@@ -302,7 +302,7 @@ def test_objects_without_a_namespace_are_in_the_one_that_is_named() -> None:
 
 
 @pytest.mark.parametrize("depth", [100, 400, 700, 990, 1100])
-def test_deep_objects_are_checked_or_told(depth: int) -> None:
+def test_deep_objects_are_checked_or_reported(depth: int) -> None:
     ran = run("lint", "-f", "-", stdin=f"{POD}  extra: {'[' * depth}{']' * depth}\n")
     assert ran.err == ""
     assert any(one in ran.out for one in ("unknown-field", "nested too deeply", "maximum recursion depth"))
@@ -389,6 +389,6 @@ def test_the_table_of_rules_is_that_of_the_code() -> None:
     check(PAGE, TABLE.sub(lambda found: found[1] + table_of_rules() + found[2], text))
 
 
-def test_yaml_and_json_say_the_same() -> None:
+def test_yaml_and_json_agree() -> None:
     as_yaml = yaml.safe_load(run("lint", "-f", EXAMPLE, "-o", "yaml").out)
     assert as_yaml == _found("-f", EXAMPLE)

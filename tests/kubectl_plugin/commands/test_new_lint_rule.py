@@ -73,7 +73,7 @@ def test_a_registered_rule_can_be_disabled_and_ignored() -> None:
     assert ignored["unknownIgnores"] == []
 
 
-def test_nothing_else_knows_the_toy() -> None:
+def test_no_other_module_knows_the_toy() -> None:
     assert NAME not in _lint("json")
     assert NAME not in table_of_rules()
     assert "Did you mean" in run("lint", "-f", "-", "--disable=bare-po", stdin=POD).err

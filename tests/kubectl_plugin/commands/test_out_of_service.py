@@ -94,7 +94,7 @@ def _answers(source: tuple[str, str]) -> tuple[str, str, str, str]:
     )
 
 
-def test_garbage_collection_does_not_wait_for_a_kubelet_that_answers(tmp_path: Path) -> None:
+def test_garbage_collection_ignores_answering_kubelet(tmp_path: Path) -> None:
     source = _cluster(tmp_path, ready="False", renewed="45:00", deleted="44:50")
     explained, listed, forced, fenced = _answers(source)
     assert "its node rack-7 answers, but is declared out of service and not Ready. " in explained
@@ -124,7 +124,7 @@ def test_garbage_collection_waits_until_ready_is_unknown(ready: str, waits: bool
     assert f"20 s 1 pod removed by pod garbage collection, at the latest{when}; its processes are not" in page
 
 
-def test_nothing_is_deleted_where_the_kubelet_answers_and_is_not_waited_for(tmp_path: Path) -> None:
+def test_tolerating_pod_of_answering_node_is_not_deleted(tmp_path: Path) -> None:
     source = _cluster(tmp_path, ready="False", renewed="44:55", tolerations=TOLERATES)
     explained, listed, forced, _ = _answers(source)
     assert TAKE_BACK in explained
@@ -135,7 +135,7 @@ def test_nothing_is_deleted_where_the_kubelet_answers_and_is_not_waited_for(tmp_
 
 
 @pytest.mark.parametrize(("ready", "renewed"), [("Unknown", "20:00"), ("False", "45:00")])
-def test_overdue_garbage_collection_is_said_by_all(ready: str, renewed: str, tmp_path: Path) -> None:
+def test_all_commands_show_overdue_garbage_collection(ready: str, renewed: str, tmp_path: Path) -> None:
     source = _cluster(tmp_path, ready=ready, renewed=renewed, deleted="41:00")
     late = "should have removed its object by 20:41:20 UTC: look at kube-controller-manager"
     named = "bank/ledger-0 should have been removed by 20:41:20 UTC: look at kube-controller-manager."
@@ -160,7 +160,7 @@ def test_a_pod_that_the_taint_should_have_deleted_is_late(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("tainted", ["44:55", None])
-def test_finalizers_are_said_by_all(tainted: str | None, tmp_path: Path) -> None:
+def test_all_commands_show_finalizers(tainted: str | None, tmp_path: Path) -> None:
     source = _cluster(
         tmp_path, ready="Unknown", renewed="20:00", tainted=tainted, deleted="44:50", finalizers=("bank.io/audit",)
     )
@@ -175,7 +175,7 @@ def test_finalizers_are_said_by_all(tainted: str | None, tmp_path: Path) -> None
     assert (f"bank/ledger-0: {held}." in listed, f"bank/ledger-0: {held}." in fenced) == ((tainted is not None,) * 2)
 
 
-def test_finalizers_do_not_hide_that_the_node_is_to_be_taken_back(tmp_path: Path) -> None:
+def test_finalizers_do_not_hide_take_back_advice(tmp_path: Path) -> None:
     source = _cluster(tmp_path, ready="False", renewed="45:00", deleted="44:50", finalizers=("bank.io/audit",))
     explained, listed, forced, _ = _answers(source)
     assert 'within 20 s once finalizer "bank.io/audit" is done, while its processes may run until' in explained
@@ -183,7 +183,7 @@ def test_finalizers_do_not_hide_that_the_node_is_to_be_taken_back(tmp_path: Path
     assert f"removes it. Safer: {TAKE_BACK}." in forced
 
 
-def test_what_tolerates_the_taint_is_deleted_with_grace_after_the_fence(tmp_path: Path) -> None:
+def test_tolerating_pod_is_deleted_with_grace_after_fence(tmp_path: Path) -> None:
     after = _cluster(tmp_path, ready="Unknown", renewed="20:00", tolerations=TOLERATES)
     explained, listed, forced, fenced = _answers(after)
     stays = "bank/ledger-0 stays, because the taint is tolerated: delete it with grace, and pod garbage collection"
@@ -208,7 +208,7 @@ def test_changes_name_what_a_fence_would_change(tmp_path: Path) -> None:
     assert changes("True", "44:12", None) == (False, False, False)
 
 
-def test_a_pod_that_is_deleted_already_is_not_to_be_deleted_with_grace(tmp_path: Path) -> None:
+def test_terminating_pod_needs_no_graceful_deletion(tmp_path: Path) -> None:
     source = _cluster(tmp_path, ready="True", renewed="45:00", deleted="30:00")
     page = _said("partitions", *source)
     assert "no need to: rack-7 answers, and stops what is deleted already" in page
@@ -217,7 +217,7 @@ def test_a_pod_that_is_deleted_already_is_not_to_be_deleted_with_grace(tmp_path:
 
 
 @pytest.mark.parametrize("command", ["delete pod/gone-3 -n bank --grace-period=0", "fence rack-9", "unfence rack-9"])
-def test_what_a_list_does_not_hold_does_not_exist(command: str, tmp_path: Path) -> None:
+def test_unlisted_objects_do_not_exist(command: str, tmp_path: Path) -> None:
     plain = tmp_path / "list.json"
     plain.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [raw_node("rack-7"), raw_pod("one")]}))
     ran = run(*command.split(), "--snapshot", str(plain))
@@ -239,7 +239,7 @@ def test_since_is_of_the_deletion_and_not_of_what_follows(tmp_path: Path) -> Non
     assert "ended, since" not in page
 
 
-def test_the_timeline_detaches_from_a_node_that_answers_as_soon_as_the_object_is_gone(tmp_path: Path) -> None:
+def test_timeline_detaches_with_object_on_answering_node(tmp_path: Path) -> None:
     claims = [{"name": "books", "persistentVolumeClaim": {"claimName": "books"}}]
     source = _cluster(tmp_path, ready="False", renewed="45:00", deleted="44:50", volumes=claims)
     words = ("explain", "pod/ledger-0", "-n", "bank", "--timeline", *source, "-o", "json")
@@ -249,7 +249,7 @@ def test_the_timeline_detaches_from_a_node_that_answers_as_soon_as_the_object_is
 
 
 @pytest.mark.parametrize(("deleted", "late"), [("41:00", True), ("44:50", False)])
-def test_a_volume_that_overdue_garbage_collection_holds_says_so(deleted: str, late: bool, tmp_path: Path) -> None:
+def test_volume_shows_overdue_garbage_collection(deleted: str, late: bool, tmp_path: Path) -> None:
     claims = [{"name": "books", "persistentVolumeClaim": {"claimName": "books"}}]
     source = _cluster(tmp_path, ready="Unknown", renewed="20:00", deleted=deleted, volumes=claims)
     page = _said("explain", "pod/ledger-0", "-n", "bank", *source)

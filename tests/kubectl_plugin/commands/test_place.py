@@ -87,14 +87,14 @@ def manifest(kind: str, **spec: Any) -> str:
         (("-f", "/nowhere.yaml"), 6, "/nowhere.yaml"),
     ],
 )
-def test_what_is_refused_is_told_with_a_remedy(arguments: tuple[str, ...], code: int, words: str) -> None:
+def test_refusal_has_a_remedy(arguments: tuple[str, ...], code: int, words: str) -> None:
     ran = run("place", "--demo", *arguments)
     assert ran.code == code
     assert words in ran.err
     assert ran.out == ""
 
 
-def test_a_file_without_pods_is_told() -> None:
+def test_file_without_pods_is_reported() -> None:
     ran = run("place", "--demo", "-f", "-", stdin="apiVersion: v1\nkind: Service\nmetadata: {name: x}\n")
     assert ran.code == 6
     assert ran.err == (
@@ -135,7 +135,7 @@ def test_a_daemon_set_runs_on_the_nodes_that_it_chooses() -> None:
     )
 
 
-def test_pods_of_a_daemon_set_that_stay_pending_are_told_by_node() -> None:
+def test_pending_daemon_pods_are_listed_by_node() -> None:
     text = _daemon_set({"cpu": "700m", "memory": "1500Mi"})
     ran = run("place", "--demo", "-f", "-", stdin=text)
     words = " ".join(ran.out.split())
@@ -198,7 +198,7 @@ def test_an_autoscaler_that_does_not_count(arguments: tuple[str, ...], spec: dic
     assert [one["wanted"] for one in found] == wanted
 
 
-def test_a_job_tells_its_pods_at_once_and_in_all() -> None:
+def test_job_shows_parallel_and_total_pods() -> None:
     text = manifest("Job", parallelism=3, completions=10, completionMode="Indexed")
     assert "job/x makes 3 pods at once, 10 in all, one for each index. All 3 pods fit" in _words("-f", "-", stdin=text)
     title = " ".join(run("explain", "--demo", "-f", "-", stdin=text).out.split())
@@ -206,7 +206,7 @@ def test_a_job_tells_its_pods_at_once_and_in_all() -> None:
     assert placed("-f", "-", stdin=manifest("Job", parallelism=3, completions=2))["specs"][0]["wanted"] == 2
 
 
-def test_a_stateful_set_makes_none_after_the_one_that_stays_pending() -> None:
+def test_stateful_set_stops_at_pending_pod() -> None:
     pod = raw_pod(requests={"cpu": "700m", "memory": "6Gi"})
     more: dict[str, Any] = {"pod_spec": pod["spec"], "replicas": 9, "ordinals": {"start": 3}}
     text = yaml.safe_dump(raw_workload("StatefulSet", "db", **more))
@@ -219,7 +219,7 @@ def test_a_stateful_set_makes_none_after_the_one_that_stays_pending() -> None:
     )
 
 
-def test_a_pod_that_the_api_server_refuses_is_told() -> None:
+def test_pod_refused_by_api_server_is_reported() -> None:
     text = manifest("Deployment").replace("containers:", "priorityClassName: nobody\n      containers:")
     ran = run("place", "--demo", "-f", "-", stdin=text)
     assert ran.code == 7
@@ -264,7 +264,7 @@ def test_an_added_node_takes_pods_and_an_excluded_one_does_not() -> None:
     assert "node-b2" not in spec["nodes"]
 
 
-def test_a_pod_that_is_gone_leaves_its_room() -> None:
+def test_removed_pod_frees_its_room() -> None:
     before = placed("-f", CHECKOUT, "--replicas", "max", "--no-preemption")["specs"][0]
     after = placed("-f", CHECKOUT, "--replicas", "max", "--no-preemption", "--without", "data/broker-0")["specs"][0]
     assert after["placed"] >= before["placed"]
@@ -289,7 +289,7 @@ def test_a_drain_builds_its_cluster_once() -> None:
     assert counts == {"with_manifest_objects": 1, "with_controllers": 1, "cordoning_nodes": 1}
 
 
-def test_what_fills_a_drained_node_is_no_way_out() -> None:
+def test_drained_node_is_no_remedy() -> None:
     said = run("place", "--demo", "--drain", "node/node-a1").out
     assert "Ways out: free 817Mi memory on node-a2 by moving shop/catalog-8wstmlzv2-nrz7h; or tolerate" in " ".join(
         said.split()
@@ -297,7 +297,7 @@ def test_what_fills_a_drained_node_is_no_way_out() -> None:
     assert "uncordon node-a1" not in said
 
 
-def test_pods_of_daemon_sets_come_after_those_that_keep_a_drain_from_ending() -> None:
+def test_drain_lists_blocking_pods_before_daemon_pods() -> None:
     for form, daemons in (("wide", ["kube-proxy", "net-agent", "csi-block-node", "log-agent"]), ("table", ["4"])):
         said = run("place", "--demo", "--drain", "node/node-a1", "-o", form).out
         table = said.partition("that are not moved\n")[2].partition("\n\n")[0]
@@ -317,7 +317,7 @@ def test_the_drain_of_a_silent_node_is_no_success() -> None:
     assert "default/etcd-2 stays Terminating: its StatefulSet makes no other before a answers, or is fenced" in text
 
 
-def test_the_answer_to_a_drain_comes_before_what_kubectl_drain_refuses(tmp_path: Path) -> None:
+def test_drain_answer_precedes_kubectl_drain_refusals(tmp_path: Path) -> None:
     """A pod without a controller, and one with an emptyDir: kubectl evicts nobody before it may lose both."""
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}
     cached = raw_pod(
@@ -341,7 +341,7 @@ def test_the_answer_to_a_drain_comes_before_what_kubectl_drain_refuses(tmp_path:
     assert run("place", "--snapshot", cluster, "--drain", "node/a").code == 0
 
 
-def test_what_a_drain_costs_is_said_before_its_caveats() -> None:
+def test_drain_cost_precedes_its_caveats() -> None:
     text = " ".join(run("place", "--demo", "--drain", "node-c1").out.split())
     assert text.startswith(
         "on 12 nodes, with node-c1 drained The drain ends; 5 of 6 pods find a place without preemption, "
@@ -388,7 +388,7 @@ SPREAD = {"maxSkew": 0, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
         ),
     ],
 )
-def test_what_keeps_pods_from_being_made_or_placed_is_said(document: str, code: int, words: str) -> None:
+def test_reason_without_new_or_placed_pods_is_shown(document: str, code: int, words: str) -> None:
     ran = run("place", "--demo", "-f", "-", stdin=document)
     text = " ".join(ran.out.split())
     assert ran.code == code
@@ -396,7 +396,7 @@ def test_what_keeps_pods_from_being_made_or_placed_is_said(document: str, code: 
     assert "All 0 pods" not in text
 
 
-def test_explain_and_place_say_alike_what_the_api_server_refuses() -> None:
+def test_explain_and_place_agree_on_api_server_refusals() -> None:
     document = yaml.safe_dump(raw_pod("x", topologySpreadConstraints=[SPREAD]))
     field = "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0:"
     for command, words in (("place", "refuses it (standard input, line 10):"), ("explain", "Refused: line 10:")):
@@ -410,7 +410,7 @@ def seed(folder: Path) -> str:
     return write_cluster(folder / "cluster.qos", json.loads((CASES / "seeds/s3a.json").read_text())["items"])
 
 
-def test_pods_that_are_there_and_a_silent_node_are_told(tmp_path: Path) -> None:
+def test_existing_pods_and_silent_node_are_reported(tmp_path: Path) -> None:
     """Node a of the seed is silent, and etcd has three pods."""
     pod = raw_pod(tolerations=[{"operator": "Exists"}])
     file = tmp_path / "etcd.yaml"
@@ -433,9 +433,7 @@ def test_pods_that_are_there_and_a_silent_node_are_told(tmp_path: Path) -> None:
         ("b", 0, ""),
     ],
 )
-def test_a_pod_that_names_its_node_is_not_put_through_the_scheduler(
-    tmp_path: Path, node: str, code: int, words: str
-) -> None:
+def test_pod_with_node_name_skips_the_scheduler(tmp_path: Path, node: str, code: int, words: str) -> None:
     file = tmp_path / "pod.yaml"
     file.write_text(yaml.safe_dump(raw_pod("x", "shop", nodeName=node)))
     source = ("--snapshot", seed(tmp_path), "-f", str(file))
@@ -465,7 +463,7 @@ def small(kind: str, name: str, **spec: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("kind", "template_hash"), [("ReplicaSet", ""), ("StatefulSet", ""), ("Deployment", "5f6c")])
-def test_S4_pods_that_are_there_count(tmp_path: Path, kind: str, template_hash: str) -> None:
+def test_S4_existing_pods_count(tmp_path: Path, kind: str, template_hash: str) -> None:
     """Those of the same revision: the pod goes where none of them is."""
     assert best(tmp_path, small(kind, "x", replicas=3), kind, template_hash) == ["b"]
 

@@ -138,19 +138,19 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_a_budget_lets_go(name: str) -> None:
+def test_allowed_evictions_of_a_budget(name: str) -> None:
     objects, of_place, of_explain = CASES[name]
     assert of_place in said("place", *objects)
     assert of_explain in said("explain", *objects)
 
 
-def test_a_drain_passes_over_a_daemon_set() -> None:
+def test_drain_skips_daemon_sets() -> None:
     objects = workload("DaemonSet"), budget(maxUnavailable=1)
     assert "can be evicted:" not in said("place", *objects)
     assert "a drain" not in said("explain", *objects)
 
 
-def test_a_daemon_set_counts_with_the_pods_that_it_keeps() -> None:
+def test_daemon_set_counts_with_its_remaining_pods() -> None:
     """It has twelve, one of which is not Ready; on six nodes it would make none any more."""
     agent = workload("DaemonSet", app="log-agent")
     agent["metadata"] = {"name": "log-agent", "namespace": "monitoring"}
@@ -170,7 +170,7 @@ def test_workloads_under_one_budget_count_together() -> None:
     assert " ".join(ran.out.split()).count("Budget render sets neither minAvailable nor maxUnavailable") == 2
 
 
-def test_only_the_pods_that_two_budgets_select_are_held() -> None:
+def test_only_pods_of_two_budgets_are_blocked() -> None:
     other = workload(app="other", replicas=2)
     other["metadata"]["name"] = "other"
     objects = workload(replicas=2), other, budget("both", "other", maxUnavailable=1), budget(maxUnavailable=1)
@@ -221,7 +221,7 @@ def test_pods_of_another_deployment_with_the_same_labels_stay() -> None:
     assert rooms(workload(app="cart", replicas=3), budget("cart", "cart", minAvailable=3)) == [(7, 7, 4)]
 
 
-def test_victims_are_gone_and_moved_pods_have_their_new_place() -> None:
+def test_victims_are_removed_and_moved_pods_are_placed() -> None:
     urgent = workload(cpu="3")
     urgent["spec"]["template"]["spec"]["priorityClassName"] = "system-cluster-critical"
     urgent["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["memory"] = "12Gi"
@@ -240,7 +240,7 @@ def test_a_budget_of_a_file_replaces_that_of_the_cluster() -> None:
     assert "lets 1 of 2 pods" in said("explain", *twice)
 
 
-def test_pods_of_the_cluster_that_come_under_a_second_budget_are_named() -> None:
+def test_cluster_pods_under_second_budget_are_named() -> None:
     everything = budget(minAvailable=2)
     everything["spec"]["selector"] = {}
     words = said("place", workload(replicas=2), everything)
@@ -250,6 +250,6 @@ def test_pods_of_the_cluster_that_come_under_a_second_budget_are_named() -> None
 
 
 @pytest.mark.parametrize("made", [workload(replicas=0), workload("Job", suspend=True)], ids=["none", "suspended"])
-def test_nothing_is_said_where_no_pods_are_made(made: dict[str, Any]) -> None:
+def test_no_budget_text_without_new_pods(made: dict[str, Any]) -> None:
     assert budgets(made, budget(minAvailable=1)) == []
     assert "Budget" not in said("explain", made, budget(minAvailable=1))

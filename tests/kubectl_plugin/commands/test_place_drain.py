@@ -104,7 +104,7 @@ def test_verdict_leads(objects: list[Any], code: int, said: str, tmp_path: Path)
     assert found.ran.code == code
 
 
-def test_preemption_comes_before_ways_out(tmp_path: Path) -> None:
+def test_preemption_comes_before_remedies(tmp_path: Path) -> None:
     low = [pod(f"low-{number}", "b", priority=1) for number in range(2)]
     top = [pod("top-0", "a", "2", priority=9), pod("mid-0", "a", "2", priority=1)]
     said = Drained(tmp_path, "--drain a", node("a"), node("b", "2"), *low, *top).said
@@ -114,7 +114,7 @@ def test_preemption_comes_before_ways_out(tmp_path: Path) -> None:
     )
 
 
-def test_a_budget_lets_go_once_replacements_are_ready(tmp_path: Path) -> None:
+def test_budget_allows_eviction_after_replacement_is_ready(tmp_path: Path) -> None:
     """It allows one at a time: the second eviction waits, and is granted then."""
     two = [pod("web-1", "a"), pod("web-2", "a"), pod("web-3", "b")]
     found = Drained(tmp_path, "--drain a", node("a"), node("b"), *two, budget("web", 1, 3))
@@ -123,7 +123,7 @@ def test_a_budget_lets_go_once_replacements_are_ready(tmp_path: Path) -> None:
     assert found.ran.code == 0
 
 
-def test_a_budget_holds_the_next_pod_when_a_replacement_has_no_place(tmp_path: Path) -> None:
+def test_budget_blocks_next_pod_if_replacement_is_pending(tmp_path: Path) -> None:
     pods = [pod("web-1", "a"), pod("web-2", "a"), pod("web-3", "b")]
     found = Drained(tmp_path, "--drain a", node("a"), node("b", "1"), *pods, budget("web", 1, 3))
     assert (
@@ -134,7 +134,7 @@ def test_a_budget_holds_the_next_pod_when_a_replacement_has_no_place(tmp_path: P
     assert found.ran.code == 7
 
 
-def test_a_budget_counts_over_all_nodes(tmp_path: Path) -> None:
+def test_budget_counts_across_all_nodes(tmp_path: Path) -> None:
     pods = [pod("web-1", "a"), pod("web-2", "b"), pod("web-3", "c")]
     whole = Drained(tmp_path, "--drain a,b", *map(node, "abc"), *pods, budget("web", 1, 3))
     assert "The drain ends; both pods find a place: 2 on c." in whole.said
@@ -144,7 +144,7 @@ def test_a_budget_counts_over_all_nodes(tmp_path: Path) -> None:
     assert [entry["node"] for entry in held.plan["unmoved"]] == ["b"]
 
 
-def test_a_node_that_is_held_keeps_kubectl_from_the_next(tmp_path: Path) -> None:
+def test_blocked_node_stops_kubectl_before_the_next(tmp_path: Path) -> None:
     pods = [pod("web-1", "a"), pod("web-2", "b"), pod("db-0", "a")]
     found = Drained(tmp_path, "--drain a,b", *map(node, "abc"), *pods, budget("db", 0, 1))
     assert "b waits behind a: kubectl drain goes on there only with --timeout, as below." in found.said
@@ -201,14 +201,14 @@ def test_one_by_one_a_pod_waits_until_its_node_is_back(tmp_path: Path) -> None:
     assert found.ran.code == 7
 
 
-def test_a_long_grace_period_holds_a_drain(tmp_path: Path) -> None:
+def test_long_grace_period_delays_a_drain(tmp_path: Path) -> None:
     pods = [pod("web-1", "a", terminationGracePeriodSeconds=7200), pod("api-1", "a", terminationGracePeriodSeconds=300)]
     found = Drained(tmp_path, "--drain a", node("a"), node("b"), *pods)
     assert "shop/web-1 may take 120 min to stop, its grace period: the drain waits." in found.said
     assert found.plan["slow"] == {"shop/web-1": 7200}
 
 
-def test_one_by_one_the_other_nodes_are_ways_out(tmp_path: Path) -> None:
+def test_one_by_one_other_nodes_are_remedies(tmp_path: Path) -> None:
     labels = {"labelSelector": {"matchLabels": {"app": "web"}}}
     apart = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **labels}
     nodes = node("a"), node("b")
@@ -222,7 +222,7 @@ def test_one_by_one_the_other_nodes_are_ways_out(tmp_path: Path) -> None:
     assert "then b" not in Drained(tmp_path, "--drain a,b", *nodes, *pods).said
 
 
-def test_a_single_node_that_comes_back(tmp_path: Path) -> None:
+def test_single_node_that_returns(tmp_path: Path) -> None:
     """As for a restart."""
     found = Drained(tmp_path, "--drain a --one-by-one", node("a"), node("b", "0"), pod("web-1", "a"))
     assert "with a drained The drain ends; pod/web-1 finds no place before a is back." in found.said
@@ -271,7 +271,7 @@ def test_files_are_placed_with_the_drained_pods(tmp_path: Path) -> None:
         assert f"The one new pod fits, on {where}." in found.said
 
 
-def test_a_budget_that_lets_one_go_at_a_time_holds_no_cordoned_node(tmp_path: Path) -> None:
+def test_budget_with_one_disruption_does_not_block_drain(tmp_path: Path) -> None:
     cordoned = node("a")
     cordoned["spec"] = {"unschedulable": True}
     objects = [cordoned, node("b"), pod("web-1", "a"), pod("web-2", "a")]
@@ -280,7 +280,7 @@ def test_a_budget_that_lets_one_go_at_a_time_holds_no_cordoned_node(tmp_path: Pa
         assert ("A drain does not end" in run("node", "a", "--snapshot", file).out) is said
 
 
-def test_pods_without_uids_are_told_apart(tmp_path: Path) -> None:
+def test_pods_without_uids_are_distinguished(tmp_path: Path) -> None:
     objects = [node("a"), node("b"), node("c"), pod("web-1", "a"), pod("api-1", "b"), pod("web-2", "c")]
     for one in objects:
         one["metadata"].pop("uid", None)

@@ -39,7 +39,7 @@ def workload(kind: str, name: str, namespace: str = "shop") -> dict[str, Any]:
     return dict(found)
 
 
-def test_more_replicas_that_fit_are_answered_with_yes_and_their_nodes() -> None:
+def test_fitting_replicas_are_yes_with_nodes() -> None:
     code, text = words("deployment/web", "--replicas", "3")
     (spec,) = specs("deployment/web", "--replicas", "3")
     nodes = " and ".join(f"{count} on {node}" for node, count in spec["nodes"].items())
@@ -47,7 +47,7 @@ def test_more_replicas_that_fit_are_answered_with_yes_and_their_nodes() -> None:
     assert f"Yes: 3 of 3 more pods of Deployment web fit: {nodes}." in text
 
 
-def test_more_replicas_that_do_not_fit_are_answered_with_no_and_why() -> None:
+def test_unfitting_replicas_are_no_with_reason() -> None:
     code, text = words("deployment/checkout", "--replicas", "3")
     assert code == 7
     assert "No: 0 of 3 more pods of Deployment checkout fit now. Of 12 nodes, " in text
@@ -78,9 +78,7 @@ def _as_written(there: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("kind", "name", "namespace"), [("Deployment", "checkout", "shop"), ("Job", "video-encode", "batch")]
 )
-def test_more_pods_go_where_those_of_the_same_manifest_under_another_name_go(
-    kind: str, name: str, namespace: str
-) -> None:
+def test_more_replicas_match_renamed_manifest(kind: str, name: str, namespace: str) -> None:
     """Its constraints are its own, and a Job's pods have none: whose pods they are makes no difference."""
     there = workload(kind, name, namespace)
     manifest = yaml.safe_dump(_as_written(there) | {"metadata": {"name": "other", "namespace": namespace}})
@@ -101,9 +99,7 @@ def test_a_stateful_set_gets_the_ordinals_after_its_replicas() -> None:
 
 
 @pytest.mark.parametrize(("name", "namespace", "held"), [("broker", "data", "broker-2"), ("db", "shop", "db-1")])
-def test_a_stateful_set_whose_ordinal_hangs_on_a_silent_node_makes_no_more(
-    name: str, namespace: str, held: str
-) -> None:
+def test_stateful_set_waits_for_ordinal_on_silent_node(name: str, namespace: str, held: str) -> None:
     """Place and partitions say the same of it."""
     code, text = words(f"sts/{name}", "-n", namespace)
     holds = f"StatefulSet {name} makes no other {held} before it is gone, and neither scales nor rolls out"
@@ -166,7 +162,7 @@ def test_one_more_like_a_pod_has_no_node_and_a_name_of_its_own() -> None:
     assert specs("web-wkmm8tk5p-7ql9d")[0]["there"] == 1
 
 
-def test_many_pending_pods_are_counted_and_those_that_gates_hold_are_not(tmp_path: Path) -> None:
+def test_pending_pods_count_without_gated_ones(tmp_path: Path) -> None:
     objects = demo_objects()
     (pending,) = (entry for entry in objects if entry["metadata"]["name"] == PENDING)
     for number in range(13):
@@ -185,14 +181,14 @@ def test_many_pending_pods_are_counted_and_those_that_gates_hold_are_not(tmp_pat
     assert "3 more pending (-o wide) 0 of 3" in text
 
 
-def test_a_pending_pod_and_one_more_like_it_are_told_apart() -> None:
+def test_pending_pod_and_copy_are_distinguished() -> None:
     ran = run("place", "--demo", f"pod/{PENDING}", *ROOM)
     rows = [line.split("  ")[0] for line in ran.out.splitlines()]
     assert f"pod/{PENDING} (pending)" in rows
     assert f"like pod/{PENDING}" in rows
 
 
-def test_an_answer_that_others_pay_for_says_so() -> None:
+def test_answer_shows_lost_pods() -> None:
     """The pod that is pending already preempts one as well; that is not the answer's."""
     code, text = words("deployment/fraud-score", "-n", "payments")
     assert code == 0
@@ -207,7 +203,7 @@ def test_an_answer_that_others_pay_for_says_so() -> None:
     assert "No: 1 more pod" in words("deployment/fraud-score", "-n", "payments", "--no-preemption")[1]
 
 
-def test_a_pod_that_is_being_preempted_already_is_preempted_for_nobody_else() -> None:
+def test_victim_of_earlier_preemption_is_not_charged_again() -> None:
     """It goes for a pod that is nominated to its node, which is counted there before what is asked for."""
     flags = ("deployment/model-server", "-n", "ml")
     code, text = words(*flags)
@@ -227,7 +223,7 @@ def test_a_pod_that_is_being_preempted_already_is_preempted_for_nobody_else() ->
     )
 
 
-def test_pods_that_wait_already_are_counted_apart_from_those_that_are_asked_for() -> None:
+def test_pending_pods_are_separate_from_requested_pods() -> None:
     code, text = words("deployment/fraud-score", "-n", "payments", "--replicas", "3")
     waiting, asked = specs("deployment/fraud-score", "-n", "payments", "--replicas", "3")
     assert code == 7
@@ -240,7 +236,7 @@ def test_pods_that_wait_already_are_counted_apart_from_those_that_are_asked_for(
     ("namespace", "name", "replicas"),
     [("shop", "cart", "max"), ("shop", "cart", "40"), ("payments", "fraud-score", "3"), ("shop", "checkout", "max")],
 )
-def test_what_fits_without_preemption_is_told_first(namespace: str, name: str, replicas: str) -> None:
+def test_fit_without_preemption_comes_first(namespace: str, name: str, replicas: str) -> None:
     flags = (f"deployment/{name}", "-n", namespace, "--replicas", replicas)
     alone = specs(*flags, "--no-preemption")[-1]
     asked = specs(*flags)[-1]
@@ -274,13 +270,13 @@ def test_what_fits_without_preemption_is_told_first(namespace: str, name: str, r
         ),
     ],
 )
-def test_a_yes_is_unconditional_and_an_answer_with_a_price_begins_with_it(replicas: str, answer: str) -> None:
+def test_answer_starts_with_its_condition(replicas: str, answer: str) -> None:
     code, text = words("statefulset/ledger", "-n", "payments", "--replicas", replicas)
     assert code == 0
     assert text.startswith(answer)
 
 
-def test_both_numbers_have_their_nodes_and_who_is_lost_is_named() -> None:
+def test_both_numbers_have_nodes_and_lost_pods() -> None:
     """Nobody makes another price-feed: it has no controller."""
     flags = ("deployment/web", "--replicas", "max")
     (spec,), (alone,) = specs(*flags), specs(*flags, "--no-preemption")
@@ -310,7 +306,7 @@ def test_nodes_are_counted_as_nodes_and_pods_as_pods() -> None:
     assert f" and {sum(rest)} on {len(rest)} more nodes." in words("deployment/cart", "--replicas", "max", *added)[1]
 
 
-def test_the_answer_is_the_first_line_and_a_change_of_the_cluster_its_title() -> None:
+def test_answer_is_first_line_after_change_title() -> None:
     ran = run("place", "--demo", "-n", "shop", "deployment/web", "--replicas", "3")
     assert ran.out.startswith("Yes: 3 of 3 more pods of Deployment web fit: 2 on node-c2 and 1 on node-b2.\n")
     ran = run("place", "--demo", "-n", "shop", "deployment/web", "--exclude-node", "node-c2")
@@ -397,14 +393,14 @@ def test_names_files_and_changes_go_together() -> None:
         ("deployments", 2, '"deployments": no name\nWrite deployment/NAME'),
     ],
 )
-def test_what_cannot_have_more_pods_is_told_in_two_lines(typed: str, code: int, error: str) -> None:
+def test_unscalable_target_is_a_two_line_error(typed: str, code: int, error: str) -> None:
     ran = run("place", "--demo", *typed.split())
     assert (ran.code, ran.out) == (code, "")
     assert ran.err.startswith(f"error: {error}")
     assert ran.err.count("\n") == 2
 
 
-def test_a_pod_whose_node_is_named_by_its_controller_cannot_have_more() -> None:
+def test_daemon_set_pod_cannot_have_replicas() -> None:
     (name, *_) = (
         entry["metadata"]["name"]
         for entry in demo_objects()
@@ -425,7 +421,7 @@ def _written(name: str, **changed: Any) -> str:
     )
 
 
-def test_pending_pods_of_a_workload_in_a_file_go_first() -> None:
+def test_pending_pods_of_file_workload_are_placed_first() -> None:
     manifest = _written("checkout", replicas=1)
     found = specs("-f", "-", *ROOM, stdin=manifest)
     assert [(spec["name"], spec["origin"], spec["placed"]) for spec in found] == [
@@ -437,7 +433,7 @@ def test_pending_pods_of_a_workload_in_a_file_go_first() -> None:
     assert out.index("deployment/checkout stays pending.") < out.index(f"{PENDING} is pending already")
 
 
-def test_P1_a_class_of_a_file_counts_for_what_is_named_beside_it() -> None:
+def test_P1_class_of_file_counts_for_named_workloads() -> None:
     """Loyalty's own class was deleted."""
     named = ("place", "--demo", "deployment/loyalty", "-n", "shop")
     alone = run(*named)
@@ -456,7 +452,7 @@ def test_P1_a_class_of_a_file_counts_for_what_is_named_beside_it() -> None:
     assert [(spec["name"], spec["placed"]) for spec in report["specs"]] == [("deployment/loyalty", 1)]
 
 
-def test_a_file_of_nothing_that_counts_is_told_beside_a_name_too() -> None:
+def test_file_without_effect_is_reported_beside_a_name() -> None:
     ran = run(
         *("place", "--demo", "deployment/web", "-n", "shop", "-f", "-"),
         stdin="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
@@ -465,7 +461,7 @@ def test_a_file_of_nothing_that_counts_is_told_beside_a_name_too() -> None:
     assert "only ConfigMap a; there is nothing to place" in ran.err
 
 
-def test_what_is_preempted_against_a_budget_leads_the_victims(tmp_path: Path) -> None:
+def test_budget_violating_victims_come_first(tmp_path: Path) -> None:
     """The scheduler takes the lowest first; a database that goes against its budget weighs more."""
     node = {
         "apiVersion": "v1",

@@ -63,7 +63,7 @@ def test_answers_are_those_of_the_cluster(demo: Path, question: str) -> None:
     assert _without_usage(json.loads(kept.out)) == _without_usage(json.loads(asked.out))
 
 
-def test_a_node_says_that_its_usage_is_not_known(demo: Path) -> None:
+def test_node_shows_unknown_usage(demo: Path) -> None:
     """The kubelet that tells it is not captured; of node-b4 the demo does not know it either."""
     asked, kept = (
         json.loads(run("explain", "node/node-b2", "-o", "json", *source).out)
@@ -133,7 +133,7 @@ def _without_usage(value: Any) -> Any:
     return [_without_usage(entry) for entry in value] if isinstance(value, list) else value
 
 
-def test_what_is_in_it_is_told(demo: Path, anonymous: Path) -> None:
+def test_contents_are_listed(demo: Path, anonymous: Path) -> None:
     ran = run("snapshot", "--demo", "-o", str(demo.with_name("again.qos")))
 
     said = " ".join(ran.out.split())
@@ -146,7 +146,7 @@ def test_what_is_in_it_is_told(demo: Path, anonymous: Path) -> None:
     assert "events: not in the snapshot it is made of" in said
 
 
-def test_without_names_rules_give_the_same_answers(demo: Path, anonymous: Path) -> None:
+def test_anonymised_snapshot_gives_the_same_answers(demo: Path, anonymous: Path) -> None:
     """Each pod of a namespace has the class, scores, chances and priority that it had; which it is nobody can tell."""
     asked, kept = (run("explain", "pods", "-o", "json", "--snapshot", str(file)) for file in (demo, anonymous))
     assert (asked.code, kept.code) == (0, 0)
@@ -196,7 +196,7 @@ def test_every_command_that_reads_a_cluster_takes_one() -> None:
         (("place", "-f", "-", "--scheduler-config", "configmap/other/config"), 3, "not found"),
     ],
 )
-def test_what_it_does_not_answer_is_told(demo: Path, words: tuple[str, ...], code: int, message: str) -> None:
+def test_unanswered_questions_are_named(demo: Path, words: tuple[str, ...], code: int, message: str) -> None:
     ran = run(*words, "--snapshot", str(demo), stdin=(MANIFESTS / "checkout.yaml").read_text())
 
     assert (ran.code, ran.out) == (code, "")
@@ -273,7 +273,7 @@ def test_lists_of_kubectl_have_no_time(tmp_path: Path) -> None:
     assert "does not tell when it was captured" in ran.err
 
 
-def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+def test_non_files_are_not_replaced(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
 

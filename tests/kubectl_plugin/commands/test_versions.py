@@ -70,7 +70,7 @@ def explained(file: str, pod: str, *arguments: str) -> Any:
     return json.loads(ran.out)
 
 
-def test_what_runs(tmp_path: Path) -> None:
+def test_running_versions(tmp_path: Path) -> None:
     scheduler = raw_pod(
         "kube-scheduler-n1",
         "kube-system",
@@ -93,7 +93,7 @@ def test_what_runs(tmp_path: Path) -> None:
     assert told["to"] is None
 
 
-def test_a_lease_candidate_tells_the_schedulers_version_and_a_snapshot_keeps_it(tmp_path: Path) -> None:
+def test_snapshot_keeps_scheduler_version_of_lease(tmp_path: Path) -> None:
     metadata = {"name": "cp-1", "namespace": "kube-system", "creationTimestamp": "2026-11-01T00:00:00Z"}
     spec = {"leaseName": "kube-scheduler", "binaryVersion": "1.36.2", "emulationVersion": "1.36"}
     candidate = {
@@ -116,7 +116,7 @@ def test_a_lease_candidate_tells_the_schedulers_version_and_a_snapshot_keeps_it(
         assert said.startswith("The API server is v1.37.1, the scheduler v1.36.2; kubelets: ")
 
 
-def test_a_scheduler_that_nobody_names_is_not_known(tmp_path: Path) -> None:
+def test_unnamed_scheduler_version_is_unknown(tmp_path: Path) -> None:
     found = compared(written(tmp_path, [node("n1", "v1.36.3")]))
     assert found["running"][1] == {
         "component": "kube-scheduler",
@@ -129,7 +129,7 @@ def test_a_scheduler_that_nobody_names_is_not_known(tmp_path: Path) -> None:
     assert "kube-scheduler not known 1.36.3" in said
 
 
-def test_what_changes_is_what_explain_says_on_both_sides(tmp_path: Path) -> None:
+def test_changes_agree_with_explain_of_both_versions(tmp_path: Path) -> None:
     now, then = tmp_path / "now", tmp_path / "then"
     now.mkdir()
     then.mkdir()
@@ -161,7 +161,7 @@ def test_what_changes_is_what_explain_says_on_both_sides(tmp_path: Path) -> None
             assert kind != "OOMScore" or scores[container] == value
 
 
-def test_nothing_changes_is_an_answer(tmp_path: Path) -> None:
+def test_no_change_is_an_answer(tmp_path: Path) -> None:
     file = written(tmp_path, [node("n1", "v1.36.3"), pods()[2]])
     found = compared(file, "--kubernetes-version", "1.36", "--to", "1.37")
     assert (found["changed"], found["orders"], found["placements"]) == ([], [], [])
@@ -171,7 +171,7 @@ def test_nothing_changes_is_an_answer(tmp_path: Path) -> None:
     assert "With Kubernetes 1.37 nothing changes for the one pod" in ran.out
 
 
-def test_the_rules_are_those_that_change_for_the_component_that_goes_by_them(tmp_path: Path) -> None:
+def test_rules_change_per_component_version(tmp_path: Path) -> None:
     file = written(tmp_path, [node("n1", "v1.34.4"), node("n2", "v1.36.3"), pods()[2]])
     found = compared(file, "--kubernetes-version", "1.36", "--to", "1.37")
     newest = [one for one in found["rules"] if one["since"] == "1.37"]
@@ -183,7 +183,7 @@ def test_the_rules_are_those_that_change_for_the_component_that_goes_by_them(tmp
     assert {"Cgroups", "NodeResourcesBalancedAllocation", "DynamicResources"} <= {one["rule"] for one in back["rules"]}
 
 
-def test_a_rule_whose_gate_is_off_in_both_versions_does_not_change(tmp_path: Path) -> None:
+def test_rule_with_disabled_gate_does_not_change(tmp_path: Path) -> None:
     file = written(tmp_path, [node("n1", "v1.36.3"), pods()[2]])
     asked = (file, "--kubernetes-version", "1.36", "--to", "1.37")
     gate = "PodLevelResourcesFixKubeletQOSClass"
@@ -191,7 +191,7 @@ def test_a_rule_whose_gate_is_off_in_both_versions_does_not_change(tmp_path: Pat
     assert gate not in {one["gate"] for one in compared(*asked, f"--feature-gates={gate}=false")["rules"]}
 
 
-def test_a_resize_in_flight_is_none_once_a_pod_is_made_again(tmp_path: Path) -> None:
+def test_recreated_pod_has_no_resize_in_flight(tmp_path: Path) -> None:
     granted = {"requests": {"memory": "2Gi"}}
     statuses = [{"name": name, "allocatedResources": granted["requests"], "resources": granted} for name in ("a", "b")]
     containers = [raw_container("a", {"memory": "1Gi"}), raw_container("b", {"memory": "4Gi"})]
@@ -201,7 +201,7 @@ def test_a_resize_in_flight_is_none_once_a_pod_is_made_again(tmp_path: Path) -> 
     assert compared(file, "--kubernetes-version", "1.36", "--to", "1.37")["changed"] == []
 
 
-def test_where_a_pod_goes_that_no_rule_tells_is_not_compared(tmp_path: Path) -> None:
+def test_unmodelled_placement_is_not_compared(tmp_path: Path) -> None:
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
     waiting = [
         raw_pod("claims", "shop", uid="1", volumes=volumes),
@@ -222,7 +222,7 @@ def test_where_a_pod_goes_that_no_rule_tells_is_not_compared(tmp_path: Path) -> 
     assert (whole["placed"], len(whole["notCompared"])) == (2, 2), "there is no such claim: no node fits"
 
 
-def test_of_a_pod_without_a_node_no_score_is_told_that_takes_its_memory(tmp_path: Path) -> None:
+def test_pod_without_node_has_no_oom_score_change(tmp_path: Path) -> None:
     empty = pods("")[0]
     found = compared(written(tmp_path, [node("n1", "v1.36.3"), empty]), "--to", "1.37")
     assert "OOMScore" not in {change["kind"] for entry in found["changed"] for change in entry["changes"]}
@@ -245,7 +245,7 @@ def test_the_newest_version_suggests_no_other(tmp_path: Path) -> None:
     assert "--to 1.37" in run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.0")])).out
 
 
-def test_pods_that_wait_are_placed_as_explain_says_on_both_sides() -> None:
+def test_pending_pods_agree_with_explain_of_both_versions() -> None:
     """1.33 passes pod-level resources over: there is more room."""
     found = json.loads(run("versions", "--demo", "--to", "1.33", "-o", "json").out)
     waiting = [entry for entry in found["placements"] if entry["waits"]]
@@ -269,7 +269,7 @@ def test_nodes_that_kill_in_another_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", ["80", "200"])
-def test_it_fits_the_terminal(tmp_path: Path, columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_fits_the_terminal(tmp_path: Path, columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     written(tmp_path, [node("n1", "v1.36.3"), *pods()])
     monkeypatch.chdir(tmp_path)
@@ -287,13 +287,13 @@ def test_one_namespace_and_all(tmp_path: Path) -> None:
     assert compared(file, *flags, "-n", "other", "-A")["pods"] == 4, "as in kubectl"
 
 
-def test_without_pods_nothing_is_compared(tmp_path: Path) -> None:
+def test_no_pods_means_no_comparison(tmp_path: Path) -> None:
     ran = run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.3")]), "--to", "1.37")
     assert "there is nothing to compare: no pods." in ran.out
 
 
 @pytest.mark.parametrize("to", [(), ("--to", "1.37")], ids=["what runs", "what changes"])
-def test_a_namespace_that_is_not_there(to: tuple[str, ...]) -> None:
+def test_missing_namespace(to: tuple[str, ...]) -> None:
     ran = run("versions", "--demo", *to, "-n", "shopp")
     assert ran.code == 3
     assert "did you mean -n shop?" in ran.err
@@ -316,7 +316,7 @@ def test_pods_without_nodes_are_not_compared(tmp_path: Path) -> None:
     assert "where 1 pod would go: there are no nodes" in " ".join(ran.out.split())
 
 
-def test_the_other_version_is_told_as_such() -> None:
+def test_other_version_is_called_other() -> None:
     said = " ".join(run("versions", "--demo", "--to", "1.33").out.split())
     assert "kube-apiserver is 1.33 (--to), and answers were checked on 1.34 to 1.37 only" in said
     assert "DynamicResources, Pod-level resources and VolumeBinding" in said, "the scheduler has that version, too"

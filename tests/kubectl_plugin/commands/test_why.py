@@ -218,7 +218,7 @@ def test_the_lists_of_the_demo_have_states() -> None:
 @pytest.mark.parametrize(
     ("word", "entry"), [("headroom", "headroom"), ("rss", "working set"), ("Silent", "silent node")]
 )
-def test_what_a_page_calls_it_is_a_term(word: str, entry: str) -> None:
+def test_words_of_pages_are_terms(word: str, entry: str) -> None:
     assert [found.entry.name for found in find(word)] == [entry]
 
 
@@ -310,7 +310,7 @@ def test_the_events_that_describe_lists_are_read_line_by_line() -> None:
     assert [found.entry.name for found in find(events)] == ["Unhealthy", "CrashLoopBackOff", "Pulled"]
 
 
-def test_a_text_that_nobody_knows_is_said_to_be_unknown() -> None:
+def test_unknown_text_is_called_unknown() -> None:
     ran = run("why", "the flux capacitor of the volume is empty")
     assert (ran.code, ran.out) == (3, "")
     first, nearest, where = ran.err.splitlines()
@@ -336,7 +336,7 @@ def test_a_text_that_nobody_knows_is_said_to_be_unknown() -> None:
         ("Windows", "memory.available<500Mi"),
     ],
 )
-def test_what_was_told_wrongly_or_not_at_all(asked: str, said: str) -> None:
+def test_texts_that_were_misread_before(asked: str, said: str) -> None:
     assert said in " ".join(run("why", asked).out.split())
 
 
@@ -353,7 +353,7 @@ def test_what_was_told_wrongly_or_not_at_all(asked: str, said: str) -> None:
         ("UnlimitedSwap", "Older texts say that pods never swap."),
     ],
 )
-def test_an_old_term_says_what_holds_today(asked: str, said: str) -> None:
+def test_old_term_shows_the_current_behaviour(asked: str, said: str) -> None:
     assert said in " ".join(run("why", "--", asked).out.split())
 
 
@@ -540,7 +540,7 @@ def test_all_parts_of_a_message_are_explained_or_named(
 @pytest.mark.parametrize(
     "text", ['{"a":' * 1600, '{"a":' * 900 + "1" + "}" * 900, "[" * 8000 + "]" * 8000, '{"exitCode":1e999}']
 )
-def test_json_that_says_nothing_is_unknown(text: str) -> None:
+def test_json_without_content_is_unknown(text: str) -> None:
     assert not find(text)
 
 
@@ -595,11 +595,11 @@ def test_the_next_commands_of_an_entry_change_nothing(entry: Entry) -> None:
         ("violates PodSecurity", "would loosen it for all its pods"),
     ],
 )
-def test_advice_that_costs_something_says_what(asked: str, warning: str) -> None:
+def test_advice_names_its_cost(asked: str, warning: str) -> None:
     assert warning in " ".join(run("why", "--", asked).out.split())
 
 
-def test_nothing_is_fenced_for_a_node_that_may_answer() -> None:
+def test_no_entry_fences_a_node_that_may_answer() -> None:
     for asked in ("NodeNotReady", "NotReady", "Unknown", "exit code 255"):
         assert "fence" not in run("why", asked).out
 
@@ -654,7 +654,7 @@ def test_the_nearest_spelling_is_offered_first(typed: str, meant: str) -> None:
     assert similar(typed)[0] == meant
 
 
-def test_a_term_that_only_has_a_text_inside_a_word_is_no_near_one() -> None:
+def test_term_inside_a_word_is_not_similar() -> None:
     assert "cgroup" not in similar("pod")
 
 
@@ -665,7 +665,7 @@ def test_json_names_each_part() -> None:
 
 
 @pytest.mark.parametrize("typed", ["foo", "xyzzy"])
-def test_a_term_that_is_near_to_none_is_told_what_terms_are_like(typed: str) -> None:
+def test_unsimilar_term_shows_example_terms(typed: str) -> None:
     ran = run("why", typed)
     error, examples, _ = ran.err.splitlines()
     assert (ran.code, ran.out, error) == (3, "", f'error: this text is not known: "{typed}"')
@@ -674,7 +674,7 @@ def test_a_term_that_is_near_to_none_is_told_what_terms_are_like(typed: str) -> 
     assert [name for name in named if not find(name)] == []
 
 
-def test_an_unknown_term_tells_what_is_similar() -> None:
+def test_unknown_term_shows_similar_terms() -> None:
     ran = run("why", "maxskw")
     assert (ran.code, ran.out) == (3, "")
     assert re.match(r'error: this text is not known: "maxskw"\nnearest terms: maxSkew\b', ran.err)
@@ -700,7 +700,7 @@ def test_the_end_of_a_long_list_of_events_is_read(lines: int) -> None:
     assert ran.err == ("" if len(text) < MAX_INPUT else "only the last 131072 characters of standard input are read\n")
 
 
-def test_what_is_cut_off_of_a_line_is_said() -> None:
+def test_truncation_of_a_line_is_shown() -> None:
     ran = run("why", "-", stdin=f"{MESSAGE} {'x' * 2 * MAX_INPUT}")
     assert (ran.code, ran.err) == (0, "only the first 8192 characters of a line are read\n")
 
@@ -715,7 +715,7 @@ def test_a_node_in_a_list_has_each_of_its_states() -> None:
     assert [found.entry for found in asked] == [found.entry for found in states]
 
 
-def test_fields_of_custom_resources_are_no_states_of_pods_and_nodes() -> None:
+def test_custom_resource_fields_are_not_states() -> None:
     described = (
         "Name:  tls\nAPI Version:  example.com/v1\nKind:  Certificate\nStatus:\n  Reason:  Failed\n  Status:  Unknown\n"
     )
@@ -723,13 +723,13 @@ def test_fields_of_custom_resources_are_no_states_of_pods_and_nodes() -> None:
     assert find(described) == find(described + events) == ()
 
 
-def test_the_reason_of_an_event_in_yaml_explains_no_unknown_message() -> None:
+def test_yaml_event_with_unknown_message_is_unknown() -> None:
     event = "kind: Event\nmessage: {}\nreason: Evicted\nsource:\n  component: karpenter\ntype: Normal\n"
     assert find(event.format("Evicted pod")) == ()
     assert [found.entry.name for found in find(event.format("'Stopping container web'"))] == ["Killing"]
 
 
-def test_parts_that_are_not_recognised_are_counted_where_there_are_many() -> None:
+def test_many_unrecognised_parts_are_counted() -> None:
     lines = "".join(f"Warning  BackOff  2m  kubelet  flux {at} is gone\n" for at in range(14))
     ran = run("why", "-", stdin=lines)
     assert ran.out.count("No entry explains") == 10

@@ -131,7 +131,7 @@ def test_K_types_first() -> None:
         (("explain", "--no-such-flag="), NO_FILES),
     ],
 )
-def test_K_how_the_shell_goes_on(words: tuple[str, ...], directive: Directive) -> None:
+def test_K_shell_directives(words: tuple[str, ...], directive: Directive) -> None:
     assert _directive(*words) == directive
 
 
@@ -143,14 +143,14 @@ def test_K_a_name_that_a_shell_might_run_is_left_out(tmp_path: Path) -> None:
     assert list(_names("node", "--snapshot", str(file), "")) == ["good"]
 
 
-def test_what_goes_wrong_is_no_candidate(capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_give_no_candidates(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["node", "--snapshot", "/no/such/file", ""]) == 0
     assert main([]) == 0
     out, err = capsys.readouterr()
     assert (out.splitlines()[0], out.splitlines()[-1], err) == (":4", ":4", "")
 
 
-def test_K_a_cluster_that_is_silent_does_not_hold_the_shell(tmp_path: Path) -> None:
+def test_K_silent_cluster_does_not_block_the_shell(tmp_path: Path) -> None:
     """A kubectl that never gets ready: what happens while a credential plugin waits, or a network is gone."""
     kubectl, started = tmp_path / "kubectl", tmp_path / "started"
     kubectl.write_text(f"#!/bin/sh\necho $$ >> {started}\nexec sleep 600\n")

@@ -25,7 +25,7 @@ RUNS: Final = {
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_pod_to_come_is_admitted_once(name: str) -> None:
+def test_new_pod_is_admitted_once(name: str) -> None:
     with counted_calls(apply_limit_ranges, admit_pod_create) as counts:
         ran = run(*RUNS[name], "-f", LIMITS_ONLY)
     assert (ran.code, ran.err) == (0, "")
@@ -39,7 +39,7 @@ def test_lint_fills_in_the_defaults_of_a_pod_once() -> None:
     assert counts == {"default_pod": 1, "apply_limit_ranges": 0}
 
 
-def test_the_node_of_an_option_must_be_there_for_a_refused_pod_too(tmp_path: Path) -> None:
+def test_on_flag_names_missing_node_for_refused_pod(tmp_path: Path) -> None:
     path = tmp_path / "refused.yaml"
     pod = Path(LIMITS_ONLY).read_text(encoding="utf-8").replace("spec:", "spec:\n  priorityClassName: none-such", 1)
     path.write_text(pod, encoding="utf-8")

@@ -133,7 +133,7 @@ GONE: Final = [
 
 
 @pytest.mark.parametrize(("reason", "message", "by", "said"), GONE)
-def test_an_event_about_a_gone_pod_names_the_program(
+def test_event_about_deleted_pod_names_the_program(
     reason: str, message: str, by: str, said: str, tmp_path: Path
 ) -> None:
     told = of_pod(reason, message, "09:20:00", by)
@@ -156,7 +156,7 @@ def test_an_event_about_a_gone_pod_names_the_program(
         ("Empty", "karpenter.sh/do-not-disrupt"),
     ],
 )
-def test_what_helps_against_karpenter_depends_on_its_reason(reason: str, helps: str, tmp_path: Path) -> None:
+def test_karpenter_remedy_depends_on_its_reason(reason: str, helps: str, tmp_path: Path) -> None:
     told = of_pod("Evicted", f"Evicted pod: {reason}", "09:20:00", "karpenter")
     answer = died(tmp_path, node(), *stop("09:20:01"), told)
     assert f"to remove node worker-a7 ({reason})." in answer
@@ -197,7 +197,7 @@ def test_the_kubelets_own_eviction_is_none_of_karpenter(tmp_path: Path) -> None:
         (node("aws-node-termination-handler/spot-itn"), "reports that the cloud takes node worker-a7 away"),
     ],
 )
-def test_the_signs_of_its_node_name_who_probably_evicted_a_pod(state: Object, said: str, tmp_path: Path) -> None:
+def test_node_evidence_names_probable_evictor(state: Object, said: str, tmp_path: Path) -> None:
     answer = died(tmp_path, state, evicted_pod())
 
     assert f"The pod was evicted through the eviction API, {said}" in answer or said in answer
@@ -206,7 +206,7 @@ def test_the_signs_of_its_node_name_who_probably_evicted_a_pod(state: Object, sa
     assert "Likely, not certain" in gone
 
 
-def test_an_event_names_who_evicted_a_pod_that_is_there(tmp_path: Path) -> None:
+def test_event_names_evictor_of_existing_pod(tmp_path: Path) -> None:
     told = of_pod("Evicted", "Evicted pod: Drifted", "09:29:40", "karpenter")
 
     assert "Karpenter evicted the pod to remove node worker-a7 (Drifted)." in died(
@@ -224,7 +224,7 @@ def test_a_spot_interruption_is_the_reason_of_karpenter(tmp_path: Path) -> None:
     assert "spot machines end at short notice" in answer
 
 
-def test_an_annotation_names_who_may_have_evicted_a_pod(tmp_path: Path) -> None:
+def test_annotation_names_possible_evictor(tmp_path: Path) -> None:
     answer = died(
         tmp_path, node(), evicted_pod(vpaUpdates="Pod resources updated by invoice: container 0: cpu request")
     )
@@ -232,7 +232,7 @@ def test_an_annotation_names_who_may_have_evicted_a_pod(tmp_path: Path) -> None:
     assert "perhaps by VPA, which manages it" in answer
 
 
-def test_what_began_after_the_end_of_a_pod_did_not_end_it(tmp_path: Path) -> None:
+def test_later_events_did_not_end_the_pod(tmp_path: Path) -> None:
     told = of_node("DisruptionTerminating", "Disrupting Node: Empty/Delete", "09:27:00", "karpenter")
 
     answer = died(tmp_path, node("karpenter.sh/disrupted"), *stop("09:05:00"), told)
@@ -240,7 +240,7 @@ def test_what_began_after_the_end_of_a_pod_did_not_end_it(tmp_path: Path) -> Non
     assert "Karpenter" not in answer
 
 
-def test_an_old_event_names_nobody(tmp_path: Path) -> None:
+def test_old_event_names_no_evictor(tmp_path: Path) -> None:
     told = of_pod("ScaleDown", "deleting pod for node scale down", "09:05:00", "cluster-autoscaler")
 
     answer = died(tmp_path, node(), evicted_pod(), told)
@@ -270,7 +270,7 @@ def test_an_old_event_names_nobody(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_events_of_a_gone_node_name_who_removed_it(told: Object, said: str, tmp_path: Path) -> None:
+def test_events_of_deleted_node_name_its_remover(told: Object, said: str, tmp_path: Path) -> None:
     pod = json.loads(json.dumps(evicted_pod()))
     pod["status"]["conditions"][0] |= {"reason": "DeletionByPodGC", "message": "PodGC: node no longer exists"}
     other = raw_node("worker-b1", capacity=SIZE, allocatable=SIZE)
@@ -309,7 +309,7 @@ def test_a_removed_manifest_stops_a_static_pod(tmp_path: Path) -> None:
     assert f"The kubelet stopped the static pod: its manifest on {NODE} was changed, or removed." in answer
 
 
-def test_a_list_without_the_mirror_of_a_static_pod_is_not_certain(tmp_path: Path) -> None:
+def test_static_pod_without_mirror_is_uncertain(tmp_path: Path) -> None:
     name = f"audit-proxy-{NODE}"
     file = tmp_path / "list.json"
     file.write_text(
@@ -384,9 +384,7 @@ GOING: Final = [
 
 
 @pytest.mark.parametrize(("said", "state", "told"), GOING)
-def test_node_and_report_show_a_node_that_is_about_to_go(
-    said: str, state: Object, told: list[Object], tmp_path: Path
-) -> None:
+def test_node_and_report_show_imminent_removal(said: str, state: Object, told: list[Object], tmp_path: Path) -> None:
     objects = [state, *told, raw_node("worker-b1", capacity=SIZE, allocatable=SIZE)]
 
     page = ask(tmp_path, objects, "node", NODE)
@@ -431,7 +429,7 @@ def codes(folder: Path, objects: Sequence[Object]) -> list[str]:
         (node("DeletionCandidateOfClusterAutoscaler"), []),
     ],
 )  # fmt: skip
-def test_other_signs_are_of_no_node_that_goes(state: Object, told: list[Object], tmp_path: Path) -> None:
+def test_other_evidence_shows_no_imminent_removal(state: Object, told: list[Object], tmp_path: Path) -> None:
     page = ask(tmp_path, [state, *told], "node", NODE)
 
     assert "About to" not in page
@@ -439,7 +437,7 @@ def test_other_signs_are_of_no_node_that_goes(state: Object, told: list[Object],
     assert "about to go" not in ask(tmp_path, [state, *told], "report", "-A")
 
 
-def test_a_node_that_karpenter_keeps_says_why(tmp_path: Path) -> None:
+def test_node_kept_by_karpenter_shows_the_reason(tmp_path: Path) -> None:
     blocked = "Pdb prevents pod evictions (PodDisruptionBudget=[billing/invoice])"
     told = of_node("DisruptionBlocked", blocked, "09:27:00", "karpenter")
 
@@ -455,7 +453,7 @@ def test_a_node_lists_what_programs_ended_on_it(tmp_path: Path) -> None:
     assert "1 evicted by VPA billing/invoice" in ask(tmp_path, [node(), evicted_pod(), told], "node", NODE)
 
 
-def test_a_warning_of_the_cloud_outranks_the_taint_of_its_drainer(tmp_path: Path) -> None:
+def test_cloud_warning_outranks_drain_taint(tmp_path: Path) -> None:
     spot = of_node("SpotInterrupted", SPOT, "09:29:30", "karpenter")
     waits = of_node("FailedDraining", "Failed to drain node, 3 pods are waiting to be evicted", "09:29:50", "karpenter")
 
@@ -469,7 +467,7 @@ def test_a_warning_of_the_cloud_outranks_the_taint_of_its_drainer(tmp_path: Path
     assert "Held back Karpenter waits (FailedDraining, 10 s ago): Failed to drain node, 3 pods" in page
 
 
-def test_the_object_of_a_machine_that_an_autoscaler_removed_is_removed_by_the_cloud(tmp_path: Path) -> None:
+def test_autoscaler_removal_outranks_cloud_event(tmp_path: Path) -> None:
     pod = json.loads(json.dumps(evicted_pod()))
     pod["status"]["conditions"][0] |= {"reason": "DeletionByPodGC", "message": "PodGC: node no longer exists"}
     told = [
@@ -487,7 +485,7 @@ def test_the_object_of_a_machine_that_an_autoscaler_removed_is_removed_by_the_cl
 @pytest.mark.parametrize(
     "purpose", [one for one in Purpose if one.value.endswith("Node") or one is Purpose.INTERRUPTED]
 )
-def test_every_program_has_its_words(agent: Agent, where: Where, purpose: Purpose) -> None:
+def test_every_program_has_a_text(agent: Agent, where: Where, purpose: Purpose) -> None:
     by = Evictor(agent, purpose, where, "sign")
     verdict = going_verdict(by, None)
     said = [*verdict.sentences, going_word(by), held_words(by, None), node_words(by, ""), removed_words(by, "n1")]
@@ -498,7 +496,7 @@ def test_every_program_has_its_words(agent: Agent, where: Where, purpose: Purpos
 
 
 @pytest.mark.parametrize("name", ["c33-a", "c33-b"])
-def test_captured_nodes_are_about_to_go(name: str) -> None:
+def test_captured_nodes_show_imminent_removal(name: str) -> None:
     file = f"tests/testdata/cases/field/{name}.json"
 
     ran = run("node", "--snapshot", file, "-o", "json")

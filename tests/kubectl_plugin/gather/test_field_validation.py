@@ -36,7 +36,7 @@ def _said(*words: str, stdin: str) -> tuple[int, str]:
         (f"{POD}---\napiVersion: v1\nkind: Service\nspec: {{ports: [{{port: '80'}}]}}\n", "spec.ports[0].port"),
     ],
 )
-def test_what_the_decoder_refuses_is_an_error(command: tuple[str, ...], text: str, problem: str) -> None:
+def test_decoding_failure_is_an_error(command: tuple[str, ...], text: str, problem: str) -> None:
     code, said = _said(*command, stdin=text)
     assert code == (1 if command == ("lint",) else 6)
     assert problem in said
@@ -53,12 +53,12 @@ def test_what_the_decoder_refuses_is_an_error(command: tuple[str, ...], text: st
         "tolerations: [{operator: Exists, effect: NoExecute, tolerationSeconds: 3e1}]",
     ],
 )
-def test_what_kubectl_sends_as_it_should_be_is_taken(more: str) -> None:
+def test_values_that_kubectl_converts_are_accepted(more: str) -> None:
     code, said = _said("explain", "--offline", stdin=f"{POD}  {more}\n")
     assert (code, "error" in said) == (0, False)
 
 
-def test_kinds_of_other_groups_are_not_taken_for_those_of_kubernetes() -> None:
+def test_kinds_of_other_groups_are_not_kubernetes_kinds() -> None:
     code, said = _said("explain", "--offline", stdin=f"{POD}---\n{VOLCANO}")
     assert code == 0
     assert "Not explained: Job v." in said
@@ -68,13 +68,13 @@ def test_a_list_without_items_is_no_unknown_kind() -> None:
     assert "no matches" not in _said("lint", stdin=f"{POD}---\napiVersion: v1\nkind: List\n")[1]
 
 
-def test_a_half_of_a_surrogate_pair_is_shown_as_go_shows_it() -> None:
+def test_lone_surrogate_is_shown_as_in_go() -> None:
     text = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"x\ud83d": 1}})
     assert "\ufffd" in _said("lint", stdin=text)[1]
     assert "\ufffd" in _said("explain", "--offline", "--validate=warn", stdin=text)[1]
 
 
-def test_of_many_unknown_fields_ten_are_named() -> None:
+def test_at_most_ten_unknown_fields_are_named() -> None:
     fields = "".join(f"  unknown{number}: 1\n" for number in range(500))
     code, said = _said("explain", "--offline", stdin=POD + fields)
     assert code == 6
@@ -96,9 +96,7 @@ def test_of_many_unknown_fields_ten_are_named() -> None:
     ],
 )
 @pytest.mark.parametrize("command", [("explain", "--offline"), ("place", "--demo"), ("report", "--demo", "-o", "-")])
-def test_validate_says_what_becomes_of_unknown_fields(
-    command: tuple[str, ...], validate: str, code: int, said: str
-) -> None:
+def test_validate_decides_about_unknown_fields(command: tuple[str, ...], validate: str, code: int, said: str) -> None:
     ran = run(*command, validate, "-f", "-", stdin=f"{POD}  resource: {{}}\n")
     assert (ran.code, ran.err.startswith(said)) == (code, True)
     assert ('unknown field "spec.resource"' in ran.err) == (said in {"error: ", "warning: "})

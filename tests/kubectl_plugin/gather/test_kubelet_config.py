@@ -109,7 +109,7 @@ def test_shutdown_by_priority_and_a_manifest(tmp_path: Path) -> None:
         ("maxPods: 3\nmaxPods: 4", "line 4: maxPods is a duplicate of line 3; the last one counts"),
     ],
 )
-def test_what_strict_decoding_finds_is_a_warning(tmp_path: Path, text: str, says: str) -> None:
+def test_strict_decoding_errors_are_warnings(tmp_path: Path, text: str, says: str) -> None:
     ran = run("node", "n1", "--snapshot", EVICT, "--kubelet-config", config(tmp_path, text))
     assert ran.code in {0, 11}
     assert says in ran.err
@@ -261,7 +261,7 @@ def test_suggested_commands_keep_the_file(tmp_path: Path) -> None:
         ("evictionHard: {memory.available: 1Gi}", "if usage grows slowly, the kubelet evicts", "/", "Gi"),
     ],
 )
-def test_a_kubelet_without_a_threshold_for_memory_evicts_no_pod_for_it(
+def test_no_memory_threshold_means_no_memory_eviction(
     tmp_path: Path, text: str, says: str, first: str, headroom: str
 ) -> None:
     """A threshold of what is not measured is one, too."""
@@ -309,7 +309,7 @@ def test_a_threshold_that_is_met_has_no_first_eviction_ahead(tmp_path: Path, tex
     assert ("Headroom:" in verdict) is bool(until)
 
 
-def test_a_kubelet_without_cgroups_per_class_has_no_cgroup_of_pods(tmp_path: Path) -> None:
+def test_kubelet_without_qos_cgroups_has_no_pod_cgroup(tmp_path: Path) -> None:
     text = "cgroupsPerQOS: {}\nenforceNodeAllocatable: [{}]\n"
     snapshot = str(measured(tmp_path, "5Gi"))
     for per_class, enforced in (("true", "pods"), ("false", "none"), ("false", "")):

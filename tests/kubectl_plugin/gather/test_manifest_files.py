@@ -49,7 +49,7 @@ def _said(command: tuple[str, ...], file: str) -> str:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_what_is_said_of_files(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_files(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(CASES)
     said = "".join(_said(command, file) for command in COMMANDS)
     assert not FOREIGN.search(said)
@@ -128,7 +128,7 @@ def test_a_bad_file_of_a_folder_hides_no_good_one(tmp_path: Path) -> None:
         (b"\n# nothing\n---\n", "no object in it; there is nothing to explain"),
     ],
 )
-def test_what_is_no_text_says_how_to_make_it_one(content: bytes, words: str, tmp_path: Path) -> None:
+def test_binary_file_shows_how_to_convert_it(content: bytes, words: str, tmp_path: Path) -> None:
     path = tmp_path / "m.yaml"
     path.write_bytes(content)
     ran = run("explain", "--offline", "-f", str(path))
@@ -138,7 +138,7 @@ def test_what_is_no_text_says_how_to_make_it_one(content: bytes, words: str, tmp
     assert not FOREIGN.search(ran.err)
 
 
-def test_a_byte_order_mark_of_utf_8_is_read_over(tmp_path: Path) -> None:
+def test_utf_8_byte_order_mark_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "m.yaml"
     path.write_bytes(GOOD.encode("utf-8-sig"))
     assert run("explain", "--offline", "-f", str(path), "-o", "name").out == "pod/good\n"
@@ -158,7 +158,7 @@ def test_a_byte_order_mark_of_utf_8_is_read_over(tmp_path: Path) -> None:
         ("chart", "chart: a Helm chart, whose files are templates\nRender it first: helm template chart |"),
     ],
 )
-def test_what_cannot_be_read_at_all(path: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_files(path: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "deploy.yaml").write_text(GOOD, encoding="utf-8")
     (tmp_path / "folder").mkdir()
@@ -169,14 +169,14 @@ def test_what_cannot_be_read_at_all(path: str, words: str, tmp_path: Path, monke
     assert words in ran.err
 
 
-def test_what_is_not_explained_is_named_beside_the_pages_and_not_in_data() -> None:
+def test_unexplained_objects_are_named_on_stderr_only() -> None:
     others = "".join(f"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{number}}}\n" for number in range(9))
     ran = run("explain", "--offline", "-f", "-", stdin=GOOD + others)
     assert ran.err == "Not explained: ConfigMap c0, ConfigMap c1, ConfigMap c2 and 6 more.\n"
     assert run("explain", "--offline", "-f", "-", "-o", "json", stdin=GOOD + others).err == ""
 
 
-def test_a_file_without_pods_names_what_was_there() -> None:
+def test_file_without_pods_names_its_objects() -> None:
     ran = run("explain", "--offline", "-f", "-", stdin="apiVersion: v1\nkind: Service\nmetadata: {name: web}\n")
     assert ran.code == 6
     assert ran.err == (
@@ -253,7 +253,7 @@ _NO_INTEGERS: Final = {
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_a_refused_number_leads_and_what_it_would_be_is_said(name: str, tmp_path: Path) -> None:
+def test_refused_number_leads_with_its_value(name: str, tmp_path: Path) -> None:
     text, words = NUMBERS[name]
     path = tmp_path / "m.yaml"
     path.write_text(text)
@@ -264,7 +264,7 @@ def test_a_refused_number_leads_and_what_it_would_be_is_said(name: str, tmp_path
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_nothing_is_placed_of_what_is_refused_and_a_good_pod_beside_it_is(name: str, tmp_path: Path) -> None:
+def test_refused_object_is_not_placed_but_others_are(name: str, tmp_path: Path) -> None:
     text, words = NUMBERS[name]
     path = tmp_path / "m.yaml"
     path.write_text(f"{text}---\n{GOOD}")
@@ -279,9 +279,7 @@ def test_nothing_is_placed_of_what_is_refused_and_a_good_pod_beside_it_is(name: 
 
 @pytest.mark.parametrize("command", [("explain", "--demo"), ("place", "--demo")], ids=" ".join)
 @pytest.mark.parametrize("name", _NO_INTEGERS)
-def test_what_is_no_integer_of_go_is_refused_beside_a_good_pod(
-    name: str, command: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_invalid_go_integer_is_refused_beside_good_pod(name: str, command: tuple[str, ...], tmp_path: Path) -> None:
     text, words = _NO_INTEGERS[name]
     path = tmp_path / "m.yaml"
     path.write_text(f"{text}---\n{GOOD}")
@@ -357,7 +355,7 @@ _COMPUTED: Final = "must not be provided in pod spec; priority admission control
 
 
 @pytest.mark.parametrize("name", _FROM_LINT)
-def test_what_lint_calls_an_error_is_refused_with_its_words(name: str) -> None:
+def test_lint_errors_are_refused_with_the_same_message(name: str) -> None:
     text = _FROM_LINT[name]
     found = json.loads(run("lint", "-f", "-", "-o", "json", stdin=text).out)["findings"]
     errors = [(one["rule"], one["field"], one["message"], one["remedy"]) for one in found if one["level"] == "error"]
@@ -413,7 +411,7 @@ def test_P1_a_priority_that_admission_refuses_heads_the_page(
     assert json.loads(ran.out)["verdict"]["text"] == f'Refused: pods "bad" is forbidden: {problem}. {remedy}'
 
 
-def test_what_is_wrong_besides_is_named_by_its_field() -> None:
+def test_further_errors_are_named_by_field() -> None:
     bad: dict[str, Any] = {
         "tolerations": [{"key": "a", "operator": "Foo", "effect": "Bad"}],
         "priorityClassName": "nope",
@@ -425,11 +423,11 @@ def test_what_is_wrong_besides_is_named_by_its_field() -> None:
     assert "Placement" not in out
 
 
-def test_a_class_that_nobody_knows_is_not_refused() -> None:
+def test_unknown_class_is_not_refused() -> None:
     assert run("explain", "--offline", "-f", "-", stdin=_pod(priorityClassName="nope")).code == 0
 
 
-def test_the_table_of_several_says_refused() -> None:
+def test_table_shows_refused() -> None:
     ran = run("explain", "--demo", "-f", "-", stdin=f"{_FROM_LINT['a toleration']}---\n{GOOD}")
     assert ran.code == 6
     rows = [line.split() for line in ran.out.splitlines() if line.startswith("pod/")]
@@ -438,7 +436,7 @@ def test_the_table_of_several_says_refused() -> None:
     assert "2 manifests: 1 refused" in ran.out
 
 
-def test_the_page_of_a_cluster_has_what_is_refused_and_ends_with_its_code(tmp_path: Path) -> None:
+def test_report_page_shows_refusal_and_its_exit_code(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     ran = run("report", "--demo", "-A", "-f", "-", "-o", str(page), stdin=_FROM_LINT["a toleration"])
     assert ran.code == 6
@@ -446,7 +444,7 @@ def test_the_page_of_a_cluster_has_what_is_refused_and_ends_with_its_code(tmp_pa
 
 
 @pytest.mark.parametrize("where", ["--offline", "--demo"])
-def test_scheduling_gates_come_first_with_and_without_a_cluster(tmp_path: Path, where: str) -> None:
+def test_scheduling_gates_come_first_online_and_offline(tmp_path: Path, where: str) -> None:
     gates = [{"name": "example.com/a"}, {"name": "example.com/b"}]
     file = tmp_path / "pod.yaml"
     file.write_text(yaml.safe_dump(raw_pod("gated", containers=[raw_container("app")], schedulingGates=gates)))
@@ -500,7 +498,7 @@ def test_an_autoscaler_counts_for_a_workload_of_another_file(folder: bool, tmp_p
     assert "deployment/web has 2 to 5 replicas (HorizontalPodAutoscaler web)" in placed
 
 
-def test_the_wide_page_has_every_refusal_with_its_words(tmp_path: Path) -> None:
+def test_wide_page_quotes_every_refusal(tmp_path: Path) -> None:
     path = tmp_path / "m.yaml"
     ports = [{"containerPort": 0}, {"containerPort": 80, "protocol": "tcp"}]
     path.write_text(yaml.safe_dump(raw_pod("bad", containers=[raw_container("a", ports=ports)])))

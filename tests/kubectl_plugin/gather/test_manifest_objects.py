@@ -113,7 +113,7 @@ def test_templates_of_claims_of_the_same_file_are_found(version: str, request_: 
     assert "cannot allocate all claims" in found["message"]
 
 
-def test_what_cannot_be_read_is_told_beside_the_answer() -> None:
+def test_unreadable_objects_are_reported_with_the_answer() -> None:
     broken = {**claim(), "spec": {"accessModes": 7}}
     ran = run("explain", "--demo", "-f", "-", "-o", "name", stdin=yaml.safe_dump_all([broken, deployment()]))
     assert ran.code == 6
@@ -138,14 +138,14 @@ def test_P1_a_class_of_the_same_file_counts_without_a_cluster() -> None:
     )
 
 
-def test_P1_a_priority_beside_a_class_of_the_same_file_is_refused_without_a_cluster() -> None:
+def test_P1_priority_beside_class_is_refused_offline() -> None:
     ran = run("explain", "--offline", "-f", str(CASES / "mis.yaml"))
     told = " ".join(ran.out.split())
     assert 'Refused: pods "mismatch" is forbidden: the integer value of priority (5)' in told
     assert "priority admission controller computed 1000000 from the given PriorityClass name" in told
 
 
-def test_P1_which_class_is_the_default_stays_unknown_without_a_cluster() -> None:
+def test_P1_default_class_is_unknown_offline() -> None:
     """The cluster may have another default, and of several the lowest counts."""
     default = raw_priority_class("usual", 7, globalDefault=True)
     assert offline(default, raw_pod())["priority"] is None
@@ -153,7 +153,7 @@ def test_P1_which_class_is_the_default_stays_unknown_without_a_cluster() -> None
     assert offline(default, raw_pod(priorityClassName="other"))["classExists"] is None
 
 
-def test_P1_a_class_of_the_cluster_keeps_its_value() -> None:
+def test_P1_cluster_class_keeps_its_value() -> None:
     """The API server lets nobody change the value of a class."""
     pod = raw_pod(priorityClassName="shop-high")
     there, brought = 1000, raw_priority_class("shop-high", 7)

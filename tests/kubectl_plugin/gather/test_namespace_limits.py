@@ -137,7 +137,7 @@ def test_an_anonymised_snapshot_gives_the_same_answers(tmp_path: Path) -> None:
     assert b"compute" not in hidden.read_bytes()
 
 
-def test_place_fills_a_quota_and_says_who_stops_the_rest(tmp_path: Path) -> None:
+def test_place_fills_quota_and_names_what_stops_the_rest(tmp_path: Path) -> None:
     source = whole(tmp_path, quota({"requests.cpu": "3", "pods": "10"}, {"requests.cpu": "1", "pods": "4"}))
     stdin = yaml.safe_dump_all([deployment(3), deployment(5, name="later")])
     report = asked("place", deployment(3), deployment(5, name="later"), source=source, code=7)
@@ -154,7 +154,7 @@ def test_place_fills_a_quota_and_says_who_stops_the_rest(tmp_path: Path) -> None
     assert "deployment/later 1 of 5" in _flat(ran)
 
 
-def test_as_many_as_fit_are_as_many_as_the_quota_lets_in(tmp_path: Path) -> None:
+def test_maximum_replicas_are_limited_by_quota(tmp_path: Path) -> None:
     source = whole(tmp_path, quota({"pods": "3"}, {"pods": "1"}), deployment(1))
     ran = run("place", *source, "deployment/web", "-n", "shop", "--replicas", "max")
     assert ran.code == 0
@@ -166,7 +166,7 @@ def test_as_many_as_fit_are_as_many_as_the_quota_lets_in(tmp_path: Path) -> None
     assert _flat(ran).startswith("No: quota compute lets in 2 of 5 more pods of Deployment web: pods is then 3 of 3.")
 
 
-def test_what_a_quota_lets_in_may_not_fit_either(tmp_path: Path) -> None:
+def test_replicas_within_quota_may_not_fit(tmp_path: Path) -> None:
     source = whole(tmp_path, quota({"requests.cpu": "27"}, {"requests.cpu": "0"}))
     ran = run("place", *source, "-f", "-", stdin=yaml.safe_dump(deployment(6, cpu="9")))
     assert ran.code == 7
@@ -217,7 +217,7 @@ def test_objects_of_the_file_count_for_its_pods(bounds: Json, written: Json, by:
     assert [entry["reason"] for entry in plan["refused"]] == [words]
 
 
-def test_a_quota_of_a_file_counts_from_what_is_used_in_the_cluster(tmp_path: Path) -> None:
+def test_quota_of_file_starts_with_cluster_usage(tmp_path: Path) -> None:
     source = whole(tmp_path, quota({"pods": "9"}, {"pods": "4"}))
     assert (
         "used: pods=4, limited: pods=4"
@@ -237,7 +237,7 @@ def test_pod_security_warns_in_a_line_of_the_page() -> None:
     )
 
 
-def test_pod_security_judges_the_pods_of_a_workload_and_not_the_workload() -> None:
+def test_pod_security_judges_pods_not_workloads() -> None:
     made = raw_workload("Deployment", "web", "shop", pod_spec=pod(hostIPC=True)["spec"], replicas=1)
     report = asked("explain", space(enforce="baseline"), made, code=6)
     assert report["refusal"]["by"] == "PodSecurity"
@@ -245,7 +245,7 @@ def test_pod_security_judges_the_pods_of_a_workload_and_not_the_workload() -> No
     assert (report["refusal"], report["warning"]) == (None, "")
 
 
-def test_a_pod_that_is_there_is_not_counted_twice(tmp_path: Path) -> None:
+def test_existing_pod_is_not_counted_twice(tmp_path: Path) -> None:
     source = whole(tmp_path, quota({"pods": "1"}, {"pods": "1"}), pod())
     assert asked("explain", pod(), source=source)["refusal"] is None
     assert asked("explain", pod("other"), source=source, code=6)["refusal"]["by"] == "ResourceQuota"
@@ -258,7 +258,7 @@ def test_the_next_pod_of_a_workload(tmp_path: Path) -> None:
     assert 'The API server will refuse one more pod: pods "web" is forbidden: exceeded quota: compute' in _flat(ran)
 
 
-def test_what_refuses_first_is_named_alone(tmp_path: Path) -> None:
+def test_only_first_refusal_is_named(tmp_path: Path) -> None:
     """As the plugins stand in AllOrderedPlugins: LimitRanger, PodSecurity, ResourceQuota."""
     bounds = [limit_range(min={"cpu": "600m"}), space(enforce="baseline"), quota({"pods": "0"})]
     order = []
@@ -281,7 +281,7 @@ def of_namespace(name: str, kind: str = "Deployment") -> Json:
 
 @pytest.mark.parametrize("kind", ["Deployment", "Job", "StatefulSet"])
 @pytest.mark.parametrize("written", [whole, captured])
-def test_a_manifest_of_a_namespace_that_does_not_exist_is_refused(
+def test_manifest_in_missing_namespace_is_refused(
     tmp_path: Path, written: Callable[..., tuple[str, ...]], kind: str
 ) -> None:
     """NamespaceLifecycle is the first plugin: before values, classes and quotas."""
@@ -305,7 +305,7 @@ def test_a_manifest_of_a_namespace_that_does_not_exist_is_refused(
 
 
 @pytest.mark.parametrize(("written", "generated"), [(whole, False), (captured, True), (listed, False)])
-def test_a_manifest_of_a_namespace_that_is_being_deleted_is_refused(
+def test_manifest_in_terminating_namespace_is_refused(
     tmp_path: Path, written: Callable[..., tuple[str, ...]], generated: bool
 ) -> None:
     ends = {"name": "shop2", "deletionTimestamp": "2026-10-01T12:00:00Z"}

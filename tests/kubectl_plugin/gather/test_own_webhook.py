@@ -203,7 +203,7 @@ def test_written_constraints_decide_about_the_place(tmp_path: Path) -> None:
     assert plan["specs"][0]["placed"] == 3
 
 
-def test_stored_pods_keep_what_they_have(tmp_path: Path) -> None:
+def test_stored_pods_keep_their_values(tmp_path: Path) -> None:
     pod = raw_pod("old", "billing", nodeName="node-1", priority=0)
     objects = [*installed("--default-class=billing=billing-batch"), space("billing"), pod]
     report = asked(tmp_path, objects, "explain", "pod/old", "-n", "billing")
@@ -273,7 +273,7 @@ ARGUMENTS: Final = "--default-class=billing=billing-batch"
         ),
     ],
 )
-def test_what_is_not_known_lowers_certainty(objects: list[Object], unknown: str, tmp_path: Path) -> None:
+def test_unknown_facts_lower_certainty(objects: list[Object], unknown: str, tmp_path: Path) -> None:
     report = asked(tmp_path, objects, "explain", "-f", written(tmp_path, web()), code=11)
     (said,) = report["webhook"]["unknown"]
     assert unknown in said
@@ -313,7 +313,7 @@ def test_webhook_without_a_ready_pod_writes_nothing(tmp_path: Path) -> None:
     assert "would write: priorityClassName billing-batch" in said
 
 
-def test_webhook_without_a_ready_pod_keeps_pods_out_with_fail(tmp_path: Path) -> None:
+def test_unready_webhook_with_fail_rejects_pods(tmp_path: Path) -> None:
     objects = [*installed(ARGUMENTS, ready=0, failurePolicy="Fail"), space("billing")]
     ran = page(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
     assert ran.code == 6
@@ -340,7 +340,7 @@ def test_program_behind_a_url_may_not_answer(tmp_path: Path) -> None:
     assert "has 0 replicas, and rules.qos asks another program, by its url" in " ".join(ran.out.split())
 
 
-def test_policies_write_in_place_of_a_webhook_without_a_ready_pod(tmp_path: Path) -> None:
+def test_policies_replace_webhook_without_ready_pod(tmp_path: Path) -> None:
     objects = [*installed(ARGUMENTS, ready=0), *chart_policies(), space("billing"), web()]
     ran = listed(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
     assert "is not evaluated here; --dry-run=server asks the API server" in ran.out
@@ -396,7 +396,7 @@ def test_policies_of_the_chart_are_not_evaluated(tmp_path: Path) -> None:
     assert "is not evaluated here" not in ran.out
 
 
-def test_anonymised_snapshot_says_that_it_left_the_webhook_out(tmp_path: Path) -> None:
+def test_anonymised_snapshot_shows_missing_webhook(tmp_path: Path) -> None:
     cluster = write_cluster(tmp_path / "cluster.qos", [*installed(ARGUMENTS), space("billing"), web()])
     made = run("snapshot", "--snapshot", cluster, "--anonymise", "-o", str(tmp_path / "other.qos"))
     assert made.code == 0, made
@@ -409,7 +409,7 @@ def test_anonymised_snapshot_says_that_it_left_the_webhook_out(tmp_path: Path) -
     assert "priorityClassName billing-batch" in " ".join(ran.out.split())
 
 
-def test_class_says_which_workloads_get_it(tmp_path: Path) -> None:
+def test_class_shows_workloads_that_get_it(tmp_path: Path) -> None:
     objects = [*installed(ARGUMENTS), space("billing"), space("other"), web(), web("other")]
     ran = page(tmp_path, objects, "explain", "pc/billing-batch")
     assert "0 workloads name it, 1 gets it from the webhook of kubectl qos." in ran.out
@@ -438,9 +438,7 @@ class _Writes:
 
 
 @pytest.mark.parametrize("default", ["low", "other"])
-def test_a_class_that_is_no_default_is_not_of_the_plugin_priority(
-    default: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_priority_plugin_adds_only_default_class(default: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dry_run, "connect_for_changes", lambda *_: contextlib.nullcontext(_Writes()))
     objects = [raw_priority_class(name, 100, globalDefault=name == default) for name in ("low", "other")]
     source = MemorySource([*objects, space("shop")], description="here", now=None, git_version="v1.36.3")

@@ -53,11 +53,11 @@ def going(grace: int, spec: int = 60, state: Any = None, finalizers: tuple[str, 
         pytest.param(going(60, finalizers=("example.com/copy",), phase="Succeeded"), 500, PodRisk.KEPT, id="finished"),
     ],
 )
-def test_T5_what_is_late_is_told_by_how_a_pod_ends(pod: Pod, after: int, risk: PodRisk | None) -> None:
+def test_T5_lateness_depends_on_how_a_pod_ends(pod: Pod, after: int, risk: PodRisk | None) -> None:
     assert pod_risk(pod, at=TOLD + timedelta(seconds=after), features=REFERENCE) is risk
 
 
-def test_T5_nothing_is_late_where_only_a_provider_knows() -> None:
+def test_T5_virtual_kubelet_pod_is_never_late() -> None:
     at = TOLD + timedelta(hours=1)
     assert pod_risk(going(60), at=at, features=REFERENCE) is PodRisk.TERMINATING_LATE
     assert pod_risk(going(60), provider=True, at=at, features=REFERENCE) is PodRisk.TERMINATING

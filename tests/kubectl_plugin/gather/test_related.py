@@ -196,7 +196,7 @@ def test_claim_in_trouble(tmp_path: Path, objects: Sequence[Object], said: str) 
     assert (ran.code, said in " ".join(ran.out.split())) == (0, True), ran
 
 
-def test_claim_that_a_finished_pod_keeps(tmp_path: Path) -> None:
+def test_claim_kept_by_finished_pod(tmp_path: Path) -> None:
     done = {**user("once", "n1"), "status": {"phase": "Succeeded"}}
     leaving = bound(metadata={"deletionTimestamp": NOW})
     assert "keeps it until pod\ndefault/once is gone." in ask(tmp_path, [leaving, volume(), done], "pvc/data").out
@@ -218,7 +218,7 @@ def test_a_bound_volume_that_is_being_deleted_is_named_first(tmp_path: Path) -> 
     assert "being deleted, disk.example.com" in out
 
 
-def test_claim_shows_the_words_of_its_newest_event(tmp_path: Path) -> None:
+def test_claim_quotes_its_newest_event(tmp_path: Path) -> None:
     out = ask(tmp_path, CLAIMS["ClaimUnbound"][0], "pvc", "data").out
     assert "Event         ProvisioningFailed 0s ago: no quota left" in out
     assert "kubectl qos explain pod/db-0 -n default" in out
@@ -296,7 +296,7 @@ def test_budget(tmp_path: Path, code: str) -> None:
     assert json.loads(ask(tmp_path, objects, "pdb/web", "-o", "json").out)["verdict"]["code"] == code
 
 
-def test_budget_of_a_workload_that_has_no_pod_now_is_kept(tmp_path: Path) -> None:
+def test_budget_of_workload_without_current_pods_is_kept(tmp_path: Path) -> None:
     labels = {"app": "web"}
     idle = deployment(replicas=0, made=0)
     template = {**idle["spec"]["template"], "metadata": {"labels": labels}}
@@ -311,7 +311,7 @@ def test_budget_of_a_workload_that_has_no_pod_now_is_kept(tmp_path: Path) -> Non
     assert "kubectl qos explain deployment/web" in out
 
 
-def test_budget_without_held_pods_names_no_drain(tmp_path: Path) -> None:
+def test_budget_that_blocks_no_pod_names_no_drain(tmp_path: Path) -> None:
     assert "Drains held" not in ask(tmp_path, BUDGETS["BudgetAllows"][0], "pdb/web").out
 
 
@@ -329,13 +329,13 @@ def test_budget_that_blocks_for_ever_names_the_numbers(tmp_path: Path, spec: Obj
     assert f"Way out: {change}" in ran.out
 
 
-def test_budget_without_a_setting_never_lets_go(tmp_path: Path) -> None:
+def test_budget_without_a_setting_allows_no_eviction(tmp_path: Path) -> None:
     out = ask(tmp_path, [budget(status=counts(2, 0, 0, disruptionsAllowed=0)), web(0), web(1)], "pdb/web").out
     assert "Way out: set maxUnavailable 1." in out
     assert "A drain of n1 does not end." in out
 
 
-def test_budget_whose_controller_lacks_a_pod_blocks_only_now(tmp_path: Path) -> None:
+def test_budget_with_missing_pod_blocks_temporarily(tmp_path: Path) -> None:
     short = [budget(maxUnavailable=1, status=counts(2, 2, 3)), web(0), web(1)]
     out = ask(tmp_path, short, "pdb/web").out
     assert "Lets no pod be evicted now" in out
@@ -400,7 +400,7 @@ def test_budget_of_workloads_without_pods_is_kept(tmp_path: Path, makers: Sequen
     assert "delete it" not in out
 
 
-def test_budget_is_not_to_be_deleted_where_workloads_are_not_known(tmp_path: Path) -> None:
+def test_budget_of_unknown_workloads_is_kept(tmp_path: Path) -> None:
     file = tmp_path / "list.json"
     file.write_text(
         json.dumps({"apiVersion": "v1", "kind": "List", "items": [budget(minAvailable=1), node(), user("db-0")]})
@@ -409,7 +409,7 @@ def test_budget_is_not_to_be_deleted_where_workloads_are_not_known(tmp_path: Pat
     assert (ran.code, "delete it" in ran.out) == (11, False)
 
 
-def test_budget_beside_another(tmp_path: Path) -> None:
+def test_two_budgets_of_one_pod(tmp_path: Path) -> None:
     both = [budget(minAvailable=1, status=counts(2, 1, 2)), budget("all", minAvailable=0, status=counts(2, 0, 2))]
     out = " ".join(ask(tmp_path, [*both, web(0), web(1)], "pdb/web").out.split())
     assert "Pods of it are never evicted: budget all selects some of them, too." in out
@@ -423,7 +423,7 @@ def test_budget_of_pods_without_a_controller(tmp_path: Path) -> None:
     assert "A drain of n1 does not end. Way out: minAvailable as a number, such as 1 of 2." in out
 
 
-def test_budget_whose_pods_cannot_be_counted(tmp_path: Path) -> None:
+def test_budget_with_uncountable_pods(tmp_path: Path) -> None:
     failed = raw_condition("DisruptionAllowed", "False", reason="SyncFailed", message="found no controllers for pod")
     status = counts(0, 0, 0, conditions=[failed])
     out = " ".join(ask(tmp_path, [budget(maxUnavailable=1, status=status), web(0), web(1)], "pdb/web").out.split())
@@ -439,7 +439,7 @@ def test_budget_with_a_status_of_an_older_spec_is_counted(tmp_path: Path) -> Non
     assert "by the pods now: 2 healthy, 1 needed, 1 may go" in out
 
 
-def test_pods_on_a_node_that_does_not_answer_are_not_said_to_run(tmp_path: Path) -> None:
+def test_pods_on_silent_node_are_not_called_running(tmp_path: Path) -> None:
     unknown = raw_condition("Ready", "Unknown", lastHeartbeatTime=EARLIER, lastTransitionTime=EARLIER)
     silent = raw_node("n2", {ZONE: "a"}, conditions=[unknown])
     objects = [silent, budget(minAvailable=1, status=counts(2, 1, 2)), web(0), web(1, "n2"), bound(), volume("a")]
@@ -545,12 +545,12 @@ OTHER: Final = quota({"pods": "4"}, {"pods": "4"}, "few")
         ),
     ],
 )
-def test_quota_names_all_that_keeps_pods_out(tmp_path: Path, objects: Sequence[Object], said: str) -> None:
+def test_quota_names_all_reasons_of_refusal(tmp_path: Path, objects: Sequence[Object], said: str) -> None:
     assert said in " ".join(ask(tmp_path, objects, "quota/compute").out.split())
 
 
 @pytest.mark.parametrize(("used", "said"), [("1", "requested: requests.cpu=1500m"), ("0", "by now there is room")])
-def test_quota_believes_what_it_said_of_containers_that_a_webhook_adds(tmp_path: Path, used: str, said: str) -> None:
+def test_quota_message_counts_containers_of_webhooks(tmp_path: Path, used: str, said: str) -> None:
     message = "exceeded quota: compute, requested: requests.cpu=1500m, used: requests.cpu=1, limited: requests.cpu=2"
     made = deployment(made=2, requests={"cpu": "10m"})
     failing = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}
@@ -609,7 +609,7 @@ def test_class(tmp_path: Path, code: str) -> None:
     assert json.loads(ask(tmp_path, objects, "pc/gold", "-o", "json").out)["verdict"]["code"] == code
 
 
-def test_class_says_what_its_deletion_would_do(tmp_path: Path) -> None:
+def test_class_shows_effect_of_its_deletion(tmp_path: Path) -> None:
     scope = {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["gold"]}]}
     out = ask(tmp_path, [*CLASSES["ClassInUse"][0], quota(HARD, {}, scopeSelector=scope)], "pc/gold").out
     assert "the API server refuses new pods of default/deployment/web" in out

@@ -209,7 +209,7 @@ def test_K_kubectls_commands_take_what_kubectl_knows() -> None:
 
 
 @pytest.mark.parametrize("cluster", [{"demo": True}, {"snapshot": "c.json"}, {"offline": True}], ids=str)
-def test_K_without_a_cluster_kubectl_and_changes_are_not_suggested(cluster: dict[str, Any]) -> None:
+def test_K_files_suggest_no_kubectl_and_no_changes(cluster: dict[str, Any]) -> None:
     target = ClusterOptions(**cluster).target()
     assert target.line(kubectl("describe pod {}", "web-0", namespace="shop")) is None
     assert target.line(qos("delete pod/web-0", namespace="shop", changes=True)) is None
@@ -250,7 +250,7 @@ def test_K_no_odd_name_is_in_a_pasted_command(name: str) -> None:
         assert Target().sentence(Prose(("you may not", Hint(command, " (", ")")))) == f"you may not ({NO_COMMAND})"
 
 
-def test_K_the_typed_namespace_stands_in_where_an_object_has_none() -> None:
+def test_K_typed_namespace_replaces_missing_one() -> None:
     target = ClusterOptions(namespace="shop", context="c").target()
     assert target.line(qos("explain pod/web", namespace="")) == "kubectl qos explain pod/web -n shop --context=c"
     assert target.line(qos("node {}", "a")) == "kubectl qos node a --context=c"
@@ -304,7 +304,7 @@ def test_K_permissions_of_a_part_are_asked_for_as_kubectl_does() -> None:
     assert said == f"usage of node-1 is unknown: you may not get nodes/proxy {ask}"
 
 
-def test_K_a_hint_goes_with_its_words() -> None:
+def test_K_hint_belongs_to_its_words() -> None:
     hint = Prose(("you may not", Hint(kubectl("auth whoami"), " (", ")")))
     assert Target().sentence(hint) == "you may not (kubectl auth whoami)"
     assert Target(live=False).sentence(hint) == "you may not"
@@ -394,7 +394,7 @@ def test_K_errors_of_the_command_line_know_no_target(capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     "words", [["explain", "pod/db-1"], ["explain", "pod/db-1", "-o", "markdown"], ["report"]], ids=str
 )
-def test_K_owners_that_a_list_does_not_hold_are_not_named(words: list[str], tmp_path: Path) -> None:
+def test_K_unlisted_owners_are_not_named(words: list[str], tmp_path: Path) -> None:
     """``kubectl get nodes,pods -A -o json`` has the pods' owners by name alone."""
     file = tmp_path / "c.json"
     held = [one for one in demo_objects() if one["kind"] in {"Pod", "Node"}]

@@ -44,7 +44,7 @@ def test_each_has_one_line(columns: int) -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 120, 200])
-def test_why_a_pod_is_in_trouble_is_told_whole(columns: int) -> None:
+def test_reason_of_trouble_is_not_cut(columns: int) -> None:
     out = run("explain", "pods", "-A", "--demo", env={"COLUMNS": str(columns)}).out
     said = " ".join(out.split())
     assert '"resizer" CrashLoopBackOff, 23 restarts in 39 h, last exit 137 (OOMKilled, memory limit 256Mi)' in said
@@ -61,7 +61,7 @@ def test_restarts_and_node_stay(columns: int, whose: str) -> None:
     assert row[1:4] == ["CrashLoopBackOff", "23", "node-b4"]
 
 
-def test_what_is_wrong_comes_first_and_the_rest_by_name() -> None:
+def test_faulty_pods_come_first_and_others_by_name() -> None:
     rows = _rows(run("explain", "pods", "-n", "shop", "--demo").out)
     assert [row.split()[0] for row in rows[:2]] == ["image-resizer-t7fpjd79c-t6pxj", "checkout-mv9cgvs6p-x2x7p"]
     told = ("price-feed", "recommend-")
@@ -98,7 +98,7 @@ def test_the_end_of_a_long_list_leads_to_its_first_rows() -> None:
     assert told == [True] * int(wrong) + [False] * (len(rows) - int(wrong))
 
 
-def test_a_failed_pod_says_its_reason() -> None:
+def test_failed_pod_shows_its_reason() -> None:
     out = run("explain", "pods", "-n", "batch", "--demo", env={"COLUMNS": "200"}).out
     assert "Evicted: The node was low on resource: memory." in out
 
@@ -148,14 +148,14 @@ def test_one_target_has_its_page() -> None:
     assert named.startswith("statefulset/db in namespace shop")
 
 
-def test_what_is_not_found_is_told_and_gives_the_code() -> None:
+def test_missing_target_is_reported_and_sets_exit_code() -> None:
     ran = run("explain", "pod/db-0", "pod/nope", "-n", "shop", "--demo")
     assert ran.code == run("explain", "pod/nope", "-n", "shop", "--demo").code != 0
     assert '"nope" not found' in ran.err
     assert [row.split()[0] for row in _rows(ran.out)] == ["db-0"]
 
 
-def test_what_is_typed_keeps_its_order() -> None:
+def test_typed_targets_keep_their_order() -> None:
     ran = run("explain", "pod/db-1", "pod/db-0", "node/node-c3", "-n", "shop", "--demo")
     rows = [line.split()[0] for line in ran.out.splitlines() if re.match(r"(pod|node)/", line)]
     assert rows == ["pod/db-1", "pod/db-0", "node/node-c3"]
@@ -182,13 +182,13 @@ def test_a_target_typed_twice_is_one() -> None:
     assert both.split() == ["pod/db-1", "pod/db-0"]
 
 
-def test_all_namespaces_are_told_with_each_name_also_where_all_found_are_of_one() -> None:
+def test_all_namespaces_flag_prefixes_every_name() -> None:
     found = _rows(run("explain", "pods", "-A", "-l", "app=web", "--demo").out)
     assert {row.split()[0].partition("-")[0] for row in found if "/" in row.split()[0]} == {"shop/web"}
     assert not any(row.startswith("web-") for row in found)
 
 
-def test_pages_of_many_come_in_the_order_of_the_table() -> None:
+def test_pages_have_the_order_of_the_table() -> None:
     table = run("explain", "pods", "-n", "shop", "--demo").out
     order = [word for row in table.splitlines()[1:] for word in row.split(" ")[:1] if word.count("-") and row[0] != " "]
     pages = run("explain", "pods", "-n", "shop", "--demo", "-o", "wide").out
@@ -198,12 +198,12 @@ def test_pages_of_many_come_in_the_order_of_the_table() -> None:
     assert titles != sorted(titles)
 
 
-def test_the_row_of_a_job_says_what_its_missing_pod_waits_for() -> None:
+def test_job_row_shows_why_its_pod_is_missing() -> None:
     told = " ".join(run("explain", "jobs", "-A", "--demo").out.split())
     assert "0 of 1 succeeded, 1 not made yet. 1 pod is terminating" in told
 
 
-def test_nodes_have_one_word_and_one_order_in_both_lists() -> None:
+def test_both_lists_agree_on_state_and_order_of_nodes() -> None:
     lists = [run(*words, "--demo", env={"COLUMNS": "200"}).out for words in (("explain", "nodes"), ("node",))]
     told = [[row.split()[:2] for row in text.splitlines() if re.match(r"node-|cp-", row)] for text in lists]
     assert told[0] == told[1]
@@ -222,7 +222,7 @@ def test_nodes_have_one_word_and_one_order_in_both_lists() -> None:
         ("statefulset", "data", "postgres", "3 pods are near their memory limit. Container postgres of postgres-"),
     ],
 )
-def test_pods_near_their_limit_are_told_of_their_workload(kind: str, namespace: str, name: str, told: str) -> None:
+def test_workload_shows_pods_near_their_limit(kind: str, namespace: str, name: str, told: str) -> None:
     """In its row, on its page and in the report."""
     row = " ".join(run("explain", f"{kind}s", "-A", "--demo").out.split())
     page = " ".join(run("explain", f"{kind}/{name}", "-n", namespace, "--demo").out.split())
@@ -235,7 +235,7 @@ def test_pods_near_their_limit_are_told_of_their_workload(kind: str, namespace: 
     assert (entry["code"], entry["severity"], entry["inTrouble"]) == ("NearMemoryLimit", "notice", 0)
 
 
-def test_a_workload_whose_next_pod_is_refused_is_wrong_while_its_pods_are_fine() -> None:
+def test_workload_with_refused_next_pod_is_faulty() -> None:
     rows = " ".join(run("explain", "deployments", "-n", "shop", "--demo").out.split())
     assert 'The API server will refuse each new pod: pods "loyalty" is forbidden' in rows
     pods = json.loads(run("explain", "pods", "-n", "shop", "-l", "app=loyalty", "--demo", "-o", "json").out)["items"]
@@ -243,6 +243,6 @@ def test_a_workload_whose_next_pod_is_refused_is_wrong_while_its_pods_are_fine()
 
 
 @pytest.mark.parametrize(("columns", "stands"), [(80, False), (200, True)])
-def test_no_heading_stands_over_nothing(columns: int, stands: bool) -> None:
+def test_no_heading_is_without_content(columns: int, stands: bool) -> None:
     heading = run("explain", "pods", "-n", "shop", "--demo", env={"COLUMNS": str(columns)}).out.splitlines()[0]
     assert heading.endswith("VERDICT") is stands

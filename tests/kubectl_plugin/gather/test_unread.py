@@ -116,7 +116,7 @@ def test_kinds_share_a_line() -> None:
     assert len(unread_lines([Unread("list", "pods", place, "not served") for place in ("a", "b")])) == 2
 
 
-def test_a_right_that_is_missing_leaves_the_usage_of_every_node_unknown() -> None:
+def test_missing_right_leaves_usage_of_all_nodes_unknown() -> None:
     nodes = [raw_node(name, conditions=[raw_condition("Ready")]) for name in ("n1", "n2")]
     source = RecordingSource(nodes, forbidden={"nodes/proxy"})
     _, unread = read_usages(Gatherer(source), source.list(NODES), {})
@@ -127,7 +127,7 @@ def test_a_right_that_is_missing_leaves_the_usage_of_every_node_unknown() -> Non
     )
 
 
-def test_the_report_names_the_node_once_on_the_terminal_and_in_its_page() -> None:
+def test_report_names_unread_node_once() -> None:
     line = "usage of node-b4 is unknown: not in the demo cluster"
     assert " ".join(run("report", "-A", "--demo").out.split()).count(line) == 1
     page = run("report", "-A", "--demo", "-o", "-").out
@@ -159,9 +159,7 @@ def test_the_report_names_the_node_once_on_the_terminal_and_in_its_page() -> Non
         ("StorageClass", ("place", "--drain", "node/node-b1")),
     ],
 )
-def test_an_object_of_a_snapshot_that_cannot_be_read_is_told_of_and_gives_one_code(
-    kind: str, words: Sequence[str], tmp_path: Path
-) -> None:
+def test_unreadable_snapshot_object_is_an_error(kind: str, words: Sequence[str], tmp_path: Path) -> None:
     objects = copy.deepcopy(list(demo_objects()))
     for entry in objects:
         if entry["kind"] == kind:

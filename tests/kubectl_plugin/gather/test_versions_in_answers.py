@@ -67,7 +67,7 @@ def scores(found: Mapping[str, Any]) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(("node", "minor"), MINORS.items())
-def test_explain_goes_by_the_kubelet_of_the_node(cluster: Path, node: str, minor: int) -> None:
+def test_explain_uses_kubelet_version_of_node(cluster: Path, node: str, minor: int) -> None:
     found = answer(cluster, "explain", f"pod/pod-{node}", "-n", "shop", "--kubernetes-version", "1.37")
     pod, kubelet = from_object(_pod(f"pod-{node}", node), Pod), Features.of_minor(minor)
     expected = pod_oom_score_adjs(pod, MEMORY, features=kubelet)
@@ -120,7 +120,7 @@ def test_old_kubelets_are_named_where_their_node_is_judged(cluster: Path) -> Non
         (("--feature-gates", "@nowhere.yaml"), "--feature-gates @nowhere.yaml: nowhere.yaml: No such file"),
     ],
 )
-def test_what_cannot_be_read_is_refused(cluster: Path, arguments: tuple[str, ...], says: str) -> None:
+def test_invalid_versions_are_refused(cluster: Path, arguments: tuple[str, ...], says: str) -> None:
     ran = run("explain", "pod/pod-n36", "-n", "shop", "--snapshot", str(cluster), *arguments)
     assert ran.code == 2
     assert says in ran.err
@@ -165,7 +165,7 @@ def test_gates_of_the_flag_and_of_a_file(cluster: Path, tmp_path: Path) -> None:
         assert scores(found) == without
 
 
-def test_a_pod_that_waits_has_the_cgroups_of_the_kubelet_that_it_may_come_to(tmp_path: Path) -> None:
+def test_pending_pod_has_cgroups_of_possible_kubelets(tmp_path: Path) -> None:
     """A sidecar's limit counts for the init container after it on 1.34 alone."""
     pods = [_pod("any", ""), {**_pod("there", ""), "metadata": {"name": "there", "namespace": "shop", "uid": "t"}}]
     for pod in pods:
@@ -204,7 +204,7 @@ def test_a_gate_that_decides_is_named(cluster: Path) -> None:
     assert "feature gate PodLevelResources is taken to be on, and decides" in " ".join(ran.out.split())
 
 
-def test_a_gate_that_decides_where_a_pod_goes_is_named(tmp_path: Path) -> None:
+def test_gate_that_decides_placement_is_named(tmp_path: Path) -> None:
     pod = raw_pod("needs", "shop", uid="1", hostNetwork=True, hostUsers=False)
     file = tmp_path / "cluster.json"
     write_cluster(file, [_node("n36", "v1.36.2"), pod])
@@ -219,7 +219,7 @@ def test_a_gate_that_decides_where_a_pod_goes_is_named(tmp_path: Path) -> None:
     assert answer(file, "explain", "pods", "-n", "shop")["items"][0]["assumedGates"] == []
 
 
-def test_of_many_pods_no_gate_is_named(cluster: Path) -> None:
+def test_many_pods_name_no_gate(cluster: Path) -> None:
     for item in answer(cluster, "explain", "pods", "-n", "shop")["items"]:
         assert item["assumedGates"] == []
 
@@ -249,9 +249,7 @@ def test_a_gate_that_no_rule_reads_is_a_warning(cluster: Path) -> None:
         ("1.39", "NodeDeclaredFeatures=false", "locked to true since Kubernetes 1.37, and the rules are those of 1.39"),
     ],
 )
-def test_a_gate_that_the_version_does_not_let_anybody_set_is_a_warning(
-    cluster: Path, version: str, gate: str, warning: str
-) -> None:
+def test_gate_that_cannot_be_set_is_a_warning(cluster: Path, version: str, gate: str, warning: str) -> None:
     asked = ("explain", "pod/pod-n36", "-n", "shop", "--snapshot", str(cluster), f"--kubernetes-version={version}")
     ran = run(*asked, f"--feature-gates={gate}")
     assert ran.code == 0
@@ -342,7 +340,7 @@ NEWEST = "the control plane's version is not known; the newest kubelet"
 
 
 @pytest.mark.parametrize("pending", ["explain", "place"])
-def test_control_plane_of_an_unknown_version_is_named_by_the_newest_kubelet(tmp_path: Path, pending: str) -> None:
+def test_newest_kubelet_names_unknown_control_plane(tmp_path: Path, pending: str) -> None:
     file = tmp_path / "cluster.json"
     waiting = raw_pod("waits", "shop", uid="w", containers=[raw_container("app", {"cpu": "64"})])
     write_cluster(file, [_node("a", "v1.27.1"), _node("b", "v1.25.3"), waiting])
@@ -405,7 +403,7 @@ def test_suggested_commands_keep_the_version(cluster: Path) -> None:
     assert "--kubernetes-version=1.35" in ran.out
 
 
-def test_lint_and_explain_go_by_the_version_of_the_flag(tmp_path: Path) -> None:
+def test_lint_and_explain_use_version_of_flag(tmp_path: Path) -> None:
     """Until 1.36 an empty spec.resources alone decides the class."""
     file = tmp_path / "pod.json"
     file.write_text(json.dumps(raw_pod("web", requests={"cpu": "1"}, resources={})), encoding="utf-8")
@@ -430,9 +428,7 @@ def test_lint_reads_pod_level_resources_where_the_version_does(tmp_path: Path, m
 
 
 @pytest.mark.parametrize(("node", "share"), [("old", False), ("n36", True)])
-def test_a_pod_to_come_goes_by_the_kubelet_of_the_named_node(
-    cluster: Path, tmp_path: Path, node: str, share: bool
-) -> None:
+def test_new_pod_uses_kubelet_of_named_node(cluster: Path, tmp_path: Path, node: str, share: bool) -> None:
     file = tmp_path / "pod.json"
     pod = raw_pod("new", "shop", containers=[raw_container("app")], resources={"requests": {"memory": "1Gi"}})
     file.write_text(json.dumps(pod), encoding="utf-8")
@@ -445,9 +441,7 @@ def test_a_pod_to_come_goes_by_the_kubelet_of_the_named_node(
 
 @pytest.mark.parametrize("wide", [(), ("-o", "wide")])
 @pytest.mark.parametrize("stored", ["Guaranteed", "Burstable", "BestEffort"])
-def test_a_class_that_the_resources_would_not_give_has_no_reason_from_them(
-    tmp_path: Path, stored: str, wide: tuple[str, ...]
-) -> None:
+def test_stored_qos_class_that_differs_from_resources(tmp_path: Path, stored: str, wide: tuple[str, ...]) -> None:
     """A pod that was made by other rules keeps its class."""
     amounts = {"cpu": "1", "memory": "1Gi"}
     containers = [raw_container("app") if stored == "Guaranteed" else raw_container("app", amounts, amounts)]
@@ -464,14 +458,14 @@ def test_a_class_that_the_resources_would_not_give_has_no_reason_from_them(
         assert "not on every container" not in said
 
 
-def test_a_kubelet_that_names_no_version_is_told(tmp_path: Path) -> None:
+def test_kubelet_without_version_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
     write_cluster(file, [_node("odd", "latest")])
     said = " ".join(run("explain", "node/odd", "--snapshot", str(file)).out.split())
     assert 'kubelet on odd is "latest": that is no version that is known here' in said
 
 
-def test_a_list_goes_by_its_newest_kubelet_but_for_virtual_ones(tmp_path: Path) -> None:
+def test_list_uses_newest_non_virtual_kubelet(tmp_path: Path) -> None:
     virtual = _node("far", "v1.37.9")
     virtual["metadata"]["labels"] = {"type": "virtual-kubelet"}
     file = tmp_path / "cluster.json"
@@ -481,7 +475,7 @@ def test_a_list_goes_by_its_newest_kubelet_but_for_virtual_ones(tmp_path: Path) 
     assert (told["serverVersion"], told["rulesVersion"]) == (None, "1.35.4")
 
 
-def test_scheduler_of_an_unchecked_version_is_named_where_nothing_names_the_api_server(tmp_path: Path) -> None:
+def test_unchecked_scheduler_version_is_named(tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
     labels = {"component": "kube-scheduler"}
     scheduler = raw_pod(

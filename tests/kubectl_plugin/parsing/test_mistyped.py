@@ -253,7 +253,7 @@ def test_errors_have_two_lines(typed: str, error: str, advice: str) -> None:
 
 @pytest.mark.parametrize("form", ["name", "table", "markdown"])
 @pytest.mark.parametrize("chosen", ["--field-selector=metadata.name=none", "-lzone=x"])
-def test_no_node_is_said_on_standard_error(form: str, chosen: str) -> None:
+def test_missing_node_is_an_error_on_stderr(form: str, chosen: str) -> None:
     ran = run("node", "--demo", chosen, "-o", form)
     assert (ran.code, ran.out, ran.err) == (0, "", "No resources found.\n")
 
@@ -287,7 +287,7 @@ def test_a_name_that_moves_the_cursor_is_escaped() -> None:
     assert second == 'Did you mean "explain"? Commands: kubectl qos --help'
 
 
-def test_nothing_typed_prints_the_help() -> None:
+def test_no_arguments_print_the_help() -> None:
     ran = run()
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == run("--help").out == run("help").out
@@ -324,7 +324,7 @@ def test_help_and_version_as_words() -> None:
         ("delete pod db-1 --grace-period=0", "delete pod/db-1 --grace-period=0"),
     ],
 )
-def test_what_is_typed_in_another_way(typed: str, like: str) -> None:
+def test_alternative_spellings(typed: str, like: str) -> None:
     ran = run(*_words(typed), "--demo")
     assert ran.out
     if like == "explain pods statefulsets":
@@ -366,7 +366,7 @@ def test_a_name_alone_that_is_no_pods(typed: str, error: str, advice: str) -> No
     assert first.startswith(f"error: {error}")
 
 
-def test_no_word_is_guessed_at_on_the_way_of_an_answer() -> None:
+def test_valid_words_are_not_corrected() -> None:
     code = "import sys\nfrom kubectl_plugin.cli import main\nmain(['explain', 'db-0', '--demo', '-o', 'name'])\n"
     code += "sys.exit(any(name in sys.modules for name in ('difflib', 'kubectl_plugin.parsing.mistakes')))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
@@ -418,7 +418,7 @@ def test_no_word_is_guessed_at_on_the_way_of_an_answer() -> None:
         ),
     ],
 )
-def test_flags_that_say_nothing_here_are_refused(typed: str, error: str, advice: str) -> None:
+def test_flags_without_effect_are_refused(typed: str, error: str, advice: str) -> None:
     ran = run(*typed.split(), "--demo")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.splitlines() == [f"error: {error}", advice]
@@ -432,7 +432,7 @@ def test_flags_that_say_nothing_here_are_refused(typed: str, error: str, advice:
         ("report -A -n shop", "report -A"),
     ],
 )
-def test_what_is_meant_alike_is_answered_alike(one: str, other: str) -> None:
+def test_equivalent_commands_give_the_same_answer(one: str, other: str) -> None:
     ran = run(*one.split(), "--demo")
     assert (ran.code, ran.out, ran.err) == run(*other.split(), "--demo")[:3]
 
@@ -499,7 +499,7 @@ WEB = "place deploy/web -n shop"
         ),
     ],
 )
-def test_what_is_not_there_is_told_with_what_is(typed: str, code: int, error: str, advice: str) -> None:
+def test_missing_object_lists_existing_ones(typed: str, code: int, error: str, advice: str) -> None:
     ran = run(*typed.split(), "--demo")
     assert (ran.code, ran.out) == (code, "")
     assert ran.err.splitlines() == [f"error: {error}", advice]
@@ -533,7 +533,7 @@ def test_a_type_that_is_not_explained_is_no_namespace(typed: str) -> None:
     assert (ran.code, ran.err.partition("\n")[0]) == (2, f'error: "{typed.partition("/")[0]}" cannot be explained')
 
 
-def test_each_namespace_of_the_demo_is_taken_for_one_but_that_of_a_types_name() -> None:
+def test_demo_namespaces_are_recognised_except_type_names() -> None:
     pods = run("explain", "pods", "-A", "--demo", "-o", "json").out
     first = {entry["namespace"]: entry["name"] for entry in json.loads(pods)["items"]}
     said = {namespace: run("explain", f"{namespace}/{name}", "--demo").err for namespace, name in first.items()}
@@ -544,7 +544,7 @@ def test_each_namespace_of_the_demo_is_taken_for_one_but_that_of_a_types_name() 
 
 
 @pytest.mark.parametrize("typed", ["trainer-v9c4m", "pod/trainer-v9c4m", "pod trainer-v9c4m"])
-def test_a_pod_of_another_namespace_is_named_there(typed: str) -> None:
+def test_pod_in_other_namespace_is_suggested(typed: str) -> None:
     ran = run("explain", *typed.split(), "--demo")
     assert (ran.code, ran.out) == (3, "")
     assert ran.err.splitlines() == [
@@ -565,7 +565,7 @@ def test_objects_of_several_namespaces_are_named_up_to_three(command: str, tmp_p
     )
 
 
-def test_a_workload_of_another_namespace_is_named_there() -> None:
+def test_workload_in_other_namespace_is_suggested() -> None:
     ran = run("explain", "deployment/catalog", "-n", "ml", "--demo")
     assert ran.err.splitlines()[1] == (
         "deployment/catalog exists in namespace shop. Try kubectl qos explain deployment/catalog -n shop --demo"
@@ -598,12 +598,12 @@ def test_delete_names_the_namespace_of_a_pod_as_explain_does() -> None:
         ("node shop/db-1 -o wide", "explain pod/db-1 -n shop --demo"),
     ],
 )
-def test_a_hint_keeps_the_flags_that_were_typed_where_it_is_the_same_command(typed: str, hint: str) -> None:
+def test_hint_of_same_command_keeps_flags(typed: str, hint: str) -> None:
     """One that leads to another command has none of them: that may not know them."""
     assert run(*typed.split(), "--demo").err.rstrip("\n").endswith(f"Try kubectl qos {hint}")
 
 
-def test_of_a_namespace_that_is_not_there_it_is_said() -> None:
+def test_missing_namespace_is_reported() -> None:
     ran = run("explain", "pods", "-n", "nosuch", "--demo")
     said = "No resources found in nosuch namespace.\nThere is no namespace nosuch\n"
     assert (ran.code, ran.out, ran.err) == (0, "", said)

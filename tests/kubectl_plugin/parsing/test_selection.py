@@ -37,7 +37,7 @@ def test_all_namespaces() -> None:
     assert len(found) > len(_names("explain", "pods", "-n", "shop"))
 
 
-def test_a_pod_is_explained_alike_by_name_and_by_selection() -> None:
+def test_name_and_selection_give_the_same_page() -> None:
     pending = ("-A", "--field-selector", "status.phase=Pending")
     chosen = json.loads(run("explain", *pending, "--demo", "-o", "json").out)["items"]
     assert len({entry["namespace"] for entry in chosen}) > 1
@@ -56,7 +56,7 @@ def test_a_pod_of_a_list_has_the_verdict_that_it_has_by_its_name() -> None:
     assert codes["postgres-0"] == "NearMemoryLimit"
 
 
-def test_a_list_of_a_live_cluster_says_that_usage_was_not_looked_at() -> None:
+def test_live_list_shows_that_usage_was_not_read() -> None:
     pods = [raw_pod(name, nodeName="node-1") for name in ("a", "b")]
 
     def said(*typed: str) -> str:
@@ -96,7 +96,7 @@ def test_fields_choose_as_in_kubectl() -> None:
     assert sorted([*free, "node/node-c1"]) == sorted(_names("explain", "nodes"))
 
 
-def test_fields_choose_alike_in_a_snapshot(tmp_path: Path) -> None:
+def test_field_selectors_work_alike_in_a_snapshot(tmp_path: Path) -> None:
     file = tmp_path / "c.qos"
     assert run("snapshot", "--demo", "-o", str(file)).code == 0
     for words in (
@@ -116,7 +116,7 @@ def test_fields_choose_alike_in_a_snapshot(tmp_path: Path) -> None:
         (("nodes", "-l", "app=none"), "No resources found.\n"),
     ],
 )
-def test_nothing_is_left(words: Sequence[str], told: str) -> None:
+def test_selection_without_matches(words: Sequence[str], told: str) -> None:
     assert run("explain", *words, "--demo") == (0, "", told)
 
 
@@ -236,7 +236,7 @@ def test_many_nodes_take_few_requests(typed: list[str], pods: list[dict[str, lis
         ("spec.restartPolicy==never", 'spec.restartPolicy is never "never"', "Always, OnFailure, Never"),
     ],
 )
-def test_a_value_that_no_object_can_have_is_named_with_those_that_it_can(typed: str, wrong: str, values: str) -> None:
+def test_impossible_selector_value_lists_possible_values(typed: str, wrong: str, values: str) -> None:
     for command in (("explain", "pods", "-A"), ("report", "-A")):
         ran = run(*command, "--demo", "--field-selector", typed)
         assert (ran.code, ran.out) == (2, "")
@@ -246,7 +246,7 @@ def test_a_value_that_no_object_can_have_is_named_with_those_that_it_can(typed: 
     assert run("explain", "pods", "-A", "--demo", "--field-selector", "status.phase!=").code == 0
 
 
-def test_a_report_of_a_namespace_that_is_not_there_is_none(tmp_path: Path) -> None:
+def test_report_of_missing_namespace_is_an_error(tmp_path: Path) -> None:
     page, captured = tmp_path / "t.html", tmp_path / "c.qos"
     assert run("snapshot", "--demo", "-o", str(captured)).code == 0
     told = 'error: namespaces "shp" not found\nThere is no namespace shp: did you mean -n shop?\n'

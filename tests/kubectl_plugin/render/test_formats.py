@@ -46,7 +46,7 @@ def test_K_names(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_K_templates_go_over_what_json_prints(command: str) -> None:
+def test_K_templates_use_the_json_output(command: str) -> None:
     words, code, _ = COMMANDS[command]
     printed = json.loads(run(command, *words, "--demo", "-o", "json").out)
     expected = f"{printed['kind']} of {printed['source']}"
@@ -67,7 +67,7 @@ def test_K_templates_in_files_and_columns(tmp_path: Path) -> None:
     assert run(*words, "custom-columns=KIND:.kind,NOTHING:nothing") == (0, table, f"the object has no nothing{AFTER}")
 
 
-def test_K_a_column_that_nothing_has_is_told_once() -> None:
+def test_K_column_without_values_is_reported_once() -> None:
     words = ("explain", "--demo", "-n", "shop", "pod/db-0", "pod/db-1", "-o")
     ran = run(*words, "custom-columns=N:.name,A:.nope,B:.nope,C:.deleted")
     assert ran.out == "N      A        B        C\ndb-0   <none>   <none>   <none>\ndb-1   <none>   <none>   <none>\n"
@@ -76,7 +76,7 @@ def test_K_a_column_that_nothing_has_is_told_once() -> None:
     assert (some.err, "<none>" in some.out) == ("", False), "null is something"
 
 
-def test_K_the_fields_that_the_help_names_are_there() -> None:
+def test_K_fields_named_in_help_exist() -> None:
     lines = run("explain", "--help").out.splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("fields for -o custom-columns"))
     columns = [*lines[start + 1].split(), *lines[start + 2].split()]
@@ -127,7 +127,7 @@ def test_K_only_columns_have_headings(output: str) -> None:
         ("jsno", "\nDid you mean json?\n"),
     ],
 )
-def test_K_what_cannot_be_meant_is_told_before_anything_is_done(output: str, problem: str) -> None:
+def test_K_invalid_format_is_refused_before_any_work(output: str, problem: str) -> None:
     ran = run("explain", "pod/x", "-o", output)
     assert (ran.code, ran.out) == (2, "")
     assert problem in ran.err
@@ -140,7 +140,7 @@ def test_K_a_template_file_has_a_limit(tmp_path: Path) -> None:
     assert "it is no text" in run("explain", "pod/x", "-o", f"jsonpath-file={tmp_path / 'binary'}").err
 
 
-def test_K_a_template_that_does_not_go_with_the_data() -> None:
+def test_K_template_that_does_not_match_the_data() -> None:
     ran = run("explain", "--demo", "-n", "shop", "pod/db-1", "-o", "jsonpath={.name[0]}")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == "error: -o jsonpath: [0] is for a list, and this is a text\n-o json shows the data\n"

@@ -134,7 +134,7 @@ def test_K_templates_of_upstreams_tests(template: str, data: Any, expected: str)
         ("{.a}}{#}", "unexpected '#'"),
     ],
 )
-def test_K_what_cannot_be_read_is_told(template: str, problem: str) -> None:
+def test_K_invalid_template_is_an_error(template: str, problem: str) -> None:
     with pytest.raises(JSONPathError) as caught:
         parse(template)
     assert problem in str(caught.value)
@@ -153,7 +153,7 @@ def test_K_what_cannot_be_read_is_told(template: str, problem: str) -> None:
         ("{.items[?(@.status.addresses[*].type=='x')]}", "compares one value with one other"),
     ],
 )
-def test_K_what_does_not_go_with_the_data_is_told(template: str, problem: str) -> None:
+def test_K_template_that_does_not_match_the_data_is_an_error(template: str, problem: str) -> None:
     with pytest.raises(JSONPathError) as caught:
         parse(template).render(NODES)
     assert problem in str(caught.value)
@@ -181,7 +181,7 @@ def test_values_are_shown_as_asked_and_the_template_as_it_is() -> None:
         ("<é\u2028\x1f>", "<é\u2028\x1f>", '"\\u003cé\\u2028\\u001f\\u003e"'),
     ],
 )
-def test_values_are_printed_as_go_does(value: Any, printed: str, as_json: str) -> None:
+def test_values_are_printed_as_in_go(value: Any, printed: str, as_json: str) -> None:
     assert (go_print(value), go_json(value)) == (printed, as_json)
 
 

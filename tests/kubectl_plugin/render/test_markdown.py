@@ -98,7 +98,7 @@ def test_K_any_text_stays_text(text: str) -> None:
     _hold(text)
 
 
-def test_K_nobody_is_told_and_nothing_linked() -> None:
+def test_K_no_mentions_and_no_links() -> None:
     line = Line("@team see #12 at https://x.example and www.y.example; image@sha256:1")
     text = render_markdown(Answer(pages=[line]), TO_A_PIPE)
     assert text == (

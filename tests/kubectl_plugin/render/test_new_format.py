@@ -53,7 +53,7 @@ def test_no_command_knows_the_toy() -> None:
 
 
 @pytest.mark.parametrize("entry", FORMATS.values(), ids=lambda entry: entry.name)
-def test_every_registration_names_what_is_there(entry: Format) -> None:
+def test_every_registration_names_existing_objects(entry: Format) -> None:
     assert callable(load(entry.renderer))
     assert entry.template is None or callable(load(entry.template.parser))
 
@@ -65,7 +65,7 @@ def test_formats_of_a_command_come_from_the_table(command: str) -> None:
     assert list(offered) == [entry.typed for entry in FORMATS.values() if entry.typed in offered]
 
 
-def test_all_formats_are_offered_to_a_command_that_has_everything() -> None:
+def test_command_with_all_features_offers_all_formats() -> None:
     everything = formats_of(wide=True, names=True, findings=True)
     assert OutputFormats(everything).all == tuple(entry.typed for entry in FORMATS.values())
 

@@ -58,7 +58,7 @@ def test_one_object_is_no_list() -> None:
     assert (printed["apiVersion"], printed["kind"], printed["name"]) == ("kubectl-qos/v1", "PodExplanation", "db-0")
 
 
-def test_json_and_yaml_say_the_same() -> None:
+def test_json_and_yaml_agree() -> None:
     import yaml
 
     as_json = run("explain", "--demo", "-n", "shop", "pod/db-1", "-o", "json")

@@ -50,7 +50,7 @@ def running(name: str, app: str, where: str, **spec: Any) -> dict[str, Any]:
     return raw_pod(name, labels={"app": app}, uid=f"u-{name}", status=status, nodeName=where, **spec)
 
 
-def test_nodes_that_lack_the_topology_key_are_said_to_lack_it(tmp_path: Path) -> None:
+def test_missing_topology_key_is_the_reason(tmp_path: Path) -> None:
     page = field("c24.json", "explain", "pod/os-nodes-0")
     assert f"Of 3 nodes, 3 lack label {ZONE} of its topology spread." in page
     objects = [
@@ -66,7 +66,7 @@ def test_nodes_that_lack_the_topology_key_are_said_to_lack_it(tmp_path: Path) ->
     assert f"2 lack label {RACK} of its topology spread" in page
 
 
-def test_a_misspelt_topology_key_is_named_with_the_one_that_nodes_have(tmp_path: Path) -> None:
+def test_misspelt_topology_key_suggests_known_key(tmp_path: Path) -> None:
     wrong = "topology.kubernetes.io/hostname"
     pod = waiting("q-1", "q", topologySpreadConstraints=[spread(wrong, "q")])
     page = asked(tmp_path, [node("m1"), node("m2"), pod], "explain", "pod/q-1")
@@ -74,7 +74,7 @@ def test_a_misspelt_topology_key_is_named_with_the_one_that_nodes_have(tmp_path:
     assert f"Way out: spread over kubernetes.io/hostname instead of {wrong} (then m1 and 1 more node)." in page
 
 
-def test_a_misspelt_key_of_a_node_selector_is_named_beside_the_nearest_node(tmp_path: Path) -> None:
+def test_misspelt_node_selector_key_suggests_known_key(tmp_path: Path) -> None:
     objects = [node("m1", {ZONE: "east"}), waiting("own", "o", nodeSelector={"kubernetes.io/zone": "east"})]
     page = asked(tmp_path, objects, "explain", "pod/own")
     assert f"spec.nodeSelector wants kubernetes.io/zone In east (Kubernetes sets {ZONE})" in page
@@ -91,7 +91,7 @@ def test_nodes_that_lack_different_keys_lack_a_label(tmp_path: Path) -> None:
     )
 
 
-def test_constraints_that_exclude_each_other_are_said_to_conflict(tmp_path: Path) -> None:
+def test_exclusive_spread_constraints_conflict(tmp_path: Path) -> None:
     conflict = "Its spread constraints on {} conflict: each alone leaves nodes, together they leave none."
     ways = "Ways out: maxSkew 2 on zone (then node2); or ScheduleAnyway on zone (then node2)."
     for command in ("explain", "place"):
@@ -150,7 +150,7 @@ def test_the_budget_that_a_preemption_violates_is_named() -> None:
     assert "default/v1 (priority 10, violates PodDisruptionBudget prot)" in page
 
 
-def test_pods_that_tie_in_the_queue_are_said_to_tie() -> None:
+def test_pods_that_tie_in_the_queue_are_shown() -> None:
     page = field("c01.json", "explain", "pod/web-6d4-ddddd")
     assert "queue: it may be the first; 3 other pods have the same priority and creation time" in page
 
@@ -163,11 +163,11 @@ def test_pods_that_tie_in_the_queue_are_said_to_tie() -> None:
         ("cross2.json", "P", "P is pending and fits, on n2, if default/Q is preempted. Yes: 1 more pod like P"),
     ],
 )
-def test_a_pending_pod_is_placed_first_and_said_first(name: str, pod: str, first: str) -> None:
+def test_pending_pod_is_placed_and_named_first(name: str, pod: str, first: str) -> None:
     assert field(name, "place", f"pod/{pod}").startswith(first)
 
 
-def test_a_pending_pod_that_takes_the_last_room_is_said_first(tmp_path: Path) -> None:
+def test_pending_pod_with_last_room_is_named_first(tmp_path: Path) -> None:
     pods = [waiting("late", "l", containers=[raw_container(requests={"cpu": "3"})])]
     page = asked(tmp_path, [node("m1"), *pods], "place", "pod/late")
     assert page.startswith("late is pending and fits, on m1. No: 1 more pod like late does not fit now.")
@@ -182,7 +182,7 @@ def test_a_pending_pod_that_takes_the_last_room_is_said_first(tmp_path: Path) ->
         (["False"], "not-ready", "Not ready: the scheduler puts nothing here."),
     ],
 )
-def test_a_taint_and_not_a_condition_keeps_pods_away(
+def test_taint_not_condition_repels_pods(
     tmp_path: Path, conditions: list[str] | None, taint: str, expected: str
 ) -> None:
     """Its page agrees with what explain and place say of a pod."""
@@ -196,7 +196,7 @@ def test_a_taint_and_not_a_condition_keeps_pods_away(
     assert ("own is pending and fits, on m1" in asked(tmp_path, objects, "place", "pod/own")) == fits
 
 
-def test_a_deferred_resize_names_who_would_have_to_go(tmp_path: Path) -> None:
+def test_deferred_resize_names_pods_to_remove(tmp_path: Path) -> None:
     deferred = raw_condition("PodResizePending", reason="Deferred", message="Node didn't have enough resource: cpu")
     own = running("own", "o", "m1", containers=[raw_container(requests={"cpu": "3"})])
     own["status"]["conditions"] = [deferred]
@@ -230,7 +230,7 @@ def test_a_deferred_resize_names_who_would_have_to_go(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_skew_0_on_one_node_says_which_nodes_do_not_count(
+def test_skew_0_on_one_node_names_uncounted_nodes(
     tmp_path: Path, spec: dict[str, Any], labels: dict[str, str], why: str
 ) -> None:
     hard = {"topologySpreadConstraints": [spread("kubernetes.io/hostname", "w")], **spec}
@@ -252,7 +252,7 @@ def test_skew_0_on_one_node_says_which_nodes_do_not_count(
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
-def test_explain_and_place_say_that_a_chosen_node_does_not_answer(tmp_path: Path, nodes: int) -> None:
+def test_chosen_node_that_is_silent_is_shown(tmp_path: Path, nodes: int) -> None:
     silent = node("m1", conditions=[raw_condition("Ready", "Unknown")])
     ready = node("m2", conditions=[raw_condition("Ready")])
     objects = [*[silent, ready][:nodes], waiting("own", "o")]
@@ -284,7 +284,7 @@ def test_a_class_that_was_not_read_gives_no_priority(tmp_path: Path, written: st
     assert expected in said("explain", "-f", str(file), "--offline")
 
 
-def test_a_given_priority_without_a_class_that_was_read_is_unknown() -> None:
+def test_priority_of_unread_class_is_unknown() -> None:
     page = said("explain", "-f", str(FIELD / "c16.yaml"), "--offline")
     assert 'Priority that of class "high": unknown' in page
     assert "no PriorityClass" not in page

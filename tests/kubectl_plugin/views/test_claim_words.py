@@ -37,7 +37,7 @@ def test_explain_and_place_lead_with_it(manifest: str, words: str) -> None:
 
 
 @pytest.mark.parametrize("manifest", ["pvc.yaml", "pvcself.yaml"])
-def test_no_disk_is_said_to_be_in_use(manifest: str) -> None:
+def test_no_disk_is_called_in_use(manifest: str) -> None:
     assert "disk in use" not in told("explain", manifest) + told("place", manifest)
 
 
@@ -64,7 +64,7 @@ def test_a_claim_without_a_class_gets_the_default_and_fits() -> None:
 
 
 @pytest.mark.parametrize("trouble", ClaimTrouble)
-def test_every_trouble_has_words_and_a_way_out(trouble: ClaimTrouble) -> None:
+def test_every_trouble_has_text_and_remedy(trouble: ClaimTrouble) -> None:
     problem = ClaimProblem(trouble=trouble, namespace="shop", claim="data", field="spec.volumes[0].ephemeral")
     what, way = claim_lines([problem])
     assert what.startswith('claim "data" ')
@@ -93,7 +93,7 @@ def problem_of(trouble: ClaimTrouble, claim: str = "data", **more: Any) -> Claim
         (ClaimTrouble.WAITS_FOR_PROVISIONER, ("kubectl", "qos", "explain", "pvc/data")),
     ],
 )
-def test_what_to_look_at_next(trouble: ClaimTrouble, words: tuple[str, ...]) -> None:
+def test_next_commands(trouble: ClaimTrouble, words: tuple[str, ...]) -> None:
     (command,) = claim_command([problem_of(trouble), problem_of(ClaimTrouble.MISSING, "other")])
     assert command.words == words
     assert command.namespace == (None if "storageclass" in words else "shop")
@@ -112,7 +112,7 @@ def test_a_hostile_name_is_in_no_command() -> None:
         (ClaimTrouble.NO_CLASS, ("fast",), "it names no StorageClass, and none is the default"),
     ],
 )
-def test_whether_any_class_is_there_is_said(trouble: ClaimTrouble, classes: tuple[str, ...], words: str) -> None:
+def test_existing_classes_are_named(trouble: ClaimTrouble, classes: tuple[str, ...], words: str) -> None:
     """A snapshot without StorageClasses may have been taken without them."""
     what, *_ = claim_sentences([problem_of(trouble, storage_class="nope", classes=classes)])
     assert what == f'Claim "data" is unbound: {words}.'

@@ -69,7 +69,7 @@ def test_T5_finalizer_outlasts_what_frees_a_stuck_pod(tmp_path: Path) -> None:
     assert drawn.count("but finalizer example.com/copy still keeps the object") == 2
 
 
-def test_T5_garbage_collection_frees_no_name_that_a_finalizer_keeps(tmp_path: Path) -> None:
+def test_T5_garbage_collection_waits_for_finalizers(tmp_path: Path) -> None:
     collects = "pod garbage collection does the same by itself"
     assert collects in said(tmp_path, pod(metadata=TOLD), ask="explain")
     kept = pod(metadata={**TOLD, "finalizers": ["example.com/copy"]})
@@ -104,7 +104,7 @@ OUT: Final = {
 }
 
 
-def test_T5_object_of_a_pod_that_ended_waits_for_a_kubelet_that_does_not_answer(tmp_path: Path) -> None:
+def test_T5_object_of_ended_pod_waits_for_silent_kubelet(tmp_path: Path) -> None:
     silent, ended = node("Unknown"), pod("Succeeded", metadata=TOLD)
     told = said(tmp_path, silent, ended, ask="explain")
     assert "its processes have ended. Its node lost is silent since 09:50:50 UTC. Its object stays until lost" in told
@@ -113,14 +113,14 @@ def test_T5_object_of_a_pod_that_ended_waits_for_a_kubelet_that_does_not_answer(
         assert "object gone never by itself" in said(tmp_path, silent, ended, ask=f"explain --timeline={way}")
 
 
-def test_T5_object_of_a_pod_that_ended_is_not_gone_while_it_is_there(tmp_path: Path) -> None:
+def test_T5_object_of_ended_pod_still_exists(tmp_path: Path) -> None:
     drawn = said(tmp_path, node(), pod("Succeeded", metadata=TOLD), ask="explain --timeline=delete")
     assert "object still there. Its processes have ended; its kubelet removes the object once" in drawn
     assert "object gone at" not in drawn
 
 
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
-def test_T5_garbage_collection_that_is_late_is_looked_into(phase: str, tmp_path: Path) -> None:
+def test_T5_overdue_garbage_collection_points_to_controller(phase: str, tmp_path: Path) -> None:
     objects = node("Unknown", taints=[OUT]), pod(phase, metadata=TOLD)
     told = said(tmp_path, *objects, ask="explain")
     assert "should have removed its object by 09:57:20 UTC: look at kube-controller-manager" in told
@@ -130,7 +130,7 @@ def test_T5_garbage_collection_that_is_late_is_looked_into(phase: str, tmp_path:
     assert "Pod garbage collection should have removed its object by 09:57:20 UTC: look at" in drawn
 
 
-def test_T5_timeline_calls_an_object_overdue_that_its_kubelet_should_have_removed(tmp_path: Path) -> None:
+def test_T5_timeline_shows_overdue_object(tmp_path: Path) -> None:
     drawn = said(tmp_path, node(), pod(metadata=TOLD), ask="explain --timeline=delete")
     assert "object due to go by 09:56:22 UTC and still there" in drawn
     assert "The kubelet has not confirmed yet that its processes are gone." in drawn
@@ -142,7 +142,7 @@ LATELY: Final = {"deletionTimestamp": "2026-11-22T10:04:50Z", "deletionGracePeri
 """8 s before the present its object should have been gone."""
 
 
-def test_T5_timeline_tells_of_no_past_time_at_which_an_object_that_is_there_was_gone(tmp_path: Path) -> None:
+def test_T5_timeline_has_no_past_end_of_existing_object(tmp_path: Path) -> None:
     drawn = said(
         tmp_path, node(), pod(metadata={**LATELY, "ownerReferences": [OWNED]}), ask="explain --timeline=delete"
     )
@@ -186,7 +186,7 @@ def _lines(directory: Path) -> list[str]:
         ),
     ],
 )
-def test_T5_timeline_names_what_keeps_an_object(objects: Any, held: str, tmp_path: Path) -> None:
+def test_T5_timeline_names_what_delays_object_removal(objects: Any, held: str, tmp_path: Path) -> None:
     assert held in said(tmp_path, *objects, ask="explain --timeline=delete")
 
 
@@ -200,7 +200,7 @@ def test_T5_object_is_due_once_the_last_container_had_ended(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("ask", ["explain", FORCED])
-def test_F1_nothing_is_said_to_run_on_of_a_pod_whose_containers_wait(ask: str, tmp_path: Path) -> None:
+def test_F1_pod_with_waiting_containers_runs_nothing(ask: str, tmp_path: Path) -> None:
     waits = [{"name": "app", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]
     waiting = pod("Pending", status={"containerStatuses": waits})
     assert "no container of it runs now; nobody replaces it" in said(tmp_path, node(), waiting, ask=ask)
@@ -215,7 +215,7 @@ AGAIN: Final = {"deletionTimestamp": "2026-11-22T09:56:20Z", "deletionGracePerio
 
 @pytest.mark.parametrize("ask", ["explain", "explain --timeline=delete"])
 @pytest.mark.parametrize("told", [TOLD, AGAIN])
-def test_T5_a_finalizer_comes_after_a_kubelet_that_is_late(ask: str, told: Any, tmp_path: Path) -> None:
+def test_T5_late_kubelet_comes_before_finalizer(ask: str, told: Any, tmp_path: Path) -> None:
     said_of = said(tmp_path, node(), pod(metadata=told | TWO), ask=ask)
     assert (
         "The kubelet has not confirmed yet that its processes are gone. "
@@ -231,7 +231,7 @@ def test_T5_timeline_names_every_finalizer(tmp_path: Path) -> None:
     assert "finalizers example.com/copy, example.com/scrub keep it until their owners remove them" in drawn
 
 
-def test_T5_a_pod_without_a_node_was_told_once(tmp_path: Path) -> None:
+def test_T5_pod_without_node_was_deleted_once(tmp_path: Path) -> None:
     waiting = pod("Pending", nodeName="", metadata=AGAIN | TWO, status={"containerStatuses": []})
     told = said(tmp_path, node(), waiting, ask="explain")
     assert "Being deleted since 09:56:20 UTC, grace 0 s: nothing of it runs" in told
@@ -244,7 +244,7 @@ def test_T5_a_pod_without_a_node_was_told_once(tmp_path: Path) -> None:
         (ENDED, 'finalizers "example.com/copy" and "example.com/scrub" keep the object until the controller of'),
     ],
 )
-def test_T5_a_workload_tells_why_its_pod_is_still_there(status: Any, why: str, tmp_path: Path) -> None:
+def test_T5_workload_shows_why_its_pod_remains(status: Any, why: str, tmp_path: Path) -> None:
     leaving = pod(metadata=TOLD | TWO, labels={"app": "db"}, status={"containerStatuses": status})
     said(tmp_path, node(), leaving, raw_workload("StatefulSet", "db", "default", replicas=1), ask="explain")
     ran = run("explain", "statefulset/db", "--snapshot", str(tmp_path / "cluster.json"))
@@ -261,12 +261,12 @@ def test_a_container_that_waits_without_a_reason_is_named(tmp_path: Path) -> Non
     assert "ContainersNotReady" not in told
 
 
-def test_T5_a_pod_that_is_being_deleted_is_not_deleted_when_its_node_is_lost(tmp_path: Path) -> None:
+def test_T5_lost_node_does_not_delete_terminating_pod(tmp_path: Path) -> None:
     drawn = said(tmp_path, node(), pod(metadata=LATELY), ask="explain --timeline=node-lost")
     assert "When its node stops answering: being deleted already, " in drawn
 
 
-def test_F1_a_static_pod_is_told_once_that_nothing_stops(tmp_path: Path) -> None:
+def test_F1_static_pod_shows_once_that_nothing_stops(tmp_path: Path) -> None:
     mirror = pod(metadata={"annotations": {"kubernetes.io/config.mirror": "x"}})
     told = said(tmp_path, node(), mirror, ask=FORCED)
     assert "It stops nothing: the pod is static, and the API holds its mirror only. " in told

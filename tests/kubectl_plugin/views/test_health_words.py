@@ -233,7 +233,7 @@ def test_the_state_is_one_sentence(pod: Pod, line: str) -> None:
         (ended(1, at="2026-10-01T12:00:00Z"), "exit 1 (Error) just now"),
     ],
 )
-def test_the_end_is_told_with_its_signal_and_time(end: dict[str, Any], words: str) -> None:
+def test_end_has_its_signal_and_time(end: dict[str, Any], words: str) -> None:
     pod = make(told("app", CRASHES, end, 1), ready=None, limits={"memory": "128Mi"})
     assert said(pod) == f'Running, not ready: "app" CrashLoopBackOff, 1 restart, last {words}'
 
@@ -243,7 +243,7 @@ def test_windows_has_no_signals() -> None:
     assert said(pod).endswith("last exit 137 (Error) 3 min ago")
 
 
-def test_without_a_clock_times_are_told_as_they_stand() -> None:
+def test_times_without_a_clock_are_absolute() -> None:
     pod = make(told("app", CRASHES, ended(1), 1), ready=UNREADY)
     line = 'Running, not ready since {}: "app" CrashLoopBackOff, 1 restart, last exit 1 (Error) at {}'
     assert said(pod, None) == line.format("2026-10-01 11:55:00 UTC", "2026-10-01 11:57:00 UTC")
@@ -263,7 +263,7 @@ def test_init_container_that_ran_out_of_memory() -> None:
 
 
 @pytest.mark.parametrize("whole", [None, {"limits": {"memory": "512Mi"}}, {"limits": {"cpu": "2"}}])
-def test_without_a_limit_of_its_own_the_pod_may_have_one(whole: dict[str, Any] | None) -> None:
+def test_pod_limit_may_apply_without_container_limit(whole: dict[str, Any] | None) -> None:
     spec: dict[str, Any] = {"resources": whole} if whole else {}
     pod = make(told("app", RUNNING, ended(137, "OOMKilled"), 1), **spec)
     _, second = state_verdict(health(pod), NOW).sentences
@@ -308,7 +308,7 @@ def test_a_pod_in_trouble_is_never_fine(pod: Pod, severity: Severity) -> None:
         (make(told("app", RUNNING, ended(1, at="2026-09-01T00:00:00Z"), 1)), []),
     ],
 )
-def test_the_next_command_tells_more(pod: Pod, command: list[str]) -> None:
+def test_next_command_shows_more(pod: Pod, command: list[str]) -> None:
     assert commands(pod) == command
 
 
@@ -370,7 +370,7 @@ def test_no_log_is_suggested_of_a_name_that_is_none() -> None:
     assert not any(command.words[:2] == ("kubectl", "logs") for command in page.next_commands)
 
 
-def test_who_has_to_act_on_a_gate_is_told() -> None:
+def test_owner_of_a_gate_is_named() -> None:
     sentences = state_verdict(health(gated(None)), NOW).sentences[1:]
     assert sentences == (
         "Services that want ready pods send it nothing.",
@@ -397,7 +397,7 @@ def test_who_has_to_act_on_a_gate_is_told() -> None:
         pytest.param({"waiting": {"reason": "ContainerCreating"}}, "", id="starts"),
     ],
 )
-def test_an_ephemeral_container_is_told_and_changes_nothing_of_the_pod(state: dict[str, Any], words: str) -> None:
+def test_ephemeral_container_does_not_change_pod_verdict(state: dict[str, Any], words: str) -> None:
     found = state_verdict(health(debugged(state)), NOW)
     well = state_verdict(health(make(told("app", RUNNING))), NOW)
     assert (found.code, found.severity) == (well.code, well.severity)
@@ -410,7 +410,7 @@ def test_the_wide_page_lists_an_ephemeral_container() -> None:
     assert section.lines[-1] == Row(("debugger (ephemeral)", "ended with exit 1 (Error) 3 min ago"))
 
 
-def test_of_a_kill_for_memory_the_term_says_what_helps() -> None:
+def test_memory_kill_term_shows_remedy() -> None:
     killed = make(told("app", CRASHES, ended(137, "OOMKilled"), 3), ready=UNREADY)
     assert commands(killed) == ["kubectl logs web -c app --previous", "kubectl qos why OOMKilled"]
     assert "kubectl qos why OOMKilled" not in commands(make(told("app", CRASHES, ended(137), 3), ready=UNREADY))

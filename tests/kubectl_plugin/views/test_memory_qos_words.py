@@ -83,7 +83,7 @@ THROTTLED = [MemoryQoS(low=128 * MI), MemoryQoS(192 * MI, 128 * MI), MemoryQoS(4
         pytest.param("v1.37.1", None, [MemoryQoS(), *[MemoryQoS(low=0, min=0)] * 2], id="not read"),
     ],
 )
-def test_Q5_memory_goes_by_the_kubelet_of_the_node(
+def test_Q5_memory_depends_on_the_kubelet_of_the_node(
     version: str, config: Mapping[str, Any] | None, expected: list[MemoryQoS | None]
 ) -> None:
     assert values(explained(version, config)) == expected
@@ -94,7 +94,7 @@ def test_Q5_timeline_and_other_nodes_change_nothing() -> None:
     assert values(explained("v1.37.1", SET, on="node-1")) == THROTTLED
 
 
-def test_Q5_what_the_kernel_does_stands_beside_the_limit() -> None:
+def test_Q5_kernel_behaviour_is_beside_the_limit() -> None:
     told = lines(explained("v1.37.1", SET))
     assert told[1].endswith("cpu.max max, memory.low 128Mi, memory.max max")
     assert told[-2].endswith("memory.low 128Mi, memory.high 192Mi, memory.max 256Mi")

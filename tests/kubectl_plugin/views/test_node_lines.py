@@ -87,7 +87,7 @@ def test_all_nodes(columns: int) -> None:
     check(GOLDEN / f"qos-nodes-{columns}.txt", ran.out)
 
 
-def test_what_is_wrong_first_in_either_part_the_nearest_then_what_is_not_known() -> None:
+def test_nodes_are_sorted_by_severity_then_headroom() -> None:
     rows = _rows(run("node", "--demo").out)
     assert sorted(row[0] for row in rows) == sorted(ALL)
     assert rows[0][:3] == ["node-c3", "Silent", "unknown"]
@@ -102,7 +102,7 @@ def test_what_is_wrong_first_in_either_part_the_nearest_then_what_is_not_known()
         assert percents == sorted(percents)
 
 
-def test_the_total_names_the_nearest_to_an_eviction_whichever_row_is_first() -> None:
+def test_total_names_node_nearest_to_eviction() -> None:
     nearest = "nearest to an eviction: node-a1, 1.9Gi (6%): shop/recommend-27tvm5xll-5mzzd goes first"
     assert nearest in " ".join(run("node", "--demo").out.split())
     others = " ".join(run("node", "node-b1", "node-c3", "node-b2", "--demo").out.split())
@@ -120,7 +120,7 @@ def test_a_line_counts_what_it_has_no_room_for() -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_line_says_what_the_page_says(name: str) -> None:
+def test_line_agrees_with_the_page(name: str) -> None:
     report = _report(name)
     cells, page = _cells(report), " ".join(run("node", name, "--demo").out.split())
     assert cells["VERDICT"].partition("; ")[0] in page
@@ -138,7 +138,7 @@ def test_a_line_says_what_the_page_says(name: str) -> None:
     assert f"the kubelet evicts {going} before that" in page
 
 
-def test_data_is_a_list_of_what_each_node_says_alone() -> None:
+def test_json_is_a_list_of_single_node_reports() -> None:
     listed = json.loads(run("node", "--demo", "-o", "json").out)
     assert (listed["apiVersion"], listed["kind"]) == ("kubectl-qos/v1", "List")
     assert [entry["name"] for entry in listed["items"]] == ALL
@@ -169,7 +169,7 @@ def test_a_selection_has_lines_too() -> None:
     assert [row[0] for row in rows] == ["node-c3", "node-c2", "node-c1", "node-c4"]
 
 
-def test_what_is_not_there_is_told_and_the_other_has_its_line() -> None:
+def test_missing_node_is_reported_beside_the_other() -> None:
     ran = run("node", "node-a1", "gone", "--demo")
     alone = run("node", "gone", "--demo")
     assert (ran.code, ran.err) == (alone.code, alone.err)
@@ -217,7 +217,7 @@ def test_usage_of_a_metrics_api_gives_the_order(tmp_path: Path) -> None:
     assert [row[5] for row in _rows(ran.out)[1:3]] == ["default/db", "default/web"]
 
 
-def test_of_many_nodes_kubelets_are_not_asked(tmp_path: Path) -> None:
+def test_kubelets_of_many_nodes_are_not_asked(tmp_path: Path) -> None:
     objects = [_node(f"n{number}") for number in range(61)]
     reasons = {entry["unread"][-1]["reason"] for entry in json.loads(_on(tmp_path, objects, "-o", "json").out)["items"]}
     assert reasons == {"of more than 60 nodes the kubelets are not asked one by one"}
@@ -264,7 +264,7 @@ def test_a_disk_that_is_nearer_is_named(percents: dict[str, int], said: str) -> 
     assert " ".join([*words[:-2], words[-1]]) == said
 
 
-def test_what_a_node_says_itself_and_what_nobody_knows() -> None:
+def test_node_conditions_and_unknown_state() -> None:
     report = _report()
     pressed = replace(report.promised, pressures=(NodeCondition.MEMORY_PRESSURE,))
     assert _cells(replace(report, promised=pressed))["STATE"] == "MemoryPressure"

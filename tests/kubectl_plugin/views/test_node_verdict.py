@@ -52,7 +52,7 @@ def test_how_near_a_threshold_is(percent: int, met: bool, nearness: Nearness) ->
 
 
 @pytest.mark.parametrize(("used", "near"), [(None, False), (94, False), (95, True), (101, True)])
-def test_who_is_near_a_limit(used: int | None, near: bool) -> None:
+def test_containers_near_a_limit(used: int | None, near: bool) -> None:
     assert is_near_limit(used, 100) is near
     assert not is_near_limit(used, 0)
 
@@ -78,7 +78,7 @@ def test_a_node_is_judged_by_its_headroom(percent: int, code: VerdictCode, sever
         assert f"({percent}% of the capacity) until the first eviction" in " ".join(said.sentences)
 
 
-def test_a_node_without_trouble_tells_none() -> None:
+def test_node_without_trouble_shows_none() -> None:
     said = node_pressure_verdict(replace(_pressed(), oom=_pressed().oom[:1]), None)
     assert (said.code, said.severity) == (VerdictCode.READY, Severity.FINE)
 
@@ -101,13 +101,13 @@ def test_codes_of_a_node(changed: dict[str, Any], code: VerdictCode, severity: S
     assert all(sentence.endswith(".") for sentence in said.sentences)
 
 
-def test_requests_over_allocatable_are_told_on_both_pages() -> None:
+def test_both_pages_show_requests_over_allocatable() -> None:
     for command in (("explain", "node/node-a3"), ("node", "node-a3")):
         said = " ".join(run(*command, "--demo").out.partition("\n\n")[0].split())
         assert "Requests add up to memory 112% of allocatable" in said
 
 
-def test_the_container_at_its_limit_is_named_alike() -> None:
+def test_pages_agree_on_container_at_its_limit() -> None:
     """By the node with its pod, by the pod without."""
     words = "uses 95% of its limit 8Gi (working set): at the limit the kernel kills it."
     node = " ".join(run("node", "node-a3", "--demo").out.split())
@@ -117,20 +117,20 @@ def test_the_container_at_its_limit_is_named_alike() -> None:
 
 
 @pytest.mark.parametrize("outcome", StepOutcome)
-def test_a_change_is_told_by_its_outcome(outcome: StepOutcome) -> None:
+def test_change_is_described_by_its_outcome(outcome: StepOutcome) -> None:
     said = outcome_verdict(outcome, ("It is so.",))
     assert said == Verdict(VerdictCode(outcome.value), said.severity, ("It is so.",))
 
 
 @pytest.mark.parametrize("name", ["node-a1", "node-b1", "node-c3"])
-def test_the_first_screen_has_the_verdict_and_who_goes_first(name: str) -> None:
+def test_first_screen_has_verdict_and_first_victims(name: str) -> None:
     screen = run("node", name, "--demo").out.splitlines()[:24]
     text = " ".join(" ".join(screen).split())
     assert "why ahead" in text
     assert "Headroom: " in text or name == "node-c3"
 
 
-def test_old_words_are_gone() -> None:
+def test_old_headings_are_removed() -> None:
     said = run("node", "node-a1", "--demo", "-o", "wide").out
     assert "why ahead" in said
     assert ": tie," in said
@@ -144,7 +144,7 @@ def _codes(*arguments: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("name", NODES)
-def test_both_pages_of_a_node_come_to_the_same(name: str) -> None:
+def test_both_pages_of_a_node_agree(name: str) -> None:
     asked = ("node", name, "--demo"), ("explain", f"node/{name}", "--demo")
     node, explained = (_codes(*words) for words in asked)
     assert node == explained
@@ -196,7 +196,7 @@ def test_partitions_is_as_urgent_as_the_node(
     assert _codes("partitions", *source) == (of_all, severity)
 
 
-def test_a_list_of_a_live_cluster_says_that_usage_was_not_looked_at() -> None:
+def test_live_list_shows_that_usage_was_not_read() -> None:
     """`explain pods` does so too: each node would take requests of its own."""
     said = node_verdict(replace(_promised(), usage=None), None)
     assert (said.code, said.severity) == (VerdictCode.READY, Severity.FINE)

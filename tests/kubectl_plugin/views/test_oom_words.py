@@ -49,7 +49,7 @@ def _said(tmp_path: Path, pod: Object, *words: str) -> str:
         pytest.param({"nodeSelector": {"disk": "tape"}}, [], id="none"),
     ],
 )
-def test_Q2_only_nodes_that_the_pod_may_come_to_count(tmp_path: Path, spec: Object, nodes: list[str]) -> None:
+def test_Q2_only_possible_nodes_count(tmp_path: Path, spec: Object, nodes: list[str]) -> None:
     pod = raw_pod("web", "shop", requests={"memory": "1Gi"}, status={"phase": "Pending"}, **spec)
     report = json.loads(_explain(tmp_path, pod, "-o", "json"))
     assert [entry["node"] for entry in report["oom"]] == nodes
@@ -58,7 +58,7 @@ def test_Q2_only_nodes_that_the_pod_may_come_to_count(tmp_path: Path, spec: Obje
         assert "there is no node that its node selector, affinity and tolerations allow" in _said(tmp_path, pod)
 
 
-def test_Q2_a_request_above_the_node_is_said_without_the_sum(tmp_path: Path) -> None:
+def test_Q2_request_above_node_is_shown_without_the_sum(tmp_path: Path) -> None:
     pod = raw_pod("web", "shop", requests={"memory": "20Gi"}, status={"phase": "Pending"})
     said = _said(tmp_path, pod)
     assert "3 app raised: Burstable gets at least 3, also for 20Gi on a node of 4Gi" in said
@@ -67,7 +67,7 @@ def test_Q2_a_request_above_the_node_is_said_without_the_sum(tmp_path: Path) -> 
     assert "688 app 1000 - 1000 x 20Gi / 64Gi" in said
 
 
-def test_Q2_a_sidecar_beside_an_app_container_above_the_node(tmp_path: Path) -> None:
+def test_Q2_sidecar_with_app_container_above_node(tmp_path: Path) -> None:
     sidecar = raw_container("mesh", {"memory": "1Gi"}, restartPolicy="Always")
     pod = raw_pod(
         "web",
@@ -117,7 +117,7 @@ def test_Q2_a_sidecar_beside_an_app_container_above_the_node(tmp_path: Path) -> 
         ),
     ],
 )
-def test_Q2_a_value_that_the_kernel_would_not_take_names_the_request_at_fault(
+def test_Q2_out_of_range_score_names_request_field(
     tmp_path: Path, spec: dict[str, Any], field: str, value: str, least: str, words: str
 ) -> None:
     pod = raw_pod("web", "shop", status={"phase": "Pending"}, **spec)

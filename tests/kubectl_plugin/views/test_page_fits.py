@@ -90,7 +90,7 @@ def test_no_line_is_longer_than_the_terminal(columns: int, wide: bool, monkeypat
         assert overlong(text, columns) == [], (namespace, name)
 
 
-def test_what_is_by_default_is_also_in_the_whole_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whole_page_includes_the_default_page(monkeypatch: pytest.MonkeyPatch) -> None:
     for namespace, name in _PODS[::7]:
         words = (f"pod/{name}", "-n", namespace, "--demo")
         brief, whole = page(monkeypatch, 80, *words), page(monkeypatch, 80, *words, "-o", "wide")
@@ -101,7 +101,7 @@ def test_what_is_by_default_is_also_in_the_whole_page(monkeypatch: pytest.Monkey
         assert brief.count("\n") < whole.count("\n"), name
 
 
-def test_what_left_the_page_is_in_the_whole_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sections_moved_off_the_page_are_in_the_whole_page(monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("pod/checkout-mv9cgvs6p-x2x7p", "-n", "shop", "--demo")
     brief, whole = page(monkeypatch, 80, *words), page(monkeypatch, 80, *words, "-o", "wide")
     for part in (
@@ -123,7 +123,7 @@ def test_what_left_the_page_is_in_the_whole_one(monkeypatch: pytest.MonkeyPatch)
     assert "Force delete  not safe: two may run, where StatefulSet postgres promises one" in brief
 
 
-def test_what_a_force_delete_risks_stays_where_the_node_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_force_deletion_risk_stays_on_silent_node_page(monkeypatch: pytest.MonkeyPatch) -> None:
     text = page(monkeypatch, 120, "pod/db-1", "-n", "shop", "--demo")
     assert "make sure that the machine is off first" in " ".join(text.split())
     assert "NFS, ReadWriteOnce: nothing keeps a second writer off" in text

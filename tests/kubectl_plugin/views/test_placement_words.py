@@ -106,7 +106,7 @@ def test_claim() -> None:
     assert fact_words(RejectedNode("n", (zoned,), ())) == f"volume pv-1: {ZONE} in a, b"
 
 
-def test_every_type_of_fact_has_words() -> None:
+def test_every_type_of_fact_has_a_text() -> None:
     explained = [plugin for plugin in PLUGINS.values() if isinstance(plugin, ExplainedPlugin)]
     assert {type(fact) for fact in FACTS} | {ClaimMismatch} == {kind for one in explained for kind in one.fact_types}
 
@@ -240,12 +240,12 @@ def test_change(change: CandidateChange, words: str) -> None:
 @pytest.mark.parametrize(
     ("helped", "waiting", "words"), [(1, 3, ", which helps 1 of 3 pods"), (3, 3, ""), (None, 40, ""), (None, 1, "")]
 )
-def test_a_way_out_says_how_many_replicas_it_helps(helped: int | None, waiting: int, words: str) -> None:
+def test_remedy_shows_how_many_replicas_it_helps(helped: int | None, waiting: int, words: str) -> None:
     change = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule")
     assert remedy_words(Remedy((change,), "b", 1, 0, helped, waiting), ()) == f"tolerate x:NoSchedule{words} (then b)"
 
 
-def test_every_kind_of_change_has_words() -> None:
+def test_every_kind_of_change_has_a_text() -> None:
     assert {change.kind for change, _ in CHANGES} == set(ChangeKind)
 
 
@@ -253,14 +253,14 @@ SILENT = CandidateChange(ChangeKind.REMOVE_TAINT, node="b", value="node.kubernet
 STOPPED = CandidateChange(ChangeKind.REMOVE_PODS, node="a", pods=(PodOnNode("shop", "web-0", "a"),))
 
 
-def test_what_passes_by_itself_is_a_condition_of_what_is_done() -> None:
+def test_temporary_state_is_a_condition_of_the_remedy() -> None:
     stopped = replace(STOPPED, node="b")
     assert remedy_words(Remedy((SILENT, stopped), "b", 1, 0), ()) == (
         "stop pod shop/web-0 on a, once b answers again (then b)"
     )
 
 
-def test_a_larger_node_has_the_labels_and_none_of_the_trouble_of_the_one_that_it_replaces() -> None:
+def test_larger_node_keeps_labels_without_node_faults() -> None:
     tolerated = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule")
     labelled = CandidateChange(ChangeKind.LABEL_NODE, node="b", value="disk=ssd")
     uncordoned = CandidateChange(ChangeKind.UNCORDON, node="b")
@@ -274,7 +274,7 @@ def test_a_larger_node_has_the_labels_and_none_of_the_trouble_of_the_one_that_it
     assert remedy_words(Remedy((several, larger), "b", 1, 0), ()) == f"{replaced} and the labels disk=ssd,pool=big"
 
 
-def test_a_node_that_is_added_has_the_room_and_the_labels_that_the_other_lacks() -> None:
+def test_added_node_has_missing_room_and_labels() -> None:
     tolerated = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule")
     going = CandidateChange(ChangeKind.ADD_NODE, node="b", value="ToBeDeletedByClusterAutoscaler=17:NoSchedule")
     model = CandidateChange(ChangeKind.ADD_NODE, node="b", field="spec.nodeSelector", value="nvidia.com/gpu.product=L4")
@@ -289,7 +289,7 @@ def test_a_node_that_is_added_has_the_room_and_the_labels_that_the_other_lacks()
     assert remedy_words(Remedy((model, freed), "b", 1, 0), ()) == "add a node with nvidia.com/gpu.product=L4"
 
 
-def test_every_taint_that_passes_by_itself_has_words() -> None:
+def test_every_temporary_taint_has_a_text() -> None:
     keys = (
         *(f"node.kubernetes.io/{kind}-pressure" for kind in ("memory", "disk", "pid")),
         *(f"node.kubernetes.io/{kind}" for kind in ("not-ready", "unreachable", "network-unavailable")),
@@ -301,7 +301,7 @@ def test_every_taint_that_passes_by_itself_has_words() -> None:
         assert re.fullmatch("wait until .*b.*", remedy_words(one, ()))
 
 
-def test_a_way_that_does_all_of_another_is_none() -> None:
+def test_remedy_that_includes_another_is_dropped() -> None:
     def group(plugin: str, cost: int, *changes: CandidateChange) -> RejectedGroup:
         return RejectedGroup(
             plugin, (), 1, 1, preemption_may_help=False, nodes=(), remedy=Remedy(changes, changes[-1].node, 1, cost)
@@ -315,7 +315,7 @@ def test_a_way_that_does_all_of_another_is_none() -> None:
     assert ways_out(placement) == ["stop pod shop/web-0 on a"]
 
 
-def test_what_changes_no_spec_is_told_first() -> None:
+def test_changes_outside_the_spec_come_first() -> None:
     def group(change: CandidateChange, cost: int, fact: InsufficientResource | None = None) -> RejectedGroup:
         node = RejectedNode("a", () if fact is None else (fact,), ())
         remedy = Remedy((change,), "a", 3, cost)
@@ -354,7 +354,7 @@ def test_what_changes_no_spec_is_told_first() -> None:
         (-MI, 300 * MI, ("301Mi", "0", "300Mi")),
     ],
 )
-def test_what_is_missing_shows_in_the_amounts(free: int, asked: int, words: tuple[str, str, str]) -> None:
+def test_amounts_show_what_is_missing(free: int, asked: int, words: tuple[str, str, str]) -> None:
     assert amounts_apart("memory", free, asked) == words
 
 
@@ -362,6 +362,6 @@ def test_what_is_missing_shows_in_the_amounts(free: int, asked: int, words: tupl
     ("missing", "words"),
     [(4352 * MI, "4.3Gi"), (4096 * MI, "4Gi"), (1, "1"), (1025, "1.1Ki"), (200 * MI + 1, "201Mi"), (220 * MI, "220Mi")],
 )
-def test_what_has_to_be_freed_is_not_rounded_to_too_little(missing: int, words: str) -> None:
+def test_amount_to_free_is_not_rounded_down(missing: int, words: str) -> None:
     change = CandidateChange(ChangeKind.FREE, node="a", amounts={"memory": missing})
     assert remedy_words(Remedy((change,), "a", 1, 1), ()) == f"free {words} memory on a{STAY}"

@@ -44,7 +44,7 @@ def said(*words: str) -> str:
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_now_is_the_newest_time_and_the_page_says_so_once(name: str) -> None:
+def test_now_is_newest_time_and_is_shown_once(name: str) -> None:
     code, words = ASKED[name]
     ran = run(*words, "--snapshot", str(SEED))
     assert ran.code == code, ran.err
@@ -64,19 +64,19 @@ def test_a_node_of_it_that_answers_is_not_fenced() -> None:
     assert "b answers" in said("delete", "pod/etcd-0", "--grace-period=0")
 
 
-def test_data_is_told_by_the_same_time() -> None:
+def test_json_uses_the_same_time() -> None:
     report = json.loads(run("partitions", "--snapshot", str(SEED), "-o", "json").out)
     assert report["at"] == "2026-11-22T10:05:00Z"
 
 
-def test_the_page_of_a_list_says_so() -> None:
+def test_html_page_shows_assumed_time() -> None:
     page = run("report", "--snapshot", str(SEED), "-o", "-").out
     assert "now is taken to be 2026-11-22 10:05:00 UTC, by the times in it" in page
     assert "now is taken" not in run("report", "--demo", "-o", "-").out
 
 
 @pytest.mark.parametrize("name", ["partitions", "explain", "fence"])
-def test_what_tells_its_time_is_believed(name: str, tmp_path: Path) -> None:
+def test_stated_capture_time_is_used(name: str, tmp_path: Path) -> None:
     """The demo cluster, and a snapshot of it."""
     words = {"partitions": ["partitions"], "explain": ["explain", "pod/db-1"], "fence": ["fence", "node/node-c3"]}[name]
     captured = tmp_path / "c.qos"
@@ -85,7 +85,7 @@ def test_what_tells_its_time_is_believed(name: str, tmp_path: Path) -> None:
         assert "taken to be" not in run(*words, *source).out
 
 
-def test_a_list_without_times_says_nothing_of_now(tmp_path: Path) -> None:
+def test_list_without_times_shows_no_now(tmp_path: Path) -> None:
     file = tmp_path / "c.json"
     write_list(file, [raw_node("n1"), raw_pod("web", nodeName="n1")])
     ran = run("explain", "pods", "--snapshot", str(file))
@@ -94,7 +94,7 @@ def test_a_list_without_times_says_nothing_of_now(tmp_path: Path) -> None:
     assert "taken to be" not in ran.out
 
 
-def test_a_list_without_pods_does_not_say_that_there_are_none(tmp_path: Path) -> None:
+def test_list_without_pods_leaves_pods_unknown(tmp_path: Path) -> None:
     file = tmp_path / "c.json"
     write_list(file, [raw_node("n1")])
     ran = run("explain", "pods", "--snapshot", str(file))
@@ -174,9 +174,7 @@ def asked_of_cluster(tmp_path: Path, objects: list[dict[str, Any]], *words: str)
         ),
     ],
 )
-def test_a_claim_that_is_not_in_the_list_is_not_said_to_be_missing(
-    tmp_path: Path, others: list[dict[str, Any]], lack: str
-) -> None:
+def test_unlisted_claim_is_not_called_missing(tmp_path: Path, others: list[dict[str, Any]], lack: str) -> None:
     objects = [running("db-0", claim="data-db-0"), running("db-1"), *others]
     words = ("place", "--drain", "node/n1")
     ran = ask(tmp_path, objects, *words)
@@ -190,9 +188,7 @@ def test_a_claim_that_is_not_in_the_list_is_not_said_to_be_missing(
 
 
 @pytest.mark.parametrize(("preemption", "code"), [(True, 11), (False, 7)])
-def test_a_priority_class_that_is_not_in_the_list_may_give_a_pod_a_place(
-    tmp_path: Path, *, preemption: bool, code: int
-) -> None:
+def test_unlisted_priority_class_leaves_placement_open(tmp_path: Path, *, preemption: bool, code: int) -> None:
     full = [raw_pod(f"low-{node}", "p", uid=node, requests={"memory": "4Gi"}, nodeName=node) for node in ("n1", "n2")]
     write_list(
         manifest := tmp_path / "vip.yaml", [raw_pod("vip", "p", requests={"memory": "4Gi"}, priorityClassName="vip")]
@@ -205,7 +201,7 @@ def test_a_priority_class_that_is_not_in_the_list_may_give_a_pod_a_place(
     assert ("if 1 pod is preempted" in found) == preemption, found
 
 
-def test_a_pod_may_have_room_where_one_before_it_goes_elsewhere(tmp_path: Path) -> None:
+def test_pod_may_fit_if_earlier_pod_is_placed_elsewhere(tmp_path: Path) -> None:
     volume = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/x"}}
     zones = [
         {**node, "metadata": {**node["metadata"], "labels": {"zone": node["metadata"]["name"]}}}
@@ -237,9 +233,7 @@ def test_a_pod_may_have_room_where_one_before_it_goes_elsewhere(tmp_path: Path) 
         pytest.param([raw_priority_class("other", 1)], "not all in the file", id="another class"),
     ],
 )
-def test_a_class_that_is_not_in_the_list_is_not_said_to_be_gone(
-    tmp_path: Path, others: list[dict[str, Any]], reason: str
-) -> None:
+def test_unlisted_class_is_not_called_deleted(tmp_path: Path, others: list[dict[str, Any]], reason: str) -> None:
     objects = [running("web", "vip", 7000), *others]
     words = ("explain", "pod/web", "-n", "p", "-o", "wide")
     told = asked(tmp_path, objects, *words)
@@ -249,7 +243,7 @@ def test_a_class_that_is_not_in_the_list_is_not_said_to_be_gone(
     assert 'class "vip" no longer exists' in asked_of_cluster(tmp_path, objects, *words)
 
 
-def test_a_node_that_is_not_in_the_list_is_not_said_to_be_gone(tmp_path: Path) -> None:
+def test_unlisted_node_is_not_called_deleted(tmp_path: Path) -> None:
     pod = running("db-0")
     pod["spec"]["nodeName"] = "n9"
     words = ("explain", "pod/db-0", "-n", "p")
@@ -303,7 +297,7 @@ def test_a_class_of_the_system_is_in_every_cluster(tmp_path: Path, others: list[
         ("place", "--drain", "node/n1"),
     ],
 )
-def test_that_no_budget_holds_is_not_known_where_the_list_has_none(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_list_without_budgets_leaves_budgets_unknown(tmp_path: Path, words: tuple[str, ...]) -> None:
     unknown = "poddisruptionbudgets.policy"
     assert unknown in asked(tmp_path, [running("db-1")], *words)
     assert unknown not in asked(tmp_path, [running("db-1"), BUDGET], *words)
@@ -318,14 +312,14 @@ def nodeless(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("form", ["table", "wide"])
-def test_without_nodes_nobody_says_that_all_answer(form: str, nodeless: str) -> None:
+def test_list_without_nodes_does_not_claim_answers(form: str, nodeless: str) -> None:
     told = " ".join(run("partitions", "--snapshot", nodeless, "-o", form).out.split())
     assert told.startswith("0 nodes No Node was read: whether the nodes of pods answer is not known.")
     verdict = json.loads(run("partitions", "--snapshot", nodeless, "-o", "json").out)["verdict"]
     assert (verdict["code"], verdict["severity"]) == ("NodesUnread", "notice")
 
 
-def test_without_nodes_it_is_not_known_where_pods_would_go(nodeless: str) -> None:
+def test_placement_is_unknown_without_nodes(nodeless: str) -> None:
     ran = run("place", "deployment/web", "-n", "shop", "--snapshot", nodeless)
     told = " ".join(ran.out.split())
     assert (ran.code, ran.err) == (11, "")
@@ -333,7 +327,7 @@ def test_without_nodes_it_is_not_known_where_pods_would_go(nodeless: str) -> Non
     assert "Not certain: no nodes in the file: what needs them is not judged." in told
 
 
-def test_a_list_without_nodes_suffices_for_a_node_to_come(nodeless: str) -> None:
+def test_list_without_nodes_suffices_for_added_node(nodeless: str) -> None:
     asked = "place", "deployment/web", "-n", "shop", "--snapshot", nodeless, "--add-node", "name=n1,cpu=4,memory=8Gi"
     ran = run(*asked)
     assert (ran.code, ran.err) == (11, "")
@@ -404,7 +398,7 @@ def _names(kind: str, api_version: str, name: str, **more: Any) -> dict[str, Any
         ),
     ],
 )
-def test_a_list_that_lacks_some_of_a_kind_proves_neither_yes_nor_no(
+def test_incomplete_list_gives_unknown_fit(
     tmp_path: Path, objects: list[dict[str, Any]], words: tuple[str, ...], lack: str
 ) -> None:
     ran = ask(tmp_path, objects, *words, "-n", "p")

@@ -75,7 +75,7 @@ def test_Q2_a_pod_without_a_linux_kubelet(snapshot: str, name: str, words: tuple
     assert OF_LINUX.search(_said("explain", "pod/on-lin", "-n", "shop", "--snapshot", snapshot, *words))
 
 
-def test_Q2_windows_is_said(snapshot: str) -> None:
+def test_Q2_windows_is_named(snapshot: str) -> None:
     assert "Platform Windows: what its kubelet does" in _said(
         "explain", "pod/on-win", "-n", "shop", "--snapshot", snapshot
     )
@@ -89,14 +89,14 @@ def test_T1_a_virtual_kubelet_promises_no_time(snapshot: str, name: str) -> None
     assert not TIMES.search(said.replace("Being deleted since 00:00:00 UTC, grace 30 s", ""))
 
 
-def test_T1_nor_does_its_timeline(snapshot: str) -> None:
+def test_T1_timeline_of_virtual_kubelet_has_no_times(snapshot: str) -> None:
     said = _said("explain", "pod/on-aci", "-n", "shop", "--timeline", "--snapshot", snapshot)
     assert not TIMES.search(said)
     assert "delete is not known: its node is a virtual kubelet" in said
 
 
 @pytest.mark.parametrize("name", ["on-aci", "leaving"])
-def test_F1_nor_does_a_force_deletion(snapshot: str, name: str) -> None:
+def test_F1_force_deletion_on_virtual_kubelet_has_no_times(snapshot: str, name: str) -> None:
     ran = run("delete", f"pod/{name}", "-n", "shop", "--grace-period=0", "--snapshot", snapshot)
     said = " ".join(ran.out.split())
     assert ran.code == 3
@@ -118,7 +118,7 @@ def test_Q3_a_node_without_a_linux_kubelet(snapshot: str, name: str, words: tupl
     assert not OF_LINUX.search(said)
 
 
-def test_Q2_the_range_of_a_pod_to_come_leaves_them_out(snapshot: str, tmp_path: Path) -> None:
+def test_Q2_range_of_new_pod_excludes_other_platforms(snapshot: str, tmp_path: Path) -> None:
     manifest = tmp_path / "pod.json"
     manifest.write_text(json.dumps(raw_pod("new", "shop", requests=RESOURCES)))
     report = json.loads(_said("explain", "-f", str(manifest), "--snapshot", snapshot, "-o", "json"))
@@ -126,14 +126,14 @@ def test_Q2_the_range_of_a_pod_to_come_leaves_them_out(snapshot: str, tmp_path: 
 
 
 @pytest.mark.parametrize("words", [("explain",), ("explain", "--timeline"), ("place",)])
-def test_S1_no_way_out_takes_a_windows_pod_to_linux(words: tuple[str, ...]) -> None:
+def test_S1_no_remedy_moves_windows_pod_to_linux(words: tuple[str, ...]) -> None:
     out = " ".join(run(*words, "-f", str(WINDOWS_MANIFEST), "--demo").out.split())
     assert "drop spec." not in out
     if words != ("explain", "--timeline"):
         assert not OF_LINUX.search(out)
 
 
-def test_S1_nor_by_node_affinity(tmp_path: Path) -> None:
+def test_S1_no_remedy_drops_os_affinity(tmp_path: Path) -> None:
     manifest = tmp_path / "pod.json"
     term = {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "In", "values": ["windows"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
@@ -141,7 +141,7 @@ def test_S1_nor_by_node_affinity(tmp_path: Path) -> None:
     assert "drop spec." not in run("explain", "-f", str(manifest), "--demo").out
 
 
-def test_Q2_lint_speaks_of_the_kernel_to_linux_pods_alone(tmp_path: Path) -> None:
+def test_Q2_lint_checks_kernel_rules_of_linux_pods_only(tmp_path: Path) -> None:
     specs: dict[str, Any] = {"win": {"os": {"name": "windows"}}, "lin": {}}
     for name, spec in specs.items():
         manifest = tmp_path / f"{name}.json"
@@ -149,7 +149,7 @@ def test_Q2_lint_speaks_of_the_kernel_to_linux_pods_alone(tmp_path: Path) -> Non
         assert ("best-effort" in run("lint", "-f", str(manifest)).out) is (name == "lin")
 
 
-def test_Q3_the_report_ranks_no_pod_there(snapshot: str) -> None:
+def test_Q3_report_ranks_no_pod_of_other_platforms(snapshot: str) -> None:
     page = run("report", "-A", "-o", "-", "--snapshot", snapshot).out
     data = json.loads(re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)[1])  # type: ignore[index]
     ranks = dict(zip(data["pods"]["name"], data["pods"]["adj"], strict=True))

@@ -47,14 +47,14 @@ def test_one_is_not_many(arguments: tuple[str, ...]) -> None:
         "1 pod are",
     ],
 )
-def test_what_is_wrong_is_found(text: str) -> None:
+def test_wrong_plurals_are_found(text: str) -> None:
     assert list(wrong_plurals(text))
 
 
 @pytest.mark.parametrize(
     "text", ["1 node", "11 nodes", "1  pods", "1.1 nodes", "1 pod/web-0", "x-1 pods", "1 pods/a", "1 of 9 goes"]
 )
-def test_what_is_right_is_not(text: str) -> None:
+def test_right_plurals_are_not_found(text: str) -> None:
     assert not list(wrong_plurals(text))
 
 
@@ -71,10 +71,10 @@ def test_no_text_of_the_code_counts_in_the_plural_alone() -> None:
 
 
 @pytest.mark.parametrize("text", ['f"{count} pods"', 'f"on {len(nodes):,} more nodes"'])
-def test_what_counts_in_the_plural_alone_is_found(text: str) -> None:
+def test_plural_only_texts_are_found(text: str) -> None:
     assert list(plurals_in_code(text))
 
 
 @pytest.mark.parametrize("text", ['"1 pod" if n == 1 else f"{n} pods"', 'f"{their} pods"', "f\"{counted(n, 'pod')}\""])
-def test_what_a_condition_chooses_is_not(text: str) -> None:
+def test_conditional_plurals_are_not_found(text: str) -> None:
     assert not list(plurals_in_code(text))

@@ -66,7 +66,7 @@ def words(preview: PreemptionPreview, *, wide: bool = False) -> list[str]:
     return list(preemption_words(preview, wide=wide))
 
 
-def test_nobody() -> None:
+def test_no_preemption() -> None:
     assert words(make_preview(not_eligible="not eligible due to preemptionPolicy=Never.")) == [
         "preempts nobody: preemptionPolicy Never"
     ]
@@ -79,7 +79,7 @@ UNEVEN = "3 nodes, such as a, do not take it even without pods of lower priority
 NOBODY_LOWER = NoRoom("", ("No preemption victims found for incoming pod",), 1, "c", 0, ())
 
 
-def test_P4_nobody_for_the_reason_of_the_plugin() -> None:
+def test_P4_no_preemption_for_reason_of_plugin() -> None:
     assert words(make_preview(no_room=(SPREAD,))) == [f"preempts nobody: {UNEVEN}"]
     assert words(make_preview(no_room=(SPREAD, NEEDED, NOBODY_LOWER)), wide=True) == [
         "preempts nobody: it would help on none of 4 nodes",
@@ -135,7 +135,7 @@ def pending(name: str, *, denied: bool) -> Preemptor:
     )
 
 
-def test_preemptor_for_which_no_victims_were_found_is_named_without_certainty() -> None:
+def test_preemptor_without_victims_might_preempt() -> None:
     denied = pending("hi", denied=True)
     why = "kube-scheduler found no victims when it last tried"
     assert list(preemptor_words([denied])) == [f"The pending pod shop/hi (priority 9) might preempt it, but {why}."]
@@ -185,7 +185,7 @@ def test_nominated() -> None:
     ]
 
 
-def test_a_nomination_to_a_node_that_is_gone_is_no_reservation() -> None:
+def test_nomination_to_deleted_node_reserves_nothing() -> None:
     assert list(nominated_words(NominatedNode("gone", (), (OTHER,), exists=False), NOW)) == [
         "its nomination to gone is worth nothing: there is no such Node, and the scheduler passes it over"
     ]
@@ -271,7 +271,7 @@ SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
         ),
     ],
 )
-def test_P5_what_is_awaited(nominated: NominatedNode, now: datetime, said: tuple[str, ...]) -> None:
+def test_P5_awaited_pods(nominated: NominatedNode, now: datetime, said: tuple[str, ...]) -> None:
     assert awaited_words(nominated, now) == said
 
 
@@ -323,7 +323,7 @@ def test_preempted(became: PreemptedFor, place: str, end: str) -> None:
     assert preempted_words(found, NOW) == f"Preempted at 09:59:00 UTC for shop/web-0{end}"
 
 
-def test_preempted_by_somebody() -> None:
+def test_preempted_by_a_pod() -> None:
     found = Preempted(None, "", None, "a", PreemptedFor.UNKNOWN, "", ())
     assert preempted_words(found, NOW).endswith("no event is left that names it.")
     alone = Preempted(OTHER, "", None, "a", PreemptedFor.UNKNOWN, "a", ())

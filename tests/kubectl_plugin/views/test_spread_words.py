@@ -32,14 +32,14 @@ def snapshot(name: str) -> tuple[str, str]:
     return "--snapshot", str(SEEDS / name)
 
 
-def test_a_workload_tells_how_its_pods_stand_now() -> None:
+def test_workload_shows_current_spread() -> None:
     assert (
         "Spread now skew 3 > maxSkew 1 now; nothing moves running pods: zoneA has 3, least is 0 in zoneB "
         "(topology.kubernetes.io/zone, DoNotSchedule)"
     ) in told("explain", "deployment/web", *snapshot("s1dep.json"))
 
 
-def test_a_replica_set_tells_the_same_and_json_has_its_numbers() -> None:
+def test_replica_set_and_json_agree_on_spread() -> None:
     (by_deployment,) = of_json("explain", "deployment/web", *snapshot("s1dep.json"))["spread"]
     (by_replica_set,) = of_json("explain", "replicaset/web-h1", *snapshot("s1dep.json"))["spread"]
     assert by_deployment == by_replica_set
@@ -52,7 +52,7 @@ def test_a_replica_set_tells_the_same_and_json_has_its_numbers() -> None:
     )
 
 
-def test_the_report_says_it_in_the_same_words() -> None:
+def test_report_uses_the_same_words() -> None:
     over = ConstraintSkew(FIELD, "zone", True, 2, 3, 0, 1, "a", "b")
     assert spread_words(WorkloadSpread("shop", "Deployment", "web", {"a": 3}, (over,)))[1] == (
         "skew 3 > maxSkew 1 now: a has 3, least is 0 in b (zone, DoNotSchedule)"
@@ -63,7 +63,7 @@ def test_the_report_says_it_in_the_same_words() -> None:
     )
 
 
-def test_too_few_domains_are_said() -> None:
+def test_too_few_domains_are_reported() -> None:
     few = ConstraintSkew(FIELD, "zone", True, 2, 2, 0, 1, "a", None)
     assert domain_words(few) == (
         "a has 2, least counts as 0, because 2 domains are fewer than minDomains (zone, DoNotSchedule)"
@@ -83,13 +83,13 @@ def test_the_table_of_domains_adds_up() -> None:
     ) in explained("one.yaml", "s1t.json", "-o", "wide")
 
 
-def test_a_domain_of_which_no_node_counts_is_said() -> None:
+def test_domain_without_counted_nodes_is_reported() -> None:
     assert (
         "1 2 1 zoneB: fits zoneC: not counted, because node policies or missing keys leave out every node there"
     ) in explained("honor.yaml", "s1t.json", "-o", "wide")
 
 
-def test_the_way_out_of_the_table_is_the_one_that_the_policy_gives() -> None:
+def test_suggested_taint_policy_frees_the_nodes() -> None:
     before = explained("one.yaml", "s1t.json", "-o", "wide")
     assert "Ways out: nodeTaintsPolicy Honor on zone (then node4 and 1 more node); or tolerate k=v:NoSchedule" in before
     assert "2 of 5 nodes fit score node by plugin 398 node4" in explained("honor.yaml", "s1t.json", "-o", "wide")
@@ -129,7 +129,7 @@ def test_wide_shows_them_and_narrow_does_not() -> None:
     assert "Soft topology spread" not in explained("dany.yaml", "s1d.json")
 
 
-def test_a_node_without_a_key_is_passed_over() -> None:
+def test_node_without_the_key_is_skipped() -> None:
     (table,) = score_tables([NodeScore("a", 0, {}, SoftSpreadScore((), 0, 0, 2))], ())
     assert table.rows == (("0", "0 x 2", "0", "a", "passed over: it lacks a topology key"),)
 
@@ -146,12 +146,12 @@ def domain(name: str, pods: int, with_pod: int) -> SpreadDomain:
     return SpreadDomain(name, pods, with_pod, fits=True, with_pod=with_pod)
 
 
-def test_place_says_which_domains_do_not_count() -> None:
+def test_place_names_uncounted_domains() -> None:
     page = told("place", "-f", str(SEEDS / "honor.yaml"), *snapshot("s1t.json"))
     assert "pod/mypod 0 zone, maxSkew 1 DoNotSchedule: zoneA 2, zoneB 2; not counted: zoneC" in page
 
 
-def test_place_tells_a_least_that_is_no_domains() -> None:
+def test_place_shows_minimum_of_missing_domains() -> None:
     constraint = {"maxSkew": 2, "minDomains": 3, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
     selector = {"labelSelector": {"matchLabels": {"app": "new"}}}
     pod = {
@@ -164,7 +164,7 @@ def test_place_tells_a_least_that_is_no_domains() -> None:
     assert "pod/new 2 zone, maxSkew 2 DoNotSchedule, least 0: zone1 2, zone2 2" in " ".join(ran.out.split())
 
 
-def test_too_few_domains_a_pod_that_does_not_count_and_many_left_out() -> None:
+def test_domain_table_explains_uncounted_pod_and_domains() -> None:
     entry = ConstraintSpread(FIELD, "zone", 9, 0, (domain("a", 2, 2),), 1, 3, ("x", "y", "z"), 7, ())
     lines = [row[-1] for row in spread_table([entry]).rows]
     assert lines == [
@@ -175,7 +175,7 @@ def test_too_few_domains_a_pod_that_does_not_count_and_many_left_out() -> None:
     ]
 
 
-def test_normalized_scores_have_their_numbers_and_the_older_ones_beside() -> None:
+def test_normalized_scores_show_old_and_new_formula() -> None:
     said = told("explain", "pod/p", "--snapshot", str(SEEDS.parent / "field/unitsoft.json"), "-o", "wide")
     assert "the fewer pods the better; raw is rounded" in said
     assert (

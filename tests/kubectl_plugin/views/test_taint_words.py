@@ -83,7 +83,7 @@ CASES: Final = [
 
 
 @pytest.mark.parametrize(("taint", "ready", "own", "explained", "node"), CASES)
-def test_T5_explain_node_and_report_tell_of_an_eviction_by_taints(
+def test_T5_taint_eviction_shows_in_explain_node_and_report(
     taint: Mapping[str, str], ready: str, own: Sequence[Mapping[str, Any]], explained: str, node: str, tmp_path: Path
 ) -> None:
     file = _cluster(tmp_path, taint, ready, *own)
@@ -99,7 +99,7 @@ def test_T5_explain_node_and_report_tell_of_an_eviction_by_taints(
     assert "1 pod: deleted by a taint." in page.read_text()
 
 
-def test_T5_pod_that_tolerates_the_taints_of_a_node_that_is_not_ready_stays(tmp_path: Path) -> None:
+def test_T5_pod_tolerating_unready_node_stays(tmp_path: Path) -> None:
     file = _cluster(tmp_path, NOT_READY, "False", _tolerates("node.kubernetes.io/not-ready", None))
     told = _told("explain", "pod/web", "--snapshot", file)
     assert "Its node n1 is not Ready since 07:28:20 UTC. It stays there: it tolerates" in told
@@ -117,9 +117,7 @@ def test_T5_pod_that_tolerates_a_taint_of_a_ready_node_is_well(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("seconds", "first"), [(120, "delete"), (None, "drain")])
-def test_T5_deletion_by_a_taint_comes_before_the_drain_of_a_cordoned_node(
-    seconds: int | None, first: str, tmp_path: Path
-) -> None:
+def test_T5_taint_deletion_precedes_drain(seconds: int | None, first: str, tmp_path: Path) -> None:
     file = _cluster(tmp_path, MAINTENANCE, "True", _tolerates("maintenance", seconds), unschedulable=True)
     told = json.loads(run("explain", "pod/web", "--timeline", "--snapshot", file, "-o", "json").out)
     assert told["timeline"]["ways"][0]["way"] == first

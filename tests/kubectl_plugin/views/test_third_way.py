@@ -84,7 +84,7 @@ def test_F3_no_majority_where_the_application_has_none(tmp_path: Path, image: st
     assert "in the application" not in told
 
 
-def test_F3_without_a_majority_the_application_cannot(tmp_path: Path) -> None:
+def test_F3_no_majority_means_no_member_removal(tmp_path: Path) -> None:
     def without_pet_1(one: Json) -> None:
         if one["metadata"]["name"] == "pet-1":
             one["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
@@ -94,7 +94,7 @@ def test_F3_without_a_majority_the_application_cannot(tmp_path: Path) -> None:
     assert "the application removes pet-2 only while 2 of 3 live" in told
 
 
-def test_F3_a_member_on_another_node_without_heartbeats_is_unknown(tmp_path: Path) -> None:
+def test_F3_member_on_node_without_heartbeat_is_unknown(tmp_path: Path) -> None:
     """A rack fails at once, and nodes of it are taken for lost one after the other."""
 
     def without_heartbeats(one: Json) -> None:
@@ -108,7 +108,7 @@ def test_F3_a_member_on_another_node_without_heartbeats_is_unknown(tmp_path: Pat
     assert "Or remove it" not in told
 
 
-def test_F3_without_leases_it_is_said_that_heartbeats_are_not_known(tmp_path: Path) -> None:
+def test_F3_missing_leases_are_listed_as_unknown(tmp_path: Path) -> None:
     cluster = json.loads(CASE.read_text())
     cluster["items"] = [one for one in cluster["items"] if one["kind"] != "Lease"]
     file = tmp_path / "cluster.json"
@@ -116,7 +116,7 @@ def test_F3_without_leases_it_is_said_that_heartbeats_are_not_known(tmp_path: Pa
     assert "leases.coordination.k8s.io" in _told(*FORCE, str(file)).partition("Unknown")[2]
 
 
-def test_F3_no_third_way_where_the_node_answers(tmp_path: Path) -> None:
+def test_F3_answering_node_offers_no_member_removal(tmp_path: Path) -> None:
     def answers(one: Json) -> None:
         if one["kind"] == "Lease":
             one["spec"]["renewTime"] = "2026-11-27T22:00:00Z"
@@ -129,7 +129,7 @@ def test_F3_no_third_way_where_the_node_answers(tmp_path: Path) -> None:
     assert "in the application" not in told
 
 
-def test_F3_a_single_member_has_no_third_way(tmp_path: Path) -> None:
+def test_F3_single_member_cannot_be_removed(tmp_path: Path) -> None:
     def one_replica(one: Json) -> None:
         if one["kind"] == "StatefulSet":
             one["spec"]["replicas"] = 1

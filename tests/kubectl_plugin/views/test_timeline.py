@@ -63,7 +63,7 @@ def test_T5_the_version_decides_when_a_silent_node_is_unknown(
     assert ("the control plane's version is unknown: 50 s since 1.32, 40 s before" in out) is assumed
 
 
-def test_T5_every_way_can_be_asked_for() -> None:
+def test_T5_every_way_can_be_selected() -> None:
     assert tuple(way.value for way in Way) == WAYS
 
 
@@ -92,7 +92,7 @@ def test_a_period_of_the_delete_counts_of_pods_and_manifests(seconds: int) -> No
         assert ("kubectl delete asks for 0 s with --force only" in " ".join(said.split())) is (seconds == 0)
 
 
-def test_periods_of_probes_stand_beside_the_pods_own() -> None:
+def test_probe_periods_are_beside_the_pod_period() -> None:
     """Two probes of g3 have periods of their own: 60 s and 5 s, and the pod 30 s."""
     asked = ("explain", "pod/g3", "--snapshot", str(CASES / "field" / "grace.json"))
     said = " ".join(run(*asked).out.split())
@@ -150,7 +150,7 @@ def test_each_container_has_the_periods_of_its_probes(tmp_path: Path) -> None:
     assert "after a failed probe 1 s (short, livenessProbe) and 1 s (hooked, startupProbe)" in said
 
 
-def test_a_second_delete_without_grace_and_a_container_that_stays_ended(tmp_path: Path) -> None:
+def test_second_delete_with_probe_periods(tmp_path: Path) -> None:
     probe = {"exec": {"command": ["ok"]}, "periodSeconds": 4, "failureThreshold": 1}
     containers = [
         raw_container("a", livenessProbe=probe),
@@ -215,14 +215,14 @@ def test_T5_flag_before_the_command() -> None:
     assert (ran.code, ran.out) == (0, "pod/db-0\n")
 
 
-def test_T5_unknown_way_names_those_there_are() -> None:
+def test_T5_unknown_way_lists_known_ways() -> None:
     ran = run("explain", "--demo", "pod/db-0", "--timeline=reboot")
     assert ran.code == 2
     for way in WAYS:
         assert way in ran.err
 
 
-def test_T5_without_the_flag_there_is_no_timeline() -> None:
+def test_T5_timeline_needs_the_flag() -> None:
     assert json.loads(run("explain", "--demo", "pod/db-0", "-o", "json").out)["timeline"] is None
 
 
@@ -246,7 +246,7 @@ def test_T5_every_demo_pod_fits_the_schema_and_the_page(namespace: str) -> None:
     assert "None" not in text
 
 
-def test_T5_yaml_says_the_same() -> None:
+def test_T5_yaml_and_json_agree() -> None:
     asked = ("explain", "--demo", "-n", "shop", "pod/db-1", "--timeline")
     assert yaml.safe_load(run(*asked, "-o", "yaml").out) == json.loads(run(*asked, "-o", "json").out)
 
@@ -286,7 +286,7 @@ def test_T5_hostile_names_are_escaped_and_move_no_lane(tmp_path: Path) -> None:
     assert r"a\x1b[2J\u202e" in ran.out
 
 
-def test_T5_manifest_is_told_with_what_admission_adds() -> None:
+def test_T5_timeline_of_manifest_includes_admission() -> None:
     printed = json.loads(
         run("explain", "--demo", "-f", str(MANIFESTS / "checkout.yaml"), "--timeline", "-o", "json").out
     )
@@ -309,7 +309,7 @@ def test_T5_daemon_set_tolerates_what_its_controller_adds(tmp_path: Path) -> Non
     assert told["budgetsKnown"] is False
 
 
-def test_T5_workload_tells_the_timeline_of_its_next_pod() -> None:
+def test_T5_workload_shows_timeline_of_its_next_pod() -> None:
     ran = run("explain", "--demo", "-n", "shop", "statefulset/db", "--timeline", "-o", "json")
     [gone] = [
         event
@@ -322,7 +322,7 @@ def test_T5_workload_tells_the_timeline_of_its_next_pod() -> None:
     assert run("explain", "--demo", "-n", "shop", "statefulset/db", "--timeline").out.startswith("statefulset/db")
 
 
-def test_T5_now_stands_between_what_was_and_what_comes() -> None:
+def test_T5_now_separates_past_and_future() -> None:
     lines = run("explain", "--demo", "-n", "ml", "pod/embed-n6d8t", "--timeline=delete").out.splitlines()
     at = DEMO_NOW[11:19]
     [now] = [index for index, line in enumerate(lines) if line.split() == [at, "now"]]
@@ -342,7 +342,7 @@ def test_T3_sidecar_s_hook_has_its_time_its_bar_and_its_path() -> None:
     assert (lane.count("p") - 1, lane.count("w")) == (12, 42)
 
 
-def test_T5_the_first_sentence_leads_with_the_app_container_s_sigterm(tmp_path: Path) -> None:
+def test_T5_first_sentence_names_sigterm_of_app(tmp_path: Path) -> None:
     proxy = raw_container("proxy", restartPolicy="Always")
     hook = {"preStop": {"sleep": {"seconds": 5}}}
 
@@ -368,7 +368,7 @@ def test_T5_silent_node_s_times_are_those_of_partitions() -> None:
     assert "     52  03:02:56  node tainted " in told
 
 
-def test_T5_shutdown_that_no_kubelet_handles_does_not_call_its_node_silent() -> None:
+def test_T5_unhandled_shutdown_node_is_not_called_silent() -> None:
     ran = run("explain", "--demo", "-n", "ingress", "pod/gateway-6m74d8fzc-rjq4s", "--timeline=shutdown")
     told = " ".join(ran.out.split())
     assert "When its machine is shut down: its kubelet sends no SIGTERM, object gone never by itself." in told
@@ -382,7 +382,7 @@ def _told_offline(folder: Path, way: str, **pod: Any) -> str:
     return " ".join(run("explain", "-f", str(file), "--offline", f"--timeline={way}").out.split())
 
 
-def test_T5_first_sigterm_may_come_before_one_whose_second_is_known(tmp_path: Path) -> None:
+def test_T5_uncertain_sigterm_may_precede_known_one(tmp_path: Path) -> None:
     sleeps = raw_container("app", lifecycle={"preStop": {"sleep": {"seconds": 10}}})
     runs = raw_container("b", lifecycle={"preStop": {"exec": {"command": ["x"]}}})
     told = _told_offline(tmp_path, "delete", containers=[sleeps, runs])
@@ -398,7 +398,7 @@ def test_T5_the_sentence_names_the_signal_of_the_table(tmp_path: Path) -> None:
     assert " 0 SIGUSR1 app at once " in told
 
 
-def test_T5_budgets_are_unknown_only_where_a_drain_is_told(tmp_path: Path) -> None:
+def test_T5_budgets_are_unknown_only_for_a_drain(tmp_path: Path) -> None:
     unknown = "whether a PodDisruptionBudget refuses a drain"
     assert unknown not in _told_offline(tmp_path, "delete", containers=[raw_container("app")])
     assert unknown in _told_offline(tmp_path, "drain", containers=[raw_container("app")])

@@ -117,7 +117,7 @@ def test_one_reason_is_named_once(tmp_path: Path) -> None:
     assert "Of 2 nodes, 2 lack cpu." in page
 
 
-def test_pods_of_a_daemon_set_that_wait_for_one_reason_are_named_together(tmp_path: Path) -> None:
+def test_daemon_pods_with_same_reason_are_grouped(tmp_path: Path) -> None:
     full = node("rack-2")
     full["status"]["allocatable"] = {**ROOM, "pods": "0"}
     daemons = raw_workload("DaemonSet", "agent", "shop", pod_spec=raw_pod(requests={"cpu": "9"})["spec"])
@@ -153,7 +153,7 @@ WRITERS: Final = [
 
 
 @pytest.mark.parametrize(("annotations", "selector", "way"), WRITERS)
-def test_what_admission_wrote_is_changed_where_it_is_written(
+def test_admission_fields_are_changed_at_their_source(
     annotations: dict[str, str], selector: dict[str, str], way: str, tmp_path: Path
 ) -> None:
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "annotations": annotations}}
@@ -204,21 +204,21 @@ def test_a_node_that_a_program_takes_is_not_uncordoned(metadata: Object, way: st
     assert f"Way out: {way}" in explained(tmp_path, cordoned("m-4", **metadata), pending())
 
 
-def test_an_announced_interruption_keeps_a_node_from_being_uncordoned(tmp_path: Path) -> None:
+def test_interrupted_node_is_not_to_be_uncordoned(tmp_path: Path) -> None:
     warned = node_event("m-4", "SpotInterruption", "aws-node-termination-handler")
     page = explained(tmp_path, cordoned("m-4"), cordoned("m-5"), pending(), warned)
     assert "uncordon m-4" not in page
     assert "uncordon m-5" in page
 
 
-def test_no_room_is_freed_on_a_node_about_to_go(tmp_path: Path) -> None:
+def test_no_room_is_freed_on_node_about_to_be_removed(tmp_path: Path) -> None:
     leaving = {**node("m-4"), "metadata": {**node("m-4")["metadata"], **KARPENTER}}
     full = raw_pod("full", "shop", uid="full", nodeName="m-4", status={"phase": "Running"}, requests={"cpu": "3500m"})
     page = explained(tmp_path, leaving, full, pending())
     assert "Way out: add a node or wait for a new one: Karpenter removes node m-4." in page
 
 
-def test_a_degraded_machine_config_says_why(tmp_path: Path) -> None:
+def test_degraded_machine_config_shows_the_reason(tmp_path: Path) -> None:
     annotations = {f"{MCO}/desiredDrain": "drain-rendered-b", f"{MCO}/reason": "failed to drain node: m-4 after 1 hour"}
     file = tmp_path / "cluster.json"
     items = [cordoned("m-4", annotations=annotations), pending()]
@@ -279,7 +279,7 @@ def test_an_agent_that_is_not_healthy_is_named(ready: str, why: str, tmp_path: P
     assert f"Way out: wait until the agent of disk.acme.com is ready on r-2{why}." in page
 
 
-def test_why_a_node_is_not_ready_is_said(tmp_path: Path) -> None:
+def test_reason_of_unready_node_is_shown(tmp_path: Path) -> None:
     down = tainted("r-2", "node.kubernetes.io/not-ready", status="False", message="PLEG is not healthy: 4 min.")
     page = explained(tmp_path, down, pending())
     assert "wait until r-2 is Ready again (its kubelet says: PLEG is not healthy: 4 min)." in page
@@ -320,7 +320,7 @@ BY: Final = "cluster-autoscaler"
         ([("NotTriggerScaleUp", "", BY, NOW)], f"{BY}, just now: NotTriggerScaleUp."),
     ],
 )
-def test_what_the_autoscaler_says_is_said(events: list[tuple[str, ...]], line: str, tmp_path: Path) -> None:
+def test_autoscaler_message_is_quoted(events: list[tuple[str, ...]], line: str, tmp_path: Path) -> None:
     page = explained(tmp_path, cordoned("m-4"), pending(), *(scaling_event(*one) for one in events))
     assert line in page
     assert line or ("scale-up" not in page and "available" not in page)
@@ -342,7 +342,7 @@ def of_shop(name: str, on: str = "", *, constraint: Object) -> Object:
 
 @pytest.mark.parametrize("key", ["topology.kubernetes.io/zonee", OLD_KEY])
 @pytest.mark.parametrize("there", [(), ("p",)])
-def test_the_key_that_was_meant_comes_before_giving_up_the_spread(key: str, there: tuple[str], tmp_path: Path) -> None:
+def test_corrected_key_is_suggested_before_soft_spread(key: str, there: tuple[str], tmp_path: Path) -> None:
     """Also where it opens fewer nodes than ScheduleAnyway does."""
     nodes = [node(name, **{ZONE: f"zone-{name}"}) for name in "pqr"]
     pods = [of_shop(f"web-on-{name}", name, constraint=spread(ZONE)) for name in there]
@@ -358,7 +358,7 @@ def test_a_key_that_some_nodes_have_is_kept(tmp_path: Path) -> None:
     assert f"{ZONE} instead" not in explained(tmp_path, *nodes, *pods, of_shop("web-1", constraint=spread(rack)))
 
 
-def test_min_domains_that_there_are_not_is_lowered(tmp_path: Path) -> None:
+def test_unreachable_min_domains_is_lowered(tmp_path: Path) -> None:
     constraint = spread(ZONE, minDomains=4)
     nodes = [node(name, **{ZONE: f"zone-{name}"}) for name in "pq"]
     pods = [of_shop(f"web-on-{name}", name, constraint=constraint) for name in "pq"]
@@ -400,7 +400,7 @@ OF_SET: Final[Object] = {
 }
 
 
-def test_pods_that_keep_others_of_their_workload_away_need_another_domain(tmp_path: Path) -> None:
+def test_self_anti_affinity_needs_another_domain(tmp_path: Path) -> None:
     term = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "rack"}
     own = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     meta = {"labels": {"app": "a"}, **OF_SET}

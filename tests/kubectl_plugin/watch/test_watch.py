@@ -83,7 +83,7 @@ def test_K_data_stay_whole() -> None:
     assert out.getvalue() == "{1}\n{2}\n"
 
 
-def test_K_a_problem_is_told_once() -> None:
+def test_K_problem_is_reported_once() -> None:
     pipe, out, err = _pipe(in_words=True)
     pipe.show("one\n", "error: x\n")
     pipe.show("one\n", "error: x\n")
@@ -109,7 +109,7 @@ def _drawn(master: int, slave: int) -> str:
     return drawn.removesuffix(b"\0").decode()
 
 
-def test_K_a_screen_holds_what_fits(terminal: tuple[Terminal, int, int]) -> None:
+def test_K_screen_shows_what_fits(terminal: tuple[Terminal, int, int]) -> None:
     screen, master, slave = terminal
     resize(slave, rows=4, columns=30)
     screen.show("".join(f"line {number} {'x' * 40}\n" for number in range(9)), "")
@@ -120,7 +120,7 @@ def test_K_a_screen_holds_what_fits(terminal: tuple[Terminal, int, int]) -> None
     assert re.fullmatch(r"as of \d\d:\d\d:\d\d UTC, 6 more li", plain[3])
 
 
-def test_K_a_screen_keeps_its_answer_while_nobody_answers(terminal: tuple[Terminal, int, int]) -> None:
+def test_K_screen_keeps_answer_while_cluster_is_silent(terminal: tuple[Terminal, int, int]) -> None:
     screen, master, slave = terminal
     resize(slave, rows=20, columns=100)
     screen.show("the answer\n", "")
@@ -140,7 +140,7 @@ def test_K_colours_take_no_room(terminal: tuple[Terminal, int, int]) -> None:
     assert _drawn(master, slave).startswith("\x1b[H\x1b[1mbold\x1b[0m \x1b[31m1234\x1b[0m\x1b[0m\x1b[K\r\n")
 
 
-def test_K_a_terminal_is_left_as_it_was_whatever_happens(terminal: tuple[Terminal, int, int]) -> None:
+def test_K_terminal_is_always_restored(terminal: tuple[Terminal, int, int]) -> None:
     screen, master, slave = terminal
 
     def fail() -> None:

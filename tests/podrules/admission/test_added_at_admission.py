@@ -12,7 +12,7 @@ from tests.objects import raw_container, raw_pod
 RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
 
 
-def test_what_the_api_fills_in_by_itself_is_no_addition() -> None:
+def test_api_defaults_are_no_additions() -> None:
     sent = raw_pod(limits={"cpu": "1"})
     stored = raw_pod(limits={"cpu": "1"}, requests={"cpu": "1"}, dnsPolicy="ClusterFirst", schedulerName="default")
     stored["spec"]["containers"][0] |= {"imagePullPolicy": "Always", "terminationMessagePath": "/dev/termination-log"}
@@ -41,7 +41,7 @@ def test_additions_are_named_with_the_plugin_that_makes_them() -> None:
     }
 
 
-def test_what_was_there_and_is_another_one_now_is_changed() -> None:
+def test_replaced_values_are_changes() -> None:
     sent = raw_pod(containers=[raw_container(image="a")])
     (found,) = added_at_admission(sent, raw_pod(containers=[raw_container(image="mirror/a")]))
     assert (found.what, found.changed) == ("image mirror/a of container app", True)

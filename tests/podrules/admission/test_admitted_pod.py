@@ -40,7 +40,7 @@ def test_every_step_changes_the_pod() -> None:
     assert admitted.rejected is None
 
 
-def test_a_refused_pod_keeps_what_came_before_its_priority() -> None:
+def test_refused_pod_keeps_earlier_admission_changes() -> None:
     limits = [make_limit_range(default={"cpu": "1"})]
     pod = make_pod(priority_class_name="none")
     admitted = admit_pod(pod, AdmissionObjects(limit_ranges=limits, priority_classes={"high": HIGH}))
@@ -57,7 +57,7 @@ def test_a_refused_pod_keeps_what_came_before_its_priority() -> None:
         pytest.param(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, id="Kubernetes' own is"),
     ],
 )
-def test_without_the_classes_only_kubernetes_own_are_resolved(name: str, priority: int | None) -> None:
+def test_only_system_classes_resolve_without_classes(name: str, priority: int | None) -> None:
     admitted = admit_pod(make_pod(priority_class_name=name), AdmissionObjects())
     assert admitted.pod.spec.priority == priority
     assert admitted.rejected is None

@@ -62,11 +62,11 @@ def _quota(hard: Amounts, used: Amounts | None = None, name: str = "q", **spec: 
         ({"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}, None),
     ],
 )
-def test_a_container_is_held_against_a_limit_range(item: Mapping[str, Any], words: str | None) -> None:
+def test_container_is_compared_with_limit_range(item: Mapping[str, Any], words: str | None) -> None:
     assert limit_range_refusal(POD, [_limit_range(**item)]) == (words and REFUSED + words)
 
 
-def test_a_limit_range_lists_each_problem_once_and_the_first_that_refuses_is_named() -> None:
+def test_first_refusing_limit_range_lists_problems_once() -> None:
     pod = make_pod(containers=[make_container("a"), make_container("b", requests={"cpu": "1"})])
     bounds = _limit_range(min={"cpu": "2"}, max={"memory": "1Gi"})
     assert limit_range_refusal(pod, [_limit_range(), bounds, _limit_range(max={"cpu": "1"})]) == (
@@ -76,7 +76,7 @@ def test_a_limit_range_lists_each_problem_once_and_the_first_that_refuses_is_nam
     )
 
 
-def test_amounts_without_an_int64_in_thousandths_are_compared_in_whole_units() -> None:
+def test_huge_amounts_are_compared_in_whole_units() -> None:
     pod = make_pod(requests={"memory": "1100m"}, limits={"memory": "16Pi"})
     assert limit_range_refusal(pod, [_limit_range(min={"memory": "1200m"})]) is None
 
@@ -94,9 +94,7 @@ def test_amounts_without_an_int64_in_thousandths_are_compared_in_whole_units() -
         ),
     ],
 )
-def test_a_pod_is_its_containers_together_or_its_own_cpu_and_memory(
-    most: Amounts, own: Amounts | None, words: str | None
-) -> None:
+def test_pod_limit_is_container_sum_or_pod_level(most: Amounts, own: Amounts | None, words: str | None) -> None:
     pod = make_pod(
         containers=[make_container(limits={"cpu": "2"})],
         init_containers=[make_sidecar(limits={"cpu": "1"})],
@@ -106,7 +104,7 @@ def test_a_pod_is_its_containers_together_or_its_own_cpu_and_memory(
     assert limit_range_refusal(pod, [_limit_range(type="Pod", max=most)]) == (words and REFUSED + words)
 
 
-def test_a_quota_refuses_more_than_is_left() -> None:
+def test_quota_refuses_more_than_its_remainder() -> None:
     quotas = [
         _quota({"services": "0"}, name="of-others"),
         _quota(
@@ -120,7 +118,7 @@ def test_a_quota_refuses_more_than_is_left() -> None:
     )
 
 
-def test_what_the_pod_has_none_of_is_not_exceeded() -> None:
+def test_unrequested_resource_is_not_exceeded() -> None:
     over = _quota(
         {"requests.example.com/gpu": "1", "ephemeral-storage": "1"},
         {"requests.example.com/gpu": "2", "ephemeral-storage": "5"},
@@ -129,7 +127,7 @@ def test_what_the_pod_has_none_of_is_not_exceeded() -> None:
     assert quota_room(POD, [over]) is None
 
 
-def test_every_container_must_set_the_cpu_and_memory_that_a_quota_counts() -> None:
+def test_quota_requires_cpu_and_memory_of_each_container() -> None:
     quota = _quota({"requests.memory": "1", "limits.cpu": "9", "limits.ephemeral-storage": "1"})
     containers = [make_container("b"), make_container("c", requests={"memory": "1"}), make_container("a")]
     pod = make_pod(containers=containers)
@@ -141,7 +139,7 @@ def test_every_container_must_set_the_cpu_and_memory_that_a_quota_counts() -> No
     assert quota_refusal(replace(pod, spec=own), [quota], features=Features.of_minor(33)) is not None
 
 
-def test_a_quota_that_is_not_counted_yet_refuses_and_one_without_a_status_does_not() -> None:
+def test_quota_refuses_while_usage_is_not_counted() -> None:
     assert quota_refusal(POD, [_quota({"pods": "9", "memory": "9Gi"}, {"pods": "0"})]) == (
         f"{REFUSED}status unknown for quota: q, resources: memory,pods"
     )
@@ -173,7 +171,7 @@ PRIORITY = "PriorityClass"
         ),
     ],
 )
-def test_a_quota_counts_where_all_its_scopes_hold(
+def test_quota_counts_if_all_scopes_match(
     spec: Mapping[str, Any], scopes: list[str], selector: list[tuple[str, str, list[str]]]
 ) -> None:
     terms = [{"scopeName": name, "operator": operator, "values": values} for name, operator, values in selector]
@@ -225,7 +223,7 @@ def _used(quota: ResourceQuota, times: int) -> ResourceList:
     return used
 
 
-def test_pods_that_have_come_are_counted_by_the_quotas_that_count_them() -> None:
+def test_new_pods_count_in_matching_quotas() -> None:
     pod = make_pod(requests={"cpu": "300m"})
     others = _quota({"pods": "1"}, scopes=["BestEffort"])
     quotas = [_quota({"requests.cpu": "1", "configmaps": "1"}), others]
@@ -237,7 +235,7 @@ def test_pods_that_have_come_are_counted_by_the_quotas_that_count_them() -> None
     assert first.status.used["configmaps"].is_zero
 
 
-def test_a_quota_that_is_over_has_no_room() -> None:
+def test_exceeded_quota_has_no_room() -> None:
     room = quota_room(POD, [_quota({"pods": "1"}, {"pods": "3"})])
     assert room is not None
     assert room.pods == 0

@@ -54,7 +54,7 @@ def test_the_lowest_priority_is_named_first() -> None:
     assert named(room(pod("low", "2", priority=-1), pod("high", "1500m", priority=9))) == ["low"]
 
 
-def test_of_several_as_few_as_are_needed_are_named() -> None:
+def test_fewest_needed_pods_are_named() -> None:
     found = room(pod("a", "1", priority=1), pod("b", "100m", priority=0), pod("c", "2"), pod("d", "800m", priority=2))
     assert found is not None
     assert found.lacks == {"cpu": 1900}
@@ -84,7 +84,7 @@ def test_pods_that_leave_count_first() -> None:
 
 
 @pytest.mark.parametrize("metadata", [{"ownerReferences": [DAEMON]}, {"annotations": STATIC}])
-def test_pods_that_come_back_are_not_named(metadata: dict[str, Any]) -> None:
+def test_recreated_pods_are_not_named(metadata: dict[str, Any]) -> None:
     found = room(pod("kept", "4", **metadata))
     assert found is not None
     assert (found.lacks, found.pods, found.enough) == ({"cpu": 2000}, (), False)

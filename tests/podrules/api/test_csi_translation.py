@@ -68,7 +68,7 @@ def test_translate(source: Mapping[str, Any], driver: str, handle: str) -> None:
         ),
     ],
 )
-def test_what_has_no_csi_form(source: Mapping[str, Any], message: str) -> None:
+def test_untranslatable_volumes(source: Mapping[str, Any], message: str) -> None:
     with pytest.raises(TranslationError) as caught:
         translate_inline(from_object(source, Volume))
     assert str(caught.value) == message

@@ -309,7 +309,7 @@ def test_gate_DRAPartitionableDevices_in_the_validity_of_a_pool() -> None:
     assert devices(before, twice) == devices(after, twice) == invalid
 
 
-def test_gate_DRAPartitionableDevices_counts_all_slices_of_a_pool() -> None:
+def test_gate_DRAPartitionableDevices_counts_all_pool_slices() -> None:
     before, _ = around("dra_partitionable_devices")
     counters = make_slice(counters=COUNTER, slices=2)
     plain = make_slice("device-1", name="slice-2", slices=2)
@@ -345,7 +345,7 @@ def test_gate_DRAConsumableCapacity() -> None:
     assert devices(after, make_slice(SHARED), claims=claims) == SUCCESS
 
 
-def test_gate_DRAConsumableCapacity_for_more_than_there_is() -> None:
+def test_gate_DRAConsumableCapacity_for_too_much_capacity() -> None:
     before, after = around("dra_consumable_capacity")
     asked = make_request(capacity={"requests": {"memory": "4Gi"}})
     claims = [make_claim("my-claim", asked)]

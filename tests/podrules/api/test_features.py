@@ -72,7 +72,7 @@ def test_Q1_every_change_is_a_field() -> None:
     assert set(CHANGES) == set(Features.__struct_fields__) - {"minor", "emulated"}
 
 
-def test_Q1_every_change_says_what_a_user_sees() -> None:
+def test_Q1_every_change_describes_its_effect() -> None:
     for field, change in CHANGES.items():
         assert change.rule in RULES, field
         assert not change.effect.endswith("."), field
@@ -109,7 +109,7 @@ def test_Q1_reference_is_the_version_that_the_rules_restate() -> None:
     assert Features.of_minor(max(VERIFIED)) == REFERENCE
 
 
-def test_answers_are_verified_where_cases_of_that_version_are_recorded() -> None:
+def test_versions_with_recorded_cases_are_verified() -> None:
     assert set(VERIFIED) == set(MINORS)
     assert [minor for minor in range(20, 50) if Features.of_minor(minor).verified] == sorted(VERIFIED)
 
@@ -154,7 +154,7 @@ def test_defaults_are_upstreams(minor: int, specs: Mapping[str, Mapping[int, boo
     assert on_by_default(minor) == wanted
 
 
-def test_where_a_gate_can_be_set_is_upstreams(upstream: Path) -> None:
+def test_settable_gates_match_upstream(upstream: Path) -> None:
     text = (upstream / "pkg/features/kube_features.go").read_text()
     constants = re.findall(r'^\t(\w+)\s+featuregate\.Feature = "(\w+)"$', text, re.MULTILINE)
     names = {name: constant for constant, name in constants}

@@ -190,7 +190,7 @@ def test_unknown_refuser() -> None:
         ("no prefix", "no prefix"),
     ],
 )
-def test_words_of_the_server(message: str, said: str) -> None:
+def test_messages_of_the_server(message: str, said: str) -> None:
     assert said_by_server(message) == said
 
 

@@ -47,7 +47,7 @@ def test_known(key: str, value: str, meaning: Meaning, owner: str) -> None:
         "remediator.kubernetes.azure.com/unschedulable",
     ],
 )
-def test_a_node_that_is_about_to_go_is_so_for_pods_that_wait(key: str) -> None:
+def test_leaving_taint_marks_node_about_to_be_removed(key: str) -> None:
     found = known_taint(key, "")
     assert found is not None
     assert found.meaning is Meaning.LEAVING

@@ -96,7 +96,7 @@ def test_F7_detach(users: Sequence[Pod], mounted: Sequence[str], answers: Reach,
     assert (position.step, position.waits_for, position.node, position.held_by) == (MoveStep.DETACH, waits, "lost", ())
 
 
-def test_F7_detach_under_way_tells_the_drivers_error() -> None:
+def test_F7_detach_in_progress_shows_driver_error() -> None:
     leaving = [make_attachment("data", "lost", deleted="2026-11-21T03:09:00Z", error="rpc timeout")]
     position = volume_position(NEW, facts(attachments=leaving, mounted=["lost"]), reach())
     assert position is not None
@@ -142,25 +142,25 @@ def test_F7_a_pod_that_runs_waits_for_nothing() -> None:
         pytest.param({"attachable": False}, id="nothing attaches it"),
     ],
 )
-def test_F7_nobody_waits_for_what_is_not_exclusive(more: Any) -> None:
+def test_F7_no_pod_waits_for_shared_volume(more: Any) -> None:
     position = volume_position(NEW, facts(old(), attachments=HELD, **more), reach())
     assert position is not None
     assert position.step is (MoveStep.START if "attachable" in more else MoveStep.ATTACH)
 
 
-def test_F7_a_pod_that_has_to_leave_holds_its_own_volume() -> None:
+def test_F7_leaving_pod_still_has_its_volume() -> None:
     leaving = old(deleted=TOLD)
     position = volume_position(leaving, facts(leaving, attachments=HELD), reach(Reach.SILENT))
     assert position is not None
     assert (position.step, position.waits_for, position.held_by) == (MoveStep.STOP, WaitsFor.SILENT_KUBELET, ("web-1",))
 
 
-def test_F7_a_pod_that_left_holds_nothing() -> None:
+def test_F7_pod_that_left_has_no_volume() -> None:
     left = old(deleted=TOLD, running=False)
     assert volume_position(left, facts(left, attachments=HELD), reach()) is None
 
 
-def test_F7_of_several_holders_the_one_that_goes_on_counts() -> None:
+def test_F7_continuing_holder_counts() -> None:
     others = [old(deleted=TOLD), replace(old(), metadata=replace(old().metadata, name="web-0"))]
     position = volume_position(NEW, facts(*others, attachments=HELD), reach())
     assert position is not None
@@ -217,7 +217,7 @@ ISCSI = make_persistent_volume("iscsi", {"targetPortal": "10.0.0.1:3260", "iqn":
         pytest.param([], ["well"], [], Reach.ANSWERS, MoveStep.START, WaitsFor.OWN_KUBELET, id="attached here"),
     ],
 )
-def test_F7_iscsi_is_kept_apart_without_a_volume_attachment(
+def test_F7_iscsi_waits_without_volume_attachment(
     users: Sequence[Pod],
     attached: Sequence[str],
     mounted: Sequence[str],
@@ -257,7 +257,7 @@ def test_F7_when_a_volume_is_detached_mounted_or_not(answers: Reach, after: time
         pytest.param(Reach.MISSED_HEARTBEATS, WaitsFor.SILENT_KUBELET, id="no heartbeats"),
     ],
 )
-def test_F7_who_ends_the_holder(answers: Reach, waits: WaitsFor) -> None:
+def test_F7_component_that_ends_the_holder(answers: Reach, waits: WaitsFor) -> None:
     position = volume_position(NEW, facts(old(deleted=TOLD), attachments=HELD, mounted=["lost"]), reach(answers))
     assert position is not None
     assert position.waits_for is waits

@@ -31,7 +31,7 @@ def going(seconds: int = 30, spec: int = 30, **more: Any) -> Pod:
     return from_object(raw_pod(terminationGracePeriodSeconds=spec, **given), Pod)
 
 
-def test_T5_pod_ends_by_its_grace_from_when_it_was_told() -> None:
+def test_T5_pod_ends_by_grace_period_after_deletion() -> None:
     ending = pod_ending(going())
     assert (ending.deleted_at, ending.ends_by, ending.processes) == (at(0), at(30), True)
     assert not ending.told_before
@@ -48,7 +48,7 @@ def test_T5_stop_in_flight_lasts_the_period_with_which_it_began() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, 1])
-def test_T5_period_that_was_over_hides_when_the_first_delete_came(seconds: int) -> None:
+def test_T5_elapsed_period_hides_first_delete(seconds: int) -> None:
     ending = pod_ending(going(seconds, 60))
     assert (ending.deleted_at, ending.told_before) == (at(0), True)
 
@@ -63,14 +63,14 @@ def test_T5_period_that_was_over_hides_when_the_first_delete_came(seconds: int) 
         pytest.param(2**63 - 1, at(1), False, id="the most: a Duration of -1 s"),
     ],
 )
-def test_T5_pod_is_not_told_to_end_before_it_is_made(seconds: int, told: datetime, after: bool) -> None:
+def test_T5_pod_is_not_deleted_before_its_creation(seconds: int, told: datetime, after: bool) -> None:
     made = {"creationTimestamp": at(-300).isoformat(), "deletionTimestamp": at(0).isoformat()}
     ending = pod_ending(going(seconds, metadata=made))
     assert (ending.deleted_at, ending.told_after) == (told, after)
     assert ending.ends_by is not None
 
 
-def test_T5_pod_without_a_time_of_its_own_is_told_at_the_first_moment_at_the_earliest() -> None:
+def test_T5_extreme_deletion_times_are_clamped() -> None:
     ending = pod_ending(going(86_400, metadata={"deletionTimestamp": "0001-01-01T00:00:00Z"}))
     assert ending.deleted_at == FIRST
     assert pod_ending(going(60, 10**15)).ends_by == LAST
@@ -91,9 +91,7 @@ def test_T5_hook_that_takes_the_whole_period_adds_the_minimum() -> None:
         pytest.param(going(nodeName=""), False, False, id="it is on no node"),
     ],
 )
-def test_T5_nothing_ends_by_a_time_where_nothing_runs_or_nobody_stops_it(
-    pod: Pod, quiet: bool, processes: bool
-) -> None:
+def test_T5_no_end_time_without_process_or_kubelet(pod: Pod, quiet: bool, processes: bool) -> None:
     ending = pod_ending(pod, quiet=quiet)
     assert (ending.processes, ending.ends_by) == (processes, None)
 
@@ -119,7 +117,7 @@ def test_T1_second_delete_removes_the_object_only_without_grace(pod: Pod, option
     assert stop_plan(pod, option).object_removed_at_once is at_once
 
 
-def test_T1_pod_that_nobody_deleted_was_told_nothing() -> None:
+def test_T1_undeleted_pod_has_no_deletion() -> None:
     pod = from_object(raw_pod(nodeName="node-1", terminationGracePeriodSeconds=5), Pod)
     ending = pod_ending(pod)
     assert (deleted_at(pod), ending.deleted_at, ending.ends_by, ending.processes) == (None, None, None, True)

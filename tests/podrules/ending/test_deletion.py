@@ -29,7 +29,7 @@ def _answers(_: str) -> bool:
         pytest.param(make_pod(node_name="n", phase="Succeeded"), 0, False, id="finished: nothing runs"),
     ],
 )
-def test_F2_what_has_to_be_confirmed(pod: Pod, seconds: int | None, forced: bool) -> None:
+def test_F2_deletions_that_need_confirmation(pod: Pod, seconds: int | None, forced: bool) -> None:
     assert is_force_deletion(pod, seconds) is forced
 
 
@@ -81,7 +81,7 @@ def test_F3_only_stateful_sets_have_members(owner: str) -> None:
         ("", None, ""),
     ],
 )
-def test_F3_what_removes_a_member_by_its_image(image: str, votes: bool | None, removal: str) -> None:
+def test_F3_member_removal_command_by_image(image: str, votes: bool | None, removal: str) -> None:
     pod = make_lost_pod("db-1")
     pod = replace(pod, spec=replace(pod.spec, containers=(Container(name="app", image=image),)))
     found = members(pod, 3, [], _answers)
@@ -89,7 +89,7 @@ def test_F3_what_removes_a_member_by_its_image(image: str, votes: bool | None, r
     assert (found.votes, found.removal) == (votes, removal)
 
 
-def test_F3_what_removes_a_member_by_its_label() -> None:
+def test_F3_member_removal_command_by_label() -> None:
     pod = make_lost_pod("db-1")
     pod = replace(pod, metadata=replace(pod.metadata, labels={"app.kubernetes.io/name": "rabbitmq"}))
     found = members(pod, 3, [], _answers)
@@ -97,7 +97,7 @@ def test_F3_what_removes_a_member_by_its_label() -> None:
     assert found.removal == "rabbitmqctl forget_cluster_node NODE"
 
 
-def test_F3_who_was_ready_on_a_node_that_does_not_answer_is_unknown() -> None:
+def test_F3_readiness_on_silent_node_is_unknown() -> None:
     siblings = [make_lost_pod("db-0", "a"), make_lost_pod("db-2", "z")]
     found = members(make_lost_pod("db-1"), 3, siblings, lambda node: node != "z")
     assert found is not None

@@ -88,13 +88,13 @@ GOING: Final = {"deletionTimestamp": stamp(40), "deletionGracePeriodSeconds": 30
         ),
     ],
 )
-def test_what_a_pod_waits_for(waiting: Pod, wait: Wait | None) -> None:
+def test_awaited_step_of_a_pod(waiting: Pod, wait: Wait | None) -> None:
     assert waits(waiting, NOW) is wait
     assert waits(waiting, None) is None
     assert waits(waiting, NOW, quiet=True) is None
 
 
-def test_the_warning_of_the_volume_goes_before_the_summary_of_all() -> None:
+def test_volume_warning_precedes_mount_summary() -> None:
     told = found(
         warning("FailedMount", 'MountVolume.SetUp failed for volume "tls" : secret "tls-2" not found', last=2),
         warning("FailedMount", "Unable to attach or mount volumes: unmounted volumes=[tls]", last=0.1, count=9),
@@ -146,11 +146,11 @@ def test_volumes_that_fail_count_by_themselves() -> None:
         ),
     ],
 )
-def test_warnings_that_do_not_say_why(event: Event) -> None:
+def test_warnings_without_a_reason(event: Event) -> None:
     assert found(event) is None
 
 
-def test_a_volume_in_use_elsewhere_is_said_once_and_holds_until_it_is_attached() -> None:
+def test_multi_attach_error_lasts_until_attached() -> None:
     said = 'Multi-Attach error for volume "pvc-4" Volume is already exclusively attached to one node'
     error = warning("FailedAttachVolume", said, first=50, last=50, count=1)
     told = found(error)
@@ -170,7 +170,7 @@ def test_a_step_that_follows_ends_a_warning() -> None:
     assert found(again, warning("Pulling", "Pulling image", first=5.5, last=5.5, count=1, type="Normal")) is not None
 
 
-def test_claims_and_nodes_are_heard_where_nothing_is_said_of_the_pod() -> None:
+def test_claim_and_node_events_count_without_pod_events() -> None:
     of_claim = {"kind": "PersistentVolumeClaim", "namespace": "bank", "name": "ledger", "uid": "c"}
     claim = warning("ProvisioningFailed", "quota of disks is used up", involvedObject=of_claim)
     node = warning("CIDRNotAvailable", "no CIDR", involvedObject={"kind": "Node", "name": "n7"})
@@ -183,7 +183,7 @@ def test_claims_and_nodes_are_heard_where_nothing_is_said_of_the_pod() -> None:
     assert waiting.reason == "ProvisioningFailed"
 
 
-def test_only_what_came_after_the_deletion_says_why_a_pod_does_not_end() -> None:
+def test_only_events_after_deletion_explain_stuck_end() -> None:
     going = pod(metadata=GOING, status={"containerStatuses": [ENDED]})
     before = warning("FailedMount", "no", first=80, last=60)
     after = warning("FailedUnMount", "device is busy", first=3, last=1, count=4)
@@ -217,7 +217,7 @@ def test_when_missing_events_decide(waiting: Pod, may: bool) -> None:
         ({"resourceClaims": [{"name": "gpu", "resourceClaimName": "g"}]}, 14, False),
     ],
 )
-def test_no_scheduler_has_looked(spec: Mapping[str, Any], minutes: float, long: bool) -> None:
+def test_no_scheduler_has_tried(spec: Mapping[str, Any], minutes: float, long: bool) -> None:
     told = unseen(pod(nodeName=None, metadata={"creationTimestamp": stamp(minutes)}, **spec))
     assert told is not None
     assert told.scheduler == spec.get("schedulerName", "default-scheduler")
@@ -236,5 +236,5 @@ def test_no_scheduler_has_looked(spec: Mapping[str, Any], minutes: float, long: 
         pod(nodeName=None, metadata=GOING),
     ],
 )
-def test_a_scheduler_has_looked_or_need_not(looked: Pod) -> None:
+def test_scheduler_has_tried_or_need_not(looked: Pod) -> None:
     assert unseen(looked) is None

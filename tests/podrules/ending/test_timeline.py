@@ -112,7 +112,7 @@ def _has(told: WayTimeline, reminder: Reminder) -> bool:
         pytest.param(0, None, None, 0.01, 2.02, 0.01, id="terminationGracePeriodSeconds 0, plain delete"),
     ],
 )
-def test_T5_real_node_stopped_within_what_is_told(
+def test_T5_real_node_stopped_within_the_predicted_span(
     grace: int, deletion: int | None, pre_stop: Mapping[str, Any] | None, sigterm: float, dead: float, gone: float
 ) -> None:
     # An option given to the DELETE is what the object has from then on.
@@ -173,7 +173,7 @@ def test_T5_a_second_delete_is_shorter_never_longer(asked: int, reminder: Remind
 @pytest.mark.parametrize(
     ("owner", "replaced"), [("StatefulSet", (3, 3)), ("ReplicaSet", (0, 0)), ("", NEVER), ("Rollout", NEVER)]
 )
-def test_T5_a_second_delete_without_grace_removes_the_object_at_once(
+def test_T5_second_delete_without_grace_removes_object(
     owner: str, replaced: tuple[int | None, int | None], *, silent: bool
 ) -> None:
     # A real node: plain delete (30), forced 3 s later: the object was gone at 3.0 s, the process lived until 30.02 s.
@@ -193,7 +193,7 @@ def test_T5_a_second_delete_without_grace_removes_the_object_at_once(
 
 
 @pytest.mark.parametrize("more", [{"node_name": ""}, {"phase": "Failed"}])
-def test_T5_where_nothing_runs_no_period_counts(more: dict[str, Any]) -> None:
+def test_T5_no_period_counts_if_nothing_runs(more: dict[str, Any]) -> None:
     pod = _pod(30, **more)
     assert _way(Way.DELETE, pod, asked_seconds=99).events == _way(Way.DELETE, pod).events
 
@@ -260,7 +260,7 @@ def test_T5_real_node_gave_sidecars_their_turn(pod: Pod, told: Mapping[str, floa
         assert earliest - 0.1 <= seen <= latest + 0.1
 
 
-def test_T5_real_node_restarted_a_container_that_hung() -> None:
+def test_T5_real_node_restarted_a_hanging_container() -> None:
     # Hung at 0, SIGTERM at 3.71, which it ignored for its 4 s, and ran again at 8.11, also the third time.
     probe = {"periodSeconds": 2, "failureThreshold": 2, "terminationGracePeriodSeconds": 4}
     told = _way(Way.PROBE, _pod(containers=[_probed("livenessProbe", **probe)]))
@@ -269,7 +269,7 @@ def test_T5_real_node_restarted_a_container_that_hung() -> None:
     assert _span(told, What.RESTARTED) == (2, 9)
 
 
-def test_T5_real_node_told_sidecars_after_the_mains() -> None:
+def test_T5_real_node_stopped_sidecars_after_main_containers() -> None:
     told = _way(Way.DELETE, _pod(5, init_containers=[make_sidecar("mesh")]))
     assert _span(told, What.SIGTERM, "app") == (0, 0)
     assert _span(told, What.SIGKILL, "app") == (5, 5)
@@ -298,7 +298,7 @@ def test_T5_second_sidecar_waits_for_the_first_and_its_hook() -> None:
     assert _span(told, What.PROCESSES_ENDED) == (4, 12)
 
 
-def test_T5_container_that_does_not_run_is_told_nothing() -> None:
+def test_T5_container_that_does_not_run_gets_no_signal() -> None:
     states = {"app": {"running": {}}, "broken": {"waiting": {"reason": "CrashLoopBackOff"}}}
     statuses = [from_object({"name": name, "state": state}, ContainerStatus) for name, state in states.items()]
     pod = _pod(containers=[make_container("broken"), make_container("app")], container_statuses=statuses)
@@ -364,7 +364,7 @@ def test_T5_finalizers_keep_the_object(
 
 
 @pytest.mark.parametrize("way", [Way.DELETE, Way.NODE_LOST])
-def test_T5_finalizers_keep_the_object_of_a_silent_node_until_its_kubelet_is_back(way: Way) -> None:
+def test_T5_finalizers_keep_object_on_silent_node(way: Way) -> None:
     told = _way(way, _pod(owner="StatefulSet", finalizers=["example.com/keep"]), silent=True)
     assert _event(told, What.OBJECT_GONE).rule is Cause.FINALIZERS
     assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == NEVER
@@ -376,14 +376,14 @@ def test_T5_grace_zero_frees_the_name_of_a_pod_that_runs() -> None:
     assert _span(told, What.PROCESSES_ENDED) == (0, 2)
 
 
-def test_T5_pod_without_processes_is_gone_with_the_delete() -> None:
+def test_T5_pod_without_processes_ends_with_the_delete() -> None:
     pending = _way(Way.DELETE, make_pod(termination_seconds=30, owners=[OWNERS["ReplicaSet"]]))
     assert [event.what for event in pending.events] == [What.OBJECT_GONE, What.REPLACED]
     finished = _way(Way.DELETE, _pod(phase="Failed", owner="ReplicaSet"))
     assert [(event.what, event.latest) for event in finished.events] == [(What.OBJECT_GONE, 0)]
 
 
-def test_T5_mirror_pod_is_made_anew_and_nothing_stops() -> None:
+def test_T5_mirror_pod_is_recreated_and_nothing_stops() -> None:
     told = _way(Way.DELETE, _pod(annotations={"kubernetes.io/config.mirror": "0"}))
     assert {event.what for event in told.events} == {What.DELETED, What.OBJECT_GONE, What.REPLACED}
     assert {event.rule for event in told.events} == {Cause.START, Cause.MIRROR}
@@ -393,12 +393,12 @@ def test_T5_mirror_pod_is_made_anew_and_nothing_stops() -> None:
     ("priority", "standing"),
     [(None, Standing.APPLIES), (2_000_000_000, Standing.APPLIES), (2_000_001_000, Standing.HIGHEST)],
 )
-def test_T5_nobody_preempts_the_highest_priority(priority: int | None, standing: Standing) -> None:
+def test_T5_no_pod_preempts_the_highest_priority(priority: int | None, standing: Standing) -> None:
     pod = _pod(owner="ReplicaSet")
     assert _way(Way.PREEMPT, replace(pod, spec=replace(pod.spec, priority=priority))).standing is standing
 
 
-def test_T5_nobody_preempts_where_every_profile_disables_it() -> None:
+def test_T5_no_preemption_if_every_profile_disables_it() -> None:
     assert _way(Way.PREEMPT, _pod(), preemption_disabled=True).standing is Standing.NO_PREEMPTION
 
 
@@ -417,11 +417,11 @@ def test_T5_nobody_preempts_where_every_profile_disables_it() -> None:
         ),
     ],
 )
-def test_T5_whom_a_drain_takes(pod: Pod, standing: Standing) -> None:
+def test_T5_pods_that_a_drain_evicts(pod: Pod, standing: Standing) -> None:
     assert _way(Way.DRAIN, pod).standing is standing
 
 
-def test_T5_budget_holds_a_drain_and_no_other_way() -> None:
+def test_T5_budget_blocks_only_a_drain() -> None:
     budget = from_object(
         {
             "metadata": {"name": "web", "namespace": "default"},
@@ -460,7 +460,7 @@ def test_T5_soft_eviction(grace: int, most: int, kill: tuple[int, int], field: s
     assert not _has(told, Reminder.KUBELET_NOT_READ)
 
 
-def test_T5_kubelet_that_was_not_read_is_said_so() -> None:
+def test_T5_unread_kubelet_is_marked() -> None:
     assert _has(_way(Way.EVICT_SOFT, _pod()), Reminder.KUBELET_NOT_READ)
     assert _has(_way(Way.SHUTDOWN, _pod()), Reminder.KUBELET_NOT_READ)
     # The configuration changes nothing at a hard threshold.
@@ -717,7 +717,7 @@ def test_T5_lost_node_with_the_default_toleration(owner: str, replaced: tuple[in
     }
 
 
-def test_T5_job_counts_its_back_off_from_when_the_node_went_silent() -> None:
+def test_T5_job_back_off_starts_when_node_goes_silent() -> None:
     told = _way(Way.NODE_LOST, _pod(owner="Job"), tolerations=(_toleration(3),))
     assert _span(told, What.DELETED) == (53, 64)
     assert _span(told, What.REPLACED) == (60, 70)
@@ -728,7 +728,7 @@ def test_T5_job_replaces_a_pod_that_was_not_ready_at_once() -> None:
     assert _span(told, What.REPLACED) == (0, 10)
 
 
-def test_T5_job_that_waits_for_the_end_waits_for_ever_on_a_lost_node() -> None:
+def test_T5_job_replacing_failed_pods_waits_on_lost_node() -> None:
     told = _way(Way.NODE_LOST, _pod(owner="Job"), workload=_workload(podReplacementPolicy="Failed"))
     assert _span(told, What.REPLACED) == NEVER
 
@@ -777,7 +777,7 @@ def test_T5_lost_node_and_tolerations(
         pytest.param([Toleration(operator="Exists", toleration_seconds=700)], [700], id="pod specified for all keys"),
     ],
 )
-def test_T5_tolerations_of_a_pod_to_come(own: list[Toleration], seconds: list[int]) -> None:
+def test_T5_tolerations_of_a_new_pod(own: list[Toleration], seconds: list[int]) -> None:
     pod = make_pod()
     pod = replace(pod, spec=replace(pod.spec, tolerations=tuple(own)))
     assert [entry.toleration_seconds for entry in tolerations_of(pod, daemon=False)] == seconds
@@ -785,14 +785,14 @@ def test_T5_tolerations_of_a_pod_to_come(own: list[Toleration], seconds: list[in
     assert tolerations_of(pod, daemon=True)[0].toleration_seconds is None
 
 
-def test_T5_finished_pod_of_a_lost_node_goes_with_its_deletion() -> None:
+def test_T5_finished_pod_of_lost_node_ends_with_deletion() -> None:
     told = _way(Way.NODE_LOST, _pod(phase="Succeeded"))
     assert _span(told, What.OBJECT_GONE) == _span(told, What.DELETED) == (350, 361)
     assert [note.reminder for note in told.notes] == [Reminder.VERSION_UNKNOWN]
 
 
 @pytest.mark.parametrize("reach", [Reach.SILENT, Reach.MISSED_HEARTBEATS, Reach.OUT_OF_SERVICE])
-def test_T5_silent_node_comes_first_and_counts_from_its_last_heartbeat(reach: Reach) -> None:
+def test_T5_silent_node_counts_from_last_heartbeat(reach: Reach) -> None:
     heartbeat = datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC)
     told = _timeline(_pod(), reach=NodeReach("node-1", reach, ""), renewed=heartbeat)
     assert (told.silent, told.began, told.ways[0].way) == (True, heartbeat, Way.NODE_LOST)
@@ -805,7 +805,7 @@ def test_T5_silent_node_comes_first_and_counts_from_its_last_heartbeat(reach: Re
         assert by_way[way].standing is Standing.SILENT
 
 
-def test_T5_without_a_lease_the_condition_tells_the_last_heartbeat() -> None:
+def test_T5_heartbeat_without_lease_comes_from_condition() -> None:
     since = datetime(2026, 11, 21, 3, 2, 56, tzinfo=UTC)
     told = _timeline(_pod(), reach=NodeReach("node-1", Reach.SILENT, "", since))
     assert told.began == since - timedelta(seconds=50)
@@ -864,14 +864,14 @@ def test_T5_pod_that_was_deleted_on_a_silent_node(
     assert not _has(told, Reminder.NODE_RETURNS)
 
 
-def test_T5_pod_of_a_node_that_is_gone_is_collected() -> None:
+def test_T5_pod_of_deleted_node_is_collected() -> None:
     told = _way(Way.NODE_LOST, _pod(owner="StatefulSet"), reach=NodeReach("node-1", Reach.GONE, ""))
     assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == (0, 80)
     assert _event(told, What.OBJECT_GONE).rule is Cause.POD_GC
     assert _span(told, What.SIGTERM) == NEVER
 
 
-def test_T5_gone_node_counts_from_now_and_every_way_says_the_same() -> None:
+def test_T5_deleted_node_counts_from_now() -> None:
     gone = NodeReach("node-1", Reach.GONE, "", datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC))
     told = _timeline(_pod(owner="StatefulSet"), reach=gone, renewed=gone.since)
     assert told.began is None
@@ -879,16 +879,14 @@ def test_T5_gone_node_counts_from_now_and_every_way_says_the_same() -> None:
     assert _span(by_way[Way.DELETE], What.OBJECT_GONE) == (0, 80)
 
 
-def test_T5_finalizers_keep_what_is_collected_on_a_gone_node() -> None:
+def test_T5_finalizers_delay_collection_on_deleted_node() -> None:
     told = _way(Way.NODE_LOST, _pod(finalizers=["example.com/keep"]), reach=NodeReach("node-1", Reach.GONE, ""))
     assert _event(told, What.OBJECT_GONE).rule is Cause.FINALIZERS
     assert _span(told, What.OBJECT_GONE) == (0, None)
 
 
 @pytest.mark.parametrize(("added", "gone"), [("2026-11-21T03:10:04Z", (480, 500)), (None, (350, None))])
-def test_T5_out_of_service_the_object_goes_20_s_after_taint_and_deletion(
-    added: str | None, gone: tuple[int, int | None]
-) -> None:
+def test_T5_out_of_service_object_is_gone_after_20_s(added: str | None, gone: tuple[int, int | None]) -> None:
     heartbeat = datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC)
     taint = {"key": OUT_OF_SERVICE, "effect": "NoExecute", **({"timeAdded": added} if added else {})}
     pod = _pod(owner="StatefulSet", deletion_timestamp="2026-11-21T03:08:24Z", deletion_seconds=30)
@@ -913,18 +911,18 @@ def test_T5_out_of_service_the_object_goes_20_s_after_taint_and_deletion(
         pytest.param(WriterLock.NONE, Span(0, 0), Span(0, 0), id="nothing keeps another node off"),
     ],
 )
-def test_T5_volume_comes_free(lock: WriterLock, delete: Span, lost: Span) -> None:
+def test_T5_volume_is_released(lock: WriterLock, delete: Span, lost: Span) -> None:
     guards = (WriterGuard("data", lock),)
     assert _event(_way(Way.DELETE, _pod(), guards=guards), What.VOLUME_FREE, "data").span == delete
     assert _event(_way(Way.NODE_LOST, _pod(), guards=guards), What.VOLUME_FREE, "data").span == lost
 
 
-def test_T5_attached_volume_of_a_lost_node_is_forced_off_six_minutes_after_the_object() -> None:
+def test_T5_lost_node_volume_detaches_6_min_after_object() -> None:
     event = _event(_way(Way.NODE_LOST, _pod(), guards=(WriterGuard("data", WriterLock.ATTACHMENT),)), What.VOLUME_FREE)
     assert (event.rule, event.seconds) == (Cause.FORCE_DETACH, 360)
 
 
-def test_T5_volume_made_for_several_pods_waits_for_nobody() -> None:
+def test_T5_shared_volume_waits_for_no_pod() -> None:
     told = _way(Way.DELETE, _pod(), guards=(WriterGuard("shared", WriterLock.NOT_NEEDED),))
     assert all(event.what is not What.VOLUME_FREE for event in told.events)
 
@@ -943,13 +941,13 @@ def test_T5_volume_made_for_several_pods_waits_for_nobody() -> None:
         pytest.param(from_object({"spec": {"unschedulable": True}}, Node), Way.DRAIN, id="cordoned"),
     ],
 )
-def test_T5_way_that_matters_comes_first(node: Node | None, first: Way) -> None:
+def test_T5_most_relevant_way_comes_first(node: Node | None, first: Way) -> None:
     told = _timeline(_pod(), node=node)
     assert told.ways[0].way is first
     assert [entry.way for entry in told.ways[1:]] == [way for way in Way if way is not first]
 
 
-def test_T5_pod_that_is_being_deleted_tells_that_first_and_nothing_shortens_it() -> None:
+def test_T5_deletion_of_terminating_pod_comes_first() -> None:
     pod = _pod(deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
     told = _timeline(pod, node=make_node(conditions=[{"type": "DiskPressure", "status": "True"}]))
     assert told.ways[0].way is Way.DELETE

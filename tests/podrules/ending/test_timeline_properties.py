@@ -77,7 +77,7 @@ def _of(events: tuple[Event, ...], what: What) -> list[Event]:
 
 
 @given(_timelines())
-def test_T5_every_way_is_told_once_with_its_events_or_why_not(drawn: tuple[Pod, PodTimeline]) -> None:
+def test_T5_every_way_has_events_or_a_reason(drawn: tuple[Pod, PodTimeline]) -> None:
     _, told = drawn
     assert sorted(entry.way.value for entry in told.ways) == sorted(way.value for way in Way)
     for entry in told.ways:

@@ -61,7 +61,7 @@ def make_claim(access_modes: Sequence[str] = ("ReadWriteOnce",)) -> PersistentVo
     ],
 )
 @pytest.mark.parametrize("attached", [True, False, None])
-def test_F4_who_locks_an_in_tree_volume(
+def test_F4_locks_of_in_tree_volumes(
     source: str, about: Mapping[str, Any], lock: WriterLock, backend: str, attached: bool | None
 ) -> None:
     """An attachment, which only CSI volumes have, changes nothing."""
@@ -110,7 +110,7 @@ def test_F4_containers_that_only_read_are_no_writers(containers: Sequence[Mappin
         pytest.param(None, WriterLock.UNKNOWN, id="attachment could not be read"),
     ],
 )
-def test_F4_a_csi_volume_is_kept_by_its_attachment(attached: bool | None, lock: WriterLock) -> None:
+def test_F4_csi_volume_is_guarded_by_its_attachment(attached: bool | None, lock: WriterLock) -> None:
     guard = writer_guard(DATA, make_claim(), make_persistent_volume("csi", CSI), attached=attached)
     assert guard == WriterGuard("data", lock, "block.csi.example.com", ("ReadWriteOnce",))
 
@@ -142,7 +142,7 @@ def test_F4_access_modes(modes: Sequence[str], lock: WriterLock, source: str, ow
         pytest.param([], WriterLock.NONE, id="a volume that tells none"),
     ],
 )
-def test_F4_the_controller_goes_by_the_modes_of_the_volume(modes: Sequence[str], lock: WriterLock, source: str) -> None:
+def test_F4_controller_uses_access_modes_of_the_volume(modes: Sequence[str], lock: WriterLock, source: str) -> None:
     volume = make_persistent_volume(source, access_modes=modes)
     assert writer_guard(DATA, make_claim(), volume, attached=None).lock is lock
 
@@ -193,7 +193,7 @@ def test_F4_node_affinity_keeps_the_next_pod_on_the_node(
 
 
 @pytest.mark.parametrize("lock", [WriterLock.NODE, WriterLock.FOLDER])
-def test_F4_on_the_same_node_a_second_writer_may_start_if_it_answers(lock: WriterLock) -> None:
+def test_F4_second_writer_may_start_on_answering_node(lock: WriterLock) -> None:
     guard = WriterGuard("data", lock, "local", ("ReadWriteOnce",))
     assert lets_second_writer(guard, Reach.ANSWERS)
     assert lets_second_writer(guard, Reach.UNKNOWN)
@@ -202,7 +202,7 @@ def test_F4_on_the_same_node_a_second_writer_may_start_if_it_answers(lock: Write
     assert not lets_second_writer(WriterGuard("logs", lock, "hostPath in the pod itself"), Reach.ANSWERS)
 
 
-def test_F4_a_csi_volume_for_several_nodes_may_be_attached_to_two() -> None:
+def test_F4_guard_of_multi_node_csi_volume_is_unknown() -> None:
     """Only its driver knows."""
     volume = make_persistent_volume("csi", CSI, access_modes=["ReadWriteOnce", "ReadWriteMany"])
     assert writer_guard(DATA, make_claim(), volume, attached=True).lock is WriterLock.UNKNOWN
@@ -225,7 +225,7 @@ def test_F4_a_csi_volume_for_several_nodes_may_be_attached_to_two() -> None:
         pytest.param({"emptyDir": {}}, None, id="of the pod alone"),
     ],
 )
-def test_F4_volumes_in_the_pod_itself_are_told_of_too(source: Mapping[str, Any], lock: WriterLock | None) -> None:
+def test_F4_inline_volumes_are_included(source: Mapping[str, Any], lock: WriterLock | None) -> None:
     found = [guard.lock for guard in inline_guards(make_pod(volumes=[{"name": "disk", **source}]))]
     assert found == ([lock] if lock is not None else [])
 

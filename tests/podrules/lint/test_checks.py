@@ -132,12 +132,12 @@ def _scaler() -> Object:
 
 
 @pytest.mark.parametrize("entry", REFUSED, ids=lambda entry: entry["metadata"]["name"])
-def test_what_the_api_server_refuses_is_an_error(entry: Object) -> None:
+def test_api_server_refusals_are_errors(entry: Object) -> None:
     errors = {finding.rule.name for finding in _check(entry) if finding.rule.level is Level.ERROR}
     assert errors == {entry["metadata"]["annotations"]["expect"]}
 
 
-def test_every_kind_of_finding_is_registered_once_and_states_one_check() -> None:
+def test_each_finding_is_registered_once_with_one_check() -> None:
     kinds = [kind for kind in _subclasses(Finding) if kind.__module__.startswith("podrules.")]
     assert sorted(kind.rule.name for kind in kinds) == sorted(RULES)
     levels = [rule.level.rank for rule in RULES.values()]
@@ -156,7 +156,7 @@ def test_every_rule_has_an_example() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"])
-def test_nothing_is_said_of_a_plain_workload(kind: str) -> None:
+def test_plain_workload_has_no_findings(kind: str) -> None:
     assert _check(_workload(kind, topologySpreadConstraints=_spread(), priorityClassName="system-node-critical")) == []
 
 
@@ -353,7 +353,7 @@ def test_no_second_writer(objects: Sequence[Object]) -> None:
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_nothing_is_said_of(name: str) -> None:
+def test_no_finding(name: str) -> None:
     assert _check(*FINE[name]) == []
 
 
@@ -435,12 +435,12 @@ CASES: dict[str, tuple[str, list[Object]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_is_told(name: str) -> None:
+def test_finding(name: str) -> None:
     rule, objects = CASES[name]
     assert _rules(*objects) == {rule}
 
 
-def test_a_spread_that_leaves_its_pod_out_is_not_told_as_redundant_too() -> None:
+def test_spread_without_own_pod_is_not_also_redundant() -> None:
     wrong = {"matchLabels": {"app": "wbe"}}
     spread = _spread(labelSelector=wrong, matchLabelKeys=[])
     assert _rules(_workload(topologySpreadConstraints=spread, affinity=_apart(labelSelector=wrong))) == {
@@ -448,7 +448,7 @@ def test_a_spread_that_leaves_its_pod_out_is_not_told_as_redundant_too() -> None
     }
 
 
-def test_fields_of_pods_stand_below_their_template() -> None:
+def test_pod_fields_are_below_their_template() -> None:
     job = _workload(tolerations=_tolerates(), restartPolicy="Never")["spec"]["template"]
     spec = {"schedule": "@daily", "jobTemplate": {"spec": {"template": job}}}
     cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "web"}, "spec": spec}

@@ -46,7 +46,7 @@ def test_Q4_pods_without_a_limit_are_counted_by_resource() -> None:
     assert (str(cpu.requested), str(cpu.limited), cpu.without_limit) == ("1500m", "1", 2)
 
 
-def test_Q4_a_pod_with_a_container_that_nothing_limits_counts_as_without_limit() -> None:
+def test_Q4_pod_with_unlimited_container_is_unlimited() -> None:
     limited, free = make_container("a", limits={"memory": "1Gi"}), make_container("b")
     ended, sidecar = make_container("init"), make_sidecar("mesh")
     whole = make_resources(limits={"memory": "2Gi"})
@@ -104,7 +104,7 @@ def test_Q4_capacity_that_is_not_reported_is_what_is_allocatable() -> None:
     assert (str(cpu.capacity), cpu.reserved.is_zero) == ("2", True)
 
 
-def test_Q4_overhead_init_phase_and_resize_count_as_for_the_scheduler() -> None:
+def test_Q4_requests_count_as_in_the_scheduler() -> None:
     resizing = make_pod(
         node_name="node-1",
         requests={"cpu": "1"},
@@ -126,7 +126,7 @@ def test_Q4_pod_level_resources_count_since_they_are_known() -> None:
     assert (str(old.requested), str(old.limited), old.without_limit) == ("1", "0", 1)
 
 
-def test_Q4_a_resource_is_full_where_requests_reach_what_is_allocatable() -> None:
+def test_Q4_resource_is_full_at_allocatable() -> None:
     almost = make_pod(node_name="node-1", requests={"cpu": "3799m"})
     rest = make_pod(node_name="node-1", requests={"cpu": "1m"})
     assert not _resource(node_allocation(NODE, [almost]), "cpu").full

@@ -23,11 +23,11 @@ from podrules.node.reachability import Reach
         pytest.param(None, True, None, id="not known"),
     ],
 )
-def test_T5_what_garbage_collection_removes(reach: Reach | None, deleted: bool, seconds: int | None) -> None:
+def test_T5_pods_that_garbage_collection_removes(reach: Reach | None, deleted: bool, seconds: int | None) -> None:
     assert collected_within(reach, deleted=deleted) == seconds
 
 
 @pytest.mark.parametrize("reach", Reach)
-def test_T5_only_a_node_that_answers_or_is_not_known_stops_processes(reach: Reach) -> None:
+def test_T5_only_answering_or_unknown_nodes_stop_processes(reach: Reach) -> None:
     answers = {Reach.ANSWERS, Reach.RETURNING, Reach.BACK, Reach.BACK_NOT_READY}
     assert reach.quiet is (reach not in {*answers, Reach.UNKNOWN})

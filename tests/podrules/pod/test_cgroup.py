@@ -309,7 +309,7 @@ def test_Q5_values_of_a_pod(pod: Pod, enforced: bool, period: int, expected: Res
     assert pod_resource_config(pod, enforce_cpu_limits=enforced, cpu_period=period) == expected
 
 
-def test_Q5_until_1_36_a_sidecars_limit_counts_for_init_containers_after_it() -> None:
+def test_Q5_sidecar_limit_covers_later_inits_until_1_36() -> None:
     before, _ = around("limits_per_container")
     apps, side = [_limited(SMALL, LARGE)], make_sidecar(requests=SMALL, limits=LARGE)
     after_it = make_pod(containers=apps, init_containers=[side, make_container("init")])
@@ -503,12 +503,12 @@ def test_Q5_container_quota_follows_the_kubelets_period() -> None:
         ),
     ],
 )
-def test_Q5_container_is_held_to_pod_level_limits(limits: Mapping[str, str], expected: ResourceConfig) -> None:
+def test_Q5_pod_level_limits_apply_to_containers(limits: Mapping[str, str], expected: ResourceConfig) -> None:
     pod = make_pod(limits=limits, resources=make_resources(limits={"cpu": "1", "memory": "1Gi"}))
     assert _container_config(pod) == expected
 
 
-def test_Q5_container_is_not_held_to_pod_level_limits_before_they_were_known() -> None:
+def test_Q5_old_versions_ignore_pod_level_limits() -> None:
     pod = make_pod(resources=make_resources(limits={"cpu": "1", "memory": "1Gi"}))
     assert _container_config(pod, features=NO_POD_LEVEL) == ResourceConfig(2, 0, QUOTA_PERIOD, 0)
 

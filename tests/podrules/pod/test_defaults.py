@@ -169,7 +169,7 @@ def test_Q1_limits_become_missing_requests(
         ),
     ],
 )
-def test_Q1_until_1_36_pod_level_requests_come_from_containers_or_limits(
+def test_Q1_pod_level_request_defaults_until_1_36(
     resources: ResourceRequirements,
     containers: Sequence[Container],
     stored: tuple[Mapping[str, str], Mapping[str, str]],
@@ -232,7 +232,7 @@ def test_Q1_defaulted_fields_are_none_for_a_stored_pod() -> None:
 
 
 @pytest.mark.parametrize(("debugged", "limits"), [(False, {"memory": "1Gi"}), (True, {})])
-def test_Q1_an_ephemeral_container_keeps_a_pod_from_limits_of_its_own(debugged: bool, limits: dict[str, str]) -> None:
+def test_Q1_ephemeral_container_prevents_pod_level_limits(debugged: bool, limits: dict[str, str]) -> None:
     """It can have no limit, and each container needs one."""
     pod = make_pod(
         containers=[make_container(limits={"memory": "1Gi"})],
@@ -291,18 +291,18 @@ def test_Q1_limit_range_fills_in_what_containers_leave_out(
         pytest.param([make_limit_range(default={"cpu": "1"}, kind="Pod")], id="limits of whole pods"),
     ],
 )
-def test_Q1_nothing_is_filled_in_without_container_defaults(limit_ranges: Sequence[LimitRange]) -> None:
+def test_Q1_no_values_are_set_without_container_defaults(limit_ranges: Sequence[LimitRange]) -> None:
     pod = make_pod(requests={"memory": "1Gi"}, init_containers=[make_sidecar()])
     assert apply_limit_ranges(pod, limit_ranges) == pod
 
 
-def test_Q1_of_several_limit_ranges_the_first_fills_in() -> None:
+def test_Q1_first_of_several_limit_ranges_applies() -> None:
     first, second = make_limit_range(default={"cpu": "1"}), make_limit_range(default={"cpu": "2", "memory": "2Gi"})
     pod = apply_limit_ranges(make_pod(), [first, second])
     assert _texts(pod.spec.containers[0].resources) == ({}, {"cpu": "1", "memory": "2Gi"})
 
 
-def test_Q1_limit_range_decides_the_class_of_a_pod_without_resources() -> None:
+def test_Q1_limit_range_sets_class_of_empty_pod() -> None:
     manifest = default_pod(make_pod())
     same = {"cpu": "1", "memory": "1Gi"}
     assert compute_pod_qos(apply_limit_ranges(manifest, [DEFAULTS])) is PodQOSClass.BURSTABLE
@@ -335,7 +335,7 @@ def test_Q4_runtime_class_adds_its_overhead(
     assert {name: str(amount) for name, amount in pod.spec.overhead.items()} == overhead
 
 
-def test_a_limit_range_is_stored_with_the_defaults_of_containers_from_its_bounds() -> None:
+def test_stored_limit_range_has_defaults_from_bounds() -> None:
     bounds = {"max": {"cpu": "2", "memory": "1Gi"}, "min": {"cpu": "100m", "ephemeral-storage": "1"}}
     given = {"default": {"memory": "1.0005"}, "maxLimitRequestRatio": {"cpu": "2"}, **bounds}
     items = [{"type": kind, **given} for kind in ("Container", "Pod")]
@@ -347,7 +347,7 @@ def test_a_limit_range_is_stored_with_the_defaults_of_containers_from_its_bounds
     assert default_limit_range(stored) == stored
 
 
-def test_a_pod_level_limit_that_is_filled_in_is_written_as_the_containers_write_it() -> None:
+def test_defaulted_pod_level_limit_keeps_container_format() -> None:
     pod = make_pod(
         containers=[make_container(limits={"memory": "1073741824"})],
         resources=make_resources(requests={"memory": "1Gi"}),

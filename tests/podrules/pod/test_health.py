@@ -53,7 +53,7 @@ def kinds(pod: Pod) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("reason", ["", "ContainerCreating", "PodInitializing"])
-def test_what_passes_by_itself_holds_nothing_up(reason: str) -> None:
+def test_temporary_states_are_no_trouble(reason: str) -> None:
     found = health(make(waiting(reason), phase="Pending"))
     assert [trouble.kind for trouble in found.troubles] == [TroubleKind.STARTING]
     assert not found.broken
@@ -70,7 +70,7 @@ def test_what_passes_by_itself_holds_nothing_up(reason: str) -> None:
         "RunContainerError",
     ],
 )
-def test_what_the_kubelet_tried_in_vain_does(reason: str) -> None:
+def test_failed_kubelet_actions_are_trouble(reason: str) -> None:
     found = health(make(waiting(reason, "why"), last=CRASHED, restarts=7))
     assert found.troubles == (
         Trouble(
@@ -131,11 +131,11 @@ def test_readiness_is_the_condition(status: str, ready: bool) -> None:
     ("pod", "ready"),
     [(make(RUNNING, ready=True), True), (make(RUNNING), False), (make(), None)],
 )
-def test_readiness_without_the_condition_is_that_of_the_containers(pod: Pod, ready: bool | None) -> None:
+def test_readiness_without_condition_follows_containers(pod: Pod, ready: bool | None) -> None:
     assert readiness(pod) is ready
 
 
-def test_conditions_tell_why() -> None:
+def test_conditions_show_the_reason() -> None:
     conditions = [
         raw_condition("Ready", "False", reason="ReadinessGatesNotReady", message="gate is not set"),
         raw_condition("PodReadyToStartContainers", "False"),
@@ -149,12 +149,12 @@ def test_conditions_tell_why() -> None:
     )
 
 
-def test_the_init_container_that_runs_holds_the_others_up() -> None:
+def test_running_init_container_delays_the_others() -> None:
     told = health(make(waiting("PodInitializing"), init=RUNNING, sidecar=RUNNING, phase="Pending"))
     assert (told.initializing, told.initializing_since) == ("init", "2026-10-01T00:00:00Z")
 
 
-def test_a_sidecar_that_runs_holds_nobody_up() -> None:
+def test_running_sidecar_delays_no_container() -> None:
     told = health(make(waiting("PodInitializing"), init=DONE, sidecar=RUNNING, phase="Pending"))
     assert (told.initializing, told.initializing_since) == ("", None)
 

@@ -91,5 +91,5 @@ def make(
         (make(RUNNING, reason="NodeLost", metadata={"deletionTimestamp": "2026-10-01T00:00:00Z"}), "Unknown"),
     ],
 )
-def test_the_word_is_that_of_kubectl_get_pods(pod: Pod, word: str) -> None:
+def test_status_matches_kubectl_get_pods(pod: Pod, word: str) -> None:
     assert kubectl_status(pod) == word

@@ -161,7 +161,7 @@ def test_Q5_memory_of_older_versions(
     assert values(pod, settings, minor) == expected
 
 
-def test_Q5_nothing_is_said_where_allocatable_memory_is_needed_and_not_known() -> None:
+def test_Q5_unknown_allocatable_memory_gives_no_value() -> None:
     settings = MemorySettings(0.9)
     assert values(UNLIMITED, settings, 37) == [WITHOUT, None]
     assert values(BURSTY, settings, 37) == [WITHOUT, MemoryQoS(255012864, 0, 0)]
@@ -203,7 +203,7 @@ def test_Q5_settings_default_by_version() -> None:
     assert memory_settings(NODE, config(), ON_36) == MemorySettings(0.9, allocatable=32 * GI)
 
 
-def test_Q5_there_are_no_settings_where_nothing_is_written_or_known() -> None:
+def test_Q5_settings_are_none_if_unset_or_unknown() -> None:
     assert memory_settings(NODE, config(), Features.of_minor(36)) is None
     assert memory_settings(None, config(), ON_37) is None
     # It may run on cgroup v1, as every kubelet could until 1.34.
@@ -235,13 +235,13 @@ def test_Q5_an_upgrade_changes_memory_where_the_gate_was_on() -> None:
     assert changed(BURSTY, told(35, on=True), 36) == reserved
 
 
-def test_Q5_nothing_is_said_of_a_change_that_takes_a_configuration() -> None:
+def test_Q5_change_that_needs_configuration_is_left_out() -> None:
     # Allocatable memory is not known, nor whether a kubelet of 1.34 runs on cgroup v1.
     assert changed(UNLIMITED, told(36, on=True), 37) == {}
     assert changed(BURSTY, told(34, on=True), 36) == {}
 
 
-def test_Q5_the_gate_is_assumed_unless_the_kubelet_says_so() -> None:
+def test_Q5_gate_is_assumed_without_kubelet_configuration() -> None:
     old, new = (make_node(capacity={"memory": "32Gi"}, kubelet=version) for version in ("v1.36.3", "v1.37.1"))
     assert [gate.name for gate in assumed_gates(BURSTY, old, Versions.of("1.37"))] == ["MemoryQoS"]
     assert assumed_gates(BURSTY, old, Versions.of("1.37"), config()) == ()

@@ -346,7 +346,7 @@ def test_Q2_terms_of_a_container_of_another_class() -> None:
         pytest.param(make_resources(limits={"memory": "4G"}), id="a pod-level limit alone"),
     ],
 )
-def test_Q2_nothing_is_shared_without_a_pod_level_memory_request(resources: ResourceRequirements | None) -> None:
+def test_Q2_no_share_without_pod_level_memory_request(resources: ResourceRequirements | None) -> None:
     assert _score(make_pod(requests={"memory": "1G"}, resources=resources), "app").pod_level_share == 0
 
 
@@ -476,7 +476,7 @@ def test_Q2_adj_that_a_real_kubelet_asked_for(pod: Pod, expected: dict[str, int]
     assert _adjs(pod, REAL_CAPACITY) == expected
 
 
-def test_Q2_resized_request_gives_another_value_than_the_running_container_kept() -> None:
+def test_Q2_resize_changes_the_computed_value() -> None:
     # A real kubelet left 992 in place when the request went from 200Mi to 300Mi; a restart asks for the new value.
     assert _adjs(make_pod(requests={"memory": "200Mi"}), REAL_CAPACITY) == {"app": 992}
     assert _adjs(make_pod(requests={"memory": "300Mi"}), REAL_CAPACITY) == {"app": 988}
@@ -487,7 +487,7 @@ def test_Q2_division_is_gos_towards_zero(dividend: int, quotient: int) -> None:
     assert divide(dividend, 2) == quotient
 
 
-def test_Q2_share_of_what_containers_ask_too_much_is_cut_towards_zero() -> None:
+def test_Q2_negative_pod_level_share_rounds_to_zero() -> None:
     containers = [make_container("one", requests={"memory": "1000"}), make_container("other")]
     pod = make_pod(containers=containers, resources=make_resources(requests={"memory": "995"}))
     before, after = around("oom_share_not_negative")

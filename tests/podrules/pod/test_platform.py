@@ -70,7 +70,7 @@ def test_Q2_platform_of_a_pod_without_a_node(spec: Object, expected: Platform) -
     assert pod_platform(from_object(raw_pod(**spec), Pod), None) is expected
 
 
-def test_Q2_a_virtual_kubelet_takes_windows_pods_by_its_own_rules() -> None:
+def test_Q2_virtual_kubelet_has_own_rules_for_windows() -> None:
     pod = from_object(raw_pod(os={"name": "windows"}), Pod)
     assert pod_platform(pod, from_object(NODES["virtual"], Node)) is VIRTUAL
 
@@ -85,5 +85,5 @@ def test_Q2_a_virtual_kubelet_takes_windows_pods_by_its_own_rules() -> None:
         ({"workloadRef": {"name": "train"}}, NotModelled.POD_GROUP),
     ],
 )
-def test_S2_what_is_not_modelled(spec: Object, expected: NotModelled | None) -> None:
+def test_S2_unmodelled_platforms(spec: Object, expected: NotModelled | None) -> None:
     assert not_modelled(from_object(raw_pod(**spec), Pod), {"default-scheduler"}) is expected

@@ -196,7 +196,7 @@ def test_P1_default_class(classes: Sequence[PriorityClass], expected: PriorityCl
     assert default_priority_class(classes) == expected
 
 
-def test_P1_deleted_class_is_unknown_to_new_pods_and_kept_by_old_ones() -> None:
+def test_P1_deleted_class_stays_on_existing_pods() -> None:
     classes = _by_name(DEFAULT_1)
     assert resolve_priority("nondefault1", classes) == UnknownPriorityClass("nondefault1")
     old = make_pod(priority_class_name="nondefault1", priority=2000, preemption_policy=LOWER)
@@ -237,12 +237,12 @@ def test_P1_second_global_default_is_refused(is_update: bool) -> None:
     )
 
 
-def test_P1_the_global_default_itself_may_be_updated_but_not_made_again() -> None:
+def test_P1_global_default_can_be_updated() -> None:
     assert admit_priority_class(DEFAULT_1, [DEFAULT_1], is_update=True) is None
     assert admit_priority_class(DEFAULT_1, [DEFAULT_1], is_update=False) is not None
 
 
-def test_P1_class_that_is_no_default_is_admitted_beside_one() -> None:
+def test_P1_non_default_class_is_admitted_beside_default() -> None:
     assert admit_priority_class(NONDEFAULT, [DEFAULT_1], is_update=False) is None
 
 

@@ -69,7 +69,7 @@ def test_Q3_container_without_a_process_is_none_that_runs(pod: Pod, expected: se
     assert {ref.container.name for ref in pod.containers() if has_process(pod, ref)} == expected
 
 
-def test_T3_stop_tells_only_what_runs_and_a_running_init_container_too() -> None:
+def test_T3_stop_signals_running_init_containers_too() -> None:
     idle = waiting("PodInitializing")
     pod = pod_of({"setup": RUNNING, "mesh": RUNNING, "app": idle, "second": idle}, "Pending")
     assert idle_containers(pod) == ("app", "second")
@@ -81,7 +81,7 @@ def test_T3_stop_tells_only_what_runs_and_a_running_init_container_too() -> None
     ]
 
 
-def test_T3_sidecar_waits_for_no_turn_when_nothing_before_it_runs() -> None:
+def test_T3_last_running_sidecar_stops_at_once() -> None:
     pod = pod_of({"app": ENDED, "second": ENDED, "mesh": RUNNING})
     [step] = stop_plan(pod).containers
     assert (step.name, step.is_sidecar, step.waits, step.sigterm_latest, step.sigkill_latest) == (

@@ -196,7 +196,7 @@ def test_Q1_pod_level_resources_decide_alone(
     assert explain_qos(pod, features=NO_POD_LEVEL).decided_by == "spec.containers"
 
 
-def test_Q1_until_1_36_pod_level_resources_decide_even_if_they_are_empty() -> None:
+def test_Q1_empty_pod_level_resources_decide_until_1_36() -> None:
     pod = make_pod(containers=[_equal()], resources=make_resources())
     before, after = around("pod_level_resources_fix_kubelet_qos_class")
     assert compute_pod_qos(pod, features=before) is BEST_EFFORT
@@ -259,7 +259,7 @@ def test_Q1_explanation_of_guaranteed_has_nothing_to_change() -> None:
     assert explanation.spoiled_by == ()
 
 
-def test_Q1_explanation_names_the_deciding_field_of_the_container() -> None:
+def test_Q1_explanation_names_deciding_container_field() -> None:
     pod = make_pod(
         containers=[
             _equal("web"),
@@ -497,7 +497,7 @@ def test_Q1_resize_may_not_change_the_class(old: Pod, new: Pod, rejected: str | 
     assert resize_rejection(old, new) == rejected
 
 
-def test_Q1_resize_of_pod_level_resources_may_not_change_the_class() -> None:
+def test_Q1_pod_level_resize_may_not_change_class() -> None:
     old = make_pod(resources=make_resources(requests=SMALL, limits=SMALL))
     new = make_pod(resources=make_resources(requests=SMALL, limits=LARGE))
     assert resize_rejection(old, new) == f'spec: Invalid value: "Guaranteed": {REJECTED}'

@@ -93,7 +93,7 @@ def test_Q4_larger_phase_is_taken_resource_by_resource() -> None:
     assert _texts(pod_requests(pod)) == {"cpu": "2", "memory": "4Gi", "ephemeral-storage": "5Gi"}
 
 
-def test_Q4_of_two_equal_phases_the_app_containers_notation_is_kept() -> None:
+def test_Q4_equal_phases_keep_notation_of_app_containers() -> None:
     pod = make_pod(
         requests={"memory": "1Gi"}, init_containers=[make_container("init", requests={"memory": "1073741824"})]
     )
@@ -113,7 +113,7 @@ def test_Q4_ephemeral_containers_ask_for_nothing() -> None:
         pytest.param(NO_OVERHEAD, {"cpu": "5"}, {"cpu": "5"}, id="pod overhead excluded"),
     ],
 )
-def test_Q4_overhead_is_added_to_requests_and_to_limits_that_exist(
+def test_Q4_overhead_adds_to_requests_and_existing_limits(
     options: PodResourcesOptions, requests: Mapping[str, str], limits: Mapping[str, str]
 ) -> None:
     pod = make_pod(
@@ -355,9 +355,7 @@ def _resized(
         ),
     ],
 )
-def test_Q4_resize_in_flight_counts_the_most_of_spec_allocated_and_actuated(
-    pod: Pod, expected: str, without_status: str
-) -> None:
+def test_Q4_resize_counts_highest_of_three_requests(pod: Pod, expected: str, without_status: str) -> None:
     assert _texts(pod_requests(pod, USE_STATUS)) == {"cpu": expected}
     assert _texts(pod_requests(pod)) == {"cpu": without_status}
 
@@ -662,7 +660,7 @@ def test_Q4_resources_that_the_scheduler_counts_by_name(name: str, counted: bool
     assert scheduler_request(make_pod(requests={name: "2"}), REFERENCE).scalar == ({name: 2} if counted else {})
 
 
-def test_Q4_scheduler_ignores_pod_level_resources_before_they_were_known() -> None:
+def test_Q4_old_scheduler_ignores_pod_level_resources() -> None:
     pod = make_pod(requests={"cpu": "1", "memory": "1"}, resources=make_resources(requests={"cpu": "2", "memory": "2"}))
     assert scheduler_request(pod, Features.of_minor(33)) == SchedulerRequest(1000, 1, 0, {}, 1000, 1)
     assert scheduler_request(pod, REFERENCE) == SchedulerRequest(2000, 2, 0, {}, 2000, 2)

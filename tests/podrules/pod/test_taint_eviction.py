@@ -90,7 +90,7 @@ YEARS = 9_223_372_036
         (MOST, None),
     ],
 )
-def test_T5_more_seconds_than_a_duration_holds_wrap(seconds: int, stays: int | None) -> None:
+def test_T5_seconds_beyond_a_duration_wrap(seconds: int, stays: int | None) -> None:
     expected = Eviction(None, None) if stays is None else _at(stays, stays, "a")
     assert taint_eviction([_tolerates("a", seconds)], [_taint("a")]) == expected
 
@@ -105,7 +105,7 @@ def test_T5_taint_of_the_last_day_deletes_then() -> None:
     assert taint_eviction([_tolerates("a", 60)], [end]) == Eviction(LAST, 60, taint="a:NoExecute")
 
 
-def test_T5_pod_that_comes_after_the_taint_has_its_time_from_then() -> None:
+def test_T5_toleration_starts_when_pod_is_bound() -> None:
     bound = AT + 30 * SECOND
     assert taint_eviction([_tolerates("a", 60)], [_taint("a")], bound=bound) == _at(90, 60, "a")
     assert taint_eviction([_tolerates("a", 60)], [_taint("a")], bound=AT - SECOND) == _at(60, 60, "a")

@@ -453,7 +453,7 @@ def test_T3_hook_of_one_container_does_not_delay_another() -> None:
     assert _times(stop_plan(_running(grace=30, containers=containers))) == {"slow": (20, 20, 30), "quick": (0, 0, 30)}
 
 
-def test_T3_sidecars_may_wait_the_whole_period_and_get_two_seconds_more() -> None:
+def test_T3_sidecars_wait_whole_period_plus_two_seconds() -> None:
     plan = stop_plan(
         _running(
             grace=5,
@@ -483,12 +483,12 @@ def test_T3_stop_signal(container: Container, signal: str) -> None:
     assert stop_plan(_running(containers=[container])).containers[0].stop_signal == signal
 
 
-def test_T3_nothing_is_told_to_stop_where_nothing_runs() -> None:
+def test_T3_no_container_stops_if_none_runs() -> None:
     plan = stop_plan(make_pod(termination_seconds=30))
     assert (plan.containers, plan.sigkill_latest) == ((), 0)
 
 
-def test_T4_hard_threshold_gives_one_second_to_the_pod_and_two_to_containers() -> None:
+def test_T4_hard_eviction_periods_of_pod_and_containers() -> None:
     assert eviction_stop(_running(grace=300)) == EvictionStop(
         pod_seconds=1, container_seconds=2, sigkill_latest=2, kill_timeout=10
     )
@@ -532,7 +532,7 @@ def test_T4_critical_pods_are_not_evicted(pod: Pod) -> None:
 @pytest.mark.parametrize(
     ("override", "seconds"), [pytest.param(0, 1, id="older versions, 0"), pytest.param(1, 1, id="this version, 1")]
 )
-def test_T4_zero_and_one_come_to_the_same(override: int, seconds: int) -> None:
+def test_T4_zero_and_one_are_equivalent(override: int, seconds: int) -> None:
     assert effective_grace_period(_running(), override_seconds=override) == (seconds, False)
     assert container_grace_period(override) == 2
 
@@ -595,17 +595,17 @@ def test_T3_stop_that_a_real_node_made(
     ("grace", "option", "dead"),
     [(5, None, 5), (30, None, 30), (30, 0, 2), (30, 1, 2), (0, None, 2)],
 )
-def test_T3_without_a_hook_a_real_node_killed_when_planned(grace: int, option: int | None, dead: int) -> None:
+def test_T3_real_node_without_hook_killed_when_planned(grace: int, option: int | None, dead: int) -> None:
     assert stop_plan(_running(grace=grace), option).sigkill_latest == dead
 
 
-def test_T3_process_that_obeys_ended_with_its_sigterm_on_a_real_node() -> None:
+def test_T3_real_node_ended_process_at_sigterm() -> None:
     # Grace 5, preStop of 3 s: SIGTERM at 3.01, ended at 3.02, two seconds before the SIGKILL that never came.
     plan = stop_plan(_running(grace=5, containers=[make_container(pre_stop={"sleep": {"seconds": 3}})]))
     assert _times(plan) == {"app": (3, 3, 5)}
 
 
-def test_T1_forced_delete_of_a_real_terminating_pod_removed_the_object_and_stopped_nothing_sooner() -> None:
+def test_T1_real_forced_delete_removed_only_the_object() -> None:
     # Plain delete (30), forced 3 s later: the object was gone at 3 s, the process lived until 30 s.
     first = stop_plan(_running(grace=30))
     forced = before_delete(_deleting(30), DeleteOptions(grace_period_seconds=0), now=NOW + 3, deletion_time=NOW + 30)
@@ -615,7 +615,7 @@ def test_T1_forced_delete_of_a_real_terminating_pod_removed_the_object_and_stopp
     assert effective_grace_period(_deleting(0), known_seconds=30) == (1, True)
 
 
-def test_T1_shorter_delete_of_a_real_terminating_pod_changed_the_object_alone() -> None:
+def test_T1_real_shorter_delete_changed_only_the_object() -> None:
     # Plain delete (30), --grace-period=2 three seconds later: the process lived until 30 s, the object until 31 s.
     shorter = before_delete(_deleting(30), DeleteOptions(grace_period_seconds=2), now=NOW + 3, deletion_time=NOW + 30)
     assert (shorter.graceful, shorter.deletion_grace_period_seconds, shorter.deletion_time) == (True, 1, NOW + 3)

@@ -49,7 +49,7 @@ def test_a_kubelet_has_its_own_version() -> None:
     assert versions.kubelet(node("nonsense")).minor == 37
 
 
-def test_the_schedulers_static_pod_tells_its_version() -> None:
+def test_static_pod_shows_the_scheduler_version() -> None:
     pods = [scheduler("registry.k8s.io/kube-scheduler:v1.36.3"), scheduler("k/s:v1.36.3@sha256:aa")]
     assert static_versions(pods, Component.SCHEDULER) == ("v1.36.3",)
     assert static_versions(pods, Component.API_SERVER) == ()
@@ -66,7 +66,7 @@ def test_the_schedulers_static_pod_tells_its_version() -> None:
         pytest.param(scheduler("registry:5000/s"), id="a port and no tag"),
     ],
 )
-def test_other_pods_tell_nothing_of_the_scheduler(pod: Pod) -> None:
+def test_other_pods_do_not_show_the_scheduler_version(pod: Pod) -> None:
     assert static_versions([pod], Component.SCHEDULER) == ()
 
 
@@ -102,7 +102,7 @@ def candidate(
         pytest.param([], None, id="none"),
     ],
 )
-def test_the_lease_candidate_that_leads_tells_the_schedulers_version(
+def test_leading_lease_candidate_gives_scheduler_version(
     candidates: list[LeaseCandidate], leads: tuple[str, str] | None
 ) -> None:
     """As TestPickBestLeaderOldestEmulationVersion of upstream's election_test.go has it."""
@@ -120,7 +120,7 @@ def test_a_scheduler_of_the_api_servers_minor_is_known_too() -> None:
     assert any(effect.startswith("DynamicResources") for effect in note.without)
 
 
-def test_where_schedulers_differ_the_api_servers_version_counts() -> None:
+def test_differing_schedulers_use_the_api_server_version() -> None:
     """Nobody knows which of them leads."""
     versions = Versions.of("v1.37.1", [Release("v1.36.3"), Release("v1.37.1")])
     assert versions.scheduler.minor == 37
@@ -128,7 +128,7 @@ def test_where_schedulers_differ_the_api_servers_version_counts() -> None:
     assert versions.schedulers == ("v1.36.3", "v1.37.1")
 
 
-def test_what_a_component_emulates_decides_about_its_gates_alone() -> None:
+def test_emulated_version_affects_only_gates() -> None:
     """Of 1.37, VolumeLimitScaling has a gate, and its messages have none."""
     versions = Versions.of("v1.37.1", emulates="1.36", told=Told(None, (("pod_level_resources_fix_defaulting", True),)))
     assert versions.scheduler == versions.api_server, "it is taken to be as the API server"
@@ -147,13 +147,13 @@ def test_an_unknown_api_server_is_as_new_as_the_newest_component() -> None:
     assert Versions.of(None, [Release("v1.35.0"), Release("v1.34.0")]).api_server.minor == 35
 
 
-def test_what_the_user_says_counts_for_the_control_plane() -> None:
+def test_given_version_counts_for_the_control_plane() -> None:
     versions = Versions.of("v1.37.1", [Release("v1.36.3")], Told("1.34"))
     assert (versions.api_server.minor, versions.scheduler.minor) == (34, 34)
     assert versions.kubelet(node("v1.36.3")).minor == 36
 
 
-def test_told_gates_count_in_every_component() -> None:
+def test_given_gates_count_in_every_component() -> None:
     versions = Versions.of(
         "v1.36.3", (), Told(None, (("pod_level_resources", False), ("node_declared_features", False)))
     )
@@ -163,7 +163,7 @@ def test_told_gates_count_in_every_component() -> None:
         assert features.dynamic_resource_allocation
 
 
-def test_a_told_gate_counts_where_it_can_be_set() -> None:
+def test_given_gate_counts_where_it_can_be_set() -> None:
     """1.37 cannot turn NodeDeclaredFeatures off; a kubelet of 1.36 can, and one of 1.34 has no such gate."""
     versions = Versions.of("v1.37.1", (), Told(None, (("node_declared_features", False), ("memory_qos", True))))
     on = [versions.kubelet(node(version)).node_declared_features for version in ("v1.37.1", "v1.36.3", "v1.34.4")]
@@ -190,7 +190,7 @@ def test_gates_are_named_as_the_flag_takes_them() -> None:
 
 
 @pytest.mark.parametrize("version", ["v1.34.0", "v1.35.9", "v1.36.3", "v1.37.1"])
-def test_nothing_is_said_of_verified_versions(version: str) -> None:
+def test_verified_versions_have_no_warning(version: str) -> None:
     assert version_notes(Versions.of(version), [node(version)]) == ()
 
 
@@ -223,9 +223,7 @@ def test_a_virtual_kubelet_has_versions_of_its_own() -> None:
         pytest.param(None, ["", "latest"], REFERENCE.minor, id="nobody knows"),
     ],
 )
-def test_without_the_api_servers_version_the_newest_kubelets_counts(
-    server: str | None, kubelets: list[str], minor: int
-) -> None:
+def test_newest_kubelet_replaces_unknown_api_server(server: str | None, kubelets: list[str], minor: int) -> None:
     versions = Versions.of(server, (), kubelets=kubelets)
     assert (versions.api_server.minor, versions.scheduler.minor) == (minor, minor)
     assert versions.server_version == server

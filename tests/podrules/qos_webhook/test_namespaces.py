@@ -44,12 +44,12 @@ RULES = NamespaceRules(
         ),
     ],
 )
-def test_P1_the_most_specific_entry_that_says_something_counts(namespace: str, expected: NamespaceRule) -> None:
+def test_P1_most_specific_entry_with_a_value_counts(namespace: str, expected: NamespaceRule) -> None:
     assert RULES.of(namespace) == expected
     RULES.check()
 
 
-def test_P1_without_entries_nothing_is_said() -> None:
+def test_P1_no_entries_give_no_defaults() -> None:
     assert NamespaceRules().of("shop") == NamespaceRule()
     assert NamespaceRules({"team-*": NamespaceRule(default_class="a")}).of("team") == NamespaceRule()
 

@@ -74,13 +74,13 @@ def test_too_few_domains_make_the_minimum_0() -> None:
     assert workload_spreads(nodes, enough)[0].constraints[0].skew == 0
 
 
-def test_soft_constraints_are_told_apart() -> None:
+def test_soft_constraints_are_separate() -> None:
     (found,) = workload_spreads(NODES, pods(2, "a1", zonal(1, "ScheduleAnyway")))
     assert not found.constraints[0].hard
     assert found.exceeded is found.constraints[0]
 
 
-def test_what_is_kept_alike_alone_counts() -> None:
+def test_only_live_pods_of_spread_workloads_count() -> None:
     gone = [replace(pod, status=replace(pod.status, phase="Succeeded")) for pod in pods(1, "b1")]
     going = [
         replace(pod, metadata=replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")) for pod in pods(1, "c1")
@@ -98,7 +98,7 @@ def test_a_selector_that_cannot_be_read_is_no_constraint() -> None:
     assert workload_spreads(NODES, pods(2, "a1", broken))[0].constraints == ()
 
 
-def test_of_one_workload_alone_though_others_count() -> None:
+def test_spread_of_one_workload_counts_other_pods() -> None:
     own = pods(2, "a1", zonal(1))
     others = [
         replace(

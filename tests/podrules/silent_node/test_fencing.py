@@ -68,11 +68,11 @@ EVERYTHING = {"operator": "Exists"}
         pytest.param([tolerating("node.kubernetes.io/unreachable")], None, True, id="tolerates the other for ever"),
     ],
 )
-def test_F6_which_pods_go(tolerations: Sequence[Any], deleted: str | None, expected: bool) -> None:
+def test_F6_pods_that_are_deleted(tolerations: Sequence[Any], deleted: str | None, expected: bool) -> None:
     assert goes(make_lost_pod(tolerations=tolerations, deleted=deleted)) is expected
 
 
-def test_F6_a_pod_that_another_taint_deletes_goes_as_well() -> None:
+def test_F6_pod_deleted_by_another_taint_is_included() -> None:
     for_a_time = {**tolerating("node.kubernetes.io/unreachable"), "tolerationSeconds": 300}
     pod = make_lost_pod(tolerations=[tolerating("node.kubernetes.io/out-of-service"), for_a_time])
     assert not goes(pod)
@@ -83,7 +83,7 @@ STAYS = make_lost_pod("agent", owner="DaemonSet/agent", claims=["log"], tolerati
 GOES = make_lost_pod("db-0", claims=["data"])
 
 
-def test_F6_what_is_left_to_go() -> None:
+def test_F6_remaining_pods_and_volumes() -> None:
     attachments = [make_attachment("data", "lost"), make_attachment("log", "lost"), make_attachment("far", "well")]
     facts = PartitionFacts(
         nodes=[node("Unknown"), make_zone_node("well")],
@@ -106,7 +106,7 @@ def test_F6_what_is_left_to_go() -> None:
         ("fc", "kubernetes.io/fc/[50060e801049cfd1 {}]:2"),
     ],
 )
-def test_F6_volumes_without_a_volume_attachment_are_left_to_go(source: str, name: str) -> None:
+def test_F6_volumes_without_attachment_object_remain(source: str, name: str) -> None:
     names = [name.format(volume) for volume in ("data", "log", "old")]
     lost = make_zone_node("lost", ready="Unknown", attached=names)
     known = {f"pv-{volume}": make_volume(volume, source) for volume in ("data", "log")}
@@ -134,6 +134,6 @@ def test_F6_finished_pods_are_not_waited_for() -> None:
     assert left_to_go(node("Unknown"), [kept], [], ()).pods == ("shop/done",)
 
 
-def test_F6_the_taint_is_upstreams_and_goes_alone() -> None:
+def test_F6_only_the_upstream_taint_is_removed() -> None:
     assert (TAINT.key, TAINT.effect) == ("node.kubernetes.io/out-of-service", "NoExecute")
     assert [taint.key for taint in without_taint(node("Unknown", UNREACHABLE, OUT_OF_SERVICE))] == [UNREACHABLE["key"]]

@@ -24,7 +24,7 @@ def _reach(reach: Reach, *, provider: bool = False) -> NodeReach:
 @pytest.mark.parametrize(
     "pod", [make_pod(), make_pod(node_name="n1", phase="Succeeded")], ids=["on no node", "has ended"]
 )
-def test_F1_what_has_no_process_is_safe_whatever_its_node_tells(pod: Pod, reach: Reach) -> None:
+def test_F1_pod_without_process_is_always_safe(pod: Pod, reach: Reach) -> None:
     assert pod_force_safety(Guarantee.AT_MOST_ONE, stop_plan(pod), _reach(reach), [SHARED]) is ForceSafety.SAFE
 
 
@@ -39,7 +39,7 @@ def test_F1_what_has_no_process_is_safe_whatever_its_node_tells(pod: Pod, reach:
         pytest.param(None, ForceSafety.UNKNOWN, id="nobody asked"),
     ],
 )
-def test_F1_by_what_its_node_tells(node: NodeReach | None, safety: ForceSafety) -> None:
+def test_F1_safety_by_node_reach(node: NodeReach | None, safety: ForceSafety) -> None:
     assert pod_force_safety(Guarantee.AT_MOST_ONE, RUNNING, node, ()) is safety
 
 
@@ -52,7 +52,7 @@ def test_F1_by_what_its_node_tells(node: NodeReach | None, safety: ForceSafety) 
         pytest.param(Guarantee.NOT_REPLACED, Reach.ANSWERS, ForceSafety.NO_PROMISE_BROKEN, id="nobody replaces it"),
     ],
 )
-def test_F3_without_its_volumes(guarantee: Guarantee, reach: Reach, safety: ForceSafety | None) -> None:
+def test_F3_unread_volumes(guarantee: Guarantee, reach: Reach, safety: ForceSafety | None) -> None:
     assert force_safety_whatever_volumes(guarantee, RUNNING, _reach(reach)) is safety
 
 

@@ -62,12 +62,12 @@ def the_node(found: Sequence[NodeDown]) -> NodeDown:
     return found[0]
 
 
-def test_F5_nodes_that_answer_are_left_out() -> None:
+def test_F5_answering_nodes_are_left_out() -> None:
     assert partitions(facts(nodes=[WELL]), NOW) == ()
     assert partitions(facts(nodes=[make_zone_node("well", ready="False")]), NOW) == ()
 
 
-def test_F5_nodes_without_an_object_are_told_by_their_pods() -> None:
+def test_F5_nodes_without_object_are_found_by_their_pods() -> None:
     orphan = make_lost_pod("db-1", node="gone")
     finished = make_lost_pod("done", node="gone-too", phase="Succeeded")
     found = the_node(partitions(facts(orphan, finished, nodes=[WELL]), NOW))
@@ -107,7 +107,7 @@ def test_F5_when_ready_will_be_unknown(grace: MonitorGrace) -> None:
     assert node.grace_assumed is not grace.known
 
 
-def test_F5_finished_pods_hang_on_nothing() -> None:
+def test_F5_finished_pods_depend_on_nothing() -> None:
     assert the_node(partitions(facts(make_lost_pod(phase="Succeeded")), NOW)).pods == ()
     kept = make_lost_pod(phase="Failed", deleted=TOLD)
     assert the_node(partitions(facts(kept), NOW)).pods[0].blocks[0].kind is BlockKind.STATEFUL_SET
@@ -165,7 +165,7 @@ def storage(source: str = "csi", modes: Sequence[str] = ("ReadWriteOnce",)) -> M
     }
 
 
-def test_F5_who_waits_for_a_volume() -> None:
+def test_F5_pods_that_wait_for_a_volume() -> None:
     lost = make_lost_pod("web-1", owner="ReplicaSet/web", claims=["data"], deleted=TOLD)
     waiting = make_lost_pod("web-2", "well", owner="ReplicaSet/web", claims=["data"], running=False, phase="Pending")
     others = [
@@ -181,14 +181,14 @@ def test_F5_who_waits_for_a_volume() -> None:
     assert [(entry.persistent_volume, entry.used_by) for entry in node.attachments] == [("pv-data", "shop/web-1")]
 
 
-def test_F5_nobody_waits_for_a_volume_of_many_nodes() -> None:
+def test_F5_no_pod_waits_for_multi_node_volume() -> None:
     lost = make_lost_pod("web-1", owner="ReplicaSet/web", claims=["data"])
     other = make_lost_pod("web-2", "well", owner="ReplicaSet/web", claims=["data"])
     node = the_node(partitions(facts(lost, other, **storage(modes=["ReadWriteMany"])), NOW))
     assert node.pods[0].blocks == (Block(BlockKind.VOLUME, "pv-data", claim="data"),)
 
 
-def test_F5_an_attachment_without_a_pod_is_held_by_nobody() -> None:
+def test_F5_attachment_without_a_pod_has_no_holder() -> None:
     node = the_node(partitions(facts(**storage()), NOW))
     assert [entry.used_by for entry in node.attachments] == [""]
 
@@ -226,7 +226,7 @@ def test_F5_a_volume_is_awaited_after_its_pod_object_is_gone(
     assert the_node(partitions(facts(waiting, nodes=attached(in_status), **shared), NOW)).waiting == ()
 
 
-def test_F5_a_node_with_an_awaited_volume_comes_before_one_with_replaced_pods() -> None:
+def test_F5_node_with_awaited_volume_comes_first() -> None:
     older = make_zone_node("older", ready="Unknown")
     waiting = make_lost_pod("web-2", "well", owner="ReplicaSet/web", claims=["data"], running=False, phase="Pending")
     pods = [waiting, make_lost_pod("web-1", "older", owner="ReplicaSet/web")]
@@ -272,7 +272,7 @@ def test_F5_a_volume_attachment_without_its_volume_counts_once() -> None:
         (make_lost_pod("alone", owner=""), "csi", Risk.NOBODY_REPLACES),
     ],
 )
-def test_F5_what_is_worst_about_a_pod(pod: Pod, source: str, risk: Risk) -> None:
+def test_F5_worst_finding_of_a_pod(pod: Pod, source: str, risk: Risk) -> None:
     assert the_node(partitions(facts(pod, **storage(source)), NOW)).pods[0].risk is risk
 
 
@@ -313,7 +313,7 @@ def test_second_writer_of_unused_volume_comes_first() -> None:
     assert [node.reach.name for node in partitions(told, NOW)] == ["lost", "older"]
 
 
-def test_F4_who_guards_the_volumes_of_a_lost_pod() -> None:
+def test_F4_guards_of_volumes_of_a_lost_pod() -> None:
     locks = [
         the_node(partitions(facts(make_lost_pod(claims=["data"]), **more), NOW)).pods[0].volumes[0].lock
         for more in (
@@ -327,7 +327,7 @@ def test_F4_who_guards_the_volumes_of_a_lost_pod() -> None:
     assert locks == [WriterLock.ATTACHMENT, WriterLock.NONE, WriterLock.UNKNOWN, WriterLock.NONE, WriterLock.NONE]
 
 
-def test_F4_a_pod_that_has_not_started_may_wait_for_its_volume_yet() -> None:
+def test_F4_unstarted_pod_may_still_wait_for_volume() -> None:
     pod = make_lost_pod(claims=["data"], running=False)
     for attachments, lock in (([], WriterLock.UNKNOWN), (storage()["attachments"], WriterLock.ATTACHMENT)):
         node = the_node(partitions(facts(pod, **{**storage(), "attachments": attachments}), NOW))
@@ -365,7 +365,7 @@ def test_F5_declared_out_of_service() -> None:
     assert (found.pods[0].eviction.tolerated, found.pods[0].eviction.at) == (0, found.out_of_service_at)
 
 
-def test_F5_a_pod_that_tolerates_for_ever_is_not_told() -> None:
+def test_F5_pod_that_tolerates_for_ever_is_not_deleted() -> None:
     pod = make_lost_pod("agent", owner="DaemonSet/agent", tolerations=[tolerating("node.kubernetes.io/unreachable")])
     found = the_node(partitions(facts(pod), NOW)).pods[0]
     assert (found.eviction.at, found.eviction.tolerated) == (None, None)
@@ -386,7 +386,7 @@ def _labelled(pod: Pod, app: str) -> Pod:
     return replace(pod, metadata=replace(pod.metadata, labels={"app": app}))
 
 
-def test_F6_budgets_tell_what_is_left_elsewhere() -> None:
+def test_F6_budgets_count_remaining_pods_elsewhere() -> None:
     """A pod that is Ready is still counted as healthy; one that is being deleted is not, nor one that is not Ready."""
     pods = [
         _labelled(make_lost_pod("db-0"), "db"),

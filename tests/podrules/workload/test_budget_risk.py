@@ -65,7 +65,7 @@ def test_a_budget_of_nothing() -> None:
     assert [(one.name, one.pods) for one in found.unprotected] == [("web", 2)]
 
 
-def test_the_worst_comes_first_and_single_pods_need_none() -> None:
+def test_worst_budget_comes_first_and_single_pods_need_none() -> None:
     given = [
         budget("fine", {"disruptionsAllowed": 1, "desiredHealthy": 1}, app="a"),
         budget("stuck", {"desiredHealthy": 2}, app="b"),

@@ -62,6 +62,6 @@ ROOMS: dict[str, tuple[dict[str, Any], list[CoveredPods], BudgetRoom]] = {
 
 
 @pytest.mark.parametrize("name", ROOMS)
-def test_what_a_budget_lets_go(name: str) -> None:
+def test_allowed_evictions_of_a_budget(name: str) -> None:
     spec, covered, room = ROOMS[name]
     assert budget_room(make_budget(**spec), covered) == room

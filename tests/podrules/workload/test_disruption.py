@@ -56,7 +56,7 @@ def test_each_eviction_takes_one_of_what_is_allowed() -> None:
     ],
     ids=["pending", "finished", "being deleted", "of another namespace"],
 )
-def test_pods_that_budgets_do_not_hold(pod: Pod) -> None:
+def test_pods_that_budgets_do_not_limit(pod: Pod) -> None:
     assert Evictions([make_budget()]).refused(pod) is None
 
 
@@ -74,7 +74,7 @@ def test_a_pod_of_two_budgets_is_never_evicted() -> None:
         (None, 2, False),
     ],
 )
-def test_an_unhealthy_pod_goes_by_the_policy(policy: str | None, healthy: int, goes: bool) -> None:
+def test_unhealthy_pod_follows_the_policy(policy: str | None, healthy: int, goes: bool) -> None:
     budget = make_budget(unhealthyPodEvictionPolicy=policy, status={"currentHealthy": healthy})
     assert (Evictions([budget]).refused(make_pod(ready=False)) is None) is goes
 
@@ -86,7 +86,7 @@ def test_a_budget_that_desires_no_pod_is_no_healthy_one() -> None:
 
 
 @pytest.mark.parametrize(("unconfirmed", "goes"), [(2000, True), (2001, False)])
-def test_a_budget_bears_2000_evictions_that_its_controller_has_not_confirmed(unconfirmed: int, goes: bool) -> None:
+def test_budget_allows_2000_unconfirmed_evictions(unconfirmed: int, goes: bool) -> None:
     disrupted = {f"web-{number}": "2026-01-01T00:00:00Z" for number in range(1, unconfirmed + 1)}
     refused = Evictions([make_budget(allowed=1, status={"disruptedPods": disrupted})]).refused(make_pod())
     too_many = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
@@ -100,7 +100,7 @@ def test_an_unhealthy_pod_takes_nothing_from_the_budget() -> None:
     assert evictions.refused(make_pod("web-2")) == NEEDS
 
 
-def test_a_budget_that_its_controller_has_not_seen_allows_nothing() -> None:
+def test_unobserved_budget_allows_no_eviction() -> None:
     refused = Evictions([make_budget(allowed=3, metadata={"generation": 2})]).refused(make_pod())
     assert refused == "The disruption budget web is still being processed by the server."
 
@@ -118,12 +118,12 @@ def test_a_budget_that_its_controller_has_not_seen_allows_nothing() -> None:
         ),
     ],
 )
-def test_the_budgets_own_reason_is_told(condition: dict[str, str], words: str) -> None:
+def test_reason_of_the_budget_is_quoted(condition: dict[str, str], words: str) -> None:
     status = {"currentHealthy": 4, "conditions": [{"type": "DisruptionAllowed", "status": "False", **condition}]}
     assert Evictions([make_budget(status=status)]).refused(make_pod()) == words
 
 
-def test_a_budget_is_counted_again_when_pods_leave_and_come() -> None:
+def test_budget_is_recounted_when_pods_change() -> None:
     budget = make_budget(allowed=1, status={"desiredHealthy": 2, "expectedPods": 3})
     ready, unready = make_pod(), make_pod(ready=False)
 

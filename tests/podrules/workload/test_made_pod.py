@@ -59,11 +59,11 @@ def test_an_indexed_jobs_pod_has_its_index() -> None:
     assert [variable["name"] for variable in pod["spec"]["containers"][0]["env"]] == ["JOB_COMPLETION_INDEX"]
 
 
-def test_a_pod_that_only_its_labels_spoil_is_refused_though_its_workload_is_taken() -> None:
+def test_pod_with_invalid_label_of_valid_workload() -> None:
     workload = raw_workload("StatefulSet", "s" * 62)
     assert validate(workload, 37) == ()
     assert any("63" in str(error) for error in validate(_made(workload), 37))
 
 
-def test_what_makes_no_pods_has_none() -> None:
+def test_object_without_pods_has_no_pod() -> None:
     assert made_pod(raw_pod()) is None

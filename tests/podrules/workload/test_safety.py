@@ -69,7 +69,7 @@ def test_F3_static_pod_is_the_kubelets(annotation: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("guarantee", Guarantee)
-def test_F1_a_force_deletion_is_safe_only_where_a_kubelet_tells_that_nothing_runs(guarantee: Guarantee) -> None:
+def test_F1_force_deletion_of_idle_pod_by_node_answer(guarantee: Guarantee) -> None:
     found = {
         answers: force_safety(guarantee, answers=answers, idle=True, unprotected=True)
         for answers in (True, False, None)
@@ -90,7 +90,7 @@ def test_F1_a_force_deletion_is_safe_only_where_a_kubelet_tells_that_nothing_run
         (Guarantee.NOT_REPLACED, True, ForceSafety.NO_PROMISE_BROKEN),
     ],
 )
-def test_F3_where_the_node_answers_the_owner_and_the_volumes_decide(
+def test_F3_owner_and_volumes_decide_on_answering_node(
     guarantee: Guarantee, unprotected: bool, safety: ForceSafety
 ) -> None:
     assert force_safety(guarantee, answers=True, idle=False, unprotected=unprotected) is safety

@@ -68,14 +68,14 @@ def test_policy_of_labels(labels: dict[str, str], enforce: str, audit: str, warn
     assert len(found.problems) == problems
 
 
-def test_words_of_malformed_labels() -> None:
+def test_messages_of_malformed_labels() -> None:
     level, version = map(str, policy_of(_labels(audit="all", audit_version="v1.٣")).problems)
     place = "metadata.labels[pod-security.kubernetes.io/audit"
     assert level == f'{place}]: Invalid value: "all": must be one of privileged, baseline, restricted'
     assert version == f'{place}-version]: Invalid value: "v1.٣": must be "latest" or "v1.x"'
 
 
-def test_a_pod_is_refused_in_upstreams_words() -> None:
+def test_pod_refusal_has_upstream_message() -> None:
     policy = Policy(enforce=RESTRICTED, warn=RESTRICTED)
     pod = _pod({})
     assert refusal(pod, policy) == (
@@ -131,7 +131,7 @@ def test_annotations_of_app_armor_become_fields_of_a_pod() -> None:
     ("minor", "at", "allowed"),
     [(34, None, False), (34, 37, False), (35, 34, False), (35, None, True), (36, 37, True)],
 )
-def test_a_version_has_the_checks_of_its_time_at_most_the_servers(minor: int, at: int | None, allowed: bool) -> None:
+def test_checks_are_of_the_version_up_to_the_server(minor: int, at: int | None, allowed: bool) -> None:
     pod = _pod({"hostUsers": False}, minor)
     reasons = evaluate(pod, LevelVersion(Level.RESTRICTED, at)).reason
     assert ("runAsNonRoot" not in reasons) is allowed

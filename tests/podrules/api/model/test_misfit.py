@@ -85,7 +85,7 @@ def _written(path: tuple[Any, ...]) -> str:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: str(model.__name__))
-def test_no_wrong_value_is_told_in_a_program_s_words(model: type[KubeObject]) -> None:
+def test_errors_avoid_programming_terms(model: type[KubeObject]) -> None:
     fitting = _sample(msgspec.inspect.type_info(model))
     from_object(fitting, model)
     told = 0
@@ -156,7 +156,7 @@ def test_keys_that_yaml_reads_as_numbers_are_strings() -> None:
         (b"[" * 100_000, "not valid JSON: nested too deeply"),
     ],
 )
-def test_what_is_no_json(text: bytes, words: str) -> None:
+def test_invalid_json(text: bytes, words: str) -> None:
     with pytest.raises(DecodeError) as raised:
         from_json(text, Pod)
     assert str(raised.value).startswith(words)

@@ -147,7 +147,7 @@ def test_parse_refuses(text: str) -> None:
         parse(text)
 
 
-def test_refusal_quotes_the_text_and_says_what_is_accepted() -> None:
+def test_refusal_quotes_text_and_accepted_format() -> None:
     with pytest.raises(QuantityError) as raised:
         parse("12 GB")
     assert str(raised.value) == (

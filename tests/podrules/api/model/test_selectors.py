@@ -247,7 +247,7 @@ def test_is_label_key(key: str, valid: bool) -> None:
         ("example.com/in in (in)", (("example.com/in", "in", ("in",)),)),
     ],
 )
-def test_what_is_typed(text: str, terms: tuple[tuple[str, str, tuple[str, ...]], ...]) -> None:
+def test_valid_typed_selectors(text: str, terms: tuple[tuple[str, str, tuple[str, ...]], ...]) -> None:
     found = Selector.from_text(text)
     assert tuple((term.key, term.operator, term.values) for term in found.requirements) == terms
     assert Selector.from_text(str(found)) == found
@@ -257,6 +257,6 @@ def test_what_is_typed(text: str, terms: tuple[tuple[str, str, tuple[str, ...]],
     "text",
     ["x=a,", ",x=a", "x=a y=b", "x in a", "x in (a", "!x=a", "x=a=b", "x>1", "=a", "!", "x in (a)b", "-x=a", "x=a/b"],
 )
-def test_what_cannot_be_read(text: str) -> None:
+def test_invalid_typed_selectors(text: str) -> None:
     with pytest.raises(SelectorError):
         Selector.from_text(text)

@@ -57,7 +57,7 @@ def _words(content: Object, minor: int = 37) -> str:
         (_pod({"priority": "5", "x": 1}), REFUSED + NO_STRUCT.format("string", "PodSpec.spec.priority", "int32")),
     ],
 )
-def test_a_defect_is_named_in_the_api_servers_words(content: Object, words: str) -> None:
+def test_defect_has_the_message_of_the_api_server(content: Object, words: str) -> None:
     assert _words(content) == words
 
 
@@ -71,7 +71,7 @@ def test_a_defect_is_named_in_the_api_servers_words(content: Object, words: str)
         {"volumes": [{"name": "a", "nfs": {"server": "s"}}, {"name": "b", "emptyDir": {}}]},
     ],
 )
-def test_what_fits_is_taken(spec: Object) -> None:
+def test_valid_objects_are_accepted(spec: Object) -> None:
     assert _words(_pod(spec)) == ""
 
 
@@ -94,7 +94,7 @@ def test_no_field_is_unknown_to_a_version_that_is_not_known() -> None:
     assert "unknown field" in _words(_pod({"newer": 1}), 33)
 
 
-def test_kinds_whose_fields_are_not_known_are_not_judged() -> None:
+def test_kinds_with_unknown_fields_are_not_judged() -> None:
     known = schema(37)
     for api_version, kind in (("v1", "Secret"), ("example.com/v1", "Pod"), ("policy/v1beta1", "PodDisruptionBudget")):
         assert decode({"apiVersion": api_version, "kind": kind, "x": 1}, known) is None

@@ -15,7 +15,7 @@ from tests.upstream import upstream_source
 MAX_BYTES = 200_000
 
 
-def test_it_is_that_of_upstreams_sources() -> None:
+def test_table_matches_upstream_sources() -> None:
     for module in ("k8s.io/api", "k8s.io/component-base", "k8s.io/kube-scheduler", "k8s.io/kubelet"):
         upstream_source(module)
     modules = upstream_source().parents[1]
@@ -31,8 +31,8 @@ def test_it_is_that_of_upstreams_sources() -> None:
         assert all(known.serves(version, kind) for kind in kinds), version
 
 
-def test_it_is_small() -> None:
-    assert len(files("podrules.api.schema").joinpath("api.json").read_bytes()) < MAX_BYTES
+def test_table_is_small() -> None:
+    assert len(files("podrules.schema").joinpath("api.json").read_bytes()) < MAX_BYTES
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ OF_POD = "Pod web was using 300Mi, request is 200Mi, has larger consumption of m
         ("NodeLost", "Node n which was running pod web is unresponsive", None),
     ],
 )
-def test_what_a_status_names(reason: str, message: str, cause: Cause | None) -> None:
+def test_facts_from_a_status(reason: str, message: str, cause: Cause | None) -> None:
     assert cause_of_status(reason, message) is cause
 
 
@@ -108,7 +108,7 @@ def test_why_a_container_is_killed(message: str, cause: Cause | None) -> None:
     assert is_plain_stop(message) is (cause is None)
 
 
-def test_whom_a_controller_deleted() -> None:
+def test_pod_that_a_controller_deleted() -> None:
     assert deleted_name("Deleted pod: web-7d9f-x2x7p") == "web-7d9f-x2x7p"
     assert deleted_name("Delete Pod db-1 in StatefulSet db successful") == "db-1"
     assert not deleted_name("(combined from similar events): 12 pods")

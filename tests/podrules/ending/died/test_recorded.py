@@ -69,7 +69,7 @@ def _lie(case: RecordedEnd, end: PodEnd) -> str:
 
 
 @pytest.mark.parametrize("case", ENDS, ids=lambda case: case.id)
-def test_no_verdict_lies_whatever_is_left_of_the_evidence(case: RecordedEnd) -> None:
+def test_no_verdict_is_wrong_with_partial_evidence(case: RecordedEnd) -> None:
     ends = {missing: last_end(_left(case.evidence, missing)) for missing in SUBSETS}
     for missing, end in ends.items():
         assert not _lie(case, end), (sorted(missing), case.cause)

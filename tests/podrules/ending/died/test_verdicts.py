@@ -142,7 +142,7 @@ def test_on_cgroup_v2_a_kill_of_the_whole_container_is_its_end() -> None:
     ],
     ids=lambda one: next(iter(one)),
 )
-def test_without_that_it_is_likely(missing: dict[str, Any]) -> None:
+def test_kill_without_group_kill_is_likely(missing: dict[str, Any]) -> None:
     killed = pod(ended(137, "OOMKilled"), container={"limits": GUARANTEED, "requests": GUARANTEED})
 
     end = told(killed, **{"node": node(), "config": V2, "neighbours": [neighbour()], **missing})
@@ -152,7 +152,7 @@ def test_without_that_it_is_likely(missing: dict[str, Any]) -> None:
     assert Cause.NODE_OUT_OF_MEMORY in end.verdict.causes or Cause.APPLICATION in end.verdict.causes
 
 
-def test_without_any_limit_it_is_the_node() -> None:
+def test_oom_kill_without_any_limit_is_the_node() -> None:
     killed = pod(ended(137, "OOMKilled"))
 
     end = told(killed, node=node(), config=V2, neighbours=[])
@@ -160,7 +160,7 @@ def test_without_any_limit_it_is_the_node() -> None:
     assert (end.verdict.grade, end.verdict.cause) == (Grade.CERTAIN, Cause.NODE_OUT_OF_MEMORY)
 
 
-def test_where_the_whole_container_dies_together_another_code_is_another_end() -> None:
+def test_group_kill_with_other_exit_code_is_not_oom() -> None:
     """A process of it that was killed in a cgroup of its own did not end it."""
     end = told(pod(ended(1, "OOMKilled"), container={"limits": MEMORY}), node=node(), config=V2, neighbours=[])
 
@@ -169,7 +169,7 @@ def test_where_the_whole_container_dies_together_another_code_is_another_end() -
     assert one.child_killed
 
 
-def test_a_drained_pod_may_say_oom_killed_with_143() -> None:
+def test_drained_pod_may_show_oom_killed_with_143() -> None:
     """As on cgroup v1, where a child of it, or anything at a limit above it, ran out of memory before."""
     deleted = {"deletionTimestamp": at("11:30:20"), "deletionGracePeriodSeconds": 30}
     condition = raw_condition("DisruptionTarget", reason="EvictionByEvictionAPI", lastTransitionTime=at("11:29:50"))
@@ -234,7 +234,7 @@ def test_a_probe_cannot_have_failed_sooner_than_it_can() -> None:
         ((event("Scheduled", "to n1", "10:59:00", count=25),), Grade.LIKELY, Cause.LIVENESS_PROBE),
     ],
 )
-def test_what_events_say_of_a_probe(events: Sequence[Event] | None, grade: Grade, cause: Cause) -> None:
+def test_events_about_a_probe(events: Sequence[Event] | None, grade: Grade, cause: Cause) -> None:
     probed = pod(ended(143), container={"livenessProbe": {"exec": {"command": ["true"]}}})
 
     end = told(probed, events)
@@ -242,7 +242,7 @@ def test_what_events_say_of_a_probe(events: Sequence[Event] | None, grade: Grade
     assert (end.verdict.grade, end.verdict.cause) == (grade, cause)
 
 
-def test_an_event_about_another_container_tells_nothing() -> None:
+def test_event_about_other_container_does_not_count() -> None:
     kill = event("Killing", "Container side failed liveness probe, will be restarted", "11:29:58", "side")
 
     end = told(pod(ended(1), container={"livenessProbe": {"exec": {}}}), [kill])
@@ -250,7 +250,7 @@ def test_an_event_about_another_container_tells_nothing() -> None:
     assert end.verdict.cause is Cause.APPLICATION
 
 
-def test_an_event_may_still_be_on_its_way() -> None:
+def test_event_may_arrive_later() -> None:
     """The kubelet sends so many a second: what it has not said 9 s later is not known yet."""
     probed = pod(ended(143), container={"livenessProbe": {"exec": {"command": ["true"]}}})
     events = PodEvents.of([event("Scheduled", "to n1", "10:59:00"), started()])
@@ -296,7 +296,7 @@ def test_a_probe_also_fails_of_a_process_that_has_just_died(code: int, reason: s
 
 
 @pytest.mark.parametrize(("generation", "grade"), [(1, Grade.CERTAIN), (0, Grade.LIKELY), (2, Grade.SEVERAL)])
-def test_a_pod_of_which_nobody_counts_changes_may_have_been_changed(generation: int, grade: Grade) -> None:
+def test_pod_without_generation_may_have_been_changed(generation: int, grade: Grade) -> None:
     end = told(pod(ended(143), metadata={"generation": generation}))
 
     assert end.verdict.grade is grade
@@ -304,7 +304,7 @@ def test_a_pod_of_which_nobody_counts_changes_may_have_been_changed(generation: 
     assert (Cause.DEFINITION_CHANGED in end.verdict.causes) is (generation != 1)
 
 
-def test_an_event_that_stands_for_several_is_not_of_the_container_that_it_names() -> None:
+def test_combined_event_does_not_identify_the_container() -> None:
     kill = event("Killing", "(combined from similar events): Container b definition changed", "11:29:59", "app")
 
     assert told(pod(ended(143)), [SCHEDULED, started(), kill]).verdict.cause is not Cause.DEFINITION_CHANGED
@@ -331,7 +331,7 @@ def with_sidecar(code: int, finished: str, app: dict[str, Any]) -> Pod:
 
 
 @pytest.mark.parametrize(("code", "told_at"), [(143, "11:30:05"), (137, "11:29:35"), (0, "11:30:01")])
-def test_a_sidecar_is_stopped_once_the_main_containers_have_ended(code: int, told_at: str) -> None:
+def test_sidecar_stops_after_main_containers(code: int, told_at: str) -> None:
     over = with_sidecar(code, "11:30:05", ended(0, "Completed", at("11:29:30")))
     stop = event("Killing", "Stopping container proxy", told_at, "proxy")
 
@@ -345,7 +345,7 @@ def test_a_sidecar_is_stopped_once_the_main_containers_have_ended(code: int, tol
     assert (proxy.verdict.grade, proxy.verdict.cause) == (Grade.CERTAIN, Cause.SIDECAR_STOPPED)
 
 
-def test_without_the_event_a_sidecar_may_have_ended_by_itself() -> None:
+def test_sidecar_without_event_may_have_ended_by_itself() -> None:
     over = with_sidecar(143, "11:30:05", ended(0, "Completed", at("11:29:30")))
 
     proxy = told(over).end_of("proxy")
@@ -355,7 +355,7 @@ def test_without_the_event_a_sidecar_may_have_ended_by_itself() -> None:
     assert (proxy.verdict.grade, proxy.verdict.cause) == (Grade.LIKELY, Cause.SIDECAR_STOPPED)
 
 
-def test_a_sidecar_that_ended_before_the_main_container_was_not_stopped_for_that() -> None:
+def test_sidecar_that_ended_first_was_not_stopped() -> None:
     over = with_sidecar(1, "11:20:00", ended(0, "Completed", at("11:29:30")))
 
     proxy = told(over).end_of("proxy")
@@ -365,7 +365,7 @@ def test_a_sidecar_that_ended_before_the_main_container_was_not_stopped_for_that
     assert Cause.SIDECAR_STOPPED not in proxy.verdict.causes
 
 
-def test_a_stop_of_the_whole_pod_without_a_reason_is_not_the_process_itself() -> None:
+def test_pod_stop_without_reason_is_not_the_application() -> None:
     stop = event("Killing", "Stopping container app", "11:29:50", "app")
 
     end = told(pod(ended(143)), [SCHEDULED, started(), stop])
@@ -475,7 +475,7 @@ def test_how_a_container_of_a_deleted_pod_ended(code: int, finished: str, manner
     assert one.manner is manner
 
 
-def test_without_events_it_is_not_known_whether_the_grace_period_was_over() -> None:
+def test_sigkill_without_events_leaves_grace_period_open() -> None:
     deleted = {"deletionTimestamp": at("11:30:30"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
 
     [one] = told(pod(now=ended(137, finished=at("11:30:10")), metadata=deleted)).ends
@@ -484,7 +484,7 @@ def test_without_events_it_is_not_known_whether_the_grace_period_was_over() -> N
 
 
 @pytest.mark.parametrize("message", ["The node was low on resource: memory. ", "something new"])
-def test_a_container_that_had_ended_before_an_eviction_was_not_stopped_for_it(message: str) -> None:
+def test_container_that_ended_before_eviction(message: str) -> None:
     condition = raw_condition("DisruptionTarget", reason="TerminationByKubelet", lastTransitionTime=at("11:40:00"))
     status = {"phase": "Failed", "reason": "Evicted", "message": message, "conditions": [condition]}
 
@@ -502,7 +502,7 @@ def test_a_container_that_had_ended_before_an_eviction_was_not_stopped_for_it(me
     ("finished", "of"),
     [("11:29:40", EndOf.CONTAINER), ("11:30:10", EndOf.POD)],
 )
-def test_the_clock_of_the_node_decides_whether_it_had_ended_before_the_deletion(finished: str, of: EndOf) -> None:
+def test_node_clock_orders_end_and_deletion(finished: str, of: EndOf) -> None:
     """It is 10 minutes ahead, as its events tell, and the pod was deleted at 11:20:00 by the API server's."""
     ahead = event("Started", "Container started", "11:00:00", "app", metadata={"creationTimestamp": at("10:50:00")})
     deleted = {"deletionTimestamp": at("11:20:30"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
@@ -527,14 +527,14 @@ def test_the_kubelets_last_request_hides_when_a_pod_was_deleted() -> None:
     assert (by_itself.of, by_itself.verdict.cause) == (EndOf.CONTAINER, Cause.APPLICATION)
 
 
-def test_without_events_a_minute_is_allowed_for() -> None:
+def test_one_minute_is_allowed_without_events() -> None:
     deleted = {"deletionTimestamp": at("11:30:50"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
 
     assert told(pod(now=ended(1, finished=at("11:29:40")), metadata=deleted)).of is EndOf.POD
     assert told(pod(now=ended(1, finished=at("11:19:00")), metadata=deleted)).of is EndOf.CONTAINER
 
 
-def test_a_condition_from_long_before_the_deletion_is_likely_at_most() -> None:
+def test_condition_long_before_deletion_is_only_likely() -> None:
     deleted = {"deletionTimestamp": at("11:30:50"), "deletionGracePeriodSeconds": 30}
     condition = raw_condition("DisruptionTarget", reason="PreemptionByScheduler", lastTransitionTime=at("11:00:00"))
 
@@ -547,7 +547,7 @@ def test_a_condition_from_long_before_the_deletion_is_likely_at_most() -> None:
 # Gone
 
 
-def test_an_eviction_of_a_pod_that_was_being_deleted_is_not_certain() -> None:
+def test_eviction_of_terminating_pod_is_uncertain() -> None:
     stop = event("Killing", "Stopping container app", "11:29:00", "app")
     low = event("Evicted", "The node was low on resource: memory. ", "11:29:30")
 
@@ -556,7 +556,7 @@ def test_an_eviction_of_a_pod_that_was_being_deleted_is_not_certain() -> None:
     assert told(None, [low, later]).verdict.grade is Grade.CERTAIN
 
 
-def test_nothing_is_left() -> None:
+def test_no_evidence_remains() -> None:
     assert told(None, []).verdict.grade is Grade.NOTHING
     assert told(None, None).verdict.grade is Grade.NOTHING
     assert told(None, [event("Started", "Container started", "11:00:00", "app")]).verdict.grade is Grade.NOTHING
@@ -601,7 +601,7 @@ def test_a_kill_is_of_the_run_that_it_ended(told_at: str, grade: Grade) -> None:
 
 
 @pytest.mark.parametrize("code", [0, 137, 143])
-def test_a_sandbox_that_was_gone_after_the_end_may_have_been_it(code: int) -> None:
+def test_missing_sandbox_after_end_may_be_the_cause(code: int) -> None:
     """As after a restart of the node: its events come minutes later."""
     changed = event("SandboxChanged", "Pod sandbox changed, it will be killed and re-created.", "11:30:50")
     again = [raw_condition("PodReadyToStartContainers", lastTransitionTime=at("11:30:55"))]
@@ -613,7 +613,7 @@ def test_a_sandbox_that_was_gone_after_the_end_may_have_been_it(code: int) -> No
     assert Cause.SANDBOX_CHANGED in causes(end)
 
 
-def test_a_task_that_was_gone_tells_nothing_of_the_process() -> None:
+def test_missing_task_is_no_evidence_about_the_process() -> None:
     assert told(pod(ended(255, "Unknown")), [SCHEDULED]).verdict.cause is Cause.CONTAINER_LOST
 
 
@@ -625,7 +625,7 @@ def test_a_victim_that_did_not_run_yet_was_not_deleted() -> None:
 
 
 @pytest.mark.parametrize("reason", ["ProviderFailed", "Evicted"])
-def test_a_reason_that_the_rules_do_not_know_is_told_as_it_stands(reason: str) -> None:
+def test_unknown_reason_is_quoted(reason: str) -> None:
     failed = pod(now=ended(137), status={"phase": "Failed", "reason": reason, "message": "somebody says so"})
 
     end = told(failed, [SCHEDULED])
@@ -634,7 +634,7 @@ def test_a_reason_that_the_rules_do_not_know_is_told_as_it_stands(reason: str) -
     assert [clue.says for clue in end.verdict.clues] == [f"Failed: {reason}: somebody says so"]
 
 
-def test_an_older_kubelet_rejects_a_pod_in_fewer_words() -> None:
+def test_older_kubelet_has_a_shorter_rejection() -> None:
     rejected = pod(status={"phase": "Failed", "reason": "OutOfcpu", "containerStatuses": []})
 
     assert told(rejected).verdict.cause is Cause.REJECTED
@@ -657,7 +657,7 @@ def test_no_time_is_not_a_time() -> None:
     assert (end.at, end.verdict.cause) == (None, Cause.APPLICATION)
 
 
-def test_the_time_of_a_node_that_is_ahead_is_told_by_the_api_servers_clock() -> None:
+def test_time_of_fast_node_uses_api_server_clock() -> None:
     ahead = event("Started", "Container started", "11:00:00", "app", metadata={"creationTimestamp": at("10:50:00")})
 
     assert told(pod(ended(1)), [ahead], clocks=clocks_of([ahead])).at == at("11:20:00")

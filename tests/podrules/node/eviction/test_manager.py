@@ -49,7 +49,7 @@ def _evicted(done: Pass) -> list[tuple[str, int]]:
     return [(entry.pod.metadata.name, entry.grace_period_seconds) for entry in done.evicted]
 
 
-def test_Q6_hard_threshold_ends_one_pod_a_pass_and_no_critical_one() -> None:
+def test_Q6_hard_threshold_evicts_one_pod_per_pass() -> None:
     kubelet = _Kubelet(_config(HARD))
     done = kubelet.pass_at(0, "1023Mi")
     assert done.reclaim == "memory"
@@ -58,26 +58,26 @@ def test_Q6_hard_threshold_ends_one_pod_a_pass_and_no_critical_one() -> None:
     assert "Threshold quantity: 1Gi, available: 1023Mi. Container app was using 2Gi" in done.evicted[0].message
 
 
-def test_Q6_threshold_is_not_met_by_as_much_as_it_says() -> None:
+def test_Q6_exact_threshold_is_not_met() -> None:
     kubelet = _Kubelet(_config(HARD))
     assert kubelet.pass_at(0, "1Gi") == Pass()
     assert kubelet.state.conditions == ()
 
 
-def test_Q6_share_of_memory_is_of_what_is_used_and_what_is_left() -> None:
+def test_Q6_memory_percentage_is_of_used_and_available() -> None:
     # 4Gi are used: a tenth of these and of 420Mi is 451Mi.
     tenth = _config({"evictionHard": {"memory.available": "10%"}})
     assert _Kubelet(tenth).pass_at(0, "420Mi").evicted
     assert _Kubelet(tenth).pass_at(0, "456Mi") == Pass()
 
 
-def test_Q6_nobody_goes_where_all_are_critical() -> None:
+def test_Q6_critical_pods_are_not_evicted() -> None:
     kubelet = _Kubelet(_config(HARD), [PODS[-1]])
     done = kubelet.pass_at(0, "1Mi")
     assert (len(done.ranked), done.evicted) == (1, ())
 
 
-def test_Q6_soft_threshold_waits_for_its_grace_period_and_gives_one() -> None:
+def test_Q6_soft_threshold_waits_and_gives_grace_period() -> None:
     kubelet = _Kubelet(_config(SOFT, 60))
     assert kubelet.pass_at(0, "1Mi").evicted == ()
     assert kubelet.state.conditions == (NodeCondition.MEMORY_PRESSURE,)
@@ -85,7 +85,7 @@ def test_Q6_soft_threshold_waits_for_its_grace_period_and_gives_one() -> None:
     assert _evicted(kubelet.pass_at(30, "1Mi")) == [("large", 60)]
 
 
-def test_Q6_soft_threshold_starts_anew_when_it_was_left_meanwhile() -> None:
+def test_Q6_soft_threshold_restarts_after_recovery() -> None:
     kubelet = _Kubelet(_config(SOFT))
     for seconds, available in ((0, "1Mi"), (20, "2Gi"), (25, "1Mi"), (40, "1Mi")):
         assert kubelet.pass_at(seconds, available).evicted == ()
@@ -129,7 +129,7 @@ def test_Q6_memory_is_reclaimed_before_disks() -> None:
     assert state.conditions == (NodeCondition.DISK_PRESSURE, NodeCondition.MEMORY_PRESSURE)
 
 
-def test_Q6_pods_over_a_storage_limit_of_their_own_go_without_pressure() -> None:
+def test_Q6_pods_over_own_storage_limit_are_evicted() -> None:
     volume = {"name": "scratch", "emptyDir": {"sizeLimit": "100"}}
     over, within = pod("over", volumes=[volume]), pod("within", volumes=[volume])
     used = [
@@ -150,7 +150,7 @@ def test_Q6_volume_limit_of_zero_is_none() -> None:
 
 
 @pytest.mark.parametrize(("used", "evicted"), [(100, []), (101, ["one"])])
-def test_Q6_container_goes_when_it_is_over_its_storage_limit(used: int, evicted: list[str]) -> None:
+def test_Q6_container_over_storage_limit_is_evicted(used: int, evicted: list[str]) -> None:
     # The pod as a whole is not over its limit: that of an init container is larger.
     limited = pod(
         "one",
@@ -162,7 +162,7 @@ def test_Q6_container_goes_when_it_is_over_its_storage_limit(used: int, evicted:
     assert [name for name, _ in _evicted(done)] == evicted
 
 
-def test_Q6_sidecar_goes_by_its_storage_limit_since_1_37() -> None:
+def test_Q6_sidecar_storage_limit_counts_since_1_37() -> None:
     # The pod as a whole is not over its limit: the sidecar and the container have 300 together.
     limited = pod(
         "one",
@@ -178,9 +178,7 @@ def test_Q6_sidecar_goes_by_its_storage_limit_since_1_37() -> None:
 
 
 @pytest.mark.parametrize(("image_fs", "evicted"), [(False, ["one"]), (True, [])])
-def test_Q6_writable_layer_counts_for_a_containers_limit_on_the_nodes_disk_only(
-    image_fs: bool, evicted: list[str]
-) -> None:
+def test_Q6_writable_layer_counts_only_on_node_disk(image_fs: bool, evicted: list[str]) -> None:
     limited = make_container(limits={"ephemeral-storage": "100"})
     used = stats("one", containers=[{"name": "app", "rootfs": {"usedBytes": 60}, "logs": {"usedBytes": 60}}])
     config = ManagerConfig((), disks=Disks(image_fs=image_fs))
@@ -217,7 +215,7 @@ def test_Q6_admission_under_pressure(coming: Pod, conditions: tuple[str, ...], r
 
 
 @pytest.mark.parametrize(("effect", "refused"), [("NoSchedule", False), ("NoExecute", True)])
-def test_Q6_best_effort_pod_that_tolerates_memory_pressure_is_admitted(effect: str, refused: bool) -> None:
+def test_Q6_best_effort_pod_with_toleration_is_admitted(effect: str, refused: bool) -> None:
     from msgspec.structs import replace
 
     toleration = Toleration(key="node.kubernetes.io/memory-pressure", operator="Exists", effect=effect)

@@ -59,7 +59,7 @@ def test_Q6_ordered_by_exceeds_request_memory() -> None:
     assert (places[0].ranked.over_request, places[1].ranked.over_request) == (amount("1Mi"), -amount("1Mi"))
 
 
-def test_Q6_what_a_pod_requested_it_does_not_exceed() -> None:
+def test_Q6_usage_equal_to_request_does_not_exceed() -> None:
     (place,) = _rank([pod("exactly", None, "100Mi")], [stats("exactly", "100Mi")])
     assert not place.ranked.exceeds
 
@@ -71,7 +71,7 @@ def test_Q6_two_pods_without_stats_tie_whatever_they_request() -> None:
     assert (_names(places), places[0].decided_by) == (["asks-much", "asks-little"], None)
 
 
-def test_Q6_stats_not_found_for_pod_goes_first() -> None:
+def test_Q6_pod_without_stats_ranks_first() -> None:
     pods = [pod("measured", -1000), pod("unknown", 1000, "10Gi")]
     places = _rank(pods, [stats("measured", "5Gi")])
     assert (_names(places), places[0].decided_by) == (["unknown", "measured"], Comparator.NO_STATS)
@@ -80,7 +80,7 @@ def test_Q6_stats_not_found_for_pod_goes_first() -> None:
 
 
 @pytest.mark.parametrize("signal", [Signal.MEMORY_AVAILABLE, Signal.NODE_FS_AVAILABLE, PIDS])
-def test_Q6_of_pods_that_are_not_measured_priority_alone_decides(signal: Signal) -> None:
+def test_Q6_priority_alone_ranks_unmeasured_pods(signal: Signal) -> None:
     pods = [pod("large", 3, "9Gi"), pod("small", 3, "1Mi"), pod("low", 2, "5Gi")]
     places = _rank(pods, [], signal)
     assert _names(places) == ["low", "large", "small"]
@@ -133,14 +133,14 @@ def _grid(node: Signal, image: Signal, container: Signal) -> pytest.MarkDecorato
 
 
 @_grid(NODE_FS, IMAGE_FS, CONTAINER_FS)
-def test_Q6_what_counts_on_a_disk(disks: Disks, signal: Signal, counted: int) -> None:
+def test_Q6_usage_that_counts_on_a_disk(disks: Disks, signal: Signal, counted: int) -> None:
     used = _on_disk("one", layer=_LAYER, logs=_LOGS, volume=_VOLUME)
     (place,) = _rank([pod("one", volumes=[{"name": "scratch", "emptyDir": {}}])], [used], signal, disks)
     assert place.ranked.usage == counted
 
 
 @_grid(NODE_INODES, IMAGE_INODES, CONTAINER_INODES)
-def test_Q6_whose_inodes_count_on_a_disk(disks: Disks, signal: Signal, counted: int) -> None:
+def test_Q6_inodes_that_count_on_a_disk(disks: Disks, signal: Signal, counted: int) -> None:
     container = {"name": "app", "rootfs": {"inodesUsed": _LAYER}, "logs": {"inodesUsed": _LOGS}}
     used = stats("one", containers=[container], volume=[{"name": "scratch", "inodesUsed": _VOLUME}])
     (place,) = _rank([pod("one", volumes=[{"name": "scratch", "emptyDir": {}}])], [used], signal, disks)
@@ -273,7 +273,7 @@ def test_Q6_order_that_a_real_kubelet_took_under_memory_pressure() -> None:
         assert _names(places) == [name for name, *_ in rows]
 
 
-def test_Q6_reasons_compare_with_the_next_pod_that_can_be_evicted() -> None:
+def test_Q6_reasons_compare_with_next_evictable_pod() -> None:
     critical = 2_000_000_000
     rows = [
         ("static", critical, "", "900Mi", None),

@@ -200,12 +200,12 @@ def test_Q6_parse_threshold_config(fields: dict[str, Any], expected: tuple[Thres
         ),
     ],
 )
-def test_Q6_what_a_kubelet_refuses_is_named(fields: dict[str, Any], problem: str) -> None:
+def test_Q6_invalid_thresholds_are_refused(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(ThresholdConfigError, match=problem):
         _parsed(**fields)
 
 
-def test_Q6_nothing_set_means_the_defaults() -> None:
+def test_Q6_unset_thresholds_are_the_defaults() -> None:
     assert effective_eviction_hard(configuration()) == DEFAULT_EVICTION_HARD
     signals = [threshold.signal for threshold in parse_threshold_config(configuration())]
     assert signals == [MEMORY, NODE_FS, NODE_INODES, IMAGE_FS, IMAGE_INODES, PODS_MEMORY]
@@ -245,7 +245,7 @@ _AS_NODE_FS = {
         pytest.param(True, True, _AS_NODE_FS, id="container filesystem and image filesystem apart"),
     ],
 )
-def test_Q6_containerfs_gets_the_thresholds_of_the_disk_it_shares(
+def test_Q6_containerfs_gets_thresholds_of_shared_disk(
     image_fs: bool, container_fs: bool, expected: set[Threshold]
 ) -> None:
     configured = Threshold(CONTAINER_FS, at("1Ti"))

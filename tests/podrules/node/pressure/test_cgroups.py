@@ -49,7 +49,7 @@ def _values(tree: dict[str, NodeCgroup]) -> dict[str, tuple[int | None, int | No
     return {path: (one.config.cpu_shares, one.cpu_weight, one.config.memory) for path, one in tree.items()}
 
 
-def test_Q5_tree_of_a_node_whose_kubelet_was_not_read() -> None:
+def test_Q5_cgroup_tree_without_kubelet_configuration() -> None:
     assert _values(_tree(None)) == {
         "/kubepods": (7680, 293, 30 * GI),
         "/kubepods/poddb-1": (2048, 79, 4 * GI),
@@ -70,7 +70,7 @@ def test_Q5_tree_of_a_node_whose_kubelet_was_not_read() -> None:
         ({"kubeReserved": {"cpu": "9"}}, 2),
     ],
 )
-def test_Q5_kubepods_has_the_cpu_that_the_system_does_not_keep(config: dict[str, Any], shares: int) -> None:
+def test_Q5_kubepods_cpu_excludes_enforced_reserve(config: dict[str, Any], shares: int) -> None:
     assert _tree(config)["/kubepods"].config.cpu_shares == shares
 
 
@@ -81,7 +81,7 @@ def test_Q5_root_and_names_of_both_drivers() -> None:
     assert _tree({"cgroupsPerQOS": False}) == {}
 
 
-def test_Q5_a_mirror_pod_has_the_cgroup_of_its_static_pod_and_a_finished_one_none() -> None:
+def test_Q5_cgroup_of_mirror_pod_and_finished_pod() -> None:
     mirror = _pod("etcd", {"cpu": "100m"}, annotations={"kubernetes.io/config.mirror": "5e1b"})
     assert list(_tree(None, [mirror, _pod("done", EVEN, phase="Succeeded")])) == [
         "/kubepods",

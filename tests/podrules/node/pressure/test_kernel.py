@@ -68,7 +68,7 @@ def test_Q3_order_is_the_kernels() -> None:
     assert None not in badness
 
 
-def test_Q3_kernel_kills_whom_usage_and_adj_name_together() -> None:
+def test_Q3_kernel_kills_by_usage_and_adj() -> None:
     """A cgroup of our own runs out three times: the larger, the one of highest adj, the one that grew."""
     limit = 160 << 20
     with memory_cgroup("kubectl-qos-test") as cgroup, contextlib.ExitStack() as running:

@@ -54,7 +54,7 @@ def _names(order: OOMOrder) -> list[tuple[str, str]]:
     return [(place.candidate.pod, place.candidate.container) for place in order.places]
 
 
-def test_Q3_each_cgroup_that_runs_out_has_its_own_candidates_and_total() -> None:
+def test_Q3_each_cgroup_has_its_candidates_and_total() -> None:
     pods = [
         _pod("limited", request="100Mi", limit="200Mi"),
         _pod(
@@ -94,7 +94,7 @@ def test_Q3_each_cgroup_that_runs_out_has_its_own_candidates_and_total() -> None
     assert _names(of_two) == [("two", "a"), ("two", "b")]
 
 
-def test_Q3_adj_of_a_container_comes_from_its_class_and_request() -> None:
+def test_Q3_adj_depends_on_class_and_request() -> None:
     pods = [_pod("burstable", request="1Gi"), _pod("best-effort"), make_pod(name="elsewhere", phase="Failed")]
     places = _order(_pressure(pods), OOMScope.GLOBAL).places
     assert [(place.candidate.pod, place.candidate.oom_score_adj, place.candidate.rss) for place in places] == [
@@ -184,14 +184,14 @@ _OTHER_FS = {**_FS, "capacityBytes": 2000, "availableBytes": 100}
         ),
     ],
 )
-def test_Q6_disks_are_told_apart_by_their_size(runtime: dict[str, Any], disks: Disks, signals: set[str]) -> None:
+def test_Q6_disks_are_distinguished_by_size(runtime: dict[str, Any], disks: Disks, signals: set[str]) -> None:
     pressure = _pressure([_pod("one")], summary(stats("one"), fs=_FS, runtime=runtime))
     assert pressure.disks == disks
     ranked = {order.signal.value.partition(".")[0] for order in pressure.evictions}
     assert ranked == signals | {"memory", "pid"}
 
 
-def test_Q6_headroom_is_told_for_each_threshold_beside_it() -> None:
+def test_Q6_each_threshold_has_its_headroom() -> None:
     config = configuration(
         evictionHard={"memory.available": "1Gi", "nodefs.available": "10%"},
         evictionSoft={"memory.available": "2Gi"},
@@ -208,7 +208,7 @@ def test_Q6_headroom_is_told_for_each_threshold_beside_it() -> None:
     ]
 
 
-def test_Q6_thresholds_are_the_defaults_where_the_kubelets_are_not_known() -> None:
+def test_Q6_unknown_thresholds_are_the_defaults() -> None:
     pressure = _pressure([], summary(memory=node_memory("1Gi")))
     assert pressure.threshold_source is ThresholdSource.DEFAULTS
     assert [str(one.quantity) for one in pressure.headrooms] == ["100Mi"]
@@ -218,7 +218,7 @@ def test_Q6_thresholds_are_the_defaults_where_the_kubelets_are_not_known() -> No
     assert [str(one.quantity) for one in broken.headrooms] == ["100Mi"]
 
 
-def test_Q6_pods_over_a_limit_of_their_own_are_told() -> None:
+def test_Q6_pods_over_own_limits_are_listed() -> None:
     volume = {"name": "scratch", "emptyDir": {"sizeLimit": "100"}}
     measured = summary(stats("one", volume=[{"name": "scratch", "usedBytes": 101}]))
     (over,) = _pressure([_pod("one", volumes=[volume])], measured, configuration()).over_limits
@@ -250,12 +250,12 @@ def test_Q6_metrics_rank_pods_for_memory_alone() -> None:
     assert [str(one.available) for one in pressure.headrooms] == ["5Gi"]
 
 
-def test_Q3_working_sets_stand_for_resident_memory_where_that_is_not_known() -> None:
+def test_Q3_working_set_replaces_unknown_resident_memory() -> None:
     pressure = _pressure([_pod("one")], _metrics({"one": "100Mi"}))
     assert _order(pressure, OOMScope.GLOBAL).places[0].candidate.rss == 100 * MI
 
 
-def test_Q6_without_usage_there_is_no_order_of_evictions() -> None:
+def test_Q6_no_eviction_order_without_usage() -> None:
     pressure = _pressure([_pod("one")])
     assert (pressure.evictions, pressure.headrooms) == ((), ())
 
@@ -265,7 +265,7 @@ def test_node_of_unknown_size_has_no_order() -> None:
     assert _pressure([_pod("one")], node=nothing).ooms == ()
 
 
-def test_Q3_Q6_place_of_a_pod_and_who_is_before_it() -> None:
+def test_Q3_Q6_rank_of_a_pod_and_its_predecessors() -> None:
     pods = [_pod("large", priority=0), _pod("small", priority=1000), _pod("critical", priority=2_000_000_000)]
     measured = summary(*(stats(name, "5Mi", containers=[_container("app", used)]) for name, used in USED.items()))
     found = standings(_pressure(pods, measured))
@@ -285,7 +285,7 @@ def test_Q3_Q6_place_of_a_pod_and_who_is_before_it() -> None:
 USED = {"large": "500Mi", "small": "1Mi", "critical": "600Mi"}
 
 
-def test_Q3_Q6_place_of_a_pod_that_is_still_to_come() -> None:
+def test_Q3_Q6_rank_of_a_new_pod() -> None:
     coming = _pod("coming", request="100Mi", limit="1Gi")
     there = _pod("there", request="100Mi")
     usage = usage_from_summary(summary(stats("there", "150Mi", containers=[_container("app", "150Mi", "150Mi")])))
@@ -299,7 +299,7 @@ def test_Q3_Q6_place_of_a_pod_that_is_still_to_come() -> None:
     assert len(usage.summary.pods) == 1
 
 
-def test_usage_of_a_pod_to_come_is_bounded_only_with_limits() -> None:
+def test_usage_of_new_pod_is_bounded_only_by_limits() -> None:
     pod = _pod("one", containers=[make_container("a", requests={"memory": "5"}), make_container("b")])
     assert requested_usage(pod) == {"a": 5, "b": 0}
     assert limited_usage(pod, REFERENCE) is None

@@ -70,7 +70,7 @@ def test_Q3_what_separates_neighbours(
     assert [place.decided_by for place in places] == [separator, None]
 
 
-def test_Q3_swap_counts_and_an_unmeasured_container_counts_nothing() -> None:
+def test_Q3_swap_counts_and_unmeasured_container_is_zero() -> None:
     places = rank_oom(
         [
             candidate("unmeasured", 985, None),
@@ -86,7 +86,7 @@ def test_Q3_swap_counts_and_an_unmeasured_container_counts_nothing() -> None:
     ]
 
 
-def test_Q3_who_may_not_be_killed_has_no_place() -> None:
+def test_Q3_unkillable_process_is_not_ranked() -> None:
     assert [place.candidate.pod for place in rank_oom([candidate("sshd", -1000, GI), candidate("web", 3, 0)], GI)] == [
         "web"
     ]
@@ -116,7 +116,7 @@ CANDIDATES = st.lists(
 
 
 @given(CANDIDATES, st.integers(1, 256 * GI))
-def test_Q3_order_goes_by_badness_and_keeps_everybody(candidates: list[OOMCandidate], total: int) -> None:
+def test_Q3_order_is_by_badness_and_complete(candidates: list[OOMCandidate], total: int) -> None:
     places = rank_oom(candidates, total)
     assert len(places) == sum(one.oom_score_adj > -1000 for one in candidates)
     for first, second in pairwise(places):

@@ -45,7 +45,7 @@ def test_a_plain_pod_depends_on_none() -> None:
     ("minor", "gates"),
     [(34, []), (35, [("NodeDeclaredFeatures", False)]), (36, [("NodeDeclaredFeatures", True)]), (37, [])],
 )
-def test_a_gate_that_nobody_can_set_is_not_named(minor: int, gates: list[tuple[str, bool]]) -> None:
+def test_gate_that_cannot_be_set_is_not_named(minor: int, gates: list[tuple[str, bool]]) -> None:
     """1.34 does not have it, and 1.37 locks it."""
     assert named(NEEDS, minor) == gates
 
@@ -59,6 +59,6 @@ def test_a_taint_of_a_device_counts_if_its_gate_is_on() -> None:
     assert ("DRADeviceTaints", False) in named(CLAIMING, 35, **DEVICES)
 
 
-def test_every_plugin_with_a_gate_says_which_pods_it_has_to_do_with() -> None:
+def test_every_gated_plugin_defines_affected_pods() -> None:
     plugins = set(IN_TREE)
     assert {change.rule for change in GATES.values()} & plugins == set(_CONCERNS)

@@ -85,7 +85,7 @@ def test_a_volume_that_exists_is_taken_once() -> None:
     assert found.stopped.message == f"0/3 nodes are available: 3 {NO_VOLUME}."
 
 
-def test_what_one_spec_took_is_gone_for_the_next() -> None:
+def test_volume_of_one_spec_is_taken_for_the_next() -> None:
     first, second = placed(
         ("statefulset/db", make_pod("db", cpu="100m"), 1, [template("local")]),
         ("statefulset/mq", make_pod("mq", cpu="100m"), 1, [template("local")]),
@@ -95,7 +95,7 @@ def test_what_one_spec_took_is_gone_for_the_next() -> None:
     assert (first.placed, second.placed) == (1, 0)
 
 
-def test_a_pod_that_comes_again_goes_where_its_volume_is() -> None:
+def test_recreated_pod_follows_its_volume() -> None:
     taken = local_volume("pv-1", "b1")
     reference = {"namespace": "default", "name": "data-db-0"}
     claim: dict[str, Any] = dict(made_claim("data-db-0", "local"))
@@ -110,7 +110,7 @@ def test_a_pod_that_comes_again_goes_where_its_volume_is() -> None:
     assert found.nodes == {"b1": 1}
 
 
-def test_numbers_of_pods_that_are_there_are_passed_over() -> None:
+def test_ordinals_of_existing_pods_are_skipped() -> None:
     """So many more are wanted, and each of them has a claim of its own."""
     there = {**mounting("data-db-5", "db-5"), "spec": {**mounting("data-db-5")["spec"], "nodeName": "a1"}}
     (found,) = placed(
@@ -162,7 +162,7 @@ def test_replicas_that_share_a_claim_follow_its_volume(
     assert set(found.nodes) in domains.values()
 
 
-def test_of_a_claim_that_only_one_pod_may_use_the_second_is_told() -> None:
+def test_second_pod_of_single_pod_claim_is_reported() -> None:
     (found,) = placed(
         ("deployment/web", mounting("alone"), 2, ()),
         persistentVolumeClaims=[made_claim("alone", "disk", "ReadWriteOncePod")],

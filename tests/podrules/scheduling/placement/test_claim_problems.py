@@ -71,7 +71,7 @@ def only(placement: Placement) -> ClaimProblem:
     return problem
 
 
-def test_a_claim_that_is_not_there() -> None:
+def test_missing_claim() -> None:
     assert only(placed(using("data"))) == ClaimProblem(
         trouble=ClaimTrouble.MISSING,
         namespace="default",
@@ -108,7 +108,7 @@ def test_the_claim_of_an_ephemeral_volume(own: Json | None, trouble: ClaimTroubl
         (claim(storageClassName="fast"), ClaimTrouble.WAITS_FOR_PROVISIONER),
     ],
 )
-def test_what_a_claim_lacks(own: Json, trouble: ClaimTrouble) -> None:
+def test_what_a_claim_needs(own: Json, trouble: ClaimTrouble) -> None:
     classes = [
         storage_class("fast"),
         storage_class("by-hand", makes=False),
@@ -119,7 +119,7 @@ def test_what_a_claim_lacks(own: Json, trouble: ClaimTrouble) -> None:
 
 
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
-def test_pods_that_keep_a_claim_being_deleted_are_named(phase: str) -> None:
+def test_pods_that_use_a_terminating_claim_are_named(phase: str) -> None:
     """A pod on a node keeps the claim also after it has finished."""
     dying = claim(meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     shell = {**using("data", on="a"), "status": {"phase": phase}}
@@ -149,7 +149,7 @@ def test_a_claim_without_a_class_waits_for_the_default() -> None:
     assert (problem.trouble, problem.storage_class) == (ClaimTrouble.WAITS_FOR_CLASS, "std")
 
 
-def test_classes_that_are_there_are_named_the_default_first() -> None:
+def test_existing_classes_are_named_with_default_first() -> None:
     classes = [storage_class(name, default=name == "z") for name in "abz"]
     assert only(placed(using("data"), [claim(storageClassName="nope")], classes=classes)).classes == ("z", "a", "b")
 
@@ -165,7 +165,7 @@ def test_classes_that_are_there_are_named_the_default_first() -> None:
         pytest.param(volume("pv-1", of="other", storageClassName="nope"), ClaimTrouble.CLASS_MISSING, id="another's"),
     ],
 )
-def test_a_volume_of_a_class_that_is_not_there_will_do(there: Json, trouble: ClaimTrouble) -> None:
+def test_volume_of_missing_class_is_enough(there: Json, trouble: ClaimTrouble) -> None:
     problem = only(placed(using("data"), [claim(storageClassName="nope")], [there]))
     assert problem.trouble is trouble
     assert problem.volume == ("pv-1" if trouble is ClaimTrouble.WAITS_FOR_VOLUME else "")
@@ -207,7 +207,7 @@ def test_a_volume_of_an_earlier_claim_of_the_name_is_not_free() -> None:
     assert problem.trouble is ClaimTrouble.VOLUME_TAKEN
 
 
-def test_the_one_that_the_scheduler_stops_at_comes_first() -> None:
+def test_claim_that_stops_the_scheduler_comes_first() -> None:
     claims = [claim("unbound", storageClassName="nope"), claim("lost", phase="Lost", volumeName="pv-1")]
     placement = placed(using("unbound", "lost", "missing"), claims)
     assert [problem.claim for problem in placement.claims] == ["missing", "lost", "unbound"]
@@ -235,7 +235,7 @@ def test_a_pod_that_fits_has_no_problem() -> None:
     [(["VolumeBinding"], ["missing"]), (["VolumeBinding", "VolumeRestrictions"], [])],
     ids=["it looks for claims alone", "nobody asks"],
 )
-def test_what_the_profile_does_not_ask_is_no_problem(disabled: list[str], claims: list[str]) -> None:
+def test_plugin_outside_the_profile_is_no_problem(disabled: list[str], claims: list[str]) -> None:
     plugins = from_object({"multiPoint": {"disabled": [{"name": name} for name in disabled]}}, Plugins)
     pod = using("unbound", "missing", cpu="99")
     cluster = situation(pod, NODES, persistentVolumeClaims=[claim("unbound", storageClassName="nope")])

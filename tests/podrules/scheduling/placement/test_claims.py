@@ -97,7 +97,7 @@ def test_the_default_class(classes: list[Json], chosen: str) -> None:
     assert names(found) == [("data-db-0", chosen), ("x-db-0", "")]
 
 
-def test_a_claim_that_is_there_stays() -> None:
+def test_existing_claim_stays() -> None:
     _, claims = with_claims_of(from_object(make_pod("db-0"), Pod), [template("data"), template("wal")])
     before = cluster(persistentVolumeClaims=[claim("data-db-0", volumeName="pv-1", storageClassName="old")])
     found = with_claims(before, claims)
@@ -115,7 +115,7 @@ def test_a_claim_that_is_there_stays() -> None:
     ],
     ids=["of the pod that went", "of another pod", "of nobody"],
 )
-def test_a_claim_of_an_ephemeral_volume_goes_with_its_pod(owner: Json | None, *, stays: bool) -> None:
+def test_ephemeral_claim_is_deleted_with_its_pod(owner: Json | None, *, stays: bool) -> None:
     volume = {"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
     _, claims = with_claims_of(from_object(make_pod("web", volumes=[volume]), Pod))
     before = cluster(persistentVolumeClaims=[claim("web-tmp", owner=owner, volumeName="pv-1")])

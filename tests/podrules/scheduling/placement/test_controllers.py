@@ -65,23 +65,21 @@ def test_the_scheduler_finds_the_controller(kind: str, expected: str) -> None:
     assert selector(pod, ClusterSnapshot()) == ""
 
 
-def test_services_count_beside_the_controller() -> None:
+def test_services_count_with_the_controller() -> None:
     snapshot = ClusterSnapshot(services=(make_service(namespace="shop", selector={"app": "web"}),))
     found = controlled(make_pod("statefulset"), "statefulset", make_entry("StatefulSet"))
     assert selector(found.pod, with_controllers(snapshot, [found])) == "app=web,app=web"
 
 
 @pytest.mark.parametrize(("given", "expected"), [({"app": "web", "tier": "x"}, "app=web,tier=x"), (None, "app=web")])
-def test_a_replication_controller_selects_by_its_template_where_it_says_nothing(
-    given: Mapping[str, str] | None, expected: str
-) -> None:
+def test_replication_controller_selector_defaults_to_template(given: Mapping[str, str] | None, expected: str) -> None:
     raw = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"selector": given} if given else {}}
     entry = from_object(raw, ReplicationController)
     found = controlled(make_pod("replicationcontroller"), "replicationcontroller", entry)
     assert selector(found.pod, with_controllers(ClusterSnapshot(), [found])) == expected
 
 
-def test_a_revision_that_is_there_makes_the_pod() -> None:
+def test_existing_revision_makes_the_pod() -> None:
     there = from_object(
         raw_workload("ReplicaSet", "web-5f6c", "shop", selector={"matchLabels": {"pod-template-hash": "5f6c"}}),
         Workload,
@@ -92,7 +90,7 @@ def test_a_revision_that_is_there_makes_the_pod() -> None:
     assert selector(found.pod, with_controllers(snapshot, [found])) == "pod-template-hash=5f6c"
 
 
-def test_the_manifest_stands_in_place_of_what_has_its_name() -> None:
+def test_manifest_replaces_object_of_same_name() -> None:
     other = from_object(raw_workload("StatefulSet", "web", "shop", selector={"matchLabels": {"app": "old"}}), Workload)
     elsewhere = replace(other, metadata=replace(other.metadata, namespace="else"))
     found = controlled(make_pod("statefulset"), "statefulset", make_entry("StatefulSet"))

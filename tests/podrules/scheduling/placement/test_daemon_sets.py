@@ -85,7 +85,7 @@ def affinity(value: str) -> Json:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_the_controller_chooses(case: str, node: Json, pod: Json, runs: bool, stays: bool) -> None:
+def test_nodes_that_the_controller_selects(case: str, node: Json, pod: Json, runs: bool, stays: bool) -> None:
     """Upstream's TestNodeShouldRunDaemonPod, by its names, and taints."""
     chosen = chosen_nodes(daemon([make_node("test-node", labels=OWN, **node)], **pod))
     assert (bool(chosen.runs[0]), bool(chosen.stays[0])) == (runs, stays), case
@@ -123,7 +123,7 @@ def test_a_pod_on_each_node_and_why_not() -> None:
     }
 
 
-def test_one_that_does_not_fit_keeps_no_other() -> None:
+def test_unfitting_daemon_pod_does_not_block_others() -> None:
     full = make_pod("big", on="a", cpu="4")
     found = placed([make_node("a"), make_node("b"), make_node("c")], [full])
     assert (found.placed, found.nodes) == (2, {"b": 1, "c": 1})
@@ -177,7 +177,7 @@ def test_a_template_that_names_its_node() -> None:
     assert full.stopped.named is not None
 
 
-def test_pods_that_are_held_back() -> None:
+def test_gated_daemon_pods() -> None:
     found = placed([make_node("a"), make_node("b")], schedulingGates=[{"name": "wait"}])
     assert (found.wanted, found.placed) == (2, 0)
     assert found.stopped is not None

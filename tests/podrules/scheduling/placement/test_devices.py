@@ -85,7 +85,7 @@ def test_each_replica_takes_devices() -> None:
     assert found.stopped.message.startswith("0/2 nodes are available: 2 cannot allocate all claims.")
 
 
-def test_a_template_that_is_not_there_holds_the_pod() -> None:
+def test_missing_template_blocks_the_pod() -> None:
     found = placed(of_template(), 1, resourceSlices=[resource_slice("a", 2, node="a")])
     assert found.placed == 0
     assert found.stopped is not None
@@ -132,7 +132,7 @@ def test_pods_that_share_a_claim_follow_its_devices(place: dict[str, Any], nodes
     assert set(found.nodes) == nodes
 
 
-def test_devices_that_stand_for_a_resource_are_taken() -> None:
+def test_devices_of_an_extended_resource_are_taken() -> None:
     limits = {"example.com/gpu": "1"}
     container = {"name": "app", "image": "app:1", "resources": {"requests": limits, "limits": limits}}
     pod = {**make_pod(), "spec": {"containers": [container]}}
@@ -162,18 +162,18 @@ def held(snapshot: ClusterSnapshot) -> dict[str, bool]:
     return {entry.metadata.name: entry.status.allocation is not None for entry in snapshot.resource_claims}
 
 
-def test_claims_go_with_their_pod_and_others_lose_their_devices() -> None:
+def test_claims_are_removed_with_their_pod() -> None:
     gone = without_pods(cluster(), [PodReference("default", "mine")])
     assert held(gone) == {"named": False, "shared": True, "unused": True}
 
 
-def test_a_shared_claim_is_held_until_the_last_of_its_pods_is_gone() -> None:
+def test_shared_claim_is_reserved_until_last_pod_is_gone() -> None:
     first = without_pods(cluster(), [PodReference("default", "ours-1")])
     assert held(first)["shared"]
     assert not held(without_pods(first, [PodReference("default", "ours-2")]))["shared"]
 
 
-def test_an_excluded_node_and_a_drained_one_take_their_pods_claims_along() -> None:
+def test_claims_leave_with_excluded_and_drained_nodes() -> None:
     assert held(excluding_nodes(cluster(), ["a"])) == {"named": False, "shared": True, "unused": True}
     # Of the drained node's pods all go: two that nobody makes anew are lost.
     before = cluster()

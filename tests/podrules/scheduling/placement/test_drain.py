@@ -61,12 +61,12 @@ def told(plan: DrainPlan) -> dict[str, str]:
     return moved | {entry.pod.name: entry.reason for entry in plan.unmoved}
 
 
-def test_a_node_that_is_not_there_is_told() -> None:
+def test_missing_node_is_reported() -> None:
     with pytest.raises(KeyError, match="nobody"):
         drain(cluster(), "nobody", ANSWERS)
 
 
-def test_a_drain_moves_what_controllers_make_anew() -> None:
+def test_drain_moves_pods_that_controllers_recreate() -> None:
     static: Any = make_pod("static", on="a")
     static["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
     plan, after = drain(
@@ -86,7 +86,7 @@ def test_a_drain_moves_what_controllers_make_anew() -> None:
     assert [taint.key for taint in node.spec.taints] == ["dedicated", "node.kubernetes.io/unschedulable"]
 
 
-def test_a_budget_keeps_pods_on_a_drained_node() -> None:
+def test_budget_blocks_pods_on_drained_node() -> None:
     budget = {
         "metadata": {"name": "web", "namespace": "default"},
         "spec": {"selector": {"matchLabels": {"app": "web"}}},
@@ -100,7 +100,7 @@ def test_a_budget_keeps_pods_on_a_drained_node() -> None:
     assert kept.detail == "The disruption budget web needs 2 healthy pods and has 2 currently"
 
 
-def test_pods_that_were_told_to_end_are_not_made_twice() -> None:
+def test_terminating_pods_are_not_recreated_twice() -> None:
     pods = [owned("web", ending=True), owned("job", "Job", ending=True), owned("db-0", "StatefulSet", ending=True)]
     plan, after = drain(cluster(*pods), "a", ANSWERS)
     assert told(plan) == {"web": "Terminating", "job": "Terminating", "db-0": "moved"}
@@ -128,7 +128,7 @@ def test_a_drain_waits_for_pods_that_are_overdue(seconds: int, late: bool) -> No
     assert told(silent) == {"web": "Terminating", "db-0": "NodeSilent", "agent": "DaemonSet"}
 
 
-def test_of_finished_pods_only_a_stateful_set_makes_others() -> None:
+def test_only_stateful_set_recreates_finished_pods() -> None:
     pods = [owned("web", phase="Failed"), owned("job", "Job", phase="Succeeded")]
     pods += [owned("db-0", "StatefulSet", phase="Failed"), bare("bare", phase="Failed")]
     plan, _after = drain(cluster(*pods), "a", ANSWERS)
@@ -149,7 +149,7 @@ def test_the_drain_of_a_silent_node_does_not_end(reach: Reach) -> None:
     }
 
 
-def test_of_an_out_of_service_node_pods_are_removed() -> None:
+def test_pods_of_out_of_service_node_are_removed() -> None:
     plan, after = drain(cluster(owned("db-0", "StatefulSet")), "a", NodeReach("a", Reach.OUT_OF_SERVICE, ""))
     assert (told(plan), plan.stuck, names(after)) == ({"db-0": "moved"}, 0, [])
 

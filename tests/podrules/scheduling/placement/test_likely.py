@@ -54,7 +54,7 @@ def test_S3_both_together_leave_node4() -> None:
     assert all(not constraint.conflicts_with for constraint in placement.spread)
 
 
-def test_S3_constraints_that_conflict_are_named_with_what_would_free_nodes() -> None:
+def test_S3_conflicting_constraints_name_remedies() -> None:
     nodes = [zoned("node1", "zoneA"), zoned("node2", "zoneA"), zoned("node3", "zoneB")]
     pods = [
         make_pod("p1", on="node1", labels=FOO),
@@ -103,7 +103,7 @@ def test_scores_add_up_and_the_best_are_named() -> None:
     assert all(score.total == sum(score.plugins.values()) for score in placement.scores)
 
 
-def test_every_node_is_told_when_asked_for() -> None:
+def test_every_node_is_shown_if_requested() -> None:
     nodes = [make_node(f"n{number}") for number in range(9)]
     assert len(place(make_pod(), nodes).scores) == 3
     assert len(place(make_pod(), nodes, every_node=True).scores) == 9
@@ -111,12 +111,12 @@ def test_every_node_is_told_when_asked_for() -> None:
     assert len(place(make_pod(cpu="9"), nodes, every_node=True).rejected[0].nodes) == 9
 
 
-def test_a_gated_pod_is_held() -> None:
+def test_gated_pod_is_not_scheduled() -> None:
     placement = place(make_pod(schedulingGates=[{"name": "wait"}]), [make_node("a")])
     assert (placement.outcome, placement.reason) == (PlacementOutcome.HELD, "waiting for scheduling gates: [wait]")
 
 
-def test_a_running_pod_is_judged_as_if_it_came_anew() -> None:
+def test_running_pod_is_judged_as_a_new_pod() -> None:
     pod = make_pod(on="a", cpu="3")
     placement = place(pod, [make_node("a"), make_node("b", cpu="16", memory="32Gi")], [pod])
     assert placement.current is not None
@@ -131,12 +131,12 @@ def test_a_running_pods_node_may_be_closed_to_it_now() -> None:
     assert (placement.current.fits, placement.current.plugin) == (False, "NodeUnschedulable")
 
 
-def test_a_node_that_is_gone_is_not_judged() -> None:
+def test_deleted_node_is_not_judged() -> None:
     pod = make_pod(on="gone")
     assert place(pod, [make_node("a")], [pod]).current is None
 
 
-def test_the_condition_is_held_against_the_answer() -> None:
+def test_condition_is_compared_with_the_answer() -> None:
     message = "0/1 nodes are available: 1 Insufficient cpu. preemption: none."
     agreeing = place(make_pod(cpu="9", message=message), [make_node("a")])
     assert agreeing.told is not None
@@ -151,7 +151,7 @@ def test_a_large_cluster_is_sampled_by_the_scheduler() -> None:
     assert place(make_pod(), [make_node(f"n{number}") for number in range(250)]).sampled == 120
 
 
-def test_a_pod_that_prefilter_rejects_has_one_group_for_all_nodes() -> None:
+def test_pre_filter_rejection_is_one_group() -> None:
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}
     placement = place(make_pod(volumes=[volume]), [make_node("a"), make_node("b")])
     (group,) = placement.rejected
@@ -162,7 +162,7 @@ def test_a_pod_that_prefilter_rejects_has_one_group_for_all_nodes() -> None:
     )
 
 
-def test_what_the_rules_cannot_tell_is_unknown() -> None:
+def test_unmodelled_placement_is_unknown() -> None:
     selector = [{"cel": {"expression": "device.attributes['x'].nothing_we_know()"}}]
     lists: dict[str, Any] = {
         "deviceClasses": [{"metadata": {"name": "gpu"}}],
@@ -194,7 +194,7 @@ def test_what_the_rules_cannot_tell_is_unknown() -> None:
     assert placement.scores == ()
 
 
-def test_a_cluster_without_nodes_has_upstreams_words() -> None:
+def test_cluster_without_nodes_has_upstream_message() -> None:
     placement = place(make_pod(), [])
     assert (placement.outcome, placement.message) == (
         PlacementOutcome.UNSCHEDULABLE,

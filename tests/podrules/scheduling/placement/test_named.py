@@ -25,7 +25,7 @@ def named(pod: Json, node: Json, *others: Json, reach: NodeReach | None = ANSWER
     return found
 
 
-def test_what_only_the_scheduler_asks_does_not_matter() -> None:
+def test_scheduler_only_checks_do_not_apply() -> None:
     taints = [make_taint("dedicated"), make_taint("node.kubernetes.io/unschedulable")]
     spread = {"maxSkew": 1, "topologyKey": "nowhere", "whenUnsatisfiable": "DoNotSchedule"}
     pod = make_pod(on="a", topologySpreadConstraints=[spread])
@@ -58,12 +58,12 @@ def test_for_a_critical_pod_the_kubelet_makes_room() -> None:
     assert found == NamedNode("a", NamedFate.RUNS)
 
 
-def test_what_a_node_does_not_have_at_all_is_not_asked_for() -> None:
+def test_resource_unknown_to_the_node_is_not_checked() -> None:
     containers = [{"name": "x", "resources": {"requests": {"example.com/gpu": "1"}}}]
     assert named(make_pod(on="a", containers=containers), make_node("a")).fate is NamedFate.RUNS
 
 
-def test_a_node_that_is_silent_or_gone_starts_nothing() -> None:
+def test_silent_or_deleted_node_starts_nothing() -> None:
     silent = NodeReach("a", Reach.SILENT, "")
     assert named(make_pod(on="a"), make_node("a"), reach=silent) == NamedNode("a", NamedFate.SILENT)
     assert named(make_pod(on="x"), make_node("a"), reach=None) == NamedNode("x", NamedFate.NO_NODE)
@@ -109,16 +109,16 @@ def test_a_claim_that_waits_for_the_scheduler_stays_unbound() -> None:
         pytest.param({"late": storage_class("late", "Immediate")}, id="the class binds at once"),
     ],
 )
-def test_a_claim_that_may_be_bound_keeps_nothing_waiting(cluster: Any) -> None:
+def test_claim_that_may_be_bound_does_not_block(cluster: Any) -> None:
     assert with_claim(**cluster).named == NamedNode("a", NamedFate.RUNS)
 
 
-def test_nothing_is_provisioned_for_a_class_without_a_provisioner() -> None:
+def test_class_without_provisioner_needs_scheduler() -> None:
     found = with_claim(claim(storageClassName="late", meta=SELECTED), late=storage_class("late", LATER, makes=False))
     assert [one.trouble for one in found.claims] == [ClaimTrouble.NEEDS_SCHEDULER]
 
 
-def test_a_claim_that_is_not_there_keeps_the_pod_waiting() -> None:
+def test_missing_claim_blocks_the_pod() -> None:
     found = with_claim(claim("other"))
     assert found.named == NamedNode("a", NamedFate.WAITS)
     assert [one.trouble for one in found.claims] == [ClaimTrouble.MISSING]
@@ -132,7 +132,7 @@ def test_a_claim_that_is_not_there_keeps_the_pod_waiting() -> None:
         ("persistentvolumeclaims", NamedFate.RUNS),
     ],
 )
-def test_what_was_not_read_makes_it_uncertain(resource: str, fate: NamedFate) -> None:
+def test_unread_kinds_make_it_uncertain(resource: str, fate: NamedFate) -> None:
     unread = (Unread("list", resource, None, NOT_IN_FILE),)
     asked = claim("other") if resource == "persistentvolumeclaims" else DATA
     late = storage_class("other") if fate is NamedFate.RUNS else LATE

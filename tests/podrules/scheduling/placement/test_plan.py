@@ -85,7 +85,7 @@ def helped_by_remedies(stopped: Placement | None) -> list[tuple[int | None, int]
         ),
     ],
 )
-def test_a_way_out_counts_the_replicas_that_it_helps(
+def test_remedy_counts_the_replicas_that_it_helps(
     cpu: str, taint: Json, replicas: int, helped: tuple[int | None, int]
 ) -> None:
     nodes = [make_node("a"), *([make_node("b", cpu="3", taints=[taint])] if taint else [])]
@@ -99,7 +99,7 @@ def test_replicas_with_claims_of_their_own_are_not_counted() -> None:
     assert all(helped is None for helped, _ in helped_by_remedies(found.stopped))
 
 
-def test_no_way_out_stops_a_pod_that_is_placed_here() -> None:
+def test_no_remedy_stops_a_pod_placed_here() -> None:
     """It is none yet, and the next would only take its place."""
     alone = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [alone]}}
@@ -112,7 +112,7 @@ def test_no_way_out_stops_a_pod_that_is_placed_here() -> None:
     assert (found.placed, kinds_of_remedies(found.stopped)) == (0, [ChangeKind.REMOVE_PODS])
 
 
-def test_no_way_out_frees_what_is_placed_here() -> None:
+def test_no_remedy_frees_room_placed_here() -> None:
     pod = make_pod(memory="5Gi")
     (found,) = placed((pod, None), nodes=[make_node("a")])
     assert (found.placed, kinds_of_remedies(found.stopped)) == (1, [ChangeKind.ENLARGE])
@@ -135,13 +135,13 @@ def test_P3_higher_priority_is_placed_first() -> None:
     assert [(spec.name, spec.placed) for spec in found] == [("deployment/high", 1), ("deployment/low", 0)]
 
 
-def test_P3_equal_priority_goes_by_the_order_given() -> None:
+def test_P3_equal_priority_keeps_the_given_order() -> None:
     first, second = make_pod("first", cpu="3"), make_pod("second", cpu="3")
     found = placed((first, 1), (second, 1), nodes=[make_node("a")])
     assert [(spec.name, spec.placed) for spec in found] == [("deployment/first", 1), ("deployment/second", 0)]
 
 
-def test_P4_lower_pods_give_way_when_they_may() -> None:
+def test_P4_lower_pods_are_preempted_if_allowed() -> None:
     old = make_pod("old", on="a", cpu="3", priority=1)
     wanted = make_pod(cpu="3", priority=10)
     (kept,) = placed((wanted, 1), nodes=[make_node("a")], pods=[old], preemption=False)
@@ -153,7 +153,7 @@ def test_P4_lower_pods_give_way_when_they_may() -> None:
     assert found.stopped.outcome is PlacementOutcome.UNSCHEDULABLE
 
 
-def test_P4_what_fits_without_preemption_is_counted() -> None:
+def test_P4_fit_without_preemption_is_counted() -> None:
     old = make_pod("old", on="a", cpu="3", priority=1)
     wanted = make_pod(cpu="1500m", priority=10)
     (found,) = placed((wanted, None), nodes=[make_node("a"), make_node("b")], pods=[old])
@@ -162,7 +162,7 @@ def test_P4_what_fits_without_preemption_is_counted() -> None:
     assert (kept.without_preemption, kept.placed) == (2, 2)
 
 
-def test_P4_what_fits_without_preemption_counts_no_room_of_another_specs_victims() -> None:
+def test_P4_fit_without_preemption_ignores_freed_room() -> None:
     old = make_pod("old", on="a", cpu="4", priority=1)
     first, second = make_pod("first", cpu="2", priority=10), make_pod("second", cpu="2", priority=10)
     specs = placed((first, 1), (second, 1), nodes=[make_node("a")], pods=[old])
@@ -235,15 +235,15 @@ def test_pods_of_the_revision_before_do_not_count() -> None:
     assert [domain.matching for domain in found.spread[0].domains] == [2, 2]
 
 
-def test_a_pod_that_is_held_back_is_not_placed() -> None:
+def test_gated_pod_is_not_placed() -> None:
     (found,) = placed((make_pod(schedulingGates=[{"name": "quota"}]), 2), nodes=[make_node("a")])
     assert found.placed == 0
     assert found.stopped is not None
     assert found.stopped.outcome is PlacementOutcome.HELD
 
 
-def test_a_plugin_that_fails_ends_its_spec_and_preempts_nobody() -> None:
-    """Where its PreScore is disabled, TaintToleration cannot score (`podrules.scheduling.scheduler.runtime`)."""
+def test_failing_plugin_ends_its_spec_without_preemption() -> None:
+    """Where its PreScore is disabled, TaintToleration cannot score (`podrules.scheduler.runtime`)."""
     configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",

@@ -101,7 +101,7 @@ def test_pod_that_waits_for_its_victims_preempts_no_other() -> None:
     assert preemptors(HIGH, other, nodes, [going]) is not None
 
 
-def test_room_that_is_kept_for_a_nominated_pod_counts() -> None:
+def test_room_reserved_for_nominated_pod_counts() -> None:
     """Without it this pod would fit, and preempt nobody."""
     nodes = [make_node("a", cpu="6")]
     bound = on_node("x", "a", 1, "2")
@@ -137,7 +137,7 @@ def test_several_equal_nodes_make_it_open() -> None:
     assert found.nodes == 3
 
 
-def test_pods_as_important_make_it_open_which_one_goes() -> None:
+def test_equally_important_pods_leave_the_victim_open() -> None:
     nodes = [make_node("a", cpu="4")]
     x, y = (started(on_node(name, "a", 1, "2")) for name in "xy")
     pending = make_pod("high", cpu="2", priority=1000)
@@ -152,7 +152,7 @@ def test_pods_as_important_make_it_open_which_one_goes() -> None:
     assert found.twin is None
 
 
-def test_what_was_not_read_is_assumed() -> None:
+def test_unread_kinds_are_assumed() -> None:
     budgets = Unread("list", "poddisruptionbudgets.policy", None, "not in the file")
     bound = on_node("x", "a", 1)
     known = situation(HIGH, [make_node("a")], [bound])
@@ -209,7 +209,7 @@ def _stored(pod: Any, priorities: Mapping[str, int], start: str | None = None) -
     return {**pod, "metadata": meta, "spec": spec, "status": {"startTime": start} if start else {}}
 
 
-def test_victims_of_many_preemptors_name_them_and_no_other_pod_does() -> None:
+def test_only_victims_name_their_preemptors() -> None:
     nodes, pods, lists, random = crowd(1)
     priorities = lists["priorities"]
     budgets = {"podDisruptionBudgets": lists["podDisruptionBudgets"]}

@@ -18,7 +18,7 @@ def on_node(name: str, node: str, priority: int, **more: Any) -> Any:
     return make_pod(name, on=node, cpu="3", priority=priority, **more)
 
 
-def test_P4_victims_and_what_decided_are_told() -> None:
+def test_P4_victims_and_deciding_criterion_are_named() -> None:
     pods = [on_node("x", "a", 5), on_node("y", "b", 3)]
     preview = place(make_pod(cpu="3", **HIGH), [make_node("a"), make_node("b")], pods).preemption
     assert preview is not None
@@ -33,7 +33,7 @@ def test_P5_the_gap_is_the_victims_grace_period() -> None:
     assert preview.grace_seconds == 120
 
 
-def test_P6_lower_pods_that_are_left_alone_have_a_reason() -> None:
+def test_P6_spared_lower_pods_have_a_reason() -> None:
     budget = {
         "metadata": {"name": "keep", "namespace": "default"},
         "spec": {"selector": {"matchLabels": {"app": "low"}}},
@@ -53,7 +53,7 @@ def test_P6_lower_pods_that_are_left_alone_have_a_reason() -> None:
     )
 
 
-def test_P7_a_guaranteed_pod_of_lower_priority_goes_for_a_best_effort_one() -> None:
+def test_P7_best_effort_pod_preempts_guaranteed_pod() -> None:
     guaranteed: Any = on_node("x", "a", 1)
     resources = {"requests": {"cpu": "3", "memory": "1Gi"}, "limits": {"cpu": "3", "memory": "1Gi"}}
     guaranteed["spec"]["containers"][0]["resources"] = resources
@@ -66,14 +66,14 @@ def test_P7_a_guaranteed_pod_of_lower_priority_goes_for_a_best_effort_one() -> N
     assert [(victim.pod.name, victim.qos_class) for victim in preview.victims] == [("x", "Guaranteed")]
 
 
-def test_P2_never_is_told() -> None:
+def test_P2_never_policy_is_shown() -> None:
     pods = [on_node("x", "a", 5)]
     preview = place(make_pod(cpu="3", preemptionPolicy="Never", **HIGH), [make_node("a")], pods).preemption
     assert preview is not None
     assert (preview.not_eligible, preview.nodes) == ("not eligible due to preemptionPolicy=Never.", ())
 
 
-def test_P4_help_across_nodes_is_told() -> None:
+def test_P4_cross_node_help_is_shown() -> None:
     zone = "topology.kubernetes.io/zone"
     term = {"topologyKey": zone, "labelSelector": {"matchLabels": {"app": "low"}}}
     anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
@@ -86,7 +86,7 @@ def test_P4_help_across_nodes_is_told() -> None:
     assert (preview.elsewhere.node, preview.elsewhere.elsewhere) == ("a", (PodOnNode("default", "low", "b"),))
 
 
-def test_P5_a_nomination_names_who_is_not_gone_and_who_may_come_first() -> None:
+def test_P5_nomination_names_leaving_pods_and_rivals() -> None:
     condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
     going: Any = on_node("x", "a", 1)
     going["metadata"] |= {"deletionTimestamp": "2026-01-01T10:00:30Z", "deletionGracePeriodSeconds": 30}
@@ -102,7 +102,7 @@ def test_P5_a_nomination_names_who_is_not_gone_and_who_may_come_first() -> None:
     assert (victim.pod.name, victim.gone_by) == ("x", "2026-01-01T10:00:30Z")
 
 
-def test_P5_a_nomination_to_a_node_that_is_gone_keeps_no_place() -> None:
+def test_P5_nomination_to_deleted_node_reserves_nothing() -> None:
     own: Any = make_pod(cpu="100", **HIGH)
     own["status"] = {"nominatedNodeName": "gone"}
     nominated = place(own, [make_node("a")], [own]).nominated
@@ -114,7 +114,7 @@ def test_P5_a_nomination_to_a_node_that_is_gone_keeps_no_place() -> None:
     assert there.exists
 
 
-def test_P5_a_nominated_node_that_fits_is_taken_whatever_others_are_worth() -> None:
+def test_P5_fitting_nominated_node_wins_over_scores() -> None:
     own: Any = make_pod(**HIGH)
     own["status"] = {"nominatedNodeName": "small"}
     nodes = [make_node("small"), make_node("large", cpu="64", memory="256Gi")]
@@ -139,7 +139,7 @@ def nominated(pods: Sequence[Any], *, cpu: str = "3", node: Any = None) -> Place
     return place(own, [node or make_node("a")], [*pods, own])
 
 
-def test_P5_a_pod_whose_victims_leave_only_has_to_wait() -> None:
+def test_P5_pod_with_leaving_victims_only_waits() -> None:
     placement = nominated([leaving("x", cpu="2", until="10:00:50"), leaving("y", cpu="2")])
     found = placement.nominated
     assert found is not None
@@ -149,7 +149,7 @@ def test_P5_a_pod_whose_victims_leave_only_has_to_wait() -> None:
     assert [group.remedy for group in placement.rejected] == [None]
 
 
-def test_P5_a_node_that_needs_others_gone_too_waits_for_them() -> None:
+def test_P5_node_waits_for_other_leaving_pods() -> None:
     found = nominated([leaving("x", cpu="2"), leaving("y", cpu="2", preempted=False)]).nominated
     assert found is not None
     assert [other.pod.name for other in found.others] == ["y"]
@@ -157,7 +157,7 @@ def test_P5_a_node_that_needs_others_gone_too_waits_for_them() -> None:
     assert found.under_way
 
 
-def test_P5_a_node_that_fits_without_its_victims_does_not_wait_for_others() -> None:
+def test_P5_node_fitting_without_victims_needs_no_others() -> None:
     found = nominated([leaving("x"), leaving("y", cpu="500m", preempted=False)]).nominated
     assert found is not None
     assert (found.others, found.under_way) == ((), True)
@@ -208,7 +208,7 @@ def no_room(pod: Any, nodes: Sequence[Any], pods: Sequence[Any], **lists: Any) -
     return preview.no_room
 
 
-def test_P4_affinity_to_a_pod_that_would_be_preempted_defeats_preemption() -> None:
+def test_P4_affinity_to_victim_defeats_preemption() -> None:
     node = make_node("a", labels={HOST: "a"})
     pods = [on_node("needed", "a", 1, labels={"app": "low"}), make_pod("other", on="a", cpu="500m", priority=1)]
     (found,) = no_room(make_pod(cpu="3", affinity=near("low"), **HIGH), [node], pods)

@@ -42,7 +42,7 @@ def test_the_taint_of_the_cordon_is_no_further_reason() -> None:
     assert group.nodes[0].also == ("TaintToleration",)
 
 
-def test_a_silent_node_is_told_apart_from_other_taints() -> None:
+def test_silent_node_differs_from_other_taints() -> None:
     unreachable = make_taint("node.kubernetes.io/unreachable", effect="NoExecute")
     unknown = [raw_condition("Ready", "Unknown")]
     nodes = [
@@ -108,7 +108,7 @@ def test_more_than_a_whole_node_needs_a_larger_one() -> None:
         pytest.param({"apiVersion": "apps/v1", "kind": "ReplicaSet"}, ChangeKind.FREE, id="ReplicaSet"),
     ],
 )
-def test_what_pods_of_the_node_itself_request_is_not_to_be_freed(owner: Json, kind: ChangeKind) -> None:
+def test_requests_of_daemon_and_static_pods_are_not_freed(owner: Json, kind: ChangeKind) -> None:
     stays: Any = make_pod("x", on="a", memory="512Mi")
     stays["metadata"]["ownerReferences"] = [{**owner, "name": "o", "uid": "o", "controller": True}]
     if owner["kind"] == "Node":
@@ -118,14 +118,14 @@ def test_what_pods_of_the_node_itself_request_is_not_to_be_freed(owner: Json, ki
     assert (change.kind, change.amounts, change.promised) == (kind, {"memory": 320 * MI}, {})
 
 
-def test_what_is_promised_beyond_the_node_is_told_with_what_is_to_be_freed_of_it() -> None:
+def test_overcommitted_amount_is_part_of_freed_amount() -> None:
     pods = [make_pod("x", on="a", cpu="1", memory="7Gi"), make_pod("y", on="a", cpu="1", memory="2Gi")]
     change = only_change(place(make_pod(memory="8Gi"), [make_node("a")], pods), "NodeResourcesFit")
     assert (change.kind, change.amounts) == (ChangeKind.FREE, {"memory": 9 * 1024 * MI})
     assert change.promised == {"memory": 9 * 1024 * MI}
 
 
-def test_what_a_nominated_pod_waits_for_is_told_apart_and_nobody_frees_it() -> None:
+def test_room_of_nominated_pod_is_separate() -> None:
     rival: Any = make_pod("rival", memory="3Gi")
     rival["status"] = {**rival.get("status", {}), "nominatedNodeName": "a"}
     nodes, there = [make_node("a")], make_pod("x", on="a", memory="4Gi")
@@ -141,7 +141,7 @@ def test_what_a_nominated_pod_waits_for_is_told_apart_and_nobody_frees_it() -> N
     assert tight.kind is ChangeKind.ENLARGE
 
 
-def test_a_node_on_which_room_can_be_made_comes_before_a_nearer_one_that_has_to_be_larger() -> None:
+def test_node_with_movable_pods_precedes_larger_node() -> None:
     daemon: Any = make_pod("d", on="a", memory="6Gi")
     owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d", "controller": True}
     daemon["metadata"]["ownerReferences"] = [owner]
@@ -164,7 +164,7 @@ def test_a_label_of_ones_own_is_written_to_the_node() -> None:
     assert (change.kind, change.node, change.value) == (ChangeKind.LABEL_NODE, "a", "disk=ssd")
 
 
-def test_a_label_that_only_has_to_be_there_is_written_empty() -> None:
+def test_existence_label_is_written_empty() -> None:
     terms = [{"matchExpressions": [{"key": "disk", "operator": "Exists"}]}]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
     placement = place(make_pod(affinity={"nodeAffinity": required}), [make_node("a")])
@@ -217,7 +217,7 @@ def test_a_taint_for_such_pods_is_to_be_tolerated(key: str, value: str, fields: 
     assert only_change(place(pod, [node]), "TaintToleration").kind is ChangeKind.TOLERATE
 
 
-def test_a_node_that_starts_is_waited_for_rather_than_another_opened() -> None:
+def test_starting_node_precedes_toleration() -> None:
     nodes = [
         make_node("team", taints=[make_taint("dedicated", "team-b")]),
         make_node("new", taints=[make_taint("ebs.csi.aws.com/agent-not-ready", effect="NoExecute")]),
@@ -236,7 +236,7 @@ def test_a_node_that_starts_is_waited_for_rather_than_another_opened() -> None:
         ("eks.amazonaws.com/nodegroup", "batch"),
     ],
 )
-def test_a_label_that_describes_the_machine_asks_for_another_node(key: str, value: str) -> None:
+def test_machine_label_needs_another_node(key: str, value: str) -> None:
     change = only_change(place(make_pod(nodeSelector={key: value}), [make_node("a")]), "NodeAffinity")
     assert (change.kind, change.node, change.value) == (ChangeKind.ADD_NODE, "a", f"{key}={value}")
 
@@ -271,7 +271,7 @@ def test_a_host_port_is_given_up_by_its_holder() -> None:
 @pytest.mark.parametrize(
     ("holders", "kind"), [(1, ChangeKind.REMOVE_PODS), (3, ChangeKind.REMOVE_PODS), (4, ChangeKind.DROP)]
 )
-def test_anti_affinity_yields_when_too_many_pods_are_in_the_way(holders: int, kind: ChangeKind) -> None:
+def test_anti_affinity_is_dropped_with_too_many_pods(holders: int, kind: ChangeKind) -> None:
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "db"}}}
     anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     node = make_node("a", cpu="16", labels={"kubernetes.io/hostname": "a"})
@@ -323,7 +323,7 @@ def test_changes_are_chained_until_the_node_fits() -> None:
     assert kinds == [ChangeKind.UNCORDON, ChangeKind.TOLERATE, ChangeKind.ENLARGE]
 
 
-def test_what_no_change_can_mend_has_no_remedy() -> None:
+def test_unfixable_rejection_has_no_remedy() -> None:
     rules = [{"action": "RestartAllContainers"}]
     pod: Any = make_pod()
     pod["spec"]["containers"][0]["restartPolicyRules"] = rules
@@ -331,7 +331,7 @@ def test_what_no_change_can_mend_has_no_remedy() -> None:
     assert group.remedy is None
 
 
-def test_the_best_node_after_a_change_to_the_pod_is_told() -> None:
+def test_best_node_after_a_pod_change_is_named() -> None:
     labels = {"team": "a"}
     nodes = [
         make_node("small", cpu="2", labels=labels, taints=[make_taint("dedicated", "gpu")]),
@@ -364,13 +364,13 @@ def _two() -> list[Json]:
     return [make_node(name, labels={"kubernetes.io/hostname": name}) for name in ("a", "b")]
 
 
-def test_a_rollout_stops_an_old_pod_that_is_in_the_way() -> None:
+def test_rollout_stops_a_blocking_old_pod() -> None:
     old = [_of("ReplicaSet", "db-6f", "6f", on) for on in ("a", "b")]
     change = only_change(place(_of("ReplicaSet", "db-7c", "7c"), _two(), old), "InterPodAffinity")
     assert (change.kind, change.pods) == (ChangeKind.ROLL_OUT, (PodOnNode("default", "db-6f-a", "a"),))
 
 
-def test_what_a_rollout_stops_makes_no_room_for_one_more_pod() -> None:
+def test_pods_stopped_by_rollout_free_no_room() -> None:
     old = [_of("ReplicaSet", "db-6f", "6f", on) for on in ("a", "b")]
     extra = replace(situation(_of("ReplicaSet", "db-7c", "7c"), _two(), old), is_extra=True)
     assert only_change(likely_placement(extra), "InterPodAffinity").kind is ChangeKind.ADD_NODE
@@ -421,7 +421,7 @@ def test_an_old_pod_that_is_too_small_makes_no_room() -> None:
     assert change.kind is ChangeKind.FREE
 
 
-def test_room_comes_with_the_end_of_a_pod() -> None:
+def test_room_is_freed_by_the_end_of_a_pod() -> None:
     ending = _sized("ReplicaSet", "api-5c", "5c", "b")
     ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     stays = _sized("ReplicaSet", "api-5c", "5c", "a", cpu="2")
@@ -432,13 +432,13 @@ def test_room_comes_with_the_end_of_a_pod() -> None:
 @pytest.mark.parametrize(
     ("kind", "name"), [("ReplicaSet", "db-7c"), ("ReplicaSet", "cache-6f"), ("StatefulSet", "db"), ("DaemonSet", "db")]
 )
-def test_to_stop_a_pod_that_comes_back_to_the_same_place_is_no_way(kind: str, name: str) -> None:
+def test_stopping_a_returning_pod_is_no_remedy(kind: str, name: str) -> None:
     there = [_of(kind, name, "7c", on) for on in ("a", "b")]
     change = only_change(place(_of("ReplicaSet", "db-7c", "7c"), _two(), there), "InterPodAffinity")
     assert (change.kind, change.value) == (ChangeKind.ADD_NODE, "")
 
 
-def test_to_stop_a_pod_that_fits_elsewhere_is_a_way() -> None:
+def test_stopping_a_pod_that_fits_elsewhere_is_a_remedy() -> None:
     node: Any = make_node("c", labels={"kubernetes.io/hostname": "c"}, taints=[make_taint("dedicated", "cache")])
     moved = _of("ReplicaSet", "cache-6f", "6f", "a")
     moved["spec"]["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]

@@ -119,7 +119,7 @@ def test_every_remedy_lets_the_pod_onto_its_node() -> None:
     assert set(kinds) >= set(ChangeKind) - {ChangeKind.REMOVE_TAINT, ChangeKind.ADD_NODE, ChangeKind.ROLL_OUT}, kinds
 
 
-def test_what_is_to_be_freed_is_requested_by_pods_that_can_go() -> None:
+def test_freed_amount_is_requested_by_removable_pods() -> None:
     """Without all of them the node has room, at its own size: what no pod gives nobody frees."""
     kinds: Counter[ChangeKind] = Counter()
     for case in map(_with_daemons, (case["input"] for case in recorded("schedule"))):

@@ -84,7 +84,7 @@ def test_label_keys_of_affinity_become_requirements() -> None:
         assert merged.label_selector.match_expressions == (OWN, OTHERS)
 
 
-def test_nothing_is_merged_where_there_is_nothing_to_merge() -> None:
+def test_merge_of_nothing_changes_nothing() -> None:
     """Neither without keys, nor into a term that matches nothing."""
     without_keys = {"topologyKey": "zone", "labelSelector": SELECTOR}
     without_selector = {"topologyKey": "zone", "matchLabelKeys": ["app"]}

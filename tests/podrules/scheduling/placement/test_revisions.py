@@ -84,7 +84,7 @@ def changed(*path: str | int, to: Any) -> Json:
     return stored
 
 
-def test_what_the_api_server_fills_in_makes_no_other_template() -> None:
+def test_api_server_defaults_keep_the_template() -> None:
     assert same_template(WRITTEN, as_stored())
     assert same_template(as_stored(), as_stored())
 
@@ -121,7 +121,7 @@ def captured(template: Json) -> Json:
     return kept
 
 
-def test_of_a_snapshot_what_it_has_is_compared() -> None:
+def test_snapshot_compares_captured_fields() -> None:
     assert same_template(WRITTEN, captured(as_stored()))
     assert same_template(WRITTEN, captured(changed("spec", "containers", 0, "env", 0, "value", to="debug")))
     assert not same_template(WRITTEN, captured(changed("spec", "containers", 0, "image", to="registry:5000/web:2")))

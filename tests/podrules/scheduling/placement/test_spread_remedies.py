@@ -51,12 +51,12 @@ def with_disks(pod: Json) -> Placement:
     return place(pod, nodes, pods)
 
 
-def test_S4_a_tainted_domain_that_holds_the_minimum_is_left_out_by_its_policy() -> None:
+def test_S4_taint_policy_excludes_tainted_minimum() -> None:
     change = only_change(placed(incoming(), TAINTED), "PodTopologySpread")
     assert (change.kind, change.field, change.value) == (ChangeKind.SPREAD, f"{FIELD}.nodeTaintsPolicy", "Honor")
 
 
-def test_S4_the_policy_lets_the_pod_in_as_told() -> None:
+def test_S4_policy_admits_the_pod_as_predicted() -> None:
     group = next(g for g in placed(incoming(), TAINTED).rejected if g.plugin == "PodTopologySpread")
     assert group.remedy is not None
     then = placed(incoming(constraint={"nodeTaintsPolicy": "Honor"}), TAINTED)
@@ -71,7 +71,7 @@ def test_S4_the_policy_lets_the_pod_in_as_told() -> None:
     ],
     ids=["no taint: the policy would change nothing", "it is honoured already"],
 )
-def test_S4_a_policy_that_helps_nothing_is_no_way_out(pod: Json, third: Json) -> None:
+def test_S4_policy_without_effect_is_no_remedy(pod: Json, third: Json) -> None:
     change = only_change(placed(pod, third), "PodTopologySpread")
     assert (change.field, change.value) == (f"{FIELD}.maxSkew", "2")
 

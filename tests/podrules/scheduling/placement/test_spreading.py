@@ -42,7 +42,7 @@ def rejected(found: ConstraintSpread) -> dict[str, tuple[str, ...]]:
     return {domain.value: domain.rejected_by for domain in found.domains}
 
 
-def test_a_domain_is_closed_when_other_plugins_reject_every_node_of_it() -> None:
+def test_domain_with_only_rejected_nodes_is_closed() -> None:
     taints = [make_taint("k", "v")]
     nodes = [
         zoned("a1", "a", taints=taints),
@@ -64,7 +64,7 @@ def test_a_node_that_the_pod_names_closes_the_other_domains() -> None:
     assert rejected(found) == {"a": (), "b": ("NodeAffinity",)}
 
 
-def test_values_of_which_no_node_counts_are_named_and_counted() -> None:
+def test_values_without_counted_nodes_are_named() -> None:
     nodes = [zoned("a1", "a"), *(zoned(f"n{name}", name, taints=[make_taint("k")]) for name in "bcdef")]
     found = spread_of(nodes, constraint={"nodeTaintsPolicy": "Honor"})
     assert ([domain.value for domain in found.domains], found.left_out, found.left_out_count) == (
@@ -121,7 +121,7 @@ def soft(key: str, max_skew: int = 1) -> Json:
         ({"b": 1, "c": 4}, 3, {"a": (2, 100), "b": (4, 75), "c": (8, 25)}, {"a": (2, 100), "b": (3, 87), "c": (8, 25)}),
     ],
 )
-def test_soft_spread_has_the_older_scores_beside(
+def test_soft_spread_includes_the_older_scores(
     pods: dict[str, int], max_skew: int, today: dict[str, Any], older: dict[str, Any]
 ) -> None:
     bound = [make_pod(f"{node}{number}", on=node, labels=FOO, cpu="0") for node in pods for number in range(pods[node])]
@@ -134,7 +134,7 @@ def test_soft_spread_has_the_older_scores_beside(
     assert place(pod, nodes, bound).normalized == ()
 
 
-def test_plugins_that_give_all_nodes_the_same_are_left_out() -> None:
+def test_plugins_with_equal_scores_are_left_out() -> None:
     tainted = make_node("t", taints=[make_taint("k", "v", "PreferNoSchedule"), make_taint("m", "", "PreferNoSchedule")])
     one = make_node("o", taints=[make_taint("k", "v", "PreferNoSchedule")])
     (found,) = place(make_pod("new"), [tainted, one, make_node("n")], every_node=True).normalized

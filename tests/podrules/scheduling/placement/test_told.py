@@ -14,7 +14,7 @@ PREEMPTION = "no new claims to deallocate, preemption: 0/3 nodes are available: 
 
 
 @pytest.mark.parametrize("message", [NOW, f"{NOW} {PREEMPTION}"])
-def test_what_preemption_adds_does_not_count(message: str) -> None:
+def test_preemption_suffix_does_not_count(message: str) -> None:
     told = told_before(message, NOW)
     assert (told.agrees, told.changed, told.message) == (True, (), message)
 
@@ -39,7 +39,7 @@ LED: Final = "0/3 nodes are available: 1 Insufficient memory"
         f"{LED}, 2 node(s) had taints that the pod didn't tolerate.",
     ],
 )
-def test_older_words_with_the_same_meaning_agree(message: str) -> None:
+def test_older_equivalent_messages_agree(message: str) -> None:
     assert told_before(message, NOW).agrees
 
 
@@ -61,7 +61,7 @@ def test_reasons_of_older_versions(older: str, today: str) -> None:
     assert not told_before(f"0/4 nodes are available: 2 {older}.", now).agrees
 
 
-def test_reasons_whose_numbers_changed_are_told() -> None:
+def test_reasons_with_changed_numbers_are_listed() -> None:
     before = f"0/3 nodes are available: 2 Insufficient memory, 1 node(s) were unschedulable. {PREEMPTION}"
     told = told_before(before, NOW)
     assert not told.agrees
@@ -79,7 +79,7 @@ def test_a_node_that_fits_now_changes_every_reason() -> None:
     )
 
 
-def test_a_sentence_of_another_form_is_kept_and_not_counted() -> None:
+def test_message_of_other_format_is_kept_uncounted() -> None:
     told = told_before("running PreBind plugin failed", NOW)
     assert (told.agrees, told.changed) == (False, ())
 

@@ -63,7 +63,7 @@ def test_P6_preempted_for_nothing_or_not(preemptor: Pod | None, became: Preempte
     assert (found.became, found.preemptor_node) == (became, place)
 
 
-def test_P6_without_the_event_the_condition_tells_the_time() -> None:
+def test_P6_condition_gives_the_time_without_event() -> None:
     found = preempted(VICTIM, None, ())
     assert (found.by, found.at, found.became) == (None, "2026-01-01T10:00:00Z", PreemptedFor.UNKNOWN)
 
@@ -77,25 +77,23 @@ def test_P6_without_the_event_the_condition_tells_the_time() -> None:
         ([make_pod("bound", "c", priority=9, nominated="a")], None),
     ],
 )
-def test_P6_without_the_event_the_pod_that_waits_for_the_room_is_named(
-    waiting: list[Pod], by: PodReference | None
-) -> None:
+def test_P6_nominated_pod_is_named_without_event(waiting: list[Pod], by: PodReference | None) -> None:
     found = preempted(VICTIM, None, (VICTIM, *waiting))
     assert (found.by, found.uid, found.became) == (by, "", PreemptedFor.UNKNOWN)
 
 
-def test_P6_lower_pods_elsewhere_that_were_left_alone_are_named() -> None:
+def test_P6_spared_lower_pods_elsewhere_are_named() -> None:
     others = [make_pod("lower", "b", priority=1), make_pod("lowest", "b"), make_pod("same", "b", priority=5), VICTIM]
     found = preempted(VICTIM, make_event(), others)
     assert [pod.name for pod in found.higher_than] == ["lowest", "lower"]
 
 
-def test_P6_who_may_not_list_pods_is_told_the_uid() -> None:
+def test_P6_uid_is_shown_without_the_right_to_list() -> None:
     found = preempted(VICTIM, make_event(), None)
     assert (found.by, found.uid, found.became) == (None, "high", PreemptedFor.UNKNOWN)
 
 
-def test_P6_an_event_that_is_related_to_the_preemptor_names_it_though_it_is_gone() -> None:
+def test_P6_related_event_names_deleted_preemptor() -> None:
     related = {"namespace": "shop", "name": "high", "uid": "high"}
     event = from_object({"reason": "Preempted", "message": "Preempted", "related": related}, Event)
     found = preempted(VICTIM, event, ())

@@ -26,12 +26,12 @@ def names(snapshot: ClusterSnapshot) -> list[str]:
     return [pod.metadata.name for pod in snapshot.pods]
 
 
-def test_an_excluded_node_goes_with_its_pods() -> None:
+def test_excluded_node_is_removed_with_its_pods() -> None:
     found = excluding_nodes(cluster(make_pod("x", on="a"), make_pod("y", on="b"), make_pod("z")), ["a"])
     assert ([node.metadata.name for node in found.nodes], names(found)) == (["b"], ["y", "z"])
 
 
-def test_a_node_like_another_has_its_room_labels_and_taints_but_its_own_name() -> None:
+def test_node_copy_keeps_all_but_the_name() -> None:
     found = adding_nodes(cluster(), [NodeSpecification("new", {"zone": "y"}, like="a")]).nodes[-1]
     assert found.metadata.labels == {"zone": "y", "kubernetes.io/hostname": "new"}
     assert str(found.status.allocatable["cpu"]) == "4"
@@ -56,12 +56,12 @@ def test_without_a_pod() -> None:
         lambda: without_pods(cluster(), [PodReference("default", "nobody")]),
     ],
 )
-def test_what_is_not_there_is_told(change: Any) -> None:
+def test_missing_objects_are_reported(change: Any) -> None:
     with pytest.raises(KeyError, match="nobody"):
         change()
 
 
-def test_a_name_that_is_taken_is_told() -> None:
+def test_taken_name_is_reported() -> None:
     with pytest.raises(ValueError, match="b"):
         adding_nodes(cluster(), [NodeSpecification("b")])
 
@@ -80,7 +80,7 @@ def added_labels(nodes: list[Any], *, like: str = "n1", **lists: Any) -> dict[st
     return dict(adding_nodes(snapshot, [NodeSpecification("new", {ZONE: "c"}, like=like)]).nodes[-1].metadata.labels)
 
 
-def test_a_copy_in_another_zone_has_the_topology_labels_of_that_zone() -> None:
+def test_copy_in_other_zone_has_labels_of_that_zone() -> None:
     first = zoned("n1", "b", **{DISK: "b", "topology.rack.example.com/id": "r1", "disk": "ssd"})
     found = added_labels([first, zoned("n2", "a", **{DISK: "a", "topology.rack.example.com/id": "r2"})])
     assert found == {
@@ -98,7 +98,7 @@ def test_nodes_of_the_zone_decide_its_labels() -> None:
     assert (found[DISK], found["topology.kubernetes.io/region"]) == ("disk-c", "north")
 
 
-def test_without_a_node_that_it_is_like_the_others_show_the_labels_of_zones() -> None:
+def test_new_node_takes_zone_labels_from_other_nodes() -> None:
     found = added_labels([zoned("n1", "b", **{DISK: "b", "disk": "ssd"})], like="")
     assert found == {
         "kubernetes.io/hostname": "new",
@@ -108,7 +108,7 @@ def test_without_a_node_that_it_is_like_the_others_show_the_labels_of_zones() ->
     }
 
 
-def test_a_copy_has_the_drivers_of_its_node_and_their_labels_name_it() -> None:
+def test_node_copy_has_csi_drivers_with_own_labels() -> None:
     driver = {"name": "lvm.example.com", "nodeID": "n1", "topologyKeys": ["lvm.example.com/node", "lvm.example.com/az"]}
     csi_nodes = [{"metadata": {"name": "n1"}, "spec": {"drivers": [driver]}}]
     labels = {"lvm.example.com/node": "n1", "lvm.example.com/az": "az-2"}

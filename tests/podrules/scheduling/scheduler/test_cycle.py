@@ -160,7 +160,7 @@ def disable(*plugins: str) -> Json:
     return {"disabled": [{"name": name} for name in plugins]}
 
 
-def test_a_gated_pod_is_queued_where_nobody_looks() -> None:
+def test_gated_pod_is_queued_without_gate_plugin() -> None:
     gated = from_object(make_pod("web", schedulingGates=[{"name": "example.com/quota"}]), Pod)
     framework = make_framework(preEnqueue=disable("SchedulingGates"))
     assert pre_enqueue(gated, ClusterSnapshot(), framework).ok
@@ -179,7 +179,7 @@ def test_plugins_that_a_profile_disables_judge_nothing() -> None:
     assert names(found, found.feasible) == ["tainted", "small"]
 
 
-def test_the_profiles_order_decides_whose_rejection_counts() -> None:
+def test_profile_order_decides_which_rejection_counts() -> None:
     nodes = [make_node("both", cpu="1", taints=TAINTED["spec"]["taints"])]
     first = {"enabled": [{"name": "NodeResourcesFit"}]}
     assert cycle(make_pod("web", cpu="2"), nodes).rejected["both"].plugin == "TaintToleration"
@@ -248,7 +248,7 @@ def test_plugins_that_a_profile_disables_score_nothing() -> None:
     assert names(found, score_nodes(found).best) == ["soft"]
 
 
-def test_any_node_will_do_where_nobody_scores() -> None:
+def test_every_node_ties_without_score_plugins() -> None:
     found = cycle(make_pod("web"), [SOFT, make_node("free")], framework=make_framework(score=disable("*")))
     scored = score_nodes(found)
     assert (scored.by_plugin, scored.totals.tolist()) == ({}, [1, 1])
@@ -271,13 +271,13 @@ def test_any_node_will_do_where_nobody_scores() -> None:
         ),
     ],
 )
-def test_score_without_what_comes_before(points: Json, error: str) -> None:
+def test_score_without_earlier_points(points: Json, error: str) -> None:
     found = cycle(make_pod("web"), [make_node("a"), make_node("b")], framework=make_framework(**points))
     scored = score_nodes(found)
     assert (scored.error, list(scored.best)) == (error, [])
 
 
-def test_scores_that_are_found_out_without_pre_score_are_the_same() -> None:
+def test_scores_without_pre_score_are_the_same() -> None:
     """NodeAffinity would have skipped: it scores 0 instead."""
     nodes = [SOFT, make_node("free"), make_node("busy")]
     pods = [make_pod("old", cpu="2", nodeName="busy")]
@@ -289,7 +289,7 @@ def test_scores_that_are_found_out_without_pre_score_are_the_same() -> None:
     assert scored.by_plugin["NodeAffinity"].tolist() == [0, 0, 0]
 
 
-def test_the_nominated_node_is_judged_though_pre_filter_left_it_out() -> None:
+def test_nominated_node_is_tried_despite_pre_filter() -> None:
     """Upstream tries it before the others, and keeps its plugin with those that left nodes out."""
     pod = make_pod("web", affinity=on_node("small"), nominated="cordoned", cpu="2")
     nodes = [SMALL, make_node("cordoned", unschedulable=True), make_node("other")]
@@ -304,7 +304,7 @@ def test_the_nominated_node_is_judged_though_pre_filter_left_it_out() -> None:
     assert found.reasons(1) == ("node(s) were unschedulable",)
 
 
-def test_the_nominated_node_is_the_one_that_pre_filter_left_and_rejects() -> None:
+def test_nominated_node_kept_by_pre_filter_is_rejected() -> None:
     pod = make_pod("web", affinity=on_node("small"), nominated="small", cpu="2")
     found = cycle(pod, [SMALL, make_node("other")])
     assert found.nominated == {}

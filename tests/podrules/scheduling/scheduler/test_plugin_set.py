@@ -375,7 +375,7 @@ def test_plugins_that_are_not_kube_schedulers(
     assert found.score_weights == score
 
 
-def test_a_plugin_of_multi_point_may_be_all_that_is_left() -> None:
+def test_multi_point_plugin_may_be_the_only_one() -> None:
     """Nobody here can tell whether it sorts the queue and binds."""
     assert run(multi_point=plugin_set(["Custom"], ["*"])).unknown == ("Custom",)
 

@@ -278,7 +278,7 @@ def test_profiles_have_their_plugins_and_percentages() -> None:
     assert profiles["given"] == Profile("given", percentage_of_nodes_to_score=30)
 
 
-def test_without_a_configuration_the_profile_is_the_default() -> None:
+def test_profile_without_configuration_is_the_default() -> None:
     assert read_profiles(KIND) == {"default-scheduler": Profile("default-scheduler")}
 
 

@@ -26,7 +26,7 @@ def test_P3_priority_comes_before_age() -> None:
     assert queue_position(make_pending("own", 1), pods) == QueuePosition(2, 3, 1)
 
 
-def test_P3_of_equal_priority_the_older_is_first() -> None:
+def test_P3_older_pod_of_equal_priority_is_first() -> None:
     pods = [make_pending("older", None, "09:00:00"), make_pending("younger", 0, "11:00:00")]
     assert queue_position(make_pending("own", 0), pods) == QueuePosition(2, 3, 0)
 
@@ -47,7 +47,7 @@ def test_P3_the_pod_itself_is_counted_once() -> None:
     [{"schedulingGates": [{"name": "wait"}]}, {"nodeName": "a"}, {"schedulerName": "volcano"}],
     ids=["gated", "bound", "of another scheduler"],
 )
-def test_P3_who_is_not_in_the_queue_is_not_before_anybody(spec: Any) -> None:
+def test_P3_pod_outside_the_queue_precedes_no_pod(spec: Any) -> None:
     gated = 1 if "schedulingGates" in spec else 0
     assert queue_position(make_pending("own"), [make_pending("other", 9, **spec)]) == QueuePosition(1, 1, 0, gated)
 

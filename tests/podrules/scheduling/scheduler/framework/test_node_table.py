@@ -44,7 +44,7 @@ def test_a_label_is_a_column_of_codes() -> None:
     assert table.label("none").codes.tolist() == [ABSENT] * 4
 
 
-def test_pods_stand_on_their_nodes() -> None:
+def test_pods_are_on_their_nodes() -> None:
     table = make_table({"a": {}, "b": {}}, {"p": "b", "q": "a", "r": "b", "lost": "gone", "pending": ""})
     assert placed(table) == [["q"], ["p", "r"]]
     assert [pod.metadata.name for pod in table.pods] == ["p", "q", "r"]
@@ -66,14 +66,14 @@ def names_of(pods: BoundPods) -> list[str]:
     return [pod.metadata.name for pod in pods]
 
 
-def test_what_is_derived_is_made_once() -> None:
+def test_derived_values_are_computed_once() -> None:
     table = make_table({"a": {}}, {})
     first = table.nodes.derived(count_nodes)
     assert first == [1]
     assert table.nodes.derived(count_nodes) is first
 
 
-def test_what_is_derived_stays_with_what_it_is_made_of() -> None:
+def test_derived_values_belong_to_their_source() -> None:
     table = make_table({"a": {}}, {"p": "a"})
     nodes, pods = table.nodes.derived(count_nodes), table.pods.derived(names_of)
     relabelled = table.with_nodes({"a": make_node("a", {"zone": "z"})})
@@ -113,14 +113,14 @@ def nothing(nodes: Nodes, snapshot: ClusterSnapshot) -> list[str]:
     return []
 
 
-def test_what_lies_beside_is_made_for_each_snapshot() -> None:
+def test_side_tables_are_built_for_each_snapshot() -> None:
     table, snapshot = make_table({"a": {}}, {}), ClusterSnapshot()
     first = table.nodes.derived_with(snapshot, nothing)
     assert table.with_pods([(make_pod("p"), "a")]).nodes.derived_with(snapshot, nothing) is first
     assert table.nodes.derived_with(ClusterSnapshot(), nothing) is not first
 
 
-def test_what_was_not_asked_for_longest_is_made_anew() -> None:
+def test_least_recently_used_value_is_rebuilt() -> None:
     table = make_table({"a": {}}, {})
     kept, lost = table.nodes.derived(CountingAgain(-1)), table.nodes.derived(CountingAgain(-2))
     for number in range(300):

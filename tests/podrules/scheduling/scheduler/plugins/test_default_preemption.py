@@ -86,7 +86,7 @@ def test_P4_the_order_of_importance() -> None:
     ]
 
 
-def test_P4_only_pods_of_lower_priority_may_go() -> None:
+def test_P4_only_lower_priority_pods_may_be_preempted() -> None:
     assert is_preemption_allowed(pod("a", 1), pod("b", 2))
     assert not is_preemption_allowed(pod("a", 2), pod("b", 2))
     assert is_preemption_allowed(pod("a", -1), pod("b"))
@@ -142,7 +142,7 @@ def test_arguments_and_their_defaults() -> None:
         ),
     ],
 )
-def test_what_kube_scheduler_refuses(args: Mapping[str, Any], problem: str) -> None:
+def test_arguments_that_kube_scheduler_refuses(args: Mapping[str, Any], problem: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
         profile(args)
     assert str(raised.value) == f"profiles[0].pluginConfig[0].args.{problem}"

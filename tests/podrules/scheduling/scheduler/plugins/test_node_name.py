@@ -24,6 +24,6 @@ def test_filter(wanted: str, node: str, expected: Status) -> None:
     assert filter_status(NodeName(), context) == expected
 
 
-def test_of_several_nodes_only_the_named_one_fits() -> None:
+def test_only_the_named_node_fits() -> None:
     context = make_cycle(pod_of({"nodeName": "b"}), [node_of("a"), node_of("b"), node_of("c")])
     assert [filter_status(NodeName(), context, row) for row in range(3)] == [OTHER, SUCCESS, OTHER]

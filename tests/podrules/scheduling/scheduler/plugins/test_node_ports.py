@@ -92,7 +92,7 @@ def test_init_containers(policy: dict[str, str], expected: Status) -> None:
     assert filter_status(NodePorts(), context) == expected
 
 
-def test_nobody_has_ports() -> None:
+def test_no_pod_has_ports() -> None:
     context = make_cycle(make_pod("TCP//80"), [node_of("m1")], [make_pod(node="m1")])
     assert filter_status(NodePorts(), context) == SUCCESS
 

@@ -219,7 +219,7 @@ def test_csi_limits(pod: Pod, pods: Sequence[Pod], limit: int | None, expected: 
         assert plugin.on_node(context, None, 0, pods).status() == expected
 
 
-def test_should_count_unbound_in_tree_volumes_if_migration_is_enabled() -> None:
+def test_unbound_in_tree_volumes_count_with_migration() -> None:
     context = make_context(claiming_pod("pending"), [NODE], [TREE_TWO], snapshot=snapshot(2, EBS_IN_TREE))
 
     assert statuses(NodeVolumeLimits(), context) == [EXCEEDED]
@@ -321,7 +321,7 @@ def test_a_volume_without_a_csi_form_is_an_error() -> None:
     assert statuses(NodeVolumeLimits(), context) == [Status(Code.ERROR, (text,))]
 
 
-def test_attachments_count_besides_what_pods_use() -> None:
+def test_attachments_count_in_addition_to_pod_volumes() -> None:
     attachments = [
         from_object(
             {"spec": {"attacher": EBS, "nodeName": "node", "source": {"persistentVolumeName": f"pv-{name}"}}},

@@ -123,7 +123,7 @@ def test_select_best_candidate(pods: Sequence[Json], expected: Choice) -> None:
     assert chosen(PREEMPTOR, pods) == expected
 
 
-def test_non_overlapping_lowest_high_priority_sum_priorities_and_number_of_pods() -> None:
+def test_lowest_priority_sum_then_number_of_pods() -> None:
     pods = [
         *on(1, (MID, SMALL), (LOW, SMALL), (LOW, SMALL)),
         *on(2, (HIGH, LARGE)),

@@ -93,7 +93,7 @@ def test_P4_a_claim_that_a_pod_of_another_node_uses() -> None:
     assert told(found) == ("node1", ["user"], [])
 
 
-def test_P4_the_node_s_own_victims_are_told_too() -> None:
+def test_P4_victims_of_the_node_itself_are_named_too() -> None:
     pod = make_pod("p", LARGE, HIGH, affinity=anti_affinity("zone", app="a"))
     nodes = [make_node("node1", labels=ZONE_1), make_node("node2", "100m", labels=ZONE_1)]
     pods = [make_pod("big", LARGE, LOW, on="node1"), make_pod("p2", "100m", LOW, on="node2", labels=A)]
@@ -112,13 +112,13 @@ def test_P4_the_node_s_own_victims_are_told_too() -> None:
         ),
     ],
 )
-def test_P4_there_is_nothing_to_say(pods: Sequence[Json]) -> None:
+def test_P4_no_cross_node_hint(pods: Sequence[Json]) -> None:
     nodes = [NODES[0], make_node("node2", "0", labels=ZONE_1, pods=len(pods))]
     pod = make_pod("p", LARGE, HIGH, affinity=anti_affinity("zone", app="a"))
     assert help_for(pod, nodes, pods) is None
 
 
-def test_it_is_not_said_where_the_pod_would_not_fit_even_then() -> None:
+def test_no_hint_if_the_pod_would_still_not_fit() -> None:
     pod = make_pod("p", LARGE, HIGH, affinity=anti_affinity("zone", app="a"))
     pods = [
         make_pod("p2", priority=LOW, on="node2", labels=A),
@@ -128,7 +128,7 @@ def test_it_is_not_said_where_the_pod_would_not_fit_even_then() -> None:
     assert help_for(pod, NODES, pods) is None
 
 
-def test_there_is_no_need_where_preemption_helps() -> None:
+def test_no_hint_if_preemption_helps() -> None:
     pod = make_pod("p", LARGE, HIGH)
     nodes = [make_node("node1")]
     assert help_for(pod, nodes, [make_pod("p1", LARGE, LOW, on="node1")]) is None

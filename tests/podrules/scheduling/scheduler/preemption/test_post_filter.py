@@ -55,7 +55,7 @@ def said(found: PostFilter) -> str:
     return reason
 
 
-def test_P4_the_node_is_nominated_and_the_reasons_of_others_are_dropped() -> None:
+def test_P4_nomination_drops_reasons_of_other_plugins() -> None:
     found = preempted(PREEMPTOR, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")])
     reason = "preemption: found a potential placement for pod on node node1, preempting 1 victims"
     assert found.status == Status(Code.SUCCESS, (reason,))
@@ -64,14 +64,14 @@ def test_P4_the_node_is_nominated_and_the_reasons_of_others_are_dropped() -> Non
     assert [candidate.node for candidate in found.best] == ["node1"]
 
 
-def test_P4_of_nodes_that_tie_any_is_nominated() -> None:
+def test_P4_any_of_tied_nodes_is_nominated() -> None:
     pods = [make_pod(f"p{number}", LARGE, MID, on=f"node{number}", start=1) for number in (1, 2)]
     found = preempted(PREEMPTOR, [make_node("node1"), make_node("node2")], pods)
     assert found.nominates == ("node1", "node2")
     assert found.nominated_node_name is None
 
 
-def test_P4_nodes_where_removing_pods_cannot_help_are_not_looked_at() -> None:
+def test_P4_unresolvable_nodes_are_not_tried() -> None:
     found = preempted(
         make_pod("p", VERY_LARGE, HIGH),
         [make_node("tainted", taints=[TAINT]), make_node("small", LARGE), make_node("node1")],
@@ -103,7 +103,7 @@ def test_P4_nodes_where_removing_pods_cannot_help_are_not_looked_at() -> None:
         ),
     ],
 )
-def test_without_a_candidate_the_nomination_is_taken_back(node: Json, pods: list[Json], reason: str) -> None:
+def test_no_candidate_clears_the_nomination(node: Json, pods: list[Json], reason: str) -> None:
     found = preempted(PREEMPTOR, [node], pods)
     assert said(found) == f"preemption: 0/1 nodes are available: {reason}."
     assert found.status.code is Code.UNSCHEDULABLE
@@ -143,7 +143,7 @@ def test_P2_a_pod_that_never_preempts_can_be_preempted() -> None:
     assert victims_of(preempted(PREEMPTOR, [make_node("node1")], [modest])) == {"node1": ["modest"]}
 
 
-def test_P2_lower_priority_is_preempted_unless_it_is_said_otherwise() -> None:
+def test_P2_preempt_lower_priority_is_the_default() -> None:
     pod = make_pod("p", LARGE, HIGH, preemptionPolicy="PreemptLowerPriority")
     assert preempted(pod, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")]).status.ok
 
@@ -173,7 +173,7 @@ def terminating(priority: int = MID, **fields: Any) -> Json:
         pytest.param(terminating(), make_node("node1", taints=[TAINT]), True, id="Pod with nominated node"),
     ],
 )
-def test_P5_while_its_victims_go_the_pod_preempts_nobody_else(victim: Json, node: Json, eligible: bool) -> None:
+def test_P5_no_further_preemption_while_victims_terminate(victim: Json, node: Json, eligible: bool) -> None:
     pod = make_pod("p", LARGE, HIGH, nominated="node1")
     other = make_pod("p2", LARGE, MID, on="node2")
     found = preempted(pod, [node, make_node("node2")], [victim, other])
@@ -183,7 +183,7 @@ def test_P5_while_its_victims_go_the_pod_preempts_nobody_else(victim: Json, node
         assert found.nominates is None
 
 
-def test_P5_a_nomination_to_a_node_that_is_gone_does_not_count() -> None:
+def test_P5_nomination_to_deleted_node_does_not_count() -> None:
     pod = make_pod("p", LARGE, HIGH, nominated="gone")
     assert preempted(pod, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")]).status.ok
 
@@ -195,7 +195,7 @@ def test_P5_a_node_is_reserved_for_pods_nominated_to_it() -> None:
     assert looked_at(found).no_candidate["node1"].reasons == ("Insufficient cpu",)
 
 
-def test_P5_a_higher_priority_pod_takes_the_place_of_a_nominated_one() -> None:
+def test_P5_higher_priority_pod_replaces_nominated_pod() -> None:
     pods = [make_pod("p1", LARGE, MID, on="node1"), make_pod("waiting", LARGE, HIGH, nominated="node1")]
     found = preempted(make_pod("p", LARGE, VERY_HIGH), [make_node("node1")], pods)
     assert victims_of(found) == {"node1": ["p1"]}
@@ -212,14 +212,14 @@ def test_P5_the_victims_grace_periods_are_the_gap() -> None:
     assert candidates_of(preempted(PREEMPTOR, [make_node("node1")], pods))["node1"].grace_seconds == 30
 
 
-def test_P5_a_victim_that_is_going_has_the_period_that_it_was_told() -> None:
+def test_P5_terminating_victim_keeps_its_grace_period() -> None:
     going = dict(make_pod("going", VERY_LARGE, MID, on="node1", deleted=True, terminationGracePeriodSeconds=600))
     going["metadata"] = {**going["metadata"], "deletionGracePeriodSeconds": 7}
     found = preempted(make_pod("p", VERY_LARGE, HIGH), [make_node("node1")], [going])
     assert candidates_of(found)["node1"].grace_seconds == 7
 
 
-def test_when_pre_filter_ends_early_devices_are_an_error_and_preemption_never_runs() -> None:
+def test_early_pre_filter_end_prevents_preemption() -> None:
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}]
     pod = make_pod("p", LARGE, HIGH, volumes=volumes)
     found = preempted(pod, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")])
@@ -229,7 +229,7 @@ def test_when_pre_filter_ends_early_devices_are_an_error_and_preemption_never_ru
     assert found.message == '0/1 nodes are available: persistentvolumeclaim "missing" not found. not found'
 
 
-def test_without_dynamic_resources_only_preemption_speaks() -> None:
+def test_only_preemption_reports_without_dynamic_resources() -> None:
     never = make_pod("p", LARGE, HIGH, preemptionPolicy="Never")
     given: list[dict[str, Any]] = [
         {"features": Features.of_minor(33)},
@@ -241,7 +241,7 @@ def test_without_dynamic_resources_only_preemption_speaks() -> None:
         assert found.status.plugin == "DefaultPreemption"
 
 
-def test_without_default_preemption_nobody_goes() -> None:
+def test_no_pod_is_preempted_without_default_preemption() -> None:
     setting = framework(postFilter={"disabled": [{"name": "DefaultPreemption"}]})
     found = preempted(PREEMPTOR, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")], framework=setting)
     assert found.status.reasons == ()
@@ -249,7 +249,7 @@ def test_without_default_preemption_nobody_goes() -> None:
     assert found.preemption is None
 
 
-def test_until_1_36_a_plugin_with_nothing_to_do_says_so() -> None:
+def test_idle_plugin_reports_until_1_36() -> None:
     before, _ = around("dra_quiet_post_filter")
     pods = [make_pod("p1", LARGE, MID, on="node1")]
     setting = {"framework": framework(postFilter={"disabled": [{"name": "DefaultPreemption"}]})}
@@ -264,7 +264,7 @@ def test_until_1_36_a_plugin_with_nothing_to_do_says_so() -> None:
     )
 
 
-def test_without_any_plugin_the_nomination_is_taken_back() -> None:
+def test_no_plugin_clears_the_nomination() -> None:
     setting = framework(postFilter={"disabled": [{"name": "*"}]})
     found = preempted(PREEMPTOR, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")], framework=setting)
     assert found.message == "0/1 nodes are available: 1 Insufficient cpu."
@@ -279,9 +279,7 @@ def test_without_any_plugin_the_nomination_is_taken_back() -> None:
         pytest.param({"minCandidateNodesPercentage": 40, "minCandidateNodesAbsolute": 1}, 2, True, id="limits to 2"),
     ],
 )
-def test_P4_all_candidates_are_shown_and_whether_kube_scheduler_samples(
-    args: Json | None, enough: int, samples: bool
-) -> None:
+def test_P4_candidates_are_complete_and_sampling_is_shown(args: Json | None, enough: int, samples: bool) -> None:
     names = [f"node{number}" for number in range(5)]
     pods = [make_pod(f"on-{name}", LARGE, MID, on=name) for name in names]
     found = preempted(PREEMPTOR, [make_node(name) for name in names], pods, framework=framework(args=args))
@@ -290,7 +288,7 @@ def test_P4_all_candidates_are_shown_and_whether_kube_scheduler_samples(
     assert looked_at(found).samples is samples
 
 
-def test_no_candidate_is_kept_where_the_arguments_ask_for_none() -> None:
+def test_arguments_may_allow_no_candidate() -> None:
     setting = framework(args={"minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 0})
     pods = [make_pod("p1", LARGE, MID, on="node1")]
     found = preempted(PREEMPTOR, [make_node("node1")], pods, framework=setting)
@@ -304,7 +302,7 @@ def claim(name: str, volume: str) -> Json:
 
 
 @pytest.mark.parametrize("elsewhere", [True, False])
-def test_an_error_counts_only_where_there_is_no_candidate(elsewhere: bool) -> None:
+def test_error_counts_only_without_candidate(elsewhere: bool) -> None:
     """The volumes of a pod that stays on node1 cannot be told, which comes out once there is room."""
     driver = {"name": "csi", "nodeID": "1", "allocatable": {"count": 1}}
     pods = [

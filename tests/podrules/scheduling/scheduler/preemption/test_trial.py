@@ -40,7 +40,7 @@ def without(filtered: Filtered, pods: Sequence[Pod]) -> Filtered:
     return filter_nodes(context.pod, table, context.snapshot, features=context.features, framework=framework)
 
 
-def test_pods_that_go_and_come_back() -> None:
+def test_removed_and_restored_pods() -> None:
     judged = 0
     for filtered in recorded_cycles(150):
         trials = Trials(filtered)
@@ -63,7 +63,7 @@ def test_pods_that_go_and_come_back() -> None:
     assert judged > 500
 
 
-def test_as_upstream_a_pod_that_is_being_deleted_is_taken_away_though_it_was_not_counted() -> None:
+def test_uncounted_terminating_pod_is_subtracted() -> None:
     pod = make_pod("p", priority=HIGH, labels={"app": "a"}, topologySpreadConstraints=[spread("zone", app="a")])
     nodes = [make_node("a", labels={"zone": "a"}), make_node("b", labels={"zone": "b"})]
     pods = [
@@ -81,7 +81,7 @@ def test_as_upstream_a_pod_that_is_being_deleted_is_taken_away_though_it_was_not
     assert without(filtered, [going]).status(0) == rejected
 
 
-def test_as_upstream_a_port_is_free_when_one_of_its_holders_goes() -> None:
+def test_port_is_free_after_one_holder_is_removed() -> None:
     def with_port(name: str, *, on: str = "") -> Json:
         pod = make_pod(name)
         return {**pod, "spec": {"containers": [{"name": "app", "ports": [{"hostPort": 80}]}], "nodeName": on}}
@@ -94,7 +94,7 @@ def test_as_upstream_a_port_is_free_when_one_of_its_holders_goes() -> None:
     assert without(filtered, [one]).status(0).plugin == "NodePorts"
 
 
-def test_as_upstream_a_claim_counts_by_its_name_alone() -> None:
+def test_claim_counts_by_name_only() -> None:
     """A pod of another namespace with a claim of the same name, once gone, frees the claim."""
     annotations = {"pv.kubernetes.io/bind-completed": "yes"}
     claim = {

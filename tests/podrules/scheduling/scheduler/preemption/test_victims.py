@@ -104,7 +104,7 @@ def test_pod_with_anti_affinity_is_preempted() -> None:
     assert victims_of(found) == {"node1": ["p1.1"]}
 
 
-def test_preemption_to_resolve_pod_topology_spread_filter_failure() -> None:
+def test_preemption_resolves_topology_spread_failure() -> None:
     foo = {"foo": ""}
     constraints = [spread("zone", foo=""), spread("kubernetes.io/hostname", foo="")]
     found = preempted(
@@ -149,7 +149,7 @@ def test_violations(budgets: Sequence[Json], violations: int) -> None:
     assert candidates_of(found)["node1"].num_pdb_violations == violations
 
 
-def test_the_victim_which_belongs_to_disrupted_pods_is_treated_as_non_violating() -> None:
+def test_disrupted_pod_is_a_non_violating_victim() -> None:
     third = make_pod("p1.3", "100m", MID, on="node1", labels=FOO, start=1)
     budgets = [make_budget(allowed=1, disrupted=["p1.3"])]
     found = preempted(make_pod("p", VERY_LARGE, HIGH), NODES[:1], [*TWO, third], podDisruptionBudgets=budgets)
@@ -159,7 +159,7 @@ def test_the_victim_which_belongs_to_disrupted_pods_is_treated_as_non_violating(
     assert candidate.victims[1].violates[0].metadata.name == "pdb"
 
 
-def test_P4_pods_whose_budget_would_be_violated_are_put_back_before_more_important_ones() -> None:
+def test_P4_violating_victims_are_reprieved_first() -> None:
     """Of two pods one can stay: the less important one does, for it is guarded."""
     guarded = make_pod("guarded", LARGE, LOW, on="node1", labels=FOO)
     important = make_pod("important", LARGE, MID, on="node1")
@@ -183,7 +183,7 @@ def test_P4_pods_are_put_back_by_priority_then_by_start() -> None:
     assert victims_of(found) == {"node1": ["young", "low"]}
 
 
-def test_P4_a_pod_that_has_not_started_goes_first() -> None:
+def test_P4_unstarted_pod_is_preempted_first() -> None:
     pods = [make_pod("starting", SMALL, MID, on="node1"), make_pod("running", SMALL, MID, on="node1", start=1)]
     found = preempted(make_pod("p", SMALL, HIGH), [make_node("node1", MEDIUM)], pods)
     assert victims_of(found) == {"node1": ["starting"]}
@@ -222,7 +222,7 @@ def test_P4_affinity_to_a_lower_priority_pod_defeats_preemption() -> None:
     }
 
 
-def test_P4_no_pod_of_the_same_priority_goes() -> None:
+def test_P4_pod_of_same_priority_is_not_preempted() -> None:
     found = preempted(make_pod("p", LARGE, MID), NODES[:1], [make_pod("p1", LARGE, MID, on="node1")])
     assert looked_at(found).no_candidate["node1"].reasons == ("No preemption victims found for incoming pod",)
 

@@ -48,7 +48,7 @@ def test_an_invalid_pool_is_an_error_until_1_34() -> None:
     assert status(after, TWICE).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
-def test_an_invalid_pool_is_no_error_where_another_comes_first() -> None:
+def test_invalid_pool_after_another_is_no_error() -> None:
     before, _ = around("dra_pools_as_a_whole")
     assert status(before, make_slice("device-1", pool="first", name="slice-0"), TWICE) == SUCCESS
 
@@ -81,7 +81,7 @@ def test_a_request_for_capacity_is_an_error_until_1_34() -> None:
     assert status(after, make_slice("device-1"), claim=claim) == SUCCESS
 
 
-def test_of_an_alternative_that_asks_for_capacity_the_request_is_named() -> None:
+def test_capacity_error_of_alternative_names_the_request() -> None:
     before, _ = around("dra_allocator_by_binding")
     claim = make_claim("my-claim", make_request("req-7", first_available=[{**CAPACITY, "name": "large"}]))
     problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
@@ -90,7 +90,7 @@ def test_of_an_alternative_that_asks_for_capacity_the_request_is_named() -> None
     )
 
 
-def test_distinct_attributes_of_one_request_are_compared_since_1_37() -> None:
+def test_distinct_attributes_compare_all_devices_since_1_37() -> None:
     before, after = around("dra_distinct_by_device")
     claim = make_claim("my-claim", make_request(count=3), constraints=[DISTINCT])
     shapes = ("round", "square", "round")
@@ -99,7 +99,7 @@ def test_distinct_attributes_of_one_request_are_compared_since_1_37() -> None:
     assert status(after, devices, claim=claim) == CANNOT
 
 
-def test_an_amount_that_is_rounded_up_is_written_like_the_step_since_1_37() -> None:
+def test_rounded_amount_has_format_of_step_since_1_37() -> None:
     before, after = around("dra_rounded_like_step")
     policy = {"default": "1G", "validRange": {"min": "1G", "step": "100M"}}
     capacity = {"bandwidth": {"value": "10G", "requestPolicy": policy}}
@@ -114,7 +114,7 @@ def test_an_amount_that_is_rounded_up_is_written_like_the_step_since_1_37() -> N
     assert taken == ["1171875Ki", "1200M"]
 
 
-def test_a_device_without_capacity_left_is_one_of_all_devices_since_1_37() -> None:
+def test_full_device_counts_for_all_devices_since_1_37() -> None:
     before, after = around("dra_all_by_whole_capacity")
     held = [{"device": "a", "shareID": "share", "consumedCapacity": {"memory": "1Gi"}}]
     everything = make_claim("my-claim", make_request(allocationMode="All"))
@@ -149,7 +149,7 @@ def test_pools_of_one_name_share_counters_until_1_36() -> None:
     assert found(after) == SUCCESS
 
 
-def test_a_further_share_of_a_device_without_capacity_takes_no_counters_since_1_37() -> None:
+def test_further_share_takes_no_counters_since_1_37() -> None:
     before, after = around("dra_shares_without_capacity")
     counters = {"set": {"slots": "1"}}
     slices = [
@@ -176,7 +176,7 @@ def test_all_devices_of_a_later_alternative_until_1_35() -> None:
     assert status(before, pool, claim=claim) == CANNOT
 
 
-def test_distinct_attributes_are_known_in_1_34_and_refused_in_1_35() -> None:
+def test_distinct_attributes_in_1_34_but_not_in_1_35() -> None:
     before, after = around("dra_allocator_by_binding")
     claim = make_claim("my-claim", make_request(count=2), constraints=[DISTINCT])
     alike = make_slice(*(make_device(name, attributes={"shape": "round"}) for name in ("a", "b")))
@@ -216,7 +216,7 @@ def test_a_claim_that_is_allocated_cannot_be_scored_until_1_35() -> None:
     assert score(after) == [100]
 
 
-def test_a_later_alternative_for_all_devices_is_judged_by_the_one_before_until_1_35() -> None:
+def test_all_devices_uses_earlier_alternative_until_1_35() -> None:
     """Upstream keeps what it finds out of each device, and keeps it for the alternative before."""
     before, after = around("dra_alternatives_apart")
     everything = make_request("first", allocationMode="All")

@@ -217,7 +217,7 @@ def test_binding_conditions(claim: JSON, reason: str) -> None:
     assert judge(make_context(make_claiming_pod("my-claim"), claims=[claim]))[1] == [reason]
 
 
-def test_without_the_time_a_binding_that_may_have_timed_out_is_unknown() -> None:
+def test_binding_timeout_is_unknown_without_the_time() -> None:
     claim = bound(timestamp="2026-05-31T23:00:00Z")
     context = make_context(make_claiming_pod("my-claim"), claims=[claim], now=None)
     verdicts = PLUGIN.filter(context, PLUGIN.pre_filter(context).state)
@@ -281,7 +281,7 @@ def test_implicit_extended_resource_name_with_resources() -> None:
     assert [device.request for device in state.allocations[0][0]] == ["container-0-request-0"] * 2
 
 
-def test_a_resource_that_neither_node_nor_class_has_does_not_fit() -> None:
+def test_resource_without_node_or_class_does_not_fit() -> None:
     pod = make_claiming_pod(requests={"example.com/gpu": "1", "example.com/other": "1"})
     assert judge(make_context(pod, slices=[make_slice("device-1")], classes=EXTENDED))[1] == ["cannot fit resource"]
 

@@ -157,7 +157,7 @@ def test_unknown(expression: str) -> None:
         matches(expression)
 
 
-def test_what_decides_is_evaluated_once_more_when_it_differs() -> None:
+def test_deciding_expression_is_evaluated_again_if_changed() -> None:
     cache = SelectorCache()
     for value in ("fish", "cat", "fish"):
         device = from_object(make_device("device-1", attributes={"name": value}), Device)
@@ -170,7 +170,7 @@ def test_attribute_lists_fail_while_their_gate_is_off() -> None:
         matches("true", make_device("device-1", attributes={"many": {"ints": [1]}}))
 
 
-def test_without_the_package_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_gives_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
     def missing(name: str, *args: Any, **kwargs: Any) -> Any:

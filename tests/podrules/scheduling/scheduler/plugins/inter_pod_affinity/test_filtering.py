@@ -265,7 +265,7 @@ def test_invalid_label_syntax_fails_pre_filter_and_pre_score(bad: str) -> None:
     assert found.reasons[0].startswith(f"parsing pod: {field}: ")
 
 
-def test_an_existing_pod_whose_selector_cannot_be_read_keeps_nobody_away() -> None:
+def test_existing_pod_with_invalid_selector_repels_no_pod() -> None:
     existing = affinity_pod(node="node1", away=[term("zone", "service in {{.bad-value.}}"), term("zone", "service")])
 
     assert statuses(InterPodAffinity(), make_context(affinity_pod(SCAN), [NODE], [existing])) is SKIP
@@ -468,7 +468,7 @@ def test_explain_counts_pods_by_domain() -> None:
     assert not second.first_of_series
 
 
-def test_explain_lists_what_keeps_the_pod_away_by_topology_key() -> None:
+def test_explain_lists_repelling_pods_by_topology_key() -> None:
     web = {"app": "web"}
     pods = [affinity_pod(node="a", away=[term(key, "app in web")]) for key in ("zone", "region")]
     nodes = [labelled_node("a", zone="z1", region="r1")]

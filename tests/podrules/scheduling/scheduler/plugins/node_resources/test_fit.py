@@ -349,20 +349,20 @@ def test_not_enough_requests(pod: Pod, used: str) -> None:
     assert explained(context) == (InsufficientResource("pods", 1, 1, 1),)
 
 
-def test_too_many_pods_beside_an_unresolvable_resource() -> None:
+def test_too_many_pods_with_an_unresolvable_resource() -> None:
     context = make_context(pod_asking("cpu=11m"), [pod_asking(NOTHING, on="node")], "cpu=10m pods=1")
     wanted = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("Too many pods", "Insufficient cpu"))
     assert filter_status(PLUGIN, context) == wanted
 
 
-def test_pod_level_resources_count_only_where_the_version_knows_them() -> None:
+def test_pod_level_resources_depend_on_version() -> None:
     pod = pod_asking("cpu=1m", own="cpu=11m")
     node = [make_room("node", ROOM)]
     assert filter_status(PLUGIN, make_cycle(pod, node, features=REFERENCE)).rejected
     assert filter_status(PLUGIN, make_cycle(pod, node, features=Features.of_minor(33))).ok
 
 
-def test_pods_on_the_node_count_what_a_resize_in_flight_holds() -> None:
+def test_pods_on_node_count_with_resize_in_flight() -> None:
     resizing = make_pod(
         containers=[asking("cpu=2m")],
         container_statuses=[make_container_status(requests={"cpu": "8m"}, allocated={"cpu": "8m"})],

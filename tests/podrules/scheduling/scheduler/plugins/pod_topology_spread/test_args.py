@@ -20,7 +20,7 @@ ANYWAY = "ScheduleAnyway"
 ACTIONS = 'supported values: "DoNotSchedule", "ScheduleAnyway"'
 
 
-def test_a_pod_and_the_configuration_have_words_of_their_own_for_max_skew() -> None:
+def test_max_skew_errors_of_pod_and_configuration_differ() -> None:
     """ValidatePositiveField of the API server, ValidatePodTopologySpreadArgs of the scheduler."""
     constraint = make_constraint(0, "node", DO_NOT)
     written = {"maxSkew": 0, "topologyKey": "node", "whenUnsatisfiable": DO_NOT}
@@ -170,7 +170,9 @@ def test_S4_validate_pod_topology_spread_args(args: PodTopologySpreadArgs, error
         ),
     ],
 )
-def test_S4_what_no_pod_may_hold_is_refused(constraint: TopologySpreadConstraint, errors: Sequence[str]) -> None:
+def test_S4_constraints_that_no_pod_may_have_are_refused(
+    constraint: TopologySpreadConstraint, errors: Sequence[str]
+) -> None:
     assert validate_pod_topology_spread_args(make_args(constraint), "args") == tuple(errors)
 
 

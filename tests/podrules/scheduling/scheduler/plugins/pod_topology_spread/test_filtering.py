@@ -493,7 +493,7 @@ def test_remove_pod(
     assert counts(remove_pod(state_of(context), preemptor, removed[0], row)) == expected
 
 
-def test_remove_pod_of_a_node_that_does_not_count_changes_nothing() -> None:
+def test_remove_pod_of_uncounted_node_changes_nothing() -> None:
     preemptor = make_incoming(hard(1, "node"), spec=affine("NotIn", "node-a"))
     context = make_spread_cycle(preemptor, spread_nodes("ab"), spread_pods(a="foo", b="foo"))
     state = remove_pod(state_of(context), preemptor, spread_pods(a="foo")[0], 0)
@@ -540,13 +540,13 @@ def test_S1_absent_selector_matches_nothing_whatever_the_keys(keys: list[str]) -
     assert PLUGIN.explain(context, state_of(context), 0)[0].self_match == 0
 
 
-def test_S1_empty_selector_counts_nothing_but_matches_the_pod_itself() -> None:
+def test_S1_empty_selector_matches_only_the_pod_itself() -> None:
     context = make_spread_cycle(make_incoming(hard(1, "node", {})), spread_nodes("ab"), spread_pods(a="foo foo"))
     assert counts(state_of(context)) == [({"node-a": 0, "node-b": 0}, 0)]
     assert PLUGIN.explain(context, state_of(context), 0)[0].skew == 1
 
 
-def test_S1_empty_selector_with_match_label_keys_counts_by_the_keys() -> None:
+def test_S1_empty_selector_counts_by_match_label_keys() -> None:
     pod = make_incoming(hard(1, "node", {}, match_label_keys=["foo"]))
     context = make_spread_cycle(pod, spread_nodes("ab"), spread_pods(a="foo foo bar"))
     assert counts(state_of(context)) == [({"node-a": 2, "node-b": 0}, 0)]
@@ -587,7 +587,7 @@ def test_S2_numbers_of_a_node() -> None:
     )
 
 
-def test_S2_terminating_pods_and_other_namespaces_are_not_counted() -> None:
+def test_S2_terminating_and_foreign_pods_are_not_counted() -> None:
     pods = [
         make_pod(node_name="node-a", labels=labelled("foo"), deletion_timestamp="2026-01-01T00:00:00Z"),
         make_pod(node_name="node-a", labels=labelled("foo"), namespace="other"),

@@ -285,7 +285,7 @@ OWNED = make_pod(name="p", labels={"foo": "tar", "baz": "sup"}, owners=[make_own
 RS1 = make_workload("rs1", match_expressions=FOO["matchExpressions"])
 
 
-def test_score_system_defaulting_nodes_dont_have_zone_pods_match_service() -> None:
+def test_score_system_defaulting_without_zone_with_service() -> None:
     context = make_spread_cycle(make_incoming(), ABCD, SPREAD_4321, services=[make_service(selector={"foo": ""})])
     assert scores_of(PLUGIN, context) == [44, 66, 77, 100]
 
@@ -388,7 +388,7 @@ def test_S6_pods_on_ignored_nodes_do_not_count() -> None:
     assert state.spreads[0].counts[[0, 2]].tolist() == [1, 1]
 
 
-def test_S6_without_the_zone_label_under_system_defaults() -> None:
+def test_S6_missing_zone_label_under_system_defaults() -> None:
     context = make_spread_cycle(OWNED, SYSTEM, replica_sets=[RS1])
     state = state_of(context, range(4))
     host, zone = explain_score(context, state, 2)
@@ -400,7 +400,7 @@ def test_S6_a_maximum_of_zero_gives_all_the_most() -> None:
     assert scores_of(PLUGIN, context) == [100, 100, 100, 100]
 
 
-def test_S6_pods_on_nodes_that_are_not_feasible_count_in_their_domain_but_not_for_hostname() -> None:
+def test_S6_pods_of_infeasible_nodes_count_except_hostname() -> None:
     pods = spread_pods(b="foo foo", x="foo")
     by_zone = make_spread_cycle(make_incoming(anyway(1, "zone")), ABXY, pods)
     assert state_of(by_zone, [0, 2]).spreads[0].counts[[0, 2]].tolist() == [2, 1]
@@ -408,7 +408,7 @@ def test_S6_pods_on_nodes_that_are_not_feasible_count_in_their_domain_but_not_fo
     assert state_of(by_host, [0, 2]).spreads[0].counts[[0, 2]].tolist() == [0, 1]
 
 
-def test_S6_by_hostname_each_node_is_a_domain_whatever_its_label_says() -> None:
+def test_S6_hostname_domain_is_the_node_not_its_label() -> None:
     twin = node_of("node-b", {**spread_node("b").metadata.labels, HOSTNAME: "node-a"})
     context = make_spread_cycle(BY_HOST, [spread_node("a"), twin], spread_pods(a="foo", b="foo foo"))
     (spread,) = state_of(context, range(2)).spreads

@@ -28,7 +28,7 @@ def test_controllers_by_namespace_and_name() -> None:
     assert HERE.stateful_set("default", "db") is not None
 
 
-def test_none_where_there_is_none() -> None:
+def test_no_siblings() -> None:
     assert HERE.replica_set("default", "db") is None
     assert HERE.stateful_set("other", "db") is None
     assert HERE.replication_controller("other", "one") is None

@@ -246,7 +246,7 @@ def test_local_volumes_are_taken_once_on_each_node() -> None:
     assert judged(claims, [*volumes[:-1], shared], nodes) == [SUCCESS, BIND_CONFLICT, SUCCESS, BIND_CONFLICT]
 
 
-def test_many_volumes_that_any_node_can_use_are_enough_for_one_claim_each() -> None:
+def test_each_unrestricted_volume_serves_one_claim() -> None:
     volumes = [volume(f"pv{number}", "wait", size="1G") for number in range(12)]
     nodes = [NODE1, NODE2]
 
@@ -349,7 +349,7 @@ def test_csi_migration(node: Node, csi_nodes: tuple[Any, ...], expected: Status)
     assert judged([BOUND], [GCE_VOLUME], [node], csi_nodes=csi_nodes) == [expected]
 
 
-def test_a_volume_without_a_csi_form_is_an_error_on_migrated_nodes() -> None:
+def test_untranslatable_volume_is_an_error_after_migration() -> None:
     labels = {"topology.kubernetes.io/zone": "us-east1-a__odd"}
     odd = volume("pv-bound", "wait", labels=labels, gcePersistentDisk={"pdName": "disk"})
 
