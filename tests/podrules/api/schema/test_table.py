@@ -32,7 +32,7 @@ def test_table_matches_upstream_sources() -> None:
 
 
 def test_table_is_small() -> None:
-    assert len(files("podrules.schema").joinpath("api.json").read_bytes()) < MAX_BYTES
+    assert len(files("podrules.api.schema").joinpath("api.json").read_bytes()) < MAX_BYTES
 
 
 @pytest.mark.parametrize(

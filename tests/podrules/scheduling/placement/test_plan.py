@@ -243,7 +243,7 @@ def test_gated_pod_is_not_placed() -> None:
 
 
 def test_failing_plugin_ends_its_spec_without_preemption() -> None:
-    """Where its PreScore is disabled, TaintToleration cannot score (`podrules.scheduler.runtime`)."""
+    """Where its PreScore is disabled, TaintToleration cannot score (`podrules.scheduling.scheduler.runtime`)."""
     configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
