@@ -1,8 +1,8 @@
 """Checks that an installed webhook works: ``python3 -m webhook.check``, which ``helm test`` runs.
 
 It tests the whole path of a review: it creates a pod that the webhook warns about, by a dry run that stores nothing,
-and the API server's answer must carry that warning. With ``--url`` it first asks the webhook itself, by the Service's
-name, and trusts only the given authorities: then it knows which half of the path is broken.
+and the API server's answer must contain that warning. With ``--url`` it first calls the webhook directly, by the
+Service's name, and trusts only the given authorities: this shows which half of the path is broken.
 
 Exit codes: 0 the webhook works; 1 it does not, and standard error says why; 2 the command line is wrong.
 """
@@ -35,7 +35,7 @@ _CREATION_SECONDS: Final = 35.0
 _BETWEEN_SECONDS: Final = 1.0
 _NAME: Final = "qos-webhook-check"
 _WARNING: Final = "spec.terminationGracePeriodSeconds: 0"
-"""The start of the webhook's warning about the pod. A warning of a policy has other words before it."""
+"""The start of the webhook's warning about the pod. The warning of a policy starts with other words."""
 
 
 class _WrongError(Exception):
@@ -63,14 +63,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python3 -m webhook.check", description="Check that an installed webhook is at work."
+        prog="python3 -m webhook.check", description="Check that an installed webhook works."
     )
     add = parser.add_argument
-    add("--url", type=_url, metavar="https://HOST[:PORT]", help="also ask the webhook itself; needs --ca")
+    add("--url", type=_url, metavar="https://HOST[:PORT]", help="also call the webhook directly; needs --ca")
     add("--ca", metavar="FILE", help="the authorities that sign its certificate, PEM")
-    add("--namespace", default="default", metavar="NAME", help="where the pod is created by dry run; default")
+    add("--namespace", default="default", metavar="NAME", help="where the pod is created by dry run (default: default)")
     add("--kubeconfig", metavar="FILE", help="the cluster; KUBECONFIG, else the pod's service account")
-    add("--timeout", type=float, default=30.0, metavar="SECONDS", help="how long to go on trying; 30")
+    add("--timeout", type=float, default=30.0, metavar="SECONDS", help="how long to retry (default 30)")
     return parser
 
 
@@ -96,7 +96,7 @@ def _until(give_up: float, attempt: Callable[[], str]) -> str:
 
 
 def _ask(url: str, path: str, authorities: str, namespace: str) -> str:
-    """Send one review to the webhook; return its verdict in a word."""
+    """Send one review to the webhook; return its verdict as a short text."""
     review = _review(namespace)
     parts = urlsplit(url)
     try:
@@ -121,7 +121,7 @@ def _verdict(asked: str, body: bytes, uid: str) -> str:
         if response["uid"] != uid or response["allowed"] is not True:
             raise _WrongError(f"{asked} does not allow a plain pod: {body[:200]!r}")
     except (ValueError, KeyError, TypeError) as error:
-        raise _WrongError(f"{asked} answers what is no AdmissionReview: {body[:200]!r}") from error
+        raise _WrongError(f"{asked} does not answer with an AdmissionReview: {body[:200]!r}") from error
     return "allowed, with a patch" if response.get("patch") else "allowed"
 
 
@@ -147,7 +147,7 @@ def _review(namespace: str) -> dict[str, Any]:
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
-# By way of the API server
+# Through the API server
 
 
 def _create(api_server: ClientTransport, namespace: str, answers: str | None) -> str:
@@ -156,24 +156,24 @@ def _create(api_server: ClientTransport, namespace: str, answers: str | None) ->
     Args:
         api_server: The API server that creates the pod.
         namespace: The pod's namespace.
-        answers: The URL at which the webhook answered; None: it was not asked.
+        answers: The URL at which the webhook answered; None: it was not called directly.
     """
     path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods?dryRun=All&fieldManager={_NAME}"
     answer = api_server.send("POST", path, json.dumps(_pod(namespace)).encode())
     if answer.status != HTTPStatus.CREATED:
         raise _WrongError(
-            f"namespace {namespace}: the API server refuses the pod of the test: {error_message(answer.body)}; "
-            "if that is not the webhook's failure, set test.namespace to a namespace that takes the pod"
+            f"namespace {namespace}: the API server refuses the test pod: {error_message(answer.body)}; "
+            "if the webhook is not the cause, set test.namespace to a namespace that admits the pod"
         )
     if any(line.startswith(_WARNING) for line in answer.warnings):
-        return "the API server asks the webhook, and hands on its warning"
+        return "the API server calls the webhook and returns its warning"
     reached = (
-        f"; {answers} answers, so the control plane cannot reach it, or does not ask about this namespace"
+        f"; {answers} answers, so the control plane cannot reach it, or does not call it for this namespace"
         if answers
         else ""
     )
     raise _WrongError(
-        f"namespace {namespace}: the webhook's warning did not come with a pod whose terminationGracePeriodSeconds is 0"
+        f"namespace {namespace}: the webhook's warning about terminationGracePeriodSeconds 0 is missing"
         f"{reached}. Let the control plane reach containerPort of the pods (docs/platforms.md); if the namespace is "
         "excluded, set test.namespace to one that is not"
     )

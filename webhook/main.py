@@ -56,7 +56,7 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
     args = parser.parse_args(argv)
     kept = args.tls_secret is not None
     if kept and (args.tls_cert or args.tls_key):
-        parser.error("--tls-secret keeps a certificate, --tls-cert and --tls-key bring one: give one or the other")
+        parser.error("--tls-secret keeps a certificate, --tls-cert and --tls-key provide one: give one or the other")
     if kept and not (args.tls_name and args.webhook_configuration):
         parser.error("--tls-secret also needs --tls-name and --webhook-configuration, which trusts the certificate")
     if not kept and (args.tls_name or args.tls_lifetime != _lifetime(_DEFAULT_LIFETIME)):
@@ -65,7 +65,7 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
         parser.error("--lease goes with --tls-cert: with --tls-secret it is the Lease of that name")
     if not kept and bool(args.webhook_configuration) != bool(args.lease):
         parser.error(
-            "--webhook-configuration and --lease belong together: whose pods are counted, and by which replica"
+            "--webhook-configuration and --lease belong together: they say which pods are counted, and by which replica"
         )
     if args.demo and (kept or args.lease):
         parser.error("--demo has no cluster to keep a Secret or a Lease in: leave --tls-secret and --lease out")
@@ -77,8 +77,8 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
         parser.error("--client-name also needs --client-ca: the authority that signed the client's certificate")
     if args.force_delete_events and (args.demo or not args.client_name):
         parser.error(
-            "--force-delete-events needs --client-ca and --client-name, and a cluster: without them anybody who "
-            "reaches the port could have Events made"
+            "--force-delete-events needs --client-ca and --client-name, and a cluster: without them every client "
+            "that reaches the port could create Events"
         )
     files = {name: getattr(args, name) for name in ("tls_cert", "tls_key", "client_ca", "kubeconfig")}
     for flag, path in ((f"--{name.replace('_', '-')}", path) for name, path in files.items()):
@@ -129,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="qos-webhook",
         description="The admission webhook of kubectl qos. POST /mutate fills in priority and default topology spread "
-        "constraints of new pods; POST /validate refuses unknown PriorityClasses, and warns of force deletions "
+        "constraints of new pods; POST /validate refuses unknown PriorityClasses, and warns about force deletions "
         "or refuses them; GET /healthz, /readyz.",
     )
     add = parser.add_argument
@@ -146,10 +146,10 @@ def _parser() -> argparse.ArgumentParser:
         type=_seconds,
         default=10.0,
         metavar="TIME",
-        help="how long to go on listening after SIGTERM, until the Service has heard of it (default 10s)",
+        help="how long to keep listening after SIGTERM, until the Service stops using this replica (default 10s)",
     )
     add("--kubeconfig", metavar="FILE", help="the cluster (default: KUBECONFIG, else the pod's service account)")
-    add("--demo", action="store_true", help="the built-in demo cluster in place of a live one")
+    add("--demo", action="store_true", help="use the built-in demo cluster in place of a live one")
     _add_certificate(parser)
     _add_observability(parser)
     add_rule_flags(parser)
@@ -164,21 +164,21 @@ def _add_certificate(parser: argparse.ArgumentParser) -> None:
         "--tls-secret",
         type=object_ref,
         metavar="NAMESPACE/NAME",
-        help="make the certificate and keep it in this Secret; it and a Lease of its name must exist",
+        help="make the certificate and keep it in this Secret; the Secret and a Lease of the same name must exist",
     )
     add(
         "--tls-name",
         type=_tls_name,
         action="append",
         metavar="NAME",
-        help="DNS name or IP address that the certificate is for; may be repeated",
+        help="DNS name or IP address in the certificate; may be repeated",
     )
     add(
         "--tls-lifetime",
         type=_lifetime,
         default=_DEFAULT_LIFETIME,
         metavar="TIME",
-        help=f"lifetime of a certificate, which is renewed after two thirds of it (default {_DEFAULT_LIFETIME})",
+        help=f"lifetime of a certificate; it is renewed after two thirds of the lifetime (default {_DEFAULT_LIFETIME})",
     )
     add(
         "--tls-min-version",
@@ -192,7 +192,7 @@ def _add_certificate(parser: argparse.ArgumentParser) -> None:
         type=_cipher_suites,
         default=(),
         metavar="SUITE,…",
-        help="the suites of TLS 1.2 to serve, by Kubernetes' names for them (default: all with forward secrecy)",
+        help="the TLS 1.2 suites to serve, with Kubernetes' names (default: all with forward secrecy)",
     )
     add(
         "--webhook-configuration",
@@ -204,12 +204,12 @@ def _add_certificate(parser: argparse.ArgumentParser) -> None:
         "--lease",
         type=object_ref,
         metavar="NAMESPACE/NAME",
-        help="with --tls-cert: an existing Lease; its holder counts for --audit. With --tls-secret it has that name",
+        help="with --tls-cert: an existing Lease; its holder does the --audit. With --tls-secret it has that name",
     )
     add(
         "--client-ca",
         metavar="FILE",
-        help="certificate authorities in PEM; only clients with a certificate of one of them may send reviews "
+        help="certificate authorities in PEM; only clients with a certificate from one of them may send reviews "
         "(default: any client)",
     )
     add(
@@ -248,8 +248,8 @@ def _add_observability(parser: argparse.ArgumentParser) -> None:
         type=_audit,
         default=3600.0,
         metavar="TIME",
-        help="how often to count stored pods that lack what they would be given now; the first count follows when the "
-        "caches are filled; 0s: never (default 1h)",
+        help="how often to count stored pods that lack the current defaults; the first count runs when the caches are "
+        "filled; 0s: never (default 1h)",
     )
 
 

@@ -26,7 +26,7 @@ __all__ = [
 
 
 class CertificateFiles(Struct, frozen=True):
-    """Paths of a certificate that somebody else makes."""
+    """Paths of a certificate that another program makes."""
 
     certificate: str
     """Path of the chain, PEM."""
@@ -39,20 +39,20 @@ class KeptCertificate(Struct, frozen=True, kw_only=True):
 
     secret: ObjectRef
     names: tuple[str, ...]
-    """DNS names and IP addresses by which the API server calls the webhook."""
+    """DNS names and IP addresses that the API server uses to call the webhook."""
     configuration: str
     """The name of both the Mutating- and the ValidatingWebhookConfiguration."""
     lifetime: float
-    """Seconds; renewed when two thirds are over."""
+    """Seconds; it is renewed when two thirds have passed."""
 
 
 class Release(Struct, frozen=True, kw_only=True):
     """The objects that all replicas of one installation share."""
 
     configuration: str
-    """The name of the MutatingWebhookConfiguration that points at them."""
+    """The name of the MutatingWebhookConfiguration that calls the replicas."""
     lease: ObjectRef
-    """The Lease: its holder does the work that one replica does for all."""
+    """The Lease; its holder does the work that one replica does for all."""
 
 
 class ForceDeletionMode(Enum):
@@ -60,7 +60,7 @@ class ForceDeletionMode(Enum):
 
     WARN = "warn"
     CONFIRM = "confirm"
-    """Refused until the object carries a confirmation."""
+    """Refused until the object has a confirmation."""
     DENY = "deny"
 
 
@@ -68,13 +68,13 @@ class ForceDeletion(Struct, frozen=True, kw_only=True):
     """The rules for force deletions."""
 
     mode: ForceDeletionMode = ForceDeletionMode.WARN
-    """The mode for namespaces that are not named below."""
+    """The mode of namespaces that are not named below."""
     namespaces: Mapping[str, ForceDeletionMode] = {}
     """The mode by namespace."""
     exempt_users: frozenset[str] = frozenset()
     """Usernames that are neither warned nor refused, in addition to Kubernetes' own."""
     exempt_node_controllers: frozenset[str] = frozenset()
-    """Usernames that are neither warned nor refused when they delete a Node, which is their work."""
+    """Usernames that are neither warned nor refused when they delete a Node as part of their work."""
 
     @property
     def modes(self) -> frozenset[ForceDeletionMode]:
@@ -82,7 +82,7 @@ class ForceDeletion(Struct, frozen=True, kw_only=True):
         return frozenset({self.mode, *self.namespaces.values()})
 
     def of(self, namespace: str) -> ForceDeletionMode:
-        """What the configuration says for a namespace."""
+        """The configured mode of a namespace."""
         return self.namespaces.get(namespace, self.mode)
 
 
@@ -127,18 +127,18 @@ class Settings(Struct, frozen=True, kw_only=True):
     force_delete_events: bool = False
     """Whether to create Events of force deletions."""
     client_ca: str | None = None
-    """Path of the authorities of clients that may send reviews, PEM; when not given, anybody may."""
+    """Path of the authorities of clients that may send reviews, PEM; when not given, any client may."""
     client_names: frozenset[str] = frozenset()
-    """Common names of those clients; empty: every client that the authorities have signed."""
+    """Common names of those clients; empty: every client with a certificate from the authorities."""
     metrics_address: str | None = None
-    """``host:port`` of the metrics, over plain HTTP; when not given there are none."""
+    """``host:port`` of the metrics, over plain HTTP; when not given, they are not served."""
     log_format: LogFormat = LogFormat.TEXT
     """The format of log lines."""
     log_level: LogLevel = LogLevel.INFO
     """The lowest level that is logged."""
     tls: TlsOptions = TlsOptions()
-    """Versions and cipher suites that clients are served."""
+    """The served TLS versions and cipher suites."""
     release: Release | None = None
-    """None: not known, so there is no audit."""
+    """None: unknown, so there is no audit."""
     audit: float = 3600.0
     """Seconds between audits for pods that were stored without the webhook's defaults; 0: no audit."""

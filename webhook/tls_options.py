@@ -1,7 +1,7 @@
-"""Which versions and cipher suites of TLS are served, by the names that Kubernetes components use for them.
+"""The served TLS versions and cipher suites, with the names that Kubernetes components use.
 
-What is not chosen is Python's default: TLS 1.2 and 1.3, with suites that have forward secrecy. The suites of TLS 1.3
-cannot be chosen, here as in Go: all three are always on.
+The default is Python's: TLS 1.2 and 1.3, with suites that have forward secrecy. As in Go, the suites of TLS 1.3 cannot
+be chosen: all three are always on.
 
 Source: k8s.io/component-base/cli/flag/ciphersuites_flag.go at v0.36.3, crypto/tls of Go, ciphers(1ssl).
 """
@@ -36,38 +36,38 @@ CIPHER_SUITES: Final[Mapping[str, str]] = {
         ("CHACHA20_POLY1305_SHA256", "CHACHA20-POLY1305"),
     )
 }
-"""OpenSSL's names of the suites of TLS 1.2 that may be chosen: with forward secrecy and authenticated encryption."""
+"""OpenSSL's names of the TLS 1.2 suites that may be chosen: with forward secrecy and authenticated encryption."""
 _OF_TLS13: Final = frozenset({"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"})
 
 
 class TlsError(ValueError):
-    """What was asked for cannot be served; says why and what can."""
+    """The chosen options cannot be served; the message says why, and which can."""
 
 
 class TlsOptions(Struct, frozen=True):
-    """What is served to clients."""
+    """The TLS options of the server."""
 
     min_version: TlsVersion = TlsVersion.TLS12
     cipher_suites: tuple[str, ...] = ()
-    """Of TLS 1.2, keys of `CIPHER_SUITES`; empty: Python's default."""
+    """TLS 1.2 suites, as keys of `CIPHER_SUITES`; empty: Python's default."""
 
     def check(self) -> None:
-        """See that the choices go together.
+        """Check that the options do not conflict.
 
         Raises:
-            TlsError: they do not.
+            TlsError: they conflict.
         """
         if self.cipher_suites and self.min_version is TlsVersion.TLS13:
             raise TlsError(
-                "--tls-cipher-suites chooses among the suites of TLS 1.2, which --tls-min-version=VersionTLS13 turns "
-                "off: leave one of them out"
+                "--tls-cipher-suites chooses among the suites of TLS 1.2, which --tls-min-version=VersionTLS13 "
+                "disables: omit one of them"
             )
 
     def apply(self, context: ssl.SSLContext) -> None:
-        """Have a context serve only this, with keys agreed on P-256.
+        """Restrict a context to these options, with key exchange on P-256.
 
-        All clients have it, also in FIPS mode, and Python can choose one group only. OpenSSL's defaults have finite
-        fields of up to 8,192 bits: each handshake, which costs its client nothing, would take 0.14 s of CPU.
+        All clients support it, also in FIPS mode, and Python can choose only one group. OpenSSL's defaults include
+        finite fields of up to 8,192 bits: each handshake, which costs the client nothing, would take 0.14 s of CPU.
         """
         context.set_ecdh_curve("prime256v1")
         context.minimum_version = _MINIMA[self.min_version]
@@ -76,15 +76,15 @@ class TlsOptions(Struct, frozen=True):
 
 
 def read_cipher_suites(text: str) -> Sequence[str]:
-    """Names of cipher suites, separated by commas.
+    """Read names of cipher suites, separated by commas.
 
     Raises:
-        TlsError: one of them is unknown, or there is none.
+        TlsError: a name is unknown, or the text is empty.
     """
     names = text.split(",")
     for name in names:
         if name in _OF_TLS13:
-            raise TlsError(f"{name!r} is a suite of TLS 1.3, whose suites are always on: leave it out")
+            raise TlsError(f"{name!r} is a suite of TLS 1.3; these are always on: omit it")
         if name not in CIPHER_SUITES:
             raise TlsError(f"{name!r} is none of {', '.join(CIPHER_SUITES)}")
     return names

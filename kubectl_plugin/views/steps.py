@@ -96,7 +96,7 @@ _WORDS: Final[dict[StepKind, Callable[[StepEvent], str]]] = {
         f"{step.subject} had been marked for deletion before: that stop goes on as it was, and its period only gets "
         "shorter"
     ),
-    StepKind.CONFIRMING: lambda step: f"the namespace wants it confirmed: annotating {step.subject} {step.detail}",
+    StepKind.CONFIRMING: lambda step: f"the namespace requires a confirmation: annotating {step.subject} {step.detail}",
     StepKind.CONFIRMED: lambda step: f"{step.subject} carries the confirmation",
     StepKind.WARNING: lambda step: f"Warning: {step.detail}",
     StepKind.CONTAINER_ENDED: _ended,

@@ -27,7 +27,7 @@ OWNER_RISK: Final = {
     Guarantee.ONE_PER_NODE: f"{NEXT_START[Guarantee.ONE_PER_NODE]} {_WHILE}",
     Guarantee.RUNS_TO_COMPLETION: f"{NEXT_START[Guarantee.RUNS_TO_COMPLETION]} {_WHILE}",
     Guarantee.KUBELET_OWNED: "it mirrors a static pod, and deleting it stops nothing",
-    Guarantee.NOT_REPLACED: "its processes may run on, and nobody replaces it",
+    Guarantee.NOT_REPLACED: "its processes may run on, and no controller replaces it",
     Guarantee.UNKNOWN: f"{{owner}} decides whether a second starts {_WHILE}",
 }
 """What a force deletion risks, by the promise of the owner."""

@@ -128,7 +128,7 @@ def test_F1_force_deletion_is_warned_of_once_and_by_the_webhook(both: Both, make
         known = f"container app still runs on {node}: {died}; kubectl qos node {node}"
         check = known if path == "delete" else f"it still runs: {died}"
         assert told(done.stderr) == [
-            f"Warning: {place}: its processes may run on, and nobody replaces it",
+            f"Warning: {place}: its processes may run on, and no controller replaces it",
             f"Warning: Check now whether {check}",
         ]
     node = make_node()["metadata"]["name"]

@@ -25,8 +25,8 @@ NAME = "forced-policy"
 CONFIGURED = {f"{NAME}-{mode}-{number}": mode for mode in STRICTNESS for number in range(5)}
 """Namespaces of which the values say a mode."""
 NO_GRACE = (
-    "terminationGracePeriodSeconds: 0, so every deletion is a force deletion: the object goes at once, "
-    "its processes may run on next to a replacement; 1 or more waits for them"
+    "terminationGracePeriodSeconds: 0, so every deletion is a force deletion: the object is removed at once, "
+    "and its processes may run on next to a replacement; 1 or more waits for them"
 )
 SERVICE_ACCOUNTS = ("pod-garbage-collector", "generic-garbage-collector", "namespace-controller", "node-controller")
 CONTROLLERS = (*(f"system:serviceaccount:kube-system:{name}" for name in SERVICE_ACCOUNTS),)
@@ -107,8 +107,8 @@ def test_F1_policy_warns_once_of_forcing_what_is_stopping(people: People, make: 
     (said,) = told(people.force("delete", pod).stderr)
     place, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
     assert re.fullmatch(
-        rf"db on {node} is already stopping, until [-0-9T:]+Z if its node answers: forcing stops nothing sooner; "
-        rf"its processes may run on, and nobody replaces it; check now: kubectl qos died pod/db -n {place}",
+        rf"db on {node} is already stopping, until [-0-9T:]+Z if its node answers: forcing does not stop it sooner; "
+        rf"its processes may run on, and no controller replaces it; check now: kubectl qos died pod/db -n {place}",
         said,
     )
     assert people.pod(pod) is None

@@ -50,7 +50,7 @@ def test_Q1_bare_pod_of_no_class(
     assert f"Requests memory 1Gi of 7Gi allocatable on {node} no limits" in text
     assert "Priority 0 (no PriorityClass): preempts lower pods when it fits nowhere else" in text
     assert "Stops grace 30 s after a delete (spec.terminationGracePeriodSeconds)" in text
-    assert "Force delete no promise is broken: its processes may run on, and nobody replaces it" in text
+    assert "Force delete no promise is broken: its processes may run on, and no controller replaces it" in text
     assert "Owner" not in text
     assert "Unknown" not in text
     uid = control_plane.api.get("v1", "Pod", "web", namespace)["metadata"]["uid"]

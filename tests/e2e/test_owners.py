@@ -99,7 +99,7 @@ def test_F3_cron_job(control_plane: ControlPlane, qos: Qos, namespace: str, pod_
 def test_F3_bare_pod(control_plane: ControlPlane, qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
     name = pod_of(make_pod(namespace))
 
-    told = "Force delete no promise is broken: its processes may run on, and nobody replaces it"
+    told = "Force delete no promise is broken: its processes may run on, and no controller replaces it"
     assert told in qos.text(f"pod/{name}", "-n", namespace)
     assert qos.json(f"pod/{name}", "-n", namespace)["owners"] == []
 

@@ -28,7 +28,7 @@ POLICY: Final = (
 )
 CONFIRM: Final = (
     "pods \"db-0\" is forbidden: ValidatingAdmissionPolicy 'qos.force-delete' with binding 'qos.force-delete' denied "
-    "request: namespace shop wants it confirmed: kubectl annotate pod db-0 kubectl-qos.io/confirm-force-delete=1"
+    "request: namespace shop requires a confirmation: kubectl annotate pod db-0 kubectl-qos.io/confirm-force-delete=1"
 )
 RIGHTS: Final = "Ask an administrator of the cluster for this right"
 ASK_THE_TEAM: Final = "Do what its reason asks for, or ask the team that runs it."

@@ -19,7 +19,7 @@ from tests.webhook.installation import TIMEOUT_SECONDS, program_for_tests
 
 pytestmark = pytest.mark.controlplane
 
-WARNING = "Warning: db on {node}: its processes may run on, and nobody replaces it"
+WARNING = "Warning: db on {node}: its processes may run on, and no controller replaces it"
 CHECK = (
     "Warning: Check now whether container app still runs on {node}: "
     "kubectl qos died pod/db -n {namespace}; kubectl qos node {node}"

@@ -204,12 +204,12 @@ def test_a_lease_beside_a_certificate_of_somebody_else() -> None:
         ),
         pytest.param(
             [*KEEP, "--tls-cert", "tls.crt", "--tls-key", "tls.key"],
-            "--tls-secret keeps a certificate, --tls-cert and --tls-key bring one: give one or the other",
+            "--tls-secret keeps a certificate, --tls-cert and --tls-key provide one: give one or the other",
             id="two certificates",
         ),
         pytest.param(
             [*KEEP, "--tls-key", "tls.key"],
-            "--tls-secret keeps a certificate, --tls-cert and --tls-key bring one: give one or the other",
+            "--tls-secret keeps a certificate, --tls-cert and --tls-key provide one: give one or the other",
             id="a certificate and a key",
         ),
         pytest.param(
@@ -339,20 +339,20 @@ def test_a_lease_beside_a_certificate_of_somebody_else() -> None:
         ),
         pytest.param(
             ["--demo", "--tls-cipher-suites=TLS_AES_128_GCM_SHA256"],
-            "argument --tls-cipher-suites: 'TLS_AES_128_GCM_SHA256' is a suite of TLS 1.3, whose suites are always on: "
-            "leave it out",
+            "argument --tls-cipher-suites: 'TLS_AES_128_GCM_SHA256' is a suite of TLS 1.3; these are always on: "
+            "omit it",
             id="a suite that cannot be chosen",
         ),
         pytest.param(
             ["--demo", "--tls-min-version=VersionTLS13", "--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"],
-            "--tls-cipher-suites chooses among the suites of TLS 1.2, which --tls-min-version=VersionTLS13 turns off: "
-            "leave one of them out",
+            "--tls-cipher-suites chooses among the suites of TLS 1.2, which --tls-min-version=VersionTLS13 disables: "
+            "omit one of them",
             id="suites of a version that is off",
         ),
         *(
             pytest.param(
                 ["--demo", flag, text],
-                f"argument {flag}: {text!r} is no username: write it whole, there are no wildcards",
+                f"argument {flag}: {text!r} is not a username; wildcards are not supported",
                 id=f"{flag} {text}",
             )
             for flag in ("--exempt-user", "--exempt-node-controller")
@@ -361,8 +361,8 @@ def test_a_lease_beside_a_certificate_of_somebody_else() -> None:
         *(
             pytest.param(
                 [*given, "--force-delete-events"],
-                "--force-delete-events needs --client-ca and --client-name, and a cluster: without them anybody who "
-                "reaches the port could have Events made",
+                "--force-delete-events needs --client-ca and --client-name, and a cluster: without them every client "
+                "that reaches the port could create Events",
                 id=f"Events {name}",
             )
             for name, given in (
@@ -391,7 +391,8 @@ def test_a_lease_beside_a_certificate_of_somebody_else() -> None:
         *(
             pytest.param(
                 [*FILES, flag],
-                "--webhook-configuration and --lease belong together: whose pods are counted, and by which replica",
+                "--webhook-configuration and --lease belong together: they say which pods are counted, and by which "
+                "replica",
                 id=f"{flag} alone",
             )
             for flag in COUNTED

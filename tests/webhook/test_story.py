@@ -389,7 +389,7 @@ def test_F1_forcing_what_is_already_terminating(
     control_plane.kubectl("delete", "pod", "db-0", "-n", namespace, "--wait=false")
     first, second = force("db-0", namespace)
     assert first.startswith(f"db-0 on {own_node} is already stopping and may run until ")
-    assert "forcing stops nothing sooner; StatefulSet db promises at most one" in first
+    assert "forcing does not stop it sooner; StatefulSet db promises at most one" in first
     assert second == f"C{HOW[1:]}".format(name="db-0", namespace=namespace, node=own_node)
 
 
@@ -405,7 +405,9 @@ def test_F1_collection_delete_warns_for_each_pod(control_plane: ControlPlane, na
     control_plane.apply([_pod(name, namespace, nodeName=own_node) for name in ("web-0", "web-1")])
     said = control_plane.kubectl("delete", "--raw", f"/api/v1/namespaces/{namespace}/pods?gracePeriodSeconds=0").stderr
     for name in ("web-0", "web-1"):
-        assert said.count(f"Warning: {name} on {own_node}: its processes may run on, and nobody replaces it\n") == 1
+        assert (
+            said.count(f"Warning: {name} on {own_node}: its processes may run on, and no controller replaces it\n") == 1
+        )
 
 
 def test_plain_delete_says_nothing(control_plane: ControlPlane, namespace: str, own_node: str) -> None:

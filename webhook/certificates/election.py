@@ -1,11 +1,11 @@
 """Elects the replica that writes: the holder of a Lease, as in client-go's leader election.
 
-    nobody holds it           the first replica to write its name wins; the API server accepts one write per version
+    it has no holder          the first replica to write its name wins; the API server accepts one write per version
     another replica holds it  it is free once it has not changed for its duration. We measure from when we saw it
                               change, by our own clock only, because clocks differ
     we hold it                we renew it every fifth of the duration, and count it as ours for only two thirds of it,
                               from before we sent the last renewal: we stop before another replica may begin
-    we end                    we release it, so that nobody waits
+    we end                    we release it, so that no replica waits
 
 A holder that was paused may still send an earlier decision. Every write names the version that it is based on, so the
 API server refuses one that comes too late.
@@ -46,9 +46,9 @@ _RETRY: Final = 1 / 5
 """The fraction of the duration."""
 _JITTER: Final = 1.2
 _LONGEST_SECONDS: Final = 7200
-"""For a holder that does not renew: a stolen token may write that it has the Lease for 68 years."""
+"""For a holder that does not renew: a stolen token can write a duration of 68 years."""
 _MOST_TRANSITIONS: Final = (1 << 31) - 1
-"""An int32: the API server refuses more, also after a number that a stolen token wrote."""
+"""An int32: the API server refuses more, also if a stolen token wrote the number before."""
 _TOLERATED_SKEW: Final = timedelta(seconds=10)
 """A smaller difference of clocks is ignored: requests take time, and the API server gives whole seconds."""
 
@@ -138,13 +138,13 @@ class Election:
         while not self._stopped.is_set():
             trouble = self._tried(self._take_part)
             if trouble != self._trouble:
-                _LOG.warning("Lease %s: %s", self._lease, trouble or "can be had again")
+                _LOG.warning("Lease %s: %s", self._lease, trouble or "can be reached again")
                 self._trouble = trouble
             self._notify()
             pause = retry if self.held else retry * random.uniform(1, _JITTER)  # noqa: S311 - no secret
             self._elapsed.wait(self._stopped, pause)
         if self.held and (trouble := self._tried(self._release)):
-            _LOG.warning("Lease %s is not given back: %s", self._lease, trouble)
+            _LOG.warning("Lease %s is not released: %s", self._lease, trouble)
         self._held_until = 0.0
         self._ended.set()
 
@@ -160,7 +160,7 @@ class Election:
         except (ClusterError, RefusedError, DecodeError, OSError) as error:
             self._last = None
             return f"{error}"
-        except Exception as error:  # noqa: BLE001 - whatever it is, somebody has to write when it has passed
+        except Exception as error:  # noqa: BLE001 - after any error, some replica must write
             _LOG.exception("Lease %s", self._lease)
             self._last = None
             return f"{error!r}"
@@ -169,19 +169,19 @@ class Election:
     def _notify(self) -> None:
         if self.held != self._was_held:
             self._was_held = not self._was_held
-            _LOG.info("Lease %s: this replica %s", self._lease, "writes now" if self._was_held else "writes no longer")
+            _LOG.info("Lease %s: this replica %s", self._lease, "writes now" if self._was_held else "no longer writes")
             self._on_change()
 
     def _take_part(self) -> None:
         """Take the Lease if it is free, renew it if it is ours, otherwise only observe it."""
         started = self._elapsed.now()
-        lease = self._last if self.held and self._last is not None else self._look()
+        lease = self._last if self.held and self._last is not None else self._read()
         if not (self._is_ours(lease.spec) or self._is_free()):
             self._held_until = 0.0
         elif self._write(self._held_spec(lease.spec), lease):
             before, self._held_until = self._held_until, started + self._duration * _RENEW_DEADLINE
             if self._elapsed.now() >= before:
-                # Our hold had lapsed: a replica that checked meanwhile found no writer, and must check once more.
+                # Our hold had expired: a replica that checked meanwhile found no writer, and must check again.
                 self._was_held = False
 
     def _release(self) -> None:
@@ -189,7 +189,7 @@ class Election:
             transitions = self._last.spec.lease_transitions
             self._write(_Spec(None, 1, self._stamp(), self._stamp(), transitions), self._last)
 
-    def _look(self) -> _Lease:
+    def _read(self) -> _Lease:
         asked = self._clock()
         found = read(self._transport, self._path, _Lease)
         self._observe(found)
@@ -197,7 +197,7 @@ class Election:
         return found
 
     def _write(self, spec: _Spec, lease: _Lease) -> bool:
-        """Replace the spec of the Lease that was read; return False when somebody else changed it first."""
+        """Replace the spec of the Lease that was read; return False when another client changed it first."""
         asked = self._clock()
         body = {"metadata": {"resourceVersion": lease.metadata.resource_version}, "spec": spec}
         stored = write(self._transport, "PATCH", self._path, body, MERGE)
@@ -223,9 +223,7 @@ class Election:
         ahead = max(least, min(most, timedelta()))
         ahead = ahead if abs(ahead) > _TOLERATED_SKEW else timedelta()
         if abs(ahead - self.ahead) > _TOLERATED_SKEW:
-            _LOG.warning(
-                "our clock is %.0f s ahead of the API server's: the API server's counts", ahead.total_seconds()
-            )
+            _LOG.warning("our clock is %.0f s ahead of the API server's, which is used", ahead.total_seconds())
             self.ahead = ahead
             self._on_change()
 
@@ -233,7 +231,7 @@ class Election:
         return spec.holder_identity == self._identity
 
     def _is_free(self) -> bool:
-        """Whether nobody holds the Lease last seen, or its holder has not renewed it for its duration."""
+        """Whether the Lease last seen has no holder, or its holder has not renewed it for its duration."""
         spec = self._spec or _Spec()
         lasts = min(spec.lease_duration_seconds or self._duration, _LONGEST_SECONDS)
         return not spec.holder_identity or self._elapsed.now() >= self._spec_since + lasts

@@ -1,4 +1,4 @@
-"""Serves a certificate that somebody else writes to files, such as cert-manager, and reloads it when it changes.
+"""Serves a certificate that another program, such as cert-manager, writes to files, and reloads it when it changes.
 
 The kubelet replaces all files of a mounted Secret at once, by a symbolic link. But they are read one after the other,
 and other programs write in place. So a new certificate is served only when it matches its key; until then the previous
@@ -22,7 +22,7 @@ from webhook.settings import CertificateFiles
 __all__ = ["WatchedFiles"]
 
 _LOG: Final = logging.getLogger(__name__)
-_LOOK_SECONDS: Final = 2.0
+_CHECK_SECONDS: Final = 2.0
 _MAX_BYTES: Final = 1 << 20
 """The most that a Secret can hold."""
 
@@ -31,10 +31,10 @@ class WatchedFiles:
     """A `webhook.certificates.status.Certificate` from two files, which may be the same file."""
 
     def __init__(self, files: CertificateFiles, serving: ServingContext) -> None:
-        """Serve what the files hold now.
+        """Serve the current certificate of the files.
 
         Raises:
-            OSError: they cannot be read, or are no certificate with its key.
+            OSError: they cannot be read, or are not a certificate with its key.
         """
         self._files = files
         self._serving = serving
@@ -58,14 +58,14 @@ class WatchedFiles:
 
     def run(self) -> None:
         """Check the files every two seconds until stopped."""
-        while not self._stopped.wait(_LOOK_SECONDS):
-            self.look()
+        while not self._stopped.wait(_CHECK_SECONDS):
+            self.check()
 
     def stop(self) -> None:
         """Stop checking the files."""
         self._stopped.set()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Serve the files' certificate if it has changed. Errors are logged, once for each content."""
         try:
             found = self._read()
@@ -77,7 +77,7 @@ class WatchedFiles:
             self._failures += 1
             if f"{error}" != self._trouble:
                 self._trouble = f"{error}"
-                _LOG.warning("%s: %s; what was served before still is", self._files.certificate, error)
+                _LOG.warning("%s: %s; the previous certificate stays in use", self._files.certificate, error)
             return
         self._trouble = ""
         self._renewals += 1

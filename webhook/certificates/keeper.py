@@ -1,8 +1,8 @@
 """Stores the certificate in a Secret, serves it, and publishes its authorities in the webhook configurations.
 
 Every replica reads the Secret, serves its certificate, and writes its authorities into the caBundle of our webhooks: if
-somebody removes them, no replica waits for another. The replica that wins the `election` also writes the Secret. Each
-write names the version that it is based on: a late one changes nothing, and of several the first counts.
+they are removed, no replica waits for another. The replica that wins the `election` also writes the Secret. Each write
+names the version that it is based on: a late write changes nothing, and the first of several wins.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class CertificateKeeper:
                 _LOG.warning("the certificate: %s; next try in %.0f s", error, _RETRY_SECONDS)
                 self._failures += 1
                 wait = _RETRY_SECONDS
-            except Exception:  # noqa: BLE001 - whatever it is, the certificate must be renewed when it has passed
+            except Exception:  # noqa: BLE001 - after any error, the certificate must still be renewed
                 _LOG.exception("the certificate; next try in %.0f s", _RETRY_SECONDS)
                 self._failures += 1
                 wait = _RETRY_SECONDS
@@ -211,40 +211,40 @@ class CertificateKeeper:
         )
 
     def _keep(self) -> float:
-        """Do what is due and return the seconds until something may be due again."""
+        """Take the step that is due; return the seconds until the next one may be due."""
         now = self._now()
         secret = self._secret.get(self._settings.secret.name, self._settings.secret.namespace)
         kept = _kept(secret)
         since = self._announced_since(kept.authorities, now)
-        look_again = self._serve(kept, since, now)
+        next_decision = self._serve(kept, since, now)
         if self._election.held:
             step = next_step(
                 kept, self._settings.names, now=now, lifetime=self._lifetime, announced_since=since, served=self._served
             )
-            look_again = min(look_again, step.look_again)
+            next_decision = min(next_decision, step.next_decision)
             if step.kept != kept:
                 self._write(step.kept, kept)
-        # Clients must trust what is served: a Secret without its authority is mended first.
+        # Clients must trust the served certificate: a Secret without its authority is repaired first.
         if since is None and self._signers(kept.authorities):
             self._publish(kept.authorities)
-            look_again = min(look_again, now + timedelta(seconds=_PUBLISH_SECONDS))
-        # Clocks are set and machines sleep: no wait is longer than this.
-        return min(max(0.1, (look_again - self._now()).total_seconds()), _MAX_WAIT_SECONDS)
+            next_decision = min(next_decision, now + timedelta(seconds=_PUBLISH_SECONDS))
+        # Clocks are adjusted and machines sleep: no wait is longer than this.
+        return min(max(0.1, (next_decision - self._now()).total_seconds()), _MAX_WAIT_SECONDS)
 
     def _now(self) -> datetime:
         """The API server's time: the API server is the one that checks the certificate."""
         return self._clock() - self._election.ahead
 
     def _serve(self, kept: Kept, since: datetime | None, now: datetime) -> datetime:
-        """Serve the certificate that is due; return the latest time to decide again."""
-        served, look_again = to_serve(kept, self._served, now=now, lifetime=self._lifetime, announced_since=since)
+        """Serve the certificate that is due; return the latest time of the next decision."""
+        served, next_decision = to_serve(kept, self._served, now=now, lifetime=self._lifetime, announced_since=since)
         if (served.certificate, served.key) != (self._served.certificate, self._served.key):
             self._serving.load(served.certificate, served.key)
             self._loads += 1
             _LOG.info("serving the certificate of Secret %s", self._settings.secret)
         self._served = served
         self.ready = self.ready or (since is not None and served.certificate == kept.certificate != b"")
-        return look_again
+        return next_decision
 
     def _write(self, wanted: Kept, seen: Kept) -> None:
         """Replace the Secret's data unless it has changed; the watch then delivers the new data."""
@@ -260,7 +260,7 @@ class CertificateKeeper:
         return read(self._transport, self._secret_path, _CachedSecret)
 
     def _signers(self, authorities: bytes) -> bytes:
-        """Those of the authorities that signed the served certificate."""
+        """The authorities that signed the served certificate."""
         found = authorities_in(authorities, now=datetime.min.replace(tzinfo=UTC))
         return b"".join(entry for entry in found if is_signed_by(self._served.certificate, entry))
 
@@ -272,7 +272,7 @@ class CertificateKeeper:
         elapsed = self._elapsed.now()
         if self._first_announced is None or self._first_announced[0] != authorities:
             self._first_announced = (authorities, elapsed)
-        # A clock that was set forward meanwhile gave clients no extra time.
+        # Setting the clock forward meanwhile gave clients no extra time.
         return now - timedelta(seconds=elapsed - self._first_announced[1])
 
     def _found(self) -> Iterator[_CachedConfiguration]:
@@ -282,7 +282,7 @@ class CertificateKeeper:
                 yield found
 
     def _outdated(self, configuration: _CachedConfiguration, authorities: bytes) -> list[_Webhook]:
-        """The configuration's webhooks that call us and lack these authorities; webhooks of others are left alone."""
+        """The configuration's webhooks that call us and lack these authorities; other webhooks are not changed."""
         bundle = base64.b64encode(authorities).decode()
         return [
             webhook
@@ -291,7 +291,7 @@ class CertificateKeeper:
         ]
 
     def _publish(self, authorities: bytes) -> None:
-        """Write the authorities into our webhooks that lack them, unless that was done a moment ago."""
+        """Write the authorities into our webhooks that lack them, unless they were written a moment ago."""
         for reflector in self._configurations:
             found = reflector.get(self._settings.configuration)
             outdated = self._outdated(found, authorities) if found is not None else []

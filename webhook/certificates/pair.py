@@ -51,7 +51,7 @@ class Inspected(Struct, frozen=True):
     not_before: datetime
     not_after: datetime
     is_own_kind: bool = True
-    """Whether it is one without a chain, with the kind of key and signature that `make_pair` gives: clients take it."""
+    """Whether it has no chain, and the key and signature types of `make_pair`, which clients accept."""
 
 
 def make_pair(names: Sequence[str], *, now: datetime, lifetime: timedelta) -> Pair:
@@ -102,10 +102,10 @@ def inspect(certificate: bytes, key: bytes) -> Inspected:
         names = frozenset(str(entry.value) for entry in alternatives)
         validity = leaf.not_valid_before_utc, leaf.not_valid_after_utc
         curve, signed = getattr(leaf.public_key(), "curve", None), leaf.signature_hash_algorithm
-    except Exception as error:  # cryptography has a kind of its own for each way to be corrupt
-        raise PairError(f"no certificate with its key: {error}") from error
+    except Exception as error:  # cryptography raises a different error for each kind of damage
+        raise PairError(f"not a certificate with its key: {error}") from error
     if not own:
-        raise PairError("the key is another certificate's")
+        raise PairError("the key belongs to another certificate")
     is_own_kind = not chain and isinstance(curve, ec.SECP256R1) and isinstance(signed, hashes.SHA256)
     return Inspected(names, *validity, is_own_kind)
 

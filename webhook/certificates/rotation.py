@@ -1,4 +1,4 @@
-"""Decides the next step for the stored certificates, from their content and the time alone.
+"""Decides the next step for the stored certificates, only from their content and the time.
 
     no usable certificate                  serve the staged one if there is one, else make a pair and serve it at once
     two thirds of the lifetime are over,   stage the next pair: clients get its authority together with the present one
@@ -9,8 +9,8 @@
                                            user may have wanted a new one, and clients must not notice
 
 A certificate is usable when its key belongs to it, it is valid now, and its authority is stored. So a replica serves a
-certificate whose authority a client lacks only if there is no other. A published authority stays published until it
-expires, even if somebody removes it from the Secret.
+certificate with an authority that a client lacks only if there is no other. A published authority stays published until
+it expires, even if it is removed from the Secret.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ["Kept", "RotationStep", "next_step", "to_serve"]
 _RENEW_AFTER: Final = 2 / 3
 """The fraction of the lifetime."""
 _SETTLE: Final = 1 / 12
-"""Share of the lifetime, at most a minute: API servers see a changed webhook configuration in milliseconds."""
+"""The fraction of the lifetime, at most a minute: API servers see a changed webhook configuration in milliseconds."""
 _MAX_SETTLE: Final = timedelta(minutes=1)
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
@@ -56,10 +56,10 @@ class Kept(Struct, frozen=True):
 
 
 class RotationStep(Struct, frozen=True):
-    """What to store from now on, and the latest time to decide again."""
+    """What to store from now on, and the latest time of the next decision."""
 
     kept: Kept
-    look_again: datetime
+    next_decision: datetime
 
 
 def next_step(
@@ -74,13 +74,13 @@ def next_step(
     """Decide what to store now.
 
     Args:
-        kept: What is stored.
+        kept: The stored certificates.
         names: The names that clients call. Other names of a stored certificate stay, so that two versions of a
             Deployment with different names do not replace each other's certificate in turn.
         now: The time.
         lifetime: The lifetime of new certificates.
-        announced_since: Since when every client has all stored authorities; None: some client lacks one.
-        served: What is served, with the authorities that were last stored with it.
+        announced_since: The time since which every client has all stored authorities; None: some client lacks one.
+        served: The served certificate, with the authorities that were last stored with it.
     """
     wanted = {canonical_name(name) for name in names}
     served = served or Kept()
@@ -111,17 +111,18 @@ def next_step(
 def to_serve(
     kept: Kept, served: Kept, *, now: datetime, lifetime: timedelta, announced_since: datetime | None
 ) -> tuple[Kept, datetime]:
-    """Decide what a replica serves now, and the latest time to decide again.
+    """Decide what a replica serves now, and the latest time of the next decision.
 
     It serves the stored certificate once clients have had its authority for the settling time, or at once when the
-    served one is not usable. A staged certificate needs no more wait; one that somebody else wrote to the Secret does.
+    served one is not usable. A staged certificate needs no further wait; one that another client wrote to the Secret
+    does.
 
     Args:
-        kept: What is stored.
-        served: What is served, with the authorities that were last stored with it.
+        kept: The stored certificates.
+        served: The served certificate, with the authorities that were last stored with it.
         now: The time.
         lifetime: The lifetime of new certificates.
-        announced_since: Since when every client has all stored authorities; None: some client lacks one.
+        announced_since: The time since which every client has all stored authorities; None: some client lacks one.
     """
     if _usable(kept, now) is None:
         return served, _NEVER
@@ -140,7 +141,7 @@ def _settling_time(lifetime: timedelta) -> timedelta:
 def _usable(kept: Kept, now: datetime) -> Inspected | None:
     """The content of the stored certificate, if it is usable now.
 
-    A stolen token may store one with a key that no client agrees on: replicas would serve it for ever.
+    A stolen token may store one with a key that no client accepts: replicas would serve it forever.
     """
     try:
         found = inspect(kept.certificate, kept.key)

@@ -1,7 +1,7 @@
 """The TLS context of the running server. A renewed certificate serves new connections and closes no open one.
 
-Each certificate gets a TLS context of its own, which is complete before it is used. So a load that fails changes
-nothing, and the next certificate may have a key of another type.
+Each certificate gets its own TLS context, which is complete before it is used. So a load that fails changes nothing,
+and the next certificate may have another type of key.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ServingContext:
         if self._client_authorities is not None:
             context.load_verify_locations(self._client_authorities)
             context.verify_mode = ssl.CERT_OPTIONAL
-        # A context reads only files. This file is private, and deleted before the first connection.
+        # A context reads only files. This file is private and is deleted before the first connection.
         with tempfile.TemporaryDirectory(prefix="qos-webhook-") as folder:
             file = Path(folder) / "pair.pem"
             file.touch(mode=0o600)

@@ -1,4 +1,4 @@
-"""The state of the served certificate, however it was made."""
+"""The state of the served certificate."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class CertificateStatus(Struct, frozen=True):
     authority_not_after: datetime | None
     """When the authority that signed it expires; None: not known here."""
     writer: bool
-    """Whether this replica makes the certificate for all; False also when somebody else makes it."""
+    """Whether this replica makes the certificate for all; False also when another program makes it."""
     renewals: int
     """How many certificates have replaced the first one since the start."""
     failures: int
-    """How many attempts to store or load it have failed since the start; each was repeated."""
+    """How many attempts to store or load it have failed since the start; each was retried."""
 
 
 class Certificate(Protocol):

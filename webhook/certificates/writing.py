@@ -51,7 +51,7 @@ def read(transport: WritingTransport, path: str, model: type[T]) -> T:
 def write(
     transport: WritingTransport, method: str, path: str, body: Any, content_type: str = "application/json"
 ) -> bytes | None:
-    """Create or patch an object; return it as stored, None when somebody else was first.
+    """Create or patch an object; return it as stored, None when another client was first.
 
     Raises:
         RefusedError: the API server refuses the request.

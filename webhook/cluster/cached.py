@@ -38,7 +38,7 @@ __all__ = [
 
 
 _SELECTORS: Final = 12 << 20
-"""Bytes for the selectors of one kind in one namespace: of about 6,000 ReplicaSets. Tenants may make any number."""
+"""Bytes for the selectors of one kind in one namespace: about 6,000 ReplicaSets. Tenants may create any number."""
 
 
 class _LabelledMeta(CachedMeta, frozen=True):
@@ -62,7 +62,7 @@ class CachedNamespace(Model, frozen=True):
 
     @property
     def space(self) -> Space:
-        """The same as the rules read it."""
+        """The namespace as the rules read it."""
         return Space(self.metadata.name, self.metadata.labels, self.metadata.annotations.constraints)
 
 
@@ -140,7 +140,7 @@ class Caches(NamedTuple):
         """The caches that must be filled before reviews.
 
         Args:
-            default_constraints: Whether pods may get them: only their selectors need Services and controllers.
+            default_constraints: Whether pods may get default constraints: only these need Services and controllers.
         """
         kept: list[Reflector[Any]] = [self.namespaces, self.priority_classes, self.nodes]
         if default_constraints:

@@ -1,8 +1,8 @@
 """The cluster's default topology spread constraints, from its KubeSchedulerConfiguration in a ConfigMap.
 
 The configuration is read again whenever the ConfigMap changes. If kube-scheduler would refuse it, the log names the
-field, and the last good one stays in force. A replica without a good one is not ready: if an upgrade refuses what the
-version before took, the old replicas stay.
+field, and the last valid one stays in force. A replica without a valid one is not ready: if an upgrade refuses a
+configuration that the previous version accepted, the old replicas stay.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class SpreadDefaults:
 
         Args:
             write_system_defaults: Whether to write constraints of type System. The scheduler applies them by itself. If
-                they are the pod's own, it scores nodes without a zone label differently.
+                the pod itself has them, it scores nodes without a zone label differently.
             note: Called with whether a configuration is accepted.
         """
         self._write_system = write_system_defaults
         self._note = note
         self._had_good = False
         self.missing = False
-        """Whether none was accepted so far, and one is named."""
+        """Whether a configuration is named and none has been accepted yet."""
         self._profiles: Mapping[str, Profile] = DEFAULT_PROFILES
 
     def take(self, config_map: ConfigMap | None) -> None:
@@ -49,7 +49,7 @@ class SpreadDefaults:
             self.missing = not self._had_good
             self._note(False)
             place = "/".join(config_map.metadata.place) if config_map else ""
-            then = "not ready until it is corrected" if self.missing else "the last good one stays in force"
+            then = "not ready until it is corrected" if self.missing else "the last valid one stays in force"
             _LOG.error("the scheduler configuration in ConfigMap %s is refused, %s: %s", place, then, error)
         else:
             self._had_good, self.missing = True, False

@@ -1,8 +1,8 @@
 """The current PriorityClasses, for the values that are written into pods.
 
-A watch that fails silently is noticed only after minutes. So the watched classes count as current for a quarter of a
+A silent failure of a watch is detected only after minutes. So the watched classes count as current for a quarter of a
 second. After that they are listed live, at most four times a second, so that many pods do not cause many lists. If the
-list fails, the known classes count for one more second, so that not every pod waits for a silent API server.
+list fails, the known classes count for one more second, so that not every pod waits for an unresponsive API server.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class RecentClasses:
         try:
             found = {entry.metadata.name: entry for entry in live().list(PRIORITY_CLASSES)}
         except ClusterError as error:
-            _LOG.warning("PriorityClasses are taken as they were, they cannot be read: %s", error)
+            _LOG.warning("PriorityClasses cannot be read; the known ones are used: %s", error)
             self._failed = time.monotonic()
             return known
         self._listed = (began, found)

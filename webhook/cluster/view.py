@@ -1,6 +1,6 @@
 """The cluster as the webhook's handlers read it.
 
-Answers come from caches; an object that is not cached, or not yet, is read live. All live reads of a review share one
+Caches answer most reads; an object that is not cached, or not yet, is read live. All live reads of a review share one
 budget: a quarter of the time that the API server waits, from the review's arrival. After that they raise `Unreachable`,
 and the handler says 'unknown' or changes nothing.
 """
@@ -40,11 +40,11 @@ from webhook.settings import ForceDeletion, Options
 __all__ = ["PATIENCE_SECONDS", "Cluster", "live_sources"]
 
 PATIENCE_SECONDS: Final = 2.0
-"""Seconds that the API server is assumed to wait if it does not say: the chart's timeoutSeconds."""
+"""Seconds that the API server is assumed to wait if the request does not say: the chart's timeoutSeconds."""
 _LIVE_SHARE: Final = 0.25
 """The share of these seconds for all live reads of one review."""
 _LIVE_EFFORT: Final = 1 << 20
-"""For a deep object that is read: 0.04 s of CPU. A longer one counts as one that cannot be read."""
+"""For a deep object that is read: 0.04 s of CPU. A longer one counts as unreadable."""
 
 _LOG: Final = logging.getLogger(__name__)
 _DEFAULT_FORCE_DELETION: Final = ForceDeletion()
@@ -74,12 +74,12 @@ class Cluster:
 
         Args:
             caches: The caches; their owner fills them.
-            live: Makes a source whose reads end at a time of the monotonic clock; None: without a common end.
+            live: Makes a source of reads that end at a time of the monotonic clock; None: without a common end.
             spread_defaults: The default constraints of each scheduler.
             now: The time of day.
             force_deletion: The rules for force deletions.
             options: The rules for new pods and the workloads that create them.
-            knows_clients: Whether all clients have shown a certificate: only then do answers tell what was read.
+            knows_clients: Whether all clients have shown a certificate: only then do answers contain what was read.
             deadline: When live reads end, by the monotonic clock; None, outside of a review: no common end.
             recent_classes: The PriorityClasses that all reviews share; its own when not given.
         """
@@ -146,7 +146,7 @@ class Cluster:
         return self._spread_defaults.of(scheduler_name)
 
     def namespace(self, name: str) -> CachedNamespace:
-        """A namespace, read live when it is not cached; one without labels when it cannot be read."""
+        """A namespace, read live when it is not cached; a Namespace without labels when it cannot be read."""
         found = self._caches.namespaces.get(name)
         if found is not None:
             return found
@@ -156,7 +156,7 @@ class Cluster:
         except NotFound:
             return _unlabelled(name)
         except ClusterError as error:
-            _LOG.warning("Namespace %s is taken to have no labels, it cannot be read: %s", name, error)
+            _LOG.warning("Namespace %s cannot be read and is treated as unlabelled: %s", name, error)
             return _unlabelled(name)
 
     def node_label_keys(self) -> frozenset[str]:
@@ -223,7 +223,7 @@ class _PodSiblings:
     def _owner(self, cache: Reflector[T], namespace: str, name: str) -> T | None:
         """The controller with this name and the owner's uid.
 
-        Another one of the same name does not own the pod, and a client that invents a review must not learn about it.
+        Another one of the same name does not own the pod, and a client that forges a review must not learn about it.
         """
         found = cache.get(name, namespace)
         if found is None or found.metadata.uid != self._owner_uid:
@@ -240,9 +240,9 @@ class _TimedTransport(Protocol):
 
 
 class _Budgeted:
-    """A transport whose requests all end by a time of the monotonic clock.
+    """A transport with one deadline for all requests, by the monotonic clock.
 
-    An open connection may be dead by now. Without an answer in half of the time, a second request follows.
+    An open connection may be dead by now. If half of the time passes without an answer, a second request follows.
     """
 
     def __init__(self, transport: _TimedTransport, deadline: float) -> None:

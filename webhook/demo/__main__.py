@@ -18,7 +18,7 @@ from importlib.resources import files
 from typing import IO, Any, Final
 
 _START_SECONDS: Final = 120
-"""On a busy machine; a server that ends is not waited for."""
+"""On a busy machine; the wait ends early if the server ends."""
 _WARNINGS: Final = "{warnings}"
 _DENIAL: Final = "{denial}"
 _NO_STEPS: Final = base64.b64encode(b"[]").decode()
@@ -41,14 +41,14 @@ def main() -> int:
 
 @contextlib.contextmanager
 def _serving(log: IO[bytes]) -> Iterator[http.client.HTTPSConnection | None]:
-    """A connection to a webhook of our own; None when it does not start."""
+    """A connection to a webhook that this program starts; None when it does not start."""
     with socket.socket() as held:
-        # Nobody else is given the port meanwhile, and a server that sets this, too, as ours does, can listen on it.
+        # This reserves the port; a server that also sets the option, as ours does, can listen on it.
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         held.bind(("127.0.0.1", 0))
         port = held.getsockname()[1]
         if sys.platform != "linux":
-            # Elsewhere it could not.
+            # On other systems it could not.
             held.close()
         serve = [sys.executable, "-m", "webhook.main", "--demo", f"--address=127.0.0.1:{port}", "--drain=0s"]
         serve.append("--force-delete-mode=data=confirm")
@@ -63,7 +63,7 @@ def _serving(log: IO[bytes]) -> Iterator[http.client.HTTPSConnection | None]:
 
 
 def _connected(server: subprocess.Popen[bytes], port: int) -> http.client.HTTPSConnection | None:
-    # The certificate is made for this run alone, and nobody can know it.
+    # The certificate is made for this run only, so it cannot be verified.
     anybody = ssl.create_default_context()
     anybody.check_hostname = False
     anybody.verify_mode = ssl.CERT_NONE
@@ -88,7 +88,7 @@ def _asked(connection: http.client.HTTPSConnection, path: str, review: Mapping[s
 
 
 def _shown(output: str, answers: list[dict[str, Any]]) -> str:
-    """What kubectl prints: each distinct warning once; and what was filled in, which it does not show."""
+    """The output of kubectl with each distinct warning once, and the filled-in fields, which it does not show."""
     warnings = dict.fromkeys(text for answer in answers for text in answer.get("warnings", ()))
     lines = [f"Warning: {text}" for text in warnings]
     for answer in answers:
@@ -101,7 +101,7 @@ def _shown(output: str, answers: list[dict[str, Any]]) -> str:
 
 
 def _filled_in(step: Mapping[str, Any]) -> Iterator[str]:
-    """One operation of a patch, the entries of a list each on a line."""
+    """Format one operation of a patch, with each entry of a list on a line."""
     value = step["value"]
     yield f"  filled in: {step['path'].lstrip('/').replace('/', '.')}{'' if isinstance(value, list) else f' {value}'}"
     for entry in value if isinstance(value, list) else ():
@@ -112,5 +112,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except BrokenPipeError:
-        # The reader has seen enough; what is left in the buffer must not fail once more at the end.
+        # The reader has closed the pipe; flushing the rest of the buffer must not fail again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,10 +1,10 @@
-"""What the API server asks: an AdmissionReview, decoded narrowly; the pod in it stays as it came until a rule wants it.
+"""Decodes the API server's AdmissionReview; the pod in it stays raw until a rule needs it.
 
-Whatever the API server can store is read. What cannot be read all the same still has a beginning and an end, which say
-who asks for what: `skim` reads those, so that a rule that might have refused the request can refuse it unseen.
+Everything that the API server can store can be read. If a review still cannot be read, its beginning and its end show
+who requests what: `skim` reads those, so that a rule that might refuse the request can refuse it without its objects.
 
-    order   of the fields of a request: all that tells who asks for what, then object, oldObject, dryRun, options
-    quotes  Go escapes each quotation mark in text, so a key of the request is found without reading what comes before
+    order   the fields of a request: first all that identifies it, then object, oldObject, dryRun, options
+    quotes  Go escapes each quotation mark in text, so a key of the request is found without parsing the text before it
 
 Source: k8s.io/api/admission/v1/types.go at v0.36.3.
 """
@@ -39,25 +39,25 @@ __all__ = [
 T = TypeVar("T")
 
 MAX_REVIEW_BYTES: Final = 24 << 20
-"""More than the API server sends of what it can store.
+"""More than the API server sends for any object that it can store.
 
     stored   at most 1.5 MiB of protobuf (DefaultMaxRequestBytes of etcd); a request has at most 3 MiB
-             (MaxRequestBodyBytes), and what is longer than the former fails at etcd after all reviews
-    text     a byte becomes at most six: Go writes <, >, & and control characters, and for bytes that are no UTF-8
-             U+FFFD, as \\u003c
-    names    of fields, which protobuf has not, make a little more of small structs: the worst that validation lets
-             through is a weightedPodAffinityTerm with two empty selectors, of 13 bytes 94
-    objects  two, of an update: 2 * 1.5 * 94 / 13 = 21.7 MiB
+             (MaxRequestBodyBytes), and an object above the first limit fails at etcd after all reviews
+    text     a byte becomes at most six: Go writes <, >, & and control characters, and U+FFFD for bytes that are not
+             UTF-8, as \\u003c
+    names    JSON has field names, protobuf has none: they enlarge small structs. The worst case that validation admits
+             is a weightedPodAffinityTerm with two empty selectors: 13 bytes become 94
+    objects  an update has two: 2 * 1.5 * 94 / 13 = 21.7 MiB
 
 Source: k8s.io/apiserver/pkg/server/config.go at v0.36.3; server/embed/config.go of etcd at v3.6; appendString of Go's
 encoding/json; k8s.io/api/core/v1/generated.proto at v0.36.3.
 """
 _MAX_UID: Final = 128
-"""Characters; the API server's have 36."""
+"""Characters; the API server's uids have 36."""
 EDGE_BYTES: Final = 1 << 16
-"""The beginning and the end of a review that `skim` reads have so many bytes."""
+"""The number of bytes that `skim` reads at the beginning and at the end of a review."""
 _OBJECT: Final = re.compile(rb',\s*"object"\s*:\s*[{n]')
-"""Where the objects begin; a key of userInfo.extra has a list."""
+"""The start of the objects; the value of a key of userInfo.extra is a list."""
 _OPTIONS: Final = b'"options"'
 _NULL_TEXT: Final = b"null"
 _NULL: Final = Raw(_NULL_TEXT)
@@ -65,7 +65,7 @@ API_VERSION: Final = "admission.k8s.io/v1"
 
 
 class BadReview(ValueError):
-    """The body is no AdmissionReview that can be answered."""
+    """The body is not an AdmissionReview that can be answered."""
 
 
 class GroupVersionResource(Model, frozen=True):
@@ -84,7 +84,7 @@ class UserInfo(Model, frozen=True):
 
     @property
     def is_kubelet(self) -> bool:
-        """Whether a kubelet asks; others are not of that group, which is not theirs to name."""
+        """Whether the client is a kubelet; clients cannot choose their own groups."""
         return "system:nodes" in (self.groups or ())
 
 
@@ -93,7 +93,7 @@ class _Preconditions(Model, frozen=True):
 
 
 class DeleteOptions(Model, frozen=True):
-    """``request.options`` of a DELETE, and what an Eviction wants of the deletion."""
+    """``request.options`` of a DELETE, and ``deleteOptions`` of an Eviction."""
 
     grace_period_seconds: int | None = None
     dry_run: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class DeleteOptions(Model, frozen=True):
 
 
 class Eviction(Model, frozen=True):
-    """What is posted to ``pods/eviction``."""
+    """The object that is posted to ``pods/eviction``."""
 
     delete_options: DeleteOptions | None = None
 
@@ -141,38 +141,38 @@ def decode_review(body: bytes) -> Request:
         raise BadReview(f"the body is not an AdmissionReview: {error}") from error
     if (review.api_version, review.kind) != (API_VERSION, "AdmissionReview"):
         raise BadReview(f"{review.api_version} {review.kind} is not supported: send {API_VERSION} AdmissionReview")
-    # The answer repeats it.
+    # The answer repeats the uid.
     if len(review.request.uid) > _MAX_UID:
         raise BadReview(f"request.uid has {len(review.request.uid)} characters; at most {_MAX_UID} are repeated")
     return review.request
 
 
 def skim(beginning: bytes, end: bytes) -> Request:
-    """A request without its objects, of a review that cannot be read, or not all of it.
+    """Read a request without its objects, from a review that cannot be read completely.
 
     Args:
-        beginning: Of the body; what is behind `EDGE_BYTES` is not looked at.
-        end: Of the body, likewise; empty where it is not known: then the request has no options.
+        beginning: The beginning of the body; bytes after `EDGE_BYTES` are ignored.
+        end: The end of the body, likewise; empty if it is unknown: then the request has no options.
 
     Raises:
-        BadReview: who asks for what does not stand at the beginning.
+        BadReview: the beginning does not identify the request.
     """
     found = _OBJECT.search(beginning, 0, EDGE_BYTES)
     if found is None:
-        raise BadReview(f"the first {EDGE_BYTES} bytes of the body do not tell what is asked for")
+        raise BadReview(f"the first {EDGE_BYTES} bytes of the body do not identify the request")
     before = beginning[: found.start()]
     at = end.rfind(_OPTIONS, -EDGE_BYTES)
     if at >= 0:
         try:
             return decode_review(before + b"," + end[at:])
         except BadReview:
-            # What follows the objects is spoilt too.
+            # The part after the objects is damaged, too.
             pass
     return decode_review(before + b"}}")
 
 
 def new_pod(request: Request) -> Seen[Pod] | None:
-    """The pod as it would be stored, with its namespace; None when the review does not hold one.
+    """The pod as it would be stored, with its namespace; None when the review contains no pod.
 
     Raises:
         BadReview: the object has another shape.
@@ -185,7 +185,7 @@ def new_pod(request: Request) -> Seen[Pod] | None:
 
 
 def old_object(request: Request, kind: type[T]) -> Seen[T] | None:
-    """The object as it is stored; None when the review does not hold one.
+    """The object as it is stored; None when the review contains none.
 
     Raises:
         BadReview: the object has another shape.
@@ -194,7 +194,7 @@ def old_object(request: Request, kind: type[T]) -> Seen[T] | None:
 
 
 def new_object(request: Request, kind: type[T]) -> Seen[T] | None:
-    """The object as it would be stored; None when the review does not hold one.
+    """The object as it would be stored; None when the review contains none.
 
     Raises:
         BadReview: the object has another shape.
@@ -219,10 +219,10 @@ class _Managed(Model, frozen=True):
 
 
 def author_wrote(request: Request, field_name: str) -> bool:
-    """Whether the sender of a new object wrote this field of its spec, and no admission plugin filled it in.
+    """Whether the author of a new object wrote this field of its spec, rather than an admission plugin.
 
-    The API server notes in managedFields what a request holds before any plugin changes it; nothing noted, or more than
-    is read: yes.
+    The API server records in managedFields which fields a request contains before any plugin changes it. True if
+    managedFields is empty or too long to be read.
 
     Source: pkg/endpoints/handlers/create.go of k8s.io/apiserver at v0.36.3.
 

@@ -1,11 +1,11 @@
-"""Creates Events of force deletions: ``kubectl describe`` of the Pod or Node shows who was refused, and why.
+"""Creates Events of force deletions: ``kubectl describe`` of the Pod or Node shows a refused user and the reason.
 
-``kubectl qos died`` shows who was not: such an Event is about a pod that is gone a moment later.
+``kubectl qos died`` shows the allowed ones: the pod of such an Event no longer exists a moment later.
 
-No answer waits for an Event: a thread creates them from a short queue. Nobody can fill etcd by repeated attempts: each
-object gets one Event per user in ten minutes, and each namespace has a small quota. Held-back Events are counted. Dry
-runs create none. Without client certificates there are no Events at all: otherwise any pod that reaches the port could
-cause Events about any object.
+No answer waits for an Event: a thread creates them from a short queue. Repeated attempts cannot fill etcd: each object
+gets one Event per user in ten minutes, and each namespace has a small quota. Held-back Events are counted. Dry runs
+create none. Without client certificates no Events are created: otherwise any pod that reaches the port could cause
+Events about any object.
 
 Source: k8s.io/api/events/v1/types.go, k8s.io/kubernetes/pkg/apis/core/validation/events.go at v1.36.3.
 """
@@ -45,11 +45,11 @@ _REPEAT_SECONDS: Final = 600.0
 _SHARE: Final = 10.0
 """Events that a namespace may have at once."""
 _REFILL_SECONDS: Final = 30.0
-"""After this time a namespace may have one more."""
+"""The time after which a namespace may have one more."""
 _MAX_REMEMBERED: Final = 4096
 _MAX_USER: Final = 128
 _ODD: Final = re.compile(r"[^\w.@:/+=-]")
-"""Not in most usernames: one with spaces could hold a command."""
+"""Characters that most usernames lack: a username with spaces could contain a command."""
 _MAX_INSTANCE: Final = 128
 _MAX_NOTE: Final = 1024
 """Bytes."""
@@ -69,7 +69,7 @@ class Limits:
         """By namespace: how many Events were left, and when."""
 
     def admit(self, uid: str, user: str, namespace: str) -> bool:
-        """Whether an Event may be created now; if so, it counts."""
+        """Whether an Event may be created now; if so, count it."""
         now = self._clock()
         last = self._last_events.get((uid, user))
         if last is not None and now - last < _REPEAT_SECONDS:
@@ -102,11 +102,11 @@ class Events:
         """Queue an Event unless a limit is reached; return at once.
 
         Args:
-            forced: What was refused, or let through.
-            user: Who asked for it.
-            denial: The message of the refusal; empty: it was let through.
+            forced: The refused or allowed force deletion.
+            user: The user who requested it.
+            denial: The message of the refusal; empty: it was allowed.
         """
-        # Who is refused may confirm a moment later.
+        # A refused user may confirm a moment later.
         about = f"{forced.metadata.uid} {bool(denial)}"
         if not self._limits.admit(about, user, forced.metadata.namespace):
             self._count("held_back")
@@ -125,7 +125,7 @@ class Events:
                 write(self._transport, "POST", _EVENTS.path(namespace), event)
             except (RefusedError, ClusterError) as error:
                 self._count("failed")
-                _LOG.warning("an Event of a force deletion could not be made: %s", error)
+                _LOG.warning("the Event of a force deletion could not be created: %s", error)
             else:
                 self._count("created")
 
@@ -158,7 +158,7 @@ def _event(forced: Forced, user: str, denial: str, now: datetime) -> dict[str, A
 
 def _note(forced: Forced, user: str, denial: str) -> str:
     if forced.kind == "Node":
-        # Events of Nodes are in one namespace: its readers may not be allowed to see the names of pods.
+        # Events of Nodes are all in one namespace: its readers may lack permission to see the names of pods.
         why = "its pods, which the refusal names, would be force deleted"
         text = f"The deletion by {user} was refused (mode {forced.mode.value}): {why}"
     else:

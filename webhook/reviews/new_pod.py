@@ -16,7 +16,7 @@ __all__ = ["NewPod", "as_new"]
 
 
 class NewPod(NamedTuple):
-    """A pod, its namespace, and which fields its author wrote."""
+    """A pod, its namespace, and the fields that its author wrote."""
 
     pod: Pod
     namespace: CachedNamespace

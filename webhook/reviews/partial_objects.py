@@ -1,8 +1,8 @@
-"""Reads an object in pieces if it is too large to decode whole, or if a part of it does not fit its type.
+"""Reads an object in pieces if it is too large to decode whole, or if a part of it does not match its type.
 
     usual    the object is short and has few values: it is decoded whole
-    rich     each field is decoded by itself. A list or map that has too many values, or does not fit its type, is left
-             out and named. Single values are always decoded: refusals depend on nothing else
+    rich     each field is decoded separately. A list or map that has too many values, or does not match its type, is
+             omitted and named. Single values are always decoded: refusals depend on nothing else
     skipped  fields that no model has, and annotations that no rule reads, are never decoded
 
 The number of commas is an upper bound of the number of values. Many values cost memory and CPU, long text does not. A
@@ -32,13 +32,13 @@ T_co = TypeVar("T_co", covariant=True)
 MAX_VALUES: Final = 5_000
 """The limit of a list or map, and of an object that is decoded whole. A pod of 20 containers has 1,000."""
 _EFFORT: Final = 4 << 20
-"""Bytes of a text that is decoded again because it is deep or odd: 0.1 s of CPU."""
+"""The maximum size of a text that is decoded again because it is deep or unusual: 0.1 s of CPU."""
 _SMALL_SIZE: Final = 2 * MAX_VALUES
-"""Bytes of an object that cannot have more values: it is not counted."""
+"""An object of so few bytes cannot have more values: they are not counted."""
 _USUAL_SIZE: Final = 1 << 18
-"""Bytes of an object that is decoded whole: the text may take four times as much memory."""
+"""The maximum size of an object that is decoded whole: the text may take four times as much memory."""
 _LISTS_SIZE: Final = 8 << 20
-"""Bytes of all lists and maps that are decoded of a rich object."""
+"""The maximum size of all lists and maps that are decoded from a rich object."""
 _LONGEST_VALUE: Final = 4096
 """Bytes of a single value in JSON: names have at most 253 characters, each at most six bytes."""
 _NULL_TEXT: Final = b"null"
@@ -49,7 +49,7 @@ _SINGLE: Final = (str, int, float, bool, NoneType)
 
 
 class Seen(Struct, Generic[T_co], frozen=True):
-    """An object as far as it was read."""
+    """An object, as far as it was read."""
 
     object: T_co
     left_out: frozenset[str] = frozenset()
@@ -60,7 +60,7 @@ def see(text: bytes | Raw, kind: type[T]) -> Seen[T]:
     """Read an object from JSON, in pieces if it is rich.
 
     Raises:
-        DecodeError: it is not JSON, or a single value does not fit or is too long.
+        DecodeError: it is not JSON, or a single value has a wrong type or is too long.
     """
     size = len(text) if type(text) is bytes else len(memoryview(text))
     if size <= _USUAL_SIZE:
@@ -142,7 +142,7 @@ class _Reading:
         """Build a struct from its raw fields.
 
         Raises:
-            DecodeError: a single value does not fit or is too long.
+            DecodeError: a single value has a wrong type or is too long.
         """
         values = {}
         for entry in plan.fields:
@@ -171,7 +171,7 @@ class _Reading:
     def _list(self, piece: Raw, kind: Any) -> Any:
         size = len(memoryview(piece))
         if size > self._room or not _has_few_values(piece):
-            raise DecodeError("too much to be read")
+            raise DecodeError("too long to be read")
         self._room -= size
         return from_json(bytes(piece), kind)
 

@@ -1,4 +1,4 @@
-"""JSON Patch operations on the object as it came: a view of it, encoded again, would lose the fields it does not know.
+"""JSON Patch operations on the original object: a decoded model, encoded again, would lose the fields that it lacks.
 
 Source: RFC 6902.
 """
@@ -18,14 +18,14 @@ class PatchOperation(Struct, frozen=True):
     op: str
     path: str
     value: Any = UNSET
-    """None of a removal."""
+    """Unset for a removal."""
 
 
 def add(path: str, value: Any) -> PatchOperation:
-    """Set a member of an object, whether or not it is there: the same patch twice changes nothing more."""
+    """Set a member of an object, whether or not it exists: a second identical patch changes nothing."""
     return PatchOperation("add", path, value)
 
 
 def remove(path: str) -> PatchOperation:
-    """Take a member out of an object, where it must be."""
+    """Remove a member of an object, which must exist."""
     return PatchOperation("remove", path)

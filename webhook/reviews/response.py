@@ -1,9 +1,9 @@
 """The webhook's answer to the API server.
 
-The API server silently drops warnings with control characters and cuts warnings that are too long together. This module
-therefore makes them plain and short.
+The API server silently drops warnings with control characters, and truncates warnings that are too long together. This
+module therefore makes them plain and short.
 
-Audit annotations name rules and fields. They hold no content of the object.
+Audit annotations name rules and fields. They contain no content of the object.
 
 Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go, pkg/admission/attributes.go (checkKeyFormat);
 k8s.io/api/admission/v1/types.go at v0.36.3.
@@ -37,25 +37,25 @@ __all__ = [
 ]
 
 MAX_WARNING: Final = 256
-"""Characters of one warning: the length to which the API server cuts each if all together are too long."""
+"""Characters of one warning: the length to which the API server truncates each if all together are too long."""
 MAX_WARNINGS: Final = 15
-"""This many warnings stay below 4,096 characters, above which the API server cuts each of them."""
+"""So many warnings stay below 4,096 characters, above which the API server truncates each of them."""
 MAX_MESSAGE: Final = 1024
 """Characters of a refusal."""
 _FORBIDDEN: Final = 403
 
 
 class Forced(Struct, frozen=True):
-    """A force deletion that is refused, or let through."""
+    """A refused or allowed force deletion."""
 
     kind: str
     """Pod or Node."""
     metadata: ObjectMeta
-    """The metadata of the object that was to be deleted."""
+    """The metadata of the object to delete."""
     mode: ForceDeletionMode
     """The mode that decides."""
     risk: str = ""
-    """What is at stake in one that is let through."""
+    """The risk of an allowed one."""
     node: str = ""
     """The node of the pod."""
 
@@ -68,21 +68,21 @@ class Answer(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     patch: tuple[PatchOperation, ...] = ()
     forced: Forced | None = None
-    """The force deletion of which an Event may tell, if the request is one."""
+    """The force deletion for an Event, if the request is one."""
     audit: tuple[tuple[str, str], ...] = ()
-    """Entries for the API server's audit log: what was done, and which rule did it to which fields."""
+    """Entries for the API server's audit log: the action, and the rule and fields that it concerns."""
 
     @property
     def allowed(self) -> bool:
-        """Whether the request may go on."""
+        """Whether the request is allowed."""
         return not self.denial
 
     def of_rule(self, rule: str, field: str) -> Answer:
         """The same answer with its entries for the audit log.
 
         Args:
-            rule: Its name in docs/webhook/reference.md.
-            field: Of the object or of the request, which the rule looks at.
+            rule: The rule's name in docs/webhook.md.
+            field: The field of the object or of the request that the rule checks.
         """
         entries: list[tuple[str, str]] = []
         if self.denial:
@@ -100,12 +100,12 @@ ALLOWED: Final = Answer()
 
 
 def denied(message: str, forced: Forced | None = None) -> Answer:
-    """An answer that refuses the request; ``forced`` describes a refused force deletion."""
+    """Return an answer that refuses the request; ``forced`` describes a refused force deletion."""
     return Answer(denial=message, forced=forced)
 
 
 def combined(answers: Iterable[Answer]) -> Answer:
-    """One answer from many: the first refusal if there is one, else all warnings, patches and audit entries."""
+    """Combine answers: the first refusal if there is one, otherwise all warnings, patches and audit entries."""
     every = tuple(answers)
     refusal = next((answer for answer in every if not answer.allowed), None)
     if refusal is not None:
@@ -131,9 +131,9 @@ class _Response(Struct, frozen=True, omit_defaults=True, rename="camel"):
     warnings: tuple[str, ...] = ()
     patch_type: str | None = None
     patch: bytes | None = None
-    """Base64 in JSON, as Go has it."""
+    """Base64 in JSON, as in Go."""
     audit_annotations: dict[str, str] = {}
-    """The API server puts the webhook's name and a slash before each key."""
+    """The API server prefixes each key with the webhook's name and a slash."""
 
 
 class _AdmissionReview(Struct, frozen=True, rename="camel"):
@@ -165,13 +165,13 @@ def _annotations(audit: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _few(warnings: tuple[str, ...]) -> tuple[str, ...]:
-    """The warnings that are sent; if there are too many, the last one counts the others."""
+    """The warnings to send; if there are too many, the last one counts the others."""
     more = len(warnings) - MAX_WARNINGS + 1
     return warnings if more <= 1 else (*warnings[: MAX_WARNINGS - 1], f"and {more} more warnings")
 
 
 def plain(text: str, most: int) -> str:
-    """Printable characters only, and short enough."""
-    # Cut first: looking at each character of a long text takes time.
+    """Truncate a text and replace unprintable characters."""
+    # Truncate first: checking each character of a long text takes time.
     shown = text if len(text) <= most else text[: most - 1] + "…"
     return shown if shown.isprintable() else "".join(char if char.isprintable() else "?" for char in shown)

@@ -1,7 +1,7 @@
-"""The rules of the webhook: one module for each concern, and the tables that say which rule judges which request.
+"""The rules of the webhook: one module for each concern, and the tables that map requests to rules.
 
-A rule is a function of the object that it judges and of the `Cluster`, and returns an `Answer`. One entry in one of
-four tables registers it: `DEFAULTS`, `POD_RULES`, `TEMPLATE_RULES` or `DELETION_RULES`.
+A rule is a function of an object or request and of the `Cluster`, and returns an `Answer`. One entry in one of four
+tables registers it: `DEFAULTS`, `POD_RULES`, `TEMPLATE_RULES` or `DELETION_RULES`.
 """
 
 from __future__ import annotations
@@ -49,23 +49,23 @@ _GRACE: Final = "spec.terminationGracePeriodSeconds"
 
 
 class Rule(NamedTuple, Generic[T]):
-    """A rule and how the audit log names it."""
+    """A rule and its name in the audit log."""
 
     name: str
-    """The name in docs/webhook/reference.md."""
+    """The name in docs/webhook.md."""
     field: str
-    """The field that the rule looks at; of a workload, below its template."""
+    """The field that the rule checks; in a workload, the path below its template."""
     judge: Callable[[T, Cluster], Answer]
     advice: bool = False
     """Whether it only warns. An error in it then ends neither the request nor the other rules."""
 
     def answer(self, judged: T, cluster: Cluster, template: str = "") -> Answer:
-        """What the rule says, with its entry for the audit log.
+        """Apply the rule; return its answer with its entry for the audit log.
 
         Args:
             judged: The object or the request.
-            cluster: What the rule may ask.
-            template: The path of the template, of which the field is part; empty: it is part of no template.
+            cluster: The cluster that the rule reads.
+            template: The path of the template that contains the field; empty: the field is not part of a template.
         """
         try:
             answer = self.judge(judged, cluster)
@@ -81,7 +81,7 @@ DEFAULTS: Final[list[Rule[NewPod]]] = [
     Rule("priority-class", _CLASS, default_priority),
     Rule("topology-spread", _CONSTRAINTS, default_topology_spread),
 ]
-"""Rules that patch new pods. Reviews and the audit of stored pods go by this table."""
+"""Rules that patch new pods. Reviews and the audit of stored pods use this table."""
 
 POD_RULES: Final[list[Rule[Seen[Pod]]]] = [
     Rule("unknown-class", _CLASS, refuse_unknown_class),
@@ -96,7 +96,7 @@ TEMPLATE_RULES: Final[list[Rule[TemplateReview]]] = [
     Rule("spread-lint", _CONSTRAINTS, lint_spread_of_template, advice=True),
     Rule("no-grace", _GRACE, warn_of_zero_grace_in_template, advice=True),
 ]
-"""Rules for workloads that are created or changed."""
+"""Rules for created or changed workloads."""
 
 DELETION_RULES: Final[Mapping[tuple[str, str, str, str], Rule[Request]]] = {
     ("", "pods", "", "DELETE"): Rule("force-deletion", "options.gracePeriodSeconds", review_deletion),
@@ -107,23 +107,23 @@ DELETION_RULES: Final[Mapping[tuple[str, str, str, str], Rule[Request]]] = {
 
 
 def fill_in(new: NewPod, cluster: Cluster) -> Answer:
-    """The patches of all `DEFAULTS` for a new pod."""
+    """Return the patches of all `DEFAULTS` for a new pod."""
     return combined(rule.answer(new, cluster) for rule in DEFAULTS)
 
 
 def mutate(request: Request, cluster: Cluster) -> Answer:
-    """The patches of a new pod."""
+    """Return the patches of a new pod."""
     if _kind(request) != ("", "pods", "", "CREATE"):
         return ALLOWED
     seen = new_pod(request)
-    # A mirror pod is its kubelet's report of a pod that already runs.
+    # A kubelet creates a mirror pod to report a static pod that already runs.
     if seen is None or is_mirror_pod(seen.object):
         return ALLOWED
     return fill_in(as_new(seen, request, cluster), cluster)
 
 
 def validate(request: Request, cluster: Cluster) -> Answer:
-    """Refusals and warnings."""
+    """Return a refusal or warnings."""
     group, resource, sub_resource, operation = kind = _kind(request)
     if kind in DELETION_RULES:
         return DELETION_RULES[kind].answer(request, cluster)
@@ -138,7 +138,7 @@ def validate(request: Request, cluster: Cluster) -> Answer:
 
 def _new_pod(request: Request, cluster: Cluster) -> Answer:
     seen = new_pod(request)
-    # Anybody can write a mirror pod's annotation; only a kubelet makes mirror pods.
+    # Any client can set the annotation of mirror pods; only a kubelet creates mirror pods.
     if seen is None or (is_mirror_pod(seen.object) and request.user_info.is_kubelet):
         return ALLOWED
     return combined(rule.answer(seen, cluster) for rule in POD_RULES)

@@ -1,6 +1,6 @@
-"""Defines and reads the flags of qos-webhook that state rules.
+"""Defines and reads the flags of qos-webhook for rules.
 
-Namespaces are given by name, or by a prefix and ``*`` where the help says so. A mistake ends the program with
+Namespaces are given by name, or by a prefix and ``*`` where the help says so. An invalid value ends the program with
 exit code 2 and a message that names the flag.
 """
 
@@ -15,7 +15,7 @@ __all__ = ["add_rule_flags", "read_force_deletion"]
 
 
 def add_rule_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that state rules to a parser."""
+    """Add the flags for rules to a parser."""
     add_pod_flags(parser)
     _add_force_deletions(parser)
 
@@ -28,7 +28,7 @@ def _add_force_deletions(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[NAMESPACE=]MODE",
-        help="warn, confirm or deny: for one namespace, or for all without a mode of their own; may be repeated "
+        help="warn, confirm or deny: for one namespace, or for all that have no mode themselves; may be repeated "
         "(default warn)",
     )
     add(
@@ -37,7 +37,7 @@ def _add_force_deletions(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="USERNAME",
-        help="an account that is neither warned of force deletions nor refused, as the cluster's controllers; "
+        help="an account that gets neither warnings nor refusals of force deletions, like the cluster's controllers; "
         "may be repeated",
     )
     add(
@@ -46,7 +46,7 @@ def _add_force_deletions(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="USERNAME",
-        help="the same for deletions of Nodes alone; may be repeated",
+        help="the same only for deletions of Nodes; may be repeated",
     )
     add(
         "--force-delete-events",
@@ -68,7 +68,7 @@ def _force_delete_mode(text: str) -> tuple[str, ForceDeletionMode]:
 
 def _username(text: str) -> str:
     if not text or "*" in text:
-        raise argparse.ArgumentTypeError(f"{text!r} is no username: write it whole, there are no wildcards")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a username; wildcards are not supported")
     return text
 
 

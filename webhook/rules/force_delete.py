@@ -1,19 +1,19 @@
 """Force deletions of pods: by DELETE, by the deletion of a collection, and by eviction.
 
 A grace period of 0 removes the object at once, and nothing waits for its processes. The client gets a warning of two
-lines: a second copy may start, and a second writer may reach a volume. A namespace may ask for a confirmation, or
+lines: a second copy may start, and a second writer may reach a volume. A namespace may require a confirmation, or
 forbid force deletions.
 
-The API server fills the grace period in before the review. So a plain delete of a pod that is not scheduled or has
-finished says 0 as well, and the pod tells the two apart. For a collection the API server fills nothing in: each pod's
-own period counts. ``kubectl delete --force`` makes two or three reviews; the last holds the object with a period of 0
-and is passed over. An eviction makes one review, of ``pods/eviction``, which holds no pod; the delete that follows
-makes none. A warning arrives when the pod is gone, except in a dry run; the rest of a dry run's answer is the same. The
-only side effects are Events (`webhook.reviews.events`), and a dry run makes none.
+The API server fills in the grace period before the review. So a plain delete of a pod that is not scheduled or has
+finished also has 0, and only the pod distinguishes the two. For a collection the API server fills in nothing: each
+pod's own period counts. ``kubectl delete --force`` causes two or three reviews; the last has the object with a period
+of 0 and is ignored. An eviction causes one review, of ``pods/eviction``, without the pod; the delete that follows
+causes none. A warning arrives when the pod no longer exists, except in a dry run; the rest of a dry run's answer is the
+same. The only side effects are Events (`webhook.events`), and a dry run creates none.
 
-Any client that reaches the port can invent an eviction. Unless clients authenticate, the answer to an eviction holds no
-name and no uid that the webhook read: its commands read them with the permissions of the user who runs them. The review
-of a deletion holds its pod.
+Any client that reaches the port can forge an eviction. Unless clients authenticate, the answer to an eviction contains
+no name and no uid that the webhook read: its commands read them with the permissions of the user who runs them. The
+review of a deletion contains its pod.
 """
 
 from __future__ import annotations
@@ -67,22 +67,22 @@ _EVICT: Final = (
     "evict it with grace: drain again without --grace-period=0, or leave deleteOptions.gracePeriodSeconds out of the "
     "Eviction"
 )
-"""An eviction that is refused is never advised to be a deletion: that asks no PodDisruptionBudget."""
+"""A refused eviction never suggests a deletion instead: a deletion bypasses PodDisruptionBudgets."""
 
 
 def review_deletion(request: Request, cluster: Cluster) -> Answer:
-    """The answer to a DELETE of a pod."""
+    """Answer a DELETE of a pod."""
     seconds = request.options.grace_period_seconds if request.options is not None else None
     if seconds or is_exempt(request, cluster):
         return ALLOWED
     seen = old_object(request, Pod)
-    if seen is None or (seconds is None and not _goes_at_once(seen.object)):
+    if seen is None or (seconds is None and not _is_removed_at_once(seen.object)):
         return ALLOWED
     return _answer(seen, cluster, request)
 
 
 def review_eviction(request: Request, cluster: Cluster) -> Answer:
-    """The answer to an eviction."""
+    """Answer an eviction."""
     eviction = new_object(request, Eviction)
     options = eviction.object.delete_options if eviction is not None else None
     if options is None or options.grace_period_seconds != 0 or is_exempt(request, cluster):
@@ -100,8 +100,8 @@ def review_eviction(request: Request, cluster: Cluster) -> Answer:
     return _answer(Seen(pod), cluster, request, withheld=not cluster.knows_clients, evicted=True)
 
 
-def _goes_at_once(pod: Pod) -> bool:
-    """Whether a deletion that names no period has none; a deletion that is under way keeps its period."""
+def _is_removed_at_once(pod: Pod) -> bool:
+    """Whether a deletion without a period removes the pod at once; a deletion under way keeps its period."""
     return pod.metadata.deletion_timestamp is None and pod.spec.termination_grace_period_seconds == 0
 
 
@@ -122,7 +122,7 @@ def _answer(
             case ForceDeletionMode.DENY:
                 return _refused(pod, risk, request, namespace.mode, _forbidding(pod, risk, evicted=evicted))
     lines = (first_line(pod, risk), second_line(pod, risk, dry_run=bool(request.dry_run)), namespace.note)
-    # After the review of an eviction a budget may refuse it.
+    # A budget may still refuse an eviction after its review.
     forced = None
     if request.operation == "DELETE" and may_be_refused(pod):
         known = "; ".join(filter(None, _details(pod, risk)))
@@ -131,38 +131,36 @@ def _answer(
 
 
 def _refused(pod: Pod, risk: ForceDeleteRisk, request: Request, mode: ForceDeletionMode, remedy: str) -> Answer:
-    # A dry run by the options in an Eviction: the request itself is none.
+    # The options in an Eviction can make it a dry run, although the request itself is not one.
     forced = None if request.dry_run else Forced("Pod", pod.metadata, mode)
     return denied(refusal(_details(pod, risk), remedy), forced)
 
 
 def _unreadable_pod(request: Request, cluster: Cluster, error: ClusterError) -> Answer:
-    """The answer to the eviction of a pod that cannot be read.
+    """Answer the eviction of a pod that cannot be read.
 
-    In a namespace with a rule it is a refusal: a client that keeps the API server busy must not evade the rule.
+    In a namespace with a rule it is refused: a client that keeps the API server busy must not evade the rule.
     """
     name, namespace = request.name, request.namespace
-    _LOG.warning("the pod %s in %s, whose eviction is forced, cannot be read: %s", name, namespace, error)
+    _LOG.warning("the pod %s in %s, which is evicted by force, cannot be read: %s", name, namespace, error)
     unknown = f"{name}: the pod cannot be read"
     if mode_of_namespace(namespace, cluster).mode is ForceDeletionMode.WARN:
-        return Answer(warnings=(f"{unknown}, so what its force deletion puts at stake is unknown",))
-    return denied(
-        f"{unknown}, and namespace {namespace} does not let all force deletions through; try again, or {_EVICT}"
-    )
+        return Answer(warnings=(f"{unknown}, so the risk of its force deletion is unknown",))
+    return denied(f"{unknown}, and namespace {namespace} does not allow all force deletions; try again, or {_EVICT}")
 
 
 def _unscheduled_pod(request: Request, cluster: Cluster) -> Answer:
-    """The answer to the eviction of a pod on no node, which may run when it is evicted.
+    """Answer the eviction of a pod on no node, which may run when it is evicted.
 
-    After a conflict the API server tries for ten seconds, without another review, to evict whatever has the name then,
-    unless the eviction names the version of the pod (pkg/registry/core/pod/storage/eviction.go at v1.36.3).
+    After a conflict the API server retries for ten seconds, without another review, to evict the pod that has the name
+    then, unless the eviction has the pod's resourceVersion (pkg/registry/core/pod/storage/eviction.go at v1.36.3).
     """
     name, namespace = request.name, request.namespace
     if mode_of_namespace(namespace, cluster).mode is ForceDeletionMode.WARN:
         return ALLOWED
     return denied(
-        f"{name}: the pod is on no node, but may run when it is evicted, and namespace {namespace} does not let all "
-        f"force deletions through; {_EVICT}: on no node it is gone at once"
+        f"{name}: the pod is on no node, but may run when it is evicted, and namespace {namespace} does not allow all "
+        f"force deletions; {_EVICT}: on no node it is removed at once"
     )
 
 
@@ -171,21 +169,21 @@ def _details(pod: Pod, risk: ForceDeleteRisk) -> Sequence[str]:
 
 
 def _confirming(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:
-    """The command that confirms the deletion; of an eviction first what needs no confirmation."""
+    """The command that confirms the deletion; for an eviction, first the alternative without a confirmation."""
     how = command(_CONFIRM_UNSEEN if risk.withheld else _CONFIRM, *pod_names(pod), pod.metadata.uid)
     safer = f"; {_EVICT}, or" if evicted and _instead(pod, risk, evicted=evicted) == _EVICT else ""
-    return f"namespace {pod.metadata.namespace} wants it confirmed{safer}: {how}"
+    return f"namespace {pod.metadata.namespace} requires a confirmation{safer}: {how}"
 
 
 def _forbidding(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:
-    """What to do instead of a force deletion."""
+    """The alternative to a force deletion."""
     return f"namespace {pod.metadata.namespace} forbids force deletions; {_instead(pod, risk, evicted=evicted)}"
 
 
 def _instead(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:
     node = risk.node
     deleted = pod.metadata.deletion_timestamp is not None
-    # Of a pod whose node has no plain name pod garbage collection cannot write the status (ValidatePodStatusUpdate).
+    # If the node has no plain name, pod garbage collection cannot write the pod's status (ValidatePodStatusUpdate).
     if is_plain_name(pod.spec.node_name) and collected_within(node.reach, deleted=deleted) is not None:
         kept = (
             "pod garbage collection deletes it by itself, and finalizers keep the object until their owners remove them"
@@ -193,7 +191,7 @@ def _instead(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:
         return kept if holders(pod.metadata.finalizers) else "pod garbage collection removes it by itself"
     match node.reach:
         case Reach.BACK_NOT_READY if not deleted:
-            return "first take its node back: until it is Ready, pod garbage collection removes what is deleted there"
+            return "first take its node back: until it is Ready, pod garbage collection removes pods deleted there"
         case Reach.ANSWERS | Reach.RETURNING | Reach.BACK | Reach.OUT_OF_SERVICE if not deleted:
             delete = command("kubectl delete pod {} -n {}", *pod_names(pod))
             return _EVICT if evicted else f"delete it with grace: {delete}"

@@ -1,13 +1,13 @@
-"""To whom the rules for force deletions apply, and which mode applies: warn, confirm or deny.
+"""The clients that the rules for force deletions apply to, and the mode that applies: warn, confirm or deny.
 
-The configuration gives a mode for one namespace or for all. A label on the Namespace can make it stricter and never
-less strict, because anybody who may edit the Namespace can set and remove the label. A label that is no mode, or cannot
-be read, changes nothing, and the answer says so. For Nodes only the configuration counts: the label of one namespace
-cannot keep a Node from being deleted.
+The configuration sets a mode for one namespace or for all. A label on the Namespace can make it stricter and never
+less strict, because everyone who may edit the Namespace can set and remove the label. A label that is not a mode, or
+cannot be read, changes nothing, and the answer says so. For Nodes only the configuration counts: the label of one
+namespace cannot prevent the deletion of a Node.
 
 Kubernetes itself sends a grace period of 0: the kubelet in its last delete of a stopped pod, pod garbage collection,
 and the namespace and garbage-collector controllers. They get neither warnings nor refusals, whether controllers have
-accounts of their own or all share one user.
+separate accounts or share one user.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 MODE_LABEL: Final = "kubectl-qos.io/force-delete"
-"""On a Namespace: warn, confirm or deny."""
+"""The label of a Namespace; its value is warn, confirm or deny."""
 
 _LOG: Final = logging.getLogger(__name__)
 _STRICTNESS: Final = tuple(ForceDeletionMode)
@@ -48,10 +48,10 @@ CONTROLLERS: Final = frozenset(
     f"system:serviceaccount:kube-system:{name}"
     for name in ("pod-garbage-collector", "generic-garbage-collector", "namespace-controller", "node-controller")
 ) | {"system:kube-controller-manager"}
-"""The accounts of controllers, and the one user of all controllers where they have no accounts.
+"""The accounts of controllers, and the user that all controllers share if they have no accounts.
 
-Also the cloud's node lifecycle: cloud-controller-manager runs it as node-controller where controllers have accounts
-(k8s.io/cloud-provider/app/controllermanager.go at v0.36.3).
+This includes the cloud's node lifecycle: cloud-controller-manager runs it as node-controller if controllers have
+accounts (k8s.io/cloud-provider/app/controllermanager.go at v0.36.3).
 """
 
 
@@ -60,7 +60,7 @@ class NamespaceMode(Struct, frozen=True):
 
     mode: ForceDeletionMode
     note: str = ""
-    """What is wrong with the Namespace's label, in words."""
+    """The problem with the Namespace's label, as a sentence; empty: none."""
 
 
 def is_exempt(request: Request, cluster: Cluster) -> bool:
@@ -75,7 +75,7 @@ def may_delete_nodes(request: Request, cluster: Cluster) -> bool:
 
 
 def may_run(pod: Pod) -> bool:
-    """Whether processes of a pod may outlive its object; not asked again after a force deletion."""
+    """Whether processes of a pod may outlive its object; False after an earlier force deletion."""
     source = check_graceful_delete(pod, 0).source
     forced = pod.metadata.deletion_grace_period_seconds == 0
     return not forced and source not in {GraceSource.NOT_SCHEDULED, GraceSource.FINISHED}
@@ -84,19 +84,19 @@ def may_run(pod: Pod) -> bool:
 def may_be_refused(pod: Pod) -> bool:
     """Whether a force deletion differs from a plain deletion, and stops something.
 
-    A pod whose own period is 0 is always deleted without grace, also by its controllers. The deletion of a mirror pod
-    stops nothing.
+    A pod with terminationGracePeriodSeconds 0 is always deleted without grace, also by its controllers. The deletion of
+    a mirror pod stops nothing.
     """
     return pod.spec.termination_grace_period_seconds != 0 and not is_mirror_pod(pod)
 
 
 def mode_of_namespace(namespace: str, cluster: Cluster) -> NamespaceMode:
-    """The mode of the configuration, or of the Namespace's label where that is stricter."""
+    """The mode of the configuration, or of the Namespace's label if that is stricter."""
     configured = cluster.force_deletion.of(namespace)
     try:
         label = cluster.present_namespace_labels(namespace).get(MODE_LABEL)
     except ClusterError as error:
-        _LOG.warning("the label for force deletions of %s does not count, it cannot be read: %s", namespace, error)
+        _LOG.warning("the label for force deletions of %s cannot be read and is ignored: %s", namespace, error)
         return NamespaceMode(configured, f"Namespace {namespace} cannot be read: {_counts(configured)}")
     if label is None:
         return NamespaceMode(configured)

@@ -22,7 +22,7 @@ __all__ = ["ForceDeleteRisk", "as_far_as_read", "read_force_delete_risk", "read_
 
 _ITS_NODE: Final = "its node"
 _MOST_VOLUMES: Final = 16
-"""Claimed volumes of a pod that are read: each takes three requests, and a pod may name any number of claims."""
+"""The maximum number of a pod's claimed volumes that are read: each takes three requests."""
 
 
 class ForceDeleteRisk(Struct, frozen=True):
@@ -36,7 +36,7 @@ class ForceDeleteRisk(Struct, frozen=True):
     claims: Mapping[str, str] = {}
     """The names of the claims, by the volumes of the pod that use them."""
     withheld: bool = False
-    """Whether names are left out: the owner's is empty, and the node's is ``its node``."""
+    """Whether names are omitted: the owner's is empty, and the node's is ``its node``."""
 
 
 def read_force_delete_risk(pod: Pod, cluster: Cluster) -> ForceDeleteRisk:
@@ -49,7 +49,7 @@ def read_force_delete_risk(pod: Pod, cluster: Cluster) -> ForceDeleteRisk:
     except ClusterError:
         node = NodeReach(pod.spec.node_name, Reach.UNKNOWN, "")
     owner = owner_guarantee(pod)
-    # The API server does not validate these texts: a sentence of one's own in them would read as ours.
+    # The API server does not validate these texts: a tenant's sentence in them would look like ours.
     if not (is_plain_name(owner.kind.lower()) and is_plain_name(owner.name)):
         owner = replace(owner, kind="", name="")
     if not is_plain_name(node.name):

@@ -1,7 +1,7 @@
-"""The words of a force deletion's risk: one line on the node and the owner of the pod, one line on its volumes.
+"""Words for the risk of a force deletion: one line about the pod's node and owner, one line about its volumes.
 
-Texts hold times and no durations: the API server may ask twice, and kubectl prints each distinct text. Commands come
-before details, because a command that is cut in the middle cannot be run.
+Texts contain times, not durations: the API server may send two reviews, and kubectl prints each distinct text. Commands
+come before details, because a truncated command cannot be run.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NODES: Final = {
 
 
 def first_line(pod: Pod, risk: ForceDeleteRisk) -> str:
-    """Where the pod runs, and what its owner does after the deletion."""
+    """The pod's node, and what its owner does after the deletion."""
     place, consequence = _place(pod, risk), _consequence(pod, risk)
     texts = [consequence.format(owner="Its owner")]
     if risk.owner.name:
@@ -61,7 +61,7 @@ def first_line(pod: Pod, risk: ForceDeleteRisk) -> str:
 
 
 def _place(pod: Pod, risk: ForceDeleteRisk) -> str:
-    """The pod and its node; the pod alone where even the name of the node is withheld."""
+    """The pod and its node; only the pod if even the name of the node is withheld."""
     if risk.withheld and risk.node.reach not in _NODES:
         return pod.metadata.name
     return f"{pod.metadata.name} on {node_state(risk.node, risk.now)}"
@@ -78,38 +78,36 @@ def _with_ending(pod: Pod, risk: ForceDeleteRisk, place: str, consequence: str) 
     if ending.deleted_at is None or ending.static:
         return f"{place}: {consequence}"
     if risk.node.reach.quiet:
-        return (
-            f"{place}, is already stopping, and nobody knows when it ends: forcing stops nothing sooner; {consequence}"
-        )
+        return f"{place}, is already stopping, and its end is unknown: forcing does not stop it sooner; {consequence}"
     if risk.node.reach is Reach.UNKNOWN or risk.node.provider:
         frees = "" if ending.holders else "frees its name and "
-        return f"{place}, is already stopping: forcing {frees}stops nothing sooner; {consequence}"
+        return f"{place}, is already stopping: forcing {frees}does not stop it sooner; {consequence}"
     until = ""
     if ending.ends_by is not None:
         due = "should have ended by" if risk.now > ending.ends_by else "may run until"
         until = f" and {due} {_instant(ending.ends_by, risk.now)}"
-    return f"{place} is already stopping{until}: forcing stops nothing sooner; {consequence}"
+    return f"{place} is already stopping{until}: forcing does not stop it sooner; {consequence}"
 
 
 def capital(text: str) -> str:
-    """The text with a capital letter."""
+    """Capitalize the first letter."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def fitting(*texts: str) -> str:
-    """The first text that fits into a warning, else the last."""
+    """Return the first text that fits into a warning, or else the last."""
     return next((text for text in texts if len(text) <= MAX_WARNING), texts[-1])
 
 
 def refusal(details: Sequence[str], remedy: str) -> str:
-    """One line: as many details as leave room for the whole remedy."""
+    """Return one line with as many details as leave room for the whole remedy."""
     known = [detail for detail in details if detail]
     texts = ("; ".join((*known[:count], remedy)) for count in range(len(known), -1, -1))
     return next((text for text in texts if len(text) <= MAX_MESSAGE), remedy)
 
 
 def node_state(node: NodeReach, now: datetime) -> str:
-    """``node-c3, silent since 03:02:56 UTC``; only the name of a node that answers."""
+    """``node-c3, silent since 03:02:56 UTC``; only the name if the node answers."""
     since = f" since {_instant(node.since, now)}" if node.since else ""
     return _NODES.get(node.reach, "{node}").format(node=node.name, since=since)
 
@@ -122,16 +120,16 @@ def fencing(node: str, name: str) -> str:
     """The command that declares a machine off: pod garbage collection then deletes the pods that ran there.
 
     Args:
-        node: The node in the text.
-        name: Its name.
+        node: The node as the text names it.
+        name: The name in the command.
     """
     return f"once {node} is off for certain: {command(FENCE, name)}"
 
 
 def second_line(pod: Pod, risk: ForceDeleteRisk, *, dry_run: bool) -> str:
-    """Which volumes may get a second writer, and what to check.
+    """The volumes that may get a second writer, and what to check.
 
-    The client reads it when the pod object is gone, except after a dry run.
+    The client reads it when the pod object no longer exists, except after a dry run.
     """
     texts = [f"check first: {command(_EXPLAIN, *pod_names(pod))}"] if dry_run else _checks(pod, risk)
     at_stake = volumes_at_stake(risk)
@@ -140,9 +138,9 @@ def second_line(pod: Pod, risk: ForceDeleteRisk, *, dry_run: bool) -> str:
 
 
 def _checks(pod: Pod, risk: ForceDeleteRisk) -> list[str]:
-    """What to check of a pod that was deleted, the longest text first."""
+    """What to check about a deleted pod, the longest text first."""
     if risk.owner.guarantee is Guarantee.KUBELET_OWNED:
-        # Its kubelet creates the mirror again.
+        # Its kubelet recreates the mirror pod.
         return [f"check now: {command(_EXPLAIN, *pod_names(pod))}"]
     died, node = command("kubectl qos died pod/{} -n {}", *pod_names(pod)), pod.spec.node_name
     if risk.withheld or not is_plain_name(node):
@@ -157,7 +155,7 @@ def _checks(pod: Pod, risk: ForceDeleteRisk) -> list[str]:
 
 
 def pod_names(pod: Pod) -> tuple[str, str]:
-    """Its name and namespace, as commands have them."""
+    """The pod's name and namespace, in the order of commands."""
     return pod.metadata.name, pod.metadata.namespace
 
 

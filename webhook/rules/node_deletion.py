@@ -1,15 +1,16 @@
 """Deletions of Nodes: pod garbage collection then force deletes every pod that names the Node.
 
-    gcOrphaned      a pod whose Node has been gone for 40 s (quarantineTime) is marked failed and deleted with grace 0
+    gcOrphaned      if the Node has been missing for 40 s (quarantineTime), its pods are marked failed and deleted with
+                    grace period 0
 
-Pods of DaemonSets and mirror pods are passed over: a drained node has nothing else left. The deletion of a Node with
+Pods of DaemonSets and mirror pods are ignored: only these remain on a drained node. The deletion of a Node with
 finalizers is never refused, because the Node stays until they are removed, and their owner may drain it first.
 Controllers that delete the Nodes of removed machines are never refused either: the configuration names them. The
-strictest mode of the namespaces whose pods would be lost applies. Only the configuration's modes count: with a
-namespace's label, a tenant could keep every Node.
+strictest mode of the namespaces that would lose pods applies. Only the configuration's modes count: with a namespace's
+label, a tenant could keep every Node.
 
-Unless clients authenticate, the answer counts pods and namespaces and does not name them: the review holds only the
-Node, and any client that reaches the port can invent one.
+Unless clients authenticate, the answer counts pods and namespaces and does not name them: the review contains only the
+Node, and any client that reaches the port can forge one.
 
 Source: pkg/controller/podgc/gc_controller.go at v1.36.3; k8s.io/cloud-provider/controllers/nodelifecycle at v0.36.3.
 """
@@ -53,24 +54,24 @@ _MAX_NAMES: Final = 3
 
 
 class _Loss(Struct, frozen=True):
-    """The pods that a Node's deletion would force delete."""
+    """The pods that the deletion of a Node would force delete."""
 
     node: Node
     reach: NodeReach
     state: str
     """The node and its state, in words."""
     pods: tuple[Pod, ...]
-    """Pods of owners that promise at most one come first."""
+    """Sorted: pods of owners that promise at most one first."""
     withheld: bool
-    """Whether the answer leaves out the names of pods and namespaces."""
+    """Whether the answer omits the names of pods and namespaces."""
 
 
 def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
-    """A warning or a refusal that names the pods."""
+    """Answer the deletion of a Node with a warning or a refusal that names the pods."""
     if may_delete_nodes(request, cluster):
         return ALLOWED
     seen = old_object(request, Node)
-    # No Node has another name, and no pod of it is lost.
+    # A Node has a plain name; with any other, no pod is lost.
     if seen is None or not is_plain_name(seen.object.metadata.name):
         return ALLOWED
     node, live = seen.object, cluster.live()
@@ -107,15 +108,15 @@ def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
 
 
 def _unread(node: Node, cluster: Cluster) -> Answer:
-    """The answer for a Node whose pods cannot be read: large pods of one tenant must not lift the rule for others."""
+    """Answer if the Node's pods cannot be read: large pods of one tenant must not lift the rule for others."""
     name = node.metadata.name
-    unknown = f"{name}: which pods its deletion would force delete cannot be read"
+    unknown = f"{name}: the pods that its deletion would force delete cannot be read"
     modes = cluster.force_deletion.modes
     confirmed = ForceDeletionMode.DENY not in modes and is_confirmed(node.metadata)
     if modes == {ForceDeletionMode.WARN} or node.metadata.finalizers or confirmed:
         return Answer(warnings=(unknown,))
     remedy = f"try again, or drain it first: {command('kubectl drain {} --ignore-daemonsets', name)}"
-    return denied(f"{unknown}, and the configuration does not let all force deletions through; {remedy}")
+    return denied(f"{unknown}, and the configuration does not allow all force deletions; {remedy}")
 
 
 def _is_lost(pod: Pod) -> bool:
@@ -128,7 +129,7 @@ def _rank(pod: Pod) -> tuple[bool, str, str]:
 
 
 def _configured(mode: ForceDeletionMode, loss: _Loss, cluster: Cluster) -> Sequence[str]:
-    """The namespaces with a mode whose pods would be lost."""
+    """The namespaces with this mode that would lose pods."""
     namespaces = {pod.metadata.namespace for pod in loss.pods if may_be_refused(pod)}
     return sorted(name for name in namespaces if cluster.force_deletion.of(name) is mode)
 
@@ -140,15 +141,16 @@ def _of(namespaces: Sequence[str], loss: _Loss) -> str:
 
 
 def _losing(loss: _Loss) -> str:
-    """The state of the node, and the pods that are lost with it."""
+    """The state of the node, and the pods that its deletion force deletes."""
     count = _counted(loss)
     head = f"{loss.state}: without the Node, pod garbage collection force deletes {count} that may still run"
     return fitting(*(f"{head}: {names}" for names in _named(loss)), head)
 
 
 def _later(loss: _Loss) -> str:
-    """The same for a Node that its finalizers keep for now."""
-    head = f"{loss.state}: when its finalizers are done, what still runs there is force deleted, now {_counted(loss)}"
+    """The same for a Node that its finalizers still keep."""
+    consequence = f"pods that still run there are force deleted, now {_counted(loss)}"
+    head = f"{loss.state}: once its finalizers are removed, {consequence}"
     return fitting(*(f"{head}: {names}" for names in _named(loss)), head)
 
 
@@ -157,7 +159,7 @@ def _counted(loss: _Loss) -> str:
 
 
 def _named(loss: _Loss) -> Sequence[str]:
-    """Lists of pods, from the longest to one name; empty: names are left out."""
+    """Lists of pods, from the longest to one name; empty: names are omitted."""
     if loss.withheld:
         return ()
     names = [_pod_name(pod) for pod in loss.pods]
@@ -180,12 +182,12 @@ def _remedy(loss: _Loss) -> str:
     if loss.reach.reach in _ANSWER:
         return f"drain it first: {command('kubectl drain {} --ignore-daemonsets', loss.node.metadata.name)}"
     if loss.reach.reach is Reach.OUT_OF_SERVICE:
-        return "wait until pod garbage collection has ended them"
+        return "wait until pod garbage collection has deleted them"
     return fencing(loss.reach.name, loss.node.metadata.name)
 
 
 def _check(loss: _Loss) -> str:
-    """What to do once the Node is deleted: a kubelet registers it only when it starts."""
+    """What to do after the deletion: a kubelet registers its Node only when it starts."""
     died = command("kubectl qos died node/{}", loss.node.metadata.name)
     if loss.reach.reach in _ANSWER:
         return f"to keep its pods, restart its kubelet within 40 s: that registers the Node again; check now: {died}"

@@ -1,4 +1,4 @@
-"""Workloads: their kinds, and where each kind holds the template of its pods."""
+"""The kinds of workloads, and the pod template of each kind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Template(NamedTuple):
 
 
 def template_of(workload: TemplateOwner) -> Template:
-    """The template of a workload's pods; an empty one where a ReplicationController has none."""
+    """The template of a workload's pods; an empty one if a ReplicationController has none."""
     if isinstance(workload, CronJob):
         return Template(workload.spec.job_template.spec.template, "spec.jobTemplate.spec.template")
     return Template(workload.spec.template or PodTemplateSpec(), "spec.template")
@@ -41,7 +41,7 @@ class TemplateReview(NamedTuple):
 
     request: Request
     workload: Seen[TemplateOwner]
-    """As far as it was read."""
+    """The workload, as far as it was read."""
 
     @property
     def template(self) -> PodTemplateSpec:
@@ -55,5 +55,5 @@ class TemplateReview(NamedTuple):
 
     @property
     def is_controlled(self) -> bool:
-        """Whether a controller makes the workload; the rules then judge what that controller was made from."""
+        """Whether a controller owns the workload; the rules then check that controller instead."""
         return self.workload.object.metadata.controller is not None

@@ -6,17 +6,17 @@
 
 The API server's own Priority plugin runs before webhooks and does the same without namespaces. It fills in the global
 default before any webhook sees the pod. managedFields show that the author did not name it, and the namespace's default
-then takes its place.
+then replaces it.
 
     the plugin is on     it runs again after a mutation, and refuses a class and a priority that do not match. So the
-                         patch holds only the class and removes what the plugin filled in: the plugin then fills in the
-                         present values of the class, whatever a cache holds
-    the plugin is off    nothing else resolves a class or refuses an unknown one: the patch holds all three fields
+                         patch sets only the class and removes the fields that the plugin filled in: the plugin then
+                         fills in the current values of the class, whatever a cache contains
+    the plugin is off    nothing else resolves a class or refuses an unknown one: the patch sets all three fields
 
-The handler never gives or refuses a class on the word of a cache alone: the class may have changed a moment ago.
+The handler never sets or refuses a class based only on a cache: the class may have changed a moment ago.
 
-ResourceQuota counts after webhooks have changed a pod, and after validating webhooks have refused it. So a quota of
-PriorityClasses counts what is filled in here, and a refusal here uses no quota.
+ResourceQuota counts after mutating and validating webhooks. So a quota of PriorityClasses counts the class that is
+filled in here, and a pod that is refused here uses no quota.
 
 Source: pkg/kubeapiserver/options/plugins.go, plugin/pkg/admission/priority/admission.go at v1.36.3;
 pkg/admission/plugin/webhook/mutating/dispatcher.go (SetShouldReinvoke), pkg/admission/reinvocation.go of
@@ -55,7 +55,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 def default_priority(new: NewPod, cluster: Cluster) -> Answer:
-    """A patch with the fields of a new pod's class that the pod lacks."""
+    """Patch the fields of its class that a new pod lacks."""
     pod, name = new.pod, namespace_default(new.namespace.space, cluster.options.rules)
     if not name or name == pod.spec.priority_class_name:
         return _resolve(pod, cluster)
@@ -65,7 +65,7 @@ def default_priority(new: NewPod, cluster: Cluster) -> Answer:
     try:
         found = cluster.priority_class(name, classes)
     except ClusterError as error:
-        _LOG.warning("a pod in %s gets no default class, %s cannot be read: %s", pod.metadata.namespace, name, error)
+        _LOG.warning("a pod in %s gets no default class: %s cannot be read: %s", pod.metadata.namespace, name, error)
         return _resolve(pod, cluster)
     resolved = resolve_priority(name, {name: found} if found is not None else {})
     if isinstance(resolved, UnknownPriorityClass):
@@ -75,14 +75,14 @@ def default_priority(new: NewPod, cluster: Cluster) -> Answer:
 
 
 def refuse_unknown_class(seen: Seen[Pod], cluster: Cluster) -> Answer:
-    """Upstream's refusal of a class that does not exist or does not fit the priority, with similar names."""
+    """Refuse, as upstream does, a class that does not exist or does not match the priority; add similar names."""
     pod = seen.object
     if not isinstance(admit_pod_create(pod, cluster.priority_classes()), str):
         return ALLOWED
     try:
         classes = {entry.metadata.name: entry for entry in cluster.live().list(PRIORITY_CLASSES)}
     except ClusterError as error:
-        _LOG.warning("a pod in %s is let through, PriorityClasses cannot be read: %s", pod.metadata.namespace, error)
+        _LOG.warning("a pod in %s is allowed: PriorityClasses cannot be read: %s", pod.metadata.namespace, error)
         return ALLOWED
     refusal = admit_pod_create(pod, classes)
     if not isinstance(refusal, str):
@@ -92,7 +92,7 @@ def refuse_unknown_class(seen: Seen[Pod], cluster: Cluster) -> Answer:
 
 
 def refuse_disallowed_class(seen: Seen[Pod], cluster: Cluster) -> Answer:
-    """A refusal of a class that the pod's namespace does not allow, or a warning, as the configuration says."""
+    """Refuse a class that the pod's namespace does not allow, or warn, as configured."""
     pod = seen.object
     problem = disallowed(pod.spec.priority_class_name, pod.metadata.namespace, cluster.options.rules)
     if not problem:
@@ -103,14 +103,14 @@ def refuse_disallowed_class(seen: Seen[Pod], cluster: Cluster) -> Answer:
 
 
 def _is_chosen(new: NewPod, classes: Mapping[str, PriorityClass]) -> bool:
-    """Whether its author or another webhook chose the pod's class; managedFields do not show webhooks."""
+    """Whether the pod's author or another webhook chose its class; managedFields do not show webhooks."""
     named = classes.get(new.pod.spec.priority_class_name)
     is_global_default = named is not None and named.global_default
     return new.pod.spec.priority_class_name != "" and not (is_global_default and not new.wrote("priorityClassName"))
 
 
 def _class_alone(new: NewPod, resolved: ResolvedPriority) -> tuple[PatchOperation, ...]:
-    """The class in place of what the API server's plugin filled in; empty: the plugin has not run."""
+    """Set the class and remove the fields that the API server's plugin filled in; empty: the plugin has not run."""
     spec = new.pod.spec
     if spec.priority is None or new.wrote("priority"):
         return ()
@@ -122,7 +122,7 @@ def _class_alone(new: NewPod, resolved: ResolvedPriority) -> tuple[PatchOperatio
 
 
 def _resolve(pod: Pod, cluster: Cluster) -> Answer:
-    """The patch that the API server's plugin would make, where it has not run."""
+    """Patch as the API server's plugin would, if it has not run."""
     if pod.spec.priority is not None and pod.spec.preemption_policy is not None:
         return ALLOWED
     resolved = admit_pod_create(pod, _classes_for(pod, cluster))
@@ -146,13 +146,13 @@ def _classes_for(pod: Pod, cluster: Cluster) -> Mapping[str, PriorityClass]:
     try:
         newer = cluster.priority_class(name, classes)
     except ClusterError as error:
-        _LOG.warning("a pod in %s is not resolved, %s cannot be read: %s", pod.metadata.namespace, name, error)
+        _LOG.warning("a pod in %s is not resolved: %s cannot be read: %s", pod.metadata.namespace, name, error)
         return classes
     return classes if newer is None else {**classes, name: newer}
 
 
 def _patch(pod: Pod, resolved: ResolvedPriority) -> tuple[PatchOperation, ...]:
-    """The fields that are missing or different."""
+    """Set the fields that are missing or different."""
     wanted = (
         ("priorityClassName", pod.spec.priority_class_name, resolved.priority_class_name),
         ("priority", pod.spec.priority, resolved.priority),
@@ -162,7 +162,7 @@ def _patch(pod: Pod, resolved: ResolvedPriority) -> tuple[PatchOperation, ...]:
 
 
 def _default_warnings(resolved: ResolvedPriority, origin: str, cluster: Cluster) -> tuple[str, ...]:
-    """Which default was filled in, where the configuration asks for such warnings."""
+    """The warning about the filled-in default, if the configuration enables such warnings."""
     if not cluster.options.verbose:
         return ()
     filled_in = f"{resolved.priority_class_name} (priority {resolved.priority}, {resolved.preemption_policy})"

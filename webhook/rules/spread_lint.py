@@ -1,11 +1,11 @@
-"""Warnings of topology spread constraints that do not do what they seem to do.
+"""Warnings about ineffective topology spread constraints.
 
     selector        it does not match the pod itself (`podrules.lint.spread.selector_misses`)
     topologyKey     no node has such a label: with DoNotSchedule the pod fits nowhere, with ScheduleAnyway it spreads
-                    over nothing. Only where the webhook keeps labels of nodes: `Options.lint_topology_keys`
+                    over nothing. Only if the webhook caches the labels of nodes: `Options.lint_topology_keys`
 
-Pods and workloads that a controller makes are passed over: the client that made their owner got the warning. The number
-of constraints and of warnings has a bound, because an object of a megabyte has tens of thousands.
+Pods and workloads of a controller are skipped: the client that created their owner got the warning. The number of
+constraints and of warnings is limited, because an object of a megabyte has tens of thousands.
 
 Source: pkg/scheduler/framework/plugins/podtopologyspread/{common,filtering}.go (selfMatch) at v1.36.3.
 """
@@ -32,18 +32,18 @@ _FIELD: Final = "topologySpreadConstraints"
 _MAX_CONSTRAINTS: Final = 100
 _MAX_WARNINGS: Final = 10
 _MAX_SUGGESTIONS: Final = 3
-"""Of the topologyKeys that no node has: of each more, names like it would take some milliseconds to find."""
+"""The maximum number of unknown topologyKeys with suggestions: each takes some milliseconds to compute."""
 
 
 def lint_spread(seen: Seen[Pod], cluster: Cluster) -> Answer:
-    """Warnings for the client that creates a pod."""
+    """Warn the client that creates a pod."""
     if seen.object.metadata.controller is not None:
         return ALLOWED
     return _answer(seen, "", cluster, added=frozenset())
 
 
 def lint_spread_of_template(review: TemplateReview, cluster: Cluster) -> Answer:
-    """Warnings for the client that creates or changes a workload."""
+    """Warn the client that creates or changes a workload."""
     if review.is_controlled:
         return ALLOWED
     template = Seen(review.template, review.workload.left_out)
@@ -53,7 +53,7 @@ def lint_spread_of_template(review: TemplateReview, cluster: Cluster) -> Answer:
 def _answer(seen: Seen[Pod | PodTemplateSpec], path: str, cluster: Cluster, *, added: frozenset[str]) -> Answer:
     place = f"{path}spec.{_FIELD}"
     if not seen.left_out.isdisjoint({place, f"{path}metadata.labels"}):
-        return Answer(warnings=(f"{place}: not looked at: they or the labels hold more than {MAX_VALUES} values",))
+        return Answer(warnings=(f"{place}: not checked: they or the labels have more than {MAX_VALUES} values",))
     constraints = seen.object.spec.topology_spread_constraints
     problems = [*_problems(seen.object, place, cluster, added)] if constraints else []
     if not problems:
@@ -62,14 +62,14 @@ def _answer(seen: Seen[Pod | PodTemplateSpec], path: str, cluster: Cluster, *, a
     if len(problems) > _MAX_WARNINGS:
         warnings.append(f"{place}: and {len(problems) - _MAX_WARNINGS} more")
     if len(constraints) > _MAX_CONSTRAINTS:
-        warnings.append(f"{place}: of {len(constraints)} constraints the first {_MAX_CONSTRAINTS} are looked at")
+        warnings.append(f"{place}: only the first {_MAX_CONSTRAINTS} of {len(constraints)} constraints are checked")
     return Answer(warnings=tuple(warnings))
 
 
 def _problems(
     pod: Pod | PodTemplateSpec, path: str, cluster: Cluster, added: frozenset[str]
 ) -> Iterator[Callable[[], str]]:
-    """A function for each problem that words it, because wording takes more time than finding."""
+    """Yield a function for each problem that returns its text, because wording takes more time than detection."""
     options = cluster.options
     keys = cluster.node_label_keys() if options.lint_topology_keys else frozenset()
     unknown: set[str] = set()
@@ -78,7 +78,7 @@ def _problems(
         missed = selector_misses(constraint, pod.metadata.labels, added) if options.lint_selectors else None
         if missed is not None:
             yield partial(_missed, missed, place)
-        # A cluster without nodes, as one that starts them on demand, says nothing of their labels.
+        # A cluster without nodes, such as one that starts them on demand, does not show which labels they will have.
         if keys and constraint.topology_key not in keys:
             unknown.add(constraint.topology_key)
             yield partial(_unknown_key, constraint, place, keys if len(unknown) <= _MAX_SUGGESTIONS else ())

@@ -11,9 +11,9 @@ __all__ = ["did_you_mean"]
 
 _MOST: Final = 3
 _LONGEST: Final = 253
-"""No object has a longer name. Comparing takes time with the square of the length."""
+"""No object has a longer name. The time of a comparison grows with the square of the length."""
 _MAX_COMPARED: Final = 100
-"""Names of the nearest length: comparing one takes up to 0.1 ms."""
+"""The number of names with the nearest length that are compared: one takes up to 0.1 ms."""
 
 
 def did_you_mean(name: str, existing: Iterable[str]) -> str:

@@ -1,8 +1,8 @@
 """Default topology spread constraints, of the cluster or of a namespace, for pods that have none.
 
-The handler writes what kube-scheduler would apply by itself: `podrules.qos_webhook.defaults` has the rule. So everybody
-can read the constraints in the pod, and they also hold in clusters whose scheduler cannot be configured. Where nothing
-configures any, the webhook does not read what selectors are built from.
+The handler writes the constraints that kube-scheduler would apply by itself; `podrules.qos_webhook.defaults` has the
+rule. So they are visible in the pod, and they also apply in clusters with a scheduler that cannot be configured. If no
+constraints are configured, the webhook does not read the objects that selectors are built from.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DECIDING: Final = frozenset({"metadata.labels", "metadata.ownerReferences", "sp
 
 
 def default_topology_spread(new: NewPod, cluster: Cluster) -> Answer:
-    """A patch with the default constraints of a new pod; none if a field that they depend on was not read."""
+    """Patch the default constraints of a new pod; not if a field that they depend on was not read."""
     if not new.left_out.isdisjoint(_DECIDING):
         return ALLOWED
     pod = new.pod
@@ -35,7 +35,7 @@ def default_topology_spread(new: NewPod, cluster: Cluster) -> Answer:
     except ClusterError as error:
         name = pod.metadata.name or pod.metadata.generate_name
         _LOG.warning(
-            "%s in %s gets no default constraints, its owner cannot be read: %s", name, pod.metadata.namespace, error
+            "%s in %s gets no default constraints: its owner cannot be read: %s", name, pod.metadata.namespace, error
         )
         return ALLOWED
     if not found.constraints:

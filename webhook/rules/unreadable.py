@@ -1,6 +1,6 @@
-"""Requests whose objects could not be read: refused if a rule might have refused them, else allowed with a warning.
+"""Requests with unreadable objects: refused if a rule might have refused them, otherwise allowed with a warning.
 
-Otherwise an object could switch a rule off by what it holds. The decision goes by the client, the operation, the
+Otherwise the content of an object could disable a rule. The decision depends on the client, the operation, the
 namespace and the configuration. So it also refuses some pods that a rule would have allowed.
 """
 
@@ -20,23 +20,23 @@ __all__ = ["allow_unreadable", "refuse_unreadable"]
 
 _RULE: Final = "unseen"
 _STRICT: Final = {
-    ForceDeletionMode.CONFIRM: "wants force deletions confirmed",
+    ForceDeletionMode.CONFIRM: "requires a confirmation for force deletions",
     ForceDeletionMode.DENY: "forbids force deletions",
 }
 
 
 def allow_unreadable(request: Request, _cluster: Cluster, problem: str) -> Answer:
-    """A warning that nothing was filled in."""
+    """Warn that no defaults were filled in."""
     return Answer(warnings=(f"{_what(request)}: no defaults are filled in: {problem}",)).of_rule(_RULE, "object")
 
 
 def refuse_unreadable(request: Request, cluster: Cluster, problem: str) -> Answer:
-    """A refusal that names the rule which might refuse the request, or a warning."""
+    """Refuse with the name of the rule that might refuse the request, or warn."""
     rule = _strictest_rule(request, cluster)
-    looked_at = "oldObject" if request.operation == "DELETE" else "object"
+    field = "oldObject" if request.operation == "DELETE" else "object"
     if rule:
-        return denied(f"{_what(request)} is forbidden: {rule}; {problem}").of_rule(_RULE, looked_at)
-    return Answer(warnings=(f"{_what(request)}: let through unseen: {problem}",)).of_rule(_RULE, looked_at)
+        return denied(f"{_what(request)} is forbidden: {rule}; {problem}").of_rule(_RULE, field)
+    return Answer(warnings=(f"{_what(request)}: allowed without a check: {problem}",)).of_rule(_RULE, field)
 
 
 def _what(request: Request) -> str:
@@ -68,11 +68,11 @@ def _class_rule(namespace: str, cluster: Cluster) -> str:
 def _template_rule(namespace: str, cluster: Cluster) -> str:
     if cluster.options.template_class is RuleMode.WARN:
         return ""
-    return _class_rule(namespace, cluster) or "templates of an unknown PriorityClass are refused"
+    return _class_rule(namespace, cluster) or "templates with an unknown PriorityClass are refused"
 
 
 def _force_deletion_rule(request: Request, cluster: Cluster) -> str:
-    """A rule refuses only a period of 0. For an eviction, or a review that was cut short, the period is not known."""
+    """A rule refuses only a period of 0. For an eviction or a truncated review, the period is unknown."""
     if request.options is not None and request.operation == "DELETE" and request.options.grace_period_seconds != 0:
         return ""
     if is_exempt(request, cluster):
@@ -83,4 +83,4 @@ def _force_deletion_rule(request: Request, cluster: Cluster) -> str:
 
 def _node_rule(request: Request, cluster: Cluster) -> str:
     strict = not cluster.force_deletion.modes.isdisjoint(_STRICT) and not may_delete_nodes(request, cluster)
-    return "the configuration refuses force deletions, which a Node's deletion leads to" if strict else ""
+    return "the configuration refuses force deletions, and deleting a Node causes them" if strict else ""

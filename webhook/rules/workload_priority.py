@@ -1,11 +1,11 @@
-"""The class of a workload's template: whether the API server or this webhook will refuse its pods.
+"""Checks whether the API server or this webhook will refuse the pods of a template because of their class.
 
-The API server stores a Deployment whose template names an unknown class; its ReplicaSet then fails to create pods, and
-only an event of the ReplicaSet says so. The same happens with a class that the namespace does not allow, whether the
+The API server stores a Deployment with an unknown class in its template; its ReplicaSet then fails to create pods, and
+only an event of the ReplicaSet shows it. The same happens with a class that the namespace does not allow, whether the
 template names it or its pods get it by default.
 
-    warning   for every workload that is created or changed, unless a controller owns it: its owner got the warning
-    refusal   when `Options.template_class` says so, of a new workload and of a change to such a class. A workload that
+    warning   for every created or changed workload, unless a controller owns it: its owner got the warning
+    refusal   if `Options.template_class` is deny, of a new workload and of a change to such a class. A workload that
               was stored before can still be changed otherwise, scaled, and deleted: updates that remove its finalizers
               keep its class
 """
@@ -31,17 +31,17 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class _Problem(NamedTuple):
-    """What is wrong with a template's class."""
+    """The problem with a template's class."""
 
     text: str
     near: str
-    """A suggestion of similar names, for the end of the message."""
+    """The suggestion of similar names at the end of the message."""
     refused: bool
     """Whether its pods will be refused."""
 
 
 def check_class_of_template(review: TemplateReview, cluster: Cluster) -> Answer:
-    """A refusal or a warning of a workload whose pods will be refused."""
+    """Refuse a workload, or warn, if its pods will be refused."""
     if review.is_controlled:
         return ALLOWED
     request, workload, path = review.request, review.workload.object, review.path
@@ -70,7 +70,7 @@ def _problem(name: str, namespace: str, cluster: Cluster) -> _Problem | None:
 
 
 def _default(namespace: str, cluster: Cluster) -> str:
-    """The class of pods that name none, if it exists; empty: none."""
+    """The class of pods that name none, if it exists; otherwise empty."""
     classes = cluster.priority_classes()
     name = namespace_default(cluster.namespace(namespace).space, cluster.options.rules)
     if name in classes:
@@ -86,9 +86,9 @@ def _keeps_class(request: Request, workload: TemplateOwner, name: str) -> bool:
 
 
 def _exists(name: str, cluster: Cluster) -> bool:
-    """Whether a class exists, also one that the cache lacks; True when it cannot be read."""
+    """Whether a class exists, also if the cache lacks it; True when it cannot be read."""
     try:
         return cluster.priority_class(name, cluster.priority_classes()) is not None
     except ClusterError as error:
-        _LOG.warning("PriorityClass %s is taken to exist, it cannot be read: %s", name, error)
+        _LOG.warning("PriorityClass %s cannot be read and is assumed to exist: %s", name, error)
         return True

@@ -1,6 +1,6 @@
-"""Warnings of pods whose own grace period is 0: every deletion of such a pod is a force deletion.
+"""Warnings about pods with terminationGracePeriodSeconds 0: every deletion of such a pod is a force deletion.
 
-For the pods of a workload the client that writes the workload gets the warning: nobody reads a controller's warnings.
+For the pods of a workload, the client that writes the workload gets the warning: a controller ignores warnings.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ __all__ = ["warn_of_zero_grace", "warn_of_zero_grace_in_template"]
 _FIELD: Final = "terminationGracePeriodSeconds"
 _WARNED_GROUPS: Final = frozenset(group for group, _ in WORKLOADS_WITH_TEMPLATES)
 _MEANING: Final = (
-    "0, so every deletion is a force deletion: the object goes at once, its processes may run on next to a "
-    "replacement; 1 or more waits for them"
+    "0, so every deletion is a force deletion: the object is removed at once, and its processes may run on "
+    "next to a replacement; 1 or more waits for them"
 )
 
 
 def warn_of_zero_grace(seen: Seen[Pod], _cluster: Cluster) -> Answer:
-    """A warning for the client that creates the pod."""
+    """Warn the client that creates the pod."""
     pod, owner = seen.object, seen.object.metadata.controller
     if pod.spec.termination_grace_period_seconds != 0 or (owner is not None and owner.group in _WARNED_GROUPS):
         return ALLOWED
@@ -32,7 +32,7 @@ def warn_of_zero_grace(seen: Seen[Pod], _cluster: Cluster) -> Answer:
 
 
 def warn_of_zero_grace_in_template(review: TemplateReview, _cluster: Cluster) -> Answer:
-    """A warning for the client that creates or changes a workload."""
+    """Warn the client that creates or changes a workload."""
     if review.is_controlled or review.template.spec.termination_grace_period_seconds != 0:
         return ALLOWED
     return _warning(f"{review.path}.spec")

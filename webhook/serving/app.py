@@ -30,16 +30,16 @@ def create_app(
     client_names: Collection[str] | None = None,
     report_forced: ReportForced | None = None,
 ) -> Flask:
-    """The application: ``POST /mutate`` and ``/validate``, ``GET /healthz`` and ``/readyz``.
+    """Make the application: ``POST /mutate`` and ``/validate``, ``GET /healthz`` and ``/readyz``.
 
     Args:
         cluster: The cluster as handlers see it.
-        waiting_for: Returns what is missing before requests can be answered; nothing: the webhook is ready.
-        draining: Whether the server is about to end: it still answers, but wants no new connections.
+        waiting_for: Returns what is missing before requests can be answered; empty when the webhook is ready.
+        draining: Whether the server is about to end: it still answers, but is no longer ready.
         metrics: The counters; its paths are `REVIEW_PATHS`.
-        client_names: Common names whose certificates may send reviews, empty: any of the trusted authorities; None:
-            anybody may.
-        report_forced: Called for each force deletion that is no dry run, refused or let through.
+        client_names: Common names of the clients that may send reviews; empty: any certificate of a trusted authority;
+            None: any client.
+        report_forced: Called for each force deletion that is not a dry run, refused or allowed.
     """
     app = Flask("qos-webhook")
     counted = metrics or Metrics(REVIEW_PATHS)

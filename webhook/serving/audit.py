@@ -1,16 +1,16 @@
 """Counts the pods that the API server stored without the webhook's defaults.
 
-With failurePolicy Ignore, the API server stores pods while no replica answers, and reports it to nobody. The defaults
+With failurePolicy Ignore, the API server stores pods while no replica answers, and does not report it. The defaults
 cannot be added later: topologySpreadConstraints and the priority are immutable. So the webhook counts these pods.
 
-    which       pods that are newer than the MutatingWebhookConfiguration, in namespaces that it selects; no finished,
+    pods        those that are newer than the MutatingWebhookConfiguration, in namespaces that it selects; no finished,
                 terminating or mirror pods
-    lacks       what the handlers of new pods would write into the pod now. So a pod is also counted if it is older
-                than the Service or default behind that
-    who         the holder of the release's Lease, for all replicas
-    when        once it holds the Lease and its caches are filled, because a replica was away then; after that seldom
-    how         in pages of 100 that are not stored, at most ten a second; after each page and each pod it rests as long
-                as it worked: 150,000 pods take some minutes, and the API server as long to list them
+    defaults    those that the handlers of new pods would write into the pod now. So a pod is also counted if it is
+                older than the Service or the default that they come from
+    replica     the holder of the release's Lease, for all replicas
+    time        once it holds the Lease and its caches are filled, because a replica was away then; rarely after that
+    load        pages of 100 that are not stored, at most ten a second. After each page and each pod, the audit pauses
+                for as long as it worked: it takes some minutes for 150,000 pods, as does the API server's list
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = ["Audit", "Unpatched"]
 _LOG: Final = logging.getLogger(__name__)
 _PAGE: Final = 100
 _PAGE_SECONDS: Final = 0.1
-"""The shortest rest after a page."""
+"""The shortest pause after a page."""
 _NAMED: Final = 3
 """How many of the pods are named in the log."""
 _RETRY_SECONDS: Final = 60.0
@@ -99,7 +99,7 @@ class Audit:
             cluster: The cluster that the handlers read.
             metrics: The metrics that show the number.
             elected: Whether this replica does the audit, at this moment.
-            configuration: The name of the MutatingWebhookConfiguration that points at us.
+            configuration: The name of the MutatingWebhookConfiguration that calls this webhook.
         """
         self._transport = transport
         self._cluster = cluster
@@ -113,36 +113,36 @@ class Audit:
 
         Errors are logged and never raised.
         """
-        rest, due, earliest = threading.Event(), 0.0, 0.0
+        pause, due, earliest = threading.Event(), 0.0, 0.0
         while True:
             if not self._elected():
                 due = earliest
                 self._metrics.unpatched_pods.set(float("nan"))
             elif time.monotonic() >= due and not waiting_for():
                 due = time.monotonic() + self._audited(seconds)
-                # Also if the Lease goes back and forth between replicas.
+                # Holds also if the Lease moves back and forth between replicas.
                 earliest = time.monotonic() + _RETRY_SECONDS
-            rest.wait(_STEP_SECONDS)
+            pause.wait(_STEP_SECONDS)
 
     def _audited(self, seconds: float) -> float:
         """Audit and report; return the seconds until the next audit."""
         try:
-            self.report(self.look())
+            self.report(self.count())
         except (ClusterError, DecodeError, SelectorError, _Failed) as error:
             _LOG.warning("pods cannot be audited: %s; next try in %.0f s", error, _RETRY_SECONDS)
             return _RETRY_SECONDS
-        except Exception:  # noqa: BLE001 - whatever it is, it must not be the last look
+        except Exception:  # noqa: BLE001 - no error may end the audits
             _LOG.exception("pods cannot be audited; next try in %.0f s", _RETRY_SECONDS)
             return _RETRY_SECONDS
         return seconds * random.uniform(1, 1.2)  # noqa: S311 - no secret
 
-    def look(self) -> Unpatched:
+    def count(self) -> Unpatched:
         """Read all pods and count those that lack defaults.
 
         Raises:
             ClusterError: the API server does not answer.
         """
-        since, selects = self._asked_about()
+        since, selects = self._selection()
         count, first = 0, []
         for item in self._pods():
             try:
@@ -163,16 +163,16 @@ class Audit:
         self._metrics.audited_at.set_to_current_time()
         if found.count and found != self._last_logged:
             _LOG.warning(
-                "pods that were stored without what the webhook would give them now: %d, %s%s: it was not asked, or "
-                "what it goes by is newer; only new pods in their place get it",
+                "pods stored without the defaults that the webhook would set now: %d, %s%s: it was not called, or the "
+                "defaults are newer; only replacements of these pods get them",
                 found.count,
                 ", ".join(found.first),
                 " …" if found.count > len(found.first) else "",
             )
         self._last_logged = found
 
-    def _asked_about(self) -> tuple[str, Callable[[Pod], bool]]:
-        """Since when the API server asks us about new pods, and which pods it asks about."""
+    def _selection(self) -> tuple[str, Callable[[Pod], bool]]:
+        """The time since which the API server calls this webhook for new pods, and a predicate of those pods."""
         named = equal_fields(("metadata.name", self._configuration))
         items = from_json(self._body(f"{_CONFIGURATIONS}?fieldSelector={quote(named, safe='')}"), ObjectList).items
         if not items:
@@ -198,21 +198,21 @@ class Audit:
             uid="", operation="CREATE", resource=_POD_RESOURCE, namespace=pod.metadata.namespace, object=item
         )
         if pod.spec.node_name and not author_wrote(request, "nodeName"):
-            # The scheduler bound the pod later: judge it as its author created it.
+            # The scheduler bound the pod later: evaluate it as its author created it.
             pod = replace(pod, spec=replace(pod.spec, node_name=""))
         return bool(fill_in(as_new(Seen(pod), request, self._cluster), self._cluster).patch)
 
     def _pods(self) -> Iterator[Raw]:
-        """All pods, one by one; other work runs in between.
+        """Iterate over all pods; other work runs in between.
 
-        A tenant can make one pod cost 30 ms, by the selector of its ReplicaSet. ``sleep(0)`` would let gevent judge 50
-        of them before it looks at a socket.
+        A tenant can make one pod cost 30 ms, by the selector of its ReplicaSet. With ``sleep(0)``, gevent would process
+        50 of them before it polls a socket.
         """
         began = time.monotonic()
         for page in pages_of(self._page, PODS.path(), "", _PAGE, _leave_out):
             time.sleep(max(time.monotonic() - began, _PAGE_SECONDS))
-            yield from _with_rests(page.items)
-            del page  # Before the next one comes.
+            yield from _with_pauses(page.items)
+            del page  # Free it before the next one arrives.
             began = time.monotonic()
 
     def _page(self, path: str) -> bytes:
@@ -227,8 +227,8 @@ class Audit:
         return body
 
 
-def _with_rests(items: Iterable[Raw]) -> Iterator[Raw]:
-    """Copies, which keep no page in memory, with a rest after each as long as its work."""
+def _with_pauses(items: Iterable[Raw]) -> Iterator[Raw]:
+    """Yield copies, which keep no page in memory; pause after each for as long as its processing took."""
     for item in items:
         began = time.monotonic()
         yield Raw(bytes(item))

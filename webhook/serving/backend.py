@@ -34,9 +34,9 @@ __all__ = ["Backend", "start_backend"]
 
 _REQUEST_SECONDS: Final = 10.0
 _LONGEST_ANSWER: Final = 16 << 20
-"""Bytes: one object of 1.5 MiB in etcd may have ten in JSON, where each byte of a text becomes six."""
+"""Bytes: an object of 1.5 MiB in etcd may have 10 MiB in JSON, where a byte of text can become six."""
 _LIVE_BYTES: Final = 32 << 20
-"""For all answers that are read for reviews at a time: clients that invent reviews choose how many there are."""
+"""For all answers that are read for reviews at a time: clients that forge reviews choose the number of reads."""
 _LEASE_SECONDS: Final = 15
 """client-go's usual duration."""
 _STAND_IN_NAMES: Final = ("localhost", "127.0.0.1")
@@ -53,23 +53,23 @@ class Backend(NamedTuple):
     """Returns what is missing before requests can be answered."""
     serving: ServingContext
     certificate: Certificate | None
-    """The certificate that is kept; None: a stand-in is served."""
+    """The certificate that is kept; None: a temporary one is served."""
     caches: Sequence[Reflector[Any]]
-    """All that are kept."""
+    """All caches that are kept."""
     events: Events | None = None
-    """Creates Events of force deletions; None: there are none."""
+    """Creates Events of force deletions; None: no Events are created."""
 
 
 def start_backend(settings: Settings, metrics: Metrics | None = None) -> Backend:
-    """Begin to fill the caches and to keep the certificate, in threads of their own; returns at once.
+    """Start to fill the caches and to keep the certificate, in separate threads; return at once.
 
     Args:
         settings: The settings of the command line.
-        metrics: For the audit of pods and the counts of Events and configurations; without it there are none.
+        metrics: For the audit of pods and the counts of Events and configurations; None: these do not run.
 
     Raises:
         Unreachable: there is no configuration for a cluster.
-        OSError: certificate files cannot be read, or are no certificate with its key.
+        OSError: certificate files cannot be read, or are not a certificate with its key.
     """
     serving = ServingContext(settings.client_ca, settings.tls)
     files = None
@@ -143,7 +143,7 @@ def _live(
 
 
 def _elected(transport: WritingTransport, release: Release, keeper: CertificateKeeper | None) -> Callable[[], bool]:
-    """Tells whether this replica does the work of all: the one that writes the certificate, if one does."""
+    """Return a function that says whether this replica is elected: the one that writes the certificate, if one does."""
     if keeper is not None:
         return lambda: keeper.elected
     election = Election(
@@ -197,14 +197,14 @@ def _demo(
         lambda: now,
         settings.force_deletion,
         options=settings.options,
-        # The demo cluster holds nobody's data.
+        # The demo cluster has no private data.
         knows_clients=True,
     )
     return Backend(cluster, lambda: (), serving, certificate, reflectors)
 
 
 class _Nowhere:
-    """A transport without an API server: nothing arrives that the caches do not hold."""
+    """A transport without an API server: only the caches have data."""
 
     def get(self, path: str, accept: str = "application/json") -> Response:
         del accept

@@ -23,22 +23,22 @@ _MAX_PASSED_OVER: Final = 8 * MAX_REVIEW_BYTES
 _PIECE_BYTES: Final = 16 << 10
 """Bytes that are read at once: a TLS record."""
 LARGE_BYTES: Final = 1 << 18
-"""Bytes of a body that takes much longer to judge whole than by its edges."""
+"""Bytes above which a whole body takes much longer to evaluate than its edges."""
 _MANY: Final = 4
-"""So many large bodies at once are judged by their edges."""
+"""The number of simultaneous large bodies from which only edges are evaluated."""
 
 
 class Unavailable(ServiceUnavailable):
-    """The webhook cannot answer now. client-go retries after Retry-After, on a new connection, whatever the request."""
+    """The webhook cannot answer now. client-go retries any request after Retry-After, on a new connection."""
 
-    def __init__(self, description: str, again: int) -> None:
-        """Say why, and after how many seconds to ask again."""
+    def __init__(self, description: str, retry_after: int) -> None:
+        """Take the reason, and the seconds after which the client may retry."""
         super().__init__(description)
-        self.again = again
+        self.seconds = retry_after
 
     def get_headers(self, *args: Any, **how: Any) -> list[tuple[str, str]]:
         """See `HTTPException.get_headers`."""
-        return [*super().get_headers(*args, **how), ("Retry-After", str(self.again))]
+        return [*super().get_headers(*args, **how), ("Retry-After", str(self.seconds))]
 
 
 class Body(NamedTuple):
@@ -64,11 +64,11 @@ class Body(NamedTuple):
 def read_body(environ: WSGIEnvironment) -> Body:
     """Read the body, or only its edges if it is longer than `MAX_REVIEW_BYTES`, or memory or time is short.
 
-    Time is short while `_MANY` large bodies are there. Read whole, the last would be judged after the API server's
-    timeout, and stored unjudged by failurePolicy Ignore.
+    Time is short while `_MANY` large bodies are under way. If all were read completely, the last one would be evaluated
+    after the API server's timeout, and failurePolicy Ignore would store its object without a check.
 
     Raises:
-        HTTPException: The body is not acceptable, it broke off, or there is no memory; the client gets this answer.
+        HTTPException: The body is not acceptable, it broke off, or memory is exhausted; the client gets this answer.
         ConnectionResetError: The webhook ended the connection because the client was too slow; it gets no answer.
     """
     length = _length(environ)
@@ -86,7 +86,7 @@ def read_body(environ: WSGIEnvironment) -> Body:
 
 
 def _large(environ: WSGIEnvironment, length: int, channel: Channel) -> Body:
-    """Read a large body piece by piece: its memory or its time may have to go to other requests in the meantime."""
+    """Read a large body piece by piece: other requests may need its memory or its time meanwhile."""
     if length > MAX_REVIEW_BYTES:
         channel.pass_over()
     connection, end, left, ends_early = channel.connection, b"", length, None
@@ -109,7 +109,7 @@ def _large(environ: WSGIEnvironment, length: int, channel: Channel) -> Body:
 
 
 def _is_judged_by_beginning(beginning: bytes) -> bool:
-    """Whether the rest of a body would change nothing: only deletions have options, which follow the objects."""
+    """Whether the rest of a body is not needed: only deletions have options, which follow the objects."""
     try:
         return skim(beginning, b"").operation != "DELETE"
     except BadReview:
@@ -120,7 +120,7 @@ def _read(environ: WSGIEnvironment, length: int) -> bytes:
     try:
         body: bytes = environ["wsgi.input"].read(length)
     except NoMemory:
-        raise Unavailable("too many large reviews at once", again=1) from None
+        raise Unavailable("too many large reviews at once", retry_after=1) from None
     except OSError as error:
         if _is_ended(environ):
             raise
@@ -139,7 +139,7 @@ def _is_ended(environ: WSGIEnvironment) -> bool:
 
 
 def _length(environ: WSGIEnvironment) -> int:
-    """The length of the body, after a check of its type and length; gunicorn would cut a chunked body silently."""
+    """Check the type and length of the body; return the length. gunicorn would silently truncate a chunked body."""
     if environ.get("HTTP_TRANSFER_ENCODING"):
         abort(411, "send Content-Length: a chunked body is not accepted")
     if environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower() != JSON:

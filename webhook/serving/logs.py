@@ -1,7 +1,7 @@
-"""Lines of the log, as text or JSON, on standard error.
+"""Writes log lines as text or JSON to standard error.
 
-Names in a line come from requests and from the cluster: no control character of them reaches a terminal, and no line
-holds the content of an object. A fault that repeats is logged a few times, then counted: no client can fill a disk.
+Names in a line come from requests and from the cluster: their control characters never reach a terminal, and no line
+contains the content of an object. A repeated fault is logged a few times, then counted: no client can fill a disk.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Sparing", "log_review", "logs_review", "make_handler", "set_up_logs"
 _REVIEWS: Final = logging.getLogger("webhook.review")
 _OWN_PACKAGES: Final = ("webhook", "podrules", "cluster_io")
 _FIELDS: Final = "fields"
-"""The attribute of a record with the further fields of its line."""
+"""The attribute of a record with the additional fields of its line."""
 _LONGEST: Final = 1024
 """Characters of a message or a value."""
 
@@ -28,7 +28,7 @@ _LONGEST: Final = 1024
 def set_up_logs(form: LogFormat, level: LogLevel = LogLevel.INFO) -> None:
     """Write all log lines of this process in one form.
 
-    Libraries never log below info: at debug, clients of the API server write what it answers, Secrets included.
+    Libraries never log below info: at debug, clients of the API server log its answers, including Secrets.
     """
     least = logging.getLevelNamesMapping()[level.value.upper()]
     logging.root.handlers = [make_handler(form, sys.stderr)]
@@ -56,49 +56,49 @@ def log_review(
     """Log one review.
 
     Args:
-        outcome: As the metrics have it.
-        milliseconds: Between its arrival and the answer.
-        level: Of the line, as `logging` counts.
-        path: Of the request.
-        uid: Of the review, which the API server's own log and audit log have too.
-        what: What was reviewed: resource, namespace, name; parts that are not known are empty.
-        reason: What was wrong, without what the object holds.
+        outcome: The outcome as in the metrics.
+        milliseconds: The time between its arrival and the answer.
+        level: The level of the line, from `logging`.
+        path: The path of the request.
+        uid: The uid of the review, which the API server's log and audit log contain too.
+        what: The reviewed object: resource, namespace, name; unknown parts are empty.
+        reason: The problem, without the content of the object.
     """
     fields = {"outcome": outcome, "ms": round(milliseconds, 1), "path": path, "uid": uid, "object": what}
     _REVIEWS.log(level, "review", extra={_FIELDS: fields | ({"reason": reason} if reason else {})})
 
 
 class Sparing(logging.Filter):
-    """Lets each place in the code log a few lines in a period, and then says how many it left out.
+    """Lets each place in the code log a few lines per period, and then counts the omitted ones.
 
-    Lines about reviews are not held back: each is asked for by its uid.
+    Lines about reviews are never omitted: each can be looked up by its uid.
     """
 
     def __init__(self, *, lines: int = 10, seconds: float = 10.0) -> None:
-        """Let ``lines`` lines of one place pass in so many seconds."""
+        """Allow ``lines`` lines per place in ``seconds`` seconds."""
         super().__init__()
         self._lines = lines
         self._seconds = seconds
-        self._said: dict[tuple[str, int], tuple[float, int]] = {}
-        """By place: the beginning of the period, and the number of lines since then."""
+        self._logged: dict[tuple[str, int], tuple[float, int]] = {}
+        """By place: the start of the period, and the number of lines since then."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether this line is written."""
         if record.name == _REVIEWS.name:
             return True
         place = (record.pathname, record.lineno)
-        since, count = self._said.get(place, (record.created, 0))
+        since, count = self._logged.get(place, (record.created, 0))
         if record.created - since >= self._seconds:
             if count > self._lines:
                 record.msg = f"{record.getMessage()} (and {count - self._lines} more like it before)"
                 record.args = None
             since, count = record.created, 0
-        self._said[place] = (since, count + 1)
+        self._logged[place] = (since, count + 1)
         return count < self._lines
 
 
 class _TextFormatter(logging.Formatter):
-    """``TIME LEVEL LOGGER: message key=value``, one line but for tracebacks."""
+    """``TIME LEVEL LOGGER: message key=value``, on one line except for tracebacks."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = "".join(f" {name}={_shown(value)}" for name, value in _fields(record).items())
@@ -109,7 +109,7 @@ class _TextFormatter(logging.Formatter):
 
 
 class _JsonFormatter(logging.Formatter):
-    """One JSON object a line, also with a traceback."""
+    """One JSON object per line, also with a traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -121,7 +121,7 @@ class _JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        # ASCII only: whatever a name holds, a terminal that shows the line is not moved by it.
+        # ASCII only: no name can control a terminal that shows the line.
         return json.dumps(line, default=str)
 
 
@@ -136,7 +136,7 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value that is one word stands bare, any other in quotes."""
+    """Format a value: one word without quotes, any other with quotes."""
     text = str(value)
     return text if text.isprintable() and text and not set(text) & set(" \"='") else json.dumps(text)
 

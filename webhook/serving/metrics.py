@@ -30,7 +30,7 @@ from webhook.certificates.status import CertificateStatus
 __all__ = ["MetricSources", "Metrics", "ReviewResult"]
 
 _BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
-"""Seconds: from a review that caches answer to the time at which the API server no longer waits."""
+"""Seconds: from the time of a review that caches answer to the API server's timeout."""
 
 
 class ReviewResult(Enum):
@@ -41,9 +41,9 @@ class ReviewResult(Enum):
     WARNED = "warned"
     DENIED = "denied"
     UNREADABLE = "unreadable"
-    """The object does not have the shape of its kind. It is let through unless a rule refuses unreadable requests."""
+    """The object does not match its kind. The request is allowed unless a rule refuses unreadable requests."""
     FAILED = "failed"
-    """The webhook made a mistake. The request is let through unless a rule refuses unreadable requests."""
+    """An error in the webhook. The request is allowed unless a rule refuses unreadable requests."""
 
 
 class MetricSources(Struct, frozen=True, kw_only=True):
@@ -64,7 +64,7 @@ class Metrics:
 
         Args:
             paths: The paths of reviews. Each has a series per outcome from the beginning, so that the first review
-                of an outcome shows as an increase.
+                with an outcome shows as an increase.
         """
         self._registry = CollectorRegistry()
         reviews = Counter(
@@ -104,7 +104,7 @@ class Metrics:
         )
         self._refused_configurations = Counter(
             "qos_webhook_scheduler_configs_refused",
-            "Number of scheduler configurations that were refused.",
+            "Number of refused scheduler configurations.",
             registry=self._registry,
         )
         self._configuration_in_force = Gauge(
@@ -148,16 +148,16 @@ class Metrics:
         self._closed.labels(reason).inc()
 
     def count_event(self, outcome: str) -> None:
-        """Count an Event about a force deletion, created or not."""
+        """Count the outcome of an Event about a force deletion."""
         self._events.labels(outcome).inc()
 
     def note_configuration(self, accepted: bool) -> None:
-        """Count a scheduler configuration that was refused."""
+        """Record whether a scheduler configuration is accepted; count a refused one."""
         self._configuration_in_force.set(accepted)
         if not accepted:
             self._refused_configurations.inc()
 
-    def look_at(self, watched: MetricSources) -> None:
+    def watch(self, watched: MetricSources) -> None:
         """Add the metrics of these sources."""
         self._registry.register(_State(watched))
 
@@ -189,15 +189,15 @@ def _of_caches(caches: Iterable[Reflector[Any]]) -> Iterator[Metric]:
     objects = _gauge("cache_objects", "Number of objects in a cache.", labels=labels)
     age = _gauge(
         "cache_age_seconds",
-        "Time since the API server was last heard of for a cache, in seconds; up to about a minute is usual.",
+        "Time since the API server last sent something for a cache, in seconds; up to about a minute is usual.",
         labels=labels,
     )
     lists = _counter("cache_lists", "Number of times that a cache was filled by a whole list.", labels)
-    watches = _counter("cache_watches", "Number of watches begun; the API server ends each after some minutes.", labels)
-    failures = _counter("cache_failures", "Number of lists and watches that failed and were tried again.", labels)
+    watches = _counter("cache_watches", "Number of watches started; the API server ends each after minutes.", labels)
+    failures = _counter("cache_failures", "Number of lists and watches that failed and were retried.", labels)
     left_out = _counter(
         "cache_left_out",
-        "Number of objects in lists and events that were left out: they cannot be decoded, or take too much memory.",
+        "Number of objects in lists and events that were skipped: they cannot be decoded, or need too much memory.",
         labels,
     )
     now = time.monotonic()
@@ -237,7 +237,7 @@ def _of_certificate(status: CertificateStatus) -> Iterator[Metric]:
     )
     yield CounterMetricFamily(
         "qos_webhook_certificate_failures",
-        "Number of failures to keep or load the certificate; each is tried again.",
+        "Number of failures to keep or load the certificate; each is retried.",
         value=status.failures,
     )
 

@@ -1,8 +1,8 @@
-"""``GET /metrics`` over plain HTTP, on a port of its own that must not delay reviews.
+"""Serves ``GET /metrics`` over plain HTTP, on a separate port that must not delay reviews.
 
-A pod without credentials may reach this port, so its cost has a limit, whatever arrives: one connection each
-`_ACCEPT_SECONDS`, and one request on it, in few reads. The rest waits in the kernel and costs no CPU of ours. Silent
-connections do not keep Prometheus out: the oldest ends when there are too many.
+A pod without credentials may reach this port, so its cost is limited: one connection each `_ACCEPT_SECONDS`, and one
+request on it, in few reads. Other connections wait in the kernel and cost this process no CPU. Silent connections do
+not block Prometheus: if there are too many, the oldest is ended.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 SCRAPE_SECONDS: Final = 3.0
 """The time for one connection."""
 _ACCEPT_SECONDS: Final = 0.05
-"""Between two connections: at most 20 pages a second, of about a millisecond each."""
+"""The time between two connections: at most 20 pages a second, each of about a millisecond."""
 _MAX_OPEN: Final = 8
 _MAX_READS: Final = 16
 _READ_BYTES: Final = 4096
@@ -46,7 +46,7 @@ class ScrapeServer(StreamServer):
         self._open: list[gevent.Greenlet[..., None]] = []
 
     def do_handle(self, *accepted: Any) -> None:
-        """Serve one connection, and accept no other one for a moment."""
+        """Serve one connection, and accept no other for a moment."""
         keep_little_unread(accepted[0])
         self._open = [each for each in self._open if not each.dead]
         if len(self._open) >= _MAX_OPEN:

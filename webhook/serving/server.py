@@ -1,10 +1,10 @@
-"""gunicorn around the application, with what a webhook needs.
+"""gunicorn around the application, configured for a webhook.
 
 ``gevent``: the API server opens TLS connections ahead and leaves them idle, which starves the threads and processes of
-the other workers. Keep-alive outlasts the API server's 90 s, so that no request meets a closing connection. One worker:
-a cluster scales by replicas. The control socket is off: it would need a writable home.
+the other worker types. Keep-alive outlasts the API server's 90 s, so that no request meets a closing connection. One
+worker: a cluster scales by replicas. The control socket is off: it would need a writable home directory.
 
-What imports ``ssl``, sockets or threads is imported in the worker, after gevent has put its own in their place.
+Modules that import ``ssl``, sockets or threads are imported in the worker, after gevent has replaced these.
 """
 
 from __future__ import annotations
@@ -25,17 +25,10 @@ from gunicorn.config import Config
 from gunicorn.glogging import Logger
 from gunicorn.workers.ggevent import GeventWorker
 
-from cluster_io.errors import ClusterError
-from webhook.serving.connections import (
-    LOOK_SECONDS,
-    MAX_CONNECTIONS,
-    Connections,
-    Memory,
-    give_way,
-    return_freed_memory,
-)
-from webhook.serving.logs import set_up_logs
-from webhook.serving.scrapes import ScrapeServer
+from podrules.cluster.errors import ClusterError
+from webhook.connections import CHECK_SECONDS, MAX_CONNECTIONS, Connections, Memory, give_way, return_freed_memory
+from webhook.logs import set_up_logs
+from webhook.scrapes import ScrapeServer
 from webhook.settings import Settings
 
 if TYPE_CHECKING:
@@ -47,11 +40,11 @@ __all__ = ["Server", "cache_settings"]
 _KEEP_ALIVE_SECONDS: Final = 95
 _LOG: Final = logging.getLogger(__name__)
 _FINISH_SECONDS: Final = 20
-"""After the end of listening: the time to answer requests and for clients to leave their idle connections."""
+"""The time after listening ends in which requests are answered and clients leave their idle connections."""
 _SPARE_CONNECTIONS: Final = 200
 """Room for connections that have been ended and are not closed yet."""
 _FILES: Final = 2 * (MAX_CONNECTIONS + _SPARE_CONNECTIONS)
-"""Also those of requests to the API server and of scrapes."""
+"""Includes requests to the API server and scrapes."""
 _MEMORY: Final = 8 << 20
 """Bytes for requests in addition to the longest one; known clients and newcomers each have as many reserved."""
 
@@ -69,7 +62,7 @@ class _Worker(GeventWorker):
     """Serves connections in turn, and continues to listen for a while after the signal to stop."""
 
     def run(self) -> None:
-        """Serve; a client that breaks off its handshake is no error of ours, and no traceback in the log."""
+        """Serve; a client that breaks off its handshake causes no traceback in the log."""
         cache_settings(self.cfg)
         hub = gevent.get_hub()
         hub.NOT_ERROR = (*hub.NOT_ERROR, ssl.SSLError, ConnectionError)
@@ -79,7 +72,7 @@ class _Worker(GeventWorker):
     def server_class(  # type: ignore[override]  # called as the class would be
         self, listener: Any, *, spawn: Any, **_: Any
     ) -> Any:
-        """The class with which gunicorn serves a listening socket."""
+        """Make the server that gunicorn uses for a listening socket."""
         return cast("Server", self.app).make_listener(listener, partial(self.handle, listener), spawn)
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
@@ -90,9 +83,9 @@ class _Worker(GeventWorker):
             self._connections.forget(client.connection)
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> Any:
-        """Serve one request, then let the other connections have theirs.
+        """Serve one request, then let other connections go first.
 
-        A connection whose next request is there already would otherwise be served again and again before all others.
+        Otherwise a connection with its next request already waiting would always be served before all others.
         """
         self._connections.begin_body(sock.connection)
         sock.hold()
@@ -100,7 +93,7 @@ class _Worker(GeventWorker):
             done = super().handle_request(listener_name, req, sock, addr)
         finally:
             sock.flush()
-        # An answer that is an error ends the connection, and does not come here.
+        # After an error the connection ends, and this line is not reached.
         self._connections.end_request(sock.connection, review=req.method == "POST")
         give_way()
         return done
@@ -117,21 +110,21 @@ class _Worker(GeventWorker):
 
     def _end_late(self) -> None:
         while True:
-            gevent.sleep(LOOK_SECONDS)
+            gevent.sleep(CHECK_SECONDS)
             self._connections.end_late()
 
 
 def cache_settings(config: Config) -> None:
     """Make gunicorn's settings plain attributes: it reads a dozen of them per request, each by two calls.
 
-    It writes into the dictionary of the instance, as `Config` has no other way to keep a value. The worker calls it: it
-    is the only process that serves, and no setting changes once it runs.
+    This writes into the instance's dictionary, because `Config` has no other way to store a value. Only the worker,
+    which serves, calls this; no setting changes once it runs.
     """
     vars(config).update({name: setting.get() for name, setting in config.settings.items()})
 
 
 def _allow_files() -> None:
-    """Let the worker open as many files as it may have connections: many systems allow 1,024 unless a program asks."""
+    """Raise the limit of open files to the number of connections: the default of many systems is 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -144,22 +137,22 @@ class Server(BaseApplication):
     """The webhook on one address, over TLS."""
 
     def __init__(self, settings: Settings) -> None:
-        """Take the settings; nothing of the process changes before `run`."""
+        """Take the settings; the process does not change before `run`."""
         self.settings = settings
         self.draining = False
         """In the worker: whether the server got the signal to stop."""
         self.certificate: Certificate | None = None
-        """In the worker: the certificate that is kept; None: a stand-in is served."""
+        """In the worker: the certificate that is kept; None: a temporary one is served."""
         super().__init__()
 
     def run(self) -> None:
-        """Serve until told to stop. From here on the process is ours: all that it logs is written in one form."""
+        """Serve until stopped. This changes the whole process: all its log lines get one format."""
         set_up_logs(self.settings.log_format, self.settings.log_level)
         _allow_files()
         super().run()
 
     def load_config(self) -> None:
-        """Hand our settings to gunicorn."""
+        """Pass our settings to gunicorn."""
         options = {
             "bind": [self.settings.address],
             "worker_class": _Worker,
@@ -167,13 +160,13 @@ class Server(BaseApplication):
             "worker_connections": MAX_CONNECTIONS + _SPARE_CONNECTIONS,
             "logger_class": _Log,
             "loglevel": self.settings.log_level.value,
-            # Nobody stands between the API server and us who may say what was asked for.
+            # No trusted proxy is between the API server and this program.
             "forwarded_allow_ips": "",
             "keepalive": _KEEP_ALIVE_SECONDS,
             "graceful_timeout": int(self.settings.drain) + _FINISH_SECONDS,
             "control_socket_disable": True,
             "proc_name": "qos-webhook",
-            # gunicorn takes its connections for TLS when it is given a file; `Listener` never reads it.
+            # gunicorn treats connections as TLS if it is given a file; `Listener` never reads it.
             "certfile": os.devnull,
             "ssl_context": lambda _config, _default: None,
             "worker_exit": lambda _arbiter, _worker: self._give_up(),
@@ -193,7 +186,7 @@ class Server(BaseApplication):
         from webhook.serving.wsgi import REVIEW_PATHS, is_accepted
 
         return_freed_memory()
-        # When a counter began is a second series of each, which Prometheus' text format has no use for.
+        # The start time of each counter would be a second series, which Prometheus' text format does not need.
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the library gives it no types
         metrics = Metrics(REVIEW_PATHS)
         self.connections = Connections(metrics.count_closed, Memory(MAX_REVIEW_BYTES + _MEMORY, _MEMORY))
@@ -213,7 +206,7 @@ class Server(BaseApplication):
             failed=metrics.count_closed,
             accepts=lambda channel: names is not None and is_accepted(channel.getpeercert(), names),
         )
-        metrics.look_at(
+        metrics.watch(
             MetricSources(
                 caches=backend.caches,
                 ready=lambda: not backend.waiting_for(),
@@ -232,15 +225,15 @@ class Server(BaseApplication):
         return _closing(app)
 
     def _give_up(self) -> None:
-        """Release the Lease when the worker ends: other replicas would wait for it."""
+        """Release the Lease when the worker ends: otherwise other replicas would wait for it."""
         if self.certificate is not None:
             self.certificate.stop()
 
 
 def _closing(app: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
-    """The application, with each connection ended after an error or an early answer: the rest of the body is not read.
+    """Wrap the application to end a connection after an error or an early answer: the rest of the body is not read.
 
-    Who then asks again does so on a new connection, which may reach another replica.
+    The client then retries on a new connection, which may reach another replica.
     """
 
     def closing(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -258,7 +251,7 @@ def _serve_metrics(address: str, metrics: Metrics) -> None:
     """Begin to answer ``GET /metrics``.
 
     Raises:
-        OSError: the address cannot be had.
+        OSError: the address is not available.
     """
     try:
         ScrapeServer(address, metrics.render).start()

@@ -1,6 +1,6 @@
 """Reviews over HTTP, as a WSGI application: body, handler, answer.
 
-It runs in front of Flask's routes, whose contexts and rules would take a sixth of a review's CPU to no use.
+It runs in front of Flask's routes: their contexts and rules, which reviews do not need, would take a sixth of the CPU.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = ["REVIEW_PATHS", "ReportForced", "Reviews", "is_accepted"]
 
 _LOG: Final = logging.getLogger(__name__)
 ReportForced = Callable[[Forced, str, str], None]
-"""Takes a refused force deletion, the user who asked for it, and the message of the refusal."""
+"""Takes a force deletion, the user who requested it, and the message of the refusal, empty if it was allowed."""
 
 
 class _Handlers(NamedTuple):
     readable: Callable[[Request, Cluster], Answer]
     unreadable: Callable[[Request, Cluster, str], Answer]
-    """Answers a review whose objects are unknown; the text says why they are."""
+    """Answers a review without known objects; the text says why they are unknown."""
 
 
 _HANDLERS: Final = {"/mutate": _Handlers(mutate, allow_unreadable), "/validate": _Handlers(validate, refuse_unreadable)}
@@ -44,13 +44,13 @@ _LEVELS: Final = {
     ReviewResult.UNREADABLE: logging.WARNING,
     ReviewResult.FAILED: logging.WARNING,
 }
-"""Log levels of outcomes that somebody may ask about. A slow review is logged at info, any other at debug."""
+"""Log levels of outcomes that may need an explanation. A slow review is logged at info, any other at debug."""
 _SLOW_SECONDS: Final = 0.25
 _HOLD_SECONDS: Final = 0.15
-"""How long a review waits until the webhook is ready; the API server then retries it up to ten times."""
+"""How long a review waits for the webhook to be ready; the API server then retries it up to ten times."""
 _HOLD_STEP: Final = 0.01
 _TIMEOUT: Final = re.compile(r"(?:^|&)timeout=(\d{1,3})s(?:&|$)")
-"""In the query that the API server sends.
+"""The timeout in the query that the API server sends.
 
 Source: pkg/admission/plugin/webhook/mutating/dispatcher.go in k8s.io/apiserver at v0.36.3.
 """
@@ -80,9 +80,9 @@ class Reviews:
         self._report_forced = report_forced
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a review, or say with an HTTP error what is wrong with the request."""
+        """Answer a review, or return an HTTP error that explains the problem."""
         try:
-            # Nothing here keeps the body: its memory is given back before the answer goes out.
+            # Nothing here keeps the body: its memory is freed before the answer is sent.
             encoded = self._review(environ["PATH_INFO"], *self._receive(environ))
         except HTTPException as error:
             return self._refused(environ, error)(environ, start_response)
@@ -95,7 +95,7 @@ class Reviews:
         return [encoded]
 
     def _receive(self, environ: WSGIEnvironment) -> tuple[Body, Cluster]:
-        """The body of an accepted request, and the cluster with as much time for live reads as the client waits."""
+        """Read the body of an accepted request; return it with a cluster for the client's timeout."""
         arrived = time.monotonic()
         if environ["REQUEST_METHOD"] != "POST":
             raise MethodNotAllowed(["POST"])
@@ -106,13 +106,13 @@ class Reviews:
         if body.is_whole and body.length >= LARGE_BYTES and time.monotonic() - arrived > timeout / 2:
             body = body.edges()
         if environ["PATH_INFO"] == "/mutate" and not body.is_whole and body.length <= MAX_REVIEW_BYTES:
-            # There may be room in a moment, and an answer without the whole body would fill nothing in.
-            raise Unavailable("too many large reviews at once", again=1)
+            # There may be room in a moment, and an answer without the whole body would fill in no defaults.
+            raise Unavailable("too many large reviews at once", retry_after=1)
         _wait_until_ready(self._waiting_for)
         return body, self._cluster.for_review(arrived, timeout)
 
     def _review(self, path: str, body: Body, cluster: Cluster) -> bytes:
-        """Decode, ask the handlers, count, log; returns the encoded answer."""
+        """Decode a review, call the handlers, count and log; return the encoded answer."""
         started = time.perf_counter()
         review, problem = _read_review(body)
         answer, outcome, reason = _ask_handlers(review, problem, _HANDLERS[path], cluster)
@@ -130,16 +130,16 @@ class Reviews:
 
 
 def _timeout(query: str) -> float:
-    """The seconds that the API server waits, as it says in the query of a request."""
+    """The API server's timeout in seconds, from the query of a request."""
     found = _TIMEOUT.search(query)
     return PATIENCE_SECONDS if found is None else min(int(found[1]), _MAX_PATIENCE)
 
 
 def _read_review(body: Body) -> tuple[Request, str]:
-    """The request, and the reason why its objects are left out; an empty reason: they are there.
+    """Read the request; the second value is the reason why its objects are missing, empty if they are present.
 
     Raises:
-        HTTPException: The body does not even say who asks for what.
+        HTTPException: The body does not even identify the request.
     """
     if body.is_whole:
         try:
@@ -157,7 +157,7 @@ def _read_review(body: Body) -> tuple[Request, str]:
 
 
 def _admit(environ: WSGIEnvironment, names: Collection[str]) -> None:
-    """Refuse a client whose certificate has none of these names; TLS has already checked the authority."""
+    """Refuse a client certificate without one of these names; TLS has already checked the authority."""
     certificate = environ["gunicorn.socket"].getpeercert()
     if not certificate:
         abort(401, "show a client certificate of an authority in --client-ca")
@@ -167,7 +167,7 @@ def _admit(environ: WSGIEnvironment, names: Collection[str]) -> None:
 
 
 def is_accepted(certificate: Mapping[str, Any] | None, names: Collection[str]) -> bool:
-    """Whether a client's certificate has one of these common names, or any name if none is given.
+    """Whether a client's certificate has one of these common names; any certificate is accepted if none is given.
 
     Args:
         certificate: As `ssl.SSLSocket.getpeercert` returns it.
@@ -186,15 +186,15 @@ def _wait_until_ready(waiting_for: Callable[[], Sequence[str]]) -> None:
     deadline = time.monotonic() + _HOLD_SECONDS
     while missing := waiting_for():
         if time.monotonic() >= deadline:
-            # In the end the API server applies its failurePolicy: an answer without a look would hide the trouble.
-            raise Unavailable(f"not ready: waiting for {', '.join(missing)}", again=0)
+            # At last the API server applies its failurePolicy: an answer without a check would hide the problem.
+            raise Unavailable(f"not ready: waiting for {', '.join(missing)}", retry_after=0)
         time.sleep(_HOLD_STEP)
 
 
 def _ask_handlers(
     review: Request, problem: str, handlers: _Handlers, cluster: Cluster
 ) -> tuple[Answer, ReviewResult, str]:
-    """The handlers' answer, how the review ended, and the problem for the log.
+    """Return the handlers' answer, the outcome of the review, and the problem for the log.
 
     A review that the handlers cannot read is refused only if a rule might have refused it.
     """
@@ -203,13 +203,13 @@ def _ask_handlers(
         answer = ALLOWED if problem else handlers.readable(review, cluster)
     except BadReview as error:
         problem = f"it cannot be read: {error}"
-    except Exception:  # noqa: BLE001 - our mistake must not block a request that no rule might have refused
-        _LOG.exception("review %s of %s was not looked at", review.uid, review.resource.resource)
-        outcome, problem = ReviewResult.FAILED, "the webhook failed, its log tells why"
+    except Exception:  # noqa: BLE001 - our error must not block a request that no rule might have refused
+        _LOG.exception("review %s of %s was not checked", review.uid, review.resource.resource)
+        outcome, problem = ReviewResult.FAILED, "the webhook failed; its log shows why"
     if problem:
         return _ask_without_objects(review, problem, outcome, handlers, cluster)
     if answer.denial:
-        # The log does not get the refusal: it quotes the object, and only its sender may read that.
+        # The refusal is not logged: it quotes the object, and only its sender may read that.
         return answer, ReviewResult.DENIED, ""
     if answer.patch:
         return answer, ReviewResult.PATCHED, ""
@@ -222,6 +222,6 @@ def _ask_without_objects(
     try:
         answer = handlers.unreadable(review, cluster, problem)
     except Exception:  # noqa: BLE001 - as above
-        _LOG.exception("review %s of %s was let through without a look", review.uid, review.resource.resource)
+        _LOG.exception("review %s of %s was allowed without a check", review.uid, review.resource.resource)
         return ALLOWED, ReviewResult.FAILED, problem
     return answer, ReviewResult.DENIED if answer.denial else outcome, problem

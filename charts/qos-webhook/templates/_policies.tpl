@@ -323,7 +323,7 @@ a tenant's own would read as ours.
 - name: risk
   expression: >-
     variables.mirror ? 'it mirrors a static pod, and deleting it stops nothing' :
-    size(variables.owners) == 0 ? 'its processes may run on, and nobody replaces it' :
+    size(variables.owners) == 0 ? 'its processes may run on, and no controller replaces it' :
     ({{ include "qos-webhook.isPlain" "variables.owners[0].kind.lowerAscii()" }} &&
     {{ include "qos-webhook.isPlain" "variables.owners[0].name" }} ?
     variables.owners[0].kind + ' ' + variables.owners[0].name : 'Its owner') + {
@@ -340,7 +340,7 @@ a tenant's own would read as ours.
 - name: standing
   expression: >-
     oldObject.metadata.name + ' on ' + variables.node + (!has(oldObject.metadata.deletionTimestamp) ? ': ' :
-    ' is already stopping, until ' + string(oldObject.metadata.deletionTimestamp) + ' if its node answers: forcing stops nothing sooner; ') +
+    ' is already stopping, until ' + string(oldObject.metadata.deletionTimestamp) + ' if its node answers: forcing does not stop it sooner; ') +
     variables.risk
 {{- end -}}
 
@@ -582,6 +582,6 @@ count.
 {{- end -}}
 
 {{- define "qos-webhook.noGraceMessage" -}}
-variables.path + '.terminationGracePeriodSeconds: 0, so every deletion is a force deletion: the object goes at once,' +
-' its processes may run on next to a replacement; 1 or more waits for them'
+variables.path + '.terminationGracePeriodSeconds: 0, so every deletion is a force deletion: the object is removed at once,' +
+' and its processes may run on next to a replacement; 1 or more waits for them'
 {{- end -}}

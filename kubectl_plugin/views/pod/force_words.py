@@ -95,7 +95,7 @@ def safer(stakes: Stakes, now: datetime | None, held: Sequence[str] = (), *, for
             wait = f"wait, because pod garbage collection removes its object within {within} s"
             yield f"Safer: {wait if reach.quiet else collected_too_early(stakes.node)}."
     elif reach is Reach.OUT_OF_SERVICE:
-        yield "Safer: a deletion with grace, because pod garbage collection removes what is deleted there."
+        yield "Safer: a deletion with grace, because pod garbage collection removes pods deleted there."
     elif reach.quiet:
         leaves = ", and then a deletion with grace: the pod tolerates the taint of the fence" if stakes.stays else ""
         yield f"Safer: fence {name} once its machine is off{leaves}."

@@ -19,7 +19,7 @@ __all__ = ["SLOWNESS", "MovedTime"]
 SLOWNESS = 5
 """Real seconds to one of this clock: a Lease of 15 s lasts for 75 s as long as nobody sets the clock forward."""
 _FORMAT = struct.Struct("d")
-_LOOK_SECONDS = 0.02
+_CHECK_SECONDS = 0.02
 
 
 class MovedTime:
@@ -50,7 +50,7 @@ class MovedTime:
         """See `Elapsed.wait`."""
         until = self.now() + seconds
         self._waiting[threading.current_thread()] = until
-        while not event.wait(_LOOK_SECONDS) and self.now() < until:
+        while not event.wait(_CHECK_SECONDS) and self.now() < until:
             pass
         self._waiting[threading.current_thread()] = 0.0
 

@@ -35,7 +35,7 @@ def test_A_existing_certificate_and_its_authority_are_replaced(fleet: Fleet, tmp
         fleet.be_known()
         # Half of it, as a program would that writes one file after the other.
         mounted.write(then.certificate, first.key)
-        wait_for(lambda: "what was served before still is" in fleet.log(replica), "it is said")
+        wait_for(lambda: "the previous certificate stays in use" in fleet.log(replica), "it is said")
         assert fleet.connect_pem(replica.port) == first.certificate
         mounted.write(then.certificate, then.key)
         wait_for(lambda: fleet.connect_pem(replica.port) == then.certificate, "the next one is served")

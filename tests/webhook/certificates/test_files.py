@@ -39,7 +39,7 @@ def test_another_secret_is_served(mounted: Mounted) -> None:
     assert watched.ready
     for number, pair in enumerate(pairs[1:], 1):
         mounted.write(pair.certificate, pair.key)
-        watched.look()
+        watched.check()
         _assert_served(serving, pair)
         assert watched.status().renewals == number
 
@@ -49,7 +49,7 @@ def test_the_same_content_is_no_renewal(mounted: Mounted) -> None:
     mounted.write(pair.certificate, pair.key)
     watched = WatchedFiles(mounted.files, serving)
     mounted.write(pair.certificate, pair.key)
-    watched.look()
+    watched.check()
     assert watched.status().renewals == 0
 
 
@@ -72,13 +72,15 @@ def test_A_half_written_pair_keeps_the_old_one(tmp_path: Path, first: str, caplo
     (tmp_path / first).write_bytes(contents[first][1])
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
-            watched.look()
+            watched.check()
     _assert_served(serving, old)
     (said,) = caplog.messages
-    assert said == f"{tmp_path / 'tls.crt'}: the key is another certificate's; what was served before still is"
+    assert (
+        said == f"{tmp_path / 'tls.crt'}: the key belongs to another certificate; the previous certificate stays in use"
+    )
     for name, (_, after) in contents.items():
         (tmp_path / name).write_bytes(after)
-    watched.look()
+    watched.check()
     _assert_served(serving, new)
     assert (watched.status().renewals, watched.status().failures) == (1, 1)
 
@@ -89,7 +91,7 @@ def test_what_cannot_be_served_keeps_the_old_one(mounted: Mounted, spoilt: bytes
     mounted.write(pair.certificate, pair.key)
     watched = WatchedFiles(mounted.files, serving)
     mounted.write(spoilt, spoilt)
-    watched.look()
+    watched.check()
     _assert_served(serving, pair)
     assert watched.status().failures == 1
 
@@ -99,10 +101,10 @@ def test_files_that_are_gone_keep_the_old_one_until_they_are_back(mounted: Mount
     mounted.write(old.certificate, old.key)
     watched = WatchedFiles(mounted.files, serving)
     (tmp_path / "..data").unlink()
-    watched.look()
+    watched.check()
     _assert_served(serving, old)
     mounted.write(new.certificate, new.key)
-    watched.look()
+    watched.check()
     _assert_served(serving, new)
 
 
@@ -118,7 +120,7 @@ def test_files_that_are_missing_at_the_start(tmp_path: Path, missing: str) -> No
 
 def test_files_that_do_not_belong_together_at_the_start(mounted: Mounted) -> None:
     mounted.write(_pair().certificate, _pair().key)
-    with pytest.raises(OSError, match=r"tls\.crt, .*tls\.key: the key is another certificate's"):
+    with pytest.raises(OSError, match=r"tls\.crt, .*tls\.key: the key belongs to another certificate"):
         WatchedFiles(mounted.files, ServingContext())
 
 
@@ -134,7 +136,7 @@ def test_when_they_expire(mounted: Mounted) -> None:
         not_after=end, authority_not_after=None, writer=False, renewals=0, failures=0
     )
     mounted.write(pair.certificate + long.authority + pair.authority, pair.key)
-    watched.look()
+    watched.check()
     assert watched.status().authority_not_after == end
 
 
@@ -146,5 +148,5 @@ def test_a_file_without_end_is_read_to_a_limit(tmp_path: Path) -> None:
     watched = WatchedFiles(CertificateFiles(str(tmp_path / "tls.crt"), str(tmp_path / "tls.key")), serving)
     (tmp_path / "tls.crt").unlink()
     (tmp_path / "tls.crt").symlink_to(os.devnull.replace("null", "zero"))
-    watched.look()
+    watched.check()
     _assert_served(serving, pair)

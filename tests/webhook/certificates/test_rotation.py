@@ -82,7 +82,7 @@ def test_nothing_kept() -> None:
     assert inspect(kept.certificate, kept.key).names == set(NAMES)
     assert _trusted(kept.certificate, kept.authorities, START)
     assert (kept.next_certificate, kept.next_key) == (b"", b"")
-    assert step.look_again == RENEWAL
+    assert step.next_decision == RENEWAL
 
 
 @pytest.mark.parametrize("told", [True, False])
@@ -101,7 +101,7 @@ def test_then_the_next_one_is_staged_and_told_beside_the_present_one(fresh: Kept
     assert _trusted(kept.next_certificate, kept.authorities, now)
     assert _trusted(kept.certificate, kept.authorities, now)
     assert kept.authorities.endswith(fresh.authorities)
-    assert step.look_again == now + MINUTE
+    assert step.next_decision == now + MINUTE
 
 
 @pytest.mark.parametrize(
@@ -121,10 +121,10 @@ def test_it_is_served_once_it_was_told_and_had_time_to_settle(
     step = _step(staged, STAGED + after, told=told)
     if serves:
         assert step.kept == Kept(staged.next_certificate, staged.next_key, authorities=staged.authorities)
-        assert step.look_again == STAGED + timedelta(days=60)
+        assert step.next_decision == STAGED + timedelta(days=60)
     else:
         assert step.kept == staged
-        assert STAGED + after < step.look_again <= STAGED + after + MINUTE
+        assert STAGED + after < step.next_decision <= STAGED + after + MINUTE
 
 
 @pytest.mark.parametrize("back", [timedelta(minutes=1), timedelta(hours=1)])

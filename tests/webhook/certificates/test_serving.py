@@ -78,7 +78,7 @@ def test_a_key_that_is_anothers_changes_nothing() -> None:
     first, second = _pair(), _pair()
     serving = ServingContext()
     serving.load(first.certificate, first.key)
-    with pytest.raises(PairError, match="the key is another certificate's"):
+    with pytest.raises(PairError, match="the key belongs to another certificate"):
         serving.load(second.certificate, first.key)
     with Connection(serving, trusting=first.authority, name="localhost") as connection:
         assert connection.served.encode() == first.certificate

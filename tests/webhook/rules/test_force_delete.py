@@ -39,7 +39,7 @@ Warnings = Callable[..., tuple[str, ...]]
         ("log-agent-vqkbz", "node-a1: DaemonSet log-agent may start the next copy while it still runs"),
         ("nightly-index-q7n2s", "node-a1: Job nightly-index may start the work again while it still runs"),
         ("etcd-cp-a1", "cp-a1: it mirrors a static pod, and deleting it stops nothing"),
-        ("price-feed", "node-a2: its processes may run on, and nobody replaces it"),
+        ("price-feed", "node-a2: its processes may run on, and no controller replaces it"),
     ],
 )
 def test_F3_force_deletion_warns_of_what_the_owner_no_longer_keeps(
@@ -94,8 +94,8 @@ def test_forcing_what_a_second_delete_shortened_names_the_end_of_the_stop_in_fli
 def test_forcing_a_pod_that_is_stopping_on_a_silent_node_stops_nothing_sooner(warnings_for: Warnings) -> None:
     first, second = warnings_for("db-1")
     assert first == (
-        "db-1 on node-c3, silent since 03:02:56 UTC, is already stopping, and nobody knows when it ends: "
-        "forcing stops nothing sooner; "
+        "db-1 on node-c3, silent since 03:02:56 UTC, is already stopping, and its end is unknown: "
+        "forcing does not stop it sooner; "
         "StatefulSet db promises at most one, but a second may start while it still runs"
     )
     assert second == (

@@ -25,7 +25,7 @@ SILENT = raw_node("node-1", conditions=[raw_condition("Ready", "Unknown")])
 TAINTS = [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]
 OUT_OF_SERVICE = raw_node("node-1", conditions=[raw_condition("Ready", "Unknown")], taints=TAINTS)
 BACK = raw_node("node-1", conditions=READY, taints=TAINTS)
-RISK = "db on node-1: its processes may run on, and nobody replaces it"
+RISK = "db on node-1: its processes may run on, and no controller replaces it"
 CHECK = "Check now whether container app still runs on node-1: kubectl qos died pod/db -n shop; kubectl qos node node-1"
 COMMAND = f"kubectl annotate pod db -n shop {CONFIRM}={UID} --overwrite"
 EXEMPT = [
@@ -94,7 +94,7 @@ def test_F2_label_may_only_tighten_what_the_configuration_says(
 
 def test_F2_confirm_names_the_command() -> None:
     assert answer_to(make_pod(), "confirm") == Answer(
-        denial=f"{RISK}; namespace shop wants it confirmed: {COMMAND}",
+        denial=f"{RISK}; namespace shop requires a confirmation: {COMMAND}",
     )
 
 
@@ -160,7 +160,7 @@ def test_F2_deny_advises_no_deletion_where_garbage_collection_does_not_wait_for_
     node = raw_node("node-1", conditions=[raw_condition("Ready", "False")], taints=TAINTS)
     cluster = make_cluster([make_namespace(force_delete="deny"), node, make_lease(FRESH), make_pod()])
     denial = validate(decode_review(delete_review(make_pod())), cluster).denial
-    remedy = "first take its node back: until it is Ready, pod garbage collection removes what is deleted there"
+    remedy = "first take its node back: until it is Ready, pod garbage collection removes pods deleted there"
     assert denial.endswith(f"; {FORBIDDEN}; {remedy}")
 
 
@@ -308,7 +308,7 @@ def test_F1_eviction_is_a_dry_run_by_its_own_options_too(mode: str) -> None:
 def test_F2_confirming_advises_no_eviction_with_grace_of_what_stops_or_is_silent() -> None:
     review = decode_review(eviction_review("db", "shop", {"gracePeriodSeconds": 0}))
     cluster = make_cluster([make_namespace(force_delete="confirm"), SILENT, make_pod()])
-    assert validate(review, cluster).denial.endswith(f"; namespace shop wants it confirmed: {COMMAND}")
+    assert validate(review, cluster).denial.endswith(f"; namespace shop requires a confirmation: {COMMAND}")
 
 
 @pytest.mark.parametrize("options", [None, {}, {"gracePeriodSeconds": 1}, {"gracePeriodSeconds": None}])
@@ -318,7 +318,7 @@ def test_F1_eviction_with_grace_is_no_concern(options: Object | None) -> None:
 
 def test_F2_eviction_is_refused_as_a_deletion_is() -> None:
     denial = evicted({"gracePeriodSeconds": 0}, mode="confirm").denial
-    assert denial == f"{RISK}; namespace shop wants it confirmed; {EVICT}, or: {COMMAND}"
+    assert denial == f"{RISK}; namespace shop requires a confirmation; {EVICT}, or: {COMMAND}"
     assert FORBIDDEN in evicted({"gracePeriodSeconds": 0}, mode="deny").denial
     assert evicted({"gracePeriodSeconds": 0}, mode="confirm", pod=make_pod(confirmed=UID)).allowed
 
@@ -359,7 +359,7 @@ def test_F2_eviction_of_a_pod_on_no_node_names_its_version(
         assert answer == ALLOWED
     else:
         assert answer.denial.startswith("db: the pod is on no node, but may run when it is evicted, and namespace shop")
-        assert answer.denial.endswith(f"{EVICT}: on no node it is gone at once")
+        assert answer.denial.endswith(f"{EVICT}: on no node it is removed at once")
 
 
 def test_F2_eviction_by_whom_nobody_bothers() -> None:
@@ -383,7 +383,7 @@ def test_F2_eviction_of_a_pod_that_cannot_be_read_goes_only_where_all_do(mode: F
     answer = validate(decode_review(eviction_review("db", "shop", {"gracePeriodSeconds": 0})), cluster)
     unread = "db: the pod cannot be read, "
     if mode is ForceDeletionMode.WARN:
-        assert said(answer) == Answer(warnings=(f"{unread}so what its force deletion puts at stake is unknown",))
+        assert said(answer) == Answer(warnings=(f"{unread}so the risk of its force deletion is unknown",))
     else:
-        rule = f"{unread}and namespace shop does not let all force deletions through; "
+        rule = f"{unread}and namespace shop does not allow all force deletions; "
         assert said(answer) == Answer(denial=f"{rule}try again, or {EVICT}")

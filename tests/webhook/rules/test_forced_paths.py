@@ -31,8 +31,8 @@ pytestmark = pytest.mark.controlplane
 CONFIGURED = {f"qos-forced-{mode}-{number}": mode for mode in STRICTNESS for number in range(30)}
 """Namespaces of which the configuration says a mode."""
 NO_GRACE = (
-    "terminationGracePeriodSeconds: 0, so every deletion is a force deletion: the object goes at once, "
-    "its processes may run on next to a replacement; 1 or more waits for them"
+    "terminationGracePeriodSeconds: 0, so every deletion is a force deletion: the object is removed at once, "
+    "and its processes may run on next to a replacement; 1 or more waits for them"
 )
 _NUMBERS = itertools.count(1)
 _UNUSED = {mode: [name for name, configured in CONFIGURED.items() if configured == mode] for mode in STRICTNESS}
@@ -97,7 +97,7 @@ def lines(path: str, pod: Object, *, dry_run: bool = False) -> list[str]:
     if is_evicted:
         check = f"Check now whether it still runs: {died}"
     return [
-        f"{place}: its processes may run on, and nobody replaces it",
+        f"{place}: its processes may run on, and no controller replaces it",
         f"Check first: kubectl qos explain pod/db -n {namespace}" if dry_run else check,
     ]
 
@@ -330,7 +330,7 @@ def test_F2_label_may_only_tighten_what_the_configuration_says(
             case "warn":
                 assert warnings(done)[:2] == lines(path, pod, dry_run=True)
             case "confirm":
-                assert f"namespace {namespace} wants it confirmed" in done.stderr
+                assert f"namespace {namespace} requires a confirmation" in done.stderr
             case _:
                 assert f"namespace {namespace} forbids force deletions" in done.stderr
         assert (done.returncode == 0) == (mode == "warn")

@@ -140,14 +140,14 @@ def test_P1_a_default_that_cannot_be_read_hinders_nobody(caplog: pytest.LogCaptu
     cluster = make_cluster([HIGH, USUAL, LABELLED], live=SilentSource())
     with caplog.at_level(logging.WARNING):
         assert filled_in(pod_object(**UNRESOLVED), cluster) == (("usual", 100, PREEMPT), ())
-    assert "a pod in shop gets no default class, low cannot be read" in caplog.text
+    assert "a pod in shop gets no default class: low cannot be read" in caplog.text
 
 
 def test_P1_a_namespace_that_cannot_be_read_has_the_configurations_rules(caplog: pytest.LogCaptureFixture) -> None:
     cluster = make_cluster(CLASSES, live=SilentSource(), options=rules(default_class="high"))
     with caplog.at_level(logging.WARNING):
         assert filled_in(pod_object(**UNRESOLVED), cluster) == (("high", 1000, PREEMPT), ())
-    assert "Namespace shop is taken to have no labels" in caplog.text
+    assert "Namespace shop cannot be read and is treated as unlabelled" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -268,7 +268,7 @@ def test_F2_never_refused_nodes_with_finalizers(cluster: Cluster, make: Callable
     done = cluster.force("node", pod)
     assert done.returncode == 0, done.stderr
     (said,) = warnings(done)
-    assert "when its finalizers are done, what still runs there is force deleted" in said
+    assert "once its finalizers are removed, pods that still run there are force deleted" in said
     cluster.control_plane.api.patch(node, {"metadata": {"finalizers": None}})
 
 
@@ -308,7 +308,7 @@ def test_F2_what_cannot_be_read_is_refused(cluster: Cluster, make: Callable[...,
     pod = make()
     node = pod["spec"]["nodeName"]
     unread = (
-        f"{node}: which pods its deletion would force delete cannot be read, and the configuration does not let all"
+        f"{node}: the pods that its deletion would force delete cannot be read, and the configuration does not allow"
     )
     with without_permissions(cluster):
         wait_for(lambda: unread in cluster.force("node", pod, dry_run=True).stderr, "nothing can be read any more")

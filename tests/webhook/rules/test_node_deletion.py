@@ -155,7 +155,9 @@ def test_F2_node_with_finalizers_is_never_refused() -> None:
     """Whoever set them goes on with it: Karpenter drains it then."""
     answer = answer_to(make_pod("web"), node=make_node(finalizers=["karpenter.sh/termination"]), modes={"shop": "deny"})
     assert answer == Answer(
-        warnings=("node-1: when its finalizers are done, what still runs there is force deleted, now 1 pod: shop/web",)
+        warnings=(
+            "node-1: once its finalizers are removed, pods that still run there are force deleted, now 1 pod: shop/web",
+        )
     )
 
 
@@ -184,11 +186,11 @@ def test_F2_node_whose_pods_cannot_be_read(mode: ForceDeletionMode, *, everywher
     if is_confirmed:
         node["metadata"]["annotations"] = {CONFIRM: UID}
     answer = said(validate(decode_review(node_deletion_review(node)), cluster))
-    unknown = "node-1: which pods its deletion would force delete cannot be read"
+    unknown = "node-1: the pods that its deletion would force delete cannot be read"
     if mode is ForceDeletionMode.WARN or (mode is ForceDeletionMode.CONFIRM and is_confirmed):
         assert answer == Answer(warnings=(unknown,))
     else:
-        assert answer.denial.startswith(f"{unknown}, and the configuration does not let all force deletions through; ")
+        assert answer.denial.startswith(f"{unknown}, and the configuration does not allow all force deletions; ")
         assert answer.denial.endswith("kubectl drain node-1 --ignore-daemonsets")
 
 

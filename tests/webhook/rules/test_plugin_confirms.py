@@ -1,4 +1,4 @@
-"""``kubectl qos delete --confirm`` where a namespace wants force deletions confirmed, or forbids them."""
+"""``kubectl qos delete --confirm`` where a namespace requires a confirmation for force deletions, or forbids them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_F2_confirms_where_it_is_asked_to(cluster: Cluster, delete: Plugin) -> N
 
     done = delete("pod/db", "-n", "asking", "--grace-period=0", "--confirm", *JANE)
     assert done.code == 0, done
-    confirming = f"the namespace wants it confirmed: annotating pod/db {CONFIRMATION}={pod['metadata']['uid']}"
+    confirming = f"the namespace requires a confirmation: annotating pod/db {CONFIRMATION}={pod['metadata']['uid']}"
     assert confirming in done.out
     assert "Warning: db on node-of-confirmations: its processes may run on" in done.out
     assert cluster.pod(pod) is None

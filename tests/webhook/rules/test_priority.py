@@ -270,7 +270,7 @@ def test_P1_while_the_api_server_does_not_answer_nobody_is_refused(caplog: pytes
         assert validate(decode_review(create_review(pod)), cluster) == ALLOWED
         assert mutate(decode_review(create_review(pod)), cluster) == ALLOWED
     assert "PriorityClasses cannot be read" in caplog.text
-    assert "is not resolved, gone cannot be read" in caplog.text
+    assert "is not resolved: gone cannot be read" in caplog.text
 
 
 def test_P1_before_the_first_class_has_arrived_nothing_happens() -> None:

@@ -122,7 +122,7 @@ def test_A_ten_problems_are_told_and_the_others_counted() -> None:
 def test_A_of_many_constraints_the_first_hundred_are_looked_at() -> None:
     right = [constraint(labels(app="web"), f"key-{number}") for number in range(150)]
     assert told(*right) == ()
-    assert told(constraint(labels(app="x")), *right)[1:] == (": of 151 constraints the first 100 are looked at",)
+    assert told(constraint(labels(app="x")), *right)[1:] == (": only the first 100 of 151 constraints are checked",)
     assert told(*right, constraint(labels(app="x"))) == ()
 
 
@@ -130,7 +130,7 @@ def test_A_so_many_constraints_that_they_are_not_built_are_told_of() -> None:
     """A megabyte of them, each wrong twice."""
     wrong = [constraint(None, f"topology.kubernetes.io/zo{number}") for number in range(12_000)]
     (said,) = told(*wrong, nodes=(node("a", ZONE),), options=KEYS)
-    assert said == ": not looked at: they or the labels hold more than 5000 values"
+    assert said == ": not checked: they or the labels have more than 5000 values"
 
 
 def test_A_warnings_together_are_short_enough_to_be_sent_whole() -> None:

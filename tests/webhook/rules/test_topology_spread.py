@@ -192,7 +192,7 @@ def test_S4_a_refused_configuration_leaves_the_last_good_one(
     spread.take(configured_by(text))
     assert (spread.of("default-scheduler"), spread.missing, noted) == (good, False, [True, False])
     assert field in caplog.text
-    assert "ConfigMap kube-system/own is refused, the last good one stays in force: " in caplog.text
+    assert "ConfigMap kube-system/own is refused, the last valid one stays in force: " in caplog.text
     spread.take(configured_by(CONFIG.replace("maxSkew: 1", "maxSkew: 7")))
     assert [one.max_skew for one in spread.of("default-scheduler") or ()] == [7]
     assert noted == [True, False, True]
@@ -316,7 +316,7 @@ def test_S4_an_owner_that_cannot_be_read_leaves_the_pod_as_it_is(
     cluster = make_cluster(cached, live=SilentSource(), scheduler_config=CONFIG)
     with caplog.at_level(logging.WARNING):
         assert _constraints(make_owned(NEWER), cluster) is None
-    assert "web- in shop gets no default constraints, its owner cannot be read" in caplog.text
+    assert "web- in shop gets no default constraints: its owner cannot be read" in caplog.text
 
 
 def test_S4_priority_and_constraints_come_in_one_patch() -> None:

@@ -91,7 +91,7 @@ def test_an_invented_eviction_is_refused_and_told_no_names(ask: Ask, victim: Obj
         '"$(kubectl get pod ledger -n secret-tenant -o jsonpath={.metadata.uid})" --overwrite'
     )
     assert _told(response).startswith("ledger: Its owner decides whether a second starts while ")
-    assert "namespace secret-tenant wants it confirmed; evict it with grace: drain again without " in _told(response)
+    assert "namespace secret-tenant requires a confirmation; evict it with grace: drain again " in _told(response)
     assert f", or: {command}" in _told(response)
 
 

@@ -90,7 +90,7 @@ def test_P1_a_class_that_cannot_be_read_is_taken_to_exist(caplog: pytest.LogCapt
     with caplog.at_level(logging.WARNING):
         answer = validate(decode_review(create_review(DEPLOYMENT)), make_cluster(CLASSES, live=SilentSource()))
     assert answer == ALLOWED
-    assert "PriorityClass hihg is taken to exist" in caplog.text
+    assert "PriorityClass hihg cannot be read and is assumed to exist" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from webhook.rules import validate
 
 Object = dict[str, Any]
 MEANING = (
-    "0, so every deletion is a force deletion: the object goes at once, its processes may run on next to a "
-    "replacement; 1 or more waits for them"
+    "0, so every deletion is a force deletion: the object is removed at once, and its processes may run on "
+    "next to a replacement; 1 or more waits for them"
 )
 
 

@@ -117,7 +117,7 @@ def test_a_pod_that_cannot_be_read_is_let_through(client: FlaskClient) -> None:
     assert answer.get_json()["response"] == {
         "uid": review["request"]["uid"],
         "allowed": True,
-        "warnings": [f"{what}: let through unseen: it cannot be read: request.oldObject of pods: {problem}"],
+        "warnings": [f"{what}: allowed without a check: it cannot be read: request.oldObject of pods: {problem}"],
         "auditAnnotations": {"warned": "unseen: oldObject"},
     }
 

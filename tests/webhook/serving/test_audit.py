@@ -106,59 +106,59 @@ def _cluster(namespace: str, *, default_class: str | None = None) -> Cluster:
 
 
 @pytest.fixture
-def look(control_plane: ControlPlane, audited: str) -> Callable[..., Unpatched]:
-    """Looks with the rights of an administrator at what is stored now."""
+def count(control_plane: ControlPlane, audited: str) -> Callable[..., Unpatched]:
+    """Count the stored pods without defaults, with the rights of an administrator."""
 
-    def look(*, default_class: str | None = None) -> Unpatched:
+    def count(*, default_class: str | None = None) -> Unpatched:
         transport = ClientTransport(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=60)
         try:
             cluster = _cluster(audited, default_class=default_class)
-            return Audit(transport, cluster, Metrics(), lambda: True, configuration=CONFIGURATION).look()
+            return Audit(transport, cluster, Metrics(), lambda: True, configuration=CONFIGURATION).count()
         finally:
             transport.close()
 
-    return look
+    return count
 
 
-Look = Callable[..., Unpatched]
+Count = Callable[..., Unpatched]
 
 
-def test_stored_without_constraints(control_plane: ControlPlane, older: str, audited: str, look: Look) -> None:
+def test_stored_without_constraints(control_plane: ControlPlane, older: str, audited: str, count: Count) -> None:
     """Not the pod that is older than the configuration, nor one in another namespace."""
     control_plane.api.create(_pod(audited, "missed"))
     control_plane.api.create(_pod("default", "not-asked-about"))
     try:
-        assert look() == Unpatched(1, (f"{audited}/missed",))
+        assert count() == Unpatched(1, (f"{audited}/missed",))
         assert control_plane.api.get("v1", "Pod", older, audited)
     finally:
         control_plane.api.delete(_pod("default", "not-asked-about"), grace_period_seconds=0)
 
 
-def test_bound_since(control_plane: ControlPlane, audited: str, look: Look) -> None:
+def test_bound_since(control_plane: ControlPlane, audited: str, count: Count) -> None:
     """A scheduler's binding makes no difference; a node that the pod's author named does: such pods get nothing."""
     control_plane.bind(control_plane.api.create(_pod(audited, "bound")), "audit-node")
     control_plane.api.create(_pod(audited, "placed-by-its-author", nodeName="audit-node"))
-    assert look().first == (f"{audited}/bound",)
+    assert count().first == (f"{audited}/bound",)
 
 
-def test_what_gets_nothing(control_plane: ControlPlane, audited: str, look: Look) -> None:
+def test_what_gets_nothing(control_plane: ControlPlane, audited: str, count: Count) -> None:
     selector = {"labelSelector": {"matchLabels": {"app": "web"}}}
     control_plane.api.create(_pod(audited, "has-some", topologySpreadConstraints=[{**ZONE, **selector}]))
     control_plane.api.create(_pod(audited, "not-selected", labels={"skip": "yes"}))
     control_plane.api.create(_pod(audited, "of-no-service", labels={"app": "other"}))
     finished = control_plane.api.create(_pod(audited, "finished", nodeName="audit-node"))
     control_plane.set_pod_status(finished, {"phase": "Succeeded"})
-    assert look() == Unpatched()
+    assert count() == Unpatched()
 
 
-def test_stored_without_the_default_class(control_plane: ControlPlane, audited: str, look: Look) -> None:
+def test_stored_without_the_default_class(control_plane: ControlPlane, audited: str, count: Count) -> None:
     control_plane.api.create(_pod(audited, "no-class", labels={"app": "other"}))
-    assert look() == Unpatched()
-    assert look(default_class="audit-low") == Unpatched(1, (f"{audited}/no-class",))
+    assert count() == Unpatched()
+    assert count(default_class="audit-low") == Unpatched(1, (f"{audited}/no-class",))
 
 
 def test_a_handler_that_is_added_is_audited_too(
-    control_plane: ControlPlane, audited: str, look: Look, monkeypatch: pytest.MonkeyPatch
+    control_plane: ControlPlane, audited: str, count: Count, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reviews and the audit go by one list."""
 
@@ -167,12 +167,12 @@ def test_a_handler_that_is_added_is_audited_too(
 
     for name in ("web", "other"):
         control_plane.api.create(_pod(audited, name, labels={"app": "other"}))
-    assert look() == Unpatched()
+    assert count() == Unpatched()
     rule = handlers.Rule("hostname", "spec.hostname", default_hostname)
     monkeypatch.setattr(handlers, "DEFAULTS", [*handlers.DEFAULTS, rule])
     review = decode_review(create_review(_pod(audited, "web", labels={"app": "other"})))
     assert add("/spec/hostname", "web") in handlers.mutate(review, _cluster(audited)).patch
-    assert look() == Unpatched(1, (f"{audited}/web",))
+    assert count() == Unpatched(1, (f"{audited}/web",))
 
 
 def test_every_handler_that_patches_is_in_that_list() -> None:
@@ -181,12 +181,12 @@ def test_every_handler_that_patches_is_in_that_list() -> None:
     assert patching == {rule.judge.__module__ for rule in handlers.DEFAULTS}
 
 
-def test_pages(control_plane: ControlPlane, audited: str, look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages(control_plane: ControlPlane, audited: str, count: Count, monkeypatch: pytest.MonkeyPatch) -> None:
     """All are counted, and a few named, however many there are."""
     monkeypatch.setattr("webhook.serving.audit._PAGE", 2)
     for number in range(7):
         control_plane.api.create(_pod(audited, f"missed-{number}"))
-    assert look() == Unpatched(7, tuple(f"{audited}/missed-{number}" for number in range(3)))
+    assert count() == Unpatched(7, tuple(f"{audited}/missed-{number}" for number in range(3)))
 
 
 def test_told_once_and_measured(control_plane: ControlPlane, audited: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -196,7 +196,7 @@ def test_told_once_and_measured(control_plane: ControlPlane, audited: str, caplo
     audit = Audit(transport, _cluster(audited), metrics, lambda: True, configuration=CONFIGURATION)
     assert math.isnan(_value(metrics, "qos_webhook_unpatched_pods"))
     for _ in range(2):
-        audit.report(audit.look())
+        audit.report(audit.count())
     transport.close()
     assert _value(metrics, "qos_webhook_unpatched_pods") == 1
     assert _value(metrics, "qos_webhook_audit_timestamp_seconds") > time.time() - 3600
@@ -252,18 +252,18 @@ def _counted(replica: DemoServer) -> bool:
     return replica.metric("qos_webhook_audit_timestamp_seconds") > 0
 
 
-def test_pages_are_read_slowly(control_plane: ControlPlane, audited: str, look: Look, monkeypatch: Any) -> None:
+def test_pages_are_read_slowly(control_plane: ControlPlane, audited: str, count: Count, monkeypatch: Any) -> None:
     """The API server lists as slowly as its answers are looked at."""
     monkeypatch.setattr("webhook.serving.audit._PAGE", 1)
     for number in range(5):
         control_plane.api.create(_pod(audited, f"missed-{number}"))
     began = time.monotonic()
-    assert look().count == 5
+    assert count().count == 5
     assert time.monotonic() - began >= 4 * 0.1
 
 
 def test_others_are_served_between_pods_that_cost_much(
-    control_plane: ControlPlane, audited: str, look: Look, monkeypatch: pytest.MonkeyPatch
+    control_plane: ControlPlane, audited: str, count: Count, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rest of no length would not let gevent look at its sockets."""
     for number in range(5):
@@ -277,9 +277,9 @@ def test_others_are_served_between_pods_that_cost_much(
     def rest(seconds: float) -> None:
         rests.append(seconds)
 
-    monkeypatch.setattr("webhook.serving.audit.fill_in", slow)
-    monkeypatch.setattr("webhook.serving.audit.time", SimpleNamespace(monotonic=time.monotonic, sleep=rest))
-    assert look().count == 5
+    monkeypatch.setattr("webhook.audit.fill_in", slow)
+    monkeypatch.setattr("webhook.audit.time", SimpleNamespace(monotonic=time.monotonic, sleep=rest))
+    assert count().count == 5
     assert len([seconds for seconds in rests if seconds >= 0.02]) > 5
 
 
@@ -287,20 +287,20 @@ def test_lease_that_comes_back_begins_no_audit_again(
     control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Replicas that lose it to each other, because they are busy, must not be busier by that."""
-    terms, looks = iter([True, False, True, False, True]), []
+    terms, audits = iter([True, False, True, False, True]), []
     transport = ClientTransport(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=60)
     audit = Audit(transport, make_cluster([]), Metrics(), terms.__next__, configuration="")
 
-    def look() -> Unpatched:
-        looks.append("look")
+    def count() -> Unpatched:
+        audits.append("audit")
         return Unpatched()
 
-    monkeypatch.setattr("webhook.serving.audit._STEP_SECONDS", 0)
-    monkeypatch.setattr(audit, "look", look)
+    monkeypatch.setattr("webhook.audit._STEP_SECONDS", 0)
+    monkeypatch.setattr(audit, "count", count)
     with pytest.raises(StopIteration):
         audit.run(list, 3600)
     transport.close()
-    assert looks == ["look"]
+    assert audits == ["audit"]
 
 
 def test_who_is_elected_no_longer_stops_at_the_next_page(
@@ -313,7 +313,7 @@ def test_who_is_elected_no_longer_stops_at_the_next_page(
     transport = ClientTransport(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=60)
     audit = Audit(transport, _cluster(audited), Metrics(), lambda: next(terms), configuration=CONFIGURATION)
     with pytest.raises(Exception, match="another replica counts them now"):
-        audit.look()
+        audit.count()
     transport.close()
 
 

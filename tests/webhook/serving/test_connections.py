@@ -8,9 +8,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from webhook.serving.connections import (
+from webhook.connections import (
+    CHECK_SECONDS,
     HANDSHAKE_SECONDS,
-    LOOK_SECONDS,
     READ_SECONDS,
     REQUEST_SECONDS,
     Connection,
@@ -110,8 +110,8 @@ class World:
 
     def wait(self, seconds: float) -> None:
         """Let so much time pass while the server looks for those that are late."""
-        for _ in range(round(seconds / LOOK_SECONDS)):
-            self.clock.now += LOOK_SECONDS
+        for _ in range(round(seconds / CHECK_SECONDS)):
+            self.clock.now += CHECK_SECONDS
             self.registry.end_late()
 
 
@@ -141,9 +141,9 @@ def wide() -> Iterator[World]:
 )
 def test_each_stage_has_its_time(world: World, begin: Callable[[World], Client], seconds: float, reason: str) -> None:
     client = begin(world)
-    world.wait(seconds - LOOK_SECONDS)
+    world.wait(seconds - CHECK_SECONDS)
     assert client.is_open()
-    world.wait(LOOK_SECONDS)
+    world.wait(CHECK_SECONDS)
     assert not client.is_open()
     assert world.ended == [reason]
     assert not world.registry.forget(client.seen)
@@ -153,9 +153,9 @@ def test_each_stage_has_its_time(world: World, begin: Callable[[World], Client],
 @pytest.mark.parametrize("stage", ["head", "body"])
 def test_a_byte_now_and_then_gains_no_time(world: World, stage: str) -> None:
     client = world.new().send(1) if stage == "head" else world.new().send_head()
-    world.wait(READ_SECONDS - LOOK_SECONDS)
+    world.wait(READ_SECONDS - CHECK_SECONDS)
     client.send(1)
-    world.wait(LOOK_SECONDS)
+    world.wait(CHECK_SECONDS)
     assert world.ended == [stage]
 
 

@@ -39,7 +39,7 @@ def families() -> list[Metric]:
         cache.heard_at = 0.0
     status = CertificateStatus(now, now, writer=True, renewals=1, failures=1)
     watched: dict[str, Any] = {"connections": lambda: {"idle": 1}, "certificate": lambda: status}
-    metrics.look_at(MetricSources(caches=caches, ready=lambda: True, **watched))
+    metrics.watch(MetricSources(caches=caches, ready=lambda: True, **watched))
     found = list(text_string_to_metric_families(metrics.render().decode()))
     return [family for family in found if family.name.startswith("qos_webhook")]
 

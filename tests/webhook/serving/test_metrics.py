@@ -97,12 +97,12 @@ def test_crashing_handler_lets_through_and_is_counted(caplog: pytest.LogCaptureF
     client = client_of(BrokenCluster(), metrics)
     answer = client.post("/mutate", data=create_review(pod_object(name="web")), content_type="application/json")
     uid = "705ab4f5-6393-11e8-b7cc-42010a800002"
-    warning = 'pods "web": no defaults are filled in: the webhook failed, its log tells why'
+    warning = 'pods "web": no defaults are filled in: the webhook failed; its log shows why'
     audit = {"warned": "unseen: object"}
     expected = {"uid": uid, "allowed": True, "warnings": [warning], "auditAnnotations": audit}
     assert answer.get_json()["response"] == expected
     assert outcomes(metrics) == {"{outcome=failed,path=/mutate}": 1}
-    assert f"review {uid} of pods was not looked at" in caplog.text
+    assert f"review {uid} of pods was not checked" in caplog.text
 
 
 def test_not_ready_is_worth_asking_again(demo_cluster: Cluster) -> None:
@@ -142,7 +142,7 @@ def test_caches_certificate_and_connections() -> None:
         not_after=datetime(2027, 1, 1, tzinfo=UTC), authority_not_after=None, writer=True, renewals=2, failures=1
     )
     metrics = Metrics()
-    metrics.look_at(
+    metrics.watch(
         MetricSources(
             caches=[cache], ready=lambda: cache.synced, certificate=lambda: status, connections=lambda: {"idle": 3}
         )

@@ -359,7 +359,7 @@ def test_running_pod_becomes_none_that_is_exempt(tenant: Tenant, change: str, su
     pod = tenant.running_pod(tenant.asking)
     with contextlib.suppress(ApiError):
         tenant.api.patch(pod, CHANGES[change], subresource=subresource or None)
-    with pytest.raises(ApiError, match="wants it confirmed"):
+    with pytest.raises(ApiError, match="requires a confirmation"):
         delete(tenant, pod, delete_options())
 
 
@@ -367,7 +367,7 @@ def test_running_pod_becomes_none_that_is_exempt(tenant: Tenant, change: str, su
 def test_pod_is_not_confirmed_before_it_has_its_uid(tenant: Tenant) -> None:
     pod = tenant.running_pod(tenant.asking, uid="0-0", annotations={CONFIRMATION: "0-0"})
     assert pod["metadata"]["uid"] != "0-0"
-    with pytest.raises(ApiError, match="wants it confirmed"):
+    with pytest.raises(ApiError, match="requires a confirmation"):
         delete(tenant, pod, delete_options())
 
 
@@ -468,7 +468,7 @@ def test_no_answer_has_a_command_of_a_tenant(tenant: Tenant, name: str) -> None:
         with pytest.raises(ApiError) as caught:
             delete(tenant, pod, delete_options())
         message = caught.value.message
-        assert FORBIDDEN in message or "wants it confirmed" in message
+        assert FORBIDDEN in message or "requires a confirmation" in message
         assert not any(word in message for word in ("evil", "--all", "\n", "\x1b")), message
         assert all(PLAIN_COMMAND.fullmatch(command) for command in re.findall("kubectl .*", message)), message
 

@@ -1,12 +1,12 @@
-"""The connections of one worker: who floods it loses, who asks is kept."""
+"""The connections of one worker: a flood loses its connections, clients with requests keep theirs."""
 
 from __future__ import annotations
 
-from webhook.serving.connections.connection import Connection, Stage
-from webhook.serving.connections.memory import Memory, NoMemory, return_freed_memory
-from webhook.serving.connections.registry import (
+from webhook.connections.connection import Connection, Stage
+from webhook.connections.memory import Memory, NoMemory, return_freed_memory
+from webhook.connections.registry import (
+    CHECK_SECONDS,
     HANDSHAKE_SECONDS,
-    LOOK_SECONDS,
     MAX_CONNECTIONS,
     READ_SECONDS,
     REQUEST_SECONDS,
@@ -15,8 +15,8 @@ from webhook.serving.connections.registry import (
 from webhook.serving.connections.turns import give_way
 
 __all__ = [
+    "CHECK_SECONDS",
     "HANDSHAKE_SECONDS",
-    "LOOK_SECONDS",
     "MAX_CONNECTIONS",
     "READ_SECONDS",
     "REQUEST_SECONDS",

@@ -1,12 +1,13 @@
 """The socket that the server reads and writes: TLS in small steps, so that one client cannot stop the others.
 
-OpenSSL reads on as long as its socket has bytes, and gevent changes to another greenlet only when a socket has none. A
-client that sends without a pause would then be the only one that is served, and no deadline would end it. Therefore:
+OpenSSL continues to read while its socket has bytes, and gevent changes to another greenlet only when a socket has
+none. A client that sends without a pause would then be the only one that is served, and no deadline would end it.
+Therefore:
 
     pieces    OpenSSL gets `_PIECE_BYTES` at a time, from memory
     turns     after `_TURN_PIECES` of them other connections are served, and deadlines are checked
-    records   a client that sends more than `_FREE_RECORDS` records with less text than `_LEAST_TEXT` in each is ended:
-              records of one byte, key updates and padding cost much more CPU than they cost their sender
+    records   a client that sends more than `_FREE_RECORDS` records with less than `_LEAST_TEXT` bytes of text in each
+              is disconnected: records of one byte, key updates and padding cost much more CPU than they cost the client
 """
 
 from __future__ import annotations
@@ -25,23 +26,23 @@ from webhook.serving.connections.turns import give_way
 __all__ = ["HEADER_BYTES", "Channel"]
 
 _PAUSE_SECONDS: Final = 0.001
-"""For connections that were ended to free memory for this one to close their sockets."""
+"""The time in which connections that were ended to free memory for this one close their sockets."""
 _PIECE_BYTES: Final = 8 << 10
 _LEFT_BYTES: Final = 64 << 10
-"""Bytes of a body that is left, taken at once."""
+"""Bytes that are received at once from a body that is left unread."""
 _TURN_PIECES: Final = 4
 """They take a few milliseconds at most."""
 HEADER_BYTES: Final = 5
 """A TLS record begins with its type, its version, and in two bytes the length of the rest (RFC 8446, 5.1)."""
 _FREE_RECORDS: Final = 32
 _LEAST_TEXT: Final = 64
-"""Bytes of text for each further record; Go's client puts 1 to 16 KiB into one, or the rest of a request."""
+"""Bytes of text for each further record; Go's client puts 1 to 16 KiB or the rest of a request into one."""
 
 
 class Channel:
     """One connection over TLS.
 
-    Head and body of an answer are sent at once: each alone would be a TLS record, and wake the client.
+    Head and body of an answer are sent together: separately, each would be a TLS record and wake the client.
     """
 
     __slots__ = (
@@ -71,7 +72,7 @@ class Channel:
         self._tls: ssl.SSLObject = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._connections = connections
         self._held: list[bytes] | None = None
-        """Pieces of the current answer; None: there is no current answer."""
+        """Pieces of the current answer; None between answers."""
         self._pieces = 0
         self._records = 0
         """The records that have begun."""
@@ -83,7 +84,7 @@ class Channel:
         """The bytes of the current record that have not arrived."""
         self.connection = connection
         self.is_left = False
-        """Whether the rest of the body is left unread; the connection then ends with the answer."""
+        """Whether the rest of the body stays unread; the connection then ends with the answer."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.connection.sock, name)
@@ -95,10 +96,10 @@ class Channel:
         self.close()
 
     def step(self) -> bool:
-        """Take one piece of the handshake from a socket that does not block; returns whether the handshake is done.
+        """Read one piece of the handshake from a non-blocking socket; return whether the handshake is complete.
 
         Raises:
-            OSError: The client broke the handshake off or does not speak TLS, or does not read the answer.
+            OSError: The client broke off the handshake, does not speak TLS, or does not read the answer.
         """
         self._take(self.connection.sock.recv(_PIECE_BYTES))
         try:
@@ -106,7 +107,7 @@ class Channel:
         except ssl.SSLWantReadError:
             return False
         finally:
-            # Also where the handshake failed: the client gets the alert.
+            # Also after a failed handshake: the client gets the alert.
             answer = self._outgoing.read()
             if answer and self.connection.sock.send(answer) < len(answer):
                 raise ConnectionAbortedError("the client reads nothing")
@@ -120,11 +121,11 @@ class Channel:
         """See `socket.socket.recv`.
 
         Raises:
-            NoMemory: There is no memory for the data.
-            ConnectionResetError: The connection was ended here.
+            NoMemory: The data does not fit into memory.
+            ConnectionResetError: The webhook ended the connection.
         """
         while True:
-            # Without this OpenSSL would first raise an error for each request, which costs more.
+            # Without this check OpenSSL would first raise an error for each request, which costs more.
             if not (self._incoming.pending or self._incoming.eof or self._tls.pending()):
                 self._receive()
             try:
@@ -150,15 +151,15 @@ class Channel:
         self._connections.leave_rest(self.connection)
 
     def count_larger(self, size: int) -> int:
-        """The number of requests on all connections that have so many bytes or more."""
+        """The number of requests on all connections with at least ``size`` bytes."""
         return self._connections.count_larger(size)
 
     def begin_answer(self) -> None:
-        """The body of the request has arrived."""
+        """Note that the body of the request has arrived."""
         self._connections.begin_answer(self.connection)
 
     def hold(self) -> None:
-        """Collect what is sent until `flush`."""
+        """Buffer the data to send until `flush`."""
         self._held = []
 
     def send(self, data: bytes) -> int:
@@ -174,16 +175,16 @@ class Channel:
             self._held.append(data)
 
     def flush(self) -> None:
-        """Send what was collected."""
+        """Send the buffered data."""
         held, self._held = self._held, None
         if held:
             self._send(b"".join(held))
 
     def close(self) -> None:
-        """Drop what was collected.
+        """Drop the buffered data.
 
-        A client that still sends would lose the answer by a reset: what it sends is taken until it has read the answer,
-        and not decrypted.
+        A client that still sends would lose the answer by a reset: its data is received, but not decrypted, until it
+        has read the answer.
         """
         self._held = None
         with self.connection.sock as sock, contextlib.suppress(OSError):
@@ -193,7 +194,7 @@ class Channel:
                     give_way()
 
     def _receive(self) -> None:
-        """Wait for the next piece; other connections have their turn now and then, even where it is there already."""
+        """Wait for the next piece; at times let other connections go first, even if it has arrived already."""
         self._send_tls()
         self._pieces += 1
         if self._pieces % _TURN_PIECES == 0:
@@ -206,7 +207,7 @@ class Channel:
         """Give a piece to OpenSSL unless it begins too many records.
 
         Raises:
-            ConnectionResetError: It does, and the connection was ended.
+            ConnectionResetError: The piece begins too many, so the connection was ended.
         """
         if not piece:
             self._incoming.write_eof()
@@ -230,7 +231,7 @@ class Channel:
     def _send_tls(self) -> None:
         if self._outgoing.pending:
             sock, data = self.connection.sock, self._outgoing.read()
-            # gevent's sendall asks for the size of the buffer first, and few answers do not fit.
+            # gevent's sendall first asks for the size of the buffer, and few answers do not fit.
             sent = sock.send(data)
             if sent < len(data):
                 sock.sendall(data[sent:])

@@ -1,4 +1,4 @@
-"""One connection: its stage, and how much it is worth to keep it."""
+"""One connection: its stage and its rank."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typing import Final
 __all__ = ["Connection", "Stage", "keep_little_unread"]
 
 _MAX_EARNED: Final = 1 << 20
-"""Bytes above which connections are worth the same. The API server reaches it after some dozens of reviews."""
+"""Bytes above which connections rank the same. The API server reaches it after some dozens of reviews."""
 _BEGINNING: Final = 64 << 10
-"""Bytes that are kept of a body that is too long: they say who asks for what."""
+"""Bytes that are kept from a body that is too long: they identify the request."""
 _SEND_BYTES: Final = 16 << 10
-"""The kernel keeps twice as many of unread answers, as memory of the pod; without a limit 4 MiB."""
+"""The kernel buffers twice as many unread bytes, in the pod's memory; without a limit 4 MiB."""
 _USER_TIMEOUT: Final[int | None] = getattr(socket, "TCP_USER_TIMEOUT", None)
-"""Linux alone has it."""
+"""Only on Linux."""
 _UNREAD_MILLISECONDS: Final = 10_000
-"""After these the kernel drops what a client has not taken, also of a connection that was closed here."""
+"""After this time the kernel drops data that the client has not acknowledged, also after the webhook has closed."""
 
 
 def keep_little_unread(sock: socket.socket) -> None:
-    """Limit what the kernel keeps of answers that clients do not read; a listening socket hands that on."""
+    """Limit the kernel's buffer of unread answers; accepted sockets inherit this from a listening socket."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)
     if _USER_TIMEOUT is not None:
         sock.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, _UNREAD_MILLISECONDS)
@@ -68,18 +68,18 @@ class Connection:
     )
 
     def __init__(self, sock: socket.socket, address: str, deadline: float) -> None:
-        """Begin with a connection that has just been accepted.
+        """Take a connection that has just been accepted.
 
         Args:
-            sock: Its socket; TLS later puts another object around the same descriptor.
-            address: Of the client.
-            deadline: For its handshake.
+            sock: Its socket; TLS later wraps the same descriptor in another object.
+            address: The address of the client.
+            deadline: The deadline of its handshake.
         """
         self.sock = sock
         self.address = address
         self.stage = Stage.HANDSHAKE
         self.deadline: float | None = deadline
-        """The deadline of the stage; None: it has none."""
+        """The deadline of the stage; None: no deadline."""
         self.begun = 0.0
         """When the current request began, or the last one ended."""
         self.received = 0
@@ -97,39 +97,39 @@ class Connection:
         self.ended = False
         """Whether the webhook has ended the connection."""
         self.wake: Callable[[], object] | None = None
-        """What to call at its end, where nobody waits for its socket."""
+        """What to call at its end, if no greenlet waits for its socket."""
 
     @property
     def known(self) -> bool:
-        """Whether the client has sent a whole review or shown an accepted certificate; else it is a newcomer."""
+        """Whether the client has sent a whole review or shown an accepted certificate; otherwise it is a newcomer."""
         return self.earned > 0 or self.certified
 
     @property
     def rank(self) -> tuple[bool, int]:
-        """How much it is worth: within a factor of two in what it has earned all are alike."""
+        """The value for sorting; connections with earned bytes within a factor of two rank the same."""
         return self.certified, min(self.earned, _MAX_EARNED).bit_length()
 
     def check(self) -> None:
-        """Go no further with a connection that has been ended.
+        """Check that the connection has not been ended.
 
         Raises:
-            ConnectionResetError: It has.
+            ConnectionResetError: It has been ended.
         """
         if self.ended:
             raise ConnectionResetError(errno.ECONNRESET, "ended")
 
     def pass_over(self) -> None:
-        """Keep no more of the body than its beginning; who reads it goes on, and may still answer."""
+        """Keep only the beginning of the body; its reader continues, and may still answer."""
         self.is_kept = False
         if self.body.tell() > _BEGINNING:
             self.body.truncate(_BEGINNING)
 
     def end(self) -> None:
-        """Who waits for it, reads from it or writes to it then finds its end, and closes it."""
+        """End the connection: the greenlet that waits for it, reads or writes then sees its end and closes it."""
         self.ended = True
         if self.wake is not None:
             self.wake()
             return
-        # By a second descriptor of the same connection: who waits on the first then reads an end, and no error.
+        # Through a second descriptor of the connection: a greenlet that waits on the first reads an end, not an error.
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(self.sock.fileno())) as connection:
             connection.shutdown(socket.SHUT_RDWR)

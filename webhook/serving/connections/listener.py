@@ -1,6 +1,6 @@
-"""Where connections come in: each waits, without a greenlet of its own, until its TLS handshake has its turn.
+"""Accepts connections: each waits, without a greenlet of its own, for the turn of its TLS handshake.
 
-It has one when its first TLS record has arrived as a whole: a client that sends nothing or half a record takes no turn.
+It gets a turn when its first TLS record has arrived completely: a client that sends nothing or half a record gets none.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 _READ: Final = 1
-"""For a watcher of a socket: until there is something to read."""
+"""The event of a socket's watcher: the socket is readable."""
 _HANDSHAKE: Final = 22
-"""The first byte of a record of a handshake."""
+"""The first byte of a handshake record."""
 _MAX_RECORD: Final = HEADER_BYTES + (16 << 10) + 256
-"""Bytes: the most that a TLS record has."""
+"""The maximum number of bytes of a TLS record."""
 
 
 class Listener(StreamServer):
-    """A listening socket whose connections take turns in their handshakes."""
+    """A listening socket; the handshakes of its connections take turns."""
 
     max_accept = 16
-    """At once: then all others have their turn."""
+    """Connections that are accepted at once; then all others have their turn."""
 
     def __init__(
         self,
@@ -53,18 +53,18 @@ class Listener(StreamServer):
         failed: Callable[[str], None],
         accepts: Callable[[Channel], bool],
     ) -> None:
-        """Take what every connection needs.
+        """Set up the listener.
 
         Args:
             listener: The socket.
-            handle: Serves one connection to its end, from its address.
+            handle: Serves one connection, given with its address, to its end.
             spawn: The greenlets of connections.
             context: An `ssl.SSLContext`, or an object with its ``wrap_bio``.
-            connections: Who is connected.
-            failed: Told ``tls``, for each handshake that the client has broken off or got wrong.
-            accepts: Whether a client has shown a certificate that is accepted.
+            connections: The registry of connections.
+            failed: Called with ``tls`` for each handshake that the client broke off or that failed.
+            accepts: Whether a client has shown an accepted certificate.
         """
-        # Each connection has the options of the listening socket.
+        # Each connection inherits the options of the listening socket.
         keep_little_unread(listener)
         super().__init__(listener, handle=self._let_in, spawn=spawn)
         self._greenlets = spawn
@@ -76,7 +76,7 @@ class Listener(StreamServer):
         self._turns = Turns(gevent.spawn_later, connections.knows)
 
     def do_handle(self, sock: Any, address: Any) -> None:
-        """Let one in that has been accepted; a greenlet it gets later."""
+        """Register an accepted connection; it gets a greenlet later."""
         self._let_in(sock, address)
 
     def _let_in(self, sock: Any, address: Any) -> None:
@@ -92,7 +92,7 @@ class Listener(StreamServer):
         connection.sock.close()
 
     def _begin(self, connection: Connection, address: Any, *, has_left: bool) -> bool:
-        """It is its turn; returns whether it takes it."""
+        """Offer the connection its turn; return whether it takes it."""
         connection.wake = None
         if has_left:
             self._break_off(connection)
@@ -126,9 +126,9 @@ class Listener(StreamServer):
         try:
             channel = self._shake_hands(connection)
         except OSError as error:
-            # A client that only checks whether the port is open sends nothing, and is not worth a line.
+            # A client that only checks whether the port is open sends nothing, and is not logged.
             if isinstance(error, ssl.SSLError) and error.reason and not isinstance(error, ssl.SSLEOFError):
-                # A client's certificate may have expired, be not yet valid, or be of another authority.
+                # A client's certificate may have expired, be not yet valid, or have another authority.
                 reason = getattr(error, "verify_message", error.reason)
                 _LOG.warning("%s: the TLS handshake failed: %s", connection.address, reason)
             self._break_off(connection)
@@ -140,7 +140,7 @@ class Listener(StreamServer):
     def _shake_hands(self, connection: Connection) -> Channel:
         channel: Channel | None = None
         while True:
-            # The turn is taken already: whatever fails in it must give it back.
+            # The turn is taken already: any failure in it must release it.
             with self._turns.working():
                 if channel is None:
                     self._connections.begin_handshake(connection)
@@ -157,12 +157,12 @@ class Listener(StreamServer):
         """Wait in the greenlet of a connection.
 
         Raises:
-            ConnectionResetError: It was ended meanwhile.
+            ConnectionResetError: The connection was ended meanwhile.
         """
         event = Event()
         is_ours = False
 
-        def go(*, has_left: bool) -> bool:  # noqa: ARG001 - the next step finds that out
+        def go(*, has_left: bool) -> bool:  # noqa: ARG001 - the next step detects it
             nonlocal is_ours
             is_ours = True
             connection.wake = None
@@ -181,9 +181,10 @@ class Listener(StreamServer):
 
 
 def _has_record(sock: socket.socket) -> bool:
-    """Whether a whole TLS record is there to read, or the end; else the socket is readable once there is.
+    """Whether a whole TLS record, or the end, can be read; if not, make the socket readable only once it can.
 
-    By the length in its header (RFC 8446, 5.1), and SO_RCVLOWAT, which says how many bytes make a socket readable.
+    Uses the length in the record's header (RFC 8446, 5.1) and SO_RCVLOWAT, the number of bytes that make a socket
+    readable.
     """
     waited_for = sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT)
     try:
@@ -195,7 +196,7 @@ def _has_record(sock: socket.socket) -> bool:
     length = HEADER_BYTES
     if len(there) >= HEADER_BYTES:
         length += int.from_bytes(there[3:HEADER_BYTES])
-    # With less than was waited for this is the end. What is no TLS is not waited for.
+    # Fewer bytes than were waited for are the end. Data that is not TLS is not waited for.
     is_over = len(there) < waited_for or there[0] != _HANDSHAKE or length > _MAX_RECORD
     has_all = is_over or length <= len(there)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1 if has_all else length)

@@ -1,6 +1,6 @@
-"""Memory for requests that are under way: bytes count when they are there, not when they are announced.
+"""Memory for requests that are under way: bytes count when they arrive, not when they are announced.
 
-Where it is short, the slowest request that is not whole has to go, not the newest. Connections that have sent whole
+When memory is short, the slowest incomplete request is dropped, not the newest. Connections that have sent whole
 reviews before and newcomers each have a share that the others cannot take.
 """
 
@@ -17,11 +17,11 @@ __all__ = ["Memory", "NoMemory", "return_freed_memory"]
 _FREE_BYTES: Final = 16 << 10
 """The bytes of each request that do not count: a small request is never refused because of memory."""
 _EDGES: Final = 144 << 10
-"""The beginning and the end of a body, and the piece that is being read."""
+"""Bytes of the beginning and the end of a body, and of the piece that is being read."""
 _MOST_EDGES: Final = 32
-"""Bodies whose edges have room beside all that is kept; an API server has seldom more large reviews at once."""
+"""The number of bodies with extra room for their edges; an API server rarely has more large reviews at once."""
 _YOUNG_SECONDS: Final = 0.25
-"""A request that is younger is not slow yet, however little of it is there."""
+"""A younger request is not slow yet, even if few of its bytes have arrived."""
 
 
 _MMAP_THRESHOLD: Final = -3
@@ -33,7 +33,7 @@ _LARGE_BYTES: Final = 128 << 10
 def return_freed_memory() -> None:
     """Make glibc return the memory of finished bodies to the system at once, in the whole process.
 
-    By default glibc keeps ever larger pieces once it has seen one: 1,000 bodies that broke off left holes of 100 MiB.
+    By default glibc keeps ever larger pieces once it has freed one: 1,000 bodies that broke off left 100 MiB of holes.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -42,19 +42,19 @@ def return_freed_memory() -> None:
 
 
 class NoMemory(ConnectionResetError):
-    """There is no memory for the rest of a request."""
+    """The rest of a request does not fit into memory."""
 
 
 class Memory:
     """The memory that requests hold."""
 
     def __init__(self, most: int, share: int, edges: int = _EDGES) -> None:
-        """Nothing is held yet.
+        """Begin without requests.
 
         Args:
-            most: Bytes that are kept; the edges of some bodies come on top.
-            share: Bytes of it that only known connections may hold, and as many that only newcomers may.
-            edges: Bytes that a body holds at most of which no more is kept than its edges.
+            most: The maximum number of bytes that are kept, in addition to the edges of some bodies.
+            share: The part of these bytes that only known connections may hold; the same number is for newcomers only.
+            edges: The maximum number of bytes that a body holds if only its edges are kept.
         """
         self._edges = edges
         self._spare = _MOST_EDGES * edges
@@ -65,7 +65,7 @@ class Memory:
         self._newcomers = 0
 
     def hold(self, connection: Connection) -> None:
-        """Count what has come on a connection, and is kept."""
+        """Count the kept bytes that have arrived on a connection."""
         wanted = max(connection.received - _FREE_BYTES, 0)
         if not connection.is_kept:
             wanted = min(wanted, self._edges)
@@ -75,30 +75,31 @@ class Memory:
             self._add(connection, more)
 
     def count_larger(self, size: int) -> int:
-        """The number of current requests of which so many bytes or more have arrived."""
+        """The number of current requests with at least ``size`` arrived bytes."""
         return sum(each.received >= size for each in self._held)
 
     def free(self, connection: Connection) -> None:
-        """Count it no longer."""
+        """Stop counting the connection."""
         if connection.held:
             del self._held[connection]
             self._add(connection, -connection.held)
             connection.held = 0
 
     def slowest(self, asking: Connection, now: float) -> Connection | None:
-        """Who has to go before one more byte is taken; the one that asks for room where nobody else can; None: nobody.
+        """The connection to free before one more byte is read: ``asking`` if no other qualifies; None: memory suffices.
 
-        Who is kept goes first: the webhook reads the rest of its body, and answers. The API server does not get that
-        answer if the webhook ends the connection instead, and by failurePolicy Ignore it then stores the object.
+        A connection with a kept body is chosen first: the webhook still reads the rest of its body, and answers. If the
+        webhook ended the connection instead, the API server would get no answer, and failurePolicy Ignore would store
+        the object.
 
         Args:
-            asking: On which bytes came last.
+            asking: The connection on which bytes arrived last.
             now: The time.
         """
         return self._slowest(asking, now, 0, is_kept=True) or self._slowest(asking, now, self._spare, is_kept=False)
 
     def _slowest(self, asking: Connection, now: float, spare: int, *, is_kept: bool) -> Connection | None:
-        """The slowest of those that are kept, or are no longer, if all hold more than their share and so much."""
+        """The slowest connection with this ``is_kept``, if together they hold more than their share and ``spare``."""
         most, total = self._most - self._share + spare, self._known + self._newcomers
         itself = asking if asking.is_kept is is_kept else None
         if self._newcomers > most or (self._newcomers > self._share + spare and total > self._most + spare):
@@ -124,7 +125,7 @@ class Memory:
 
 
 def _speed(connection: Connection, now: float) -> tuple[bool, float]:
-    """Slow ones first, by bytes a second; then those that are too young to tell, by what they hold."""
+    """Sort slow connections first, by bytes per second; then those that are too young to judge, by held bytes."""
     age = now - connection.begun
     if age < _YOUNG_SECONDS:
         return True, -connection.held

@@ -1,19 +1,19 @@
-"""Who is connected, who has to go, and in which order: a flood ends the flood, not who asks.
+"""The open connections, and the order in which they are ended: a flood ends its own connections, not those in use.
 
-handshake    10 s from its arrival, or it ends
-new          may last: the API server dials ahead
+handshake    10 s from its arrival
+new          no limit: the API server opens connections ahead
 head, body   3 s each, from the first byte and from the end of the head
 answer       15 s from the end of the body
 idle         the server's keep-alive
 
-**Too many.** Newcomers, which have sent no whole review yet, have 300 places that others cannot take; all others have
-700. The oldest newcomer goes: a client that has something to ask does so at once, and is a newcomer no longer.
-Newcomers from addresses of known clients stay while there are others. If one address has more than half of them, its
-oldest goes first. The known client that has sent the least goes, by bytes of whole reviews, then the one that was
-idle longest. A client of an address that has more than half of them goes before all others. A client that was
-answered within a second goes last: its next request may be on its way. A client with an accepted certificate stands
-above all. No address has a limit: the API server may share one with others. TLS handshakes may be under way on 250 of
-all places; the same rule says which newcomer goes.
+**Too many connections.** Newcomers, which have sent no whole review yet, have 300 places that others cannot take; all
+others have 700. The oldest newcomer is ended first: a client with a request sends it at once and is no longer a
+newcomer. Newcomers from addresses of known clients stay while there are others. If one address has more than half of
+them, its oldest is ended first. Among known clients, the one that has sent the least is ended first, by bytes of whole
+reviews, then the one that was idle longest. A client of an address that has more than half of them is ended before all
+others. A client that was answered within a second is ended last: its next request may be on its way. A client with an
+accepted certificate ranks above all. No address has a limit: the API server may share one with others. TLS handshakes
+may be under way on 250 of all places; the same rule selects the newcomer to end.
 
 **Too little memory.** See `Memory`.
 """
@@ -33,8 +33,8 @@ from webhook.serving.connections.connection import Connection, Stage
 from webhook.serving.connections.memory import Memory, NoMemory
 
 __all__ = [
+    "CHECK_SECONDS",
     "HANDSHAKE_SECONDS",
-    "LOOK_SECONDS",
     "MAX_CONNECTIONS",
     "READ_SECONDS",
     "REQUEST_SECONDS",
@@ -42,9 +42,9 @@ __all__ = [
 ]
 
 MAX_CONNECTIONS: Final = 1000
-"""An API server keeps 25 idle ones, and has as many more as it has requests at once."""
+"""An API server keeps 25 idle connections, and one more per simultaneous request."""
 _NEWCOMERS: Final = 300
-"""The connections that only newcomers may have."""
+"""The number of connections that are reserved for newcomers."""
 _HANDSHAKES: Final = 250
 """TLS handshakes that may be under way at once: each takes 50 KiB until it ends."""
 HANDSHAKE_SECONDS: Final = 10.0
@@ -53,13 +53,13 @@ READ_SECONDS: Final = 3.0
 REQUEST_SECONDS: Final = 15.0
 """The time from the whole body to the last byte of the answer; the API server waits 2 s, or 30 s at most."""
 _IN_USE_SECONDS: Final = 1.0
-"""After an answer: a client that ends these connections has to ask on a thousand of its own within this time."""
-LOOK_SECONDS: Final = 0.5
-"""Between two searches for late connections."""
+"""After an answer: to end these connections, a client must send requests on a thousand of its own within this time."""
+CHECK_SECONDS: Final = 0.5
+"""The time between two searches for late connections."""
 _MAX_HEAD: Final = 64 << 10
-"""Bytes; the API server's has some hundred."""
+"""Bytes; the API server's head has some hundred."""
 _REASONS: Final = {Stage.ANSWER: "request"}
-"""Why one is ended in a stage that is over, where it is not the stage's name."""
+"""The reason for ending a late connection, if it is not the name of its stage."""
 _STATES: Final = {Stage.HEAD: "request", Stage.BODY: "request", Stage.ANSWER: "request"}
 """The states in the metrics."""
 
@@ -80,13 +80,13 @@ class Connections:
         """Begin without connections.
 
         Args:
-            ended: Told why, for each connection that is ended here: the stage that took too long (``handshake``,
-                ``head``, ``body``, ``request``), ``full``, ``memory`` or ``records``.
-            memory: For their requests.
-            most: How many there may be.
-            newcomers: How many of them only newcomers may be.
-            handshakes: How many of them may be in their TLS handshakes.
-            clock: Seconds that only grow.
+            ended: Called with the reason for each connection that is ended here: the stage that took too long
+                (``handshake``, ``head``, ``body``, ``request``), ``full``, ``memory`` or ``records``.
+            memory: The memory of their requests.
+            most: The maximum number of connections.
+            newcomers: The number of them that are reserved for newcomers.
+            handshakes: The maximum number of simultaneous TLS handshakes.
+            clock: A monotonic clock, in seconds.
         """
         self._ended = ended
         self._memory = memory
@@ -97,14 +97,14 @@ class Connections:
         self._newcomers: dict[Connection, None] = {}
         """The oldest first."""
         self._handshakes: dict[Connection, None] = {}
-        """Connections whose TLS handshake is under way, the oldest first."""
+        """Connections with a TLS handshake under way, the oldest first."""
         self._known: dict[Connection, None] = {}
-        """Those that were answered longest ago first."""
+        """Sorted by the time of the last answer, the oldest first."""
         self._known_at: Counter[str] = Counter()
-        """How many of them each address has."""
-        self._looked = clock()
+        """The number of them per address."""
+        self._checked = clock()
         self._stood_still = 0.0
-        """Seconds in which the process stood still: they make no connection late."""
+        """Seconds in which the process did not run: they make no connection late."""
 
     def counts(self) -> Mapping[str, int]:
         """The number of connections by the states of the metrics."""
@@ -127,7 +127,7 @@ class Connections:
         """Begin its TLS handshake; if too many are under way, end another one.
 
         Raises:
-            ConnectionResetError: It has been ended meanwhile: nothing would remove it from the handshakes.
+            ConnectionResetError: The connection was ended meanwhile: nothing would remove it from the handshakes.
         """
         connection.check()
         if len(self._handshakes) >= self._most_handshakes and (oldest := self._oldest(self._handshakes)) is not None:
@@ -135,11 +135,11 @@ class Connections:
         self._handshakes[connection] = None
 
     def end_handshake(self, connection: Connection, *, certified: bool) -> None:
-        """It may ask.
+        """End its TLS handshake; the client may now send requests.
 
         Args:
-            connection: Whose TLS stands.
-            certified: Whether its client has shown a certificate that is accepted.
+            connection: The connection.
+            certified: Whether its client has shown an accepted certificate.
         """
         if connection.ended:
             return
@@ -152,11 +152,11 @@ class Connections:
         connection.deadline = None
 
     def receive(self, connection: Connection, count: int) -> bool:
-        """So many bytes came on it; returns whether others have to go for them, which takes a moment.
+        """Count arrived bytes; return whether other connections are ended to make room, which takes a moment.
 
         Raises:
-            NoMemory: It has to go itself.
-            ConnectionResetError: It has been ended here: what had come before is of no use to anybody.
+            NoMemory: This connection must be ended itself.
+            ConnectionResetError: The webhook has ended the connection: its earlier data is useless.
         """
         connection.check()
         if connection.stage is Stage.NEW or connection.stage is Stage.IDLE:
@@ -169,49 +169,49 @@ class Connections:
         return self._hold(connection)
 
     def begin_body(self, connection: Connection) -> None:
-        """The head of a request has arrived."""
+        """Note that the head of a request has arrived."""
         if connection.stage is not Stage.HEAD:
-            # The last bytes of the request before it brought it along.
+            # It arrived together with the last bytes of the previous request.
             connection.begun = self._now()
         self._enter(connection, Stage.BODY, READ_SECONDS)
 
     def pass_over(self, connection: Connection) -> None:
-        """Keep only the beginning of the body, which says who asks for what.
+        """Keep only the beginning of the body, which identifies the request.
 
         Raises:
-            ConnectionResetError: It has been ended meanwhile: nothing would free its memory.
+            ConnectionResetError: The connection was ended meanwhile: nothing would free its memory.
         """
         connection.check()
         connection.pass_over()
         self._memory.hold(connection)
 
     def leave_rest(self, connection: Connection) -> None:
-        """Keep nothing of a body that is not read to its end."""
+        """Keep nothing from a body that is not read to its end."""
         self._memory.free(connection)
         connection.received = 0
         connection.body = io.BytesIO()
 
     def count_larger(self, size: int) -> int:
-        """The number of current requests of which so many bytes or more have arrived."""
+        """The number of current requests with at least ``size`` arrived bytes."""
         return self._memory.count_larger(size)
 
     def begin_answer(self, connection: Connection) -> None:
-        """The body has arrived."""
+        """Note that the body has arrived."""
         self._enter(connection, Stage.ANSWER, REQUEST_SECONDS)
 
     def end_request(self, connection: Connection, *, review: bool) -> None:
-        """The request has been answered.
+        """Note that the request has been answered.
 
         Args:
-            connection: Which.
-            review: Whether that was a whole review, and no error is the answer.
+            connection: The connection.
+            review: Whether it was a whole review that was answered without an error.
         """
         if connection.ended:
             return
         self._memory.free(connection)
         if review:
             self._leave(connection)
-            # Of pipelined requests all may have come with the first.
+            # All pipelined requests may have arrived with the first.
             connection.earned += max(connection.received, 1)
             self._know(connection)
         connection.received = 0
@@ -223,7 +223,7 @@ class Connections:
         connection.deadline = None
 
     def forget(self, connection: Connection) -> bool:
-        """Remove a closed connection; returns whether its client closed it, rather than the webhook."""
+        """Remove a closed connection; return whether its client closed it, rather than the webhook."""
         if connection.ended:
             return False
         self._remove(connection)
@@ -231,11 +231,11 @@ class Connections:
         return True
 
     def end_late(self) -> None:
-        """End the connections whose deadline is over. The server calls this each `LOOK_SECONDS`."""
-        late = self._clock() - self._looked - 2 * LOOK_SECONDS
+        """End the connections that are past their deadline. The server calls this each `CHECK_SECONDS`."""
+        late = self._clock() - self._checked - 2 * CHECK_SECONDS
         if late > 0:
             self._stood_still += late
-        self._looked = self._clock()
+        self._checked = self._clock()
         now = self._now()
         for each in [each for each in self._all() if each.deadline is not None and each.deadline <= now]:
             self.end(each, _REASONS.get(each.stage, each.stage.value))
@@ -273,13 +273,13 @@ class Connections:
                 return
 
     def _oldest(self, connections: Mapping[Connection, None]) -> Connection | None:
-        """The newcomer that has to go first, of some that are in the order of their ages.
+        """The newcomer that is ended first, of connections that are sorted by age.
 
-        The API server opens several at once, and each is old for some milliseconds only. So its address must not be
-        taken for the flood's because the flood has many addresses.
+        The API server opens several at once, and each stays a newcomer for some milliseconds only. So its address must
+        not be taken for the flood's because the flood has many addresses.
 
         Returns:
-            None: the requests of all are whole, and are answered soon.
+            None if all requests are complete: they are answered soon.
         """
         candidates = [each for each in connections if each.stage is not Stage.ANSWER]
         strangers = [each for each in candidates if not self.knows(each.address)]
@@ -291,7 +291,7 @@ class Connections:
         return next(iter(candidates), None)
 
     def _first_known(self) -> Connection | None:
-        """The known connection that has to go first; None: all their requests are whole."""
+        """The known connection that is ended first; None: all their requests are complete."""
         half, used = len(self._known) / 2, self._now() - _IN_USE_SECONDS
 
         def key(known: Connection) -> tuple[bool, bool, bool, float, int]:
@@ -307,7 +307,7 @@ class Connections:
         connection.deadline = self._now() + seconds
 
     def _remove(self, connection: Connection) -> None:
-        # In place: an exception may keep its reader, and so the body, alive until garbage collection.
+        # In place: an exception may keep the reader, and so the body, alive until garbage collection.
         connection.body.truncate(0)
         self._handshakes.pop(connection, None)
         self._memory.free(connection)
@@ -331,5 +331,5 @@ class Connections:
         yield from self._known
 
     def _now(self) -> float:
-        """The clock without the time in which the process stood still."""
+        """The clock without the time in which the process did not run."""
         return self._clock() - self._stood_still

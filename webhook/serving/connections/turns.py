@@ -1,8 +1,8 @@
-"""TLS handshakes take turns: however many are begun, they take at most half of the processor's time.
+"""TLS handshakes take turns: together they use at most half of the CPU time, whatever their number.
 
-One costs as much as a review, and its client nothing if it leaves. The addresses have their turns one after the other,
-of each the newest connection first, for an older one may have left; and after each turn nobody has one for as long as
-it took. Every other turn is for addresses of known clients: a flood from thousands of addresses does not delay them.
+A handshake costs as much as a review, and costs a client that leaves nothing. Addresses take turns, each with its
+newest connection first, because an older one may have left. After each turn, handshakes pause for as long as it took.
+Every other turn is for addresses of known clients: a flood from thousands of addresses does not delay them.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from webhook.serving.connections.connection import Connection
 __all__ = ["Go", "Turns", "give_way"]
 
 _LOG: Final = logging.getLogger(__name__)
-_MAX_GONE: Final = 50
-"""So many that have left are dropped at once."""
+_MAX_DROPPED: Final = 50
+"""The number of closed connections that are dropped at once."""
 _TCP_INFO: Final[int | None] = getattr(socket, "TCP_INFO", None)
-"""Linux alone has it."""
+"""Only on Linux."""
 _ESTABLISHED: Final = 1
-"""The first byte of its answer, as long as neither end has closed (include/net/tcp_states.h of Linux)."""
+"""The first byte of its answer while neither end has closed (include/net/tcp_states.h of Linux)."""
 
 
 def give_way() -> None:
     """Let other connections be served, also those with a request that the process has not seen yet.
 
-    ``sleep(0)`` would only run greenlets that are ready; a timer makes gevent look at all sockets first.
+    ``sleep(0)`` would only run greenlets that are ready; a timer makes gevent poll all sockets first.
     """
     gevent.sleep(1e-9)
 
@@ -41,14 +41,14 @@ class Go(Protocol):
     """The callback for a connection's turn."""
 
     def __call__(self, *, has_left: bool) -> bool:
-        """Take the turn, or not; returns whether it is taken: the caller then enters `working`.
+        """Take the turn or not; return whether it is taken: the caller then enters `working`.
 
-        ``has_left`` says whether the client has closed the connection.
+        ``has_left`` is true if the client has closed the connection.
         """
 
 
 class Turns:
-    """Decides which handshake works next: one at a time, with as much pause as work."""
+    """Decides which handshake works next: one at a time, with a pause as long as the work."""
 
     def __init__(
         self,
@@ -57,13 +57,13 @@ class Turns:
         clock: Callable[[], float] = time.monotonic,
         work: Callable[[], float] = time.thread_time,
     ) -> None:
-        """Begin with nobody waiting.
+        """Begin with an empty queue.
 
         Args:
-            later: Calls something after so many seconds.
+            later: Calls a function after so many seconds.
             knows: Whether an address has a known client.
-            clock: Seconds that only grow.
-            work: Seconds of the processor's time that this thread has taken.
+            clock: A monotonic clock, in seconds.
+            work: The seconds of CPU time that this thread has used.
         """
         self._later = later
         self._knows = knows
@@ -72,12 +72,12 @@ class Turns:
         self._free_at = clock()
         self._is_called = False
         self._waiting: dict[str, dict[Connection, Go]] = {}
-        """By address, whose turn is next first; in each, the newest last."""
+        """By address, in the order of their turns; within an address, the newest last."""
         self._is_for_known = False
         """Whether the next turn is for addresses of known clients."""
 
     def ask(self, connection: Connection, go: Go) -> None:
-        """Call back when it is the connection's turn, which may be now."""
+        """Call ``go`` when it is the connection's turn, which may be now."""
         if not (self._waiting or self._is_called) and self._clock() >= self._free_at:
             if not self._is_taken(connection, go):
                 self._is_called = False
@@ -94,7 +94,7 @@ class Turns:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """One turn of work, which must not wait for anything."""
+        """Measure one turn of work, which must not wait for anything."""
         began = self._work()
         try:
             yield
@@ -109,7 +109,7 @@ class Turns:
             self._later(max(0.0, self._free_at - self._clock()), self._next)
 
     def _next(self) -> None:
-        for _ in range(_MAX_GONE):
+        for _ in range(_MAX_DROPPED):
             if not self._waiting:
                 break
             self._is_for_known = not self._is_for_known
@@ -126,17 +126,17 @@ class Turns:
         self._call_next()
 
     def _is_taken(self, connection: Connection, go: Go) -> bool:
-        """Offer a turn; an error costs one connection, and not the turns of all others."""
+        """Offer a turn; an error affects only this connection, not the turns of others."""
         self._is_called = True
         try:
             return go(has_left=_has_left(connection.sock))
-        except Exception:  # noqa: BLE001 - it is logged whatever it is
+        except Exception:  # noqa: BLE001 - every error is logged
             _LOG.exception("%s: the TLS handshake failed", connection.address)
             return False
 
 
 def _has_left(sock: socket.socket) -> bool:
-    """Whether the client has closed its end, after all that it sent."""
+    """Whether the client has closed its end, after all its data."""
     try:
         return _TCP_INFO is not None and sock.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1)[0] != _ESTABLISHED
     except OSError:
