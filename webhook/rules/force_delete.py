@@ -9,7 +9,7 @@ finished also has 0, and only the pod distinguishes the two. For a collection th
 pod's own period counts. ``kubectl delete --force`` causes two or three reviews; the last has the object with a period
 of 0 and is ignored. An eviction causes one review, of ``pods/eviction``, without the pod; the delete that follows
 causes none. A warning arrives when the pod no longer exists, except in a dry run; the rest of a dry run's answer is the
-same. The only side effects are Events (`webhook.events`), and a dry run creates none.
+same. The only side effects are Events (`webhook.reviews.events`), and a dry run creates none.
 
 Any client that reaches the port can forge an eviction. Unless clients authenticate, the answer to an eviction contains
 no name and no uid that the webhook read: its commands read them with the permissions of the user who runs them. The

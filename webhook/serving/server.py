@@ -25,10 +25,10 @@ from gunicorn.config import Config
 from gunicorn.glogging import Logger
 from gunicorn.workers.ggevent import GeventWorker
 
-from podrules.cluster.errors import ClusterError
-from webhook.connections import CHECK_SECONDS, MAX_CONNECTIONS, Connections, Memory, give_way, return_freed_memory
-from webhook.logs import set_up_logs
-from webhook.scrapes import ScrapeServer
+from cluster_io.errors import ClusterError
+from webhook.serving.connections import CHECK_SECONDS, MAX_CONNECTIONS, Connections, Memory, give_way, return_freed_memory
+from webhook.serving.logs import set_up_logs
+from webhook.serving.scrapes import ScrapeServer
 from webhook.settings import Settings
 
 if TYPE_CHECKING:

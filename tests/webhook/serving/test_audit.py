@@ -277,8 +277,8 @@ def test_others_are_served_between_pods_that_cost_much(
     def rest(seconds: float) -> None:
         rests.append(seconds)
 
-    monkeypatch.setattr("webhook.audit.fill_in", slow)
-    monkeypatch.setattr("webhook.audit.time", SimpleNamespace(monotonic=time.monotonic, sleep=rest))
+    monkeypatch.setattr("webhook.serving.audit.fill_in", slow)
+    monkeypatch.setattr("webhook.serving.audit.time", SimpleNamespace(monotonic=time.monotonic, sleep=rest))
     assert count().count == 5
     assert len([seconds for seconds in rests if seconds >= 0.02]) > 5
 
@@ -295,7 +295,7 @@ def test_lease_that_comes_back_begins_no_audit_again(
         audits.append("audit")
         return Unpatched()
 
-    monkeypatch.setattr("webhook.audit._STEP_SECONDS", 0)
+    monkeypatch.setattr("webhook.serving.audit._STEP_SECONDS", 0)
     monkeypatch.setattr(audit, "count", count)
     with pytest.raises(StopIteration):
         audit.run(list, 3600)

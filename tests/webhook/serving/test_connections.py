@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from webhook.connections import (
+from webhook.serving.connections import (
     CHECK_SECONDS,
     HANDSHAKE_SECONDS,
     READ_SECONDS,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from webhook.connections.connection import Connection, Stage
-from webhook.connections.memory import Memory, NoMemory, return_freed_memory
-from webhook.connections.registry import (
+from webhook.serving.connections.connection import Connection, Stage
+from webhook.serving.connections.memory import Memory, NoMemory, return_freed_memory
+from webhook.serving.connections.registry import (
     CHECK_SECONDS,
     HANDSHAKE_SECONDS,
     MAX_CONNECTIONS,
