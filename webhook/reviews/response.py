@@ -81,7 +81,7 @@ class Answer(Struct, frozen=True):
         """The same answer with its entries for the audit log.
 
         Args:
-            rule: The rule's name in docs/webhook.md.
+            rule: The rule's name in docs/webhook/reference.md.
             field: The field of the object or of the request that the rule checks.
         """
         entries: list[tuple[str, str]] = []

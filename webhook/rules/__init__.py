@@ -52,7 +52,7 @@ class Rule(NamedTuple, Generic[T]):
     """A rule and its name in the audit log."""
 
     name: str
-    """The name in docs/webhook.md."""
+    """The name in docs/webhook/reference.md."""
     field: str
     """The field that the rule checks; in a workload, the path below its template."""
     judge: Callable[[T, Cluster], Answer]
