@@ -1,4 +1,4 @@
-"""The command line of `kubectl qos`: runs a command and gives its exit code. The only module that ends the process."""
+"""The command line of `kubectl qos`: runs a command and returns its exit code. No other module ends the process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import IO, TYPE_CHECKING, Final
 
 from cluster_io.errors import ClusterError, NotFound, Unreachable
-from kubectl_plugin.exit_codes import INTERRUPTED, UNEXPECTED, UNREADABLE, explained, tell, warn
+from kubectl_plugin.exit_codes import INTERRUPTED, UNEXPECTED, UNREADABLE, explained, print_error, warn
 from kubectl_plugin.parsing import Parsed, parse
 from kubectl_plugin.render.escape import escape
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["main", "source_of"]
 
 _MAX_MEMORY: Final = 6 << 30
-"""Bytes for files alone: 20 KB of a snapshot may describe 300 GB. A List of 1 GiB takes 4.4 GiB."""
+"""Bytes, if only files are read: 20 KB of a snapshot may describe 300 GB. A List of 1 GiB needs 4.4 GiB."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line, of the process without ``argv``; returns the exit code."""
+    """Run the command line and return the exit code. Without ``argv``, the arguments of the process are used."""
     parsed = None
     try:
         if argv is None:
@@ -50,17 +50,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         if parsed is None or parsed.options.cluster.live:
             raise
-        sys.stderr.write(f"error: out of memory: what the files hold takes more than {_MAX_MEMORY >> 30} GiB\n")
+        sys.stderr.write(f"error: out of memory: the content of the files needs more than {_MAX_MEMORY >> 30} GiB\n")
         return UNREADABLE
     except OSError as error:
-        # This one is about a file, not about the output.
+        # The error is about a file, not about the output.
         if error.filename is not None:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.stderr.write(f"error: the answer cannot be written: {error.strerror}\n")
         return UNEXPECTED
     except ClusterError as error:
-        return tell(error, sys.stderr, parsed.options.cluster.target() if parsed is not None else None)
+        return print_error(error, sys.stderr, parsed.options.cluster.target() if parsed is not None else None)
     return code
 
 
@@ -72,7 +72,7 @@ def _exit_on_signals() -> None:
 
 
 def _limit_memory() -> None:
-    """Limit the memory of this process, which starts no kubectl; on Linux only."""
+    """Limit the memory of this process, which does not start kubectl. Has an effect on Linux only."""
     if sys.platform == "linux":
         import resource
 
@@ -87,7 +87,7 @@ def _run(parsed: Parsed) -> int:
     cluster = parsed.options.cluster
     with source_of(cluster, streams.err) as source:
         if cluster.kubernetes_version or cluster.feature_gates:
-            warn(_versions_told(source, cluster, getattr(parsed.options, "to", None)), streams.err)
+            warn(_use_versions(source, cluster, getattr(parsed.options, "to", None)), streams.err)
         if cluster.kubelet_config:
             from cluster_io.kubelet_config import use_kubelet_file
 
@@ -96,13 +96,13 @@ def _run(parsed: Parsed) -> int:
         return run(parsed.options, source, streams)
 
 
-def _versions_told(source: Source, cluster: ClusterOptions, to: str | None) -> Iterator[str]:
-    """Let the source have what the user says of versions and gates; returns warnings about it."""
+def _use_versions(source: Source, cluster: ClusterOptions, to: str | None) -> Iterator[str]:
+    """Use the versions and gates from the command line for this source, and yield warnings about them."""
     from cluster_io.gather import Gatherer
-    from kubectl_plugin.given_versions import gates_without_effect, read_told
+    from kubectl_plugin.given_versions import gates_without_effect, read_versions
     from podrules.api.features import minor_of
 
-    source.told, unknown = read_told(cluster.kubernetes_version, cluster.feature_gates)
+    source.told, unknown = read_versions(cluster.kubernetes_version, cluster.feature_gates)
     yield from unknown
     if source.told.gates:
         versions, after = Gatherer(source).versions, minor_of(to or "")
@@ -112,10 +112,10 @@ def _versions_told(source: Source, cluster: ClusterOptions, to: str | None) -> I
 
 @contextlib.contextmanager
 def source_of(cluster: ClusterOptions, err: IO[str]) -> Iterator[Source]:
-    """The source of objects. It connects first, so that kubectl starts while rules are loaded.
+    """Open the source of objects. It connects first, so that kubectl starts while rules are loaded.
 
     Args:
-        cluster: Where they come from.
+        cluster: Where the objects come from.
         err: Standard error, for warnings and progress.
 
     Raises:
@@ -163,7 +163,7 @@ def _live_source(connection: Connection, err: IO[str]) -> LiveSource:
 
 
 def _offline_source(cluster: ClusterOptions, err: IO[str]) -> Source:
-    """Objects of the demo cluster, of a snapshot, or none."""
+    """The objects of the demo cluster or of a snapshot, or no objects."""
     from cluster_io.in_memory import MemorySource, NothingSource
 
     if cluster.demo:

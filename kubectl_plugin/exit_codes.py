@@ -1,22 +1,22 @@
-"""What the exit codes of `kubectl qos` mean.
+"""The exit codes of `kubectl qos`.
 
-0    everything that was asked for is answered (the answer names what could not be read)
+0    every request is answered (the answer names what could not be read)
 1    an unexpected error; lint: findings at or above --severity
 2    the command line is wrong; delete, fence, unfence: or the demo or a snapshot cannot be changed
 3    an object was not found; why: the term is unknown; delete, fence, unfence: nothing was changed, a confirmation is
      missing
-4    you may not read an object that was asked for; delete, fence, unfence: a permission is missing, or a webhook, a
-     policy or the API server refused the change
+4    you may not read a requested object; delete, fence, unfence: a permission is missing, or a webhook, a policy or
+     the API server refused the change
 5    there is no cluster, or it does not answer
 6    a manifest or snapshot cannot be read, or the API server refuses a manifest; lint: a file cannot be read, and
      the others were checked
-7    place: something that was asked for surely has no place
+7    place: at least one requested pod certainly has no place
 8    delete, fence, unfence: the object does not exist
 9    delete, fence, unfence: nothing was changed, the state of the object does not allow it
-10   delete, fence: started, and not finished in time
-11   not certain: the answer may be another with what could not be read or is not in the file; died: not certain
-     what ended it
-12   died: nothing is left that would tell what ended it
+10   delete, fence: started, but not finished in time
+11   not certain: data that could not be read or is not in the file may change the answer; died: the cause is not
+     certain
+12   died: no remaining evidence shows the cause
 130  interrupted
 """
 
@@ -58,7 +58,7 @@ __all__ = [
     "UNREADABLE",
     "certainty",
     "explained",
-    "tell",
+    "print_error",
     "warn",
     "words_of",
 ]
@@ -88,7 +88,7 @@ _ERRORS: Final[tuple[tuple[type[ClusterError], int], ...]] = (
 
 
 def certainty(reports: Iterable[Struct]) -> int:
-    """The exit code of answers that could be given: 11 if what could not be read may change the headline of one."""
+    """The exit code of complete answers: 11 if unread resources may change the headline of at least one."""
     return NOT_CERTAIN if any(getattr(report, "lacks", ()) for report in reports) else 0
 
 
@@ -101,8 +101,8 @@ def words_of(error: ClusterError, target: Target) -> str:
     return target.sentence(Prose((error.message, Hint(Command(error.remedy), "; try `", "`"))))
 
 
-def tell(error: ClusterError, err: IO[str], target: Target | None = None) -> int:
-    """Print an error, and below it what helps; returns the exit code. Without a target its flags are not known yet."""
+def print_error(error: ClusterError, err: IO[str], target: Target | None = None) -> int:
+    """Print an error with its remedy below, and return the exit code. Without a target, its flags are not known yet."""
     if isinstance(error, Unreachable) and (target is None or target.live):
         error = explained(error, target)
     print(f"error: {escape(error.message)}", file=err)
@@ -112,7 +112,7 @@ def tell(error: ClusterError, err: IO[str], target: Target | None = None) -> int
 
 
 def explained(error: Unreachable, target: Target | None) -> Unreachable:
-    """The error by what kubectl is configured with, which is read only now."""
+    """The error explained by kubectl's configuration, which is read only now."""
     from cluster_io.live.kubeconfig import plain, read_kubeconfig
 
     return plain(error, read_kubeconfig(dict(target.connection if target is not None else ())))
@@ -127,7 +127,7 @@ def _helps(error: ClusterError, target: Target | None) -> str:
         hint = Hint(_listing(error), "To list them: ")
         if not error.may_list:
             ask = can_i("list", error.resource, error.namespace)
-            hint = Hint(ask, f"Whether a similar name exists is unknown: you may not list {error.plural} (", ")")
+            hint = Hint(ask, f"Unknown whether a similar name exists: you may not list {error.plural} (", ")")
     elif error.remedy:
         hint = Hint(target.corrected(error.remedy) if error.corrects else Command(error.remedy), "Try ")
     else:
@@ -147,6 +147,6 @@ def _listing(error: NotFound) -> Command:
 
 
 def warn(warnings: Iterable[str], err: IO[str]) -> None:
-    """Print warnings, one line each, which change no exit code."""
+    """Print warnings, one per line. They do not change the exit code."""
     for warning in warnings:
         print(f"warning: {escape(warning)}", file=err)

@@ -1,4 +1,4 @@
-"""What ``--kubernetes-version`` and ``--feature-gates`` say of a cluster, read and checked."""
+"""Reads and checks ``--kubernetes-version`` and ``--feature-gates``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from podrules.api.features import GATES
 from podrules.api.similar_names import nearest_word
 from podrules.pod.versions import GATE_FIELDS, Told
 
-__all__ = ["gates_without_effect", "read_told"]
+__all__ = ["gates_without_effect", "read_versions"]
 
 _BOOLS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
@@ -23,36 +23,36 @@ _NAME_A_FILE: Final = (
 )
 
 
-def read_told(version: str | None, gates: Iterable[str]) -> tuple[Told, tuple[str, ...]]:
-    """What the user says, and the gates in it that no rule reads.
+def read_versions(version: str | None, gates: Iterable[str]) -> tuple[Told, tuple[str, ...]]:
+    """Read the version and the gates, with a warning for each gate that no rule reads.
 
     Args:
-        version: The value of ``--kubernetes-version``, which its parser has checked.
+        version: The value of ``--kubernetes-version``, which the parser has checked.
         gates: The values of ``--feature-gates``: ``NAME=BOOL,…`` or ``@FILE``; later ones win.
 
     Raises:
-        UsageError: a gate is no ``NAME=BOOL``, its value is no bool, or a file does not name gates.
+        UsageError: a gate is not ``NAME=BOOL``, its value is not a bool, or a file has no gates.
     """
-    told: dict[str, bool] = {}
+    known: dict[str, bool] = {}
     unknown = []
     for name, on in _named(gates):
         if name in GATE_FIELDS:
-            told[GATE_FIELDS[name]] = on
+            known[GATE_FIELDS[name]] = on
         else:
             near = nearest_word(name, GATE_FIELDS)
             unknown.append(f"--feature-gates: no rule reads {name}" + (f"; did you mean {near}?" if near else ""))
-    return Told(version, tuple(sorted(told.items()))), tuple(dict.fromkeys(unknown))
+    return Told(version, tuple(sorted(known.items()))), tuple(dict.fromkeys(unknown))
 
 
-def gates_without_effect(told: Told, minors: Collection[int]) -> Iterator[str]:
-    """A warning for each gate that no version lets anybody set so.
+def gates_without_effect(versions: Told, minors: Collection[int]) -> Iterator[str]:
+    """A warning for each gate that no compared version allows to be set to this value.
 
     Args:
-        told: What `read_told` returned.
-        minors: Those whose rules hold for API server and scheduler, and the one to compare with.
+        versions: The result of `read_versions`.
+        minors: The minor versions of API server and scheduler, and the one to compare with.
     """
     those = " and ".join(f"1.{minor}" for minor in sorted(set(minors)))
-    for field, on in told.gates:
+    for field, on in versions.gates:
         change = GATES[field]
         problem = ""
         if max(minors) < change.introduced:
@@ -66,14 +66,14 @@ def gates_without_effect(told: Told, minors: Collection[int]) -> Iterator[str]:
 def _named(gates: Iterable[str]) -> Iterator[tuple[str, bool]]:
     for text in gates:
         if not text.strip(" ,"):
-            raise UsageError("--feature-gates: no gate is named", advice=_WRITE)
+            raise UsageError("--feature-gates: no gate given", advice=_WRITE)
         if text.startswith("@"):
             yield from _of_file(text[1:])
             continue
         for entry in filter(None, (part.strip() for part in text.split(","))):
             name, equals, value = entry.partition("=")
             if not equals or not name:
-                raise UsageError(f'--feature-gates "{entry}": no NAME=BOOL', advice=_WRITE)
+                raise UsageError(f'--feature-gates "{entry}": not NAME=BOOL', advice=_WRITE)
             yield name.strip(), _bool(name, value.strip())
 
 
@@ -84,7 +84,7 @@ def _of_file(file: str) -> Iterator[tuple[str, bool]]:
 
     flag = f"--feature-gates @{file}"
     if not file:
-        raise UsageError(f"{flag}: it names no file", advice=_NAME_A_FILE)
+        raise UsageError(f"{flag}: no file name", advice=_NAME_A_FILE)
     try:
         gates = configuration_in(file)[1].get("featureGates")
     except ManifestError as error:

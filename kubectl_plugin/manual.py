@@ -1,7 +1,7 @@
 """Manual pages, made from the help of the commands: ``python -m kubectl_plugin.manual FOLDER``.
 
-One page for ``kubectl qos`` and one for each command, in the macros of man(7). They hold no date: the same sources make
-the same pages.
+Makes one page for ``kubectl qos`` and one for each command, in the macros of man(7). The pages have no date: the same
+sources make the same pages.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def pages() -> Mapping[str, str]:
-    """Each page by the name of its file, ``kubectl-qos-explain.1``."""
+    """Each page by file name, ``kubectl-qos-explain.1``."""
     own = {f"kubectl-qos-{command}.1": _page(_of_command(command), f"kubectl-qos-{command}") for command in COMMANDS}
     return {"kubectl-qos.1": _page(_of_all(), "kubectl-qos"), **own}
 

@@ -1,4 +1,4 @@
-"""The options of each command, and the connection that they ask for. Loads no rule, so that kubectl can start first."""
+"""The options of each command, and the connection to the cluster. Loads no rule, so that kubectl can start first."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ __all__ = [
 
 
 STANDARD_OUTPUT: Final = "-"
-"""The name of a file that stands for standard output."""
+"""The file name that means standard output."""
 DEMO_SCHEDULER: Final = "configmap/kube-system/kube-scheduler"
-"""The scheduler's configuration in the demo cluster, which is used without a flag."""
+"""The scheduler's configuration in the demo cluster, used without a flag."""
 
 
 class Streams(NamedTuple):
@@ -57,22 +57,22 @@ class Streams(NamedTuple):
     out: IO[str]
     err: IO[str]
     columns: int | None = None
-    """Width of the text, where ``out`` is a buffer; None: the width of ``out``."""
+    """Width of the text, if ``out`` is a buffer; None: the width of ``out``."""
 
     def width(self) -> int:
-        """Columns of text on ``out``."""
+        """The number of text columns on ``out``."""
         from kubectl_plugin.render.width import text_columns
 
         return text_columns(self.out) if self.columns is None else self.columns
 
 
 class Output(NamedTuple):
-    """What ``-o`` asks for."""
+    """The output that ``-o`` selects."""
 
     format: str = "table"
     """A name in `kubectl_plugin.render.formats.FORMATS`."""
     template: Any = None
-    """What the format's parser made of the template; None: it has none."""
+    """The template, parsed by the format's parser; None: the format has none."""
 
     @property
     def reads(self) -> Reads:
@@ -81,32 +81,32 @@ class Output(NamedTuple):
 
     @property
     def wide(self) -> bool:
-        """Whether people read it, with every detail."""
+        """Whether the output is text with every detail."""
         return FORMATS[self.format].wide
 
     @property
     def in_words(self) -> bool:
-        """Whether people read it."""
+        """Whether the output is text for people."""
         return self.reads is Reads.PAGES
 
     @property
     def brief(self) -> bool:
-        """Whether people read it, and several objects may get a line each instead of a page."""
+        """Whether the output is text in which several objects may get one line each instead of a page."""
         return self.in_words and not self.wide
 
     @property
     def whole(self) -> bool:
-        """Whether nothing may be left out for shortness."""
+        """Whether the output must be complete: nothing is left out for brevity."""
         return not self.brief and self.reads is not Reads.NAMES
 
     @property
     def is_data(self) -> bool:
-        """Whether an empty answer is printed as data, too, and needs no sentence."""
+        """Whether an empty answer is also printed as data, without a sentence."""
         return self.reads not in {Reads.PAGES, Reads.NAMES}
 
 
 class TypedCommand(NamedTuple):
-    """The command that was typed, for suggestions that repeat it with another target."""
+    """The typed command, for suggestions that repeat it with another target."""
 
     command: str = ""
     flags: tuple[tuple[str, str], ...] = ()
@@ -129,16 +129,16 @@ class ClusterOptions(NamedTuple):
     snapshot: str | None = None
     offline: bool = False
     is_optional: bool = False
-    """Whether the command still answers, with less, if no cluster does: it has manifests to explain."""
+    """Whether the command has manifests to explain, and gives a shorter answer if no cluster answers."""
     typed: TypedCommand = TypedCommand()
     kubernetes_version: str | None = None
-    """Of API server and scheduler; None: they are asked."""
+    """Version of API server and scheduler; None: they are asked."""
     feature_gates: tuple[str, ...] = ()
-    """As they were typed: ``NAME=BOOL,…`` or ``@FILE``."""
+    """As typed: ``NAME=BOOL,…`` or ``@FILE``."""
     kubelet_config: str | None = None
-    """File with the configuration of the kubelets; None: they are asked."""
+    """The file with the kubelets' configuration; None: the kubelets are asked."""
     names_context: bool = False
-    """Whether the answer names the context, so that kubectl is asked for it even if the namespace was typed."""
+    """Whether the answer names the context: kubectl is then asked for it even if the namespace was typed."""
 
     @property
     def live(self) -> bool:
@@ -150,7 +150,7 @@ class ClusterOptions(NamedTuple):
         return [f"{name}={value}" for name, value in self._connection()]
 
     def target(self, scheduler_config: str | None = None) -> Target:
-        """The flags that lead suggested commands to the same objects.
+        """The flags with which suggested commands find the same objects.
 
         Args:
             scheduler_config: The value of ``--scheduler-config``, or its default.
@@ -190,7 +190,7 @@ class ClusterOptions(NamedTuple):
 
 
 class Options(Protocol):
-    """What the options of every command have in common."""
+    """The options that all commands share."""
 
     @property
     def cluster(self) -> ClusterOptions:
@@ -216,7 +216,7 @@ class Run(Protocol):
 
 
 class Selection(NamedTuple):
-    """The objects of a type that are meant, by kubectl's flags."""
+    """The objects of a type that kubectl's flags select."""
 
     everywhere: bool = False
     """All namespaces."""
@@ -227,7 +227,7 @@ class Selection(NamedTuple):
 
     @property
     def flags(self) -> str:
-        """The flag that was typed; empty: none."""
+        """The typed flag; empty: none."""
         return "-A" if self.everywhere else "-l" if self.labels else "--field-selector" if self.fields else ""
 
 
@@ -235,10 +235,10 @@ NO_SELECTION: Final = Selection()
 
 
 class Validation(Enum):
-    """What becomes of a manifest with unknown fields: kubectl's ``--validate``."""
+    """How a manifest with unknown fields is treated: kubectl's ``--validate``."""
 
     STRICT = "strict"
-    """It is refused."""
+    """The manifest is refused."""
     WARN = "warn"
     IGNORE = "ignore"
 
@@ -252,23 +252,23 @@ class ExplainOptions(NamedTuple):
     colour: bool
     cluster: ClusterOptions
     placement: bool | None = None
-    """Whether to predict the node; None: for pods that have none."""
+    """Whether to predict the node; None: only for pods that have none."""
     scheduler_config: str | None = None
     """File or ``configmap/NAMESPACE/NAME`` with the KubeSchedulerConfiguration; None: kube-scheduler's defaults."""
     timeline: str | None = None
-    """The way of ending to draw: a value of `podrules.ending.timeline.Way`, or ``all``; None: none."""
+    """The way of ending to show: a value of `podrules.ending.timeline.Way`, or ``all``; None: none."""
     grace_period: int | None = None
     """Seconds that a DELETE of the timeline asks for; None: the pod's own period."""
     on: str | None = None
     """The node on which to predict a pod's position when memory runs out; None: none."""
     watch: float | None = None
-    """Seconds between two looks; None: one is enough."""
+    """Seconds between two answers; None: one answer is enough."""
     selection: Selection = NO_SELECTION
-    """For types without names."""
+    """Selects among the objects of types without names."""
     validation: Validation = Validation.STRICT
-    """Of ``files``."""
+    """The validation of ``files``."""
     dry_run: bool = False
-    """Whether the API server's own dry run is asked about ``files``."""
+    """Whether ``files`` are sent to the API server as a dry run."""
 
 
 class DiedOptions(NamedTuple):
@@ -277,7 +277,7 @@ class DiedOptions(NamedTuple):
     targets: tuple[str, ...]
     """Empty: all pods of a namespace, or of all namespaces."""
     since: float | None
-    """Seconds before now in which an end counts; None: of what is named any, of all others an hour."""
+    """Seconds before now in which an end counts; None: any time for named objects, an hour for all others."""
     everywhere: bool
     output: Output
     colour: bool
@@ -285,10 +285,10 @@ class DiedOptions(NamedTuple):
 
 
 class PlaceOptions(NamedTuple):
-    """``kubectl qos place``; the changes are as they were typed."""
+    """``kubectl qos place``; the changes are as typed."""
 
     targets: tuple[str, ...]
-    """Workloads and pods to add pods of, as they were typed."""
+    """Workloads and pods to add pods of, as typed."""
     files: tuple[str, ...]
     replicas: int | str | None
     """``max``: as many as fit; None: each file's own number, and one for each target."""
@@ -303,11 +303,11 @@ class PlaceOptions(NamedTuple):
     scheduler_config: str | None = None
     """As in `ExplainOptions`."""
     validation: Validation = Validation.STRICT
-    """Of ``files``."""
+    """The validation of ``files``."""
     dry_run: bool = False
-    """Whether the API server's own dry run is asked about ``files``."""
+    """Whether ``files`` are sent to the API server as a dry run."""
     one_by_one: bool = False
-    """Whether each drained node is back before the next; else all are cordoned first."""
+    """Whether each drained node is back before the next is drained; else all are cordoned first."""
 
 
 class SnapshotOptions(NamedTuple):
@@ -329,14 +329,14 @@ class PartitionsOptions(NamedTuple):
     colour: bool
     cluster: ClusterOptions
     watch: float | None = None
-    """Seconds between two looks; None: one is enough."""
+    """Seconds between two answers; None: one answer is enough."""
 
 
 class VersionsOptions(NamedTuple):
     """``kubectl qos versions``."""
 
     to: str | None
-    """The version to compare with; None: only what runs is listed."""
+    """The version to compare with; None: only the running versions are listed."""
     output: Output
     colour: bool
     scheduler_config: str | None
@@ -347,12 +347,12 @@ class ReportOptions(NamedTuple):
     """``kubectl qos report``."""
 
     targets: tuple[str, ...]
-    """``pod/NAME`` and ``node/NAME``; none: the pods of a namespace, or all."""
+    """``pod/NAME`` and ``node/NAME``; empty: the pods of a namespace, or all."""
     everything: bool
-    """Whether pods of all namespaces are meant."""
+    """Whether the report covers the pods of all namespaces."""
     files: tuple[str, ...]
     path: str | None
-    """The file of the HTML page, ``-`` for standard output; None: print as ``output`` says."""
+    """The file of the HTML page, ``-`` for standard output; None: print in the format of ``output``."""
     output: Output
     compare: str | None
     """The file of an earlier report to compare with; None: none."""
@@ -361,9 +361,9 @@ class ReportOptions(NamedTuple):
     colour: bool
     cluster: ClusterOptions
     selection: Selection = NO_SELECTION
-    """Chooses among those pods."""
+    """Selects among those pods."""
     validation: Validation = Validation.STRICT
-    """Of ``files``."""
+    """The validation of ``files``."""
 
 
 class NodeOptions(NamedTuple):
@@ -375,9 +375,9 @@ class NodeOptions(NamedTuple):
     colour: bool
     cluster: ClusterOptions
     watch: float | None = None
-    """Seconds between two looks; None: one is enough."""
+    """Seconds between two answers; None: one answer is enough."""
     selection: Selection = NO_SELECTION
-    """Chooses among all nodes, where none is named."""
+    """Selects among all nodes, if none is named."""
 
 
 class DeletionOptions(NamedTuple):
@@ -402,12 +402,12 @@ class FenceOptions(NamedTuple):
     confirm: bool
     """Whether the fence command may run; for unfence: whether the taint may be removed."""
     powered_off: bool
-    """Whether the user vouches that the machine is off."""
+    """Whether the user confirms that the machine is off."""
     fence_command: str
     """Program and arguments, to which the node's name is added; empty: none."""
     dry_run: bool
     timeout: float
-    """Seconds for the fence command, and again for pods and volumes to go."""
+    """Seconds to wait for the fence command, and again for the removal of pods and volumes."""
     output: Output
     colour: bool
     cluster: ClusterOptions
@@ -430,9 +430,9 @@ class LintOptions(NamedTuple):
     severity: str
     """The lowest level that fails: a value of `podrules.lint.finding.Level`."""
     disabled: tuple[str, ...]
-    """Rules to leave out, as they were typed."""
+    """Rules to leave out, as typed."""
     namespace: str
-    """The namespace of objects that name none."""
+    """The namespace of objects without one."""
     output: Output
     colour: bool
     cluster: ClusterOptions = ClusterOptions(offline=True)
@@ -442,23 +442,23 @@ class RightsOptions(NamedTuple):
     """``kubectl qos rights``."""
 
     commands: tuple[str, ...]
-    """Empty: those that only read."""
+    """Empty: the commands that only read."""
     kubelets: bool
     namespace: str
-    """The only one that may be read; empty: all may."""
+    """The only namespace that may be read; empty: all may be read."""
     output: Output
     cluster: ClusterOptions = ClusterOptions(offline=True)
 
 
 class Connection(NamedTuple):
-    """A started transport, and what a source needs in addition."""
+    """A started transport, with the namespace and the context that a source needs."""
 
     transport: LargeTransport
     namespace: str | None
     asked_context: subprocess.Popen[bytes] | None
 
     def close(self) -> None:
-        """Close the transport, and end a kubectl that is still asked for the context."""
+        """Close the transport, and end a kubectl that still reads the context."""
         try:
             self.transport.close()
         finally:
@@ -468,7 +468,7 @@ class Connection(NamedTuple):
 
 
 def connect(options: ClusterOptions) -> Connection:
-    """Connect to the cluster through kubectl, or through the official client where there is no kubectl.
+    """Connect to the cluster through kubectl, or through the official client if kubectl is not installed.
 
     Raises:
         Unreachable: there is neither kubectl nor a configuration.
@@ -483,7 +483,7 @@ def connect(options: ClusterOptions) -> Connection:
 
 
 def connect_for_changes(options: ClusterOptions, settings: ProxySettings) -> KubectlProxy:
-    """Start a proxy for changes; it lets nothing else through.
+    """Start a proxy that accepts only these changes.
 
     Raises:
         Unreachable: there is no kubectl.

@@ -1,4 +1,4 @@
-"""Prints what a command answers in the format that ``-o`` names."""
+"""Prints the answer of a command in the format that ``-o`` selects."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ __all__ = ["Printer", "without_missing_objects"]
 
 
 class Printer:
-    """Prints pages as they come, and data in one piece at the end."""
+    """Prints each page at once, and data in one piece at the end."""
 
     def __init__(
         self, output: Output, streams: Streams, *, colour: bool, target: Target, source: Source | None
     ) -> None:
         """Print nothing yet.
 
-        The first page names the time of the source, where it has one of its own, and the file that stands for the
+        The first page names the time of the source, if the source has its own time, and the file that replaces the
         kubelets' configuration.
         """
         self._output, self._streams, self._colour, self._target = output, streams, colour, target
         self._source = source
         self._assumed: tuple[str, ...] = ()
-        """What the first page says of the time and of the kubelets."""
+        """The sentences about time and kubelets on the first page."""
         if source is not None and source.now is not None and source.is_plain_list:
             later = getattr(source, "later_time", None)
             self._assumed = (now_words(source.now, source.description, later),)
-        if source is not None and (told := source.told.kubelet) is not None:
-            self._assumed += (f"Kubelet configuration: {told.file}, for every node of this answer.",)
+        if source is not None and (kubelet := source.told.kubelet) is not None:
+            self._assumed += (f"Kubelet configuration: {kubelet.file}, for every node of this answer.",)
         self._reports: list[tuple[Struct, Verdict | None]] = []
         self._names: list[str] = []
         self._page_before = False
@@ -59,9 +59,9 @@ class Printer:
 
         Args:
             report: The answer as data.
-            names: What ``-o name`` calls the objects that it is about: ``pod/web-0``.
+            names: The answer's objects as ``-o name`` prints them: ``pod/web-0``.
             pages: Makes the answer's pages; called only for formats that print pages.
-            verdict: The answer's headline, where the report alone does not give it.
+            verdict: The answer's headline, if the report alone does not determine it.
         """
         if self._output.in_words:
             for page in pages():
@@ -96,10 +96,10 @@ class Printer:
         self._streams.out.flush()
 
     def finish(self, *, as_list: bool = False, lint: LintAnswer | None = None) -> None:
-        """Print what was kept.
+        """Print the answers that were kept.
 
         Args:
-            as_list: Whether the data are a List even when there is one report.
+            as_list: Whether the data are a List even with only one report.
             lint: The findings, of ``lint`` alone.
 
         Raises:
@@ -137,9 +137,9 @@ class Printer:
 
 
 def without_missing_objects(page: Page, source: Source) -> Page:
-    """The page without commands about objects that a List does not hold: it may have been made without the owners.
+    """The page without commands about objects that are missing from a List, which may not include the owners.
 
-    A live cluster is not asked: there the owner of an existing object exists.
+    A live cluster is not queried: there, the owner of an existing object exists.
     """
     if source.side_by_side:
         return page
@@ -148,7 +148,7 @@ def without_missing_objects(page: Page, source: Source) -> Page:
 
 
 def _with_rights(page: Page, command: str) -> Page:
-    """The page with the command that prints the role, where the user may not read something."""
+    """The page with the command that prints the role, if the user lacks a permission to read."""
     lines = (line for part in page.parts for line in getattr(part, "lines", ()))
     hints = (one.command for line in lines for one in getattr(line, "parts", ()) if not isinstance(one, str))
     asked = [hint for hint in hints if hint.words[1:3] == ("auth", "can-i")]

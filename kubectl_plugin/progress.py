@@ -1,4 +1,4 @@
-"""A line on the terminal that counts objects while a large list is read. A pipe gets none."""
+"""A terminal line that counts objects while a large list is read. A pipe gets no such line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ProgressLine:
             if now - self._written >= _INTERVAL:
                 self._written = now
                 read = ", ".join(f"{number:,} {plural}" for plural, number in self._counts.items())
-                # A line that folds would leave its first part behind.
+                # The first part of a wrapped line would not be cleared.
                 self._terminal.write(f"{_CLEAR}{f'reading {read}'[: text_columns(self._terminal) - 1]}")
                 self._terminal.flush()
 

@@ -1,8 +1,8 @@
-"""The entry points of the console scripts, with what makes a short answer faster: each takes a tenth of its time.
+"""The entry points of the console scripts. Two measures make a short answer faster, each by a tenth.
 
 - Less garbage collection.
-- One large piece of stack for all frames. CPython maps pieces of 16 KiB, and unmaps the last one when its frames have
-  returned: a loop in which calls cross a border does so each time (push_chunk in Python/pystate.c at v3.11.7).
+- One large stack chunk for all frames. CPython maps chunks of 16 KiB, and unmaps the last one when its frames have
+  returned: a loop of calls that cross a chunk's border does so each time (push_chunk in Python/pystate.c at v3.11.7).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> int:
 
 
 def complete() -> int:
-    """Print completions for a shell, which shows no errors: one that reads only the first lines is none."""
+    """Print completions for a shell, which shows no errors. A shell that reads only the first lines is not an error."""
     try:
         return _run(_completion)
     except OSError:
@@ -40,13 +40,13 @@ def _run(script: Callable[[], int]) -> int:
     _open_streams()
     gc.set_threshold(_COLLECTION_THRESHOLD)
     code = _on_large_stack(script)
-    # The interpreter collects once more at its end; frozen objects are left out.
+    # The interpreter collects once more when it exits; frozen objects are skipped.
     gc.freeze()
     return code
 
 
 class _Errors(io.TextIOWrapper):
-    """Standard error. A message that it does not take changes no exit code."""
+    """Standard error. A message that cannot be written does not change the exit code."""
 
     def write(self, text: str) -> int:
         try:
@@ -63,7 +63,7 @@ class _Errors(io.TextIOWrapper):
 
 
 def _open_streams() -> None:
-    """Open what the parent has closed, or files would get these numbers; an answer then cannot be written."""
+    """Open the streams that the parent has closed: files would get their numbers, and no answer could be written."""
     for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(number)
@@ -77,7 +77,7 @@ def _open_streams() -> None:
 
 
 def _redirect(number: int) -> None:
-    """Let nothing more be written to a stream that takes no more."""
+    """Send further output of a closed stream to the null device."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
@@ -85,7 +85,7 @@ def _on_large_stack(script: Callable[[], int]) -> int:
     return script()
 
 
-# The piece of stack for a frame is the next power of two: of 1 MiB, this leaves 488 KiB for the frames that follow.
+# The chunk for a frame has the next power of two: of 1 MiB, this leaves 488 KiB for the frames that follow.
 _on_large_stack.__code__ = _on_large_stack.__code__.replace(co_stacksize=70_000)
 
 

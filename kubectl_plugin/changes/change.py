@@ -1,6 +1,6 @@
-"""What the commands that change something share: one target, narrow rights, steps that are printed as they happen.
+"""The base of commands that change something: one target, narrow rights, and steps that are printed as they happen.
 
-Steps go to standard output, or to standard error where a program reads a report there.
+Steps go to standard output, or to standard error if standard output gets a report for programs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cluster_io.kinds import PODS, Kind, find_kind
 from cluster_io.live.transport import ProxySettings
 from cluster_io.source import Source
 from cluster_io.writer import ACCESS_REVIEWS, Writer
-from kubectl_plugin.exit_codes import INTERRUPTED, NOT_CONFIRMED, NOT_OVER, NOT_POSSIBLE, NOTHING_TO_CHANGE, tell
+from kubectl_plugin.exit_codes import INTERRUPTED, NOT_CONFIRMED, NOT_OVER, NOT_POSSIBLE, NOTHING_TO_CHANGE, print_error
 from kubectl_plugin.gather.targets import ObjectQuery, is_namespace_of_pod, namespace_in_front, suggest_namespace
 from kubectl_plugin.options import ClusterOptions, DeletionOptions, FenceOptions, Streams, connect_for_changes
 from kubectl_plugin.printing import Printer
@@ -67,7 +67,7 @@ _CODES: Final = {
 
 
 class StepLog:
-    """Prints each step when it happens, and keeps it for the report."""
+    """Prints each step when it happens, and stores it for the report."""
 
     def __init__(self, printer: Printer) -> None:
         """Print with this printer."""
@@ -100,19 +100,19 @@ class StepLog:
             self(StepKind.WARNING, detail=warning)
 
     def has(self, kind: StepKind) -> bool:
-        """Whether there was such a step."""
+        """Whether such a step happened."""
         return any(step.kind is kind for step in self._steps)
 
 
 class ClusterAction(ABC):
-    """One change of one object. It runs to its end, or says how far it came."""
+    """One change of one object. It runs to its end, or reports its progress."""
 
     def __init__(self, named: str, options: DeletionOptions | FenceOptions, source: Source, streams: Streams) -> None:
         """Change nothing yet.
 
         Args:
             named: The object, as ``-o name`` prints it.
-            options: The output format, and where the object is, for the commands that are suggested.
+            options: The output format, and the location of the object for suggested commands.
             source: Where objects are read.
             streams: Where to print.
         """
@@ -124,7 +124,7 @@ class ClusterAction(ABC):
         self.step_log = StepLog(self._printer)
 
     def run(self) -> int:
-        """Make the change, and print a report where one is asked for, however it ends."""
+        """Make the change, and print a report if one is requested, whatever the outcome."""
         try:
             self.outcome = self.act()
             return _CODES[self.outcome]
@@ -137,7 +137,7 @@ class ClusterAction(ABC):
         except ClusterError as error:
             self._streams.out.flush()
             self.broken_by(error)
-            code = tell(error, self._streams.err, self._target)
+            code = print_error(error, self._streams.err, self._target)
             self.print_state(sure=not isinstance(error, Unreachable))
             return NOTHING_TO_CHANGE if isinstance(error, NotFound) else code
         finally:
@@ -148,23 +148,23 @@ class ClusterAction(ABC):
         """Make the change.
 
         Raises:
-            ClusterError: it cannot be made, or nobody knows whether it was.
+            ClusterError: it cannot be made, or it is unknown whether it was made.
         """
 
     @abstractmethod
     def report(self) -> Struct:
-        """What was read and done so far."""
+        """The data and steps so far."""
 
     @abstractmethod
     def state(self, *, sure: bool) -> Iterable[str | Prose]:
-        """How far it came when it did not reach its end, and how to go on.
+        """The state of a change that did not finish, and how to continue.
 
         Args:
             sure: Whether the last request was answered.
         """
 
     def broken_by(self, error: ClusterError) -> None:
-        """Set the outcome by an error, and who refused, if nothing was changed yet."""
+        """Set the outcome by an error, and who refused, if nothing has been changed yet."""
         self.outcome = StepOutcome.FAILED
         if any(step.kind.changes for step in self.step_log.steps):
             return
@@ -180,7 +180,7 @@ class ClusterAction(ABC):
         self._streams.out.flush()
 
     def print_state(self, *, sure: bool) -> None:
-        """Print on standard error how far it came."""
+        """Print the progress on standard error."""
         from kubectl_plugin.views.steps import remedy
 
         self._streams.out.flush()
@@ -195,11 +195,11 @@ class ClusterAction(ABC):
             self._printer.finish()
         except UsageError as error:
             # The change decides the exit code.
-            tell(error, self._streams.err, self._target)
+            print_error(error, self._streams.err, self._target)
 
 
 def _refusal(error: ClusterError) -> Refusal | None:
-    """Who refused; None: nobody did, for example because there was no answer."""
+    """Who refused; None: the change was not refused, for example because there was no answer."""
     match error:
         case Forbidden():
             return Refusal(RefusedBy.RIGHTS, error.message, error.verb, error.resource, error.namespace or "")
@@ -211,7 +211,7 @@ def _refusal(error: ClusterError) -> Refusal | None:
 
 
 class Deadline:
-    """The time for which something is followed."""
+    """The time limit for following an object."""
 
     def __init__(self, seconds: float) -> None:
         """Start now."""
@@ -219,11 +219,11 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds; 0 when it is over."""
+        """Seconds; 0 after the limit."""
         return max(0.0, self._end - time.monotonic())
 
     def wait(self) -> bool:
-        """Wait until the next poll; False when the time is over."""
+        """Wait until the next poll; False after the limit."""
         if not self.left:
             return False
         time.sleep(min(POLL_SECONDS, self.left))
@@ -250,14 +250,16 @@ def _target_name(words: Sequence[str], kind: Kind[Any]) -> str:
         )
     if rest or not name:
         what = "more than one name" if rest else "no name"
-        raise UsageError(what, advice=f"Write one {kind.singular}/NAME: each is looked at before it is changed")
+        raise UsageError(what, advice=f"Write one {kind.singular}/NAME: each is checked before it is changed")
     if not is_plain_name(name):
-        raise UsageError(f'"{name}" is no name of a {kind.singular}', advice="Names have a-z, 0-9, '-' and '.' only")
+        raise UsageError(
+            f'"{name}" is not a valid {kind.singular} name', advice="Names have a-z, 0-9, '-' and '.' only"
+        )
     return name
 
 
 def look_up(kind: Kind[K], words: Sequence[str], source: Source, streams: Streams, target: Target) -> K | None:
-    """The object to change. None when it is not there; the error is printed then.
+    """The object to change. None if it does not exist: the error is printed then.
 
     Raises:
         UsageError: something else was typed.
@@ -268,7 +270,7 @@ def look_up(kind: Kind[K], words: Sequence[str], source: Source, streams: Stream
         return source.get(kind, name, source.namespace if kind.namespaced else None)
     except NotFound as error:
         suggest_namespace(ObjectQuery(kind, name), error, source)
-        tell(error, streams.err, target)
+        print_error(error, streams.err, target)
         return None
 
 
@@ -277,7 +279,7 @@ def require_live(cluster: ClusterOptions, instead: str) -> None:
 
     Args:
         cluster: Which cluster.
-        instead: What shows the same without a change.
+        instead: How to see the same without a change.
 
     Raises:
         UsageError: it is a demo or a snapshot.
@@ -289,12 +291,12 @@ def require_live(cluster: ClusterOptions, instead: str) -> None:
 
 @contextlib.contextmanager
 def changes_to(path: str, cluster: ClusterOptions, *, methods: tuple[str, ...], dry_run: bool) -> Iterator[Writer]:
-    """A writer for one object. It can also ask what the user may do.
+    """A writer for one object. It can also check the user's permissions.
 
     Args:
-        path: The object's.
-        cluster: Which cluster, as whom; a live one.
-        methods: What may be done to it.
+        path: The object's path.
+        cluster: The live cluster, and the user.
+        methods: The allowed methods.
         dry_run: Whether the API server stores nothing.
 
     Raises:
@@ -306,5 +308,5 @@ def changes_to(path: str, cluster: ClusterOptions, *, methods: tuple[str, ...], 
 
 
 def present(source: Source) -> datetime:
-    """The instant of the objects, or that of reading when a snapshot does not name one."""
+    """The time of the objects, or the time of reading if a snapshot has no time."""
     return source.now or datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Follows a deleted pod until it is gone, and logs what changes and what keeps it."""
+"""Follows a deleted pod until it is removed, and logs what changes and what keeps it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Followed(Enum):
 
     GONE = "Gone"
     STUCK = "Stuck"
-    """Nothing is left that would remove it: its node is silent."""
+    """Nothing will remove the pod: its node is silent."""
     TIME_OVER = "TimeOver"
 
 
@@ -58,7 +58,7 @@ def follow(pod: Pod, source: Source, step_log: StepLog, deadline: Deadline) -> F
 
 
 class _FollowedPod:
-    """What was logged about a pod."""
+    """The state that was logged about a pod."""
 
     def __init__(self, pod: Pod, step_log: StepLog) -> None:
         self.name = f"pod/{pod.metadata.name}"
@@ -69,7 +69,7 @@ class _FollowedPod:
         self._was_cut_off = False
 
     def look(self, pod: Pod, source: Source) -> None:
-        """Log what is new."""
+        """Log the changes."""
         self._said.discard(StepKind.NO_ANSWER)
         for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
             end = status.state.terminated
@@ -85,13 +85,13 @@ class _FollowedPod:
             return
         if reach.quiet:
             self._once(StepKind.NODE_SILENT, node)
-            # While the API server was away, no node could renew its Lease: an old Lease means nothing then.
+            # While the API server was down, no node could renew its Lease: an old Lease means nothing then.
             self.stuck = reach is Reach.SILENT and not self._was_cut_off
         elif ending.ends_by is not None and now > ending.ends_by:
             self._once(StepKind.OVERDUE, node)
 
     def unanswered(self, error: Unreachable) -> None:
-        """Log once that there is no answer."""
+        """Log once that the API server does not answer."""
         self._was_cut_off = True
         self._once(StepKind.NO_ANSWER, error.message)
 

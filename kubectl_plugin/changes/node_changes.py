@@ -1,4 +1,4 @@
-"""What ``fence`` and ``unfence`` share: the facts about a node, and a patch of its taints."""
+"""The base of ``fence`` and ``unfence``: the facts about a node, and a patch of its taints."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _ATTEMPTS: Final = 5
 
 
 class FencingFacts(Struct, frozen=True):
-    """What was read about a node."""
+    """The facts about a node."""
 
     node: Node
     state: FenceState
     down: NodeDown | None
     left: Left
     kept: frozenset[str]
-    """Volumes that stay attached, for their pods stay."""
+    """Volumes that stay attached because their pods stay."""
     volumes: tuple[PersistentVolume, ...]
-    """Those that are known: a Node's status does not name them."""
+    """The known ones: a Node's status does not name them."""
 
 
 class NodeAction(ClusterAction):
@@ -51,11 +51,11 @@ class NodeAction(ClusterAction):
     undo: ClassVar[bool]
 
     def __init__(self, node: Node, options: FenceOptions, source: Source, streams: Streams) -> None:
-        """Read the node and what depends on it."""
+        """Read the node and its dependent objects."""
         super().__init__(f"node/{node.metadata.name}", options, source, streams)
         self._options, self._source = options, source
         self._gatherer = Gatherer(source)
-        # Read now: a report is printed even if the connection is lost later.
+        # Read now, so that a report is printed even if the connection is lost later.
         self._versions = self._gatherer.versions
         self._denied: tuple[Access, ...] = ()
         self.facts = self._read_facts(node)
@@ -88,7 +88,7 @@ class NodeAction(ClusterAction):
         return state_words(self.report(), sure=sure)
 
     def refresh(self) -> FenceState:
-        """Read the node and its Lease again, not what depends on it."""
+        """Read the node and its Lease again, without its dependent objects."""
         node = self._source.get(NODES, self.facts.node.metadata.name)
         if node.metadata.uid != self.facts.node.metadata.uid:
             raise Conflict(f"{self.named} is another Node now: it was created again")
@@ -106,14 +106,14 @@ class NodeAction(ClusterAction):
         *,
         while_in: frozenset[FenceState],
     ) -> bool:
-        """Patch the node as it is now; False when it has left the states in which that may be done.
+        """Patch the current node; False if its state no longer allows the patch.
 
-        A node's status is written every few seconds: what else was written in between is looked at, and it is tried
+        A node's status is written every few seconds: after another write, the node is checked and the patch is tried
         again.
 
         Raises:
-            Conflict: others write to it all the time.
-            RequestRefused: the API server does not let it.
+            Conflict: other clients keep writing to the node.
+            RequestRefused: the API server refuses the patch.
         """
         for attempt in range(_ATTEMPTS):
             node = self.facts.node
@@ -123,7 +123,7 @@ class NodeAction(ClusterAction):
                 return True
             except (Conflict, RequestRefused) as error:
                 state = self.refresh()
-                # An index in a list that became shorter is refused before versions are compared.
+                # The API server refuses an index beyond the end of a list before it compares versions.
                 unchanged = self.facts.node.metadata.resource_version == node.metadata.resource_version
                 if isinstance(error, RequestRefused) and unchanged:
                     raise
@@ -146,7 +146,7 @@ class NodeAction(ClusterAction):
         return FencingFacts(node, state, down, left, kept, volumes)
 
     def what_is_left(self) -> Left:
-        """Read again what still has to go, and the state: its volumes leave a node's status after its pods have gone.
+        """Read the remaining objects and the state again: volumes leave a node's status after its pods are removed.
 
         Raises:
             ClusterError: it cannot be read.

@@ -1,1 +1,1 @@
-"""The commands, one module each: they turn what was asked for into reports."""
+"""The commands, one module each: they turn targets into reports."""

@@ -1,4 +1,4 @@
-"""``kubectl qos delete``: deletes one pod, with or without grace, and follows it until it is gone."""
+"""``kubectl qos delete``: deletes one pod, with or without grace, and follows it until it is removed."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from podrules.workload.safety import Guarantee, owner_guarantee
 __all__ = ["run"]
 
 _FOLLOWED_AFTER_GRACE: Final = 60.0
-"""Seconds for which a pod is followed after its grace period."""
+"""How long a pod is followed after its grace period, in seconds."""
 _ATTEMPTS: Final = 5
 
 
 def run(options: DeletionOptions, source: Source, streams: Streams) -> int:
-    """Delete one pod, or show what its deletion would risk.
+    """Delete one pod, or show the risk of its deletion.
 
     Raises:
         ClusterError: the pod cannot be read.
@@ -54,11 +54,11 @@ class _Deletion(ClusterAction):
     """The deletion of one pod."""
 
     def __init__(self, pod: Pod, options: DeletionOptions, source: Source, streams: Streams) -> None:
-        """Read what the deletion risks."""
+        """Read the risk of the deletion."""
         super().__init__(f"pod/{pod.metadata.name}", options, source, streams)
         self._pod, self._options, self._source = pod, options, source
         self._gatherer = Gatherer(source)
-        # Read now: a report is printed even if the connection is lost later.
+        # Read now, so that a report is printed even if the connection is lost later.
         self._versions = self._gatherer.versions
         node = read_or_none(self._gatherer.get(NODES, pod.spec.node_name)) if pod.spec.node_name else None
         self._version_notes = version_notes(self._versions, () if node is None else (node,))
@@ -80,7 +80,7 @@ class _Deletion(ClusterAction):
         return StepOutcome.DRY_RUN if options.dry_run else self._follow()
 
     def _look(self) -> StepOutcome:
-        """Show what is at stake.
+        """Show the risk.
 
         Raises:
             ClusterError: a confirmation would not help.
@@ -98,10 +98,10 @@ class _Deletion(ClusterAction):
         return self.outcome
 
     def _refused(self) -> ClusterError | None:
-        """Who refuses the deletion even with ``--confirm``; None: that is not known, or nobody does.
+        """Who refuses the deletion even with ``--confirm``; None: unknown, or it is not refused.
 
-        A server-side dry run asks all that would judge it: the rights, webhooks and policies, as the namespace's mode
-        is configured, readable or not.
+        A server-side dry run runs all checks: rights, webhooks and policies, as the namespace's mode is configured,
+        even if the user may not read them.
         """
         path = PODS.path(self._pod.metadata.namespace, self._pod.metadata.name)
         try:
@@ -116,7 +116,7 @@ class _Deletion(ClusterAction):
         except Forbidden as error:
             return error
         except RequestRefused as error:
-            # Others do not judge the deletion: too many requests, a webhook that takes no dry run.
+            # Other errors do not judge the deletion: too many requests, a webhook without support for dry runs.
             return error if error.admission else None
         except ClusterError:
             return None
@@ -181,7 +181,7 @@ class _Deletion(ClusterAction):
         self.step_log(StepKind.DELETED, self.named, stopping, self._plan.sigkill_latest)
 
     def _has_provider(self) -> bool:
-        """Whether a virtual kubelet runs the pod: when the pod ends is not known then."""
+        """Whether a virtual kubelet runs the pod: then it is unknown when the pod ends."""
         if self._stakes is not None:
             return self._stakes.node.provider
         try:
@@ -191,14 +191,14 @@ class _Deletion(ClusterAction):
         return node_platform(node) is Platform.VIRTUAL_KUBELET
 
     def _confirm(self, writer: Writer) -> None:
-        """Write the confirmation that the namespace asks for, with the UID of the pod."""
+        """Write the confirmation that the namespace requires, with the UID of the pod."""
         pod = self._pod
         for attempt in range(_ATTEMPTS):
             self.step_log(StepKind.CONFIRMING, self.named, f"{CONFIRMATION}={pod.metadata.uid}")
             try:
                 self.step_log.add_warnings(writer.patch(PODS, pod, _annotating(pod)))
             except Conflict:
-                # Its status was written in between. Read it again, and go on if it is the same pod.
+                # The status was written in between. Read the pod again, and continue if it is the same pod.
                 pod = self._source.get(PODS, pod.metadata.name, pod.metadata.namespace)
                 if pod.metadata.uid != self._pod.metadata.uid or attempt == _ATTEMPTS - 1:
                     raise
@@ -276,7 +276,7 @@ class _Deletion(ClusterAction):
 
 
 def _how_to_look(options: DeletionOptions) -> str:
-    """The command that shows the risk and changes nothing."""
+    """The command that shows the risk without a change."""
     typed = [flag for flag, given in (("--confirm", options.confirm), ("--dry-run", options.dry_run)) if given]
     out = f"leave {' and '.join(typed)} out: " if typed else ""
     return f"{out}--grace-period=0 alone shows what a force deletion puts at stake"

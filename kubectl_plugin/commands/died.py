@@ -1,4 +1,4 @@
-"""``kubectl qos died``: reads what tells of the end of pods, and prints a verdict about each."""
+"""``kubectl qos died``: reads the evidence of how pods ended, and prints a verdict for each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from cluster_io.errors import ClusterError, NotFound, Unreachable, UsageError
 from cluster_io.kinds import NODES, PODS
 from cluster_io.source import Source
-from kubectl_plugin.exit_codes import NOT_CERTAIN, NOTHING_LEFT, tell
+from kubectl_plugin.exit_codes import NOT_CERTAIN, NOTHING_LEFT, print_error
 from kubectl_plugin.gather.ends import HOUR, Ends
 from kubectl_plugin.gather.targets import ObjectQuery, find, targets_of
 from kubectl_plugin.options import NO_SELECTION, DiedOptions, Streams
@@ -29,15 +29,15 @@ __all__ = ["run"]
 
 
 def run(options: DiedOptions, source: Source, streams: Streams) -> int:
-    """Tell of everything that was asked for; the least certain verdict gives the exit code, after an error."""
-    targets = targets_of(options.targets, NO_SELECTION, verb="looked into")
+    """Report on all targets. Errors give the exit code first, then the least certain verdict."""
+    targets = targets_of(options.targets, NO_SELECTION, verb="examined")
     ends = Ends(source)
     printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
     code, reports = 0, []
     alone = len(targets) == 1 and targets[0].kind is PODS and bool(targets[0].name)
     for found in _found(ends, targets, options, source):
         if isinstance(found, ClusterError):
-            own = tell(found, streams.err, options.cluster.target())
+            own = print_error(found, streams.err, options.cluster.target())
             code = code or own
         else:
             reports.append(found)
@@ -57,7 +57,7 @@ def _show(
     alone: bool,
     failed: bool,
 ) -> None:
-    """A page for the one that was named, or for each; else a table of all."""
+    """A page for the one named target, or for each; else a table of all."""
     if reports and (alone or options.output.whole):
         for report in reports:
             printer.add(report, [f"pod/{report.name}"], partial(_pages, report, source.now, wide=options.output.wide))
@@ -73,7 +73,7 @@ def _show(
 
 
 def _since(options: DiedOptions, *, named: bool) -> timedelta | None:
-    """How long ago an end counts; None: however long, for what has a name."""
+    """The longest time since an end that counts; None: any time, for named targets."""
     if options.since is not None:
         return timedelta(seconds=options.since)
     return None if named else HOUR
@@ -120,13 +120,13 @@ def _found(
 
 
 def _is_unknown(report: EndReport) -> bool:
-    """Whether nothing is known of a name, by no event either: it may be mistyped."""
-    told = report.end.verdict
-    return not (report.exists or report.node or told.clues) and told.grade is Grade.NOTHING
+    """Whether no object and no event has the name: it may be mistyped."""
+    verdict = report.end.verdict
+    return not (report.exists or report.node or verdict.clues) and verdict.grade is Grade.NOTHING
 
 
 def _meant(asked: ObjectQuery, source: Source) -> str:
-    """What may have been meant by a name that there is not."""
+    """The name that was probably meant by an unknown name."""
     try:
         find(asked, NO_SELECTION, source, live=source.side_by_side, command="died")
     except NotFound as error:

@@ -14,7 +14,7 @@ from cluster_io.errors import ClusterError, Unreachable, UsageError
 from cluster_io.in_memory import NothingSource
 from cluster_io.kinds import NODES, RELATED
 from cluster_io.source import Source
-from kubectl_plugin.exit_codes import REFUSED, certainty, tell, warn
+from kubectl_plugin.exit_codes import REFUSED, certainty, print_error, warn
 from kubectl_plugin.gather.manifest_objects import joined
 from kubectl_plugin.gather.manifest_pods import printed_name
 from kubectl_plugin.gather.object_reports import Report, ReportBuilder
@@ -42,13 +42,13 @@ class _Explained(Struct, frozen=True):
     name: str
     """``pod/foo``, as ``-o name`` prints it."""
     title: str = ""
-    """The page's name, where it is not the report's."""
+    """The page's name, if it differs from the report's."""
     dry_run_of: str = ""
-    """The file of a manifest that the API server was not asked about, and could be; empty: there is none."""
+    """The file of a manifest that could be sent to the API server and was not; empty: none."""
 
 
 def run(options: ExplainOptions, source: Source, streams: Streams) -> int:
-    """Explain everything that was asked for; the first error gives the exit code."""
+    """Explain all targets and files; the first error gives the exit code."""
     targets = targets_of(options.targets, options.selection)
     if options.watch is not None:
         from kubectl_plugin.watch.loop import Watched, watch
@@ -63,7 +63,7 @@ def _run_once(targets: Sequence[ObjectQuery], options: ExplainOptions, source: S
     code = uncertain = 0
     for found in explain(targets, options, source, streams):
         if isinstance(found, ClusterError):
-            own = tell(found, streams.err, options.cluster.target())
+            own = print_error(found, streams.err, options.cluster.target())
             code = code or own
             continue
         if isinstance(found, PodReport) and found.refused:
@@ -75,10 +75,10 @@ def _run_once(targets: Sequence[ObjectQuery], options: ExplainOptions, source: S
 def explain(
     targets: Sequence[ObjectQuery], options: ExplainOptions, source: Source, streams: Streams
 ) -> Iterator[ClusterError | Report]:
-    """Explain targets and files, and go on where something is wrong with one of them.
+    """Explain targets and files, and continue after an error in one of them.
 
     Yields:
-        What cannot be explained, and the reports that were printed.
+        The errors, and the reports that were printed.
     """
     printer = Printer(
         options.output,
@@ -89,7 +89,7 @@ def explain(
     )
     several = sum(bool(one.name) for one in targets) > 1
     lines = _Lines(printer, source.now, everywhere=options.selection.everywhere) if _may_be_lines(options) else None
-    # A line says less than a page: what only a page shows is not read.
+    # A line shows less than a page: data that only a page shows are not read.
     answers = _answers(targets, options, source, streams, in_lines=lines is not None and several)
     if options.output.wide and not several and not options.files:
         answers = _worst_first(answers, source.now)
@@ -150,8 +150,8 @@ class _Lines:
         """Print the table or the page.
 
         Args:
-            always: A table also of one, where others could not be found.
-            by_trouble: What something is wrong with first, then by name: the order of what is not named.
+            always: Print a table even for one target, if others could not be found.
+            by_trouble: Objects with problems first, then by name: the order of objects that are not named.
         """
         if self._first is None:
             return
@@ -168,12 +168,12 @@ def _print_page(printer: Printer, answer: _Explained, now: datetime | None, *, w
 
 
 def _may_be_lines(options: ExplainOptions) -> bool:
-    """Whether several targets get a line each. A timeline and --on need pages."""
+    """Whether several targets get one line each. A timeline and --on need pages."""
     return options.output.brief and options.timeline is None and options.on is None
 
 
 def _asks_for_many(asked: Sequence[ObjectQuery], options: ExplainOptions) -> bool:
-    """Whether the answer is a List even when one object is found, as in kubectl: ``TYPE`` alone, or several names."""
+    """Whether the answer is a List even with one object, as in kubectl: for ``TYPE`` alone, or several names."""
     if not asked:
         return len(options.files) > 1
     return len(asked) > 1 or not asked[0].name or bool(options.files)
@@ -206,10 +206,10 @@ def _answers(
 
 
 def _check_for_pods(targets: Sequence[ObjectQuery], options: ExplainOptions) -> None:
-    """Refuse flags for pods when no pod and no workload is asked for.
+    """Refuse flags for pods if no pod and no workload is requested.
 
     Raises:
-        UsageError: there is one.
+        UsageError: such a flag was typed.
     """
     given = {"--timeline": options.timeline, "--on": options.on, "--placement": options.placement}
     flag = next((name for name, value in given.items() if value is not None), "")
@@ -227,7 +227,7 @@ def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterato
         return
     from kubectl_plugin.gather.manifest_files import read_files
 
-    # The API server judges unknown fields itself, where it is asked.
+    # With a dry run, the API server checks unknown fields itself.
     local = Validation.IGNORE if options.dry_run else options.validation
     files = read_files(options.files, source, local, streams.stdin)
     objects, reporter = joined([file.objects for file in files]), ReportBuilder(source, options)
@@ -252,7 +252,7 @@ def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterato
 
 
 def _asked(manifests: Sequence[PodManifest], options: ExplainOptions, source: Source) -> Sequence[PodManifest]:
-    """The manifests, with what the API server says of them if it is to be asked."""
+    """The manifests, with the result of the API server's dry run if it is requested."""
     if not options.dry_run:
         return manifests
     from kubectl_plugin.gather.dry_run import with_dry_runs

@@ -1,12 +1,12 @@
-"""``kubectl qos fence``: declares a node out of service, once somebody knows that its machine is off.
+"""``kubectl qos fence``: declares a node out of service, once its machine is confirmed to be off.
 
-    look      the node is silent; what depends on it; what the user may do
-    proof     an operator vouches, or the fence command ends with 0
-    look      once more: it may have come back meanwhile
-    taint     one patch, of the Node as it was looked at; of two operators one wins
-    follow    pods and volumes go; each is logged
+    check     the node is silent; the objects that depend on it; the user's permissions
+    proof     an operator confirms, or the fence command exits with 0
+    check     again: the node may have come back meanwhile
+    taint     one patch, of the Node that was checked; of two operators, one wins
+    follow    log each pod and volume that is removed
 
-A run that was broken off goes on from the taint when it is started again: there is nothing else to remember.
+An interrupted run continues from the taint when it is started again. No other state is stored.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from podrules.silent_node.fencing import FenceState, Left
 __all__ = ["run"]
 
 _NEEDS: Final[tuple[tuple[str, Kind[Any]], ...]] = (("patch", NODES), ("list", PODS), ("list", VOLUME_ATTACHMENTS))
-"""Rights: of this node, and of what is followed."""
+"""The rights to change this node, and to follow its pods and volumes."""
 _PROVIDER_ID: Final = "KUBECTL_QOS_PROVIDER_ID"
-"""The fence command has ``spec.providerID`` of the Node in this variable: it may not know which cluster that is in."""
+"""The variable with ``spec.providerID`` of the Node, for a fence command that does not know the cluster."""
 _MAY_BE_TAINTED: Final = frozenset({FenceState.POSSIBLE})
 
 
 class _Machine(KubeObject, frozen=True):
-    """A Node as it is; the model of others leaves out what names its machine."""
+    """A complete Node; the model of other commands omits the fields that identify its machine."""
 
     spec: dict[str, Any] = {}
 
@@ -51,7 +51,7 @@ _MACHINES: Final = Kind(NODES.kind, NODES.plural, NODES.short_names, NODES.group
 
 
 def run(options: FenceOptions, source: Source, streams: Streams) -> int:
-    """Fence one node, or show what would go.
+    """Fence one node, or show what would be removed.
 
     Raises:
         ClusterError: the cluster cannot be read.
@@ -70,8 +70,8 @@ class _Fence(NodeAction):
         options = self._options
         if not options.cluster.live:
             if options.powered_off or options.confirm or options.dry_run:
-                require_live(options.cluster, "without a confirmation and --dry-run it shows what would go")
-            # Without a confirmation and a dry run there is always an outcome.
+                require_live(options.cluster, "without a confirmation and --dry-run it shows what would be removed")
+            # Without a confirmation and a dry run, an outcome is always set.
             return self._plan() or StepOutcome.NOT_CONFIRMED
         path = NODES.path(None, self.facts.node.metadata.name)
         with changes_to(path, options.cluster, methods=("PATCH",), dry_run=options.dry_run) as writer:
@@ -85,7 +85,7 @@ class _Fence(NodeAction):
         return self._follow()
 
     def _plan(self) -> StepOutcome | None:
-        """Show what would go; the outcome where that is all, None when the node may be fenced.
+        """Show what would be removed; the outcome if nothing more is done, None if the node may be fenced.
 
         Raises:
             Forbidden: the user lacks a right.
@@ -104,7 +104,7 @@ class _Fence(NodeAction):
         return ended
 
     def _ended_by_state(self) -> StepOutcome | None:
-        """The outcome of a node that is not fenced now; None: it may be."""
+        """The outcome of a node that is not fenced now; None: it may be fenced."""
         options = self._options
         if self.facts.state is FenceState.FENCED:
             return StepOutcome.DONE if self.facts.left.nothing else StepOutcome.UNDER_WAY
@@ -120,13 +120,13 @@ class _Fence(NodeAction):
         self.show(page)
 
     def _check_access(self, writer: Writer) -> None:
-        """Find the rights that the user lacks, before anything else."""
+        """Find the missing rights of the user, before anything else."""
         name = self.facts.node.metadata.name
         asked = [writer.may(verb, kind, name if kind is NODES else "") for verb, kind in _NEEDS]
         self._denied = tuple(access for access in asked if not access.allowed)
 
     def _declare(self, writer: Writer) -> StepOutcome | None:
-        """Get the proof, read the node again, set the taint; None: the taint is set."""
+        """Get the proof, read the node again, and set the taint; None: the taint is set."""
         if not self._prove():
             return StepOutcome.NOT_POSSIBLE
         state = self.refresh()
@@ -140,7 +140,7 @@ class _Fence(NodeAction):
         return StepOutcome.NOT_POSSIBLE
 
     def _prove(self) -> bool:
-        """Whether the machine is proven to be off."""
+        """Whether it is proved that the machine is off."""
         options = self._options
         if options.powered_off:
             self.step_log(StepKind.VOUCHED, self.named)
@@ -155,7 +155,7 @@ class _Fence(NodeAction):
         machine = self._source.get(_MACHINES, self.facts.node.metadata.name)
         environment, err = os.environ | {_PROVIDER_ID: str(machine.spec.get("providerID", ""))}, self._streams.err
         try:
-            # Its output goes to standard error, because it is for people.
+            # Its output is for people, and goes to standard error.
             code = subprocess.run(
                 command, stdin=subprocess.DEVNULL, stdout=err, env=environment, check=False, timeout=options.timeout
             ).returncode
@@ -172,7 +172,7 @@ class _Fence(NodeAction):
         return True
 
     def _follow(self) -> StepOutcome:
-        """Log what goes, until everything is gone or the time is over.
+        """Log each removal, until everything is removed or the time is over.
 
         Raises:
             Unreachable: the API server did not answer until the time was over.

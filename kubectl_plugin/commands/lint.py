@@ -39,19 +39,19 @@ from podrules.pod.versions import Versions, version_notes
 __all__ = ["run"]
 
 _ANNOTATIONS: Final = ("kubectl-qos.io/ignore", "kubectl-qos/ignore")
-"""The second one is the first one's old name."""
-_EMPTY: Final = "Look at what should have written it: a command that fails writes nothing"
+"""The second rule has the old name of the first."""
+_EMPTY: Final = "Check the command that should have written it: a command that fails writes nothing"
 
 
 class _Entry(Struct, frozen=True):
-    """An object that is checked, and its position in the file."""
+    """A checked object, and its position in the file."""
 
     object: LintObject
     places: Places
     ignores: tuple[Ignore, ...]
     """Comments."""
     annotated: tuple[tuple[str, str], ...]
-    """Rules that annotations name, each with its annotation."""
+    """The rules that annotations name, each with its annotation."""
 
 
 class _ReadFiles:
@@ -59,7 +59,7 @@ class _ReadFiles:
 
     def __init__(self) -> None:
         self.files = 0
-        """Also those that cannot be read."""
+        """All files, including those that cannot be read."""
         self.empty: list[str] = []
         self.passed_over = 0
         self.entries: list[_Entry] = []
@@ -69,7 +69,7 @@ class _ReadFiles:
 
 
 def run(options: LintOptions, source: Source, streams: Streams) -> int:
-    """Check the files that were named, and print the findings."""
+    """Check the named files, and print the findings."""
     versions = Versions.of(None, (), source.told)
     disabled = _known(options.disabled)
     if not options.files:
@@ -85,13 +85,13 @@ def run(options: LintOptions, source: Source, streams: Streams) -> int:
 
 
 def _report_empty_files(read: _ReadFiles, named: Iterable[str], err: IO[str]) -> None:
-    """Report empty files: the command that should have written one failed. In a folder an empty file is only a warning.
+    """Report empty files: the command that should have written one failed. An empty file in a folder is only a warning.
 
     Raises:
-        ManifestError: nothing was in any file.
+        ManifestError: all files were empty.
     """
     if read.empty and len(read.empty) == read.files:
-        raise ManifestError(f"{listed(read.empty)}: no object in it; there is nothing to check", advice=_EMPTY)
+        raise ManifestError(f"{listed(read.empty)}: no object in it; nothing to check", advice=_EMPTY)
     asked = {STDIN if path == "-" else str(Path(path)) for path in named}
     problem = f"no object in it. {_EMPTY}"
     read.unreadable += [UnreadableFile(file=file, problem=problem) for file in read.empty if file in asked]
@@ -103,13 +103,13 @@ def _known(disabled: Iterable[str]) -> frozenset[str]:
         if name not in RULES:
             near = nearest_word(name.lower(), RULES)
             hint = f"Did you mean {near}?" if near else f"Rules: {', '.join(RULES)}"
-            problem = "there is no such rule" if name else "a rule's name is missing"
+            problem = "no such rule" if name else "a rule's name is missing"
             raise UsageError(f'--disable "{name}": {problem}', advice=hint)
     return frozenset(disabled)
 
 
 def _read(options: LintOptions, stdin: IO[str], known: Schema) -> _ReadFiles:
-    """Read every file. One that cannot be read does not keep the others from being checked."""
+    """Read every file. The others are checked even if one cannot be read."""
     read = _ReadFiles()
     for where, text in _texts(options.files, stdin, read):
         found = list(located_objects(where, text, _Checked(known)))
@@ -153,7 +153,7 @@ def _unreadable(where: str, error: ManifestError) -> UnreadableFile:
 
 
 class _Checked(Container[tuple[str, str]]):
-    """The kinds that rules check, those whose fields are known, and those of Kubernetes that the version lacks."""
+    """The kinds that rules check, the kinds with known fields, and the Kubernetes kinds that the version lacks."""
 
     def __init__(self, known: Schema) -> None:
         self._known = known
@@ -212,7 +212,7 @@ def _report(read: _ReadFiles, disabled: frozenset[str], versions: Versions) -> L
 
 
 def _lint_finding(finding: Finding, entry: _Entry) -> LintFinding:
-    """The finding with its words and its place in the file."""
+    """The finding with its message and its place in the file."""
     rule, place = finding.rule, entry.places.of(finding.place)
     return LintFinding(
         rule=rule.name,

@@ -1,4 +1,4 @@
-"""``kubectl qos node``: who goes first on a node under pressure, and how far it is from there."""
+"""``kubectl qos node``: what is killed and evicted first on a node under pressure, and how close that is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cluster_io.errors import ClusterError, Forbidden, NotCaptured, NotServed, U
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import NODES, PDBS, PODS, find_kind
 from cluster_io.source import Source
-from kubectl_plugin.exit_codes import certainty, tell
+from kubectl_plugin.exit_codes import certainty, print_error
 from kubectl_plugin.gather.node_pressure import pressure_report, pressure_reports
 from kubectl_plugin.options import NodeOptions, Streams
 from kubectl_plugin.printing import Printer
@@ -33,12 +33,12 @@ __all__ = ["run"]
 
 
 def run(options: NodeOptions, source: Source, streams: Streams) -> int:
-    """Report on every node that was named, or on all; the first error gives the exit code.
+    """Report on every named node, or on all; the first error gives the exit code.
 
-    One has its page, several a line each.
+    One node gets a page, several get one line each.
 
     Raises:
-        UsageError: something else than a node was named.
+        UsageError: an object other than a node was named.
         Unreachable: the cluster does not answer.
     """
     if options.watch is not None:
@@ -47,12 +47,12 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
         return watch(options, source, streams, run, [Watched(NODES, None, name) for name in _named(options) or [""]])
     named = _named(options)
     printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
-    # Several nodes get a line each. Pages and data are printed one by one.
+    # Several nodes get one line each. Pages and data are printed one by one.
     lines = _lines(source) if len(named) != 1 and options.output.brief else None
     code, found, uncertain = 0, 0, 0
     for answer in _of_names(named, options, source) if named else _of_chosen(options, source):
         if isinstance(answer, ClusterError):
-            own = tell(answer, streams.err, options.cluster.target())
+            own = print_error(answer, streams.err, options.cluster.target())
             code = code or own
             continue
         found += 1
@@ -106,7 +106,7 @@ def _of_names(
 
 
 def _with_held(report: NodePressureReport, node: Node, gatherer: Gatherer) -> NodePressureReport:
-    """The report with the pods that keep a drain from its end, if the node is cordoned and budgets can be read."""
+    """The report with the pods that block a drain, if the node is cordoned and budgets can be read."""
     pods, budgets = gatherer.pods_on(report.name), gatherer.list(PDBS) if node.spec.unschedulable else ()
     if isinstance(pods, Unread) or isinstance(budgets, Unread) or not budgets:
         return report
@@ -118,7 +118,7 @@ def _with_held(report: NodePressureReport, node: Node, gatherer: Gatherer) -> No
     budgets = gatherer.as_wanted(budgets, pods)
     unread = (*report.unread, *(one for one in gatherer.unread if one not in before))
     plan = drain_plan(pods, budgets, report.name, gatherer.reach(report.name))
-    # The others go one after the other.
+    # The other pods are evicted one after the other.
     kept = {reference(pod) for pod in pods if Evictions(budgets).refused(pod) is not None}
     # The pods of other nodes were not read.
     held = (replace(one, unready=None) for one in plan.unmoved if one.hold is not None and one.pod in kept)
@@ -126,7 +126,7 @@ def _with_held(report: NodePressureReport, node: Node, gatherer: Gatherer) -> No
 
 
 def _with_shortage(report: NodePressureReport, gatherer: Gatherer) -> NodePressureReport:
-    """The report with the last OOM kill that events about the node report."""
+    """The report with the last OOM kill in the events about the node."""
     events = gatherer.node_events(report.name)
     if isinstance(events, Unread):
         return replace(report, unread=tuple(dict.fromkeys((*report.unread, events))))
@@ -134,7 +134,7 @@ def _with_shortage(report: NodePressureReport, gatherer: Gatherer) -> NodePressu
 
 
 def _with_ended(report: NodePressureReport, gatherer: Gatherer) -> NodePressureReport:
-    """The report with what ended on the node in the last hour, if that can be read."""
+    """The report with the ends on the node in the last hour, if they can be read."""
     # Loaded for a single node.
     from kubectl_plugin.gather.ends import HOUR, Ends
     from kubectl_plugin.reports.died.ended import ended_pods
@@ -163,7 +163,7 @@ def _of_chosen(options: NodeOptions, source: Source) -> Iterator[NodePressureRep
 
 
 def _pods_of(nodes: Sequence[Node], gatherer: Gatherer, *, everywhere: bool) -> Sequence[Pod] | None:
-    """The pods of some nodes; all pods in one request when all nodes are asked for. None: they cannot be read."""
+    """The pods of some nodes; all pods in one request if all nodes are requested. None: they cannot be read."""
     if everywhere:
         return read_or_none(gatherer.list(PODS))
     found: list[Pod] = []
@@ -180,7 +180,7 @@ def _named(options: NodeOptions) -> list[str]:
     words = options.nodes
     if len(words) > 1 and find_kind(words[0], [NODES]) is not None:
         words = words[1:]
-    # A node that was typed twice counts once.
+    # A node that is typed twice counts once.
     return list(dict.fromkeys(map(_name, words)))
 
 
@@ -191,5 +191,5 @@ def _name(word: str) -> str:
     if slash and name and find_kind(kind) is None and is_namespace_of_pod(kind):
         raise namespace_in_front(word, "explain")
     if slash and (find_kind(kind, [NODES]) is None or not name):
-        raise UsageError(f'"{word}" is no name of a node', advice="Write a node's name, or node/NAME")
+        raise UsageError(f'"{word}" is not the name of a node', advice="Write a node's name, or node/NAME")
     return name if slash else word

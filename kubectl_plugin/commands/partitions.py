@@ -1,4 +1,4 @@
-"""``kubectl qos partitions``: nodes that do not answer, and what depends on them."""
+"""``kubectl qos partitions``: nodes that do not answer, and the objects that depend on them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _LONGEST: Final = 6000
-"""What a proxy before the API server may take of an address."""
+"""The longest address that a proxy before the API server may accept."""
 
 
 def run(options: PartitionsOptions, source: Source, streams: Streams) -> int:
@@ -59,7 +59,7 @@ def _report(source: Source) -> PartitionsReport:
     except NotCaptured:
         nodes = gatherer.noted(gatherer.list(NODES)) or ()
     now = present(source)
-    # A live cluster may have too many pods to read while a user waits: those count that name none of its nodes.
+    # A live cluster may have too many pods to read while a user waits: only pods that name no existing node count.
     elsewhere = ",".join(f"spec.nodeName!={name}" for name in ("", *(node.metadata.name for node in nodes)))
     at_hand: Sequence[Pod] = ()
     if not source.side_by_side:

@@ -1,4 +1,4 @@
-"""``kubectl qos place``: where pods that do not exist would go, on the cluster as it is or as it would be."""
+"""``kubectl qos place``: where future pods would be placed, on the current or a changed cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cluster_io.kinds import (
 )
 from cluster_io.manifests.text import advice_for
 from cluster_io.source import Source
-from kubectl_plugin.exit_codes import NO_PLACE, NOT_CERTAIN, REFUSED, certainty, tell, warn
+from kubectl_plugin.exit_codes import NO_PLACE, NOT_CERTAIN, REFUSED, certainty, print_error, warn
 from kubectl_plugin.gather.likely_node import Schedulers, with_writer_of
 from kubectl_plugin.gather.manifest_files import ManifestFile, read_files
 from kubectl_plugin.gather.manifest_objects import ManifestObjects, applied, joined, with_manifest_objects
@@ -72,14 +72,14 @@ class _Files(Struct, frozen=True):
     manifests: tuple[PodManifest, ...]
     objects: ManifestObjects
     incomplete: bool
-    """Whether something in them cannot be read."""
+    """Whether a part of them cannot be read."""
 
 
 def run(options: PlaceOptions, source: Source, streams: Streams) -> int:
-    """Place everything that was asked for, and print it; the exit code tells whether all of it has a place.
+    """Place all requested pods, and print the result; the exit code shows whether all of them have a place.
 
     Raises:
-        ClusterError: something that the answer needs cannot be read, or is not there.
+        ClusterError: required data cannot be read, or an object does not exist.
     """
     more = more_of(options.targets, source, live=options.cluster.live, replicas=options.replicas)
     files = _read_files(options, source, streams)
@@ -106,12 +106,12 @@ def _pages(report: PlanReport, *, wide: bool) -> Iterator[Page]:
 
 
 def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Files:
-    """Read all files. Errors go to standard error, and give the exit code.
+    """Read all files. Errors are printed on standard error, and give the exit code.
 
     Raises:
-        ManifestError: there is nothing to place.
+        ManifestError: nothing to place.
     """
-    # The API server judges unknown fields itself, where it is asked.
+    # With a dry run, the API server checks unknown fields itself.
     local = Validation.IGNORE if options.dry_run else options.validation
     files = read_files(options.files, source, local, streams.stdin)
     manifests = tuple(manifest for file in files for manifest in file.manifests)
@@ -125,14 +125,14 @@ def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Fil
     for error in errors:
         error.advice = advice_for(error.advice, "place")
     for error in errors if manifests else errors[:-1]:
-        tell(error, streams.err, options.cluster.target())
+        print_error(error, streams.err, options.cluster.target())
     if errors and not manifests:
         raise errors[-1]
     return _Files(manifests, joined([file.objects for file in files]), bool(errors))
 
 
 def _wrong(file: ManifestFile, *, beside: bool) -> Iterator[ManifestError]:
-    """The errors of a file, and one when it has nothing to place and nothing that others need.
+    """The errors of a file, and one if it has nothing to place and nothing that others need.
 
     Args:
         file: The file.
@@ -145,20 +145,20 @@ def _wrong(file: ManifestFile, *, beside: bool) -> Iterator[ManifestError]:
 
 
 class _Request(Struct, frozen=True):
-    """What is to be placed, on the cluster as it was read."""
+    """The pods to place, on the cluster as it was read."""
 
     asked: Sequence[PlaceableSpec | RefusedSpec]
-    """In the order in which they are placed."""
+    """The specs, in the order of placement."""
     read: ClusterSnapshot
     waiting: Sequence[Pod]
-    """Pods of the cluster that wait already, and are among what is asked."""
+    """Pods of the cluster that already wait, and are among the requested ones."""
     drain: Drain
     flags: tuple[DrainFlag, ...]
-    """Those of kubectl drain without which it evicts nobody."""
+    """The flags without which kubectl drain evicts no pod."""
 
 
 class _Planner:
-    """Reads the cluster, changes it as asked, and places the pods."""
+    """Reads the cluster, changes it as requested, and places the pods."""
 
     def __init__(self, options: PlaceOptions, source: Source) -> None:
         self._options = options
@@ -169,16 +169,16 @@ class _Planner:
         self._added = tuple(node for text in options.add_nodes for node in read_node_specification(text))
 
     def report(self, files: _Files, more: Sequence[WorkloadOrPod]) -> PlanReport:
-        """The report on everything that was asked for."""
+        """The report on all requested pods."""
         request = self._request(files, more)
         drain, changed = request.drain, self._changed_cluster(request, files)
         snapshot = without_pods(changed, map(reference, request.waiting))
         if drain.nodes:
-            # Notes in `unread` when budgets were left out of the source: none would keep the drain from ending.
+            # Notes in `unread` if the source lacks budgets: without any, nothing would block the drain.
             self._gatherer.noted(self._gatherer.list(PDBS))
             listed = self._gatherer.noted(self._gatherer.list(PODS))
             if listed is None and self._source.side_by_side:
-                # A user of one namespace: the pods of others decide whether the drain ends.
+                # For a user of one namespace, pods of other namespaces decide whether the drain ends.
                 self._source.list(PODS)
             leaving = [pod for pod in snapshot.pods if pod.spec.node_name in drain.names]
             budgets = self._gatherer.as_wanted(snapshot.pod_disruption_budgets, leaving, listed or snapshot.pods)
@@ -224,13 +224,13 @@ class _Planner:
         )
 
     def _with_writer(self, spec: PlannedSpec, entry: PlaceableSpec) -> PlannedSpec:
-        # What a manifest has was not written by admission.
+        # Fields in a manifest were not written by admission.
         if spec.stopped is None or spec.origin == "manifest":
             return spec
         return replace(spec, stopped=with_writer_of(spec.stopped, entry.pod, self._gatherer))
 
     def _request(self, files: _Files, more: Sequence[WorkloadOrPod]) -> _Request:
-        """What is to be placed: what was asked for, pods that wait already, and pods that leave a drained node."""
+        """The pods to place: requested pods, pods that already wait, and pods that leave a drained node."""
         objects = files.objects
         asked = [self._placeable_specs.of_manifest(manifest, objects) for manifest in files.manifests]
         asked += (self._placeable_specs.more(entry, objects) for entry in more)
@@ -243,7 +243,7 @@ class _Planner:
         flags: Counter[str] = Counter()
         leaving: list[Pod] = []
         for node in nodes:
-            # Without budgets: those that may leave.
+            # Without budgets: the pods that may leave.
             step = drain_plan(pods, (), node.name, node, drain.at)
             leaving += step.moved
             flags.update({entry.flag: entry.pods for entry in step.flags})
@@ -254,22 +254,22 @@ class _Planner:
                 *asked,
                 *(self._placeable_specs.without_node(pod, "drain") for pod in leaving),
             ]
-            # What these pods need has to be read as well.
+            # The data that these pods need must be read too.
             read = self._read(asked)
         return _Request(asked, read, waiting, drain, tuple(starmap(DrainFlag, flags.items())))
 
     def _silent(self, specs: Sequence[PlannedSpec]) -> Iterator[str]:
-        """The nodes that take pods and do not answer. Added nodes always answer."""
+        """The nodes that take pods but do not answer. Added nodes always answer."""
         added = {node.name for node in self._added}
         for name in dict.fromkeys(name for spec in specs for name in spec.nodes):
             if name not in added and self._gatherer.reach(name, of_many=True).reach.quiet:
                 yield name
 
     def _read(self, asked: Sequence[PlaceableSpec | RefusedSpec]) -> ClusterSnapshot:
-        """The cluster as it is, with all that the scheduling of these specs reads.
+        """The current cluster, with all data for the scheduling of these specs.
 
         Raises:
-            ClusterError: something of it cannot be read.
+            ClusterError: some data cannot be read.
         """
         wanted = _placeable(asked)
         args = wanted[0].framework.args if wanted else {}
@@ -277,21 +277,21 @@ class _Planner:
         found = self._gatherer.snapshot([entry.first_pod for entry in wanted], args, budgets=True, beside=refused)
         if found.error is not None:
             raise found.error
-        # A list that was written by hand may lack uids, which tell pods apart.
+        # A list that was written by hand may lack uids, which distinguish pods.
         return replace(found.snapshot, pods=tuple(map(_with_uid, (*found.snapshot.pods, *self._kept_finished()))))
 
     def _kept_finished(self) -> Iterator[Pod]:
-        """Finished pods of drained nodes that finalizers keep: the scheduler needs none, but a drain waits for them."""
+        """Finished pods of drained nodes that finalizers keep: scheduling does not need them, but a drain waits."""
         pods = read_or_none(self._gatherer.list(PODS)) if self._options.drain else None
         for pod in pods or ():
             if pod.finished and pod.spec.node_name in self._options.drain and holders(pod.metadata.finalizers):
                 yield pod
 
     def _changed_cluster(self, request: _Request, files: _Files) -> ClusterSnapshot:
-        """The cluster as it would be: with the objects of files, other nodes, fewer pods, and nodes cordoned.
+        """The changed cluster: with the objects of files, other nodes, fewer pods, and cordoned nodes.
 
         Raises:
-            ClusterError: a node or pod of an option is not there.
+            ClusterError: a node or pod of an option does not exist.
         """
         controlled = (entry.controlled for entry in _placeable(request.asked))
         snapshot = with_controllers(with_manifest_objects(request.read, files.objects), controlled)
@@ -318,7 +318,7 @@ class _Planner:
         try:
             return self._changed(lambda: adding_nodes(snapshot, nodes), NODES)
         except ValueError as error:
-            problem = f"--add-node: node {error.args[0]} is there already"
+            problem = f"--add-node: node {error.args[0]} already exists"
             raise UsageError(problem, advice="Give the new one another name: name=NAME") from error
 
     def _excluded_pods(self) -> Iterator[PodReference]:
@@ -360,7 +360,7 @@ class _Planner:
         )
 
     def _awaited(self, entry: PlaceableSpec, pods: Sequence[Pod]) -> AwaitedPod | None:
-        """The pod that keeps a StatefulSet of the cluster from making more."""
+        """The pod that blocks a StatefulSet of the cluster from creating more."""
         pod = awaited_pod(entry.stateful_set, pods) if entry.stateful_set is not None else None
         if pod is None:
             return None
@@ -381,12 +381,12 @@ def _placeable(asked: Sequence[PlaceableSpec | RefusedSpec]) -> list[PlaceableSp
 def _budgets(
     entries: Sequence[PlaceableSpec], specs: Sequence[PlannedSpec], files: ManifestObjects, cluster: ClusterSnapshot
 ) -> Budgets:
-    """What the budgets of the cluster and of the files let go of the pods to come."""
+    """How many future pods the budgets of the cluster and of the files allow to be evicted."""
     budgets = applied(cluster.pod_disruption_budgets, files.budgets)
     if not budgets:
         return Budgets()
     groups: list[PodGroup] = []
-    # Victims are gone, pods of a spec too, and those that wait or move are among the specs.
+    # Victims and pods of a spec are removed, and waiting or moving pods are among the specs.
     gone = {(victim.pod.namespace, victim.pod.name) for spec in specs for victim in spec.victims}
     pairs = list(zip(entries, specs, strict=True))
     of_manifests = [entry.own(cluster.pods) if spec.origin == "manifest" else () for entry, spec in pairs]

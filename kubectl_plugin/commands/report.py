@@ -1,4 +1,4 @@
-"""``kubectl qos report``: a cluster as one HTML page, as text or as data, and what changed since an earlier report."""
+"""``kubectl qos report``: a cluster as an HTML page, text or data, with the changes since an earlier report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cluster_io.kinds import CSI_DRIVERS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PERS
 from cluster_io.manifests.whole_file import write_whole
 from cluster_io.origin import Origin
 from cluster_io.source import Source
-from kubectl_plugin.exit_codes import REFUSED, certainty, tell, warn
+from kubectl_plugin.exit_codes import REFUSED, certainty, print_error, warn
 from kubectl_plugin.gather.manifest_objects import ManifestObjects, joined
 from kubectl_plugin.gather.object_reports import ReportBuilder
 from kubectl_plugin.gather.overview import Overview, overview, scope_of
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_EXPLAINED", "run"]
 
 MAX_EXPLAINED: Final = 300
-"""Pods with their whole explanation in the page; of more, those that something is wrong with come first."""
+"""How many pods have a full explanation in the page; if there are more, pods with problems come first."""
 _MAX_NODES: Final = 60
 """The same for nodes."""
 _NOT_READ: Final = ReadUsage(NO_USAGE, None, ())
@@ -57,7 +57,7 @@ _DECISIVE: Final = frozenset({"nodes", "pods", "poddisruptionbudgets.policy"})
 _OF_WORKLOADS: Final = frozenset(
     kind.rbac_name for kind in (*WORKLOADS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, CSI_DRIVERS)
 )
-"""Kinds that show workloads without pods or with two writers, in a report that finds nothing else."""
+"""Kinds that show workloads without pods or with two writers, if a report finds nothing else."""
 _RISKS: Final = {risk: place for place, risk in enumerate(PodRisk)}
 
 
@@ -111,21 +111,21 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
 
 
 def _compared(earlier: EarlierReport, report: ClusterReport) -> ClusterReport:
-    """The report with what changed since the earlier one.
+    """The report with the changes since the earlier one.
 
     Raises:
-        UsageError: they are of different pods.
+        UsageError: the reports cover different pods.
     """
     if earlier.scope != report.scope:
         before, now = (scope or "all namespaces" for scope in (earlier.scope, report.scope))
         raise UsageError(
-            f"--compare: the earlier report is of {before}, this one of {now}", advice=_same_pods(earlier.scope)
+            f"--compare: the earlier report covers {before}, this one covers {now}", advice=_same_pods(earlier.scope)
         )
     return replace(report, changes=cluster_changes(earlier, report))
 
 
 def _same_pods(scope: str) -> str:
-    """The options that ask for the pods of an earlier report. Its texts are untrusted."""
+    """The options that select the pods of an earlier report. Its texts are untrusted."""
     kind, _, namespace = scope.partition(" ")
     if kind == "namespace" and is_plain_name(namespace):
         return f"Ask for the same pods: -n {namespace}"
@@ -133,7 +133,7 @@ def _same_pods(scope: str) -> str:
 
 
 def _printed(options: ReportOptions, report: ClusterReport, read: Overview, streams: Streams) -> int:
-    """Print the report as text or as data, in place of the page."""
+    """Print the report as text or data instead of the page."""
     target = options.cluster.target(options.scheduler_config)
     printer = Printer(options.output, streams, colour=options.colour, target=target, source=read.source)
     printer.add(report, pages=lambda: [summary_page(report)], verdict=report_verdict(report))
@@ -142,7 +142,7 @@ def _printed(options: ReportOptions, report: ClusterReport, read: Overview, stre
 
 
 def _origin(options: ReportOptions, read: Overview) -> Origin:
-    """The server of the cluster; with --cluster it is not that of the context."""
+    """The server of the cluster; with --cluster, it differs from the context's server."""
     found = read.facts.origin
     return replace(found, server=None) if options.cluster.cluster else found
 
@@ -150,9 +150,9 @@ def _origin(options: ReportOptions, read: Overview) -> Origin:
 def _outcomes(
     read: Overview, reporter: ReportBuilder
 ) -> tuple[Mapping[PodKey, PlacementOutcome], Mapping[PodKey, ClaimProblem], Sequence[Unread]]:
-    """The placement outcomes of pods that wait for a node, the claims they wait for, and what would decide otherwise.
+    """The placements of pods that wait for a node, the claims they wait for, and unread data that may change them.
 
-    Of many pods, only those that wait the longest are placed.
+    If there are many, only the pods that have waited longest are placed.
     """
     outcomes: dict[PodKey, PlacementOutcome] = {}
     claims: dict[PodKey, ClaimProblem] = {}
@@ -194,7 +194,7 @@ def _explaining(options: ReportOptions) -> ExplainOptions:
 def _manifests(
     options: ReportOptions, reporter: ReportBuilder, read: Overview, streams: Streams
 ) -> tuple[Sequence[Page], int]:
-    """The pods of files, and the exit code of the first that cannot be read or is refused."""
+    """The pods of files, and the exit code of the first file that cannot be read or is refused."""
     pages: list[Page] = []
     code = 0
     if not options.files:
@@ -207,11 +207,11 @@ def _manifests(
     for file in files:
         for answer in _of_file(file, objects, reporter, streams):
             if isinstance(answer, ClusterError):
-                told = tell(answer, streams.err, options.cluster.target())
+                own = print_error(answer, streams.err, options.cluster.target())
             else:
-                told = REFUSED if answer.refused else 0
+                own = REFUSED if answer.refused else 0
                 pages.append(pod_page(answer, now=read.facts.at, wide=True))
-            code = code or told
+            code = code or own
     return pages, code
 
 
@@ -242,7 +242,7 @@ def _pod_pages(
         except Unreachable:
             raise
         except ClusterError:
-            continue  # Something that it needs cannot be read: the page has its numbers, and the command to ask.
+            continue  # Required data cannot be read: the page has the numbers, and the command to run.
         if isinstance(explained, PodReport):
             yield key, without_missing_objects(pod_page(explained, now=read.facts.at, wide=True), read.source)
 
@@ -270,5 +270,7 @@ def _node_pages(read: Overview, report: ClusterReport) -> Iterator[tuple[str, Pa
         )
         known = usage or _NOT_READ
         pressure = node_pressure(node, pods, known.usage, known.config, features=versions.kubelet(node, known.config))
-        told = node_pressure_report(node, pods, known.usage, pressure, promised, versions=versions, unread=known.unread)
-        yield name, without_missing_objects(node_pressure_page(told, now=facts.at, wide=True), read.source)
+        report = node_pressure_report(
+            node, pods, known.usage, pressure, promised, versions=versions, unread=known.unread
+        )
+        yield name, without_missing_objects(node_pressure_page(report, now=facts.at, wide=True), read.source)

@@ -1,4 +1,4 @@
-"""``kubectl qos snapshot``: writes what the rules need from a cluster into a file."""
+"""``kubectl qos snapshot``: writes the data that the rules need from a cluster to a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FORBIDDEN = "forbidden"
 
 
 def run(options: SnapshotOptions, source: Source, streams: Streams) -> int:
-    """Read everything, write the file, and print what is in it.
+    """Read everything, write the file, and print its content.
 
     Raises:
         ClusterError: nothing can be read, or the file cannot be written.
@@ -40,17 +40,17 @@ def run(options: SnapshotOptions, source: Source, streams: Streams) -> int:
     to_stdout = options.path == STANDARD_OUTPUT
     if to_stdout and streams.out.isatty():
         raise UsageError(
-            "-o -: a snapshot is no text for a terminal", advice="Pipe it on, or name a file: -o cluster.qos"
+            "-o -: a snapshot is not text for a terminal", advice="Pipe it on, or name a file: -o cluster.qos"
         )
     report, parts = _capture(options, source)
     if to_stdout:
         _write_to_stdout(parts, streams)
-        # The summary goes where the bytes do not go. A reader of the bytes has no file name for commands.
+        # The summary goes to the stream without the bytes. A reader of the bytes has no file name for commands.
         page = replace(snapshot_page(report), next_commands=())
         streams.err.write(render_page(page, colour=False, target=Target(), width=text_columns(streams.err)))
         return 0
     write_whole(Path(options.path), parts)
-    # The suggested commands read the file that was written.
+    # The suggested commands read the written file.
     written = Target(source=(("--snapshot", options.path),), live=False)
     page = snapshot_page(report)
     streams.out.write(render_page(page, colour=options.colour, target=written, width=streams.width()))
@@ -60,7 +60,7 @@ def run(options: SnapshotOptions, source: Source, streams: Streams) -> int:
 def _write_to_stdout(parts: Sequence[bytes], streams: Streams) -> None:
     out = streams.out
     if not isinstance(out, TextIOWrapper):
-        raise TypeError("standard output takes no bytes")
+        raise TypeError("standard output does not accept bytes")
     out.flush()
     out.buffer.writelines(parts)
     out.buffer.flush()
@@ -71,7 +71,7 @@ def _capture(options: SnapshotOptions, source: Source) -> tuple[SnapshotReport, 
     now = source.now
     if now is None or source.is_plain_list:
         raise ManifestError(
-            f"{source.description} does not tell when it was captured, nor what is missing in it",
+            f"{source.description} has no capture time, and does not list what is missing in it",
             advice="Capture the cluster (leave --snapshot out), or name a file that `kubectl qos snapshot` wrote",
         )
     found = contents(source, options.scheduler_config)

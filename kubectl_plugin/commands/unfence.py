@@ -1,4 +1,4 @@
-"""``kubectl qos unfence``: takes a node back that was declared out of service."""
+"""``kubectl qos unfence``: takes back a node that was declared out of service."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class _Unfence(NodeAction):
             self._shown(self.outcome)
             raise
         except Unreachable:
-            # Not known: the page says nothing of it.
+            # Unknown: the page does not mention it.
             pass
         return self._shown(StepOutcome.NOT_CONFIRMED)
 
@@ -86,6 +86,6 @@ class _Unfence(NodeAction):
 
 
 def _removing_taint(node: Node) -> Sequence[Mapping[str, Any]]:
-    """A JSON patch. It goes from the last taint to the first, because each removal moves the later ones."""
+    """A JSON patch. It removes the last taint first, because each removal moves the later ones."""
     places = [index for index, taint in enumerate(node.spec.taints) if taint.key == OUT_OF_SERVICE]
     return [{"op": "remove", "path": f"/spec/taints/{index}"} for index in reversed(places)]

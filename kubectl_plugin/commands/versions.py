@@ -1,4 +1,4 @@
-"""``kubectl qos versions``: which versions run, and what changes with another one."""
+"""``kubectl qos versions``: the running versions, and the changes with another version."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ from podrules.upgrade.version_changes import PodChange, changed_rules, pod_chang
 __all__ = ["run"]
 
 _ON_THEIR_NODE: Final = frozenset({"DaemonSet", "Node"})
-"""Controllers whose pods no scheduler chooses a node for."""
+"""Controllers of pods for which no scheduler chooses a node."""
 _PLACED: Final = frozenset({PlacementOutcome.FITS, PlacementOutcome.UNSCHEDULABLE})
-"""Outcomes of which it is known where the pod goes, or that no node fits."""
+"""Outcomes with a known node, or without any node that fits."""
 
 
 def run(options: VersionsOptions, source: Source, streams: Streams) -> int:
-    """Print the versions, or what changes.
+    """Print the versions, or the changes.
 
     Raises:
         ClusterError: the cluster cannot be read.
@@ -63,14 +63,14 @@ def run(options: VersionsOptions, source: Source, streams: Streams) -> int:
     report = _Comparison(options, source).report()
     target = options.cluster.target(options.scheduler_config)
     printer = Printer(options.output, streams, colour=options.colour, target=target, source=source)
-    told: Verdict = versions_verdict(report)
-    printer.add(report, (), lambda: (versions_page(report, wide=options.output.wide),), told)
+    verdict: Verdict = versions_verdict(report)
+    printer.add(report, (), lambda: (versions_page(report, wide=options.output.wide),), verdict)
     printer.finish()
     return certainty([report])
 
 
 class _Comparison:
-    """Reads the cluster, and asks the rules of both versions."""
+    """Reads the cluster, and applies the rules of both versions."""
 
     def __init__(self, options: VersionsOptions, source: Source) -> None:
         self._options, self._source = options, source
@@ -80,7 +80,7 @@ class _Comparison:
         self._namespace = options.cluster.namespace
 
     def report(self) -> VersionsReport:
-        """Everything that was asked for."""
+        """The requested report."""
         gatherer = self._gatherer
         nodes = self._source.list(NODES)
         listed = self._source.list(PODS, self._namespace) if self._options.to else ()
@@ -102,10 +102,10 @@ class _Comparison:
     def _compared(self, report: VersionsReport, to: str, nodes: Sequence[Node], pods: Sequence[Pod]) -> VersionsReport:
         after = self._gatherer.versions.upgraded(to)
         compared = self._placements(pods, after)
-        # Known better once the pods of all namespaces were read: the scheduler's may be among them.
+        # More precise after the pods of all namespaces were read: the scheduler's may be among them.
         before = self._gatherer.versions
         by_name = {node.metadata.name: node for node in nodes}
-        changes = _changes(map(_made_again, pods), by_name, before, after)
+        changes = _changes(map(_without_status, pods), by_name, before, after)
         touched = {pod.spec.node_name for pod, _ in changes}
         orders = self._orders([node for node in nodes if node.metadata.name in touched], before, after)
         rules = {
@@ -131,7 +131,7 @@ class _Comparison:
         )
 
     def _placements(self, pods: Sequence[Pod], after: Versions) -> _Placements:
-        """Where pods go by both versions."""
+        """Where both versions place pods."""
         # Loaded only for a comparison.
         from podrules.scheduling.placement.likely import likely_placement
         from podrules.scheduling.placement.situation import Situation
@@ -142,9 +142,9 @@ class _Comparison:
         standing = [(pod, framework) for pod, framework in frameworks if not isinstance(framework, str)]
         unknown = Counter(framework for _, framework in frameworks if isinstance(framework, str))
         chosen, found, placed = standing[:MAX_PLACED], [], 0
-        # One set of arguments counts for all: they only say whether the default constraints of services are needed.
+        # One set of arguments is enough: they only decide whether the default constraints of services are needed.
         args = chosen[0][1].args if chosen else {}
-        # In one go: what is read is the same for all of them.
+        # In one call: all of them need the same data.
         cluster = self._gatherer.snapshot([pod for pod, _ in chosen], args, budgets=True, others=(after.scheduler,))
         if cluster.error is not None or not cluster.snapshot.nodes:
             for unread in cluster.unread:
@@ -182,7 +182,7 @@ class _Comparison:
         return _Placements(tuple(found), placed, len(standing) - len(chosen), _not_compared(unknown))
 
     def _orders(self, nodes: Sequence[Node], before: Versions, after: Versions) -> Iterator[ChangedOrder]:
-        """The nodes on which others go first when memory runs short."""
+        """The nodes on which other pods are killed or evicted first when memory runs short."""
         pods_on = {
             node.metadata.name: self._gatherer.noted(self._gatherer.pods_on(node.metadata.name)) for node in nodes
         }
@@ -203,13 +203,13 @@ class _Comparison:
 
 
 class _Placements(NamedTuple):
-    """Where pods go by two versions."""
+    """Where two versions place pods."""
 
     differ: tuple[ChangedPlacement, ...]
     placed: int
     """Pods that both schedulers placed."""
     left: int
-    """Pods beyond `MAX_PLACED`, or all where something could not be read."""
+    """Pods beyond `MAX_PLACED`, or all if some data could not be read."""
     unknown: tuple[NotCompared, ...]
 
 
@@ -217,20 +217,20 @@ def _not_compared(reasons: Counter[str]) -> tuple[NotCompared, ...]:
     return tuple(NotCompared(reason, pods) for reason, pods in reasons.most_common())
 
 
-def _made_again(pod: Pod) -> Pod:
-    """The pod without what its kubelet reports: no resize is in flight then."""
+def _without_status(pod: Pod) -> Pod:
+    """The pod without its kubelet's status: no resize is in progress then."""
     return replace(pod, status=PodStatus())
 
 
 def _compared_note(note: VersionNote) -> VersionNote:
-    """A note on the version that does not run."""
+    """A note on the version that does not run yet."""
     return replace(note, version=f"{note.version} (--to)")
 
 
 def _orders_of(
     node: Node, pods: Iterable[Pod], usage: NodeUsage, versions: Versions, kubelet: Features
 ) -> Mapping[str, tuple[str, ...]]:
-    """Who goes first, by order, if each pod was made by this version."""
+    """The first in each order, if this version had created each pod."""
     made = [with_class(pod, compute_pod_qos(pod, features=versions.api_server)) for pod in pods]
     scores = partial(container_oom_score_adjs, features=kubelet)
     orders: MemoryOrders = memory_orders(node, made, usage, scores, features=kubelet)
@@ -248,7 +248,7 @@ def _orders_of(
 
 
 def _running(versions: Versions, nodes: Sequence[Node]) -> Iterator[RunningVersion]:
-    """Each version that runs; kubelets with the newest first."""
+    """Each running version; kubelets with the newest first."""
     server, scheduler = versions.api_server, versions.scheduler
     name = versions.server_version or ""
     yield RunningVersion(Component.API_SERVER, name, _emulates(server), 0, versions.rules_version)
@@ -267,7 +267,7 @@ def _emulates(features: Features) -> str:
 def _changes(
     pods: Iterable[Pod], nodes: Mapping[str, Node], before: Versions, after: Versions
 ) -> list[tuple[Pod, tuple[PodChange, ...]]]:
-    """The pods of which some value changes. Pods alike are asked about once."""
+    """The pods with changed values. Similar pods are computed once."""
     kinds, known, found = PodKinds(), {}, []
     for pod in pods:
         node = nodes.get(pod.spec.node_name)
@@ -281,7 +281,7 @@ def _changes(
 
 
 def _grouped(changes: Iterable[tuple[Pod, tuple[PodChange, ...]]]) -> Iterator[ChangedPods]:
-    """The changes by what makes the pods."""
+    """The changes by the owner of the pods."""
     groups: dict[tuple[str, str, str, tuple[PodChange, ...]], list[str]] = {}
     for pod, changed in changes:
         owner = pod.metadata.controller

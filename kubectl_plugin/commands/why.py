@@ -1,4 +1,4 @@
-"""``kubectl qos why``: what a term or a text of Kubernetes means."""
+"""``kubectl qos why``: the meaning of a term or a message of Kubernetes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["run"]
 
 
 def run(options: WhyOptions, source: Source, streams: Streams) -> int:
-    """Explain what was asked, or list what can be."""
+    """Explain a term or a message, or list all terms."""
     del source
     piped = options.words == ("-",)
     asked = _piped(streams) if piped else " ".join(options.words).strip()
@@ -51,7 +51,7 @@ def run(options: WhyOptions, source: Source, streams: Streams) -> int:
 
 
 def _piped(streams: Streams) -> str:
-    """The end of standard input in whole lines; of a single line its start."""
+    """The end of standard input in whole lines; for a single line, its start."""
     text = streams.stdin.read(MAX_INPUT + 1)
     if len(text) <= MAX_INPUT or "\n" not in text:
         return text.strip()

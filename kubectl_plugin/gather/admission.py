@@ -1,4 +1,4 @@
-"""Pods of manifests as the API server would store them: reads what admission needs, and asks the rule."""
+"""Pods of manifests as the API server would store them: reads the data for admission, and applies the rules."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class ReviewedPod(NamedTuple):
     refusals: Sequence[RefusedField]
     """The refused fields of its manifest."""
     dry_run: DryRunReport | None = None
-    """What the API server's own dry run says; None: it was not asked for one."""
+    """The result of the API server's own dry run; None: not requested."""
     refusal: PodRefusal | None = None
-    """Why the API server refuses it for what holds in its namespace; None: it does not, or refuses it before."""
+    """Why the API server refuses it by the rules of its namespace; None: it does not, or refuses it earlier."""
     warning: str = ""
     """The warning of Pod Security; empty: none."""
     webhook: OwnWebhookReport | None = None
-    """What the webhook of kubectl qos does with it; None: it is not asked."""
+    """What the webhook of kubectl qos does with it; None: the webhook is not called."""
 
     @property
     def stored(self) -> Pod | str:
@@ -61,14 +61,14 @@ class ReviewedPod(NamedTuple):
 
 
 class Admission:
-    """Reviews the pods of manifests. What several of them need is read once."""
+    """Reviews the pods of manifests. Data that several pods need are read once."""
 
     def __init__(self, gatherer: Gatherer, *, asks: bool = True) -> None:
         """Read nothing yet.
 
         Args:
             gatherer: Reads the cluster.
-            asks: Whether quotas and labels of namespaces may take requests of their own.
+            asks: Whether separate requests for quotas and labels of namespaces are allowed.
         """
         self._gatherer = gatherer
         self._asks = asks
@@ -77,14 +77,14 @@ class Admission:
     def review(
         self, pod: Pod, maker: Maker, files: ManifestObjects, *, exists: bool = False, refused: str = ""
     ) -> ReviewedPod:
-        """A pod to come, after review.
+        """Review a future pod.
 
         Args:
             pod: As its author wrote it.
-            maker: What makes it. What the API server's own dry run says of that decides.
-            files: What comes with it.
-            exists: Whether the pod is there already: nothing holds a change of it against the namespace's limits.
-            refused: Why its controller cannot make pods: quotas then take a request in any case.
+            maker: The object that creates it. The API server's own dry run of that object decides.
+            files: The other objects in the files.
+            exists: Whether the pod exists already: a change of it is not checked against the namespace's limits.
+            refused: Why its controller cannot create pods: quotas are then requested in any case.
         """
         gatherer, runtime_class = self._gatherer, pod.spec.runtime_class_name
         refusals, asked = maker.refusals, maker.asked
@@ -106,7 +106,7 @@ class Admission:
                 return ReviewedPod(admitted, refusals, report, refusal)
         if refusals or admitted.rejected or exists:
             return ReviewedPod(admitted, refusals, report)
-        # Loaded for pods to come: it takes many rules. Webhooks are asked after the plugin that refuses a class.
+        # Loaded for future pods: it needs many rules. Webhooks are called after the plugin that refuses a class.
         from kubectl_plugin.gather.own_webhook import OwnWebhook
 
         own = OwnWebhook(pod, maker, files, gatherer)
@@ -119,7 +119,7 @@ class Admission:
         return ReviewedPod(admitted, refusals, report, refusal, warning, own.report)
 
     def take(self, pod: Pod, wanted: int | None) -> QuotaRoom | None:
-        """Take what pods like a reviewed one use from the quotas; the room of these, where some find none.
+        """Subtract the use of pods like a reviewed one from the quotas; returns the room of quotas that lack some.
 
         Args:
             pod: As the API server would store it.
@@ -129,7 +129,7 @@ class Admission:
 
     @property
     def _reader(self) -> NamespaceReader:
-        # Loaded for pods to come: it takes many rules.
+        # Loaded for future pods: it needs many rules.
         from kubectl_plugin.gather.namespace_rules import NamespaceReader
 
         if self._kept_reader is None:
@@ -139,7 +139,7 @@ class Admission:
     def _in_namespace(
         self, admitted: AdmittedPod, files: ManifestObjects, written: Mapping[str, Any] | None, refused: str
     ) -> tuple[PodRefusal | None, str]:
-        """What holds against a pod in its namespace: why it is refused, and what is warned of."""
+        """Why the rules of the namespace refuse a pod, and the warnings about it."""
         from podrules.admission.pod_review import needs_content, pod_refusal, pod_warning
         from podrules.admission.pod_security.pods import pod_of
         from podrules.admission.validation.gates import Rules
@@ -162,10 +162,10 @@ class Admission:
         return pod_refusal(pod, secured, rules, features=features), pod_warning(pod_of(written, server), rules)
 
     def _classes(self, pod: Pod, from_file: Mapping[str, PriorityClass]) -> Mapping[str, PriorityClass] | None:
-        """The classes that decide about a pod; None: they are not known.
+        """The classes that decide about a pod; None: unknown.
 
-        A class that is in the cluster keeps its value (upstream: ValidatePriorityClassUpdate). Without the cluster's
-        classes, a class of the file still decides about the pods that name it. The default class stays unknown.
+        A class in the cluster keeps its value (upstream: ValidatePriorityClassUpdate). Without the cluster's classes,
+        a class of the file still decides about the pods that name it. The default class stays unknown.
         """
         known = self._gatherer.noted(self._gatherer.classes())
         if known is None:

@@ -1,8 +1,8 @@
-"""HorizontalPodAutoscalers of manifest files, and how many replicas they let their workloads have.
+"""HorizontalPodAutoscalers of manifest files, and how many replicas they allow their workloads.
 
-    minReplicas          1 when absent; fewer become so many, without any metric
-    maxReplicas          more become so many
-    replicas: 0          of the workload: the autoscaler leaves it alone, unless its own minimum is 0
+    minReplicas          1 when absent; fewer replicas are raised to it, without any metric
+    maxReplicas          more replicas are reduced to it
+    replicas: 0          of the workload: the autoscaler does not act, unless its own minimum is 0
 
 Source: pkg/controller/podautoscaler/horizontal.go (reconcileAutoscaler) at v1.37.1.
 """
@@ -23,7 +23,7 @@ AUTOSCALER: Final = "HorizontalPodAutoscaler"
 _SCALED: Final = (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS)
 
 Autoscalers = Mapping[tuple[str, str, str], Autoscaler]
-"""By namespace, kind and name of the workloads that they scale."""
+"""The autoscalers by namespace, kind and name of the workloads that they scale."""
 
 
 def autoscalers_of(documents: Sequence[Document], namespace: str) -> Autoscalers:

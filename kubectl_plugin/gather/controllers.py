@@ -1,4 +1,4 @@
-"""The controller of the pods of a workload: the workload, or the ReplicaSet of a Deployment's revision."""
+"""The controller of a workload's pods: the workload, or the ReplicaSet of a Deployment's revision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Controllers"]
 
 
 class Controllers:
-    """Finds the controllers of pods to come, by the revisions in the cluster."""
+    """Finds the controllers of future pods by the revisions in the cluster."""
 
     def __init__(self, gatherer: Gatherer) -> None:
         """Read nothing yet."""
@@ -30,11 +30,11 @@ class Controllers:
     def of(
         self, pod: Pod, kind: Kind[Any], entry: Any, written: Mapping[str, Any] | None, args: Mapping[str, Any]
     ) -> Controlled:
-        """A pod to come with its controller.
+        """A future pod with its controller.
 
         Args:
-            pod: As it will be stored, named as the workload.
-            kind: Of the workload.
+            pod: The pod as it will be stored, with the workload's name.
+            kind: The workload's kind.
             entry: The workload.
             written: Its manifest; None: the workload is in the cluster.
             args: Arguments of the scheduler's plugins by plugin name.

@@ -1,4 +1,4 @@
-"""``--dry-run=server``: what the API server would make of a manifest, and of the pod that a workload makes."""
+"""``--dry-run=server``: the API server's dry run of a manifest, and of the pod that a workload creates."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ _POLICIES_SINCE: Final = 36
 
 
 class DryRunPod(NamedTuple):
-    """A pod as the API server would store it, and what its dry run says."""
+    """A pod as the API server would store it, and the result of the dry run."""
 
     pod: Pod | None
-    """None: it is refused, or there is no answer."""
+    """None: the pod is refused, or there is no answer."""
     report: DryRunReport
 
 
 def with_dry_runs(
     manifests: Sequence[PodManifest], source: Source, cluster: ClusterOptions, validation: Validation
 ) -> Sequence[PodManifest]:
-    """The manifests, each with what the API server says of it. The connection accepts what they need, and nothing else.
+    """The manifests, each with the API server's answer. The connection accepts only the requests that they need.
 
     Args:
-        manifests: What is asked about.
+        manifests: The manifests to send.
         source: Reads from the same cluster.
-        cluster: Which cluster, as whom; a live one.
-        validation: What becomes of unknown fields.
+        cluster: The live cluster, and the user.
+        validation: How unknown fields are treated.
 
     Raises:
         Unreachable: there is no kubectl.
@@ -70,7 +70,7 @@ def with_dry_runs(
 
 
 def _paths(manifest: PodManifest) -> Iterator[str]:
-    """What may be asked about a manifest; a name that would change the path exists nowhere, and is not asked for."""
+    """The allowed requests for a manifest. A name that would change the path cannot exist, and is not requested."""
     namespace, name = manifest.pod.metadata.namespace, manifest.entry.metadata.name
     if not is_plain_name(namespace):
         return
@@ -82,10 +82,10 @@ def _paths(manifest: PodManifest) -> Iterator[str]:
 
 
 class _ServerDryRuns:
-    """Asks the API server about manifests."""
+    """Sends manifests to the API server as dry runs."""
 
     def __init__(self, dry_runs: DryRuns, gatherer: Gatherer) -> None:
-        """Ask nothing yet."""
+        """Send nothing yet."""
         self._dry_runs = dry_runs
         self._gatherer = gatherer
 
@@ -108,7 +108,7 @@ class _ServerDryRuns:
         return DryRunPod(_typed(stored), DryRunReport(tuple(verdicts), answer.warnings, fields))
 
     def _of_made(self, made: MadePod, namespace: str, warnings: tuple[str, ...]) -> DryRunAnswer:
-        """The answer about a workload's pod. One whose name is taken is asked about under a name of its own."""
+        """The answer about a workload's pod. If its name is taken, the request uses another name."""
         content = _in_namespace(made.content, namespace)
         name = content["metadata"].pop("name", None)
         if name:
@@ -124,14 +124,14 @@ class _ServerDryRuns:
             yield AddedField(one.field, one.what, one.changed, one.by.value if one.by is not None else webhook)
 
     def _is_no_default(self, added: Added) -> bool:
-        """Whether it is a class that the plugin Priority did not write: it writes the one with globalDefault alone."""
+        """Whether the class was not written by the plugin Priority, which writes only the class with globalDefault."""
         classes = self._gatherer.list(PRIORITY_CLASSES) if added.field == "spec.priorityClassName" else ()
         if added.field != "spec.priorityClassName" or isinstance(classes, Unread):
             return False
         return not any(one.global_default and added.what.endswith(f" {one.metadata.name}") for one in classes)
 
     def _only_webhook(self, namespace: str, pod: Mapping[str, Any]) -> str:
-        """The name of the webhook that alone may have changed the pod; empty: several may, or that cannot be read."""
+        """The only webhook that can have changed the pod; empty: several can, or webhooks cannot be read."""
         configurations = self._gatherer.list(MUTATING_WEBHOOKS)
         space = self._gatherer.named(NAMESPACES, namespace)
         if isinstance(configurations, Unread) or isinstance(space, Unread):

@@ -1,4 +1,4 @@
-"""Reports of ends: reads what tells of the end of a pod, of those of a node, of a workload or of everything."""
+"""Reports of ends: reads the evidence of how a pod ended, or the pods of a node, of a workload or of the cluster."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ HOUR: Final = timedelta(hours=1)
 K = TypeVar("K", bound=KubeObject)
 
 _FEW: Final = 3000
-"""So many pods are asked for one by one; for more, all are listed."""
+"""Up to this many pods are read one by one; for more, all pods are listed."""
 _FEW_ENDS: Final = 50
-"""Of so many pods that ended all evidence is read; of more, what pods and events tell."""
+"""For up to this many pods that ended, all evidence is read; for more, only pods and events."""
 
 
 class Ends:
-    """Makes reports of ends. What several need is read once."""
+    """Makes reports of ends. Data that several reports need are read once."""
 
     def __init__(self, source: Source, gatherer: Gatherer | None = None) -> None:
         """Read nothing yet."""
@@ -51,10 +51,10 @@ class Ends:
         self._gatherer = gatherer or Gatherer(source)
         self._reader = EndReader(self._gatherer)
         self.gone_nodes: dict[str, Sequence[Pod]] = {}
-        """The nodes that were asked for and have no Node object, with the pods that name them and have not finished."""
+        """The requested nodes without a Node object, with the unfinished pods that name them."""
 
     def named(self, name: str, namespace: str) -> EndReport:
-        """The report of one pod, or of one that had the name.
+        """The report of one pod, or of an earlier pod with the name.
 
         Raises:
             ClusterError: pods cannot be read.
@@ -62,20 +62,20 @@ class Ends:
         try:
             pod = self._source.get(PODS, name, namespace)
         except (NotFound, NotCaptured):
-            return self._gone(name, namespace)
+            return self._earlier(name, namespace)
         report = self.of_pod(pod)
         if report.end.of is not EndOf.NOTHING:
             return report
-        earlier = self._gone(name, namespace, present=pod)
-        told = earlier.end.verdict
-        return report if told.grade is Grade.NOTHING and not told.clues else earlier
+        earlier = self._earlier(name, namespace, present=pod)
+        verdict = earlier.end.verdict
+        return report if verdict.grade is Grade.NOTHING and not verdict.clues else earlier
 
     def of_pod(self, pod: Pod) -> EndReport:
-        """The report of a pod that is there, with all that hangs on it."""
+        """The report of an existing pod, with all dependent data."""
         known = self._reader.of_pod(pod, alone=True)
         return self._report(known, self._preempted(known, pod))
 
-    def _gone(
+    def _earlier(
         self,
         name: str,
         namespace: str,
@@ -84,16 +84,16 @@ class Ends:
         *,
         alone: bool = True,
     ) -> EndReport:
-        """The report of a pod that is gone."""
+        """The report of a pod that no longer exists."""
         known = self._reader.of_name(name, namespace, events, present, alone=alone)
         return self._report(known, self._preempted(known, alone=alone), earlier=present is not None)
 
     def everywhere(self, namespace: str | None, after: datetime | None) -> Iterator[EndReport]:
-        """The reports of the pods that events name; a live cluster is asked for no others.
+        """The reports of the pods that events name; in a live cluster, no other pods are read.
 
         Args:
             namespace: Their namespace; None: all.
-            after: Ends from before that do not count; None: all count.
+            after: Earlier ends do not count; None: all count.
 
         Raises:
             ClusterError: events cannot be read.
@@ -105,7 +105,7 @@ class Ends:
         yield from self.among(pods, events, after)
 
     def on_node(self, name: str, after: datetime | None) -> Iterator[EndReport]:
-        """The reports of the pods of a node, also of those that are gone.
+        """The reports of the pods of a node, including pods that no longer exist.
 
         Raises:
             ClusterError: the node or its pods cannot be read.
@@ -114,15 +114,15 @@ class Ends:
         pods = self._all(PODS, field_selector=equal_fields(("spec.nodeName", name))) or ()
         events = None if found is None else list(_on_node(found, name, {pod.metadata.place for pod in pods}))
         if not events and not pods and not any(_names_node(event, name) for event in found or ()):
-            # Pods and events may tell of a node that is gone, too.
+            # Pods and events may also name a node that no longer exists.
             self._source.get(NODES, name)
         if self._gatherer.get(NODES, name) is None:
             self.gone_nodes[name] = [pod for pod in pods if not pod.finished]
-        # A pod that is there may have been elsewhere before.
+        # An existing pod may have been elsewhere before.
         yield from (report for report in self.among(pods, events, after) if report.node == name)
 
     def of_workload(self, asked: ObjectQuery, after: datetime | None) -> Iterator[EndReport]:
-        """The reports of the pods of a workload, also of those that are gone.
+        """The reports of the pods of a workload, including pods that no longer exist.
 
         Raises:
             ClusterError: it cannot be read.
@@ -141,7 +141,7 @@ class Ends:
 
     @property
     def lacks(self) -> tuple[Unread, ...]:
-        """The kinds that could not be read: further pods may have ended."""
+        """The kinds that could not be read: other pods may have ended."""
         return tuple(one for one in self._gatherer.unread if one.resource in {PODS.plural, EVENTS.plural})
 
     def _all(
@@ -152,7 +152,7 @@ class Ends:
         selector: Selector | None = None,
         field_selector: str = "",
     ) -> Sequence[K] | None:
-        """The objects of a kind; None: a file holds none, which is noted.
+        """The objects of a kind; None: a file has none, which is noted.
 
         Raises:
             ClusterError: they cannot be read.
@@ -163,12 +163,12 @@ class Ends:
             return self._gatherer.noted(self._gatherer.list(kind))
 
     def among(self, pods: Sequence[Pod], events: Sequence[Event] | None, after: datetime | None) -> Iterator[EndReport]:
-        """The reports of pods that ended, and of those that events name and that are gone; the latest first.
+        """The reports of pods that ended, and of removed pods that events name; the latest first.
 
         Args:
-            pods: Those that are there. Events may name an earlier pod of the name.
-            events: All about them, and about others of the same place; None: they could not be read.
-            after: Ends from before that do not count; None: all count.
+            pods: The existing pods. Events may name an earlier pod with the same name.
+            events: All events about them, and about others of the same place; None: they could not be read.
+            after: Earlier ends do not count; None: all count.
         """
         found = [
             one
@@ -191,17 +191,17 @@ class Ends:
         gone = [place for place, own in about.items() if place not in there or events_of_earlier(own, there[place])]
         alone = len(gone) <= _FEW_ENDS or not self._source.side_by_side
         for namespace, name in gone:
-            # Another may have its name by now: also on another node, or of another workload.
+            # Another pod may have the name by now, also on another node, or of another workload.
             present = there.get((namespace, name)) or read_or_none(self._gatherer.get(PODS, name, namespace))
-            report = self._gone(name, namespace, about[namespace, name], present, alone=alone)
+            report = self._earlier(name, namespace, about[namespace, name], present, alone=alone)
             if report.end.verdict.grade is not Grade.NOTHING or _did_not_end_by_itself(report):
                 yield report
 
     def _pods_named(self, events: Sequence[Event], namespace: str | None) -> Sequence[Pod]:
-        """The pods that events name: few are asked for by name, of many all are listed."""
+        """The pods that events name: few are read by name; for many, all pods are listed."""
         names = list(_by_pod(events))
         if not self._source.side_by_side:
-            # All are there, and also those without an event.
+            # All existing pods, including those without an event.
             return self._all(PODS, namespace) or ()
         if len(names) > _FEW:
             named = set(names)
@@ -214,7 +214,7 @@ class Ends:
             check_namespace(self._source)
 
     def _preempted(self, known: KnownEnd, pod: Pod | None = None, *, alone: bool = True) -> Preempted | None:
-        """What preempted a pod, by its event; of many pods, only the event is asked."""
+        """What preempted a pod, by its event; for many pods, only the event is read."""
         event = preemption_event(known.evidence.known_events.events)
         if event is None if pod is None else not is_preempted(pod):
             return None
@@ -225,7 +225,7 @@ class Ends:
             found = read_or_none(self._gatherer.get(PODS, related.name, related.namespace)) if alone else None
             pods = None if found is None else [found]
         elif event is not None and alone:
-            # The message names it by its uid alone.
+            # The message contains only its uid.
             pods, in_part = self._gatherer.preemptor_among(event)
         return preempted(pod, event, pods, is_list=in_part)
 
@@ -241,7 +241,7 @@ class Ends:
 
 
 def _on_node(events: Sequence[Event], node: str, there: Collection[tuple[str, str]]) -> Iterator[Event]:
-    """The events about the pods that ran on a node, or are there, not just those of its kubelet."""
+    """The events about pods that run or ran on a node, not only the events of its kubelet."""
     for place, own in _by_pod(events).items():
         of_uid: dict[str, list[Event]] = {}
         for event in own:
@@ -268,7 +268,7 @@ def _by_pod(events: Sequence[Event]) -> dict[tuple[str, str], list[Event]]:
 
 
 def _did_not_end_by_itself(report: EndReport) -> bool:
-    """Whether a pod that is gone without a known cause was not just done: it restarts always, or its node is silent."""
+    """Whether a removed pod without a known cause cannot have finished: it always restarts, or its node is silent."""
     restarts = report.owner is not None and report.owner.kind != JOBS.kind
     return bool(report.end.verdict.clues) and (report.silent or restarts)
 

@@ -1,8 +1,8 @@
-"""Holds the documents of a file against the fields and the rules of their kinds, as the API server does.
+"""Validates the documents of a file by the fields and rules of their kinds, as the API server does.
 
-Unknown fields count as kubectl's ``--validate`` says. A value that its field cannot hold, a value that breaks a rule,
-and a kind that is not served are refused in any case. A pod or workload with a value that breaks a rule is
-kept, with what is refused: something can still be said about it.
+kubectl's ``--validate`` decides how unknown fields count. A value of the wrong type, a value that breaks a rule, and a
+kind that is not served are always refused. A pod or workload with a value that breaks a rule is kept together with the
+refused values: it can still be explained.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ValidDocument", "ValidDocuments"]
 
 _MAX_FIELDS: Final = 10
-"""Fields of one object that are named: each takes a look at the file for its line."""
+"""How many fields of one object are listed: the file is searched for the line of each."""
 
 
 class ValidDocument(NamedTuple):
@@ -33,21 +33,21 @@ class ValidDocument(NamedTuple):
 
     document: Document
     kind: Kind[Any] | None
-    """Its kind, of a pod or a workload; None: it is another."""
+    """The kind of a pod or a workload; None: another object."""
     refusals: Sequence[RefusedField]
-    """The values for which it refuses a pod or workload all the same."""
+    """The values for which the API server refuses a pod or workload that it can decode."""
 
 
 class ValidDocuments:
-    """The documents of which something can be said, and what is wrong with the others."""
+    """The documents that can be explained, and the errors of the others."""
 
     def __init__(self, documents: Iterable[Document], known: Schema, validation: Validation) -> None:
-        """Hold documents against their kinds.
+        """Validate documents by their kinds.
 
         Args:
-            documents: Those that count.
-            known: What the version of the API server knows that gets them.
-            validation: What becomes of a document with unknown fields.
+            documents: The documents that count.
+            known: The fields and kinds of the API server's version.
+            validation: How a document with unknown fields is treated.
         """
         self.documents: list[ValidDocument] = []
         self.errors: list[ManifestError] = []
@@ -58,14 +58,14 @@ class ValidDocuments:
             if validation is Validation.STRICT:
                 errors += found.unknown
             elif validation is Validation.WARN:
-                self.warnings += [f"{one.message}: it does not count" for one in found.unknown]
+                self.warnings += [f"{one.message}: it is ignored" for one in found.unknown]
             self.errors += errors
             if not errors:
                 self.documents.append(ValidDocument(document, found.kind, found.refusals))
 
 
 def _explained_kind(document: Document) -> Kind[Any] | None:
-    """The kind of a pod or a workload; other people's kinds may have the same name."""
+    """The kind of a pod or a workload; a kind of another API group may have the same name."""
     kind = find_kind(str(document.content["kind"]))
     group = str(document.content["apiVersion"]).rpartition("/")[0]
     if kind is None or kind not in (PODS, *WORKLOADS) or group != kind.group:
@@ -86,7 +86,7 @@ class _Problems:
         found = check_shape(0, document.content, known)
         values = [one for one in found if isinstance(one, RefusedValue)]
         self.errors: list[ManifestError] = []
-        """Of what nothing can be said."""
+        """The error for an object that cannot be explained."""
         for unserved in found:
             if isinstance(unserved, UnservedVersion):
                 remedy = f"Write apiVersion: {unserved.served}" if unserved.served else _did_you_mean(unserved.near)
@@ -108,13 +108,13 @@ class _Problems:
         for number, one in enumerate(fields[:_MAX_FIELDS], start=1):
             more = len(fields) - number if number == _MAX_FIELDS else 0
             problem = f"{one.problem}, and {more} more" if more else one.problem
-            remedy = _did_you_mean(one.near) or "Remove it; --validate=warn goes on without it"
+            remedy = _did_you_mean(one.near) or "Remove it; --validate=warn continues without it"
             errors.append(refused(self._document, one.field, problem, remedy))
         return errors
 
 
 def _says_nothing(values: Iterable[RefusedValue]) -> bool:
-    """Whether a pod or workload has no name or no container, so that there is nothing to explain."""
+    """Whether a pod or workload lacks a name or a container, and cannot be explained."""
     from podrules.lint.values import NoContainers
 
     return any(isinstance(one, NoContainers) or _is_without_name(one) for one in values)
@@ -133,7 +133,7 @@ def _refused_field(document: Document, value: RefusedValue) -> RefusedField:
 
 
 def _remedy(value: RefusedValue) -> str:
-    """What to write instead; empty: the API server's words say it."""
+    """What to write instead; empty: the API server's message says so."""
     from podrules.lint.values import RefusedValue
 
     return "" if type(value) is RefusedValue else value.rule.remedy

@@ -1,4 +1,4 @@
-"""Likely nodes of pods: reads what scheduling needs, once for all pods of a run, and asks the rules."""
+"""Likely nodes of pods: reads the data for scheduling, once for all pods of a run, and applies the rules."""
 
 from __future__ import annotations
 
@@ -51,32 +51,32 @@ if TYPE_CHECKING:
 __all__ = ["LikelyNodes", "Maker", "Schedulers", "with_writer_of"]
 
 _MOST_PREEMPTORS: Final = 50
-"""Pending pods that are judged for the page of a running one: each takes a scheduling cycle."""
+"""How many pending pods are judged for the page of a running pod: each needs a scheduling cycle."""
 _MOST_TRIED: Final = 10_000
-"""Nodes: for each pod that would preempt it, all are tried."""
+"""Up to this many nodes: all are tried for each pod that would preempt it."""
 
 
 class Maker(Struct, frozen=True):
-    """The object that makes a pod; for a bare pod, the pod itself."""
+    """The object that creates a pod; for a bare pod, the pod itself."""
 
     kind: Kind[Any]
     entry: Any
     written: Mapping[str, Any] | None = None
-    """Its manifest; None: it is in the cluster."""
+    """The manifest; None: the object is in the cluster."""
     refusals: Sequence[RefusedField] = ()
-    """The values for which the API server refuses its manifest."""
+    """The values for which the API server refuses the manifest."""
     asked: DryRunPod | None = None
-    """What the API server's own dry run says of it; None: it was not asked for one."""
+    """The result of the API server's own dry run; None: not requested."""
 
 
 class Schedulers:
-    """The profiles of the scheduler's configuration. They are read once."""
+    """The profiles of the scheduler's configuration, read once."""
 
     def __init__(self, source: Source, where: str | None) -> None:
         """Read nothing yet.
 
         Args:
-            source: Where the configuration is, if it is a ConfigMap.
+            source: The source of the configuration, if it is a ConfigMap.
             where: File or ``configmap/NAMESPACE/NAME``; None: kube-scheduler's defaults.
         """
         self._source = source
@@ -86,7 +86,7 @@ class Schedulers:
         self._frameworks: dict[tuple[str, Features], Framework] = {}
 
     def preemption_disabled(self, pod: Pod) -> str:
-        """The field that turns preemption off in a pod's profile; empty: it is on, or not known. Loads no arrays.
+        """The field that disables preemption in a pod's profile; empty: enabled, or unknown. Loads no arrays.
 
         Raises:
             ClusterError: the configuration cannot be read.
@@ -95,7 +95,7 @@ class Schedulers:
         return "" if profile is None else profile.preemption_disabled
 
     def preemption_disabled_everywhere(self) -> str:
-        """The field that turns preemption off, if every profile does; else empty.
+        """The field that disables preemption, if every profile does; else empty.
 
         Raises:
             ClusterError: the configuration cannot be read.
@@ -130,11 +130,11 @@ class Schedulers:
         return self._made(name, features)
 
     def in_version(self, framework: Framework, features: Features) -> Framework:
-        """What the same profile runs in a scheduler of another version."""
+        """The plugins of the same profile in a scheduler of another version."""
         return self._made(framework.scheduler_name, features)
 
     def _made(self, name: str, features: Features) -> Framework:
-        """The framework of a profile. Made once: most pods of a run have the same scheduler."""
+        """The framework of a profile, created once: most pods of a run have the same scheduler."""
         from podrules.scheduling.scheduler.runtime import new_framework
 
         key = name, features
@@ -143,7 +143,7 @@ class Schedulers:
         return self._frameworks[key]
 
     def not_modelled(self, pod: Pod) -> NotModelled | None:
-        """Why a pod's placement is not modelled; None: it is.
+        """Why a pod's placement is not modelled; None: it is modelled.
 
         Raises:
             ClusterError: the configuration cannot be read.
@@ -164,7 +164,7 @@ class Schedulers:
 
 
 def with_writer_of(placed: Placement, pod: Pod, gatherer: Gatherer) -> Placement:
-    """A placement that names who wrote what a way out drops, and says whether the rollout that it needs is paused."""
+    """A placement with the writer of each field that a way out drops, and whether the required rollout is paused."""
     from podrules.scheduling.placement.remedies import (
         changes_of,
         deployment_of,
@@ -200,11 +200,11 @@ class LikelyNodes:
         self._tabled: ClusterSnapshot | None = None
 
     def place(self, pod: Pod, *, gates: bool) -> LikelyNode:
-        """Where a pod of the cluster would go if it came now.
+        """Where a pod of the cluster would be placed if it were created now.
 
         Args:
             pod: The pod.
-            gates: Whether the feature gates that decide about it are named, too.
+            gates: Whether to include the feature gates that decide about it.
 
         Raises:
             ClusterError: the scheduler's configuration cannot be read.
@@ -215,7 +215,7 @@ class LikelyNodes:
         return self._placed(pod, framework, lambda snapshot: (pod, snapshot), gates=gates)
 
     def waiting(self, pod: Pod) -> LikelyNode:
-        """A pod whose kubelet waits for claims that no controller binds; without a placement: it waits for none."""
+        """The outcome of a pod on a kubelet that waits for claims that no controller binds; empty: it does not wait."""
         if not pod.spec.node_name or pod.status.phase != "Pending" or pod.metadata.deletion_timestamp:
             return LikelyNode()
         if any(one.state.waiting is None for one in pod.status.of_containers):
@@ -258,7 +258,7 @@ class LikelyNodes:
             ClusterError: the scheduler's configuration cannot be read.
         """
         if is_mirror_pod(bound):
-            # Its kubelet runs it on, even if its object is deleted.
+            # The kubelet keeps it running, even if its object is deleted.
             return Preemptors()
         waiting = read_or_none(self._gatherer.waiting())
         higher = queued_above(bound, waiting or ())
@@ -285,13 +285,13 @@ class LikelyNodes:
         return None if isinstance(situation, LikelyNode) else preemptor(situation, bound)
 
     def place_coming(self, pod: Pod, maker: Maker, objects: ManifestObjects, pods: Sequence[Pod]) -> LikelyNode:
-        """Where a pod to come would go.
+        """Where a future pod would be placed.
 
         Args:
-            pod: As it will be stored, named as what makes it.
-            maker: What makes it.
+            pod: The pod as it will be stored, with the name of its maker.
+            maker: The object that creates it.
             objects: The other objects of its file.
-            pods: Those that a StatefulSet has.
+            pods: The existing pods of a StatefulSet.
 
         Raises:
             ClusterError: the scheduler's configuration cannot be read.
@@ -323,7 +323,7 @@ class LikelyNodes:
         return self._placed(named, framework, before, coming=True, gates=True)
 
     def _of_daemon_set(self, pod: Pod, maker: Maker, framework: Framework, objects: ManifestObjects) -> LikelyNode:
-        """The nodes of a DaemonSet, which has a pod on each that its controller chooses."""
+        """The nodes that a DaemonSet's controller chooses, one pod on each."""
         from podrules.scheduling.placement.daemon_sets import daemons_of, existing_pods
         from podrules.scheduling.placement.plan import Demand, plan
 
@@ -346,13 +346,13 @@ class LikelyNodes:
     def _situation(
         self, pod: Pod, framework: Framework, before: _Before, others: tuple[Features, ...] = ()
     ) -> Situation | LikelyNode:
-        """A pod on the cluster, after `before` has prepared both; or why its place is not known.
+        """A pod on the cluster, after `before` has prepared both; or why its place is unknown.
 
         Args:
-            pod: It decides what is read.
+            pod: The pod, which decides what is read.
             framework: Its scheduler's profile.
-            before: Gives the pod and the cluster as they are placed.
-            others: Settings of gates by which more may have to be read.
+            before: Returns the pod and the cluster as they are placed.
+            others: Other settings of gates, which may need more data.
         """
         from podrules.scheduling.placement.claim_problems import missing_claims
         from podrules.scheduling.placement.situation import Situation
@@ -392,7 +392,7 @@ class LikelyNodes:
         if gates := gates and self._every_node:
             from podrules.scheduling.placement.assumed_gates import every_gate
 
-            # The other setting of a gate may read more.
+            # The other setting of a gate may need more data.
             others = (every_gate(framework.features),)
         situation = self._situation(pod, framework, before, others)
         if isinstance(situation, LikelyNode):
@@ -402,14 +402,14 @@ class LikelyNodes:
             named = named_placement(situation, self._gatherer.reach(situation.pod.spec.node_name))
             return LikelyNode(named, named.assumed)
         placed = likely_placement(situation, every_node=self._every_node)
-        # What is missing would decide as well.
+        # The missing data would also decide.
         found = self._gates(situation, placed) if gates and not placed.assumed else ()
-        # What is to come has not passed admission.
+        # A future pod has not passed admission.
         written = placed if coming else with_writer_of(placed, pod, self._gatherer)
         return LikelyNode(self._with_reach(written), placed.assumed, gates=found)
 
     def _gates(self, situation: Situation, placed: Placement) -> tuple[AssumedGate, ...]:
-        """The gates that decide about a placement. It takes a scheduling cycle for each."""
+        """The gates that decide about a placement. Each needs a scheduling cycle."""
         from podrules.scheduling.placement.assumed_gates import gates_of_placement
 
         named = {field for field, _ in self._gatherer.versions.told.gates}
@@ -417,11 +417,11 @@ class LikelyNodes:
         return tuple(gates_of_placement(situation, placed, named, framework))
 
     def not_modelled(self, pod: Pod) -> bool:
-        """Whether a pod's placement is not modelled, because of its group or scheduler; raises as `place` does."""
+        """Whether a pod's placement is not modelled because of its group or scheduler; raises as `place` does."""
         return self._schedulers.not_modelled(pod) is not None
 
     def _with_reach(self, placement: Placement) -> Placement:
-        """The placement with the reach of the best nodes, and of the nominated node where pods are to leave that."""
+        """The placement with the reach of the best nodes, and of the nominated node if pods have to leave it."""
         quiet = (name for name in placement.best if self._gatherer.reach(name, of_many=True).reach.quiet)
         placement, nominated = replace(placement, silent=tuple(quiet)), placement.nominated
         if nominated is None or nominated.reach is None:
@@ -448,7 +448,7 @@ class LikelyNodes:
         )
 
     def _table_of(self, snapshot: ClusterSnapshot) -> NodeTable:
-        """The node table of a snapshot; built again only for other nodes or pods."""
+        """The node table of a snapshot, rebuilt only for other nodes or pods."""
         from podrules.scheduling.scheduler.framework.node_table import NodeTable
 
         known = self._tabled

@@ -27,21 +27,21 @@ class ManifestFile:
     """The content of a file, a folder or standard input."""
 
     def __init__(self, path: str, source: Source, validation: Validation, stdin: IO[str] | None = None) -> None:
-        """Read what can be read.
+        """Read everything that is readable.
 
         Args:
-            path: As it was typed; ``-``: standard input.
-            source: Where they would be created; objects that name no namespace get its own.
-            validation: What becomes of objects with unknown fields.
+            path: As typed; ``-``: standard input.
+            source: Where the objects would be created; objects without a namespace get the source's namespace.
+            validation: How objects with unknown fields are treated.
             stdin: Standard input.
 
         Raises:
-            ClusterError: the version of that cluster cannot be asked for.
+            ClusterError: the version of the cluster cannot be read.
         """
         self.where = "standard input" if path == "-" else path
         self.errors: list[ManifestError] = []
         self.warnings: Sequence[str]
-        """What is read, and may not be what was meant."""
+        """Content that is read, but may not be what was meant."""
         self.manifests: list[PodManifest] = []
         documents: list[Document] = []
         for entry in read_what_can_be(path, stdin):
@@ -52,7 +52,7 @@ class ManifestFile:
         # Loaded only for manifests.
         from podrules.api.schema.table import schema
 
-        # A file with nothing in it asks the cluster for nothing.
+        # An empty file needs no request to the cluster.
         features = Gatherer(source).versions.api_server if documents else REFERENCE
         valid = ValidDocuments(documents, schema(features.minor), validation)
         self.warnings = list(dict.fromkeys((*_warnings(documents), *valid.warnings)))
@@ -67,18 +67,18 @@ class ManifestFile:
             else:
                 self.manifests.append(manifest)
         self.read_with: Sequence[tuple[str, str]] = [_name(one.content) for one in others if _counts(one)]
-        """Kinds and names of what counts for the pods and has no page of its own."""
+        """Kinds and names of objects that count for the pods and have no page of their own."""
         self.ignored: Sequence[tuple[str, str]] = [_name(one.content) for one in others if not _counts(one)]
-        """Of what tells nothing."""
+        """Objects that contribute nothing to the answer."""
         self.autoscalers = autoscalers_of(others, source.namespace)
 
     def scaled_by(self, autoscalers: Autoscalers) -> None:
-        """Tell each workload which autoscaler decides about its replicas."""
+        """Give each workload the autoscaler that decides about its replicas."""
         self.manifests = [one._replace(autoscaler=autoscaler_of(one, autoscalers)) for one in self.manifests]
         self.objects = replace(self.objects, manifests=tuple(self.manifests))
 
     def title(self, manifest: PodManifest) -> str:
-        """The title of the page of one of its manifests."""
+        """The page title of one of its manifests."""
         from kubectl_plugin.views.manifest import manifest_title
 
         kind, space = manifest.kind, manifest.pod.metadata.namespace
@@ -93,12 +93,12 @@ class ManifestFile:
         )
 
     def _short(self, file: str) -> str:
-        """The path of a file below the folder that was named; for a single file its name."""
+        """The path of a file below the named folder; for a single file, its name."""
         inside = file.removeprefix(self.where).lstrip("/")
         return inside or PurePath(file).name
 
     def nothing(self, done: str) -> ManifestError | None:
-        """Why nothing in it is explained or placed; None: something is, or an error says so already.
+        """Why nothing in it is explained or placed; None: something is, or an error already says why not.
 
         Args:
             done: ``explain``.
@@ -116,10 +116,10 @@ class ManifestFile:
 def read_files(
     paths: Sequence[str], source: Source, validation: Validation, stdin: IO[str] | None = None
 ) -> Sequence[ManifestFile]:
-    """Read files; an autoscaler may stand in another one than its workload. The arguments are those of `ManifestFile`.
+    """Read files; an autoscaler may be in another file than its workload. The arguments are those of `ManifestFile`.
 
     Raises:
-        ClusterError: the version of that cluster cannot be asked for.
+        ClusterError: the version of the cluster cannot be read.
     """
     files = [ManifestFile(path, source, validation, stdin) for path in paths]
     autoscalers = {place: autoscaler for file in files for place, autoscaler in file.autoscalers.items()}
@@ -132,7 +132,7 @@ def _warnings(documents: Sequence[Document]) -> Iterator[str]:
     for document in documents:
         for field, line, first in document.twice:
             place = f"{document.place}, line {line}"
-            yield f"{place}: {field} stands in line {first} already; the last one counts: keep one"
+            yield f"{place}: {field} is a duplicate of line {first}; the last one counts: keep one"
 
 
 def _counts(document: Document) -> bool:

@@ -1,9 +1,9 @@
 """Other objects of a file that count for its pods: PriorityClasses, claims, volumes, Services, quotas, budgets.
 
-What is in the cluster already stays as it is there, except for what an apply changes and no controller has to act on:
-LimitRanges, ResourceQuotas, the labels of Namespaces (`namespace_rules`) and PodDisruptionBudgets. A volume that is
-written by hand is free. Of ``resource.k8s.io`` the shapes of v1 and v1beta2, which are one, are read, and that of
-v1beta1, whose requests are flat.
+Objects in the cluster stay as they are, except for those that an apply changes without a controller: LimitRanges,
+ResourceQuotas, the labels of Namespaces (`namespace_rules`) and PodDisruptionBudgets. A volume in a manifest is free.
+Three versions of ``resource.k8s.io`` are read: v1 and v1beta2, which have the same shape, and v1beta1 with its flat
+requests.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _KINDS: Final[tuple[Kind[Any], ...]] = (
     PDBS,
 )
 _APART: Final = frozenset({PRIORITY_CLASSES, PERSISTENT_VOLUME_CLAIMS, LIMIT_RANGES, RESOURCE_QUOTAS, PDBS})
-"""Kinds with a field of their own in `ManifestObjects`."""
+"""Kinds with their own field in `ManifestObjects`."""
 _DEVICES: Final = "resource.k8s.io/"
 _FLAT: Final = "resource.k8s.io/v1beta1"
 
@@ -74,13 +74,13 @@ class ManifestObjects(Struct, frozen=True):
     claims: tuple[PersistentVolumeClaim, ...] = ()
     others: tuple[tuple[Kind[Any], KubeObject], ...] = ()
     limit_ranges: tuple[LimitRange, ...] = ()
-    """As they would be stored."""
+    """The objects as they would be stored."""
     quotas: tuple[ResourceQuota, ...] = ()
-    """As they are written: nothing of them is used yet."""
+    """The objects as written: nothing of them is used yet."""
     budgets: tuple[PodDisruptionBudget, ...] = ()
-    """As they are written: no controller has counted for them yet."""
+    """The objects as written: no controller has counted for them yet."""
     manifests: tuple[PodManifest, ...] = ()
-    """The pods and workloads beside which they stand."""
+    """The pods and workloads in the same files."""
 
     def labels_of(self, namespace: str) -> dict[str, str]:
         """The labels that the files give a namespace."""
@@ -94,7 +94,7 @@ NO_OBJECTS: Final = ManifestObjects()
 def read_manifest_objects(
     documents: Sequence[Document], namespace: str
 ) -> tuple[ManifestObjects, Sequence[ManifestError]]:
-    """Read such objects, and the errors of those that cannot be read.
+    """Read these objects, and collect the errors of those that cannot be read.
 
     Args:
         documents: In order.
@@ -118,7 +118,7 @@ def is_manifest_object(document: Document) -> bool:
 
 
 def joined(parts: Sequence[ManifestObjects]) -> ManifestObjects:
-    """The objects of several files; of PriorityClasses with one name the last counts."""
+    """The objects of several files; of PriorityClasses with the same name, the last counts."""
     return ManifestObjects(
         {name: entry for part in parts for name, entry in part.classes.items()},
         tuple(claim for part in parts for claim in part.claims),
@@ -131,8 +131,8 @@ def joined(parts: Sequence[ManifestObjects]) -> ManifestObjects:
 
 
 def applied(found: Sequence[T], own: Sequence[T]) -> list[T]:
-    """Those of the cluster, as far as the files do not change them, and those of the files."""
-    # Those that the API server names do not replace each other.
+    """The cluster's objects that the files do not change, and the files' objects."""
+    # Objects that the API server names do not replace each other.
     by_place = {
         (*entry.metadata.place, 0 if entry.metadata.name else number): entry
         for number, entry in enumerate((*found, *own))
@@ -141,7 +141,7 @@ def applied(found: Sequence[T], own: Sequence[T]) -> list[T]:
 
 
 def with_manifest_objects(snapshot: ClusterSnapshot, objects: ManifestObjects) -> ClusterSnapshot:
-    """The cluster with the objects that are not in it yet."""
+    """The cluster with the objects that it does not have yet."""
     from cluster_io.needs import field_of
     from podrules.scheduling.placement.claims import with_claims
 

@@ -1,4 +1,4 @@
-"""The pods and workloads of manifests, and the pod that a workload would make next."""
+"""The pods and workloads of manifests, and the next pod that a workload would create."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 _MAKES_THROUGH: Final[dict[Kind[Any], Kind[Any]]] = {DEPLOYMENTS: REPLICA_SETS, CRON_JOBS: JOBS}
-"""Workloads whose pods belong to something that they make."""
+"""Workloads that create the owners of their pods."""
 
 
 class PodManifest(NamedTuple):
@@ -57,31 +57,31 @@ class PodManifest(NamedTuple):
     entry: Any
     kind: Kind[Any]
     pod: Pod
-    """The pod itself, or the one that the workload would make; in the namespace that it would come to."""
+    """The pod itself, or the pod that the workload would create, in its future namespace."""
     written: Mapping[str, Any] | None
-    """As it stands in the file; None: it is in the cluster."""
+    """The object as written in the file; None: it is in the cluster."""
     file: str = ""
-    """In which it stands; empty: that is not known."""
+    """The file of the manifest; empty: unknown."""
     refusals: Sequence[RefusedField] = ()
     """The values for which the API server refuses it."""
     asked: DryRunPod | None = None
-    """What the API server's own dry run says of it; None: it was not asked for one."""
+    """The result of the API server's own dry run; None: not requested."""
     autoscaler: Autoscaler | None = None
     """The HorizontalPodAutoscaler of the files that decides about its replicas; None: none does."""
 
     @property
     def name(self) -> str:
-        """``deployment.apps/web``; ``pod/web-…`` of one that the API server names."""
+        """``deployment.apps/web``; ``pod/web-…`` for a pod that the API server names."""
         return printed_name(self.kind, self.entry.metadata.written_name)
 
     @property
     def spec_name(self) -> str:
-        """``deployment/web``, as plans and budgets name what asks for pods."""
+        """``deployment/web``, as plans and budgets name the source of pods."""
         return f"{self.kind.singular}/{self.entry.metadata.written_name}"
 
 
 def read_manifests(documents: Iterable[ValidDocument], namespace: str) -> Iterator[PodManifest | ManifestError]:
-    """The pods and workloads among the documents of a file, and the errors of those that cannot be read.
+    """The pods and workloads among the documents of a file, and the errors of unreadable ones.
 
     Args:
         documents: In order.
@@ -102,13 +102,13 @@ def read_manifests(documents: Iterable[ValidDocument], namespace: str) -> Iterat
 
 
 def template_pod(entry: Workload | ReplicationController | CronJob, kind: Kind[Any]) -> Pod:
-    """The pod that a workload would make next."""
+    """The next pod that a workload would create."""
     spec = entry.spec.job_template.spec if isinstance(entry, CronJob) else entry.spec
     template = spec.template or PodTemplateSpec()
     owner = OwnerReference(api_version=kind.api_version, kind=kind.kind, name=entry.metadata.name, controller=True)
     between = _MAKES_THROUGH.get(kind)
     if between is not None:
-        # The object in between gets a name that is not known yet.
+        # The name of the object in between is not known yet.
         owner = replace(owner, api_version=between.api_version, kind=between.kind)
     meta = replace(
         template.metadata, name=entry.metadata.name, namespace=entry.metadata.namespace, owner_references=(owner,)
@@ -132,7 +132,7 @@ def own_replicas(manifest: PodManifest) -> int:
 
 
 def job_size(kind: Kind[Any], entry: Any) -> JobSize | None:
-    """How many pods a Job makes, or each Job of a CronJob; None: it is neither."""
+    """How many pods a Job, or each Job of a CronJob, creates; None: it is neither."""
     if kind not in (JOBS, CRON_JOBS):
         return None
     spec = entry.spec.job_template.spec if kind is CRON_JOBS else entry.spec
@@ -153,7 +153,7 @@ def claim_templates(kind: Kind[Any], entry: Any) -> tuple[PersistentVolumeClaim,
 
 
 def made_pods(manifests: Iterable[PodManifest]) -> Iterator[PodGroup]:
-    """The pods that manifests make, as budgets count them; a DaemonSet's number is up to the nodes."""
+    """The pods of manifests as budgets count them; the nodes determine a DaemonSet's number."""
     # Loaded on demand.
     from podrules.scheduling.placement.controllers import controlled
     from podrules.scheduling.placement.planned_budgets import made_groups
@@ -199,7 +199,7 @@ def refused(document: Document, field: str, problem: str, remedy: str = "") -> M
 
     Args:
         document: The object.
-        field: Its path, which may be absent: what is nearest above it tells the line.
+        field: Its path. If the field is absent, the line is that of the nearest field above it.
         problem: What is wrong.
         remedy: What to write instead.
     """

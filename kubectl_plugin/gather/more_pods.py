@@ -17,21 +17,21 @@ from podrules.api.model.pod import Pod
 __all__ = ["WorkloadOrPod", "more_of"]
 
 WorkloadOrPod = PodManifest | Pod
-"""A workload with the pod that it would make, or a pod."""
+"""A workload with the pod that it would create, or a pod."""
 
 
 def more_of(words: Sequence[str], source: Source, *, live: bool, replicas: int | str | None) -> Sequence[WorkloadOrPod]:
-    """The workloads and pods that were named.
+    """The named workloads and pods.
 
     Args:
         words: ``TYPE/NAME …``, ``TYPE NAME …``, or ``NAME …`` of pods.
-        source: Where it is.
+        source: The source of the objects.
         live: Whether an API server answers.
-        replicas: How many more; None: that is left open.
+        replicas: How many more pods; None: not given.
 
     Raises:
-        UsageError: something that nobody chooses nodes for, or no name.
-        ClusterError: it cannot be read, or is not there.
+        UsageError: an object that needs no choice of a node, or no name.
+        ClusterError: it cannot be read, or does not exist.
     """
     asked = targets_of(words, NO_SELECTION, verb="placed")
     for one in asked:
@@ -40,13 +40,13 @@ def more_of(words: Sequence[str], source: Source, *, live: bool, replicas: int |
 
 
 def _found_of(asked: ObjectQuery, words: Sequence[str], source: Source, *, live: bool) -> Sequence[WorkloadOrPod]:
-    """What was found for one target. A number after the names is meant as --replicas."""
+    """The object of one target. A number after the names is meant as --replicas."""
     try:
         return tuple(_found(asked, source, live=live))
     except NotFound as error:
         if asked.name.isdecimal() and words[-1] == asked.name and len(words) > 1:
             raise UsageError(
-                f'"{asked.name}": a number of pods stands behind --replicas',
+                f'"{asked.name}": pass the number of pods with --replicas',
                 remedy=("kubectl", "qos", "place", *words[:-1], "--replicas", asked.name, "-n", source.namespace),
             ) from error
         raise
@@ -55,7 +55,9 @@ def _found_of(asked: ObjectQuery, words: Sequence[str], source: Source, *, live:
 def _check_placeable(asked: ObjectQuery, replicas: int | str | None) -> None:
     if not asked.name:
         singular = asked.kind.singular
-        raise UsageError(f'"{asked.kind.plural}": no name', advice=f"Write {singular}/NAME: one at a time is placed")
+        raise UsageError(
+            f'"{asked.kind.plural}": no name', advice=f"Write {singular}/NAME: place accepts one at a time"
+        )
     if asked.kind is NODES:
         raise UsageError(
             f"node/{asked.name}: a node is not placed",
@@ -87,7 +89,7 @@ def _found(asked: ObjectQuery, source: Source, *, live: bool) -> Iterator[Worklo
         if owner is not None and owner.kind in {DAEMON_SETS.kind, NODES.kind}:
             what = f"{owner.kind} {owner.name}" if owner.kind == DAEMON_SETS.kind else f"the kubelet of {owner.name}"
             raise UsageError(
-                f"pod/{asked.name}: it belongs to {what}, which chooses no node",
+                f"pod/{asked.name}: it belongs to {what}, which does not choose a node",
                 advice="Name a pod or a workload that the scheduler places",
             )
         yield entry

@@ -1,7 +1,7 @@
-"""Reads what holds for the pods of a namespace: LimitRanges, ResourceQuotas, and the labels that Pod Security goes by.
+"""Reads the rules for the pods of a namespace: LimitRanges, ResourceQuotas, and the labels for Pod Security.
 
-Those of the files count as an apply would leave them: one that is in the cluster is as the file has it, with what is
-used of the quota there. A quota that is only in a file counts from 0.
+Objects of the files count as after an apply: an object of the cluster gets the content of the file, and a quota keeps
+its use in the cluster. A quota that is only in a file counts from 0.
 """
 
 from __future__ import annotations
@@ -29,41 +29,41 @@ __all__ = ["NamespaceReader"]
 
 
 class NamespaceReader:
-    """Reads each namespace once, and keeps count of what its quotas have given away."""
+    """Reads each namespace once, and counts the used room of its quotas."""
 
     def __init__(self, gatherer: Gatherer, *, asks: bool) -> None:
         """Read nothing yet.
 
         Args:
             gatherer: Reads the cluster.
-            asks: Whether quotas and labels may take requests of their own.
+            asks: Whether separate requests for quotas and labels are allowed.
         """
         self._gatherer = gatherer
         self._asks = asks
         self._quotas: dict[str, Sequence[ResourceQuota]] = {}
         self._asked: set[str] = set()
-        """Namespaces whose quotas were asked for."""
+        """The namespaces with requested quotas."""
 
     def limit_ranges(self, namespace: str, objects: ManifestObjects) -> Sequence[LimitRange] | None:
-        """Those of a namespace; None: they cannot be read, and the files have none."""
+        """The LimitRanges of a namespace; None: they cannot be read, and the files have none."""
         found = self._gatherer.noted(self._gatherer.list(LIMIT_RANGES, namespace))
         own = [entry for entry in objects.limit_ranges if entry.metadata.namespace == namespace]
         return found if not own else applied(found or (), own)
 
     def refusal(self, namespace: str, objects: ManifestObjects, name: str) -> PodRefusal | None:
-        """Why nothing is created in a namespace: it is not in cluster and files, or it goes; None: not so, or unknown.
+        """Why a namespace takes no new object: it does not exist, or is being terminated; None: it does, or unknown.
 
         Source: pkg/admission/plugin/namespace/lifecycle/admission.go (Admit) of k8s.io/apiserver at v0.36.3.
 
         Args:
             namespace: Its name.
-            objects: What the files bring.
+            objects: The objects of the files.
             name: The object to create, as ``pods "web"``.
         """
         found = self._gatherer.get(NAMESPACES, namespace)
         if found is None:
             own = (entry.metadata.name for kind, entry in objects.others if kind is NAMESPACES)
-            # Every cluster has some: a file without any does not hold them.
+            # Every cluster has Namespaces: a file without any does not include them.
             if not self._gatherer.source.side_by_side and not read_or_none(self._gatherer.list(NAMESPACES)):
                 return None
             if namespace in own:
@@ -83,14 +83,14 @@ class NamespaceReader:
         quotas: bool,
         of_file: bool,
     ) -> NamespaceRules:
-        """All that holds in a namespace.
+        """All rules of a namespace.
 
         Args:
             namespace: Its name.
-            objects: What the files bring.
-            limit_ranges: Those of the namespace, as `limit_ranges` gave them.
-            quotas: Whether quotas may take a request in any case.
-            of_file: Whether a file asks for the pod: its Namespace is read in any case, and quotas decide.
+            objects: The objects of the files.
+            limit_ranges: The namespace's LimitRanges, as `limit_ranges` returned them.
+            quotas: Whether quotas may be requested in any case.
+            of_file: Whether the pod is in a file: its Namespace is then always read, and quotas decide.
         """
         read = self._gatherer.noted(self._gatherer.get(NAMESPACES, namespace)) if self._asks or of_file else None
         labels = {**({} if read is None else read.metadata.labels), **objects.labels_of(namespace)}
@@ -100,10 +100,10 @@ class NamespaceReader:
         return NamespaceRules(limit_ranges=limit_ranges or (), quotas=self._quotas[namespace], policy=policy_of(labels))
 
     def take(self, pod: Pod, wanted: int | None, features: Features) -> QuotaRoom | None:
-        """Take what so many pods use from the quotas, as far as these have it; the room, where some find none.
+        """Subtract the use of this many pods from the quotas; returns the room if it is not enough for all.
 
         Args:
-            pod: As the API server would store it, in a namespace that was read.
+            pod: The pod as the API server would store it, in a namespace that was read.
             wanted: None: as many as fit.
             features: Which feature gates hold.
         """
@@ -113,7 +113,7 @@ class NamespaceReader:
         if room is not None and wanted is not None and room.pods >= wanted:
             room = None
         pods = wanted if room is None else room.pods
-        # Of pods that no quota bounds nothing is counted either.
+        # Pods without a limiting quota are not counted either.
         self._quotas[namespace] = with_pods(pod, pods or 0, quotas, features=features)
         return room
 
@@ -126,13 +126,13 @@ class NamespaceReader:
         own = [entry for entry in objects.quotas if entry.metadata.namespace == namespace]
         for entry in own:
             if entry.metadata.name not in used:
-                reason = f"quota {entry.metadata.name} comes with the file: it counts from 0"
+                reason = f"quota {entry.metadata.name} is only in the file: it counts from 0"
                 self._gatherer.noted(Unread("get", RESOURCE_QUOTAS.rbac_name, namespace, reason))
         return applied(found, [_counted(entry, used.get(entry.metadata.name, {})) for entry in own])
 
 
 def _counted(quota: ResourceQuota, used: ResourceList) -> ResourceQuota:
-    """A quota of a file as the quota controller will have counted it."""
+    """A quota of a file as the quota controller will count it."""
     hard = quota.spec.hard
     counted = {name: used.get(name, ZERO) for name in hard}
     return replace(quota, status=ResourceQuotaStatus(hard=hard, used=counted))

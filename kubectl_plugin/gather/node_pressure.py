@@ -1,4 +1,4 @@
-"""Reports of node pressure: reads the usage of a node, and asks the rules."""
+"""Reports of node pressure: reads the usage of a node, and applies the rules."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["pressure_report", "pressure_reports"]
 def pressure_report(
     gatherer: Gatherer, node: Node, *, of_many: bool = False, read: ReadUsage | None = None, cgroups: bool = False
 ) -> NodePressureReport:
-    """The report of one node: who goes first, how far away that is, and what is requested.
+    """The report of one node: what is killed and evicted first, how close that is, and what is requested.
 
-    With many nodes, all Leases are read at once. Its usage is read here unless it is given; its cgroups are optional.
+    With many nodes, all Leases are read at once. The usage is read here unless it is given; cgroups are optional.
 
     Raises:
         Unreachable: the cluster does not answer.
@@ -58,7 +58,7 @@ def pressure_report(
 def pressure_reports(
     gatherer: Gatherer, nodes: Sequence[Node], *, cgroups: bool = False
 ) -> Iterator[NodePressureReport]:
-    """The reports of many nodes; what they share is read once.
+    """The reports of many nodes; shared data are read once.
 
     Raises:
         Unreachable: the cluster does not answer.

@@ -1,10 +1,10 @@
-"""``--add-node``: the text that describes new nodes.
+"""``--add-node``: the description of new nodes.
 
-like=NODE                labels, room and taints of a node that is there
-name=NAME  count=N       its name, and how many; of several each gets a number
+like=NODE                labels, room and taints of an existing node
+name=NAME  count=N       its name, and how many; each of several gets a number
 zone=ZONE                the label topology.kubernetes.io/zone
-cpu=8  memory=32Gi  …    allocatable resources, by their names; pods is 110 when nothing is said.
-                         A name without a domain has to be one of Kubernetes' own
+cpu=8  memory=32Gi  …    allocatable resources by name; pods is 110 by default.
+                         A name without a domain must be one of Kubernetes' own
 label=KEY=VALUE          may be repeated
 taint=KEY=VALUE:EFFECT   may be repeated; the value may be left out
 """
@@ -34,7 +34,7 @@ def read_node_specification(text: str) -> tuple[NodeSpecification, ...]:
     """The nodes that a specification asks for.
 
     Raises:
-        UsageError: it is not one.
+        UsageError: the specification is invalid.
     """
     name, like, count = "", "", 1
     labels: dict[str, str] = {}
@@ -53,7 +53,7 @@ def read_node_specification(text: str) -> tuple[NodeSpecification, ...]:
             case "label":
                 label, equals, content = value.partition("=")
                 if not equals:
-                    raise UsageError(f"--add-node {text}: label={value}: no label", advice="Write label=KEY=VALUE")
+                    raise UsageError(f"--add-node {text}: label={value}: not a label", advice="Write label=KEY=VALUE")
                 labels[label] = content
             case "taint":
                 taints.append(_taint(text, value))
@@ -64,7 +64,7 @@ def read_node_specification(text: str) -> tuple[NodeSpecification, ...]:
         if missing:
             raise UsageError(
                 f"--add-node {text}: without like=NODE it needs {' and '.join(missing)}",
-                advice="Write e.g. cpu=8,memory=32Gi, or like=NODE for the room of a node that is there",
+                advice="Write e.g. cpu=8,memory=32Gi, or like=NODE for the room of an existing node",
             )
         resources.setdefault("pods", Quantity.parse("110"))
     name = name or (f"{like}-copy" if like else "added-node")
@@ -77,7 +77,7 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
         key, equals, value = part.partition("=")
         if not equals or not key.strip() or not value:
             raise UsageError(
-                f'--add-node {text}: "{part}": no KEY=VALUE',
+                f'--add-node {text}: "{part}": not KEY=VALUE',
                 advice="Write e.g. like=node-1,count=2 or cpu=8,memory=32Gi",
             )
         yield key.strip(), value
@@ -86,7 +86,7 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
 def _count(text: str, value: str) -> int:
     if not value.isascii() or not value.isdecimal() or not 0 < whole_number(value) <= _MOST:
         raise UsageError(
-            f"--add-node {text}: count={value}: no number of nodes", advice=f"Write a number from 1 to {_MOST}"
+            f"--add-node {text}: count={value}: not a number of nodes", advice=f"Write a number from 1 to {_MOST}"
         )
     return int(value)
 
@@ -95,7 +95,7 @@ def _taint(text: str, value: str) -> Taint:
     pair, colon, effect = value.rpartition(":")
     if not colon or effect not in _EFFECTS:
         raise UsageError(
-            f"--add-node {text}: taint={value}: no taint",
+            f"--add-node {text}: taint={value}: not a taint",
             advice=f"Write taint=KEY=VALUE:EFFECT with {', '.join(_EFFECTS)}",
         )
     key, _, content = pair.partition("=")

@@ -1,4 +1,4 @@
-"""Reports of objects: reads what belongs to each object, and asks the rules."""
+"""Reports of objects: reads the data about each object, and applies the rules."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ Report = PodReport | NodeReport | WorkloadReport | RelatedReport
 
 
 class ReportBuilder:
-    """Makes reports. What several of them need is read once."""
+    """Makes reports. Data that several reports need are read once."""
 
     def __init__(self, source: Source, options: ExplainOptions, gatherer: Gatherer | None = None) -> None:
-        """Read nothing yet; a gatherer of the source may have read something already."""
+        """Read nothing yet; a gatherer of the source may already have read data."""
         self._source = source
         self._gatherer = gatherer or Gatherer(source)
         self._wants_placement = options.placement
@@ -93,7 +93,7 @@ class ReportBuilder:
         self._grace_period = options.grace_period
         self._on = options.on
         self._placement_typed = options.placement is True
-        # Of what is there already, one answer takes a live cluster no request for what bounds its namespace.
+        # For an existing object, one answer needs no request about the limits of its namespace.
         self._admission = Admission(self._gatherer, asks=not source.side_by_side)
         self._schedulers = Schedulers(source, options.scheduler_config)
         self._whole = options.output.whole
@@ -105,8 +105,8 @@ class ReportBuilder:
         Args:
             entry: The object.
             kind: Its kind.
-            named: Whether it was asked for by name: then a live cluster is asked for its position on its node.
-            in_line: Whether it gets only a line: what only a page shows is not read.
+            named: Whether it was requested by name: then its position on its node is read from a live cluster.
+            in_line: Whether it gets only a line: data that only a page shows are not read.
         """
         if isinstance(entry, Pod):
             return self._pod(entry, named=named, in_line=in_line)
@@ -133,7 +133,7 @@ class ReportBuilder:
         return self._workload(entry, kind, template, pods, refused, named=named)
 
     def manifest(self, manifest: PodManifest, objects: ManifestObjects) -> PodReport:
-        """The report of a manifest's pod, or of the pod that its workload would make, with its file's other objects."""
+        """The report of a manifest's pod, or of its workload's next pod, with the other objects of its file."""
         place = self._timeline_way is None if self._wants_placement is None else self._wants_placement
         kind, entry, pod = manifest.kind, manifest.entry, manifest.pod
         numbered = place and kind is STATEFUL_SETS and not isinstance(self._source, NothingSource)
@@ -147,7 +147,7 @@ class ReportBuilder:
         return replace(report, budgets=_budgets(manifest, report, objects), second_writers=writers)
 
     def not_modelled(self, pod: Pod) -> bool:
-        """Whether a pod's placement is not modelled, because of its group or scheduler.
+        """Whether a pod's placement is not modelled because of its group or scheduler.
 
         Raises:
             ClusterError: the scheduler's configuration cannot be read.
@@ -163,7 +163,7 @@ class ReportBuilder:
         return bool(self._schedulers.preemption_disabled_everywhere())
 
     def preemption_under_way(self, pod: Pod) -> bool:
-        """Whether a pending pod only waits for its victims to end.
+        """Whether a pending pod only waits until its victims end.
 
         Raises:
             ClusterError: the scheduler's configuration cannot be read.
@@ -182,11 +182,11 @@ class ReportBuilder:
         return self._place(pod)
 
     def waiting(self, pod: Pod) -> LikelyNode:
-        """A pod whose kubelet waits for claims that no controller binds; without a placement: it waits for none."""
+        """The outcome of a pod on a kubelet that waits for claims that no controller binds; empty: it does not wait."""
         return self._likely_nodes.waiting(pod)
 
     def _place(self, pod: Pod, *, gates: bool = False) -> LikelyNode:
-        """Where a pod of the cluster would go, and which gates decide about it; computed once for each pod."""
+        """Where a pod of the cluster would be placed, and which gates decide about it; computed once for each pod."""
         key = pod.metadata.place, gates and self._whole
         if key not in self._placed:
             self._placed[key] = self._likely_nodes.place(pod, gates=gates)
@@ -194,7 +194,7 @@ class ReportBuilder:
 
     def _pod(self, pod: Pod, *, named: bool, in_line: bool) -> PodReport:
         gatherer, bound = self._gatherer, pod.spec.node_name
-        # Claims take requests; other volumes are known from the pod itself.
+        # Claims need requests; other volumes are known from the pod itself.
         asks_volumes = bound and not in_line and not pod.finished and (named or not claimed_volumes(pod))
         facts = PodFacts(
             pod=pod,
@@ -210,13 +210,13 @@ class ReportBuilder:
             guards=gatherer.guards(pod) if asks_volumes else None,
         )
         tracking = self._tracking(pod)
-        # Everything is read before `unread` is asked for.
+        # All data are read before `unread` is used.
         in_cluster = self._in_cluster(facts, named=named)
         held = self._held(pod, facts.node) if named else None
         return replace(pod_report(facts, in_cluster, gatherer.unread), tracking=tracking, held=held)
 
     def _held(self, pod: Pod, node: Node | None) -> Unmoved | None:
-        """Why a drain cannot evict a pod whose node is cordoned: of others a live cluster is asked for no budgets."""
+        """Why a drain cannot evict a pod on a cordoned node. A live cluster is not asked for other pods' budgets."""
         if node is None or not node.spec.unschedulable:
             return None
         budgets = read_or_none(self._gatherer.list(PDBS, pod.metadata.namespace)) or ()
@@ -229,7 +229,7 @@ class ReportBuilder:
         return Unmoved(reference, PDBS.kind, refused, hold, way=way)
 
     def _tracking(self, pod: Pod) -> JobTracking | None:
-        """The Job that has to count a pod that is kept for it."""
+        """The Job that must count a pod that is kept for it."""
         owner = tracking_job(pod)
         if owner is None:
             return None
@@ -239,7 +239,7 @@ class ReportBuilder:
         return JobTracking(owner.name, exists=found is not None and found.metadata.uid == owner.uid)
 
     def _in_cluster(self, facts: PodFacts, *, named: bool) -> PodInCluster:
-        """What the rest of the cluster means for one of its pods."""
+        """The effects of the rest of the cluster on one of its pods."""
         pod, bound = facts.pod, facts.pod.spec.node_name
         event = self._preempted(pod) if is_preempted(pod) else None
         moving = self._moving(pod) if bound and _may_wait_for_volumes(pod, facts.reach) else ()
@@ -283,7 +283,7 @@ class ReportBuilder:
         return found is not None and found.spec.replicas in {None, 1}
 
     def _hint(self, pod: Pod) -> Stuck | None:
-        """The warning that adds to the states of its containers, where there is one."""
+        """The warning that adds to the states of its containers, if any."""
         at = self._source.now
         if at is None or not (reasons := hints(pod, at)):
             return None
@@ -298,14 +298,14 @@ class ReportBuilder:
         return autoscaler_word(pod, events or (), at)
 
     def _stuck(self, pod: Pod, wait: Wait) -> Stuck | None:
-        """The warning that says why a pod waits: about it, else about its claims, else about its node."""
+        """The warning that shows why a pod waits: about the pod, else about its claims, else about its node."""
         for kind, name in event_subjects(pod):
-            told = (
+            about = (
                 self._gatherer.node_events(name)
                 if kind == "Node"
                 else self._gatherer.events_of(kind, name, pod.metadata.namespace)
             )
-            events, at = self._gatherer.noted(told), self._source.now
+            events, at = self._gatherer.noted(about), self._source.now
             found = None if events is None or at is None else stuck_by(pod, wait, events, at)
             if found is not None or events is None:
                 return found
@@ -328,7 +328,7 @@ class ReportBuilder:
         return Ends(self._source, self._gatherer).of_pod(pod)
 
     def _config(self, facts: PodFacts) -> KubeletConfiguration | None:
-        """The configuration of the kubelet of a pod's node, which is asked unless it is silent."""
+        """The configuration of the kubelet of a pod's node, which is read unless the node is silent."""
         node, quiet = facts.node, facts.reach is not None and facts.reach.reach.quiet
         if node is None or quiet or facts.pod.finished or node_platform(node) is not Platform.LINUX:
             return None
@@ -343,9 +343,9 @@ class ReportBuilder:
         return self._kept_positions
 
     def _position(self, facts: PodFacts, placement: Placement | None, *, named: bool) -> PodPosition:
-        """The position of a pod of the cluster: on the node that was named, else on its own.
+        """The position of a pod of the cluster: on the named node, else on its own.
 
-        For many pods, only a source that holds everything is asked: a live cluster takes requests for each node.
+        For many pods, only a source with all data is read: a live cluster needs requests for each node.
         """
         pod, node = facts.pod, facts.node
         if self._on is None and not named and self._source.side_by_side:
@@ -355,15 +355,15 @@ class ReportBuilder:
         return self._coming_position(pod, self._node_of_option(), placement)
 
     def _node_of_option(self) -> Node | None:
-        """The node of --on; None: it was not given, or a timeline is asked for.
+        """The node of --on; None: not given, or a timeline is requested.
 
         Raises:
-            ClusterError: it is not there.
+            ClusterError: it does not exist.
         """
         return None if self._on is None or self._timeline_way is not None else self._source.get(NODES, self._on)
 
     def _possible_nodes(self) -> Sequence[Node] | None:
-        """The nodes to which a pod may come: that of --on, else all."""
+        """The nodes on which a pod may be placed: that of --on, else all."""
         node = self._node_of_option()
         return self._gatherer.noted(self._gatherer.list(NODES)) if node is None else (node,)
 
@@ -381,13 +381,13 @@ class ReportBuilder:
         return Timelines(self._gatherer, way, grace_period=grace, preemption_disabled=disabled)
 
     def _moving(self, pod: Pod) -> tuple[VolumePosition, ...]:
-        """The positions of its volumes that are not where they belong."""
+        """The locations of its volumes that are not on the right node."""
         volumes, reach = volumes_on_their_way(self._gatherer, pod)
         positions = (volume_position(pod, volume, reach) for volume in volumes)
         return tuple(position for position in positions if position is not None)
 
     def _preempted(self, pod: Pod) -> Preempted:
-        """Who preempted a pod, by the event, while there is one."""
+        """What preempted a pod, by the event, while the event exists."""
         event = preemption_event(self._gatherer.noted(self._gatherer.events_about(pod)) or ())
         pods, in_part = self._gatherer.preemptor_among(event)
         return preempted(pod, event, pods, is_list=in_part)
@@ -430,8 +430,8 @@ class ReportBuilder:
         *,
         place: bool,
     ) -> PodInCluster:
-        """What the cluster means for a pod to come, as it will be stored."""
-        # Without a cluster there are no nodes.
+        """The effects of the cluster on a future pod, as it will be stored."""
+        # Without a cluster, no nodes are known.
         placeable = place and not isinstance(self._source, NothingSource)
         likely = self._likely_nodes.place_coming(stored, maker, objects, pods) if placeable else LikelyNode()
         if self._timeline_way is not None:
@@ -441,7 +441,7 @@ class ReportBuilder:
         return PodInCluster(likely=likely, position=position, config=self._source.told.kubelet)
 
     def _node(self, node: Node, *, named: bool, in_line: bool) -> NodeReport:
-        """The report of a node. Its usage is included unless that takes a request for each of many nodes."""
+        """The report of a node. The usage is included unless it needs a request for each of many nodes."""
         of_many = in_line or not named
         if named or not self._source.side_by_side:
             # Loaded on demand.
@@ -480,7 +480,7 @@ class ReportBuilder:
         return spreads_of(own, nodes, pods, features=self._gatherer.versions.scheduler)
 
     def _existing(self, pod: Pod) -> Pod | None:
-        """The pod of the cluster that has the name of one to come."""
+        """The pod of the cluster that has the name of a future pod."""
         meta = pod.metadata
         return read_or_none(self._gatherer.get(PODS, meta.name, meta.namespace)) if meta.name else None
 
@@ -497,14 +497,14 @@ class ReportBuilder:
         )
 
     def _near_limit(self, pod: Pod) -> NearLimit | None:
-        """The container of a pod that is near its own limit; a live cluster is not asked for many pods."""
+        """The container of a pod that is near its own limit; not read from a live cluster for many pods."""
         node = self._gatherer.noted(self._gatherer.node(pod.spec.node_name)) if pod.spec.node_name else None
         if node is None or pod.finished or self._source.side_by_side:
             return None
         return next(near_limits(self._pressures().of_bound(pod, node).reports), None)
 
     def _with_stuck(self, pods: Sequence[Pod], found: Sequence[WorkloadPod], *, named: bool) -> tuple[WorkloadPod, ...]:
-        """Pods with the warnings that say why they wait; a live cluster is asked about the worst of a named one."""
+        """Pods with the warnings that show why they wait; from a live cluster, only for the worst of a named workload."""
         at, left = self._source.now, len(found)
         if self._source.side_by_side:
             left = 1 if named else 0
@@ -517,7 +517,7 @@ class ReportBuilder:
         return tuple(replace(one, stuck=warnings.get(one.name)) for one in found)
 
     def _refused(self, entry: Any, kind: Kind[Any]) -> Said | None:
-        """Why pods that a workload lacks cannot be made, by events about itself, or a Deployment's ReplicaSets."""
+        """Why a workload's missing pods cannot be created, by events about it or a Deployment's ReplicaSets."""
         if not isinstance(entry, Workload) or not pods_short(kind.kind, entry, pods_wanted(kind.kind, entry)):
             return None
         makers: Sequence[Workload] = (entry,)
@@ -574,14 +574,14 @@ class ReportBuilder:
 
 
 def _may_wait_for_volumes(pod: Pod, reach: NodeReach | None) -> bool:
-    """Whether a pod with a node may wait for volumes, or keep others waiting, because it does not run normally."""
+    """Whether a pod with a node does not run normally, and so may wait for volumes or keep others waiting."""
     leaving = pod.metadata.deletion_timestamp is not None
     quiet = reach is not None and reach.reach.quiet
     return not pod.finished and (leaving or quiet or pod.status.phase == "Pending")
 
 
 def _budgets(manifest: PodManifest, report: PodReport, objects: ManifestObjects) -> Budgets:
-    """What the budgets of the files let go of its pods: those of the cluster take a request."""
+    """How many of its pods the budgets of the files allow to be evicted: budgets of the cluster need a request."""
     if not objects.budgets:
         return Budgets()
     name, namespace = manifest.spec_name, manifest.pod.metadata.namespace

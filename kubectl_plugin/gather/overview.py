@@ -1,4 +1,4 @@
-"""Reads a cluster once for its page: nodes, pods, their usage, and what protects them."""
+"""Reads a cluster once for its page: nodes, pods, their usage, and their protection."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from podrules.silent_node.partitions import partitions
 __all__ = ["Overview", "Scope", "overview", "scope_of"]
 
 _BETWEEN: Final[tuple[Kind[Any], ...]] = (REPLICA_SETS, JOBS)
-"""Controllers that usually have one of their own."""
+"""Controllers that usually have their own controller."""
 _WORKLOADS: Final[tuple[Kind[Workload], ...]] = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, REPLICA_SETS, JOBS)
 
 
@@ -58,45 +58,45 @@ class Scope(NamedTuple):
     """The nodes, namespaces and pods that a report covers."""
 
     pods: frozenset[str]
-    """Names, in the source's namespace."""
+    """Names in the source's namespace."""
     nodes: frozenset[str]
     everything: bool
-    """All namespaces; without it and without names: the pods of the source's namespace."""
+    """All namespaces; if false and without names: the pods of the source's namespace."""
     selection: Selection = NO_SELECTION
-    """Which of those pods."""
+    """The selection among those pods."""
 
 
 class Overview(NamedTuple):
-    """What was read."""
+    """The facts that were read."""
 
     facts: ClusterFacts
     gatherer: Gatherer
-    """It reads a source that holds these nodes and pods already."""
+    """Reads from a source that already has these nodes and pods."""
     source: Source
     pods: Sequence[Pod]
-    """Those to tell of."""
+    """The pods in the report."""
 
 
 def scope_of(targets: Sequence[str], *, everything: bool, selection: Selection = NO_SELECTION) -> Scope:
-    """``pod/NAME`` and ``node/NAME``, or what a selection leaves of the pods.
+    """``pod/NAME`` and ``node/NAME``, or the selected pods.
 
     Raises:
-        UsageError: something else was typed, or names together with a selection.
+        UsageError: another target was typed, or names together with a selection.
     """
     names: dict[Kind[Any], set[str]] = {PODS: set(), NODES: set()}
-    for asked in targets_of(targets, selection, verb="told of in a report") if targets else ():
+    for asked in targets_of(targets, selection, verb="reported") if targets else ():
         if asked.kind not in names or not asked.name:
-            raise UsageError(f'"{targets[0]}": no pod and no node', advice="Write pod/NAME or node/NAME")
+            raise UsageError(f'"{targets[0]}": neither a pod nor a node', advice="Write pod/NAME or node/NAME")
         names[asked.kind].add(asked.name)
     return Scope(frozenset(names[PODS]), frozenset(names[NODES]), everything, selection)
 
 
 def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
-    """Read what the page tells of.
+    """Read the data of the page.
 
     Args:
-        scope: What that is.
-        source: Where.
+        scope: What the report covers.
+        source: The source of the objects.
         live: Whether an API server answers.
 
     Raises:
@@ -108,7 +108,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
         find(one, NO_SELECTION, source, live=live, command="report")
     first = Gatherer(source)
     read_nodes = first.noted(first.list(NODES))
-    # A report on everything needs the pods of all namespaces, another those of its own.
+    # A report on everything needs the pods of all namespaces, any other report only those of its namespace.
     of_all = scope.everything or scope.nodes
     nodes, read_pods = read_nodes or (), first.noted(first.list(PODS)) if of_all else first.in_reach(PODS)
     if read_pods is None and not source.is_plain_list:
@@ -164,7 +164,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
 
 
 def _origin(source: Source) -> Origin:
-    """The server of the cluster; not known for a snapshot."""
+    """The server of the cluster; unknown for a snapshot."""
     from cluster_io.live.live_source import LiveSource
 
     return source.origin if isinstance(source, LiveSource) else UNKNOWN_ORIGIN
@@ -175,7 +175,7 @@ def _with_unread(facts: ClusterFacts, first: Gatherer, then: Gatherer, usage: It
 
 
 def _chosen(scope: Scope, source: Source, *, live: bool) -> frozenset[PodKey] | None:
-    """The pods that a selection leaves; None: there is none."""
+    """The pods of a selection; None: no selection."""
     if not scope.selection.flags:
         return None
     selection = scope.selection._replace(everywhere=scope.everything)
@@ -221,7 +221,7 @@ def _owners(gatherer: Gatherer, namespace: str | None) -> dict[tuple[str, str, s
 
 
 def _workloads(gatherer: Gatherer, scope: Scope, namespace: str | None) -> dict[tuple[str, str, str], Workload] | None:
-    """The workloads without a controller of their own; None when only some pods are covered."""
+    """The workloads without a controller of their own; None if only some pods are covered."""
     if scope.pods or scope.nodes or scope.selection.flags:
         return None
     return {
@@ -235,7 +235,7 @@ def _workloads(gatherer: Gatherer, scope: Scope, namespace: str | None) -> dict[
 def _refusals(
     gatherer: Gatherer, namespace: str | None, owners: Mapping[WorkloadKey, tuple[str, str]]
 ) -> dict[WorkloadKey, str]:
-    """The newest event of each workload that could not make a pod."""
+    """The newest event of each workload that could not create a pod."""
     by_workload: dict[WorkloadKey, list[Event]] = {}
     for one in gatherer.noted(gatherer.list(EVENTS, namespace)) or ():
         about = one.involved_object
@@ -260,7 +260,7 @@ def _writers(
 def _ended(
     gatherer: Gatherer, namespace: str | None, listed: frozenset[PodKey] | None, at: datetime
 ) -> tuple[EndedPod, ...] | None:
-    """What ended within an hour; of pods that were chosen, of those alone."""
+    """The ends within the last hour; with chosen pods, only theirs."""
     events = gatherer.noted(gatherer.list(EVENTS, namespace))
     pods = read_or_none(gatherer.list(PODS, namespace))
     if events is None or pods is None:
@@ -270,14 +270,14 @@ def _ended(
     from kubectl_plugin.reports.died.ended import ended_pods
 
     own = [pod for pod in pods if listed is None or pod_key(pod) in listed]
-    told = [one for one in events if listed is None or _place(one) in listed]
-    return tuple(ended_pods(Ends(gatherer.source, gatherer).among(own, told, at - HOUR)))
+    about = [one for one in events if listed is None or _place(one) in listed]
+    return tuple(ended_pods(Ends(gatherer.source, gatherer).among(own, about, at - HOUR)))
 
 
 def _stuck(
     gatherer: Gatherer, namespace: str | None, pods: Iterable[Pod], silent: Container[str], at: datetime
 ) -> dict[PodKey, Stuck]:
-    """The warnings that have repeated for long about pods that wait, by the events that are read once."""
+    """The warnings that have repeated for long about waiting pods, from events that are read once."""
     waiting = [(pod, wait) for pod in pods if (wait := waits(pod, at, quiet=pod.spec.node_name in silent)) is not None]
     events = gatherer.noted(gatherer.list(EVENTS, namespace)) or () if waiting else ()
     about: dict[tuple[str, str], list[Event]] = {}

@@ -1,11 +1,11 @@
-"""What the webhook of kubectl qos will write into a pod to come, or refuses, by its configuration in the cluster.
+"""What the webhook of kubectl qos writes into a future pod, or refuses, by its configuration in the cluster.
 
-found     by the name of its webhook; its Deployment has the name of its Service, else the chart's name for it
-read      the arguments of the Deployment, the ConfigMap that they name, the Namespace, and what selectors come from
-rules     `podrules.qos_webhook`, as the webhook itself
+found     by the name of the webhook; its Deployment has the name of its Service, else the chart's default name
+read      the arguments of the Deployment, the ConfigMap that they name, the Namespace, and the sources of selectors
+rules     `podrules.qos_webhook`, as in the webhook itself
 policies  of the chart are expressions, which are not evaluated: what they may write is unknown
-unknown   where one of these cannot be read. A List or a snapshot without webhook configurations says so only if the
-Namespace or a Deployment shows that there is such a webhook
+unknown   if one of these cannot be read. For a List or a snapshot without webhook configurations, the answer says so
+          only if the Namespace or a Deployment shows that such a webhook exists
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ T = TypeVar("T")
 
 
 class _UnknownError(Exception):
-    """The message says what is not known, and why."""
+    """Something is unknown; the message says what, and why."""
 
 
 class OwnWebhook:
-    """Judges one pod to come: first what it writes, then whether it refuses the result."""
+    """Judges one future pod: first what the webhook writes, then whether it refuses the result."""
 
     def __init__(self, pod: Pod, maker: Maker, files: ManifestObjects, gatherer: Gatherer) -> None:
         """Read nothing yet."""
@@ -91,10 +91,10 @@ class OwnWebhook:
         self._rules: PodRules | None = None
         self._space = Space(self._namespace, {}, "")
         self.report: OwnWebhookReport | None = None
-        """None: it is not there, or is not asked."""
+        """None: the webhook does not exist, or is not called."""
 
     def written(self, classes: Mapping[str, PriorityClass] | None, *, spread: bool = True) -> Pod:
-        """The pod with what it writes, by the PriorityClasses that are known; ``spread``: also constraints."""
+        """The pod after the webhook, by the known PriorityClasses; ``spread``: also with constraints."""
         pod, spec = self._pod, self._pod.spec
         if is_mirror_pod(pod):
             return pod
@@ -115,7 +115,7 @@ class OwnWebhook:
         except _UnknownError as error:
             self.report = replace(report, unknown=(str(error),), class_unknown=True)
             return pod
-        # With mode: both, policies of the chart write where no pod of it is ready.
+        # With mode: both, policies of the chart write while no pod of the webhook is ready.
         if report.unready and (of_policies := self._of_policies()) is not None:
             self.report = of_policies
             return pod
@@ -135,7 +135,7 @@ class OwnWebhook:
         return pod if report.unready or spec == pod.spec else replace(pod, spec=spec)
 
     def refusal(self, stored: Pod) -> PodRefusal | None:
-        """Why it refuses the pod as it would be stored after every plugin that changes it."""
+        """Why it refuses the pod as it would be stored after all mutating plugins."""
         report, rules = self.report, self._rules
         if report is None or rules is None:
             return None
@@ -151,7 +151,7 @@ class OwnWebhook:
             return None
         configurations = self._gatherer.noted(self._gatherer.list(VALIDATING_WEBHOOKS))
         if configurations is None:
-            missing = f"whether it refuses the pod, for {VALIDATING_WEBHOOKS.rbac_name} could not be read: {problem}"
+            missing = f"whether it refuses the pod: {VALIDATING_WEBHOOKS.rbac_name} could not be read: {problem}"
             self.report = replace(report, unknown=(*report.unknown, missing))
             return None
         labels = stored.metadata.labels
@@ -185,7 +185,7 @@ class OwnWebhook:
         return self._known(configurations, MUTATING_WEBHOOKS.rbac_name) if shown else ()
 
     def _of_policies(self) -> OwnWebhookReport | None:
-        """What is not known where policies of the chart write in its place."""
+        """What is unknown because policies of the chart write instead."""
         if self._gatherer.versions.api_server.minor < _POLICIES_SINCE:
             return None
         policies = self._gatherer.list(MUTATING_POLICIES)
@@ -242,7 +242,7 @@ class OwnWebhook:
         if client.service is None and not there.spec.replicas:
             raise _UnknownError(f"Deployment {place} has 0 replicas, and {own} asks another program, by its url")
         ready = client.service is None or there.status.ready_replicas > 0
-        # The certificate of a Service's name is of an authority of its own.
+        # The certificate for a Service's name has its own authority.
         untrusted = client.service is not None and not client.ca_bundle
         unready = webhook.failure_policy if untrusted or not ready else ""
         return replace(report, webhook=place, unready=unready, untrusted=untrusted and ready), rules
@@ -267,7 +267,7 @@ class OwnWebhook:
         )
 
     def _selecting(self, rules: PodRules) -> tuple[Pod, ClusterSnapshot]:
-        """The pod with its owner, and what the selector of default constraints is built from."""
+        """The pod with its owner, and the sources of the selector of default constraints."""
         # Loaded on demand: it needs numpy.
         from cluster_io.needs import CONTROLLERS, field_of
 

@@ -1,4 +1,4 @@
-"""The pods that ``kubectl qos place`` places: of manifests, more of a workload, waiting and evicted ones."""
+"""The pods that ``kubectl qos place`` places: of manifests, more of a workload, waiting and evicted pods."""
 
 from __future__ import annotations
 
@@ -58,35 +58,35 @@ class PlaceableSpec(Struct, frozen=True):
     claim_templates: tuple[PersistentVolumeClaim, ...] = ()
     suspended: bool = False
     there: Callable[[Sequence[Pod]], Sequence[Pod]] = _none
-    """Finds the pods of the cluster that it has already."""
+    """Finds its existing pods in the cluster."""
     own: Callable[[Sequence[Pod]], Sequence[Pod]] = _none
-    """The same with those that have finished or are being deleted."""
+    """The same, including finished pods and pods that are being deleted."""
     origin: Origin = "manifest"
     quota: QuotaRoom | None = None
-    """The quota that lets in fewer than are wanted; None: none does."""
+    """The quota that admits fewer pods than requested; None: none does."""
     stateful_set: Workload | None = None
     """The StatefulSet of the cluster that gets more pods."""
     ordered: bool = False
-    """Whether its StatefulSet makes a pod only once the one before is Ready."""
+    """Whether its StatefulSet creates a pod only when the previous one is Ready."""
     job: JobSize | None = None
     autoscaler: Autoscaler | None = None
-    """The one of the files that decides about its replicas; None: none does."""
+    """The autoscaler of the files that decides about its replicas; None: none does."""
     daemons: Existing | None = None
-    """What becomes of the pods that a DaemonSet has; None: it is none."""
+    """What happens to the existing pods of a DaemonSet; None: another kind."""
 
     @property
     def pod(self) -> Pod:
-        """Its next pod, as it will be stored."""
+        """The next pod, as it will be stored."""
         return self.controlled.pod
 
     @property
     def first_pod(self) -> Pod:
-        """The first pod with all its volumes named: it decides what has to be read."""
+        """The first pod with all its volumes named: it decides what must be read."""
         return with_claims_of(self.pod, self.claim_templates)[0]
 
 
 class PlaceableSpecs:
-    """Turns manifests, workloads and pods into specs to place, or says why that is not possible."""
+    """Turns manifests, workloads and pods into specs to place, or returns why that is not possible."""
 
     def __init__(self, gatherer: Gatherer, schedulers: Schedulers, options: PlaceOptions) -> None:
         """Read nothing yet."""
@@ -99,7 +99,7 @@ class PlaceableSpecs:
         """What the webhook of kubectl qos does with the pods of each spec."""
 
     def of_manifest(self, manifest: PodManifest, files: ManifestObjects) -> PlaceableSpec | RefusedSpec:
-        """The pods of a manifest, or why there can be none."""
+        """The pods of a manifest, or why it cannot have any."""
         name, namespace = manifest.spec_name, manifest.pod.metadata.namespace
         maker = Maker(manifest.kind, manifest.entry, manifest.written, manifest.refusals, manifest.asked)
         reviewed = self._admission.review(manifest.pod, maker, files)
@@ -107,7 +107,7 @@ class PlaceableSpecs:
             self.webhooks.append(replace(reviewed.webhook, spec=name))
         stored = reviewed.stored
         if isinstance(stored, str):
-            # A LimitRange that was not read may have given the pod what a quota asks it to specify.
+            # An unread LimitRange may have set a value that a quota requires.
             ranges, refusal = reviewed.admitted.objects.limit_ranges, reviewed.refusal
             if refusal is not None and refusal.by is RefusedBy.NAMESPACE:
                 return RefusedSpec(name, namespace, stored, True, manifest.file)
@@ -121,10 +121,10 @@ class PlaceableSpecs:
         scaled = manifest.autoscaler if self._replicas is None else None
         number = self._number(1 if more else scaled.min_replicas if scaled is not None else own_replicas(manifest))
         kind, entry = manifest.kind, manifest.entry
-        # How many a DaemonSet has is up to the nodes.
+        # The nodes determine the number of a DaemonSet's pods.
         quota = None if kind is DAEMON_SETS else self._admission.take(stored, number)
         first = first_ordinal(kind, entry)
-        # Pods with lower ordinals exist, or the controller makes them first.
+        # Pods with lower ordinals exist, or the controller creates them first.
         if more and kind is STATEFUL_SETS:
             first += own_replicas(manifest)
         controlled = self._controllers.of(stored, kind, entry, manifest.written, framework.args)
@@ -149,7 +149,7 @@ class PlaceableSpecs:
         )
 
     def scaled_up(self, entry: PlaceableSpec) -> PlaceableSpec | None:
-        """The replicas that an autoscaler may add to those of a spec; None: none."""
+        """The replicas that an autoscaler may add to a spec; None: none."""
         scaled, least = entry.autoscaler, entry.replicas
         if scaled is None or least is None or scaled.max_replicas <= least:
             return None
@@ -164,7 +164,7 @@ class PlaceableSpecs:
         )
 
     def more(self, more: WorkloadOrPod, files: ManifestObjects) -> PlaceableSpec | RefusedSpec:
-        """More pods of what the cluster has; objects that come in files count for them too."""
+        """More pods of a workload or pod of the cluster; objects of files count for them too."""
         if isinstance(more, PodManifest):
             return self.of_manifest(more, files)
         made = self.without_node(more, "more")
@@ -180,7 +180,7 @@ class PlaceableSpecs:
         )
 
     def without_node(self, pod: Pod, origin: Origin) -> PlaceableSpec | RefusedSpec:
-        """The same pod without a node: one that waits, or that its controller makes in place of an evicted one."""
+        """The same pod without a node: a waiting pod, or the replacement of an evicted pod."""
         name = f"pod/{pod.metadata.name}"
         framework = self._schedulers.framework(pod, self._features)
         if isinstance(framework, str):
@@ -201,14 +201,14 @@ class PlaceableSpecs:
 
 
 def _is_refused(manifest: PodManifest) -> bool:
-    """Whether the API server refuses the object itself; of a workload it may refuse the pods alone."""
+    """Whether the API server refuses the object itself; for a workload, it may refuse only the pods."""
     if manifest.asked is not None and not manifest.asked.report.unanswered:
         return bool(manifest.asked.report.verdicts[0].refusal)
     return bool(manifest.refusals)
 
 
 def waiting_pods(wanted: Sequence[PlaceableSpec], pods: Sequence[Pod]) -> Sequence[Pod]:
-    """Pods of the same workloads that wait already. The scheduler takes them first."""
-    # The pods of a DaemonSet are placed as its own.
+    """Pods of the same workloads that already wait. The scheduler takes them first."""
+    # The pods of a DaemonSet are placed with the DaemonSet.
     found = (pod for entry in wanted if entry.daemons is None for pod in entry.there(pods))
     return tuple({pod.metadata.place: pod for pod in found if is_waiting(pod)}.values())

@@ -1,4 +1,4 @@
-"""The position of a pod when its node, or a node that it may come to, runs short."""
+"""The position of a pod when its node, or a node where it may be placed, runs short."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from podrules.pod.reading import Unread
 __all__ = ["Pressures"]
 
 _TO_COME: Final = "to-come"
-"""No UID of the API server."""
+"""Not a UID of the API server."""
 _NOWHERE: Final = PodPlaces()
 
 
 class _Known(NamedTuple):
-    """What was computed for a node and holds for all pods on it."""
+    """The results for a node that are valid for all pods on it."""
 
     usage_source: UsageSource
     standings: Mapping[tuple[str, str], PodPlaces]
@@ -40,7 +40,7 @@ class _Known(NamedTuple):
 
 
 class Pressures:
-    """Finds the positions of pods. What a node needs is read once."""
+    """Finds the positions of pods. The data of each node are read once."""
 
     def __init__(self, gatherer: Gatherer) -> None:
         """Read nothing yet."""
@@ -71,11 +71,11 @@ class Pressures:
         return PodPosition((report,), known.unread, known.config)
 
     def of_coming(self, pod: Pod, node: Node) -> PodPosition:
-        """The positions of a pod to come, once if it uses what it requests and once if it uses its limits.
+        """The positions of a future pod: one if it uses its requests, and one if it uses its limits.
 
         Args:
-            pod: As the API server will keep it; a pod of its name counts as replaced by it.
-            node: Where it would come.
+            pod: The pod as the API server will store it; it replaces an existing pod of its name.
+            node: The node where it would be placed.
         """
         if node_platform(node) is not Platform.LINUX:
             return PodPosition(())
@@ -84,7 +84,7 @@ class Pressures:
             return PodPosition((), (found,))
         meta = replace(pod.metadata, uid=_TO_COME)
         spec = replace(pod.spec, node_name=node.metadata.name)
-        # A manifest may hold the status of the pod from which it was copied.
+        # A manifest may contain the status of the pod from which it was copied.
         qos_class = compute_pod_qos(pod, features=self._gatherer.versions.api_server)
         coming = with_class(replace(pod, metadata=meta, spec=spec, status=PodStatus()), qos_class)
         others = [one for one in found if _name(one) != _name(coming)]

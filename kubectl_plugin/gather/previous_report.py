@@ -1,4 +1,4 @@
-"""Reads a report that `kubectl qos report -o json` wrote earlier. The file is untrusted: its size is limited."""
+"""Reads an earlier report of `kubectl qos report -o json`. The file is untrusted: its size is limited."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from kubectl_plugin.reports.cluster.previous_report import EarlierReport
 __all__ = ["MAX_BYTES", "read_previous_report"]
 
 MAX_BYTES: Final = 256 << 20
-"""A report of 150,000 pods is a third of it."""
+"""A report of 150,000 pods needs a third of it."""
 _KIND: Final = "ClusterReport"
 _ADVICE: Final = "Make one with: kubectl qos report -o json > OLD.json"
 
 
 class _Head(Struct, rename="camel"):
-    """The fields that say whether a file is a report."""
+    """The fields that show whether a file is a report."""
 
     api_version: str = ""
     kind: str = ""
 
 
 def read_previous_report(path: str) -> EarlierReport:
-    """Read from an earlier report what is compared.
+    """Read the compared fields of an earlier report.
 
     Raises:
-        ManifestError: the file cannot be read, is no report, or one of another API version.
+        ManifestError: the file cannot be read, is not a report, or has another API version.
     """
     text = read_text(Path(path), MAX_BYTES)
     if text[:100].lstrip().lower().startswith(("<!doctype html", "<html")):
-        raise _no_report(path, "it is HTML, and the data are compared")
+        raise _no_report(path, "it is HTML; only JSON reports can be compared")
     try:
         head = msgspec.json.decode(text, type=_Head)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise _no_report(path, "it is no JSON of an object") from error
+        raise _no_report(path, "it is not a JSON object") from error
     if head.kind != _KIND:
         raise _no_report(path, f"its kind is {head.kind!r}" if head.kind else "it has no kind")
     if head.api_version != API_VERSION:
@@ -55,4 +55,4 @@ def read_previous_report(path: str) -> EarlierReport:
 
 
 def _no_report(path: str, why: str) -> ManifestError:
-    return ManifestError(f"{path}: no report that can be compared: {why}", advice=_ADVICE)
+    return ManifestError(f"{path}: not a report that can be compared: {why}", advice=_ADVICE)

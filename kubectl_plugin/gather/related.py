@@ -1,4 +1,4 @@
-"""Reads what hangs on a claim, a disruption budget, a quota or a priority class."""
+"""Reads the objects that depend on a claim, a disruption budget, a quota or a priority class."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ __all__ = ["RelatedReports"]
 
 _TO_BE_MADE: Final = ClaimTrouble.WAITS_FOR_PROVISIONER
 _SURE: Final = frozenset({ClaimTrouble.LOST, ClaimTrouble.BEING_DELETED, ClaimTrouble.NEEDS_SCHEDULER})
-"""Whatever could not be read."""
+"""The resources that could not be read."""
 _ATTACHED: Final = frozenset({WriterLock.ATTACHMENT, WriterLock.CONTROLLER})
 
 
@@ -66,11 +66,11 @@ class RelatedReports:
         refused: Callable[[Any, Kind[Any]], Said | None],
         place: Callable[[Pod], LikelyNode],
     ) -> None:
-        """Read nothing yet; ``refused`` says why pods of a workload cannot be made, ``place`` where a pod goes."""
+        """Read nothing yet. ``refused`` returns why a workload's pods are not created, ``place`` a pod's placement."""
         self._gatherer, self._admission, self._refused, self._place = gatherer, admission, refused, place
 
     def report(self, entry: Any, *, named: bool) -> RelatedReport:
-        """The report of an object; of many a live cluster is asked for lists alone, and not for events."""
+        """The report of an object; for many objects, only lists are read from a live cluster, no events."""
         if isinstance(entry, PersistentVolumeClaim):
             return self._claim(entry, named=named)
         if isinstance(entry, PodDisruptionBudget):
@@ -78,7 +78,7 @@ class RelatedReports:
         return self._quota(entry) if isinstance(entry, ResourceQuota) else self._class(entry)
 
     def _head(self, entry: Any) -> dict[str, Any]:
-        """What all reports have; everything is read before."""
+        """The fields of all reports; all data are read before."""
         gatherer, meta = self._gatherer, entry.metadata
         versions = gatherer.versions
         return {
@@ -173,7 +173,7 @@ class RelatedReports:
         return replace(report, chosen=tuple(places), missing=found.binding.missing if found.binding is not None else "")
 
     def _event(self, claim: PersistentVolumeClaim) -> Said | None:
-        """The newest one about it; one that only says that a provisioner is awaited comes every 15 s."""
+        """The newest event about it; ExternalProvisioning, which only reports a wait every 15 s, counts last."""
         meta = claim.metadata
         events = self._gatherer.events_of(kinds.PERSISTENT_VOLUME_CLAIMS.kind, meta.name, meta.namespace)
         own = [one for one in self._gatherer.noted(events) or () if one.involved_object.uid in {"", meta.uid}]
@@ -204,7 +204,7 @@ class RelatedReports:
         )
 
     def _selected(self, budget: PodDisruptionBudget) -> Iterator[tuple[str, int | None]]:
-        """The workloads that make pods which a budget selects, and how many each wants; the most first."""
+        """The workloads that create pods which a budget selects, and how many each wants; the most first."""
         selected = (
             (f"{kind.singular}/{entry.metadata.name}", pods_wanted(kind.kind, entry))
             for kind, entry in self._workloads(budget.metadata.namespace)
@@ -213,7 +213,7 @@ class RelatedReports:
         yield from sorted(selected, key=lambda one: (-(one[1] or 0), one[0]))
 
     def _covered(self, pod: Pod) -> CoveredPods:
-        """A pod as the disruption controller counts it: by the outermost controller, and what that wants."""
+        """A pod as the disruption controller counts it: by its outermost controller, and the number that it wants."""
         healthy = int(pod.is_ready and pod.metadata.deletion_timestamp is None)
         owners = self._gatherer.owners(pod)
         if not owners:
@@ -249,7 +249,7 @@ class RelatedReports:
         )
 
     def _counted(self, quota: ResourceQuota) -> Iterator[QuotaWorkload]:
-        """The workloads whose pods the quota counts."""
+        """The workloads with pods that the quota counts."""
         most, features = quota.status.hard, self._gatherer.versions.api_server
         every = self._list(kinds.RESOURCE_QUOTAS, quota.metadata.namespace) or ()
         for kind, entry in self._workloads(quota.metadata.namespace):
@@ -282,7 +282,7 @@ class RelatedReports:
             )
 
     def _workloads(self, namespace: str | None) -> Iterator[tuple[Kind[Any], Any]]:
-        """Workloads that no other one makes."""
+        """Workloads that no other workload creates."""
         for kind in kinds.WORKLOADS:
             found: Iterable[Any] = self._list(kind, namespace) or ()
             yield from ((kind, entry) for entry in found if entry.metadata.controller is None)

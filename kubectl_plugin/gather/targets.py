@@ -48,11 +48,11 @@ __all__ = [
 EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS)
 _MAX_NAMESPACES: Final = 3
 _EXPLAIN: Final = ("kubectl", "qos", "explain")
-_COMMANDS: Final = {"explained": "explain", "placed": "place", "told of in a report": "report", "looked into": "died"}
-"""Of what is done to targets."""
+_COMMANDS: Final = {"explained": "explain", "placed": "place", "reported": "report", "examined": "died"}
+"""The command for each verb."""
 _ELSEWHERE: Final[tuple[Kind[Any], ...]] = (*ALL_KINDS, CONFIG_MAPS, EVENTS)
 _TYPE_WITH_SLIP: Final = 0.8
-"""As difflib counts it: ``deplyment`` is a type with a slip, ``payments`` a namespace."""
+"""Similarity by difflib: ``deplyment`` is a misspelt type, ``payments`` a namespace."""
 _OTHER_TYPES: Final = frozenset(
     {
         *("all", "secret", "secrets", "ingress", "ingresses", "ing", "serviceaccount", "serviceaccounts", "sa", "crd"),
@@ -61,24 +61,24 @@ _OTHER_TYPES: Final = frozenset(
         *("endpoints", "ep", "endpointslice", "endpointslices", "vpa", "podtemplate", "podtemplates"),
     }
 )
-"""Types of kubectl that we have no kind for."""
+"""Types of kubectl without a kind here."""
 
 
 class ObjectQuery(NamedTuple):
-    """One object, or all objects of a kind that the selection leaves."""
+    """One object, or all selected objects of a kind."""
 
     kind: Kind[Any]
     name: str = ""
-    """Empty: all that the selection leaves."""
+    """Empty: all selected objects."""
     bare: bool = False
-    """Whether the name stood alone: it is a pod's."""
+    """Whether the name was typed without a type: it is a pod's."""
 
 
 def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "explained") -> list[ObjectQuery]:
     """``TYPE/NAME …``, ``TYPE[,TYPE] [NAME …]``, or ``NAME …`` of pods; ``verb`` is for the error.
 
     Raises:
-        UsageError: something else was typed, or a name together with a selection.
+        UsageError: another target was typed, or a name together with a selection.
     """
     asked = _asked(words, verb) if words else [ObjectQuery(PODS)] if selection.flags else []
     named = next((one for one in asked if one.name), None)
@@ -88,7 +88,7 @@ def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "expla
             f"{selection.flags} chooses among all {named.kind.plural}, and {name} names one",
             advice=f"Leave {selection.flags} or the name out",
         )
-    # A target that was typed twice counts once.
+    # A target that is typed twice counts once.
     found: dict[tuple[str, str], ObjectQuery] = {}
     for one in asked:
         found.setdefault((one.kind.kind, one.name), one)
@@ -98,11 +98,11 @@ def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "expla
 def find(
     asked: ObjectQuery, selection: Selection, source: Source, *, live: bool, command: str = "explain"
 ) -> Sequence[KubeObject]:
-    """The objects of a query; ``command`` is ours that asks, for the error.
+    """The objects of a query; ``command`` is the plugin's command, for the error.
 
     Raises:
         UsageError: the selection cannot be read.
-        ClusterError: they cannot be read, or one that was named is not there.
+        ClusterError: they cannot be read, or a named object does not exist.
     """
     if not asked.name:
         check_fields(selection.fields, asked.kind, live=live)
@@ -118,19 +118,19 @@ def find(
 
 
 def source_pods(selection: Selection, source: Source, *, live: bool) -> Sequence[Pod]:
-    """The pods that a selection leaves.
+    """The pods of a selection.
 
     Raises:
-        ClusterError: the selection cannot be read, or they cannot.
+        ClusterError: the selection or the pods cannot be read.
     """
     return [pod for pod in find(ObjectQuery(PODS), selection, source, live=live) if isinstance(pod, Pod)]
 
 
 def label_selector(text: str) -> Selector | None:
-    """The selector of ``-l``; None: there is none.
+    """The selector of ``-l``; None: no selector.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: it cannot be parsed.
     """
     try:
         return Selector.from_text(text) if text.strip() else None
@@ -140,7 +140,7 @@ def label_selector(text: str) -> Selector | None:
 
 
 def pod_selector(entry: KubeObject) -> Selector | None:
-    """By which a workload selects its pods; None: it has no selector.
+    """The selector of a workload's pods; None: it has none.
 
     Raises:
         BadObject: the API server would refuse the selector.
@@ -158,7 +158,7 @@ def _asked(words: Sequence[str], verb: str) -> list[ObjectQuery]:
     mixed = next((word for word in words[1:] if "/" in word), None)
     if mixed is not None:
         raise UsageError(
-            f'"{mixed}": a TYPE/NAME behind the type {words[0]}',
+            f'"{mixed}": TYPE/NAME after the type {words[0]}',
             advice="Write TYPE NAME [NAME …], or TYPE/NAME [TYPE/NAME …]",
         )
     if "" in words[1:]:
@@ -176,7 +176,7 @@ def _taken(verb: str) -> tuple[Kind[Any], ...]:
 
 
 def _kinds(word: str, verb: str) -> list[Kind[Any]]:
-    """``pod`` or ``pod,deploy``; none: it is no type."""
+    """``pod`` or ``pod,deploy``; empty: not a type."""
     if "/" in word:
         return []
     names = word.split(",")
@@ -195,7 +195,7 @@ def _one(word: str, verb: str) -> ObjectQuery:
     if slash and "," in word:
         raise _with_comma(word)
     if "/" in name:
-        raise UsageError(f'"{word}": a name has no "/"', advice="Write TYPE/NAME, and the namespace with -n")
+        raise UsageError(f'"{word}": a name cannot contain "/"', advice="Write TYPE/NAME, and the namespace with -n")
     if not slash and word and find_kind(word, _taken(verb)) is None:
         return ObjectQuery(PODS, word, bare=True)
     if not name:
@@ -209,17 +209,17 @@ def _one(word: str, verb: str) -> ObjectQuery:
 
 
 def is_namespace_of_pod(typed: str) -> bool:
-    """Whether the text before the slash can be a namespace: it is no type, and not similar to one."""
+    """Whether the text before the slash can be a namespace: it is not a type, and not similar to one."""
     known = typed.lower() in _OTHER_TYPES or find_kind(typed, _ELSEWHERE) is not None
     return bool(typed) and not known and not _near_type(typed, closeness=_TYPE_WITH_SLIP)
 
 
 def namespace_in_front(word: str, command: str = "") -> UsageError:
-    """The error for ``shop/db-1``, which is how lists of all namespaces print a pod.
+    """The error for ``shop/db-1``, the form of pods in lists of all namespaces.
 
     Args:
-        word: As it was typed.
-        command: Ours that is right for it as it is; empty: more flags decide what it does.
+        word: As typed.
+        command: The plugin's command that is correct as it is; empty: more flags decide what it does.
     """
     namespace, _, name = word.partition("/")
     wrong = f'"{word}": {namespace} is not a type; use -n for a namespace'
@@ -231,7 +231,7 @@ def namespace_in_front(word: str, command: str = "") -> UsageError:
 def _with_comma(word: str) -> UsageError:
     """The error for a name with a comma. Commas separate types: ``pod,deploy NAME``."""
     return UsageError(
-        f'"{word}": no name has a comma',
+        f'"{word}": a name cannot contain a comma',
         advice="Write spaces between names, e.g. pod/web-0 pod/web-1, or TYPE NAME NAME",
     )
 
@@ -243,10 +243,10 @@ def _not_explained(word: str, verb: str) -> UsageError:
 
 
 def _advice(asked: ObjectQuery, error: NotFound, source: Source) -> str:
-    """The advice when there is no object of a name; empty: there is none."""
+    """The advice for a name without an object; empty: no advice."""
     near = _near_type(asked.name) if asked.bare else ""
     if near:
-        return f"Did you mean the type {near}? A word that is no type is the name of a pod"
+        return f"Did you mean the type {near}? A word that is not a type is the name of a pod"
     if asked.kind.namespaced and (said := namespace_hint(source)):
         return said
     # The names of a workload's pods begin with the name of the workload.
@@ -284,7 +284,7 @@ def _places(kind: Kind[Any], name: str, source: Source) -> Sequence[str]:
 
 
 def namespace_hint(source: Source) -> str:
-    """A hint that the namespace does not exist, or is not in the file; empty: it is, or that is unknown."""
+    """A hint that the namespace does not exist, or is not in the file; empty: it exists, or unknown."""
     try:
         names = source.names(NAMESPACES, None)
     except ClusterError:
@@ -293,15 +293,15 @@ def namespace_hint(source: Source) -> str:
         return ""
     near = near_names(source.namespace.lower(), names)
     place = source.namespace
-    said = f"Namespace {place} is not in the file" if source.is_plain_list else f"There is no namespace {place}"
+    said = f"Namespace {place} is not in the file" if source.is_plain_list else f"Namespace {place} does not exist"
     return f"{said}{f': did you mean -n {near[0]}?' if near else ''}"
 
 
 def check_namespace(source: Source) -> None:
-    """Check that a namespace without pods exists, where that can be known.
+    """Check that a namespace without pods exists, if the source can show it.
 
     Raises:
-        NotFound: it is not.
+        NotFound: it does not exist.
     """
     if advice := namespace_hint(source):
         missing = (NotListed if source.is_plain_list else NotFound)(NAMESPACES, source.namespace, None)
@@ -310,16 +310,16 @@ def check_namespace(source: Source) -> None:
 
 
 def _type_advice(name: str) -> str:
-    """The advice when a name without a type is not the name of a pod."""
+    """The advice for a name without a type that is not the name of a pod."""
     return f"A name alone is a pod's; write TYPE/NAME for others, e.g. deployment/{name}"
 
 
 def _near_type(word: str, *, closeness: float = 0.65, among: Sequence[Kind[Any]] = EXPLAINED) -> str:
-    """The type that a word nearly is; empty: none.
+    """The type that is most similar to a word; empty: none.
 
     Args:
         word: As it was typed.
-        closeness: How alike they have to be; see `nearest_word`.
+        closeness: The required similarity; see `nearest_word`.
         among: The types.
     """
     names = {name: kind.singular for kind in among for name in (kind.singular, kind.plural)}

@@ -1,4 +1,4 @@
-"""Timelines of pods: reads owner, heartbeat, kubelet, volumes and budgets, and asks the rules."""
+"""Timelines of pods: reads owner, heartbeat, kubelet, volumes and budgets, and applies the rules."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _READ: Final[dict[Guarantee, Kind[Any]]] = {
     Guarantee.ONE_PER_NODE: DAEMON_SETS,
     Guarantee.RUNS_TO_COMPLETION: JOBS,
 }
-"""Controllers whose own fields decide when another pod is made."""
+"""Controllers with fields that decide when another pod is created."""
 _ALL: Final = "all"
 
 
 class Timelines:
-    """Makes timelines. The gatherer reads each thing once."""
+    """Makes timelines. The gatherer reads each object once."""
 
     def __init__(
         self, gatherer: Gatherer, way: str, *, grace_period: int | None = None, preemption_disabled: bool = False
     ) -> None:
-        """Read nothing yet; ``way`` is the only one that is asked for, or ``all``."""
+        """Read nothing yet; ``way`` is the only requested one, or ``all``."""
         self._gatherer = gatherer
         self._way = way
         self._grace_period = grace_period
@@ -52,7 +52,7 @@ class Timelines:
         return self._chosen(self._stored(pod))
 
     def of_coming(self, pod: Pod, kind: Kind[Any], entry: Any) -> PodTimeline:
-        """The timeline of a pod that does not exist yet, as if it ran, and of what makes it."""
+        """The timeline of a pod that does not exist yet, as if it ran, with its maker."""
         return self._chosen(self._coming(pod, kind, entry))
 
     def _chosen(self, facts: TimelineFacts) -> PodTimeline:
@@ -75,7 +75,7 @@ class Timelines:
             reach=reach,
             renewed=None if answers else self._renewed(name),
             grace=MonitorGrace.of(self._gatherer.versions),
-            # A kubelet on a silent node is not asked: that would take the whole time-out.
+            # A kubelet on a silent node is not read: that would take the whole time-out.
             kubelet=read_or_none(self._gatherer.kubelet_config(name))
             if name and answers and not pod.finished
             else None,

@@ -124,7 +124,7 @@ def _node_name(text: str) -> str:
     """``NODE`` or ``node/NODE``."""
     name = text.removeprefix("node/")
     if not name or "/" in name:
-        raise argparse.ArgumentTypeError(f'"{text}" is no name of a node\nWrite a node\'s name, or node/NAME')
+        raise argparse.ArgumentTypeError(f'"{text}" is not the name of a node\nWrite a node\'s name, or node/NAME')
     return name
 
 

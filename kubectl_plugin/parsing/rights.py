@@ -60,5 +60,5 @@ def options(args: argparse.Namespace) -> RightsOptions:
     if more:
         args.command_parser.error(f"-n {namespace} -n {more[0]}: one namespace at a time\nRun it for each of them")
     if namespace and not is_plain_name(namespace):
-        args.command_parser.error(f'"{namespace}" is no name of a namespace')
+        args.command_parser.error(f'"{namespace}" is not a valid namespace name')
     return RightsOptions(tuple(dict.fromkeys(args.commands)), args.kubelets, namespace, wanted_output(args))

@@ -1,7 +1,7 @@
-"""Reports: everything that the rules say of one object, as data. `-o json` prints exactly these.
+"""Reports: the results of the rules for one object, as data. `-o json` prints exactly these.
 
-Times are RFC 3339, memory is in bytes where a field says so and a Kubernetes quantity elsewhere, and a field path names
-what decided. A field is only ever added within one API version.
+Times are RFC 3339. Memory is in bytes if a field says so, else a Kubernetes quantity. A field path names the deciding
+field. Within one API version, fields are only added.
 """
 
 from typing import Final

@@ -17,7 +17,7 @@ class LintObject(Struct, frozen=True, kw_only=True, rename="camel"):
     """An object that was checked."""
 
     file: str
-    """As it was typed; ``standard input``."""
+    """As typed; ``standard input``."""
     document: int
     """Its number in the file; the first is 1."""
     kind: str
@@ -46,9 +46,9 @@ class LintFinding(Struct, frozen=True, kw_only=True, rename="camel"):
     message: str
     remedy: str
     source: str
-    """Where Kubernetes says so: a path in k8s.io/kubernetes."""
+    """The source in Kubernetes: a path in k8s.io/kubernetes."""
     term: str
-    """What ``kubectl qos why`` explains; empty: nothing fits."""
+    """The term for ``kubectl qos why``; empty: none fits."""
     ignored: IgnoredBy | None
 
 
@@ -58,7 +58,7 @@ class UnknownIgnore(Struct, frozen=True, kw_only=True, rename="camel"):
     file: str
     line: int
     rule: str
-    """Empty: it names none."""
+    """Empty: it names no rule."""
 
 
 class UnreadableFile(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -74,26 +74,26 @@ class LintReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     rules_version: str
     version_notes: tuple[VersionNote, ...]
-    """The version that was named, if the rules were not held against it."""
+    """The named version, if the rules were not verified for it."""
     files: int
-    """All that were named or are in folders, also those that cannot be read."""
+    """All named files and files in folders, including those that cannot be read."""
     objects: tuple[LintObject, ...]
-    """What was checked."""
+    """The checked objects."""
     passed_over: int
-    """Objects of other kinds, and documents that are no API objects."""
+    """Objects of other kinds, and documents that are not API objects."""
     findings: tuple[LintFinding, ...]
-    """Errors first, then warnings, then notices; of one level in the order of files and lines."""
+    """Errors first, then warnings, then notices; within a level, in the order of files and lines."""
     unknown_ignores: tuple[UnknownIgnore, ...]
     unreadable: tuple[UnreadableFile, ...]
 
     @property
     def read_in_part(self) -> int:
-        """Files that were checked in part: something in them cannot be read."""
+        """Files that were checked in part: a part of them cannot be read."""
         return len({entry.file for entry in self.unreadable} & {entry.file for entry in self.objects})
 
     @property
     def not_read(self) -> int:
-        """Files in which nothing can be checked."""
+        """Files that cannot be checked at all."""
         return len({entry.file for entry in self.unreadable}) - self.read_in_part
 
     def counted(self, level: Level) -> int:

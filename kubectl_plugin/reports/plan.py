@@ -23,11 +23,11 @@ from podrules.scheduling.placement.planned import Budgets, DrainFlag, PlannedSpe
 __all__ = ["PlanReport", "RefusedSpec", "WhatIf"]
 
 _DRAINED: Final = frozenset({"poddisruptionbudgets.policy", "pods"})
-"""Kinds by which a drain takes its course."""
+"""The kinds of objects that affect a drain."""
 _MADE: Final = frozenset({"manifest", "more", "autoscaler"})
-"""The origins of pods that the API server is yet to admit."""
+"""The origins of pods that the API server has not admitted yet."""
 _WITHOUT_PLACE: Final = frozenset({"PodDisruptionBudget", "NoController", "NodeSilent", "Overdue"})
-"""Pods that a drain was to move, and that nobody makes elsewhere."""
+"""Reasons for which a pod of a drained node is not recreated elsewhere."""
 
 
 class WhatIf(Struct, frozen=True, rename="camel"):
@@ -39,7 +39,7 @@ class WhatIf(Struct, frozen=True, rename="camel"):
     drained: str
     """The nodes, with commas between them; empty: none."""
     drained_nodes: tuple[str, ...] = ()
-    """In the order in which they are drained."""
+    """The drained nodes, in order."""
     one_by_one: bool = False
     """Whether each drained node is back before the next one is cordoned."""
 
@@ -51,69 +51,69 @@ class RefusedSpec(Struct, frozen=True, rename="camel"):
     namespace: str
     reason: str
     by_api_server: bool = False
-    """Whether the API server refuses its manifest, whatever the cluster is like."""
+    """Whether the API server refuses its manifest in any cluster."""
     file: str = ""
-    """In which the manifest stands; empty: in none, or that is not known."""
+    """The file of the manifest; empty: none, or unknown."""
     refusals: tuple[RefusedField, ...] = ()
     """The fields for which the API server refuses the manifest."""
     unknown: bool = False
-    """Whether it may have a place all the same: its scheduler is not restated here, or a LimitRange was not read."""
+    """Whether it may still have a place: its scheduler is not modelled here, or a LimitRange was not read."""
 
 
 class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PlacementPlan"):
-    """Where pods would go, one after the other."""
+    """Where pods would be placed, one after the other."""
 
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     source: str
     rules_version: str
-    """The upstream version whose code these rules were held against: the scheduler's, or the nearest."""
+    """The upstream version for which these rules were verified: the scheduler's, or the nearest."""
     server_version: str | None
     verified: bool
-    """False: the scheduler is of none of the versions that the rules were held against."""
+    """False: the scheduler has none of the versions for which the rules were verified."""
     version_notes: tuple[VersionNote, ...] = ()
-    """The versions of this cluster that the rules were not held against; of kubelets, where pods go or leave."""
+    """The versions of this cluster for which the rules were not verified; of kubelets, where pods go or leave."""
     what_if: WhatIf
     nodes: int
-    """With what was added and without what was excluded."""
+    """The nodes, including added ones and without excluded ones."""
     preemption: bool
     specs: tuple[PlannedSpec, ...]
-    """In the order in which the scheduler would take them."""
+    """The placements, in the scheduler's order."""
     refused: tuple[RefusedSpec, ...]
-    """Specs that the API server would refuse, or that have no known scheduler."""
+    """Specs that the API server would refuse, or without a known scheduler."""
     budgets: Budgets
-    """PodDisruptionBudgets that select pods to come."""
+    """PodDisruptionBudgets that select future pods."""
     unmoved: tuple[Unmoved, ...]
-    """Pods of a drained node that stay, or of which nobody makes another."""
+    """Pods of a drained node that stay, or that no controller recreates."""
     stuck: int
-    """How many pods of drained nodes stay Terminating, for these do not answer."""
+    """How many pods of drained nodes stay Terminating because the nodes do not answer."""
     silent: tuple[str, ...]
-    """Nodes that take pods and do not answer: nothing starts there."""
+    """Nodes that take pods but do not answer: no pod starts there."""
     flags: tuple[DrainFlag, ...]
-    """Those of kubectl drain without which it evicts nobody."""
+    """The flags without which kubectl drain evicts no pod."""
     unread: tuple[Unread, ...]
     webhook: tuple[OwnWebhookReport, ...] = ()
-    """What the webhook of kubectl qos does with the pods of specs."""
+    """The effects of the webhook of kubectl qos on the pods of specs."""
     stuck_on: tuple[str, ...] = ()
-    """The drained nodes that do not answer, and on which pods stay Terminating, or would without a budget."""
+    """The drained nodes that do not answer and on which pods stay Terminating, or would without a budget."""
     kept: dict[str, tuple[str, ...]] = {}
-    """Pods that leave a drained node, as ``namespace/name``, and the finalizers that keep them: the drain waits."""
+    """Pods that leave a drained node, as ``namespace/name``, with the finalizers that keep them: the drain waits."""
     slow: dict[str, int] = {}
-    """Pods that leave a drained node and may take more than 5 min to stop, and their grace in seconds."""
+    """Pods that leave a drained node and may take more than 5 min to stop, with their grace period in seconds."""
 
     @property
     def asked(self) -> tuple[PlannedSpec, ...]:
-        """The specs that were asked for, without pods that are pending already."""
+        """The requested specs, without pods that are already pending."""
         return tuple(spec for spec in self.specs if spec.origin != "pending")
 
     @property
     def everything_fits(self) -> bool:
-        """Whether all that was asked for has a place by what was read, and its controller makes it now."""
+        """Whether all requested pods have a place by the data that were read, and their controllers create them now."""
         short = any(spec.is_short or spec.awaited is not None for spec in self._judged)
         return not (short or self._leaves_pods or self.refused)
 
     @property
     def fits(self) -> bool | None:
-        """The same, proved; None: what could not be read decides."""
+        """The same, proved; None: unread resources decide."""
         nowhere = any(self._has_no_place(spec) or spec.awaited is not None for spec in self._judged)
         if nowhere or self._leaves_pods or not all(entry.unknown for entry in self.refused):
             return False
@@ -126,12 +126,12 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
 
     @property
     def _leaves_pods(self) -> bool:
-        """Whether a drain leaves pods without a place, or some have theirs on a node that does not answer."""
+        """Whether a drain leaves pods without a place, or places some on a node that does not answer."""
         return bool(self.silent or self.stuck) or any(entry.reason in _WITHOUT_PLACE for entry in self.unmoved)
 
     @property
     def guesses_drain(self) -> bool:
-        """Whether a drained node may have other pods, or a budget may hold them."""
+        """Whether a drained node may have other pods, or a budget may block their eviction."""
         return bool(self.what_if.drained) and any(one.resource in _DRAINED for one in self.lacks)
 
     def _has_no_place(self, spec: PlannedSpec) -> bool:
@@ -147,13 +147,13 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
         before = takewhile(lambda other: (other.name, other.namespace) != (spec.name, spec.namespace), self.specs)
         made_before = any(other.placed for other in before if other.origin in _MADE)
         if made_before and lacks & {PRIORITY_CLASSES, LIMIT_RANGES}:
-            # With other requests, or in another order, those would be elsewhere.
+            # With other requests, or in another order, those pods would be elsewhere.
             return False
         rejected = () if spec.stopped is None or not self.preemption else spec.stopped.rejected
         return PRIORITY_CLASSES not in lacks or not any(group.preemption_may_help for group in rejected)
 
     def is_guess(self, spec: PlannedSpec) -> bool:
-        """Whether what could not be read may change whether the pods of a spec that are let in have a place."""
+        """Whether unread resources may change whether the admitted pods of a spec have a place."""
         if self._has_no_place(spec):
             return False
         made = spec.origin in _MADE and any(one.resource in ADMISSION for one in self.lacks)
@@ -161,7 +161,7 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
 
     @property
     def lacks(self) -> tuple[Unread, ...]:
-        """What could not be read and may change the headline."""
+        """Unread resources that may change the headline."""
         kinds = ADMISSION | (_DRAINED if self.what_if.drained else frozenset())
         mine = [one for one in self.unread if one.may_exist and one.resource in kinds]
         asked = (lack for one in self.webhook for lack in one.lacks)

@@ -1,4 +1,4 @@
-"""What pods depend on: claims, disruption budgets, quotas and priority classes, with the pods of each."""
+"""Objects that pods depend on: claims, disruption budgets, quotas and priority classes, with the pods of each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["BudgetReport", "ClaimReport", "ClassReport", "QuotaReport", "QuotaWo
 
 
 class RelatedPod(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A pod that uses the object, or that it selects, and that has not finished."""
+    """An unfinished pod that uses the object, or that the object selects."""
 
     name: str
     node: str
@@ -38,13 +38,13 @@ class RelatedPod(Struct, frozen=True, kw_only=True, rename="camel"):
     """STATUS as kubectl prints it."""
     ready: bool
     reach: NodeReach | None = None
-    """Its node, if that does not answer."""
+    """Its node, if the node does not answer."""
     refused: str = ""
-    """Why the API server would not evict it now, in its words; empty: it would, or the object is no budget."""
+    """Why the API server would not evict it now, in its words; empty: it would, or the object is not a budget."""
 
 
 class RelatedReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind"):
-    """What all of them have."""
+    """The common fields."""
 
     DECIDING: ClassVar[frozenset[str]] = frozenset()
     """Resources without which the headline is not certain."""
@@ -59,7 +59,7 @@ class RelatedReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field
 
     @property
     def lacks(self) -> tuple[Unread, ...]:
-        """What could not be read and may change the headline."""
+        """Unread resources that may change the headline."""
         return tuple(one for one in self.unread if one.resource in self.DECIDING)
 
 
@@ -70,7 +70,7 @@ class ClaimReport(RelatedReport, frozen=True, kw_only=True, tag="ClaimExplanatio
     phase: str
     storage_class: str
     provisioner: str
-    """Empty: its StorageClass has none, or is not known."""
+    """Empty: its StorageClass has none, or is unknown."""
     waits_for_consumer: bool
     """Whether its StorageClass waits for a pod (WaitForFirstConsumer)."""
     created: str | None
@@ -78,26 +78,26 @@ class ClaimReport(RelatedReport, frozen=True, kw_only=True, tag="ClaimExplanatio
     requested: str
     capacity: str
     resize: Said | None
-    """Why a bound claim has less than it requests; None: it has as much."""
+    """Why a bound claim has less than it requests; None: it has enough."""
     deleted_at: str | None
     finalizers: tuple[str, ...]
-    """Besides kubernetes.io/pvc-protection."""
+    """Finalizers besides kubernetes.io/pvc-protection."""
     problem: ClaimProblem | None
     """Why it cannot be used; None: it can, or waits for a pod."""
     volume: VolumePlace | None
-    """Its volume, with the nodes that can use it; None: it has none, or that is not known."""
+    """Its volume, with the nodes that can use it; None: it has none, or unknown."""
     volume_deleted_at: str | None
-    """Since when its volume is being deleted: that goes once the claim does."""
+    """Since when its volume is being deleted: it is removed after the claim."""
     one_node: bool
     """Whether its volume is attached to one node at a time."""
     pods: tuple[RelatedPod, ...] | None
-    """Those that use it; None: they could not be read."""
+    """The pods that use it; None: they could not be read."""
     event: Said | None
     """The newest event about it, while it is not bound."""
     chosen: tuple[VolumePlace, ...] = ()
-    """If no node takes the pod that waits for it: its volumes that are to be made for one node each."""
+    """If the pod that waits for it fits no node: its volumes that must each be created for one node."""
     missing: str = ""
-    """What the driver lacks that is to make its volume, as in the `binding` of a pod's placement."""
+    """What the driver that creates its volume lacks, as in the `binding` of a pod's placement."""
 
 
 class BudgetReport(RelatedReport, frozen=True, kw_only=True, tag="BudgetExplanation"):
@@ -110,33 +110,33 @@ class BudgetReport(RelatedReport, frozen=True, kw_only=True, tag="BudgetExplanat
     standing: BudgetStanding | None
     """By its status; None: the pods could not be read."""
     counted: BudgetRoom | None
-    """What its controller would count now; None: the size of a controller is not known."""
+    """What its controller would count now; None: the size of a controller is unknown."""
     failure: str
     """Why its controller cannot count, in its words; empty: it can."""
     others: tuple[str, ...]
-    """Further budgets that select some of its pods."""
+    """Other budgets that select some of its pods."""
     pods: tuple[RelatedPod, ...]
     workloads: dict[str, int | None] = {}
-    """Where it selects no pod: those that make pods which it selects, ``deployment/web``, and how many each wants; None
-    where that is not known."""
+    """If it selects no pod: the workloads that create pods which it selects, ``deployment/web``, and how many each
+    wants; None: unknown."""
 
 
 class QuotaWorkload(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A workload of the namespace whose pods the quota counts."""
+    """A workload of the namespace with pods that the quota counts."""
 
     name: str
     """``deployment/web``."""
     wanted: int | None
     missing: int
-    """Pods that it wants and that do not exist."""
+    """Wanted pods that do not exist."""
     room: QuotaRoom
-    """How many more of its pods this quota lets in."""
+    """How many more of its pods this quota admits."""
     refused: Said | None
-    """What its newest event FailedCreate, or its condition, says of this quota."""
+    """The message of its newest event FailedCreate, or of its condition, about this quota."""
     needs: dict[str, str]
-    """The hard amounts with which all missing pods come in."""
+    """The hard amounts that would admit all missing pods."""
     other: QuotaRoom | None = None
-    """The quota of the namespace that lets in fewer of its pods; None: there is none."""
+    """The quota of the namespace that admits fewer of its pods; None: none does."""
 
 
 class QuotaReport(RelatedReport, frozen=True, kw_only=True, tag="QuotaExplanation"):
@@ -145,18 +145,18 @@ class QuotaReport(RelatedReport, frozen=True, kw_only=True, tag="QuotaExplanatio
     DECIDING = frozenset(one.rbac_name for one in (*WORKLOADS, EVENTS, LIMIT_RANGES, PRIORITY_CLASSES))
     scopes: tuple[str, ...]
     resources: tuple[QuotaShare, ...]
-    """The fullest first; ``used`` is empty where it is not counted yet."""
+    """The fullest first; ``used`` is empty if it is not counted yet."""
     behind: bool
     """Whether the quota controller has not counted the newest spec yet."""
     required: tuple[str, ...]
-    """What each container has to set, or the API server refuses its pod."""
+    """The values that each container must set; otherwise the API server refuses its pod."""
     defaults: tuple[str, ...]
     """LimitRanges of the namespace that set defaults."""
     workloads: tuple[QuotaWorkload, ...]
 
     @property
     def spent(self) -> tuple[QuotaShare, ...]:
-        """What it has no room for."""
+        """The workloads without enough room."""
         counted = (one for one in self.resources if one.used)
         return tuple(one for one in counted if Quantity.parse(one.used) >= Quantity.parse(one.hard))
 
@@ -168,23 +168,23 @@ class ClassReport(RelatedReport, frozen=True, kw_only=True, tag="PriorityClassEx
     value: int
     preemption_policy: str
     pods: dict[str, int] | None
-    """How many have it by namespace, without finished ones; None: they could not be read."""
+    """How many pods have it, by namespace, without finished pods; None: they could not be read."""
     pending: int
     """How many of them have no node."""
     stale: int
-    """How many of them have a priority that the class does not give any more."""
+    """How many of them have a priority that the class no longer gives."""
     earlier: tuple[int, ...] = ()
-    """The priorities that these have."""
+    """The priorities of these pods."""
     lower: int
     """How many pods on nodes have a lower priority."""
     above: dict[str, int]
-    """Classes of a higher value that preempt, with their values."""
+    """Preempting classes of a higher value, with their values."""
     below: dict[str, int]
     defaults: tuple[str, ...]
     """The classes that are globalDefault, the one that counts first."""
     workloads: tuple[str, ...]
-    """Those that name it: ``shop/deployment/web``."""
+    """The workloads that name it: ``shop/deployment/web``."""
     given: tuple[str, ...] = ()
-    """Those that name none and get it from the webhook of kubectl qos."""
+    """The workloads that name none and get it from the webhook of kubectl qos."""
     quotas: tuple[str, ...]
-    """Those with a scope for it: ``shop/compute``."""
+    """The quotas with a scope for it: ``shop/compute``."""

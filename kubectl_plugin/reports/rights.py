@@ -1,4 +1,4 @@
-"""What commands ask the API server for, as the Roles that allow it.
+"""The Roles that allow the API requests of commands.
 
 `rights.json` holds the resources by command. A test writes it from the requests that the commands make.
 
@@ -23,22 +23,22 @@ __all__ = ["ASKED", "KUBELETS", "Role", "is_namespaced", "read_only", "roles"]
 KUBELETS: Final = "nodes/proxy"
 """Reaches the kubelets through the API server, also their exec."""
 _READ: Final = ("get", "list", "watch")
-"""A list shows what get shows, and a watch what the next list would show."""
+"""A list shows the same data as get, and a watch the same as the next list."""
 _LESS: Final = {KUBELETS: ("get",), "configmaps": ("get",)}
 _NAMES: Final = {"configmaps": ("kube-scheduler", "qos-webhook-scheduler")}
-"""The usual names of the only objects that are read: those with the constraints that the webhook writes."""
+"""The usual names of the only objects that are read: the ConfigMaps with the constraints that the webhook writes."""
 _ELSEWHERE: Final = {
     "configmaps": "",
     "leases.coordination.k8s.io": LEASE_NAMESPACE,
     "leasecandidates.coordination.k8s.io": SCHEDULER_NAMESPACE,
 }
-"""The namespace of kinds that are read in one alone; empty: those of these names in any."""
+"""The namespace of kinds that are read in only one; empty: objects of these names in any namespace."""
 _OF_WEBHOOK: Final = ("deployments.apps", (NAME,), ("get",))
-"""What is read of our webhook besides ConfigMaps, in whatever namespace it is installed."""
+"""The objects of our webhook that are read besides ConfigMaps, in any namespace."""
 
 
 class _Asked(Struct, frozen=True):
-    """What one command asks for: resources by their names in RBAC."""
+    """The requests of one command: resources by their names in RBAC."""
 
     cluster: frozenset[str]
     """Without a namespace."""
@@ -61,18 +61,18 @@ ASKED: Final = msgspec.json.decode(files(__package__).joinpath("rights.json").re
 
 
 def is_namespaced(resource: str) -> bool:
-    """Whether objects of a resource are in namespaces."""
+    """Whether a resource is namespaced."""
     return any(resource in asked.namespaced for asked in ASKED.values())
 
 
 def read_only() -> tuple[str, ...]:
-    """The commands that change nothing."""
+    """The commands that only read."""
     return tuple(name for name, asked in ASKED.items() if not asked.changes)
 
 
 def roles(commands: Collection[str], namespace: str, *, kubelets: bool) -> Iterator[Role]:
-    """The Roles that allow commands all that they ask for; with a namespace, that one alone may be read."""
-    # No other call may print a role of that name: applied, it would replace this one for all who are bound to it.
+    """The Roles that allow all requests of commands; with a namespace, only that one may be read."""
+    # No other call may print a role of that name: applied, it would replace this role for all bound users.
     of_one = ("in", namespace) if namespace else ()
     name = "-".join(("kubectl-qos", *(() if set(commands) == set(read_only()) else commands), *of_one))
     given: dict[str, tuple[str, ...]] = {}

@@ -64,11 +64,11 @@ def schema_of(kind: str) -> dict[str, Any]:
 
 
 def _with_facts(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same with every kind of fact that a plugin gives in the place of their base."""
+    """The same with every kind of fact that a plugin gives, instead of their base type."""
     rejected = schema["$defs"].get("RejectedNode")
     if rejected is None:
         return schema
-    # The plugins load arrays, which printing a report does without.
+    # The plugins load arrays, which printing a report does not need.
     kinds = dict.fromkeys(kind for plugin in EXPLAINED_PLUGINS.values() for kind in plugin.fact_types)
     facts = msgspec.json.schema(reduce(or_, kinds))
     del schema["$defs"]["Fact"]

@@ -1,4 +1,4 @@
-"""The steps of a command that changes something: printed as they happen, and kept for its report."""
+"""The steps of a command that changes something: printed as they happen, and stored for its report."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ class StepOutcome(Enum):
     NOT_CONFIRMED = "NotConfirmed"
     """Nothing was changed: a confirmation is missing."""
     NOT_POSSIBLE = "NotPossible"
-    """Nothing was changed: the object is not in a state for it, or not the one that was looked at."""
+    """Nothing was changed: the state of the object does not allow it, or it is not the object that was checked."""
     REFUSED = "Refused"
-    """Nothing was changed: somebody does not let it be, and the refusal says who."""
+    """Nothing was changed: the change was refused, and the refusal names who refused it."""
     NOTHING_AT_STAKE = "NothingAtStake"
     """Nothing was changed: a confirmation is missing, though a deletion without grace would risk nothing."""
     DRY_RUN = "DryRun"
     DONE = "Done"
     UNDER_WAY = "UnderWay"
-    """It was changed, and what follows from that is not over."""
+    """It was changed, but the effects are not complete."""
     FAILED = "Failed"
-    """It broke off, or nobody answered; the steps tell what was done."""
+    """It was interrupted, or got no answer; the steps show what was done."""
     INTERRUPTED = "Interrupted"
 
 
@@ -35,12 +35,12 @@ class RefusedBy(Enum):
     """Who refused a change."""
 
     RIGHTS = "Rights"
-    """The user may not make it, or not read what it needs."""
+    """The user may not make the change, or may not read the objects that it needs."""
     ADMISSION = "Admission"
     """A webhook or a policy of the cluster."""
     API_SERVER = "APIServer"
     COMMAND = "Command"
-    """The command itself: what was asked of it cannot be done."""
+    """The command itself: the request cannot be fulfilled."""
 
 
 class Refusal(Struct, frozen=True, rename="camel"):
@@ -48,38 +48,38 @@ class Refusal(Struct, frozen=True, rename="camel"):
 
     by: RefusedBy
     message: str
-    """Who, what and why, in one sentence without its end."""
+    """Who, what and why, in one sentence without a full stop."""
     verb: str = ""
-    """The verb of the right that is missing; empty: none is."""
+    """The verb of the missing right; empty: none is missing."""
     resource: str = ""
     """``pods``, ``volumeattachments.storage.k8s.io``."""
     namespace: str = ""
-    """Empty: all, or none for what has no namespace."""
+    """Empty: all, or not namespaced."""
 
 
 class StepKind(Enum):
-    """What happened, or is about to happen."""
+    """A step that happened, or is about to happen."""
 
     DRY_RUN = "DryRun"
-    """The API server took what was asked and stored nothing."""
+    """The API server accepted the request and stored nothing."""
     DELETING = "Deleting"
     DELETED = "Deleted"
-    """The API server took it; the object stays for its grace period."""
+    """The API server accepted the deletion; the object stays for its grace period."""
     DELETED_BEFORE = "DeletedBefore"
-    """It was being deleted already: its termination goes on unchanged."""
+    """The object was already being deleted: its termination continues unchanged."""
     CONFIRMING = "Confirming"
     CONFIRMED = "Confirmed"
     WARNING = "Warning"
-    """The API server's, or a webhook's."""
+    """A warning of the API server, or of a webhook."""
     CONTAINER_ENDED = "ContainerEnded"
     KEPT_BY_FINALIZERS = "KeptByFinalizers"
     OVERDUE = "Overdue"
     NODE_SILENT = "NodeSilent"
     REPLACED = "Replaced"
-    """A pod of the same name is there, and is another."""
+    """Another pod of the same name exists."""
     GONE = "Gone"
     NO_ANSWER = "NoAnswer"
-    """For a moment; it is asked again."""
+    """For a moment; the request is repeated."""
     FENCE_COMMAND = "FenceCommand"
     FENCE_COMMAND_DONE = "FenceCommandDone"
     FENCE_COMMAND_FAILED = "FenceCommandFailed"
@@ -120,20 +120,20 @@ _CHANGES: Final = frozenset(
 
 
 class StepEvent(Struct, frozen=True):
-    """A step as it happens. Views word it, and `Step` is its record in a report."""
+    """A step as it happens. Views put it into words, and `Step` is its record in a report."""
 
     kind: StepKind
     subject: str = ""
     """See `Step`."""
     detail: str = ""
-    """See `Step`; empty where there are names."""
+    """See `Step`; empty if there are names."""
     number: int | None = None
     """See `Step`."""
     names: tuple[str, ...] = ()
     """Pods or finalizers, for the kinds that are about several."""
 
     def record(self, at: datetime) -> Step:
-        """The step as reports keep it, with the names in one text."""
+        """The step as reports store it, with the names in one text."""
         return Step(at, self.kind, self.subject, self.detail or ", ".join(self.names), self.number)
 
 
@@ -143,8 +143,8 @@ class Step(Struct, frozen=True, rename="camel"):
     at: datetime
     kind: StepKind
     subject: str = ""
-    """What it is about: ``pod/db-1``, a container, a volume."""
+    """The subject: ``pod/db-1``, a container, a volume."""
     detail: str = ""
-    """Whatever else the kind has to say: a node, a uid, somebody's words."""
+    """Further data of the kind: a node, a uid, a message."""
     number: int | None = None
     """Seconds, an exit code, or how many."""

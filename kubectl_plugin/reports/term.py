@@ -1,4 +1,4 @@
-"""The meaning of terms and texts of Kubernetes."""
+"""The meaning of terms and messages of Kubernetes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["ExplainedText", "TermReport"]
 
 
 class ExplainedText(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A part of what was asked, and the entry that explains it."""
+    """A part of the request, and the entry that explains it."""
 
     text: str
     nodes: int | None
-    """Of how many nodes the message said it; None: it did not say."""
+    """The number of nodes in the message; None: not given."""
     entry: Entry
 
 
@@ -30,4 +30,4 @@ class TermReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     asked: str
     explained: tuple[ExplainedText, ...]
     unexplained: tuple[str, ...]
-    """Parts of a message of Kubernetes that no entry explains."""
+    """Parts of a Kubernetes message that no entry explains."""

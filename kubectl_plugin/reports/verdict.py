@@ -1,4 +1,4 @@
-"""The headline of an answer: its sentences, how urgent they are, and a code of a closed list for scripts."""
+"""The headline of an answer: its sentences, their severity, and a code of a closed list for scripts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FEW: Final = 3
 
 
 class Severity(Enum):
-    """How urgent a page is; shown as colour, in addition to the words."""
+    """The severity of a page; shown as colour, in addition to the words."""
 
     FINE = "fine"
     NOTICE = "notice"
@@ -37,7 +37,7 @@ class Severity(Enum):
 
     @property
     def urgency(self) -> int:
-        """Its rank: higher is more urgent."""
+        """The rank: higher is more urgent."""
         return list(Severity).index(self)
 
 
@@ -55,7 +55,7 @@ J = TypeVar("J", bound=_Judged)
 
 
 def worst_few(worst_first: Sequence[J]) -> Sequence[J]:
-    """The rows that a list links to: up to three in trouble; if there are none, the worst one."""
+    """The rows that a list links to: up to three in trouble, or else the worst one."""
     return [row for row in worst_first if row.severity is Severity.TROUBLE][:_FEW] or worst_first[:1]
 
 
@@ -71,7 +71,7 @@ def trouble_until(last: K) -> dict[K, Severity]:
 
 
 class VerdictCode(Enum):
-    """What a verdict says, for scripts. docs/formats.md explains each code."""
+    """The code of a verdict, for scripts. docs/formats.md explains each code."""
 
     # A pod on a node.
     RUNNING = "Running"
@@ -202,51 +202,51 @@ class VerdictReport(Struct, frozen=True):
     """A verdict as data."""
 
     text: str
-    """The page's first sentences, as they are read there, in one line."""
+    """The page's first sentences, in one line."""
     severity: Severity
     code: VerdictCode
     lacks: tuple[str, ...] = ()
-    """The resources that could not be read and may change the verdict: ``poddisruptionbudgets.policy``."""
+    """Unread resources that may change the verdict: ``poddisruptionbudgets.policy``."""
 
 
 class Verdict(Struct, frozen=True):
-    """The decisive fact of an answer, chosen in one place with its words."""
+    """The decisive fact of an answer, with its words."""
 
     code: VerdictCode
     severity: Severity
     sentences: tuple[str, ...]
     deciding: str = ""
-    """The sentence that gives code and severity; empty: the first."""
+    """The sentence that determines code and severity; empty: the first."""
     more: int = 0
-    """How many other findings, more than fine, are joined in it."""
+    """How many other findings that are not fine it contains."""
     lead: str = ""
-    """How the first sentence begins, if that only names the state: a list has a column for it."""
+    """The beginning of the first sentence, if it only names the state: a list has a column for it."""
 
     @property
     def detail(self) -> str:
-        """The first sentence without its lead; empty if it says nothing else."""
+        """The first sentence without its lead; empty if nothing else remains."""
         return self.sentences[0].removeprefix(self.lead).lstrip(".,:; ")
 
     @property
     def decisive(self) -> str:
-        """The sentence that gives code and severity; empty if the verdict has none."""
+        """The sentence that determines code and severity; empty if the verdict has none."""
         return self.deciding or next(iter(self.sentences), "")
 
     def as_data(self, lacks: Iterable[Unread] = ()) -> VerdictReport:
         """The same for a program.
 
         Args:
-            lacks: What could not be read and may change it.
+            lacks: Unread resources that may change it.
         """
         resources = tuple(dict.fromkeys(one.resource for one in lacks))
         return VerdictReport(" ".join(self.sentences), self.severity, self.code, resources)
 
 
 def lacking(found: Verdict, lacks: Iterable[str]) -> Verdict:
-    """A verdict that something missing may change: the sentences that say so end it, and it is not fine.
+    """A verdict that missing data may change: it ends with the sentences that say so, and is not fine.
 
     Args:
-        found: By what is known.
+        found: The verdict by the known data.
         lacks: The sentences.
     """
     said = tuple(lacks)

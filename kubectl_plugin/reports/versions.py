@@ -1,4 +1,4 @@
-"""The versions of a cluster, and what changes with another one, as data."""
+"""The versions of a cluster, and the changes with another version, as data."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class RunningVersion(Struct, frozen=True, rename="camel"):
 
     component: Component
     version: str
-    """As it says itself, ``A or B`` where nobody knows which one leads; empty: it does not say."""
+    """The version that the component reports; ``A or B`` if the leader is unknown; empty: not reported."""
     emulates: str
-    """The version whose defaults of gates it has: ``1.36``; empty: its own."""
+    """The version that determines its default gates: ``1.36``; empty: its own."""
     nodes: int
-    """Of kubelets: how many run it; else 0."""
+    """For kubelets: how many run it; else 0."""
     rules: str
-    """The upstream version whose code the rules were held against that are used for it."""
+    """The upstream version for which the rules in use were verified."""
 
 
 class ChangedRule(Struct, frozen=True, rename="camel"):
@@ -51,7 +51,7 @@ class ChangedRule(Struct, frozen=True, rename="camel"):
     rule: str
     effect: str
     gate: str
-    """The feature gate that turns it off; empty: none does."""
+    """The feature gate that disables it; empty: none does."""
 
 
 class ChangedPods(Struct, frozen=True, rename="camel"):
@@ -59,7 +59,7 @@ class ChangedPods(Struct, frozen=True, rename="camel"):
 
     namespace: str
     kind: str
-    """Of their controller; ``Pod`` where they have none."""
+    """The kind of their controller; ``Pod`` if they have none."""
     name: str
     pods: int
     example: str
@@ -68,51 +68,51 @@ class ChangedPods(Struct, frozen=True, rename="camel"):
 
 
 class ChangedOrder(Struct, frozen=True, rename="camel"):
-    """A node whose memory, when it runs short, is taken from others first."""
+    """A node on which the order of kills or evictions changes when memory runs short."""
 
     node: str
     order: Literal["OOM", "Eviction"]
     before: tuple[str, ...]
-    """``namespace/pod``, the first to go first; for OOM with the container."""
+    """``namespace/pod``, in order; for OOM with the container."""
     after: tuple[str, ...]
 
 
 class Choice(Struct, frozen=True, rename="camel"):
-    """What the scheduler of one version does with a pod."""
+    """The placement of a pod by the scheduler of one version."""
 
     outcome: PlacementOutcome
     best: tuple[str, ...]
-    """The nodes of which it takes one."""
+    """The nodes among which it chooses."""
     feasible: int
-    """Nodes that fit."""
+    """How many nodes fit."""
     message: str
-    """Why there is none; empty: there is."""
+    """Why there is no placement; empty: there is one."""
 
     def differs_from(self, other: Choice) -> bool:
-        """Whether the pod goes elsewhere, or its event says something else; how many nodes fit is no difference."""
+        """Whether the pod is placed elsewhere, or its event differs; the number of nodes that fit does not count."""
         return (self.outcome, self.best, self.message) != (other.outcome, other.best, other.message)
 
 
 class NotCompared(Struct, frozen=True, rename="camel"):
-    """Pods whose placements were not compared."""
+    """Pods without a comparison of their placements."""
 
     reason: str
     pods: int
 
 
 class ChangedPlacement(Struct, frozen=True, rename="camel"):
-    """A pod that is placed otherwise."""
+    """A pod with a different placement."""
 
     namespace: str
     pod: str
     waits: bool
-    """Whether it waits for a node now; else it stands for the next pod like it."""
+    """Whether it waits for a node now; else it represents the next pod like it."""
     before: Choice
     after: Choice
 
 
 class VersionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="VersionComparison"):
-    """Which versions run, and what changes with another one."""
+    """The running versions, and the changes with another version."""
 
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     source: str
@@ -121,7 +121,7 @@ class VersionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     server_version: str | None
     running: tuple[RunningVersion, ...]
     to: str | None
-    """None: it was not asked for, and the rest is empty."""
+    """None: not requested, and the rest is empty."""
     rules: tuple[ChangedRule, ...] = ()
     pods: int = 0
     """Pods that were compared."""
@@ -130,21 +130,21 @@ class VersionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     placed: int = 0
     """Pods that both schedulers placed: those that wait, and one of each controller."""
     not_placed: int = 0
-    """More of those, which were left out: they are too many."""
+    """How many more of those were omitted, because they are too many."""
     not_compared: tuple[NotCompared, ...] = ()
-    """Others, of which the rules do not tell where they go."""
+    """Other pods, for which the rules do not determine the node."""
     placements: tuple[ChangedPlacement, ...] = ()
     version_notes: tuple[VersionNote, ...] = ()
-    """The versions of this cluster that the rules were not held against."""
+    """The versions of this cluster for which the rules were not verified."""
     unread: tuple[Unread, ...] = ()
 
     @property
     def lacks(self) -> tuple[Unread, ...]:
-        """What could not be read and may change the headline: without it some placements were not compared."""
+        """Unread resources that may change the headline: without them, some placements were not compared."""
         usage = {"nodes.metrics.k8s.io", "pods.metrics.k8s.io", "nodes/proxy"}
         return tuple(one for one in self.unread if self.to and one.may_exist and one.resource not in usage)
 
     @property
     def pods_changed(self) -> int:
-        """Pods of which some value changes."""
+        """How many pods have changed values."""
         return sum(entry.pods for entry in self.changed)

@@ -1,11 +1,11 @@
-"""``--watch``: answers again whenever a watched object changes, and at the latest after an interval.
+"""``--watch``: answers again when a watched object changes, and at the latest after an interval.
 
-    bell     what wakes the loop: a change from the API server, another size of the terminal
-    screen   a terminal is drawn in place; a pipe gets what is new
-    loop     answer, show, wait; when the API server is away, say so and ask again, 1 to 30 s later
+    bell     wakes the loop: after a change from the API server, or of the terminal's size
+    screen   a terminal is redrawn; a pipe gets only changes
+    loop     answer, show, wait; if the API server does not answer, say so and retry after 1 to 30 s
 
-Changes come by watches of the objects in question, as metadata or as little more. How much they use, and how long ago
-something was, is not among them: hence the interval. A look that takes long is not repeated at once.
+Watches report changes of the objects, as metadata or little more. They do not report usage or elapsed time: hence the
+interval. An answer that takes long is not repeated at once.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ __all__ = ["NodeHealth", "Watched", "watch"]
 _FIRST_DELAY: Final = 1.0
 _LAST_DELAY: Final = 30.0
 _REST: Final = 4
-"""A look is followed by this many times its own duration without one, and by a second at least."""
+"""After each answer, the pause lasts this many times its duration, and at least a second."""
 _LEAST_REST: Final = 1.0
 _CHANGED: Final = b"\0"
 _WINDOW: Final = bytes([signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT])
-"""What Python writes to the bell when the terminal has another size, or we were stopped meanwhile."""
+"""The byte that Python writes to the bell when the terminal's size has changed, or this process was stopped."""
 
 
 WatchedOptions = ExplainOptions | NodeOptions | PartitionsOptions
 
 
 class Watched(NamedTuple):
-    """Objects whose changes lead to a new answer."""
+    """Objects that cause a new answer when they change."""
 
     kind: Kind[Any]
     namespace: str | None
     name: str = ""
     """Empty: all."""
     model: type[CachedObject | NodeHealth] = CachedObject
-    """What of them counts as a change."""
+    """The part of them that counts as a change."""
 
 
 class _Condition(Model, frozen=True):
@@ -79,7 +79,7 @@ class _Name(Model, frozen=True):
 
 
 class NodeHealth(Model, frozen=True):
-    """The fields of a node that say whether it answers. The resource version is left out: it always changes."""
+    """The fields that show whether a node answers. The resource version is left out: it always changes."""
 
     metadata: _Name = field(default_factory=_Name)
     spec: _Spec = field(default_factory=_Spec)
@@ -90,14 +90,14 @@ def watch(options: WatchedOptions, source: Source, streams: Streams, run: Run, w
     """Answer again and again, until interrupted.
 
     Args:
-        options: Of the command; ``watch`` holds the interval.
+        options: The command's options; ``watch`` is the interval.
         source: Where objects come from.
         streams: Where to read and write.
         run: The command, which answers once.
-        watched: Objects whose changes are worth another look.
+        watched: Objects that cause a new answer when they change.
 
     Returns:
-        The exit code of the first answer, when that is not 0; else it ends by a signal alone.
+        The exit code of the first answer, if that is not 0; else only a signal ends the loop.
 
     Raises:
         ClusterError: the first answer cannot be given.
@@ -134,10 +134,10 @@ def _go_on(once: _Once, bell: _Bell, screen: Screen, interval: float) -> None:
         except Unreachable as error:
             delay = min(_LAST_DELAY, 2 * delay or _FIRST_DELAY)
             due = time.monotonic() + delay
-            screen.tell(f"the API server does not answer, next try in {delay:.0f} s: {once.reason(error)}")
+            screen.note(f"the API server does not answer, next try in {delay:.0f} s: {once.reason(error)}")
             continue
         if delay:
-            screen.tell("the API server answers again")
+            screen.note("the API server answers again")
         delay, due = 0.0, once.began + max(interval, once.took + _LEAST_REST)
         screen.show(answer.text, answer.problem)
 
@@ -146,11 +146,11 @@ class _Answer(NamedTuple):
     code: int
     text: str
     problem: str
-    """What went to standard error."""
+    """The output on standard error."""
 
 
 class _Once:
-    """Runs the command once and keeps its output."""
+    """Runs the command once and stores its output."""
 
     def __init__(self, options: WatchedOptions, source: Source, streams: Streams, run: Run) -> None:
         self._options, self._source, self._streams, self._run = options._replace(watch=None), source, streams, run
@@ -161,14 +161,14 @@ class _Once:
         self._columns = 0
 
     def reason(self, error: Unreachable) -> str:
-        """Why there is no answer."""
+        """Why no answer is available."""
         return words_of(error, self._options.cluster.target())
 
     def look(self) -> _Answer:
         """Run the command again.
 
         Raises:
-            ClusterError: it cannot be answered.
+            ClusterError: no answer is available.
         """
         out, err = io.StringIO(), io.StringIO()
         self._columns = self._width()
@@ -178,7 +178,7 @@ class _Once:
         return _Answer(code, out.getvalue(), err.getvalue())
 
     def is_as_wide(self) -> bool:
-        """Whether the terminal is still as wide as the last answer."""
+        """Whether the terminal still has the width of the last answer."""
         return self._columns == self._width()
 
     def _width(self) -> int:
@@ -194,24 +194,24 @@ class _Bell:
 
     def ring(self) -> None:
         """Wake the loop; from any thread."""
-        # A full pipe wakes the loop already.
+        # A full pipe already wakes the loop.
         with suppress(OSError):
             os.write(self._write, _CHANGED)
 
     def wait(self, seconds: float) -> bytes:
-        """Wait; returns what was written, empty when the time is over."""
+        """Wait; returns the written bytes, empty after the time-out."""
         ready, _, _ = select.select([self._read], [], [], seconds)
         return os.read(self._read, 4096) if ready else b""
 
     def hush(self) -> None:
-        """Discard what was written."""
+        """Discard the written bytes."""
         while self.wait(0):
             pass
 
 
 @contextmanager
 def _bell() -> Iterator[_Bell]:
-    """A bell that also rings when the terminal changes."""
+    """A bell that also rings when the terminal's size changes."""
     read, write = os.pipe()
     os.set_blocking(write, False)
     kept = {number: signal.signal(number, lambda _number, _frame: None) for number in (signal.SIGWINCH, signal.SIGCONT)}
@@ -222,13 +222,13 @@ def _bell() -> Iterator[_Bell]:
         signal.set_wakeup_fd(before)
         for number, handler in kept.items():
             signal.signal(number, handler)
-        # The write end stays open: a thread may be writing, and a file descriptor is soon used again.
+        # The write end stays open: a thread may be writing, and file descriptors are soon reused.
 
 
 @contextmanager
 def _following(source: Source, watched: Sequence[Watched], bell: _Bell) -> Iterator[None]:
     """Watch the objects, each in a thread, until the block ends."""
-    # The reflector logs errors. Here the loop prints them where they are not overwritten.
+    # The reflector logs errors. Here the loop prints them so that they are not overwritten.
     logging.getLogger("cluster_io.live.reflector").disabled = True
     running = [_follow(source, entry, bell) for entry in watched] if isinstance(source, LiveSource) else []
     try:
@@ -239,12 +239,12 @@ def _following(source: Source, watched: Sequence[Watched], bell: _Bell) -> Itera
 
 
 def _follow(source: LiveSource, watched: Watched, bell: _Bell) -> Callable[[], None]:
-    """Start one watch; returns what ends it."""
+    """Start one watch; returns the function that ends it."""
     seen: list[Mapping[str, CachedObject | NodeHealth]] = []
 
     def changed() -> None:
         now: Mapping[str, CachedObject | NodeHealth] = {} if reflector is None else reflector.in_namespace(namespace)
-        # The first list wakes the loop too: something may have changed since the last answer.
+        # The first list also wakes the loop: objects may have changed since the last answer.
         if not seen or seen[-1] != now:
             bell.ring()
         seen[:] = [now]

@@ -1,4 +1,4 @@
-"""Where ``--watch`` shows its answers: a terminal that is redrawn, or a pipe that gets what is new."""
+"""The output of ``--watch``: a terminal that is redrawn, or a pipe that gets only changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REST: Final = "\x1b[J"
 
 
 class Screen(Protocol):
-    """Shows answers, each in place of the one before."""
+    """Shows answers, each replacing the previous one."""
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -32,24 +32,24 @@ class Screen(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave everything as it was."""
+        """Restore the previous state."""
         ...
 
     def show(self, text: str, problem: str) -> None:
         """Show an answer, and the errors of its parts."""
         ...
 
-    def tell(self, problem: str) -> None:
-        """Say why there is no new answer, or that there is one again."""
+    def note(self, problem: str) -> None:
+        """Show why no new answer is available, or that answers are available again."""
         ...
 
     def draw(self) -> None:
-        """Draw the same again."""
+        """Redraw the answer."""
         ...
 
 
 class Terminal:
-    """The alternate screen of a terminal. At the end the terminal shows what it showed before."""
+    """The alternate screen of a terminal. At the end, the terminal shows its previous content."""
 
     def __init__(self, out: IO[str]) -> None:
         """Change nothing yet."""
@@ -72,28 +72,28 @@ class Terminal:
         self._text, self._notes, self._at = text, problem, datetime.now(UTC)
         self.draw()
 
-    def tell(self, problem: str) -> None:
-        """See `Screen.tell`: below the answer, which stays."""
+    def note(self, problem: str) -> None:
+        """See `Screen.note`: shown below the answer, which stays."""
         self._notes = f"{datetime.now(UTC):%H:%M:%S} UTC  {escape(problem)}"
         self.draw()
 
     def draw(self) -> None:
-        """See `Screen.draw`. The last line says what does not fit."""
+        """See `Screen.draw`. The last line says how many lines do not fit."""
         size = os.get_terminal_size(self._out.fileno())
-        # A new terminal may have no size yet: 0 by 0.
+        # A new terminal may not have a size yet: 0 by 0.
         columns, rows = size.columns or 80, size.lines or 24
         lines, notes = self._text.splitlines(), self._notes.splitlines()
         room = max(1, rows - 1 - len(notes))
         hidden = max(0, len(lines) - room)
         more = f", {hidden} more lines in a larger window" if hidden else ""
         notes.append(f"as of {self._at:%H:%M:%S} UTC{more}; Ctrl-C ends")
-        # One column stays free: terminals differ in what they clear after a full line.
+        # One column stays free: terminals clear differently after a full line.
         drawn = [*lines[:room], *notes][:rows]
         self._write(_HOME + "\n".join(f"{_cut(line, columns - 1)}{_REST_OF_LINE}" for line in drawn) + _REST)
 
     def _stop(self, number: int, _frame: FrameType | None) -> None:
-        """On Ctrl-Z, give the terminal back, stop, and take it again. The loop draws it."""
-        # Not through the stream: the signal may have interrupted a write of the stream.
+        """On Ctrl-Z, restore the terminal, stop, and take it over again. The loop redraws it."""
+        # Not through the stream: the signal may have interrupted a write to it.
         os.write(self._out.fileno(), _LEAVE.encode())
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
@@ -106,7 +106,7 @@ class Terminal:
 
 
 def _cut(line: str, columns: int) -> str:
-    """As much of a line as fits. Colours take no columns."""
+    """The part of a line that fits. Colours need no columns."""
     if len(line) <= columns:
         return line
     shown, room = [], columns
@@ -147,13 +147,13 @@ class Pipe:
         self._streams.out.write(new)
         self._streams.out.flush()
 
-    def tell(self, problem: str) -> None:
-        """See `Screen.tell`: on standard error."""
+    def note(self, problem: str) -> None:
+        """See `Screen.note`: printed on standard error."""
         self._streams.err.write(f"{_now()}{escape(problem)}\n")
         self._streams.err.flush()
 
     def draw(self) -> None:
-        """A pipe has no size."""
+        """A pipe has no size: nothing to redraw."""
 
     def _new_lines(self, text: str) -> list[str]:
         now, before, after = _now(), (self._text or "").splitlines(), text.splitlines()

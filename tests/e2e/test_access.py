@@ -257,7 +257,7 @@ def test_not_found_by_one_who_may_not_list(control_plane: ControlPlane, qos: Qos
     first, second = ran.err.splitlines()
     assert first == f'error: pods "wep" not found in namespace {pod}'
     hint = f"(kubectl auth can-i list pods -n {pod})"
-    assert second == f"Whether a similar name exists is unknown: you may not list pods {hint}"
+    assert second == f"Unknown whether a similar name exists: you may not list pods {hint}"
     assert_hints_are_true(control_plane, kubeconfig, second)
 
 

@@ -136,7 +136,7 @@ def test_empty_name_is_not_everything(qos: Qos, pods: str) -> None:
         (["pod/web", "node"], '"node": no name', "Write TYPE/NAME, e.g. pod/web-0"),
         (
             ["pod", "web", "node/n"],
-            '"node/n": a TYPE/NAME behind the type pod',
+            '"node/n": TYPE/NAME after the type pod',
             "Write TYPE NAME [NAME …], or TYPE/NAME [TYPE/NAME …]",
         ),
         ([], "nothing to explain", "Name a pod (pod/NAME), a node, a workload, or a file with -f"),

@@ -82,7 +82,7 @@ def test_a_value_is_no_command() -> None:
     ran = run("-n", "explain", "--demo", "explain", "pod/db-0")
     assert (ran.code, ran.err) == (
         3,
-        'error: pods "db-0" not found in namespace explain\nThere is no namespace explain\n',
+        'error: pods "db-0" not found in namespace explain\nNamespace explain does not exist\n',
     )
 
 
@@ -109,7 +109,7 @@ def test_missing_target_does_not_stop_the_others() -> None:
         ((), 2, "nothing to explain"),
         (("secret/x",), 2, '"secret" cannot be explained\nTypes: pod, node, deployment'),
         (("pod/",), 2, '"pod/": no name\nWrite TYPE/NAME, e.g. pod/web-0\n'),
-        (("pod", "node/x"), 2, '"node/x": a TYPE/NAME behind the type pod\nWrite TYPE NAME [NAME …], or TYPE/NAME'),
+        (("pod", "node/x"), 2, '"node/x": TYPE/NAME after the type pod\nWrite TYPE NAME [NAME …], or TYPE/NAME'),
         (("pod/x", "-o", "xml"), 2, '-o "xml": not one of table, wide, json'),
         (
             ("pod/x", "--request-timeout", "soon"),
@@ -256,7 +256,7 @@ def test_messages_without_a_reader_change_no_exit_code(words: str, unread: int) 
     [
         ("explain --demo pods", 1, "error: the answer cannot be written: Bad file descriptor\n"),
         ("--version", 1, "error: the answer cannot be written: Bad file descriptor\n"),
-        ("lint -f -", 6, "error: standard input: no object in it; there is nothing to check\n"),
+        ("lint -f -", 6, "error: standard input: no object in it; nothing to check\n"),
     ],
 )
 def test_streams_that_the_parent_closed(words: str, code: int, said: str) -> None:

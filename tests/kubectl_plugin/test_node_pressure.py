@@ -72,10 +72,13 @@ def test_node_by_any_of_its_names(words: list[str]) -> None:
     [
         pytest.param(["node-a7"], 3, 'nodes "node-a7" not found\nDid you mean node/node-a', id="unknown"),
         pytest.param(
-            ["pod/web"], 2, 'error: "pod/web" is no name of a node\nWrite a node\'s name, or node/NAME\n', id="a pod"
+            ["pod/web"],
+            2,
+            'error: "pod/web" is not the name of a node\nWrite a node\'s name, or node/NAME\n',
+            id="a pod",
         ),
         pytest.param(
-            ["node/"], 2, 'error: "node/" is no name of a node\nWrite a node\'s name, or node/NAME\n', id="no name"
+            ["node/"], 2, 'error: "node/" is not the name of a node\nWrite a node\'s name, or node/NAME\n', id="no name"
         ),
     ],
 )
@@ -357,7 +360,7 @@ def test_on_an_unknown_node() -> None:
     assert 'nodes "node-a7" not found' in ran.err
     ran = run("explain", "-f", MANIFEST, "--on", "pod/x", "--demo")
     assert ran.code == 2
-    assert ran.err == 'error: --on "pod/x" is no name of a node\nWrite a node\'s name, or node/NAME\n'
+    assert ran.err == 'error: --on "pod/x" is not the name of a node\nWrite a node\'s name, or node/NAME\n'
 
 
 def test_Q2_child_kill_differs_from_main_process_kill(tmp_path: Path) -> None:

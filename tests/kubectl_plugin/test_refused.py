@@ -223,7 +223,7 @@ def test_F6_preview_of_unfence_checks_the_right() -> None:
         pytest.param(
             FORCE, "leave --confirm out: --grace-period=0 alone shows what a force deletion puts at stake", id="delete"
         ),
-        pytest.param(FENCE, "without a confirmation and --dry-run it shows what would go", id="fence"),
+        pytest.param(FENCE, "without a confirmation and --dry-run it shows what would be removed", id="fence"),
     ],
 )
 def test_F6_demo_and_snapshot_cannot_be_changed(words: tuple[str, ...], message: str) -> None:

@@ -337,15 +337,15 @@ def test_F5_hostile_names_are_escaped_and_in_no_command(tmp_path: Path, form: st
         (
             ("delete", "pod/a", "pod/b"),
             2,
-            "more than one name\nWrite one pod/NAME: each is looked at before it is changed",
+            "more than one name\nWrite one pod/NAME: each is checked before it is changed",
         ),
         (
             ("delete", "pod", "a", "b"),
             2,
-            "more than one name\nWrite one pod/NAME: each is looked at before it is changed",
+            "more than one name\nWrite one pod/NAME: each is checked before it is changed",
         ),
-        (("delete", "pod/../x"), 2, '"../x" is no name of a pod'),
-        (("delete", "pod/A%2f"), 2, '"A%2f" is no name of a pod'),
+        (("delete", "pod/../x"), 2, '"../x" is not a valid pod name'),
+        (("delete", "pod/A%2f"), 2, '"A%2f" is not a valid pod name'),
         (("delete", "pod/db-0", "--grace-period=soon"), 2, '--grace-period "soon": no grace period'),
         (
             ("delete", "pod/db-0", "--grace-period=-"),

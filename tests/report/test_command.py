@@ -134,7 +134,7 @@ def test_pods_to_come_are_explained(tmp_path: Path) -> None:
         pytest.param(
             ["deployment/web"],
             2,
-            '"deployment/web": no pod and no node\nWrite pod/NAME or node/NAME\n',
+            '"deployment/web": neither a pod nor a node\nWrite pod/NAME or node/NAME\n',
             id="another kind",
         ),
         pytest.param(["--all", "pod/db-1"], 2, "Leave --all out", id="all and one"),

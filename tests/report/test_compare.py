@@ -321,14 +321,14 @@ def test_reports_without_a_common_object_may_be_of_two_clusters(now: Report, tmp
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "it is no JSON"),
+        ("", "it is not a JSON object"),
         ("<!DOCTYPE html>\n<html lang=en>", "it is HTML"),
-        ("[]", "it is no JSON of an object"),
+        ("[]", "it is not a JSON object"),
         ("{}", "it has no kind"),
         ('{"kind": "Pod", "apiVersion": "v1"}', "its kind is 'Pod'"),
         ('{"kind": "ClusterReport", "apiVersion": "kubectl-qos/v9"}', "its API version is kubectl-qos/v9"),
         ('{"kind": "ClusterReport", "apiVersion": "kubectl-qos/v1", "source": 5}', "Expected `str`, got `int`"),
-        ("[" * 100_000, "it is no JSON"),
+        ("[" * 100_000, "it is not a JSON object"),
     ],
 )
 def test_what_is_no_report(text: str, words: str, tmp_path: Path) -> None:
@@ -363,7 +363,8 @@ def test_both_are_of_the_same_pods(now: Report, tmp_path: Path, scope: str, of: 
     ran = run("report", "-n", "data", "--demo", "--compare", str(file))
     assert ran.code == 2
     assert ran.err == (
-        f"error: --compare: the earlier report is of {of}, this one of namespace data\nAsk for the same pods{flag}\n"
+        f"error: --compare: the earlier report covers {of}, this one covers namespace data\n"
+        f"Ask for the same pods{flag}\n"
     )
 
 

@@ -1,6 +1,6 @@
-"""What changed between two reports of a cluster: pods and nodes that are new, gone or different, and counts.
+"""The changes between two reports of a cluster: pods and nodes that are new, removed or different, and counts.
 
-What only one of them knows, such as usage that nobody measured for the other, is no change of the cluster.
+Data of only one report, such as usage that was not measured for the other, are not a change of the cluster.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ __all__ = [
 K = TypeVar("K")
 V = TypeVar("V")
 _HEADROOM_STEP: Final = 5
-"""Percentage points: usage moves by less all the time."""
+"""Percentage points: smaller changes of usage are normal."""
 _OF_SPEC: Final = frozenset({PodRisk.BEST_EFFORT, PodRisk.NO_GRACE_PERIOD})
-"""What a pod is from the start: reports of earlier releases do not tell it, and it is no news."""
+"""Problems that a pod has from the start: earlier releases do not report them, and they are not news."""
 OF_USAGE: Final = frozenset({PodRisk.NEAR_LIMIT, PodRisk.OVER_REQUEST})
-"""What only a report tells that knows the pod's usage."""
+"""Problems that only a report with the pod's usage can have."""
 _RISKS: Final = tuple(PodRisk)
 
 
@@ -44,29 +44,29 @@ class PodStanding(Struct, frozen=True, rename="camel"):
     restarts: int
     created: str | None
     risk: PodRisk | None
-    """The worst that was wrong with it; None also: something that this release does not know."""
+    """The worst problem of the pod; None also for a problem that this release does not know."""
     usage_known: bool
     """Whether it is known if the pod uses more than it requests; also true for a pod without a node."""
 
 
 class PodChange(Struct, frozen=True, rename="camel"):
-    """A pod that is new, gone, replaced or different."""
+    """A pod that is new, removed, replaced or different."""
 
     namespace: str
     name: str
     before: PodStanding | None
-    """None: it was not there."""
+    """None: it did not exist."""
     after: PodStanding | None
-    """None: it is gone."""
+    """None: it no longer exists."""
 
     @property
     def made_anew(self) -> bool:
-        """Whether another pod has its name now."""
+        """Whether another pod now has its name."""
         return self.before is not None and self.after is not None and self.before.created != self.after.created
 
     @property
     def new_restarts(self) -> int:
-        """How often its containers restarted since; a new pod starts at 0."""
+        """How often its containers restarted since then; a new pod starts at 0."""
         if self.after is None:
             return 0
         earlier = 0 if self.before is None or self.made_anew else self.before.restarts
@@ -74,10 +74,10 @@ class PodChange(Struct, frozen=True, rename="camel"):
 
     @property
     def risks(self) -> tuple[PodRisk | None, PodRisk | None]:
-        """What was and is wrong with it, as far as both reports know; without risks of its spec.
+        """Its earlier and current problem, as far as both reports know; without risks of its spec.
 
-        That it is near its limit, or over its request, hides what is less urgent, and a report tells it that knows its
-        usage. Where one does and the other does not, and its STATUS is the same, the two are taken to agree.
+        A pod near its limit, or over its request, hides less urgent problems, and only a report with its usage has
+        this. If only one report has the usage, and the STATUS is the same, the two are taken to agree.
         """
         before, after = (None if one is None or one.risk in _OF_SPEC else one.risk for one in (self.before, self.after))
         if self.before is None or self.after is None or self.before.status != self.after.status:
@@ -91,7 +91,7 @@ class PodChange(Struct, frozen=True, rename="camel"):
 
     @property
     def differs(self) -> bool:
-        """Whether the cluster changed, and not only what is known of it."""
+        """Whether the cluster changed, and not only the data about it."""
         if self.before is None or self.after is None:
             return True
         before, after = self.risks
@@ -109,7 +109,7 @@ class NodeStanding(Struct, frozen=True, rename="camel"):
     down: bool
     unschedulable: bool
     cpu_requested: int
-    """Percent of what is allocatable, rounded down."""
+    """Percent of allocatable, rounded down."""
     memory_requested: int
     headroom: int | None
     """Percent of the capacity until the nearest eviction threshold; None: not measured."""
@@ -124,18 +124,18 @@ class NodeStanding(Struct, frozen=True, rename="camel"):
 
     @property
     def without_usage(self) -> tuple[object, ...]:
-        """What is compared even when usage was not measured."""
+        """The fields that are compared even without measured usage."""
         requested = self.cpu_requested, self.memory_requested
         return self.down, self.is_ready, self.unschedulable, *requested, frozenset(self.pressures)
 
     @property
     def nearness(self) -> Nearness | None:
-        """How near it is to an eviction; None: not measured."""
+        """How close it is to an eviction; None: not measured."""
         return None if self.headroom is None else headroom_nearness(self.headroom, met=self.headroom < 0)
 
 
 class NodeChange(Struct, frozen=True, rename="camel"):
-    """A node that is new, gone or different."""
+    """A node that is new, removed or different."""
 
     name: str
     before: NodeStanding | None
@@ -151,7 +151,7 @@ class NodeChange(Struct, frozen=True, rename="camel"):
 
     @property
     def differs(self) -> bool:
-        """Whether the node changed, and not only what is known of it."""
+        """Whether the node changed, and not only the data about it."""
         if self.before is None or self.after is None:
             return True
         return self.headroom_moved or self.before.without_usage != self.after.without_usage
@@ -172,12 +172,12 @@ class Tally(Struct, frozen=True, rename="camel"):
     nodes_ready: int
     """They answer, are Ready and not cordoned."""
     nodes_cordoned: int
-    """Cordoned ones that are Ready apart from that."""
+    """Cordoned nodes that are otherwise Ready."""
     nodes_measured: int
-    """Nodes whose usage was known."""
+    """Nodes with known usage."""
     pods: int
     pods_by_risk: dict[str, int]
-    """Each pod once, by the worst that was wrong with it; pods that nothing was wrong with are in none."""
+    """Each pod once, by its worst problem; pods without a problem are not counted."""
     restarts: int
 
 
@@ -191,22 +191,22 @@ class OtherCluster(Enum):
 
 
 class ClusterChanges(Struct, frozen=True, rename="camel", kw_only=True):
-    """Everything that changed since an earlier report."""
+    """All changes since an earlier report."""
 
     since: datetime | None
-    """When the earlier one was so."""
+    """The time of the earlier report."""
     earlier_source: str
     earlier_context: str | None
     earlier_server: str | None
     other_cluster: OtherCluster | None
-    """None: nothing says that the earlier report is of another cluster."""
+    """None: no sign that the earlier report is of another cluster."""
     usage_learned: tuple[str, ...]
-    """Nodes that are Ready in both, whose usage is known now alone: what depends on it is not compared there."""
+    """Nodes that are Ready in both, with known usage only now: values that depend on it are not compared."""
     usage_lost: tuple[str, ...]
-    """The same, of usage that was known then alone."""
+    """The same for usage that was known only then."""
     before: Tally
     after: Tally
     nodes: tuple[NodeChange, ...]
-    """By name; what moves all the time, and what is known of one report alone, is no change."""
+    """By name; normal fluctuation, and data of only one report, are not a change."""
     pods: tuple[PodChange, ...]
     """By namespace and name, with the same exceptions."""

@@ -1,4 +1,4 @@
-"""A whole cluster as data: nodes and pods in numbers, zones, workloads and budgets."""
+"""A whole cluster as data: counts of nodes and pods, zones, workloads and budgets."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Promised(Struct, frozen=True, rename="camel"):
     limited: int
     """The sum of the limits of containers and pods that have one."""
     without_limit: int
-    """Pods with a container that nothing limits."""
+    """Pods with a container without a limit."""
     used: int | None
     """None: not measured."""
 
@@ -64,16 +64,16 @@ class Promised(Struct, frozen=True, rename="camel"):
 
     @property
     def total(self) -> int:
-        """Everything that is requested."""
+        """The sum of all requests."""
         return sum(self.requested.values())
 
 
 class EvictionLevel(Struct, frozen=True, rename="camel"):
-    """The eviction threshold that is nearest on a node."""
+    """The nearest eviction threshold of a node."""
 
     signal: Signal
     left: int
-    """What can still be used before it is met; negative: it is."""
+    """The amount that can still be used before it is met; negative: it is met."""
     percent: int
     """Percent of the capacity, rounded down."""
     met: bool
@@ -87,14 +87,14 @@ class NodeEntry(Struct, frozen=True, rename="camel", kw_only=True):
     ready: str | None
     """Status of its Ready condition."""
     down: bool
-    """It does not answer."""
+    """The node does not answer."""
     unschedulable: bool
     pressures: tuple[NodeCondition, ...]
-    """What it says that it is short of."""
+    """The pressure conditions that it reports."""
     platform: Platform
     taints: tuple[str, ...]
     going: Evictor | None
-    """The program that removes or restarts it; None: nothing shows one."""
+    """The program that removes or restarts it; None: no sign of one."""
     pods: int
     max_pods: int
     pods_by_class: dict[PodQOSClass, int]
@@ -104,11 +104,11 @@ class NodeEntry(Struct, frozen=True, rename="camel", kw_only=True):
     nearest: EvictionLevel | None
     """None: not measured."""
     near_limit: int
-    """Containers near their own memory limit; 0 also where nothing is measured."""
+    """Containers near their own memory limit; 0 also without measurements."""
     first_killed: PodKey | None
-    """By the kernel, if the machine runs out of memory."""
+    """Killed first by the kernel, if the machine runs out of memory."""
     first_evicted: PodKey | None
-    """By the kubelet, at its memory threshold; None also without usage."""
+    """Evicted first by the kubelet, at its memory threshold; None also without usage."""
     shortage: OomKill | None = None
     """See `NodePressureReport.shortage`."""
     unready_message: str = ""
@@ -126,33 +126,33 @@ class PodEntry(Struct, frozen=True, rename="camel", kw_only=True):
     phase: str
     """``status.phase``, or ``Terminating``."""
     status: str
-    """As `kubectl get pods` has it."""
+    """As `kubectl get pods` prints it."""
     created: str | None
     priority: int
     priority_class: str
     owner_kind: str
     owner: str
-    """Its controller, or what that belongs to; empty: none."""
+    """Its controller, or the owner of that; empty: none."""
     restarts: int
     last_restart: str | None
-    """When a container last ended and restarted; None: none did, or that is not known."""
+    """When a container last ended and restarted; None: none did, or unknown."""
     cpu_used: int | None
     """Thousandths of a cpu; None: not measured."""
     used: int | None
     """Bytes of memory in its working set; None: not measured."""
     oom_score_adj: int | None
-    """The OOM score of the container that the kernel would kill first; None: it runs on no node."""
+    """The OOM score of the container that the kernel would kill first; None: the pod is on no node."""
     oom_points: int | None
     oom_rank: int | None
-    """Of that container on the pod's node, from 1."""
+    """The rank of that container on the pod's node, from 1."""
     eviction_rank: int | None
-    """On the pod's node, from 1; None: never, or not measured."""
+    """The rank on the pod's node, from 1; None: never evicted, or not measured."""
     risk: PodRisk | None
-    """The worst."""
+    """The worst risk."""
     stuck: Stuck | None = None
-    """The warning that has repeated for long while it does not start or end."""
+    """The warning that has repeated for long while the pod does not start or end."""
     claim: ClaimProblem | None = None
-    """The claim that it waits for, although it has a node or one is chosen for it."""
+    """The claim that the pod waits for, although it has a node or one is chosen for it."""
 
     @property
     def key(self) -> PodKey:
@@ -161,26 +161,26 @@ class PodEntry(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class ClusterReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="ClusterReport"):
-    """Everything that the page shows."""
+    """All data of the page."""
 
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     written_by: str = __version__
     """The version of kubectl-qos."""
     source: str
     origin: Origin
-    """Which cluster that was, where one was asked."""
+    """The cluster, if one was read."""
     scope: str
-    """The scope of the report: empty for all, a namespace, or the objects that were named."""
+    """The scope of the report: empty for all, a namespace, or the named objects."""
     rules_version: str
     server_version: str | None
     at: datetime | None
-    """When it was so; None: the source does not tell."""
+    """The time of the data; None: the source has no time."""
     at_is_newest: bool
-    """Whether the source did not tell it: it is the newest time in it."""
+    """Whether the source has no capture time: `at` is the newest time in its objects."""
     nodes: tuple[NodeEntry, ...]
     pods: tuple[PodEntry, ...]
     workloads: tuple[WorkloadEntry, ...] = ()
-    """The one in most trouble first."""
+    """The workload with the worst problem first."""
     whole: Promised | None
     """Memory of all nodes."""
     whole_cpu: Promised | None
@@ -191,13 +191,13 @@ class ClusterReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field
     """None: they could not be read."""
     partitions: PartitionsReport | None
     ended: tuple[EndedPod, ...] | None = None
-    """What ended in the hour before, the latest first; None: events could not be read, or the time is not known."""
+    """The ends in the hour before, the latest first; None: events could not be read, or the time is unknown."""
     preemption_disabled: bool = False
     """Whether no profile of the scheduler preempts."""
     changes: ClusterChanges | None = None
-    """Since an earlier report; None: it is compared with none."""
+    """The changes since an earlier report; None: not compared."""
     version_notes: tuple[VersionNote, ...] = ()
-    """The versions of this cluster that the rules were not held against."""
+    """The versions of this cluster for which the rules were not verified."""
     lacks: tuple[Unread, ...] = ()
     """What could not be read and may change the headline; empty: nothing."""
     unread: tuple[Unread, ...]

@@ -29,7 +29,7 @@ __all__ = ["ClusterFacts", "pod_key"]
 
 
 class ClusterFacts(Struct, frozen=True, kw_only=True):
-    """What was read from a cluster."""
+    """The data that were read from a cluster."""
 
     source: str
     origin: Origin = UNKNOWN_ORIGIN
@@ -38,21 +38,21 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     at_is_newest: bool = False
     """See `ClusterReport.at_is_newest`."""
     nodes: Sequence[Node]
-    """All of the cluster; none where they could not be read."""
+    """All of the cluster; empty if they could not be read."""
     pods: Sequence[Pod]
-    """As many as could be read."""
+    """All that could be read."""
     listed_nodes: frozenset[str] | None = None
-    """Names of the nodes to tell of; None: all."""
+    """Names of the nodes in the report; None: all."""
     listed_pods: frozenset[PodKey] | None = None
     """The same for pods."""
     classes: Sequence[PriorityClass] | None
     budgets: Sequence[PodDisruptionBudget] | None
     owners: Mapping[tuple[str, str, str], tuple[str, str]] = {}
-    """Kind and name of what a controller belongs to, by the controller's namespace, kind and name."""
+    """Kind and name of a controller's owner, by the controller's namespace, kind and name."""
     workloads: Mapping[WorkloadKey, Workload] | None = None
     """Workloads without a controller of their own; None: the report has no workloads."""
     refusals: Mapping[WorkloadKey, str] = {}
-    """The newest event of each workload that could not make a pod."""
+    """The newest event of each workload that could not create a pod."""
     writers: Mapping[WorkloadKey, SecondWriters] = {}
     """The Deployments with a rollout that starts a second writer."""
     usages: Mapping[str, ReadUsage] = {}
@@ -63,7 +63,7 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     preemption_disabled: bool = False
     """Whether no profile of the scheduler preempts."""
     outcomes: Mapping[PodKey, PlacementOutcome] = {}
-    """What the rules of the scheduler give now, of pods that wait for a node; others count by its last word."""
+    """The scheduler's current result, by the rules, for pods that wait for a node; others count by its last message."""
     claims: Mapping[PodKey, ClaimProblem] = {}
     """The claim that a pod waits for, although it has a node or one is chosen for it."""
     partitions: PartitionsReport | None
@@ -72,7 +72,7 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     ended: tuple[EndedPod, ...] | None = None
     """See `ClusterReport.ended`."""
     node_events: Mapping[str, Sequence[Event]] = {}
-    """By the node's name; none where they could not be read."""
+    """By the node's name; empty if they could not be read."""
     versions: Versions
     unread: tuple[Unread, ...]
 

@@ -1,4 +1,4 @@
-"""Makes the report of a cluster: nodes and pods in numbers, and the position of each pod on its node."""
+"""Makes the report of a cluster: counts of nodes and pods, and the position of each pod on its node."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from podrules.workload.safety import owner_guarantee
 __all__ = ["cluster_report"]
 
 WHOLE_PRESSURE_NODES: Final = 60
-"""Up to so many nodes every threshold of each is judged; beyond, the orders of memory alone."""
+"""Up to this many nodes, every threshold of each is judged; for more, only the orders for memory."""
 
 
 class _Place(Struct):
@@ -56,7 +56,7 @@ class _Place(Struct):
     used: int | None = None
     cpu: int | None = None
     near_limit: NearLimit | None = None
-    """The container that is nearest to its own limit, where that is near."""
+    """The container that is nearest to its own limit, if it is near."""
     over_request: bool = False
     adj: int | None = None
     points: int | None = None
@@ -149,7 +149,7 @@ class _Entries:
         self._places: dict[PodKey, _Place] = {}
         down = facts.partitions.nodes if facts.partitions else ()
         self.reach = {node.reach.name: node.reach for node in down}.get
-        """Of nodes that do not answer."""
+        """The pods on nodes that do not answer."""
         self._down = frozenset(node.reach.name for node in down if node.reach.reach.quiet)
         self._held = {pod for node in down for pod in node.kept_waiting}
         self._virtual = frozenset(

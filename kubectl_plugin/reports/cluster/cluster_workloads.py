@@ -22,7 +22,7 @@ WorkloadKey = tuple[str, str, str]
 """Namespace, kind and name."""
 _FINE = frozenset({PodState.READY, PodState.SUCCEEDED, PodState.FAILED})
 _PASSED = _FINE | {PodState.TERMINATING}
-"""What a workload has replaced, or does not need: it is counted in addition to the pods that are wanted."""
+"""Pods that a workload has replaced or does not need: counted in addition to the wanted pods."""
 
 
 class WorkloadEntry(Struct, frozen=True, rename="camel"):
@@ -34,21 +34,21 @@ class WorkloadEntry(Struct, frozen=True, rename="camel"):
     counts: PodCounts
     restarts: int
     severity: Severity
-    """How urgent it is, as its explanation says of its pods."""
+    """The severity, as in the explanation of its pods."""
     code: VerdictCode
     in_trouble: int
-    """Pods that are wanted and are not as they should be, and those that are missing."""
+    """Wanted pods that are not in order, and missing pods."""
     worst: PodState | None
     """The worst state of its pods; None: it has none, or all are fine."""
     worst_pod: str
     worst_status: str
     """STATUS of that pod, as kubectl prints it."""
     short: int = 0
-    """How many pods that it wants do not exist, by its own status."""
+    """How many wanted pods do not exist, by its own status."""
     refused: str = ""
-    """Why its controller cannot make them, in its words; empty: it does not say."""
+    """Why its controller cannot create them, in its words; empty: it does not say."""
     second_writers: SecondWriters | None = None
-    """When two of its pods write to one volume that nothing guards; None: never, or its volumes were not read."""
+    """When two of its pods write to one unguarded volume; None: never, or its volumes were not read."""
 
 
 def workload_entries(
@@ -61,11 +61,11 @@ def workload_entries(
     """Every workload that has or wants pods, the worst first.
 
     Args:
-        pods: Of all of them.
+        pods: The pods of all of them.
         written: The workloads that could be read.
-        owner: Kind and name of what a controller belongs to.
-        in_short: Tells of the pods of one of them in short.
-        refusals: The newest event of each that could not make a pod.
+        owner: Kind and name of a controller's owner.
+        in_short: Summarises the pods of one workload.
+        refusals: The newest event of each workload that could not create a pod.
     """
     own: dict[WorkloadKey, list[Pod]] = {key: [] for key in written}
     for pod in pods:
@@ -85,14 +85,14 @@ def _entry(key: WorkloadKey, found: Sequence[WorkloadPod], workload: Workload | 
     code, severity = workload_code(job, counts, found)
     short = pods_short(key[1], workload, wanted) if workload is not None else 0
     condition = workload.status.condition("ReplicaFailure", "True") if workload is not None else None
-    # The condition keeps the words of the first failure.
+    # The condition keeps the message of the first failure.
     refused = (event or (condition.message if condition is not None else "")) if short else ""
     if refused:
         code, severity = VerdictCode.PODS_REFUSED, Severity.TROUBLE
     passed = _FINE if counts.terminating_awaited else _PASSED
     ill = [pod for pod in found if pod.state not in passed]
-    told = sorted((pod for pod in found if pod.state not in _FINE), key=lambda pod: pod.state.worse)
-    worst = told[0] if told and severity is not Severity.FINE else None
+    problems = sorted((pod for pod in found if pod.state not in _FINE), key=lambda pod: pod.state.worse)
+    worst = problems[0] if problems and severity is not Severity.FINE else None
     return WorkloadEntry(
         *key,
         counts=counts,

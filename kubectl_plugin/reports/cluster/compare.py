@@ -1,4 +1,4 @@
-"""Compares two reports of a cluster: what `ClusterChanges` holds comes from here."""
+"""Compares two reports of a cluster, and makes `ClusterChanges`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def cluster_changes(earlier: EarlierReport, report: ClusterReport) -> ClusterCha
 
 
 def _other_cluster(earlier: EarlierReport, report: ClusterReport, *, in_both: bool) -> OtherCluster | None:
-    """Why they seem to be of different clusters. For files neither server nor context is known."""
+    """Why they seem to be of different clusters. For files, neither server nor context is known."""
     for which, before, now in (
         (OtherCluster.SERVER, earlier.origin.server, report.origin.server),
         (OtherCluster.CONTEXT, earlier.origin.context, report.origin.context),

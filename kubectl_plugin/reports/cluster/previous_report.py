@@ -1,7 +1,7 @@
 """The fields of an earlier report that are compared with the current one.
 
-Only that is read, and a field that is added later may be missing: reports of every release with this API version can
-be compared.
+Only these fields are read, and a field of a later release may be missing: reports of every release with this API
+version can be compared.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The content of a snapshot that was written, and what is missing."""
+"""The content of a written snapshot, and what is missing."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class SnapshotKind(Struct, frozen=True):
     resource: str
     count: int
     not_captured: str
-    """Why it is not in it, or not all of it; empty: it is."""
+    """Why the kind is missing or incomplete; empty: it is complete."""
 
     @property
     def only_in(self) -> str:
-        """The one namespace whose objects are in it; empty: of all, or none."""
+        """The only namespace with objects in it; empty: all namespaces, or none."""
         return self.not_captured.partition(OUTSIDE)[2]
 
 

@@ -28,7 +28,7 @@ __all__ = ["ContainerSpec", "EndReport", "end_report"]
 
 
 class ContainerSpec(Struct, frozen=True, rename="camel"):
-    """What a container's spec says about its end."""
+    """The fields of a container's spec that affect its end."""
 
     name: str
     field: str
@@ -40,7 +40,7 @@ class ContainerSpec(Struct, frozen=True, rename="camel"):
 
 
 class EndReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="EndExplanation"):
-    """What ended a pod last, with what speaks for it."""
+    """The cause of a pod's last end, with its evidence."""
 
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     name: str
@@ -50,9 +50,9 @@ class EndReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     server_version: str | None
     version_notes: tuple[VersionNote, ...]
     exists: bool
-    """Whether the pod's object is still there."""
+    """Whether the pod's object still exists."""
     earlier: bool
-    """A pod of that name is there, and this is about the one that had the name before."""
+    """A pod of that name exists, and this report is about an earlier pod with the name."""
     node: str
     phase: str
     restart_policy: str
@@ -62,32 +62,32 @@ class EndReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     active_deadline_seconds: int | None
     owner: Owner | None
     owner_gone: bool
-    """Whether its controller is gone, or being deleted."""
+    """Whether its controller no longer exists, or is being deleted."""
     end: PodEnd
     containers: tuple[ContainerSpec, ...]
-    """Those that ended."""
+    """The containers that ended."""
     cordoned: bool
-    """Its node is unschedulable now, as `kubectl drain` leaves it."""
+    """Its node is unschedulable now, as after `kubectl drain`."""
     silent: bool
-    """Its node does not answer (Ready is Unknown): nobody can tell whether its processes have ended."""
+    """Its node does not answer (Ready is Unknown): unknown whether its processes have ended."""
     node_clock_ahead_seconds: int
-    """By which its node's clock is ahead of the API server's, by the kubelet's events; below 0: behind; 0: by less
+    """How far its node's clock is ahead of the API server's, by the kubelet's events; below 0: behind; 0: not more
     than a late event explains."""
     taints: tuple[str, ...]
-    """The taints of its node, now, that delete it: it does not tolerate them, or only for a time. One of a lost node
-    of which that time was not over comes last."""
+    """The current taints of its node that delete it: it does not tolerate them, or only for a time. A taint of a lost
+    node comes last if that time was not over."""
     preempted: Preempted | None
-    """By whom the scheduler preempted it; None: it did not."""
+    """Its preemption by the scheduler; None: it was not preempted."""
     replacement: Replacement | None
-    """The pod that its controller made in its place; None: none is known, or it was not asked for."""
+    """The pod that its controller created instead; None: none is known, or not requested."""
     replacement_sought: bool
-    """Whether the pods of its controller were read to find that one."""
+    """Whether the pods of its controller were read to find that pod."""
     younger: Replacement | None = None
-    """The youngest pod of its controller, where that may be in its place: when this one ended is not known."""
+    """The youngest pod of its controller, if that may be its replacement: unknown when this pod ended."""
     is_surplus: bool = False
-    """Whether its controller wanted fewer pods: a ReplicaSet deletes pods for nothing else, and makes none then."""
+    """Whether its controller wanted fewer pods: a ReplicaSet deletes pods only then, and creates no replacement."""
     hint: str = ""
-    """What may have been meant, where nothing is known of the name; empty: nothing is alike."""
+    """The name that was probably meant, if the name is unknown; empty: none is similar."""
     unread: tuple[Unread, ...]
 
 
@@ -105,7 +105,7 @@ def end_report(
 ) -> EndReport:
     """The report of a pod's last end.
 
-    ``earlier`` says that it is about another pod than the one that has the name now.
+    ``earlier``: the report is about an earlier pod, not the one that has the name now.
     """
     evidence = known.evidence
     pod, node, owner, clocks = evidence.pod, evidence.node, evidence.controller, evidence.clocks
@@ -163,7 +163,7 @@ def _specs(pod: Pod, end: PodEnd) -> Iterator[ContainerSpec]:
 
 
 def _taints(node: Node | None, tolerations: Sequence[Toleration] | None, at: datetime | None) -> Iterator[str]:
-    """Those of a pod that is gone count by the tolerations that the API server adds."""
+    """For a removed pod, the tolerations that the API server adds count."""
     endless = [one for one in tolerations or () if one.toleration_seconds is None]
     found: list[tuple[int, str]] = []
     for taint in node.spec.taints if node is not None else ():

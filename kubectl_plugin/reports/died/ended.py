@@ -1,4 +1,4 @@
-"""The pods that ended lately, each by its cause: for answers about more than one end."""
+"""The pods that ended recently, each with its cause: for answers about more than one end."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class EndedPod(Struct, frozen=True, rename="camel"):
     at: str | None
     grade: Grade
     causes: tuple[Cause, ...]
-    """Several, where as much speaks for each."""
+    """Several, if the evidence for each is equal."""
     evictor: Evictor | None = None
     """See `PodEnd.evictor`."""
 
 
 def ended_pods(reports: Iterable[EndReport]) -> Iterator[EndedPod]:
-    """Those that `kubectl qos died` counts: what never began has not ended."""
+    """The ends that `kubectl qos died` counts: a container that never started has not ended."""
     for report in reports:
         end = report.end
         if end.of is not EndOf.NOTHING and not end.never_began:

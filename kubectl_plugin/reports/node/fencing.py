@@ -23,27 +23,27 @@ class FenceReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     name: str
     undo: bool
-    """It is taken back into service."""
+    """The node is taken back into service."""
     source: str
     rules_version: str
     server_version: str | None
     dry_run: bool
     state: FenceState
     node: NodeDown | None
-    """None: it answers."""
+    """None: the node answers."""
     left: Left
     denied: tuple[Access, ...]
-    """What you may not do, of what this needs."""
+    """The permissions that you lack, among those that this needs."""
     steps: tuple[Step, ...]
     outcome: StepOutcome
     refusal: Refusal | None
-    """Of outcome Refused."""
+    """The reason for the outcome Refused."""
     version_notes: tuple[VersionNote, ...] = ()
-    """The versions that the rules were not held against, the node's kubelet among them."""
+    """The versions for which the rules were not verified, including the node's kubelet."""
     unread: tuple[Unread, ...]
 
     @property
     def lacks(self) -> tuple[Unread, ...]:
-        """What could not be read and may still have to go."""
+        """Resources that could not be read, and may still have to be removed."""
         down = self.node is not None and not self.undo
         return tuple(one for one in self.unread if down and one.may_exist and one.resource in ON_NODES)

@@ -1,4 +1,4 @@
-"""The code and severity of a node, by whether it answers, is Ready and takes pods."""
+"""The code and severity of a node: whether it answers, is Ready and takes pods."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ QUIET_CODES: Final = {
     Reach.OUT_OF_SERVICE: VerdictCode.NODE_OUT_OF_SERVICE,
     Reach.GONE: VerdictCode.NODE_GONE,
 }
-"""What a verdict says of a node that does not answer."""
+"""The verdict on a node that does not answer."""
 NOT_READY: Final = VerdictCode.NODE_NOT_READY, Severity.TROUBLE
-"""Of one that answers, and is not Ready."""
+"""The verdict on a node that answers but is not Ready."""
 
 
 def node_standing(
@@ -26,7 +26,7 @@ def node_standing(
     """Code and severity; None: it answers, is Ready and takes pods.
 
     Args:
-        reach: Whether it answers; None: nobody asked.
+        reach: Whether it answers; None: not checked.
         ready: Status of its Ready condition; None: it has none.
         unschedulable: Whether it is cordoned.
     """

@@ -23,20 +23,20 @@ class NodeFacts(Struct, frozen=True, rename="camel"):
     """When that status began."""
     last_heartbeat: str | None
     reach: NodeReach | None = None
-    """Whether it answers: where it does not, nobody knows when its pods end. None: nobody asked."""
+    """Whether it answers; if it does not, it is unknown when its pods end. None: not checked."""
     eviction: Eviction | None = None
     """When its NoExecute taints delete the pod; None: it has none."""
     pressures: tuple[NodeCondition, ...] = ()
-    """What it says that it is short of."""
+    """The pressure conditions that it reports."""
 
 
 def node_facts(pod: Pod, node: Node | None, reach: NodeReach | None) -> NodeFacts | None:
     """The facts about the node of a pod; None: the pod has no node.
 
     Args:
-        pod: It.
-        node: The Node; None: it is gone, or could not be read.
-        reach: Whether that answers.
+        pod: The pod.
+        node: The Node; None: it does not exist, or could not be read.
+        reach: Whether the node answers.
     """
     name = pod.spec.node_name
     if not name:

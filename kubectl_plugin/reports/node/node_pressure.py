@@ -70,15 +70,15 @@ class OOMPlaceReport(Struct, frozen=True, rename="camel"):
 
     rank: int
     namespace: str
-    """Empty for the system's."""
+    """Empty for the system's processes."""
     pod: str
     container: str
-    """For the system its cgroup: kubelet, runtime."""
+    """For the system's processes, their cgroup: kubelet, runtime."""
     qos_class: PodQOSClass | None
-    """None for the system's."""
+    """None for the system's processes."""
     oom_score_adj: int
     rss: int | None
-    """Bytes; of the working set where only that is known; None: not measured."""
+    """Bytes; of the working set if only that is known; None: not measured."""
     swap: int
     """Bytes."""
     usage_points: int
@@ -86,19 +86,19 @@ class OOMPlaceReport(Struct, frozen=True, rename="camel"):
     points: int
     """Thousandths of the total and oom_score_adj together."""
     badness_pages: int
-    """What the kernel compares, of pages of 4 KiB."""
+    """The value that the kernel compares, in pages of 4 KiB."""
     decided_by: OOMSeparator | None
-    """What puts it before the next one; None: nothing, or it is the last."""
+    """Why it comes before the next one; None: no reason, or it is the last."""
     proc_oom_score: int | None
-    """What /proc/PID/oom_score would show of it as one process; None where not the whole machine is meant."""
+    """Its /proc/PID/oom_score as one process; None if the order is not for the whole machine."""
     proc_oom_score_before_5_9: int | None = None
     """The same before Linux 5.9."""
     own: OwnScore | None = None
-    """Why oomScoreAdj is not the kubelet's; None: it is, or it is the system's."""
+    """Why oomScoreAdj is not the kubelet's value; None: it is, or it belongs to the system."""
 
 
 class OOMOrderReport(Struct, frozen=True, rename="camel"):
-    """The kernel's order when one thing runs out."""
+    """The kernel's order when the memory of one scope runs out."""
 
     scope: OOMScope
     namespace: str
@@ -108,7 +108,7 @@ class OOMOrderReport(Struct, frozen=True, rename="camel"):
     """Bytes of the machine, or of the cgroup's limit."""
     memory_assumed: bool
     swap: int
-    """Bytes that it may use in addition."""
+    """Bytes of swap that it may use in addition."""
     working_set: int | None
     """Bytes in use; None: not measured."""
     places: tuple[OOMPlaceReport, ...]
@@ -118,23 +118,23 @@ class EvictionPlaceReport(Struct, frozen=True, rename="camel"):
     """One pod of the kubelet's order."""
 
     rank: int
-    """From 1; critical pods are counted, though they stay."""
+    """From 1; critical pods are counted, although they are not evicted."""
     namespace: str
     pod: str
     qos_class: PodQOSClass
-    """It decides nothing here."""
+    """The QoS class, which does not affect this order."""
     priority: int
     measured: bool
     usage: int
     """Bytes, inodes or processes."""
     request: int
-    """In the same unit. Inodes are set against bytes of ephemeral-storage, as the kubelet does."""
+    """In the same unit. Inodes are compared with bytes of ephemeral-storage, as the kubelet does."""
     over_request: int
     exceeds_request: bool
     critical: bool
-    """The kubelet passes it over."""
+    """The kubelet skips it."""
     decided_by: Comparator | None
-    """What puts it before the next one that can be evicted; None: nothing, or it is the last or critical."""
+    """Why it comes before the next one that can be evicted; None: no reason, or it is the last or critical."""
 
 
 class EvictionOrderReport(Struct, frozen=True, rename="camel"):
@@ -143,7 +143,7 @@ class EvictionOrderReport(Struct, frozen=True, rename="camel"):
     signal: Signal
     places: tuple[EvictionPlaceReport, ...]
     unmeasured: tuple[PodReference, ...] = ()
-    """Pods that the metrics API lacks: their place is not known."""
+    """Pods without data in the metrics API: their rank is unknown."""
 
 
 class MemoryReport(Struct, frozen=True, rename="camel"):
@@ -155,7 +155,7 @@ class MemoryReport(Struct, frozen=True, rename="camel"):
     pods_limit: int | None
     """The limit of the cgroup of all pods."""
     system_working_set: int | None
-    """What is used outside of pods."""
+    """The usage outside of pods."""
     system_reserved: int | None
     """Capacity less the pods' limit: kubeReserved and systemReserved."""
     psi: PSIStats | None
@@ -163,7 +163,7 @@ class MemoryReport(Struct, frozen=True, rename="camel"):
 
 
 class NodePressureReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="NodePressure"):
-    """Who goes first on a node, and how far it is."""
+    """What is killed and evicted first on a node, and how close that is."""
 
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     name: str
@@ -171,49 +171,49 @@ class NodePressureReport(Struct, frozen=True, kw_only=True, rename="camel", tag_
     rules_version: str
     server_version: str | None
     platform: Platform
-    """Of Linux alone orders and thresholds are known."""
+    """Orders and thresholds are known only for Linux."""
     usage_source: UsageSource
     threshold_source: ThresholdSource
     threshold_problem: str
     """Why the kubelet's own thresholds cannot be used; empty: they can, or could not be read."""
     oom_group: bool | None
-    """Whether a whole container dies with its process; None: only on cgroup v2."""
+    """Whether the kernel kills a whole container with its process; None: only on cgroup v2."""
     image_fs: bool
-    """Whether images seem to have a disk of their own."""
+    """Whether images seem to be on a separate disk."""
     max_pod_grace_period_seconds: int
-    """At soft thresholds."""
+    """The grace period at soft thresholds."""
     memory: MemoryReport
     oom: tuple[OOMOrderReport, ...]
     """The kill orders of the machine and of all pods, then those of pods and containers, the fullest first."""
     evictions: tuple[EvictionOrderReport, ...]
-    """By signals that are measured; without usage none."""
+    """One for each measured signal; empty without usage."""
     thresholds: tuple[ThresholdReport, ...]
-    """Those that are measured."""
+    """The measured thresholds."""
     unmeasured: tuple[Signal, ...] = ()
-    """The signals that have a threshold and are not measured."""
+    """The signals with a threshold that are not measured."""
     over_limits: tuple[OverLimitReport, ...]
-    """They go in the kubelet's next pass."""
+    """Pods that the kubelet evicts in its next pass."""
     promised: NodeReport
     held: tuple[Unmoved, ...] = ()
-    """The pods that a drain cannot evict now, of a node that is cordoned and was asked for alone."""
+    """The pods that a drain cannot evict now, if the node is cordoned and was the only one requested."""
     ended: tuple[EndedPod, ...] | None = None
-    """What ended on it in the hour before, the latest first; None: not asked for, or events could not be read."""
+    """The ends on it in the hour before, the latest first; None: not requested, or events could not be read."""
     cgroups: tuple[NodeCgroup, ...] = ()
-    """The cgroups of its pods, parents first; empty: not asked for, no Linux kubelet, or cgroupsPerQOS is false."""
+    """The cgroups of its pods, parents first; empty: not requested, no Linux kubelet, or cgroupsPerQOS is false."""
     cgroups_assumed: bool = False
     """Whether the kubelet's configuration was not read: enforceNodeAllocatable has "pods", and cgroupRoot is empty."""
     shortage: OomKill | None = None
-    """The latest kill of the hour before for which the node ran out of memory."""
+    """The latest kill in the hour before because the node ran out of memory."""
     unread: tuple[Unread, ...]
 
     @property
     def signals(self) -> frozenset[Signal]:
-        """The signals that have a threshold, measured or not."""
+        """All signals with a threshold, measured or not."""
         return frozenset({*(one.signal for one in self.thresholds), *self.unmeasured})
 
     @property
     def lacks(self) -> tuple[Unread, ...]:
-        """See `NodeReport.lacks`; and events, which report OOM kills."""
+        """See `NodeReport.lacks`; also events, which report OOM kills."""
         return (*self.promised.lacks, *(one for one in self.unread if one.resource == EVENTS.plural))
 
     def oom_of(self, scope: OOMScope) -> OOMOrderReport | None:
@@ -235,7 +235,7 @@ def node_pressure_report(
     versions: Versions,
     unread: tuple[Unread, ...],
 ) -> NodePressureReport:
-    """The report of one node. Its usage is also added to the report of its requests."""
+    """The report of one node. The usage is also added to the report of its requests."""
     classes = classes_of(pods, versions.api_server)
     report = NodePressureReport(
         name=node.metadata.name,
@@ -279,7 +279,7 @@ def node_pressure_report(
 
 
 def node_use(report: NodePressureReport) -> NodeUse:
-    """The usage of a node, from which its verdict is made."""
+    """The usage of a node, which determines its verdict."""
     ahead = [one for one in report.thresholds if not one.met]
     met = min(
         (one for one in report.thresholds if one.met),
@@ -369,7 +369,7 @@ def _oom(order: OOMOrder, classes: Classes) -> OOMOrderReport:
 
 
 def oom_place(rank: int, place: OOMPlace, classes: Classes, total_pages: int | None) -> OOMPlaceReport:
-    """One place; ``total_pages`` of the whole machine, when it is what runs out."""
+    """One rank; ``total_pages`` of the whole machine, if the machine runs out."""
     candidate = place.candidate
     pages, adj = candidate.used // PAGE_SIZE, candidate.oom_score_adj
     return OOMPlaceReport(
@@ -392,7 +392,7 @@ def oom_place(rank: int, place: OOMPlace, classes: Classes, total_pages: int | N
 
 
 def eviction_place(rank: int, place: EvictionPlace, classes: Classes) -> EvictionPlaceReport:
-    """One place."""
+    """One rank."""
     ranked = place.ranked
     meta = ranked.pod.metadata
     return EvictionPlaceReport(

@@ -1,4 +1,4 @@
-"""What is requested on a node (Q4)."""
+"""The requests on a node (Q4)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LATELY: Final = timedelta(minutes=5)
 
 
 class NodeResourceReport(Struct, frozen=True, rename="camel"):
-    """One resource: quantities, and whole units to calculate with (cpu in thousandths)."""
+    """One resource: quantities, and integers for calculations (cpu in thousandths)."""
 
     name: str
     capacity: str
@@ -47,74 +47,74 @@ class NodeResourceReport(Struct, frozen=True, rename="camel"):
     without_limit: int
     requested_by_class: dict[str, str]
     requested_percent: int
-    """Of allocatable, rounded down."""
+    """Percent of allocatable, rounded down."""
     limited_percent: int
-    """Of allocatable, rounded down: over 100 is overcommit."""
+    """Percent of allocatable, rounded down: over 100 is overcommit."""
     full: bool
-    """No pod that requests any of it fits; one that requests none may."""
+    """No pod that requests this resource fits; a pod without such a request may fit."""
 
 
 class KeptRoom(Struct, frozen=True, rename="camel"):
-    """Room that is kept on a node for nominated pods. It does not count as requested there."""
+    """Room that a node reserves for nominated pods. It does not count as requested."""
 
     pods: tuple[PodReference, ...]
     requests: dict[str, str]
-    """Theirs together, by resource: quantities."""
+    """The sum of their requests, by resource: quantities."""
 
 
 class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="NodeExplanation"):
-    """Everything about one node."""
+    """The report of one node."""
 
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     name: str
     source: str
     rules_version: str
-    """The upstream version whose code the rules were held against."""
+    """The upstream version for which the rules were verified."""
     server_version: str | None
     ready: str | None
     ready_since: str | None
     unready_message: str = ""
     """Why it is not Ready, in its kubelet's words; empty: it is Ready, or does not answer."""
     reach: NodeReach | None
-    """Whether it answers: where it does not, nobody knows when its pods end. None: nobody asked."""
+    """Whether it answers; if it does not, it is unknown when its pods end. None: not checked."""
     unschedulable: bool
     pressures: tuple[NodeCondition, ...]
-    """What it says that it is short of."""
+    """The pressure conditions that it reports."""
     pressure_said: tuple[Clue, ...] = ()
-    """What its kubelet wrote of that within the last 5 minutes."""
+    """Its kubelet's messages about pressure within the last 5 minutes."""
     platform: Platform
-    """The platform whose rules hold for its pods."""
+    """The platform of its pods, which determines the rules."""
     taints: tuple[str, ...]
     going: Evictor | None
-    """The program that removes or restarts it; None: nothing shows one."""
+    """The program that removes or restarts it; None: no sign of one."""
     held_back: Evictor | None
-    """The program that wanted to remove it within the last hour, and why it did not; None: no event says so."""
+    """The program that tried to remove it within the last hour, and why it failed; None: no such event."""
     evictions: tuple[Eviction, ...]
     """The pods that its taints delete, one entry each; empty also if the node does not answer."""
     pods: int | None
-    """None when the pods could not be read."""
+    """None: the pods could not be read."""
     max_pods: int
     pods_full: bool
-    """No pod fits any more, whatever it requests; false when the pods could not be read."""
+    """No further pod fits, whatever it requests; false if the pods could not be read."""
     pods_by_class: dict[str, int]
-    """Empty when the pods could not be read, like the resources: none is known to be free."""
+    """Empty if the pods could not be read, like the resources: none is known to be free."""
     resources: tuple[NodeResourceReport, ...]
     kept: KeptRoom | None
     """None: no pod is nominated to it."""
     usage: NodeUse | None
-    """What its usage comes to; None: nobody looked at it."""
+    """The result of its usage; None: not requested."""
     version_notes: tuple[VersionNote, ...] = ()
-    """The versions that the rules were not held against, its kubelet's among them."""
+    """The versions for which the rules were not verified, including its kubelet's."""
     unread: tuple[Unread, ...]
 
     @property
     def lacks(self) -> tuple[Unread, ...]:
-        """What could not be read and may change the headline: its pods."""
+        """Unread resources that may change the headline: its pods."""
         return tuple(one for one in self.unread if self.pods is None and one.resource == "pods")
 
     @property
     def offered(self) -> tuple[NodeResourceReport, ...]:
-        """Resources that the node has any of."""
+        """The resources of the node that are not 0."""
         return tuple(entry for entry in self.resources if entry.allocatable != "0")
 
 
@@ -130,7 +130,7 @@ def node_report(
     now: datetime | None = None,
     unread: tuple[Unread, ...],
 ) -> NodeReport:
-    """The report of one node, without its usage, which `node_pressure_report` adds."""
+    """The report of one node, without usage, which `node_pressure_report` adds."""
     allocation = node_allocation(node, pods or (), features=versions.scheduler)
     ready, quiet = node.ready, reach is not None and reach.reach.quiet
     return NodeReport(
@@ -165,8 +165,8 @@ def node_report(
 
 
 def _pressure_said(events: Iterable[Event], now: datetime | None) -> Iterator[Clue]:
-    told = sorted((one for one in events if one.reason in PRESSURE_REASONS), key=lambda one: one.last or "")
-    last = {event.reason: event for event in told}
+    pressure = sorted((one for one in events if one.reason in PRESSURE_REASONS), key=lambda one: one.last or "")
+    last = {event.reason: event for event in pressure}
     for event in last.values():
         when = instant(event.last)
         if now is not None and when is not None and now - when <= _LATELY:

@@ -1,4 +1,4 @@
-"""The usage of a node as data. Every verdict about the node is made from it."""
+"""The usage of a node as data, the basis of every verdict about the node."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ __all__ = ["EvictedPod", "NearLimit", "NodeUse", "OverLimitReport", "ThresholdRe
 
 
 class ThresholdReport(Struct, frozen=True, rename="camel"):
-    """An eviction threshold and what is left."""
+    """An eviction threshold and the amount that is left."""
 
     signal: Signal
     hard: bool
     grace_period_seconds: float
     """For how long it must be met; 0 for hard ones."""
     quantity: str
-    """Less than this must be left."""
+    """The threshold is met if less than this is left."""
     available: str
     headroom: str
-    """What is left above it; negative when it is met."""
+    """The amount above the threshold; negative if it is met."""
     headroom_percent: int
     """Percent of the capacity, rounded down."""
     met: bool
 
 
 class OverLimitReport(Struct, frozen=True, rename="camel"):
-    """A pod over a storage limit of its own."""
+    """A pod above a storage limit of its own."""
 
     namespace: str
     pod: str
@@ -62,22 +62,22 @@ class NearLimit(Struct, frozen=True, rename="camel"):
 
 
 class NodeUse(Struct, frozen=True, rename="camel"):
-    """How far a node is from an eviction, and whom its kubelet and kernel take next."""
+    """How close a node is to an eviction, and which pod or container its kubelet and kernel select next."""
 
     usage_source: UsageSource
     threshold_source: ThresholdSource
     met: ThresholdReport | None
-    """The threshold that is met, of several one of memory, then a hard one; None: none, or usage is not known."""
+    """The threshold that is met: of several, one of memory, then a hard one; None: none, or usage is unknown."""
     evicted_first: EvictedPod | None
     """For the threshold that is met, else for memory if it has one, else for `other_ahead`; None: none, or unknown."""
     unmeasured: int
-    """Pods that the metrics API lacks: each may go before `evicted_first`."""
+    """Pods without data in the metrics API: each may be evicted before `evicted_first`."""
     memory_ahead: ThresholdReport | None
-    """Of memory the nearest that is not met; None: there is none, or what is left is not known."""
+    """The nearest threshold of memory that is not met; None: none, or the amount left is unknown."""
     other_ahead: ThresholdReport | None
-    """The same of disks, inodes and process ids."""
+    """The same for disks, inodes and process ids."""
     over_limits: tuple[OverLimitReport, ...]
-    """Pods that go in the kubelet's next pass."""
+    """Pods that the kubelet evicts in its next pass."""
     near_limits: tuple[NearLimit, ...]
     """The nearest first."""
 

@@ -1,4 +1,4 @@
-"""Nodes that do not answer, and what depends on them (F5)."""
+"""Nodes that do not answer, and the objects that depend on them (F5)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from podrules.silent_node.partitions import NodeDown
 __all__ = ["ON_NODES", "PartitionsReport", "not_ready"]
 
 ON_NODES: Final = frozenset({"nodes", "pods", "volumeattachments.storage.k8s.io"})
-"""What is left on a node that is down is counted in these kinds."""
+"""The kinds of remaining objects that are counted on a node that is down."""
 
 
 class PartitionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="Partitions"):
@@ -28,24 +28,24 @@ class PartitionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fi
     rules_version: str
     server_version: str | None
     at: datetime
-    """When it was so."""
+    """The time of the data."""
     nodes_total: int
     nodes: tuple[NodeDown, ...]
     not_ready: tuple[str, ...]
-    """Nodes that answer, and say that they are not Ready: no partition, and their taints delete pods too."""
+    """Nodes that answer and report that they are not Ready: not a partition, but their taints delete pods too."""
     version_notes: tuple[VersionNote, ...] = ()
-    """The versions that the rules were not held against; of kubelets, those of these nodes."""
+    """The versions for which the rules were not verified; of kubelets, only those of these nodes."""
     unread: tuple[Unread, ...]
 
     @property
     def lacks(self) -> tuple[Unread, ...]:
-        """What could not be read and may change the headline: nodes, and what depends on those that are down."""
+        """Unread resources that may change the headline: nodes, and objects that depend on nodes that are down."""
         decides = ON_NODES if self.nodes else {"nodes", "pods"}
         return tuple(one for one in self.unread if one.may_exist and one.resource in decides)
 
 
 def not_ready(nodes: Iterable[Node], down: Sequence[NodeDown]) -> tuple[str, ...]:
-    """The names of nodes that answer and are not Ready."""
+    """The names of nodes that answer but are not Ready."""
     known = {entry.reach.name for entry in down}
     unready = (node.metadata.name for node in nodes if node.ready is not None and node.ready.status == "False")
     return tuple(name for name in unready if name not in known)

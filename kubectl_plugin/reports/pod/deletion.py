@@ -1,4 +1,4 @@
-"""What a deletion without grace risks (F1-F4), and how a deletion ended (F2)."""
+"""The risk of a deletion without grace (F1-F4), and the outcome of a deletion (F2)."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ __all__ = ["DeletionReport", "Stakes"]
 
 
 class Stakes(Struct, frozen=True, rename="camel"):
-    """What a force deletion risks."""
+    """The risk of a force deletion."""
 
     owner: OwnerGuarantee
     members: Members | None
-    """The members of its StatefulSet; None without one, or when it cannot be read."""
+    """The members of its StatefulSet; None without one, or if it cannot be read."""
     node: NodeReach
     renewed: datetime | None
     """The node's last heartbeat."""
     volumes: tuple[WriterGuard, ...]
     eviction_refused: str | None
-    """Why the API server would not evict it, in its words; a deletion does not ask. None: it would, or nobody knows."""
+    """Why the API server would not evict it, in its words; a deletion skips this check. None: it would, or unknown."""
     eviction_hold: BudgetRisk | None
-    """What would let it go, where that is refused."""
+    """What would allow the eviction, if it is refused."""
     deleted: datetime | None
     """When it was deleted before; None: it was not."""
     safety: ForceSafety
-    """Whether it is safe, of all that."""
+    """The verdict on all of this: whether the deletion is safe."""
     collected_by: datetime | None
-    """When pod garbage collection should have removed its object at the latest; None: it does not, or not known."""
+    """When pod garbage collection removes its object at the latest; None: it does not, or unknown."""
     stays: bool
-    """It tolerates the out-of-service taint, and its node's others, for ever: a fence does not delete it."""
+    """It tolerates the out-of-service taint and the other taints of its node for ever: a fence does not delete it."""
     may_run_until: datetime | None
-    """Of one that is being deleted: when its kubelet kills what is left; None also where its node does not answer."""
+    """When its kubelet kills the remaining processes, if it is being deleted; None also if its node does not answer."""
     eviction_way: str = ""
-    """What would let a pod go of the budget, where that needs all."""
+    """What would allow the eviction of a pod if the budget requires all pods."""
 
 
 class DeletionReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PodDeletion"):
@@ -60,19 +60,19 @@ class DeletionReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     rules_version: str
     server_version: str | None
     forced: bool
-    """It removes the object of a pod that may still run."""
+    """The deletion removes the object of a pod that may still run."""
     grace_of_its_own: bool
-    """Whether a deletion that asks for no period gives it some seconds."""
+    """Whether a deletion without an explicit grace period grants it some seconds."""
     dry_run: bool
     plan: StopPlan
     finalizers: tuple[str, ...]
-    """What keeps the object, whatever grace is asked for."""
+    """What keeps the object, whatever the grace period."""
     stakes: Stakes | None
-    """None: it is not forced."""
+    """None: the deletion is not forced."""
     steps: tuple[Step, ...]
     outcome: StepOutcome
     refusal: Refusal | None
-    """Of outcome Refused."""
+    """The reason for the outcome Refused."""
     version_notes: tuple[VersionNote, ...] = ()
-    """The versions that the rules were not held against, its kubelet's among them."""
+    """The versions for which the rules were not verified, including its kubelet's."""
     unread: tuple[Unread, ...]

@@ -1,4 +1,4 @@
-"""What the API server's dry run says of an object, and of the pod that it makes."""
+"""The API server's dry run of an object, and of the pod that it creates."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ __all__ = ["AddedField", "DryRunReport", "DryRunVerdict"]
 
 
 class AddedField(Struct, frozen=True, rename="camel"):
-    """Something that admission added to the pod, or changed in it."""
+    """A part of the pod that admission added or changed."""
 
     field: str
     """``spec.containers``."""
     what: str
     """``container istio-proxy``."""
     changed: bool
-    """Whether it was there, and is another one now."""
+    """Whether admission replaced an existing one."""
     by: str
-    """The API server's plugin, or the only webhook that may have done it; empty: nobody records that."""
+    """The API server's plugin, or the only webhook that can have done it; empty: unknown."""
 
 
 class DryRunVerdict(Struct, frozen=True, rename="camel"):
-    """The verdict on one object. It is taken where both texts are empty."""
+    """The verdict on one object. The object is accepted if both texts are empty."""
 
     object: str
-    """``deployment.apps/web``; ``pod`` of the pod that a workload would make."""
+    """``deployment.apps/web``; ``pod`` for the pod that a workload would create."""
     refusal: str
-    """The API server's words."""
+    """The API server's message."""
     unanswered: str
-    """Why there is no verdict; the offline answer stands."""
+    """Why the verdict is missing; the offline answer then counts."""
     applied: bool
-    """Whether the object exists, so that a change of it was asked about."""
+    """Whether the object exists, so that the dry run was a change."""
 
 
 class DryRunReport(Struct, frozen=True, rename="camel"):
-    """The API server's dry run of a manifest, as the user who asks."""
+    """The API server's dry run of a manifest, as the current user."""
 
     verdicts: tuple[DryRunVerdict, ...]
-    """The object's, and that of the pod that it makes."""
+    """The verdicts on the object, and on the pod that it creates."""
     warnings: tuple[str, ...]
-    """Those of the API server and its webhooks."""
+    """The warnings of the API server and its webhooks."""
     added: tuple[AddedField, ...]
-    """To the pod."""
+    """The changes of the pod."""
 
     @property
     def refusal(self) -> str:
-        """Why it is refused, or the pods that it makes; empty: it is not, or nobody knows."""
+        """Why the object or its pods are refused; empty: not refused, or unknown."""
         return next((one.refusal for one in self.verdicts if one.refusal), "")
 
     @property

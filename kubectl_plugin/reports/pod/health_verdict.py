@@ -13,17 +13,17 @@ from podrules.pod.health import PASSES, Health, TroubleKind
 __all__ = ["ephemeral_trouble", "health_verdict", "lately_ended"]
 
 _LONG: Final = timedelta(minutes=10)
-"""A pod that has not started for so long does not start by itself."""
+"""A pod that has not started within this time does not start by itself."""
 _LATELY: Final = timedelta(hours=1)
-"""A restart before that is no news of a pod that runs."""
+"""An earlier restart is not news for a running pod."""
 
 
 def health_verdict(health: Health, now: datetime | None) -> tuple[VerdictCode, Severity]:
-    """The code and severity of the worst problem. TROUBLE: something does not run, and will not by itself.
+    """The code and severity of the worst problem. TROUBLE: a container does not run, and will not by itself.
 
     Args:
-        health: Of a pod that has a node which answers, or has finished.
-        now: The present; None: not known, nothing has lasted long.
+        health: The health of a pod that has finished or is on a node that answers.
+        now: The present; None: unknown, and no problem counts as old.
     """
     if health.phase in {"Failed", "Succeeded"}:
         failed = health.phase == "Failed"
@@ -60,7 +60,7 @@ def lately_ended(health: Health, now: datetime | None) -> list[ObservedContainer
 
 
 def ephemeral_trouble(health: Health, now: datetime | None) -> list[ObservedContainer]:
-    """Ephemeral containers that are held up, and those that ended with an error recently."""
+    """Ephemeral containers that cannot start, and those that recently ended with an error."""
     return [one for one in health.ephemeral if _is_held_up(one) or _failed_lately(one, now)]
 
 

@@ -1,4 +1,4 @@
-"""The oom_score_adj of a pod's containers: on its node or nominated node, else on the nodes it may come to."""
+"""The oom_score_adj of a pod's containers: on its node or nominated node, else on the nodes where it may be placed."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class OOMUnknown(Enum):
     NODE_NOT_KNOWN = "NodeNotKnown"
     """The value depends on the node's memory, and no node could be read."""
     NO_ELIGIBLE_NODE = "NoEligibleNode"
-    """It depends on the node's memory, and the pod's own words allow none of the nodes that there are."""
+    """It depends on the node's memory, and the pod's own fields allow none of the existing nodes."""
     NOT_LINUX = "NotLinux"
-    """Only a Linux kubelet sets it, and the pod is, or may only come, elsewhere."""
+    """Only a Linux kubelet sets it, and the pod is on another platform, or may only be placed on one."""
     NOT_IN_RANGE = "NotInRange"
-    """A memory request gives a value that the kernel does not take: `MemoryTooLow` tells which."""
+    """A memory request gives a value that the kernel does not accept; `MemoryTooLow` has the request."""
 
 
 class OOMOnNode(Struct, frozen=True, rename="camel"):
     """oom_score_adj of every container on one node (Q2)."""
 
     node: str | None
-    """None: the values hold on any node."""
+    """None: the values are the same on any node."""
     memory_capacity: int | None
     containers: tuple[OOMScoreAdj, ...]
 
@@ -45,8 +45,8 @@ def oom_of_pod(
 ) -> tuple[OOMOnNode, ...] | OOMUnknown:
     """The values on the node of a pod, else on its nominated node, else on the smallest and the largest node.
 
-    The pod has the resources that the kubelet allocated to it. For one that is not bound ``nodes`` are all nodes; None
-    when they could not be read.
+    The pod has the resources that the kubelet allocated to it. For an unbound pod, ``nodes`` are all nodes; None if
+    they could not be read.
     """
     if pod_platform(pod, node) is not Platform.LINUX:
         return OOMUnknown.NOT_LINUX
@@ -60,7 +60,7 @@ def oom_of_pod(
     else:
         eligible = eligible_nodes(pod, nodes)
         candidates = sorted((one for one in eligible if node_platform(one) is Platform.LINUX), key=_memory)
-        # Where one is kept for it, that is tried first.
+        # A nominated node is tried first.
         kept = [one for one in candidates if one.metadata.name == pod.status.nominated_node_name]
         candidates = kept or candidates
         if not candidates:

@@ -1,4 +1,4 @@
-"""In-place resizes of pods that are not done."""
+"""Unfinished in-place resizes of pods."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["pending_resize", "resize_message"]
 
 
 def pending_resize(pod: Pod) -> str | None:
-    """The state of a resize: ``Deferred``, ``Infeasible`` or ``InProgress``; None: there is none."""
+    """The state of a resize: ``Deferred``, ``Infeasible`` or ``InProgress``; None: no resize."""
     pending, running = pod.status.condition("PodResizePending"), pod.status.condition("PodResizeInProgress")
     if pending is not None and pending.status == "True":
         return pending.reason
@@ -16,10 +16,10 @@ def pending_resize(pod: Pod) -> str | None:
 
 
 def resize_message(pod: Pod) -> str:
-    """What the kubelet says of a resize that is not done; empty: nothing.
+    """The kubelet's message about an unfinished resize; empty: none.
 
     Source: pkg/kubelet/status/status_manager.go (SetPodResizePendingCondition, SetPodResizeInProgressCondition) at
-    v1.36.3: of one in progress the reason is empty, or ``Error``.
+    v1.36.3: for a resize in progress, the reason is empty or ``Error``.
     """
     pending, running = pod.status.condition("PodResizePending"), pod.status.condition("PodResizeInProgress")
     if pending is not None and pending.status == "True":

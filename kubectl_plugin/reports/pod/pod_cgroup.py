@@ -14,31 +14,31 @@ __all__ = ["CgroupReport", "ContainerCgroup", "pod_cgroup"]
 
 
 class ContainerCgroup(Struct, frozen=True, rename="camel"):
-    """Values that the kubelet asks of the runtime for one container."""
+    """Values that the kubelet sends to the runtime for one container."""
 
     container: str
     config: cgroup.ResourceConfig
     cpu_weight: int | None
     """cgroup v2, libcontainer's conversion."""
     memory_qos: MemoryQoS | None
-    """cgroup v2, with the feature gate MemoryQoS; None: it is off, or what decides is not known."""
+    """cgroup v2, with the feature gate MemoryQoS; None: it is off, or unknown."""
 
 
 class CgroupReport(Struct, frozen=True, rename="camel"):
     """The pod's cgroups (Q5)."""
 
     cgroupfs: str | None
-    """None for a pod that does not exist yet: its name holds the uid."""
+    """None for a pod that does not exist yet: the name contains the uid."""
     systemd: str | None
     parent: str
     config: cgroup.ResourceConfig
     cpu_weight: int | None
     """cgroup v2, the kubelet's conversion."""
     memory_qos: MemoryQoS | None
-    """As of a container."""
+    """As for a container."""
     containers: tuple[ContainerCgroup, ...]
     as_on: str = ""
-    """The node whose kubelet would write these; empty: it has a node, or its kubelets have the same rules."""
+    """The node of the kubelet that would write these; empty: it has a node, or its kubelets have the same rules."""
 
 
 def pod_cgroup(
@@ -46,7 +46,7 @@ def pod_cgroup(
 ) -> CgroupReport:
     """The cgroups of a pod with the requests that its kubelet has granted.
 
-    ``settings`` is what its node says of MemoryQoS; None: the gate is off, or nothing is known.
+    ``settings`` are its node's settings of MemoryQoS; None: the gate is off, or unknown.
     """
     config = cgroup.pod_resource_config(pod, features=features)
     name = cgroup.pod_cgroup_name(pod, root, features=features) if pod.metadata.uid else None

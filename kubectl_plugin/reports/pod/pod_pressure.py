@@ -36,31 +36,31 @@ __all__ = [
 
 
 class Assumption(Enum):
-    """What the pod's usage is."""
+    """The source of the pod's usage."""
 
     MEASURED = "Measured"
     REQUESTS = "Requests"
-    """It is still to come: it uses what it requests."""
+    """The pod is a future pod, assumed to use its requests."""
     LIMITS = "Limits"
-    """It is still to come: it uses all that it may."""
+    """The pod is a future pod, assumed to use its limits."""
 
 
 class OOMStandingReport(Struct, frozen=True, rename="camel"):
-    """The position of the pod's container that goes first."""
+    """The position of the pod's container that the kernel kills first."""
 
     scope: OOMScope
     memory: int
-    """Bytes of what runs out: the machine, or a cgroup's limit."""
+    """Bytes of the scope that runs out: the machine, or a cgroup's limit."""
     swap: int
     working_set: int | None
-    """Bytes in use of it; None: not measured."""
+    """Bytes in use; None: not measured."""
     container: str
-    """For scope Container: whose limit it is; else empty."""
+    """For scope Container: the container with the limit; else empty."""
     of: int
     """How many containers can be killed."""
     place: OOMPlaceReport
     before: OOMPlaceReport | None
-    """Who goes just before, and by what; None: nobody."""
+    """The one just before it, and the reason; None: it is the first."""
 
 
 class EvictionStandingReport(Struct, frozen=True, rename="camel"):
@@ -75,7 +75,7 @@ class EvictionStandingReport(Struct, frozen=True, rename="camel"):
 
 
 class PodPressureReport(Struct, frozen=True, rename="camel"):
-    """The positions of a pod on one node: with the kernel, and with the kubelet."""
+    """The positions of a pod on one node, in the kernel's and the kubelet's orders."""
 
     node: str
     assumption: Assumption
@@ -83,10 +83,10 @@ class PodPressureReport(Struct, frozen=True, rename="camel"):
     critical: bool
     """The kubelet never evicts it."""
     idle: tuple[str, ...]
-    """Containers without a process now: the kernel has nothing to kill of them."""
+    """Containers without a process now: the kernel cannot kill them."""
     oom: tuple[OOMStandingReport, ...]
     evictions: tuple[EvictionStandingReport, ...]
-    """Without usage none."""
+    """Empty without usage."""
 
     def oom_of(self, scope: OOMScope) -> OOMStandingReport | None:
         """The position in one scope."""
@@ -104,7 +104,7 @@ def pod_pressure_report(
     classes: Classes,
     assumption: Assumption,
 ) -> PodPressureReport:
-    """The positions of one pod; ``classes`` are of all that are on the node, the pod among them."""
+    """The positions of one pod; ``classes`` are the classes of all pods on the node, including this one."""
     return PodPressureReport(
         node=pod.spec.node_name,
         assumption=assumption,

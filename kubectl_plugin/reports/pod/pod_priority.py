@@ -1,4 +1,4 @@
-"""A pod's priority: what was resolved, and what its class gives now (P1, P2)."""
+"""A pod's priority: the resolved value, and the current value of its class (P1, P2)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from podrules.pod.priority import PrioritySource
 __all__ = ["PriorityReport", "admitted_priority", "stored_priority"]
 
 _MAX_NAME: Final = 253
-"""No object has a longer name."""
+"""The longest name of an object."""
 
 
 class PriorityReport(Struct, frozen=True, rename="camel"):
@@ -27,24 +27,24 @@ class PriorityReport(Struct, frozen=True, rename="camel"):
     preemption_policy: str | None
     source: PrioritySource | None
     class_value_now: int | None
-    """The class's value today; None when it does not exist or is not known."""
+    """The current value of the class; None: it does not exist, or is unknown."""
     class_exists: bool | None
     rejected: str | None
     """Why the API server would refuse the pod."""
     preemption_disabled: str = ""
-    """The field of its scheduler's profile by which that preempts nobody; empty: it does, or is not known."""
+    """The field of its scheduler's profile that disables preemption; empty: enabled, or unknown."""
     near: tuple[str, ...] = ()
-    """Classes with names like that of one that does not exist."""
+    """Classes with names similar to one that does not exist."""
 
 
 def stored_priority(
     pod: Pod, classes: Mapping[str, PriorityClass] | None, *, preemption_disabled: str
 ) -> PriorityReport:
-    """The priority of a pod of the cluster, resolved when the pod was made.
+    """The priority of a pod of the cluster, resolved when the pod was created.
 
     Args:
         pod: The pod.
-        classes: By name, at least the one that it names; None: they could not be read.
+        classes: By name, at least the class that it names; None: they could not be read.
         preemption_disabled: See `PriorityReport`.
     """
     name = pod.spec.priority_class_name
@@ -68,7 +68,7 @@ def admitted_priority(admitted: AdmittedPod, *, preemption_disabled: str) -> Pri
         admitted: The pod.
         preemption_disabled: See `PriorityReport`.
     """
-    # A refused pod has no priority; where the classes are not known, the pod has what its author wrote.
+    # A refused pod has no priority; if the classes are unknown, the pod has the value that its author wrote.
     spec = admitted.pod.spec
     refused = admitted.rejected is not None
     name, classes = admitted.written.spec.priority_class_name, admitted.priority_classes
@@ -87,7 +87,7 @@ def admitted_priority(admitted: AdmittedPod, *, preemption_disabled: str) -> Pri
 
 
 def _class_now(name: str, classes: Mapping[str, PriorityClass] | None) -> tuple[int | None, bool | None]:
-    """The value of a class today, and whether the class exists; None: not known, or no class is named."""
+    """The current value of a class, and whether the class exists; None: unknown, or no class is named."""
     if classes is None or not name:
         return None, None
     named = classes.get(name)

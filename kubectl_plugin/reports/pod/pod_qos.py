@@ -1,4 +1,4 @@
-"""A pod's QoS class, where it comes from, and whether a manifest would change it (Q1)."""
+"""A pod's QoS class, its origin, and whether a manifest would change it (Q1)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["QOSReport", "ResizeReport", "pod_qos"]
 
 
 class ResizeReport(Struct, frozen=True, rename="camel"):
-    """Whether the pod that exists could become the one in the manifest by a resize in place."""
+    """Whether the existing pod could become the one in the manifest by an in-place resize."""
 
     existing_class: PodQOSClass
     rejected: str | None
-    """Upstream's words; None: the class would stay."""
+    """Upstream's message; None: the class would stay."""
 
 
 class QOSReport(Struct, frozen=True, rename="camel"):
@@ -26,13 +26,13 @@ class QOSReport(Struct, frozen=True, rename="camel"):
 
     qos_class: PodQOSClass
     computed_class: PodQOSClass
-    """What the resources give now: differs from the class only where something is wrong with the status."""
+    """The class that the current resources give: differs from the class only if the status is wrong."""
     explanation: QOSExplanation
     manifest_class: PodQOSClass | None
     """For a manifest: the class of the resources as written, before the API server's defaults."""
     defaulted: tuple[DefaultedField, ...]
     resize: ResizeReport | None
-    """None without a pod of that name, or for one that is explained itself."""
+    """None without a pod of that name, or if that pod itself is explained."""
 
 
 def pod_qos(pod: Pod, admitted: AdmittedPod | None, existing: Pod | None, features: Features) -> QOSReport:
@@ -40,9 +40,9 @@ def pod_qos(pod: Pod, admitted: AdmittedPod | None, existing: Pod | None, featur
 
     Args:
         pod: As the API server stores it.
-        admitted: How it came to that; None for a pod of the cluster.
+        admitted: The result of admission; None for a pod of the cluster.
         existing: For a manifest, the pod that already has its name.
-        features: Which feature gates hold.
+        features: The feature gates.
     """
     explanation = explain_qos(pod, features=features)
     return QOSReport(

@@ -1,4 +1,4 @@
-"""What the rules say of one pod."""
+"""The results of the rules for one pod."""
 
 from __future__ import annotations
 
@@ -65,235 +65,235 @@ __all__ = [
 
 
 class PodFacts(Struct, frozen=True, kw_only=True):
-    """What is known of a pod and of the objects that it names."""
+    """The facts about a pod and the objects that it names."""
 
     pod: Pod
-    """As the API server stores it, or would store it."""
+    """The pod as the API server stores it, or would store it."""
     admitted: AdmittedPod | None = None
-    """For a pod that does not exist yet, how it came to that; None for a pod of the cluster."""
+    """For a pod that does not exist yet, the result of admission; None for a pod of the cluster."""
     node: Node | None = None
     """The node to which it is bound."""
     reach: NodeReach | None = None
-    """Whether that node answers; None: the pod is bound to none, or nobody asked."""
+    """Whether that node answers; None: the pod is not bound, or not checked."""
     nodes: Sequence[Node] | None = None
-    """For a pod without a node: the nodes it may come to; None when they could not be read."""
+    """For a pod without a node: the nodes where it may be placed; None: they could not be read."""
     existing: Pod | None = None
     """For a manifest: the pod that already has its name."""
     classes: Mapping[str, PriorityClass] | None = None
-    """For a pod of the cluster, its PriorityClass by name; None when it could not be read."""
+    """For a pod of the cluster, its PriorityClass by name; None: it could not be read."""
     refusals: Sequence[RefusedField] = ()
     """The refused fields of a manifest."""
     dry_run: DryRunReport | None = None
-    """What the API server's own dry run says of it; None: it was not asked for one."""
+    """The result of the API server's own dry run; None: not requested."""
     refusal: PodRefusal | None = None
-    """Why the API server refuses a pod to come for what holds in its namespace."""
+    """Why the API server refuses a future pod by the rules of its namespace."""
     warning: str = ""
-    """The warning of Pod Security when a pod to come is created."""
+    """The warning of Pod Security when a future pod is created."""
     webhook: OwnWebhookReport | None = None
-    """What the webhook of kubectl qos does with a pod to come; None: it is not asked."""
+    """What the webhook of kubectl qos does with a future pod; None: the webhook is not called."""
     owners: tuple[Owner, ...] = ()
     """Nearest first."""
     source: str = ""
     versions: Versions = Versions()
     named: bool = False
-    """Whether it was asked for by its name, and not as one of many."""
+    """Whether it was requested by name, and not as one of many."""
     preemption_disabled: str = ""
-    """The field of its scheduler's profile by which that preempts nobody; empty: it does, or is not known."""
+    """The field of its scheduler's profile that disables preemption; empty: enabled, or unknown."""
     guards: tuple[WriterGuard, ...] | None = None
-    """Who keeps a second writer off its volumes; None: nobody asked."""
+    """What keeps a second writer off its volumes; None: not checked."""
 
     @property
     def home(self) -> Node | None:
-        """The node whose kubelet runs it: its own, else the only one to which it may come; None: nobody knows."""
+        """The node that runs it: its own, else the only one where it may be placed; None: unknown."""
         return self.nodes[0] if self.node is None and self.nodes and len(self.nodes) == 1 else self.node
 
 
 class LikelyNode(Struct, frozen=True):
-    """A pod's placement, and what could not be read for it."""
+    """A pod's placement, and the resources that could not be read for it."""
 
     placement: Placement | None = None
     """None: it was not asked for."""
     unread: tuple[Unread, ...] = ()
     gates: tuple[AssumedGate, ...] = ()
-    """The feature gates whose defaults decide about it, if that was asked for."""
+    """The feature gates with defaults that decide about it, if requested."""
     daemon: PlannedSpec | None = None
-    """For the pod of a DaemonSet, all of them on their nodes; None: it is another's."""
+    """For the pod of a DaemonSet, all its pods on their nodes; None: another owner."""
 
 
 class PodPosition(Struct, frozen=True):
-    """A pod's positions when its node runs short, and what could not be read for them."""
+    """A pod's positions when its node runs short, and the resources that could not be read for them."""
 
     reports: tuple[PodPressureReport, ...] = ()
-    """Empty: they were not asked for, or there is no Linux node."""
+    """Empty: not requested, or there is no Linux node."""
     unread: tuple[Unread, ...] = ()
     config: KubeletConfiguration | None = None
-    """What the kubelet of its own node goes by; None: it was not read."""
+    """The configuration of its own node's kubelet; None: it was not read."""
 
 
 class PodInCluster(Struct, frozen=True, kw_only=True):
-    """What the rest of the cluster means for a pod, as far as it was asked for."""
+    """The effects of the rest of the cluster on a pod, as far as requested."""
 
     preempted: Preempted | None = None
     """For a pod that the scheduler preempted."""
     moving: tuple[VolumePosition, ...] = ()
-    """Volumes that are not where they belong."""
+    """Volumes that are not on the right node."""
     likely: LikelyNode = LikelyNode()
     position: PodPosition = PodPosition()
     timeline: PodTimeline | None = None
     """None: it was not asked for."""
     config: KubeletConfiguration | None = None
-    """What the kubelet of its node goes by; None: it was not read."""
+    """The configuration of its node's kubelet; None: it was not read."""
     resize_room: ResizeRoom | None = None
-    """For a deferred resize; None: it has none, there is room, or it is one of many."""
+    """For a deferred resize; None: no such resize, there is room, or the pod is one of many."""
     last_end: EndReport | None = None
-    """What ended it, or a container of it, last; None: nothing has ended, or it is one of many."""
+    """The last end of the pod or of a container; None: nothing has ended, or it is one of many."""
     autoscaler: AutoscalerWord | None = None
-    """For a pod that no node takes and that was named."""
+    """For a named pod that fits no node."""
     events_decide: bool = False
     """Whether events may show that it is stuck."""
     stuck: Stuck | None = None
     hint: Stuck | None = None
-    """The warning that adds to the states of its containers, where it was asked for by name."""
+    """The warning that adds to the states of its containers, if it was requested by name."""
     preemptors: Preemptors = Preemptors()
     only_member: bool = False
 
 
 class RefusedField(Struct, frozen=True, rename="camel"):
-    """A field for which the API server refuses a manifest, whatever the cluster is like."""
+    """A field for which the API server refuses a manifest in any cluster."""
 
     rule: str
-    """By which `kubectl qos lint` finds it."""
+    """The rule of `kubectl qos lint` that finds it."""
     field: str
     """``spec.template.spec.tolerations[0].operator``; it may be absent."""
     message: str
-    """The API server's words, with a full stop."""
+    """The API server's message, with a full stop."""
     remedy: str
-    """Empty: the words say it."""
+    """Empty: the message says so."""
     source: str
-    """Where Kubernetes says so: a path in k8s.io/kubernetes."""
+    """The source in Kubernetes: a path in k8s.io/kubernetes."""
     term: str
-    """What ``kubectl qos why`` explains; empty: nothing fits."""
+    """The term for ``kubectl qos why``; empty: none fits."""
     line: int | None
-    """In its file, of the field or of what is nearest above it; None: it is not known."""
+    """The line in its file, of the field or of the nearest field above it; None: unknown."""
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message.removesuffix('.')}"
 
 
 class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PodExplanation"):
-    """Everything about one pod."""
+    """The report of one pod."""
 
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     name: str
     namespace: str
     source: str
     rules_version: str
-    """The upstream version whose code these rules were held against."""
+    """The upstream version for which these rules were verified."""
     server_version: str | None
-    """None: it is not known."""
+    """None: unknown."""
     version_notes: tuple[VersionNote, ...] = ()
-    """The versions of this cluster that the rules were not held against."""
+    """The versions of this cluster for which the rules were not verified."""
     assumed_gates: tuple[AssumedGate, ...] = ()
-    """Feature gates whose defaults decide about it; empty: none does, or it is one of many."""
+    """Feature gates with defaults that decide about it; empty: none does, or it is one of many."""
     status: PodStatusReport | None
     """None for a pod that does not exist yet."""
     gates: tuple[str, ...]
     """The scheduling gates of a pod that does not exist yet; an existing pod has its gates in its status."""
     platform: Platform
-    """The platform whose rules hold. Without a Linux kubelet there is no oom_score_adj, cgroup or eviction."""
+    """The platform, which determines the rules. Without a Linux kubelet: no oom_score_adj, cgroup or eviction."""
     qos: QOSReport
     oom: tuple[OOMOnNode, ...]
-    """One entry for a pod on a node; else the nodes with the least and the most memory of those that it may come to."""
+    """One entry for a pod on a node; else the nodes with the least and the most memory where it may be placed."""
     oom_unknown: OOMUnknown | None
-    """Why `oom` is empty; None: it is not."""
+    """Why `oom` is empty; None: it is not empty."""
     memory_too_low: MemoryTooLow | None
-    """Where no value is in range, the request that is at fault."""
+    """The request at fault, if no value is in range."""
     resources: ResourcesReport
     cgroup: CgroupReport | None
-    """None where no Linux kubelet runs it."""
+    """None: no Linux kubelet runs it."""
     priority: PriorityReport
     termination: StopPlan
     """When it is deleted."""
     ending: Ending
-    """How it ends: when it was deleted, by when its processes are gone, and what keeps its object."""
+    """How it ends: when it was deleted, by when its processes end, and what keeps its object."""
     tracking: JobTracking | None = None
-    """The Job that has to count it first, where only that keeps its object."""
+    """The Job that must count it first, if only the Job keeps its object."""
     held: Unmoved | None = None
-    """Why a drain of its cordoned node cannot evict it; None: it can, or nobody asked."""
+    """Why a drain of its cordoned node cannot evict it; None: it can, or not checked."""
     probe_stops: tuple[ProbeStop, ...] = ()
-    """What its probes give its containers, unless it is being deleted: it is not probed then."""
+    """How long a container gets after a failed probe, unless the pod is being deleted: it is not probed then."""
     hard_eviction: EvictionStop | None
-    """When a Linux kubelet evicts it at a hard threshold; None: it is critical, or does not run, or not there."""
+    """When a Linux kubelet evicts it at a hard threshold; None: it is critical, does not run, or is elsewhere."""
     soft_eviction: EvictionStop | None = None
-    """The same at a soft threshold; None, too: its kubelet's are not known, or it has none."""
+    """The same at a soft threshold; also None: its kubelet's soft thresholds are unknown, or it has none."""
     owner: OwnerGuarantee
     owners: tuple[Owner, ...]
     unread: tuple[Unread, ...]
     lacks: tuple[Unread, ...]
-    """What could not be read and may change the headline; empty: nothing."""
+    """Unread resources that may change the headline; empty: none."""
     preempted: Preempted | None
-    """By whom the scheduler preempted it, and what came of it; None: it did not."""
+    """Its preemption by the scheduler, and the result; None: it was not preempted."""
     placement: Placement | None
-    """Where the scheduler would put it; None: it was not asked for, as for a pod that has a node."""
+    """Where the scheduler would place it; None: not requested, as for a pod that has a node."""
     daemon: PlannedSpec | None
-    """The pods of a DaemonSet to come on their nodes, as `kubectl qos place` has them; None: it is another's."""
+    """The future pods of a DaemonSet on their nodes, as `kubectl qos place` shows them; None: another owner."""
     placement_unread: tuple[Unread, ...]
-    """What the placement lacks, which is then unknown."""
+    """Resources missing for the placement, which is then unknown."""
     pressure: tuple[PodPressureReport, ...]
-    """Its places when its node runs short; of a pod to come one for each assumed usage. Empty: not asked for."""
+    """Its positions when its node runs short; for a future pod, one for each assumed usage. Empty: not requested."""
     pressure_unread: tuple[Unread, ...]
-    """What those lack."""
+    """Resources missing for the positions."""
     timeline: PodTimeline | None
-    """What happens when, in every way in which it may end; None: it was not asked for."""
+    """The timeline of every way in which it may end; None: not requested."""
     force_safety: ForceSafety | None
-    """Whether it can be deleted without grace; None: it does not exist yet, or nobody asked about its volumes."""
+    """Whether it can be deleted without grace; None: it does not exist yet, or its volumes were not checked."""
     guards: tuple[WriterGuard, ...]
-    """Who keeps a second writer off each volume of a pod that has a node. Empty: it has none, or nobody asked."""
+    """What keeps a second writer off each volume of a pod that has a node. Empty: no volumes, or not checked."""
     moving: tuple[VolumePosition, ...]
-    """Where the volumes are that a pod waits for, or that leave with it. Other volumes are left out."""
+    """The locations of volumes that a pod waits for, or that leave with it. Other volumes are omitted."""
     refusals: Sequence[RefusedField]
     """The fields for which the API server refuses a manifest, without `priority.rejected`. Empty: none."""
     dry_run: DryRunReport | None
-    """What the API server's own dry run says, which then decides; None: it was not asked for one."""
+    """The result of the API server's own dry run, which then decides; None: not requested."""
     refusal: PodRefusal | None = None
-    """Why the API server refuses it for what holds in its namespace. None: it does not, or refuses it before."""
+    """Why the API server refuses it by the rules of its namespace. None: it does not, or refuses it earlier."""
     warning: str = ""
     """The warning of Pod Security when it is created; empty: none."""
     second_writers: SecondWriters | None = None
-    """When two pods of its Deployment write to its volumes; None: it exists, or is another's, or nobody asked."""
+    """When two pods of its Deployment write to its volumes; None: it exists, has another owner, or not checked."""
     budgets: Budgets = Budgets()
-    """What the PodDisruptionBudgets of the same files let go of all pods of a manifest, if each is Ready."""
+    """How many pods of a manifest the PodDisruptionBudgets of the same files allow to be evicted, if all are Ready."""
     last_end: EndReport | None = None
-    """As `kubectl qos died` tells it; None: nothing has ended, or the pod is one of many."""
+    """The last end, as in `kubectl qos died`; None: nothing has ended, or the pod is one of many."""
     resize_room: ResizeRoom | None = None
-    """What a deferred resize waits for; None: nothing is known to lack, or the pod is one of many."""
+    """What a deferred resize waits for; None: no shortage is known, or the pod is one of many."""
     stuck: Stuck | None = None
-    """The warning that repeats while it does not start or end, about it, its claims or its node; None: none does."""
+    """The repeating warning about the pod, its claims or its node while it does not start or end; None: none."""
     only_member: bool = False
-    """Its StatefulSet has one replica; asked only if its node does not answer."""
+    """Its StatefulSet has one replica; checked only if its node does not answer."""
     hint: Stuck | None = None
-    """The warning that adds to the states of its containers: a failed probe, a pull secret that is missing."""
+    """The warning that adds to the states of its containers: a failed probe, a missing pull secret."""
     unseen: Unseen | None = None
-    """That no scheduler has looked at it; None: one has, or none need."""
+    """No scheduler has processed it; None: one has, or none is needed."""
     autoscaler: AutoscalerWord | None = None
-    """What an autoscaler said last about a pod that no node takes; None: none did, or the pod is one of many."""
+    """The last message of an autoscaler about a pod that fits no node; None: none, or the pod is one of many."""
     preemptors: Preemptors = Preemptors()
     webhook: OwnWebhookReport | None = None
-    """What the webhook of kubectl qos writes into a pod to come; None: the webhook is not asked about it."""
+    """What the webhook of kubectl qos writes into a future pod; None: the webhook is not called for it."""
 
     @property
     def refused(self) -> bool:
-        """Whether the API server would not make it."""
+        """Whether the API server would refuse it."""
         by_server = self.dry_run is not None and self.dry_run.refusal
         return bool(self.refusals or self.priority.rejected or self.refusal or by_server)
 
 
 def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...] = ()) -> PodReport:
-    """Ask every rule about one pod, and say what could not be read for the answer."""
+    """Apply every rule to one pod, and list the resources that could not be read for the answer."""
     versions, pod, admitted = facts.versions, facts.pod, facts.admitted
     kubelet = versions.kubelet(facts.home)
     qos = pod_qos(pod, admitted, facts.existing, versions.api_server)
-    # The API server stores the class, and the kubelet goes by it.
+    # The API server stores the class, and the kubelet uses it.
     granted = allocated_pod(with_class(pod, qos.qos_class), features=kubelet)
     platform = pod_platform(pod, facts.node)
     oom = oom_of_pod(granted, facts.node, facts.nodes, versions)
@@ -384,7 +384,7 @@ ADMISSION: Final = frozenset(
         *(MUTATING_WEBHOOKS, WEBHOOK_NOT_ASKED.resource, POLICY_NOT_EVALUATED.resource),
     }
 )
-"""Kinds by which the API server changes or refuses a new pod."""
+"""Kinds of objects by which the API server changes or refuses a new pod."""
 _VOLUMES: Final = frozenset(
     {
         "persistentvolumeclaims",
@@ -397,21 +397,21 @@ _VOLUMES: Final = frozenset(
 
 
 def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> Iterator[Unread]:
-    """What was not read and may change the headline."""
+    """Unread resources that may change the headline."""
     pod, placement = facts.pod, cluster.likely.placement
     by_kind = [one for one in unread if one.may_exist]
     refusal, admitted = facts.refusal, facts.admitted
     if facts.refusals or (admitted is not None and admitted.rejected):
         return
     if refusal is not None:
-        # With the defaults of a LimitRange a pod may have what a quota asks for.
+        # With the defaults of a LimitRange, a pod may have the values that a quota requires.
         yield from (one for one in by_kind if one.resource == LIMIT_RANGES and refusal.may_be_defaulted)
         # The class of the webhook decides which quotas count it.
         yield from (one for one in by_kind if one.resource == MUTATING_WEBHOOKS)
         yield from () if facts.webhook is None else facts.webhook.lacks
         return
     if admitted is not None:
-        # The class that is not in the file may be that of another pod.
+        # The class that is missing in the file may be that of another pod.
         known = admitted.priority_classes is not None
         others = known and Unread("get", PRIORITY_CLASSES, None, NOT_ALL_IN_FILE)
         yield from (one for one in by_kind if one.resource in ADMISSION and one != others)
@@ -448,7 +448,7 @@ def _probe_stops(pod: Pod) -> Iterator[ProbeStop]:
 
 
 def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster, likely: Sequence[Node]) -> CgroupReport | None:
-    """The cgroups by the rules of its kubelet; of a pod that may come to several, by those of the likely one."""
+    """The cgroups by the rules of its kubelet; for a pod that may be placed on several nodes, of the likely one."""
     home, config = facts.home, cluster.config
     if config is not None and not config.cgroups_per_qos:
         return None
@@ -462,7 +462,7 @@ def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster, likely: Sequen
 
 
 def _likely_nodes(facts: PodFacts, placement: Placement | None) -> Sequence[Node]:
-    """The Linux nodes of which the scheduler takes one, else all to which the pod may come."""
+    """The Linux nodes among which the scheduler chooses, else all where the pod may be placed."""
     nodes = [node for node in facts.nodes or () if node_platform(node) is Platform.LINUX]
     best = () if placement is None else placement.best
     return [node for node in nodes if node.metadata.name in best] or eligible_nodes(facts.pod, nodes)
@@ -479,5 +479,5 @@ def _force_safety(facts: PodFacts, platform: Platform, plan: StopPlan) -> ForceS
 
 
 def as_if_running(pod: Pod) -> Pod:
-    """A pod that does not exist yet as if it ran: bound, and without the status that its manifest may have."""
+    """A pod that does not exist yet, as if it ran: bound, and without the status that its manifest may have."""
     return replace(pod, spec=replace(pod.spec, node_name=pod.spec.node_name or "a-node"), status=PodStatus())

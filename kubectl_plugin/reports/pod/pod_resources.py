@@ -1,4 +1,4 @@
-"""What a pod asks for, in sums (Q4)."""
+"""A pod's total requests and limits (Q4)."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ __all__ = ["ResourcesReport", "pod_resources"]
 
 
 class ResourcesReport(Struct, frozen=True, rename="camel"):
-    """What the pod asks for (Q4)."""
+    """The pod's requests and limits (Q4)."""
 
     requests: dict[str, str]
     limits: dict[str, str]
     scheduler: SchedulerRequest
     allocated: dict[str, str] | None
-    """Requests that the kubelet has granted, where they differ: a resize is not done."""
+    """Requests that the kubelet has granted, if they differ: a resize is not finished."""
     node_allocatable: dict[str, str] | None
 
 
 def pod_resources(pod: Pod, node: Node | None, versions: Versions) -> ResourcesReport:
-    """The sums of a pod, and what its node can give."""
+    """The sums of a pod, and the allocatable resources of its node."""
     options = scheduler_options(versions.scheduler)
     plain = PodResourcesOptions(skip_pod_level_resources=options.skip_pod_level_resources)
     wanted = pod_requests(pod, plain)

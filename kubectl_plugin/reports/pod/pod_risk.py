@@ -1,4 +1,4 @@
-"""The risk of a pod: what is wrong with it, in one word."""
+"""The risk of a pod: its worst problem, in one word."""
 
 from __future__ import annotations
 
@@ -22,55 +22,55 @@ __all__ = ["PodRisk", "may_have_no_place", "pod_risk"]
 
 
 class PodRisk(Enum):
-    """What is wrong with a pod, the worst first."""
+    """The problems of a pod, the worst first."""
 
     NODE_DOWN = "NodeDown"
     """Its node does not answer."""
     UNSCHEDULABLE = "Unschedulable"
     HELD_UP = "HeldUp"
-    """A container of it waits or has ended, and more than time is needed."""
+    """A container waits or has ended, and does not recover with time alone."""
     OOM_KILLED = "OOMKilled"
-    """A container of it was killed for memory, at last."""
+    """The last end of a container was a kill for memory."""
     STUCK = "Stuck"
     """A warning has repeated for 5 min while it does not start, does not end or gets no volume."""
     TERMINATING_LATE = "TerminatingLate"
     """Its processes should have ended by now."""
     TAINTED = "Tainted"
-    """A NoExecute taint of its node deletes it, now or at an instant to come."""
+    """A NoExecute taint of its node deletes it, now or at a later time."""
     UNBOUND_CLAIM = "UnboundClaim"
     """It waits for a claim that is not bound: it has a node, or the scheduler has chosen one for it."""
     VOLUME_HELD = "VolumeHeld"
-    """It waits for a volume that a node has which does not answer."""
+    """It waits for a volume that is attached to a node that does not answer."""
     NEVER_STARTED = "NeverStarted"
     """It has had a node for more than 10 min, and its containers do not run yet."""
     NO_SCHEDULER = "NoScheduler"
-    """It has waited for 5 min, and no scheduler has looked at it."""
+    """It has waited for 5 min, and no scheduler has processed it."""
     DISRUPTED = "Disrupted"
     """It is to be evicted, preempted or deleted (DisruptionTarget)."""
     FAILED = "Failed"
-    # From here on: a notice, no trouble.
+    # From here on: notices, not trouble.
     NEAR_LIMIT = "NearLimit"
-    """A container of it is near its own memory limit."""
+    """A container is near its own memory limit."""
     OVER_REQUEST = "OverRequest"
     """It uses more memory than it requests: first in the kubelet's order."""
     NOT_READY = "NotReady"
     RESTARTED = "Restarted"
-    """It runs, and a container of it ended within the last hour."""
+    """It runs, and a container ended within the last hour."""
     NOT_STARTED = "NotStarted"
     """It has a node, and its containers do not run yet."""
     PHASE_UNKNOWN = "PhaseUnknown"
     """Its kubelet could not read its state."""
     NOT_MODELLED = "NotModelled"
-    """It waits, and belongs to a group or to another scheduler: whether it has a place is not known."""
+    """It waits, and belongs to a group or to another scheduler: unknown whether it has a place."""
     AWAITING_PREEMPTION = "AwaitingPreemption"
-    """It waits for pods to end that were preempted for it."""
+    """It waits until the pods end that were preempted for it."""
     SCHEDULING_GATED = "SchedulingGated"
     NOT_BOUND = "NotBound"
-    """It has no node yet, and nothing says that none fits."""
+    """It has no node yet, and there is no sign that none fits."""
     KEPT = "Kept"
     """Its processes have ended, and finalizers keep its object."""
     TERMINATING = "Terminating"
-    """It is being deleted, and not late."""
+    """It is being deleted, within its grace period."""
     RESIZE_PENDING = "ResizePending"
     NO_GRACE_PERIOD = "NoGracePeriod"
     """A plain delete is a force delete: its grace period is 0."""
@@ -107,21 +107,21 @@ def pod_risk(
     at: datetime | None,
     features: Features,
 ) -> PodRisk | None:
-    """The worst that is wrong with a pod; None: nothing is.
+    """The worst problem of a pod; None: none.
 
     Args:
-        pod: As it is stored.
-        near_limit: Whether a container of it is near its own memory limit.
+        pod: The pod as stored.
+        near_limit: Whether a container is near its own memory limit.
         over_request: Whether it uses more memory than it requests.
         down: Whether its node does not answer.
-        provider: Whether its node is a virtual kubelet: when anything ends there is not known.
+        provider: Whether its node is a virtual kubelet: unknown when its pods end.
         tainted: Whether NoExecute taints of its node delete it.
         awaited: Whether preemption is making room for it.
         held: Whether it waits for a volume of a node that does not answer.
         stuck: Whether a warning has repeated about it for long (`podrules.ending.stuck`).
-        outcome: Of a pod that waits for a node: what the rules of the scheduler give now; None: they were not asked.
-            NAMED, of a pod that has one, or one that is chosen: it waits too long for a claim that is not bound.
-        at: When it was so; None: not known.
+        outcome: For a pod that waits for a node: the current result of the scheduler's rules; None: not computed.
+            NAMED, for a pod that has a node or a chosen one: it waits too long for a claim that is not bound.
+        at: The time of the data; None: unknown.
         features: The rules of the API server's version, for a pod without a class.
     """
     ending = pod_ending(pod, quiet=down or provider)
@@ -201,20 +201,20 @@ def _of_running(pod: Pod, *, near_limit: bool, over_request: bool, at: datetime 
 
 
 def may_have_no_place(pod: Pod) -> bool:
-    """Whether the scheduler looks for a node; it passes over gated pods and those that are being deleted."""
+    """Whether the scheduler looks for a node; it skips gated pods and pods that are being deleted."""
     passed_over = pod.spec.scheduling_gates or pod.metadata.deletion_timestamp or pod.finished
     return not pod.spec.node_name and not passed_over
 
 
 def _found_none(pod: Pod) -> bool:
-    """Whether the scheduler found no node the last time."""
+    """Whether the scheduler found no node in its last try."""
     scheduled = pod.status.condition("PodScheduled")
     return scheduled is not None and scheduled.status == "False"
 
 
 def _is_kept(ending: Ending, at: datetime | None) -> bool:
     """Whether only finalizers have kept its object for a minute."""
-    told, held = ending.deleted_at, ending.finalizers and not ending.processes
-    if told is None or at is None or not held:
+    deleted, held = ending.deleted_at, ending.finalizers and not ending.processes
+    if deleted is None or at is None or not held:
         return False
-    return at > later(told, ending.grace.longest + PATIENCE.total_seconds())
+    return at > later(deleted, ending.grace.longest + PATIENCE.total_seconds())

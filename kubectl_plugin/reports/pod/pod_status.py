@@ -33,24 +33,24 @@ class PodStatusReport(Struct, frozen=True, rename="camel"):
     node: NodeFacts | None
     created: str | None
     not_ready_since: str | None
-    """When its Ready condition became False; None: it is not."""
+    """When its Ready condition became False; None: it is not False."""
     unschedulable: str | None
-    """kube-scheduler's own words from the PodScheduled condition."""
+    """kube-scheduler's own message from the PodScheduled condition."""
     gates: tuple[str, ...]
     deletion_timestamp: str | None
-    """The instant by which the pod should be gone; it was deleted `deletion_grace_period_seconds` before."""
+    """The time by which the pod should be removed; it was deleted `deletion_grace_period_seconds` before."""
     deletion_grace_period_seconds: int | None
     finalizers: tuple[str, ...]
     """What keeps the object after its processes ended."""
     disruption: str | None
     """Message of the DisruptionTarget condition."""
     resize: str | None
-    """``Deferred``, ``Infeasible`` or ``InProgress`` while a resize is not done."""
+    """``Deferred``, ``Infeasible`` or ``InProgress`` while a resize is not finished."""
     resize_message: str
-    """What the kubelet says of it, with ``Error`` where it tried and failed; empty: nothing."""
+    """The kubelet's message about it, with ``Error`` if it tried and failed; empty: none."""
     ends: tuple[ContainerEnd, ...]
     health: Health
-    """What is wrong with which container."""
+    """The problems of the containers."""
 
 
 def pod_gates(pod: Pod) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ def pod_status(pod: Pod, node: Node | None, reach: NodeReach | None) -> PodStatu
     Args:
         pod: The pod.
         node: Its node.
-        reach: Whether that answers; None: the pod has none.
+        reach: Whether the node answers; None: the pod has none.
     """
     scheduled = pod.status.condition("PodScheduled")
     disruption, ready = pod.status.condition("DisruptionTarget"), pod.status.condition("Ready")

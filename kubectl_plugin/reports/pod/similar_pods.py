@@ -20,7 +20,7 @@ __all__ = ["Asked", "PodKinds", "SimilarPods"]
 
 
 class Asked(Struct, frozen=True, rename="camel"):
-    """What the scheduler counts of a pod, and its class."""
+    """The resources that the scheduler counts for a pod, and its class."""
 
     qos_class: PodQOSClass
     cpu: int
@@ -34,7 +34,7 @@ class Asked(Struct, frozen=True, rename="camel"):
 
 
 class PodKinds:
-    """Numbers pods: those with the same number have one owner, and agree in every field that is read here."""
+    """Numbers pods: pods with the same number have the same owner, and agree in every field that is read here."""
 
     def __init__(self) -> None:
         """Start without pods."""
@@ -46,7 +46,7 @@ class PodKinds:
         owner = pod.metadata.controller
         known = self._known.setdefault((pod.metadata.namespace, owner.uid if owner else pod.metadata.uid), [])
         read = _read(pod)
-        # Equality settles it, and the owner only where to look: a pod that was changed is a kind of its own.
+        # The owner only narrows the search, and equality decides: a changed pod is a kind of its own.
         for sample, number in known:
             if sample == read:
                 return number
@@ -67,14 +67,14 @@ class SimilarPods:
         self._scores: dict[tuple[int, int, int], Mapping[str, OOMScoreAdj]] = {}
 
     def asked(self, pod: Pod) -> Asked:
-        """What a pod asks for."""
+        """A pod's requests and limits."""
         kind = self._kinds.of(pod)
         if kind not in self._sums:
             self._sums[kind] = self._asked(pod)
         return self._sums[kind]
 
     def limited(self, pod: Pod) -> frozenset[str]:
-        """The resources that nothing in it may use without a limit; see `limited_resources`."""
+        """The resources that no part of the pod may use without a limit; see `limited_resources`."""
         kind = self._kinds.of(pod)
         if kind not in self._limited:
             self._limited[kind] = limited_resources(pod, self._versions.scheduler)
@@ -100,7 +100,7 @@ class SimilarPods:
 
 
 def _read(pod: Pod) -> tuple[Any, ...]:
-    """The fields that decide class, sums and oom_score_adj."""
+    """The fields that determine class, sums and oom_score_adj."""
     spec, status = pod.spec, pod.status
     return (
         spec.containers,

@@ -1,4 +1,4 @@
-"""The missing pods of a StatefulSet by ordinal, and the pod it waits for."""
+"""The missing pods of a StatefulSet by ordinal, and the pod that it waits for."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ __all__ = ["MissingPods", "missing_pods"]
 
 
 class MissingPods(Struct, frozen=True, rename="camel"):
-    """The pods that a StatefulSet has not made yet."""
+    """The pods that a StatefulSet has not created yet."""
 
     first: str
-    """The pod that comes next."""
+    """The next pod."""
     waits_for: str
-    """The pod that has to be Ready before; empty: none."""
+    """The pod that must be Ready before; empty: none."""
 
 
 def missing_pods(
     kind: str, entry: Workload | ReplicationController | CronJob, pods: Sequence[WorkloadPod]
 ) -> MissingPods | None:
-    """The missing pods; None: it is no StatefulSet, or all of its pods exist.
+    """The missing pods; None: not a StatefulSet, or all of its pods exist.
 
     Args:
         kind: ``StatefulSet``.
         entry: The workload.
-        pods: Those that it has.
+        pods: Its existing pods.
     """
     if kind != "StatefulSet" or not isinstance(entry, Workload):
         return None

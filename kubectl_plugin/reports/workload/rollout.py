@@ -1,4 +1,4 @@
-"""The progress of the controller of a workload: what it could not do, and how many pods are outdated."""
+"""The progress of a workload's controller: its failures, and the number of outdated pods."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Rollout", "Said", "Schedule", "rollout", "said", "schedule"]
 
 
 class Said(Struct, frozen=True, rename="camel"):
-    """What a condition or an event says."""
+    """A condition or an event."""
 
     reason: str
     message: str
     at: str | None = None
-    """When the event came last; None: it is a condition, which keeps the words of the first failure."""
+    """The last time of the event; None: it is a condition, which keeps the message of the first failure."""
 
 
 class Rollout(Struct, frozen=True, rename="camel", kw_only=True):
@@ -27,23 +27,23 @@ class Rollout(Struct, frozen=True, rename="camel", kw_only=True):
     generation: int
     """The generation of the spec: ``metadata.generation``."""
     observed: int
-    """The generation that the controller has acted on; less than the other: not on the newest yet."""
+    """The generation that the controller has processed; if lower than the other, not the newest yet."""
     refused: Said | None = None
-    """Why it could not make or delete a pod: its newest event FailedCreate, or the condition ReplicaFailure."""
+    """Why it could not create or delete a pod: its newest event FailedCreate, or the condition ReplicaFailure."""
     stalled: Said | None = None
-    """Why the rollout does not go on: the condition Progressing, while it is False."""
+    """Why the rollout does not progress: the condition Progressing, while it is False."""
     paused: bool = False
     """Changes of the template are not rolled out."""
     old: int = 0
-    """Pods that are not of the newest template."""
+    """Pods without the newest template."""
     held_by: Literal["", "paused", "OnDelete", "partition"] = ""
-    """Why the old ones stay; empty: nothing holds them."""
+    """Why the old pods stay; empty: nothing keeps them."""
     partition: int = 0
     """StatefulSets only: pods of a lower ordinal keep the old template."""
 
     @property
     def behind(self) -> bool:
-        """Whether the controller has not acted on the newest spec yet."""
+        """Whether the controller has not processed the newest spec yet."""
         return self.observed < self.generation
 
 
@@ -53,20 +53,20 @@ class Schedule(Struct, frozen=True, rename="camel"):
     schedule: str
     """In Cron's notation."""
     suspended: bool
-    """It makes none."""
+    """It creates no Jobs."""
     last: str | None
-    """When it last made one; None: never yet."""
+    """When it last created a Job; None: never."""
     active: tuple[str, ...]
-    """Its Jobs that run."""
+    """Its running Jobs."""
 
 
 def rollout(
     kind: str, entry: Workload | ReplicationController | CronJob, *, terminating: int = 0, refused: Said | None = None
 ) -> Rollout | None:
-    """The progress of a rollout; None: the workload has none, or does not say.
+    """The progress of a rollout; None: the workload has none, or does not report it.
 
-    The API leaves a count of 0 out of a status (``omitempty``): in one that a controller has written, and tells so by
-    its observedGeneration, a count that is not there is 0. Of one that nobody has written yet nothing is counted.
+    The API omits a count of 0 from a status (``omitempty``): if a controller has written the status, which its
+    observedGeneration shows, a missing count is 0. In a status that is not written yet, nothing is counted.
 
     Source: pkg/controller/deployment/{sync,progress}.go, pkg/controller/replicaset/replica_set_utils.go
     (calculateStatus), pkg/controller/statefulset/{stateful_set_control.go,stateful_set_utils.go} (computeReplicaStatus,
@@ -77,12 +77,12 @@ def rollout(
         kind: ``Deployment``.
         entry: The workload.
         terminating: How many of its pods are being deleted.
-        refused: What its newest event says of a pod that it could not make.
+        refused: Its newest event about a pod that it could not create.
     """
     if not isinstance(entry, Workload) or kind == "Job" or not entry.metadata.uid:
         return None
     status, observed = entry.status, entry.status.observed_generation
-    # What a status says that nobody has written yet, or of an older spec, is not about this one.
+    # A status that is not written yet, or belongs to an older spec, is not about this spec.
     old = _old(kind, entry, terminating) if observed and observed >= entry.metadata.generation else 0
     rolling = entry.spec.update_strategy.rolling_update
     partition = rolling.partition if kind == "StatefulSet" and rolling is not None else 0
@@ -104,7 +104,7 @@ def rollout(
 
 
 def schedule(entry: Workload | ReplicationController | CronJob) -> Schedule | None:
-    """When a CronJob makes Jobs; None: it is no CronJob."""
+    """When a CronJob creates Jobs; None: not a CronJob."""
     if not isinstance(entry, CronJob):
         return None
     active = tuple(job.name for job in entry.status.active)
@@ -120,11 +120,11 @@ def _old(kind: str, entry: Workload, terminating: int) -> int:
     if kind == "DaemonSet":
         return max(0, status.current_number_scheduled - status.updated_number_scheduled)
     if kind == "StatefulSet" and status.current_revision != status.update_revision:
-        # Its replicas count pods that are being deleted, whose template is going with them; updatedReplicas do not.
+        # Its replicas count pods that are being deleted, with their old template; updatedReplicas do not.
         return max(0, status.replicas - terminating - status.updated_replicas)
     return 0
 
 
 def said(condition: Condition | None) -> Said | None:
-    """What a condition says; None: there is no condition."""
+    """The content of a condition; None: no such condition."""
     return None if condition is None else Said(condition.reason, condition.message)

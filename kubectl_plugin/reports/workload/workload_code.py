@@ -46,5 +46,5 @@ def workload_code(
 
 
 def _is_wanted(pod: WorkloadPod, counts: PodCounts) -> bool:
-    """Whether nothing is made in its place before it is gone."""
+    """Whether no replacement is created before it is removed."""
     return counts.terminating_awaited or pod.state is not PodState.TERMINATING

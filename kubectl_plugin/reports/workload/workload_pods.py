@@ -1,4 +1,4 @@
-"""The pods of a workload, in short and counted by state."""
+"""The pods of a workload, summarised and counted by state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from podrules.pod.qos import get_pod_qos
 __all__ = ["JobProgress", "PodCounts", "WorkloadPod", "job_progress", "pod_counts", "pods_wanted", "workload_pods"]
 
 _WAITS_FOR_THE_LAST: Final = frozenset({"StatefulSet", "DaemonSet"})
-"""Their controllers make no pod in place of one that is being deleted before that is gone."""
+"""Their controllers create no replacement for a pod that is being deleted before it is removed."""
 
 _TOLD_BY_KUBELET: Final = frozenset({PodState.BROKEN, PodState.STARTING, PodState.NOT_READY})
 
@@ -40,55 +40,55 @@ class WorkloadPod(Struct, frozen=True, rename="camel"):
     priority: int | None
     terminating: bool
     status: str
-    """STATUS as kubectl prints it; of a pod on a node that does not answer, the last that was heard."""
+    """STATUS as kubectl prints it; for a pod on a node that does not answer, the last reported one."""
     state: PodState
     restarts: int
     created: str | None
     reach: NodeReach | None = None
-    """The reach of its node, if that does not answer; else None."""
+    """The reach of its node, if the node does not answer; else None."""
     health: Health | None = None
-    """What is wrong with which container, where it is broken, starting or not ready; else None."""
+    """The problems of its containers, if it is broken, starting or not ready; else None."""
     ending: Ending | None = None
-    """How it ends, where it is being deleted; else None."""
+    """How it ends, if it is being deleted; else None."""
     waits_for: str = ""
-    """Reason of its PodScheduled condition while that is False: Unschedulable or SchedulingGated."""
+    """Reason of its PodScheduled condition while this is False: Unschedulable or SchedulingGated."""
     unschedulable: str = ""
     """That condition's message: why no node fits."""
     nominated_node: str = ""
-    """Where pods were preempted for it."""
+    """The node on which pods were preempted for it."""
     near_limit: NearLimit | None = None
     """The container of a ready pod that is nearest to its own memory limit, if it is near."""
     stuck: Stuck | None = None
-    """The warning that says why it does not start or end, where events were read."""
+    """The warning that shows why it does not start or end, if events were read."""
 
 
 class PodCounts(Struct, frozen=True, rename="camel"):
-    """How many pods are in which state; each pod is in one.
+    """The number of pods by state; each pod is in one state.
 
     wanted + surplus = ready + not ready + starting + pending + broken + unreachable + missing, and + terminating where
     the controller waits for such pods (``terminating_awaited``).
     """
 
     wanted: int | None
-    """By the workload; None: it does not say."""
+    """By the workload; None: not specified."""
     ready: int = 0
     """They run and are Ready, on a node that answers."""
     not_ready: int = 0
     starting: int = 0
-    """They have a node, and their containers are on their way."""
+    """They have a node, and their containers are starting."""
     pending: int = 0
     """They have no node."""
     broken: int = 0
-    """A container waits or has ended, and that does not pass by itself: CrashLoopBackOff, ImagePullBackOff …"""
+    """A container waits or has ended, and does not recover by itself: CrashLoopBackOff, ImagePullBackOff …"""
     unreachable: int = 0
-    """Their node does not answer: whether they run is not known."""
+    """Their node does not answer: unknown whether they run."""
     terminating: int = 0
     terminating_awaited: bool = False
-    """Whether nothing is made in their place before they are gone, as in a StatefulSet or DaemonSet."""
+    """Whether no replacements are created before they are removed, as in a StatefulSet or DaemonSet."""
     failed: int = 0
     succeeded: int = 0
     missing: int = 0
-    """Wanted, and nothing has made them yet."""
+    """Wanted, but not created yet."""
     surplus: int = 0
     """More than wanted, as during a rollout."""
 
@@ -97,14 +97,14 @@ class JobProgress(Struct, frozen=True, rename="camel"):
     """The progress of a Job, by its status."""
 
     completions: int | None
-    """How many pods have to succeed; None: any one of them."""
+    """How many pods must succeed; None: any one of them."""
     succeeded: int
     failed: int
     suspended: bool
     ended: str
     """``Complete`` or ``Failed`` once it has ended; else empty."""
     why: Said | None = None
-    """Why it failed, or could not make a pod; None: neither."""
+    """Why it failed, or could not create a pod; None: neither."""
 
 
 def workload_pods(
@@ -117,12 +117,12 @@ def workload_pods(
     """The summaries of the pods, sorted by name.
 
     Args:
-        pods: Of the workload.
+        pods: The pods of the workload.
         features: The gates of the cluster.
-        reach: Tells whether a node answers, by its name.
-        node: The node of that name: what exit codes mean there; None: it is not known.
-        near_limit: The container of a pod that is nearest to its own memory limit; None: none is near, or usage is not
-            known.
+        reach: Returns whether a node answers, by its name.
+        node: Returns the node of a name, which determines what exit codes mean; None: unknown.
+        near_limit: Returns the container of a pod that is nearest to its own memory limit; None: none is near, or usage
+            is unknown.
     """
     found = (_in_short(pod, features, reach, node) for pod in sorted(pods, key=lambda pod: pod.metadata.name))
     near = {pod.metadata.name: near_limit(pod) for pod in pods}
@@ -157,7 +157,7 @@ def _in_short(
 
 
 def pods_wanted(kind: str, entry: Workload | ReplicationController | CronJob) -> int | None:
-    """How many pods a workload of the cluster wants now; None: it does not say.
+    """How many pods a workload of the cluster wants now; None: not specified.
 
     A Job wants as many as may run at a time, while enough have not succeeded (manageJob in
     pkg/controller/job/job_controller.go at v1.36.3).
@@ -171,7 +171,7 @@ def pods_wanted(kind: str, entry: Workload | ReplicationController | CronJob) ->
     if isinstance(entry, ReplicationController):
         return 1 if entry.spec.replicas is None else entry.spec.replicas
     if kind == "DaemonSet":
-        # 0 also where nobody has counted yet.
+        # 0 also if no controller has counted yet.
         return entry.status.desired_number_scheduled or None
     if kind != "Job":
         return 1 if entry.spec.replicas is None else entry.spec.replicas
@@ -180,13 +180,13 @@ def pods_wanted(kind: str, entry: Workload | ReplicationController | CronJob) ->
         return 0
     parallel = 1 if spec.parallelism is None else spec.parallelism
     if spec.completions is None:
-        # One that succeeded ends it: no more are made, those that run go on.
+        # One success ends it: no more pods are created, and running pods continue.
         return parallel if not progress.succeeded else None
     return max(0, min(parallel, spec.completions - progress.succeeded))
 
 
 def job_progress(entry: Workload, refused: Said | None = None) -> JobProgress:
-    """The progress of a Job; ``refused``: what its newest event says of a pod that it could not make."""
+    """The progress of a Job; ``refused``: its newest event about a pod that it could not create."""
     status = entry.status
     return JobProgress(
         completions=entry.spec.completions,
@@ -199,12 +199,12 @@ def job_progress(entry: Workload, refused: Said | None = None) -> JobProgress:
 
 
 def pod_counts(states: Sequence[PodState], wanted: int | None, kind: str) -> PodCounts:
-    """How many pods are in which state, and how many are missing or too many.
+    """The number of pods by state, and how many are missing or surplus.
 
     Args:
-        states: Of each pod.
-        wanted: How many the workload wants; None: it does not say.
-        kind: Of the workload: ``StatefulSet``.
+        states: The state of each pod.
+        wanted: How many the workload wants; None: not specified.
+        kind: The workload's kind: ``StatefulSet``.
     """
     found = Counter(states)
     awaited = kind in _WAITS_FOR_THE_LAST

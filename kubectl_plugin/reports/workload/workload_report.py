@@ -1,4 +1,4 @@
-"""The report of a workload: its template as a pod to come, and its pods."""
+"""The report of a workload: its template as a future pod, and its pods."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from podrules.scheduling.skew import WorkloadSpread
 __all__ = ["WorkloadReport"]
 
 _WAITING: Final = frozenset({PodState.STARTING, PodState.TERMINATING})
-"""Events may say why such pods wait."""
+"""States of pods for which events may show why they wait."""
 
 
 class WorkloadReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="WorkloadExplanation"):
-    """Everything about one workload."""
+    """The report of one workload."""
 
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     workload_kind: str
@@ -33,26 +33,26 @@ class WorkloadReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     server_version: str | None
     replicas: int | None
     template: PodReport
-    """The next pod that it would make."""
+    """The next pod that it would create."""
     pods: tuple[WorkloadPod, ...] | None
-    """None when they could not be read, or the workload does not exist yet."""
+    """None: they could not be read, or the workload does not exist yet."""
     counts: PodCounts | None
-    """How many of those that are wanted run; None as for the pods."""
+    """How many of the wanted pods run; None as for the pods."""
     job: JobProgress | None = None
-    """How far it is; None: it is no Job."""
+    """The progress of a Job; None: not a Job."""
     rollout: Rollout | None = None
-    """What its controller says of the newest spec; None: it has none, or says nothing."""
+    """The controller's status of the newest spec; None: no controller, or no status."""
     schedule: Schedule | None = None
-    """When it makes Jobs; None: it is no CronJob."""
+    """When it creates Jobs; None: not a CronJob."""
     missing: MissingPods | None = None
-    """What a StatefulSet has not made yet; None: nothing, or it is none."""
+    """The pods that a StatefulSet has not created yet; None: all exist, or not a StatefulSet."""
     spread: tuple[WorkloadSpread, ...] = ()
-    """How its pods stand now, by what keeps them alike, where they have topology spread constraints of their own."""
+    """The current spread of its pods, by their own topology spread constraints."""
     unread: tuple[Unread, ...]
 
     @property
     def lacks(self) -> tuple[Unread, ...]:
-        """What could not be read and may change the headline: its pods, their nodes, why some are missing, the next."""
+        """Unread resources that may change the headline: its pods, their nodes, why some are missing, the next pod."""
         own = {"nodes"} if self.pods else {"pods"}
         refused = self.rollout is not None and self.rollout.refused is not None
         if self.counts is not None and self.counts.missing and not refused:

@@ -217,7 +217,7 @@ def test_nothing_has_ended(tmp_path: Path) -> None:
         (("node/no",), 3, "not found"),
         (("deployment/no",), 3, "not found"),
         (("nodes",), 2, "no node is named"),
-        (("secret/a",), 2, "cannot be looked into"),
+        (("secret/a",), 2, "cannot be examined"),
         (("pod/web", "-A"), 2, "-A is for all pods"),
         (("--since", "soon"), 2, "not a time"),
         (("--since", "0"), 2, "no time at all"),

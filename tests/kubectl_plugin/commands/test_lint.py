@@ -253,8 +253,8 @@ def test_an_empty_input_is_an_error(tmp_path: Path, text: str, form: str) -> Non
         ran = run("lint", "-o", form, "-f", named, stdin=text)
         assert (ran.code, ran.out) == (6, "")
         assert ran.err == (
-            f"error: {where}: no object in it; there is nothing to check\n"
-            "Look at what should have written it: a command that fails writes nothing\n"
+            f"error: {where}: no object in it; nothing to check\n"
+            "Check the command that should have written it: a command that fails writes nothing\n"
         )
 
 

@@ -77,4 +77,4 @@ def test_no_other_module_knows_the_toy() -> None:
     assert NAME not in _lint("json")
     assert NAME not in table_of_rules()
     assert "Did you mean" in run("lint", "-f", "-", "--disable=bare-po", stdin=POD).err
-    assert f'"{NAME}": there is no such rule' in run("lint", "-f", "-", f"--disable={NAME}", stdin=POD).err
+    assert f'"{NAME}": no such rule' in run("lint", "-f", "-", f"--disable={NAME}", stdin=POD).err

@@ -61,20 +61,20 @@ def manifest(kind: str, **spec: Any) -> str:
         (
             ("-f", CHECKOUT, "--add-node", "like=node-a1,name=node-b1"),
             2,
-            "node node-b1 is there already\nGive the new one another name: name=NAME",
+            "node node-b1 already exists\nGive the new one another name: name=NAME",
         ),
         (
             ("-f", CHECKOUT, "--add-node", "like=node-a1,count=none"),
             2,
-            "count=none: no number of nodes\nWrite a number from 1 to 10000",
+            "count=none: not a number of nodes\nWrite a number from 1 to 10000",
         ),
-        (("-f", CHECKOUT, "--add-node", "like"), 2, '"like": no KEY=VALUE\nWrite e.g. like=node-1,count=2'),
+        (("-f", CHECKOUT, "--add-node", "like"), 2, '"like": not KEY=VALUE\nWrite e.g. like=node-1,count=2'),
         (
             ("-f", CHECKOUT, "--add-node", "like=node-a1,taint=x"),
             2,
-            "taint=x: no taint\nWrite taint=KEY=VALUE:EFFECT with NoSchedule",
+            "taint=x: not a taint\nWrite taint=KEY=VALUE:EFFECT with NoSchedule",
         ),
-        (("-f", CHECKOUT, "--add-node", "like=node-a1,label=x"), 2, "label=x: no label\nWrite label=KEY=VALUE"),
+        (("-f", CHECKOUT, "--add-node", "like=node-a1,label=x"), 2, "label=x: not a label\nWrite label=KEY=VALUE"),
         (
             ("-f", CHECKOUT, "--add-node", "like=node-a1,cpu=lots"),
             2,

@@ -369,7 +369,7 @@ def test_names_files_and_changes_go_together() -> None:
                 f"{typed} 3",
                 2,
                 (
-                    '"3": a number of pods stands behind --replicas\n'
+                    '"3": pass the number of pods with --replicas\n'
                     f"Try kubectl qos place {typed} --replicas 3 -n shop --demo\n"
                 ),
             )
@@ -408,7 +408,7 @@ def test_daemon_set_pod_cannot_have_replicas() -> None:
     )
     ran = run("place", "--demo", "-n", "monitoring", f"pod/{name}")
     assert ran.code == 2
-    assert f"pod/{name}: it belongs to DaemonSet log-agent, which chooses no node" in ran.err
+    assert f"pod/{name}: it belongs to DaemonSet log-agent, which does not choose a node" in ran.err
 
 
 def _written(name: str, **changed: Any) -> str:

@@ -150,7 +150,7 @@ def test_K_no_role_replaces_another() -> None:
     [
         (("lint",), 'COMMAND "lint": not one of explain, '),
         (("explian",), "Did you mean explain?"),
-        (("-n", "a\nb"), "is no name of a namespace"),
+        (("-n", "a\nb"), "is not a valid namespace name"),
         (("-n", "shop", "-n", "cart"), "-n shop -n cart: one namespace at a time"),
     ],
 )

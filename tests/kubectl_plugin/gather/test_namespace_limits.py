@@ -226,7 +226,7 @@ def test_quota_of_file_starts_with_cluster_usage(tmp_path: Path) -> None:
 
     report = asked("explain", quota({"pods": "4"}, name="more"), pod(), source=source)
     reasons = [entry["reason"] for entry in report["unread"]]
-    assert "quota more comes with the file: it counts from 0" in reasons
+    assert "quota more is only in the file: it counts from 0" in reasons
 
 
 def test_pod_security_warns_in_a_line_of_the_page() -> None:

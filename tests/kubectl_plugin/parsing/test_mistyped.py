@@ -180,8 +180,8 @@ TYPES = (
             "-l chooses among all pods, and pod/db-0 names one",
             "Leave -l or the name out",
         ),
-        ("report sts/db -o - --demo", '"sts/db": no pod and no node', "Write pod/NAME or node/NAME"),
-        ("node pod/node-a1 --demo", '"pod/node-a1" is no name of a node', "Write a node's name, or node/NAME"),
+        ("report sts/db -o - --demo", '"sts/db": neither a pod nor a node', "Write pod/NAME or node/NAME"),
+        ("node pod/node-a1 --demo", '"pod/node-a1" is not the name of a node', "Write a node's name, or node/NAME"),
         (
             "explain pods -l a=(b) --demo",
             '-l: "a=(b)" is no term of a label selector',
@@ -198,7 +198,7 @@ TYPES = (
             "Write e.g. status.phase=Pending",
         ),
         ("fence pod/x --demo", '"pod/x": this command is for a node', "Write node/NAME, or NAME alone"),
-        ("fence node --demo", "no name", "Write one node/NAME: each is looked at before it is changed"),
+        ("fence node --demo", "no name", "Write one node/NAME: each is checked before it is changed"),
     ],
 )
 def test_the_error_and_what_was_meant(typed: str, error: str, advice: str) -> None:
@@ -221,7 +221,7 @@ MISSING = "/nonexistent/x"
             "Write configmap/NAMESPACE/NAME, or the path of a file",
         ),
         ("lint", "nothing to check", "Name it: -f FILE, -f FOLDER, or -f - for standard input"),
-        ("lint -f x --disable bestefort", '--disable "bestefort": there is no such rule', "Did you mean best-effort?"),
+        ("lint -f x --disable bestefort", '--disable "bestefort": no such rule', "Did you mean best-effort?"),
         ("lint -f x --disable best-effort,", '--disable "": a rule\'s name is missing', "Rules: "),
         ("lint -f x --disable=", '--disable "": a rule\'s name is missing', "Rules: "),
         ("fence node-a1 --demo --fence-command=", "--fence-command is empty", "Name a program, or leave the flag out"),
@@ -350,12 +350,12 @@ def test_alternative_spellings(typed: str, like: str) -> None:
         (
             "pdo",
             'pods "pdo" not found in namespace shop',
-            "Did you mean the type pod? A word that is no type is the name of a pod",
+            "Did you mean the type pod? A word that is not a type is the name of a pod",
         ),
         (
             "deplyment",
             'pods "deplyment" not found in namespace shop',
-            "Did you mean the type deployment? A word that is no type is the name of a pod",
+            "Did you mean the type deployment? A word that is not a type is the name of a pod",
         ),
     ],
 )
@@ -449,13 +449,13 @@ def test_names_are_separated_by_spaces(typed: str, word: str) -> None:
     ran = run("explain", *typed.split(), "--demo")
     assert (ran.code, ran.out) == (2, "")
     advice = "Write spaces between names, e.g. pod/web-0 pod/web-1, or TYPE NAME NAME"
-    assert ran.err.splitlines() == [f'error: "{word}": no name has a comma', advice]
+    assert ran.err.splitlines() == [f'error: "{word}": a name cannot contain a comma', advice]
 
 
 def test_a_name_of_three_parts_is_refused() -> None:
     ran = run("explain", "pod/db-0/x", "--demo")
     assert ran.code == 2
-    assert ran.err == 'error: "pod/db-0/x": a name has no "/"\nWrite TYPE/NAME, and the namespace with -n\n'
+    assert ran.err == 'error: "pod/db-0/x": a name cannot contain "/"\nWrite TYPE/NAME, and the namespace with -n\n'
 
 
 DB = "Did you mean pod/db-0 or pod/db-1? To list them: kubectl qos explain pods -n shop --demo"
@@ -477,7 +477,7 @@ WEB = "place deploy/web -n shop"
             "explain pod/db-0 -n Shop",
             3,
             'pods "db-0" not found in namespace Shop',
-            "There is no namespace Shop: did you mean -n shop?",
+            "Namespace Shop does not exist: did you mean -n shop?",
         ),
         (
             "explain pod/xyzzy -n shop",
@@ -605,5 +605,5 @@ def test_hint_of_same_command_keeps_flags(typed: str, hint: str) -> None:
 
 def test_missing_namespace_is_reported() -> None:
     ran = run("explain", "pods", "-n", "nosuch", "--demo")
-    said = "No resources found in nosuch namespace.\nThere is no namespace nosuch\n"
+    said = "No resources found in nosuch namespace.\nNamespace nosuch does not exist\n"
     assert (ran.code, ran.out, ran.err) == (0, "", said)

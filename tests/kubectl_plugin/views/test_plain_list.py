@@ -112,7 +112,7 @@ def test_a_list_is_still_no_snapshot(tmp_path: Path) -> None:
     """What it has none of may not have been asked for."""
     ran = run("snapshot", "--snapshot", str(SEED), "-o", str(tmp_path / "c.qos"))
     assert ran.code == 6
-    assert "does not tell when it was captured, nor what is missing in it\nCapture the cluster" in ran.err
+    assert "has no capture time, and does not list what is missing in it\nCapture the cluster" in ran.err
     assert "or a List" not in run("snapshot", "--help").out
     assert "or a List" in run("node", "--help").out
 
