@@ -178,8 +178,8 @@ def _footer(report: ClusterReport) -> Markup:
         "footer",
         element(
             "p",
-            f"Rules of Kubernetes {report.rules_version}. This page loads nothing and sends nothing. It holds names of "
-            "your cluster: share it as you would those.",
+            f"Rules of Kubernetes {report.rules_version}. This page loads nothing and sends nothing. It contains names "
+            "of your cluster: share it accordingly.",
         ),
     )
 

@@ -15,9 +15,9 @@ from kubectl_plugin.render.escape import escape
 __all__ = ["Child", "Markup", "element", "joined"]
 
 _VOID: Final = frozenset({"meta", "link", "input"})
-_ENDED_BY_WHAT_FOLLOWS: Final = frozenset({"caption", "p", "td", "th", "tr", "thead", "tbody", "li"})
-"""Their end tags may be left out where nothing but their like, another block or the parent's end follows (HTML,
-13.1.2.4); a ``p`` not right within ``noscript``."""
+_OPTIONAL_END: Final = frozenset({"caption", "p", "td", "th", "tr", "thead", "tbody", "li"})
+"""Their end tags may be omitted before an element of the same kind, another block or the end of the parent (HTML,
+13.1.2.4), except a ``p`` directly in ``noscript``."""
 
 
 class Markup(str):
@@ -34,16 +34,16 @@ def element(tag: str, /, *children: Child, **attributes: str | float | bool | No
 
     Args:
         tag: The name of the element.
-        children: Markup stays as it is, other text is escaped; None: nothing.
-        attributes: ``class_`` is class, other underscores are hyphens; True: without a value; None and False: left out.
+        children: Markup is unchanged, other text is escaped, None is omitted.
+        attributes: ``class_`` is class, other underscores are hyphens; True: without a value; None and False: omitted.
     """
-    told = "".join(
+    named = "".join(
         _attribute(key, value) for key, value in attributes.items() if value is not None and value is not False
     )
-    opened = f"<{tag}{told}>"
+    opened = f"<{tag}{named}>"
     if tag in _VOID:
         return Markup(opened)
-    end = "" if tag in _ENDED_BY_WHAT_FOLLOWS else f"</{tag}>"
+    end = "" if tag in _OPTIONAL_END else f"</{tag}>"
     return Markup(f"{opened}{joined(*children)}{end}")
 
 

@@ -136,7 +136,7 @@ def capacity(report: ClusterReport) -> Markup | None:
         element(
             "p",
             "The scheduler counts requests only. Limits beyond 100% are overcommit: when pods use them, the kernel "
-            "and the kubelet decide who goes. ",
+            "and the kubelet decide which pods end. ",
             _measured_words(len(measured_nodes(report)), len(report.nodes)),
             class_="note",
         ),
@@ -241,8 +241,8 @@ def priorities(report: ClusterReport) -> Markup:
         element("h2", "Priorities"),
         element(
             "p",
-            "Preemption goes by priority alone. The kubelet evicts first what uses more than it requests, then the "
-            "lower priority. The kernel looks at neither.",
+            "Only priority decides preemption. The kubelet first evicts pods that use more than they request, then "
+            "pods of lower priority. The kernel ignores both.",
             class_="note",
         ),
         table(
@@ -274,7 +274,7 @@ def budgets(report: ClusterReport) -> Markup:
                     joined(severity_word(severity), " ", words),
                 ]
             )
-        headings = ("Budget", "Pods", "Healthy", "Needed", "May a drain take one?")
+        headings = ("Budget", "Pods", "Healthy", "Needed", "May a drain evict one?")
         if cells:
             body.append(table("The worst first", headings, cells, numbers={1, 2, 3}))
         else:
@@ -319,12 +319,12 @@ def ended(report: ClusterReport) -> Markup:
     if report.ended is None:
         body: Child = element("p", "Unknown: events could not be read, or the time is not known.", class_="note")
     elif not report.ended:
-        body = element("p", "Nothing has ended, as far as pods and events tell.", class_="note")
+        body = element("p", "Nothing has ended, as far as pods and events show.", class_="note")
     else:
         rows = [[cause, f"{count:,}", pods] for count, cause, pods in by_cause(report.ended)]
         body = [
             table("By cause, the most frequent first", ("Cause", "Ends", "Pods"), rows[:MAX_ROWS], numbers={1}),
-            element("p", "kubectl qos died pod/NAME tells the proof of each.", class_="note"),
+            element("p", "kubectl qos died pod/NAME shows the evidence for each.", class_="note"),
         ]
     return element("section", element("h2", "Ended in the last hour"), body, id="ended")
 

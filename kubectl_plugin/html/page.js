@@ -1,12 +1,12 @@
 "use strict";
-/* Lists of nodes and pods: searched, sorted, and drawn as far as they are seen. Everything that comes from the cluster
-   goes into text nodes and attributes of shapes; nothing of it is ever read as markup. */
+/* Lists of nodes and pods with search and sorting; only visible rows are drawn. Everything from the cluster goes into
+   text nodes and attributes of shapes and is never parsed as markup. */
 (async () => {
   const SVG = "http://www.w3.org/2000/svg";
   const root = document.documentElement;
   const find = (id) => document.getElementById(id);
 
-  /** An element with classes, attributes and children: strings become text. */
+  /** Makes an element with attributes and children; strings become text. */
   function make(name, attributes = {}, ...children) {
     const made = document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) {
@@ -48,7 +48,7 @@
   const ofAsked = (used, asked, words) => `${known(used, words)} / ${asked ? words(asked) : "none"}`;
   const knownCell = (value, words = String) => (value === null ? make("span", { class: "dim" }, "unknown") : words(value));
 
-  // Bars, as they are drawn without a script too.
+  // Bars, the same as without a script.
   const MARKS = ["guaranteed", "burstable", "besteffort"];
   function rect(kind, x, y, width, height) {
     const made = document.createElementNS(SVG, "rect");
@@ -73,17 +73,17 @@
   }
   const requestedOf = (promised) => promised[1] + promised[2] + promised[3];
   const percentOf = (promised) => (promised[0] ? Math.floor((100 * requestedOf(promised)) / promised[0]) : 0);
-  function told(name, promised, words) {
+  function describe(name, promised, words) {
     const used = promised[5] === null ? "" : `, used ${words(promised[5])}`;
     return `${name}: requested ${words(requestedOf(promised))} of ${words(promised[0])} (${percentOf(promised)}%), limits ${words(promised[4])}${used}`;
   }
   function withBar(name, promised, words) {
-    const text = told(name, promised, words);
+    const text = describe(name, promised, words);
     const made = make("div", { class: "with-bar", title: text }, bar(promised, text), make("span", {}, `${percentOf(promised)}%`));
     return made;
   }
 
-  /** A table of any number of rows: only those that are seen are in the page. */
+  /** A table with any number of rows: only visible rows are in the page. */
   class List {
     constructor({ place, label, columns, count, height, open, order }) {
       Object.assign(this, { columns, count, height, open });
@@ -128,7 +128,7 @@
       const [key, direction] = this.sorted;
       const column = this.columns.find((one) => one.key === key);
       this.columns.forEach((one) => one.th.setAttribute("aria-sort", one !== column ? "none" : direction > 0 ? "ascending" : "descending"));
-      // What is not known comes last either way, and rows that are equal keep their order.
+      // Unknown values come last in both directions, and equal rows keep their order.
       const values = new Array(this.count);
       for (const row of this.rows) values[row] = column.value(row);
       this.rows = Int32Array.from(this.rows).sort((a, b) => {
@@ -208,7 +208,7 @@
   }
   const sign = (severity) => make("span", { class: `sign ${severity}` }, severity);
 
-  // What is opened.
+  // The dialog with the details.
   const detail = find("detail");
   function open(title, template, body, actions = []) {
     find("detail-title").textContent = title;
@@ -225,7 +225,7 @@
     const shown = entries.filter(([, value]) => value !== null && value !== "");
     return make("dl", { class: "facts" }, ...shown.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
   }
-  // What is pasted has to ask where the page came from; flags that cannot be shown as they are: no command.
+  // Commands carry the flags of the page's source; without a command if the flags cannot be shown unchanged.
   function commands(plain, name, about) {
     if (!plain || flags[name] === null) return [];
     const words = ["kubectl qos", name, about, flags[name], "-o wide"].filter(Boolean).join(" ");
@@ -269,8 +269,8 @@
         ["Pods", `${nodes.pods[row]} of ${nodes.most[row]}`],
         ["", ""],
       ]),
-      withBar("CPU", nodes.cpu[row], cores), make("p", {}, told("CPU", nodes.cpu[row], cores)),
-      withBar("Memory", nodes.memory[row], memory), make("p", {}, told("Memory", nodes.memory[row], memory)),
+      withBar("CPU", nodes.cpu[row], cores), make("p", {}, describe("CPU", nodes.cpu[row], cores)),
+      withBar("Memory", nodes.memory[row], memory), make("p", {}, describe("Memory", nodes.memory[row], memory)),
       ordered("Whom the kernel kills first, if memory runs out", own, pods.killed, (pod) => `points ${known(pods.points[pod])}, oom_score_adj ${known(pods.adj[pod])}`),
       ordered("Whom the kubelet evicts first", own, pods.evicted, (pod) => `uses ${known(pods.used[pod], memory)}, requests ${memory(pods.memory[pod])}, priority ${grouped(pods.priority[pod])}`),
       ...commands(nodes.plain[row], "node", nodes.name[row]),
@@ -349,7 +349,7 @@
     owner: (row) => lowerTexts[pods.owner[row]],
     class: (row) => lowerTexts[pods.class[row]],
   };
-  /** ``web node:a1``: every word has to be there; a word behind a field's name in that field, and as all of it if it is one. */
+  /** ``web node:a1``: every word must match; a word after a field's name must match that field, as a whole if a value equals it. */
   function matcher(text) {
     const tests = lower(text).split(/\s+/).filter(Boolean).map((word) => {
       const [, field, value] = /^(node|ns|owner|class):(.+)$/.exec(word) || [];
@@ -403,7 +403,7 @@
     search("", link.className.slice("show-".length));
   }));
 
-  // Dark or light: as the reader's machine has it, until they say otherwise.
+  // Dark or light: the setting of the machine, unless the reader chose one.
   const theme = find("theme");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
   const showTheme = () => theme.setAttribute("aria-pressed", String(isDark()));

@@ -32,7 +32,7 @@ def page_body(page: Page, *, level: int, target: Target) -> Markup:
         [element("p", sentence) for sentence in rest],
         [_table(part, level) if isinstance(part, Table) else _section(part, level, target) for part in page.parts],
         _next(target.suggestions(page.next_commands), level),
-        class_="told",
+        class_="explanation",
     )
 
 

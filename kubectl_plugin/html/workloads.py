@@ -1,4 +1,4 @@
-"""The section of workloads: how many pods each wants, how many run, and the worst of the others."""
+"""The section of workloads: how many pods each wants, how many run, and its worst problem."""
 
 from __future__ import annotations
 

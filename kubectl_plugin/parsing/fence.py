@@ -24,7 +24,7 @@ Prints each step before it does it, and can be run again after a break.
 """
 EXAMPLES: Final = """\
 examples:
-  kubectl qos fence node/node-c3                         what would go; changes nothing
+  kubectl qos fence node/node-c3                         what it would remove; changes nothing
   kubectl qos fence node/node-c3 --confirm-powered-off   you have made sure that it is off
   kubectl qos fence node/node-c3 --fence-command=./power-off --confirm
                                                          ./power-off node-c3 has to exit with 0

@@ -1,4 +1,4 @@
-"""Programs that end pods and remove nodes, in words: who did it, why, and what keeps them from it."""
+"""The sentences about programs that evict pods and remove nodes: which one, why, and how to prevent it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = [
 ]
 
 _MOST: Final = 160
-"""Characters of a message."""
+"""The most characters of a message."""
 _DRAINING: Final = "FailedDraining"
-"""Karpenter writes it as long as pods are left."""
+"""The reason that Karpenter reports while pods are left."""
 _VERBS: Final = {
     Purpose.INTERRUPTED: "{agent} reports that the cloud takes {node} away",
     Purpose.REMOVES_NODE: "{agent} removes {node}",
@@ -38,7 +38,7 @@ _WHY: Final = {
     Purpose.RESIZES_POD: " to apply its recommendation",
     Purpose.MOVES_POD: " to move it ({says})",
 }
-"""Of an event about a pod; a spot interruption explains Karpenter's."""
+"""For events about a pod; a spot interruption explains an event of Karpenter."""
 _AHEAD: Final = {
     Purpose.INTERRUPTED: "About to go: the cloud takes the machine away ({agent}: {sign})",
     Purpose.REMOVES_NODE: "About to go: {agent} evicts its pods and removes it ({sign})",
@@ -48,20 +48,20 @@ _AHEAD: Final = {
 }
 _RESTARTING: Final = frozenset({Purpose.RESTARTS_NODE, Purpose.ANNOUNCES_RESTART})
 _EVICTED: Final = "Evicted pod: "
-"""Before the reason in Karpenter's event."""
+"""The text before the reason in Karpenter's event."""
 _FORCEFUL: Final = {
-    "Expired": "raise expireAfter of the NodePool: it counts before annotations and budgets",
-    "NodeRepair": "see why the node was unhealthy: Karpenter repairs it whatever annotations and budgets say",
+    "Expired": "raise expireAfter of the NodePool: it overrides annotations and budgets",
+    "NodeRepair": "see why the node was unhealthy: Karpenter repairs it despite annotations and budgets",
     "Forceful Termination": "drain the node before it is deleted, or raise terminationGracePeriod of the NodePool",
 }
-"""By Karpenter's reason, what helps where karpenter.sh/do-not-disrupt does not (its docs, concepts/disruption)."""
+"""The remedy by Karpenter's reason, if karpenter.sh/do-not-disrupt does not help (its docs, concepts/disruption)."""
 _REMEDIES: Final = {
     Agent.KARPENTER: 'annotation karpenter.sh/do-not-disrupt: "true" on the pod, or a NodePool budget, keeps its node',
     Agent.CLUSTER_AUTOSCALER: 'annotation cluster-autoscaler.kubernetes.io/safe-to-evict: "false" keeps its node',
     Agent.VPA: "updateMode Initial or Off changes new pods only; InPlaceOrRecreate resizes in place where it can",
     Agent.DESCHEDULER: "exclude the pod in the descheduler's policy: by namespace, labelSelector or priorityThreshold",
     Agent.KURED: "kured restarts nodes within its time window (--start-time, --end-time, --reboot-days)",
-    Agent.DRAINO: "look at the node's conditions: draino drains nodes that have those of its command line",
+    Agent.DRAINO: "check the node's conditions: draino drains nodes with the conditions of its command line",
     Agent.MACHINE_CONFIG: "a MachineConfig changed; a paused MachineConfigPool restarts no node",
 }
 _SPOT: Final = "spot machines end at short notice: run replicas on several nodes, or use on-demand machines"
@@ -73,7 +73,7 @@ def sign_words(evictor: Evictor) -> str:
 
 
 def evicted_words(evictor: Evictor, node: str) -> str:
-    """Who evicted a pod and why; ``probably`` where only its node, or its annotation, shows that."""
+    """Which program evicted a pod and why; ``probably`` if only its node or its annotation shows that."""
     agent, where = evictor.agent.value, _node(node)
     if evictor.where is Where.POD_EVENT:
         verb = "deleted" if evictor.deletes else "evicted"
@@ -100,7 +100,7 @@ def removed_words(evictor: Evictor, node: str) -> str:
 
 
 def evictor_remedies(evictor: Evictor) -> Iterator[str]:
-    """What keeps the program from it."""
+    """How to keep the program from it."""
     reason = _karpenter_reason(evictor)
     if evictor.purpose is Purpose.INTERRUPTED or "Spot" in reason:
         yield _SPOT
@@ -116,9 +116,9 @@ def _karpenter_reason(evictor: Evictor) -> str:
 
 
 def going_verdict(evictor: Evictor, now: datetime | None) -> Verdict:
-    """That a node is about to go or to restart, and what an event says of it.
+    """Says that a node is about to be removed or restarted, with the event.
 
-    An event alone gives no code: where events cannot be read, an answer may lack the sentence, and is not wrong.
+    An event alone gives no code: if events cannot be read, an answer may lack the sentence without being wrong.
     """
     said = _AHEAD[evictor.purpose].format(agent=evictor.agent.value, sign=sign_words(evictor))
     when = when_words(evictor.at, now)

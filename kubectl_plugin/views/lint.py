@@ -1,4 +1,4 @@
-"""The page of `lint`; each finding words itself (`podrules.lint`)."""
+"""The page of `lint`; the text of each finding comes from `podrules.lint`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["lint_page", "lint_verdict"]
 _SEVERITIES: Final = {Level.ERROR: Severity.TROUBLE, Level.WARNING: Severity.NOTICE, Level.NOTICE: Severity.NOTICE}
 _MAX_TERMS: Final = 3
 _MAX_PLACES: Final = 5
-"""Of one rule; more are counted."""
+"""The most places of one rule that are shown; the others are counted."""
 
 
 def lint_page(report: LintReport, severity: Level, *, wide: bool = False) -> Page:
@@ -42,7 +42,7 @@ def lint_page(report: LintReport, severity: Level, *, wide: bool = False) -> Pag
 
 
 def lint_verdict(report: LintReport, severity: Level) -> Verdict:
-    """How many findings there are, and whether they fail at a level."""
+    """The number of findings, and whether they fail at a level."""
     sentences = tuple(_verdict(report, severity))
     worst = min(
         (one.level for one in report.findings if one.ignored is None), key=lambda level: level.rank, default=None
@@ -68,7 +68,7 @@ def _verdict(report: LintReport, severity: Level) -> Iterator[str]:
     else:
         yield f"{found} {scope}{'' if failing or not numbers else f': none fails at --severity={severity.value}'}."
     if not report.objects and not report.unreadable:
-        yield "There is no object of a kind that is checked."
+        yield "No object has a kind that is checked."
     rest = []
     if report.ignored:
         rest.append(f"{report.ignored} ignored")

@@ -1,4 +1,4 @@
-"""The objects of manifest files, in words: which ones a page is about, and which were skipped."""
+"""The sentences about manifest files: which objects a page is about, and which were skipped."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def manifest_title(
     """``Deployment web in namespace shop (from deploy.yaml), 6 replicas: the pod that it makes``.
 
     Args:
-        kind: Of the object.
-        name: Its own, or what it will begin with.
-        namespace: To which it would come.
-        file: In which it stands; empty: that is not known.
-        replicas: For which it asks; None: the nodes decide.
-        job: How many pods a Job makes, or each Job of a CronJob; None: it is neither.
-        autoscaler: A HorizontalPodAutoscaler of the same file that decides about the replicas; None: none does.
+        kind: The kind of the object.
+        name: Its name or generateName.
+        namespace: The namespace in which it would be created.
+        file: The file that has it; empty: unknown.
+        replicas: The requested number; None: the nodes decide.
+        job: How many pods a Job makes, or each Job of a CronJob; None for other kinds.
+        autoscaler: A HorizontalPodAutoscaler of the same file that sets the replicas, or None.
     """
     head = f"{kind} {name}{f' in namespace {namespace}' if namespace else ''}{f' (from {file})' if file else ''}"
     if kind == "Pod":
@@ -60,11 +60,11 @@ def job_words(job: JobSize) -> str:
 
 
 def not_explained(ignored: Sequence[tuple[str, str]], counted_in: Sequence[tuple[str, str]]) -> str:
-    """One line on what else stood in files; empty: nothing did.
+    """One line about the other objects in the files; empty if there are none.
 
     Args:
-        ignored: Kinds and names of what told nothing.
-        counted_in: Of what counts for the pods, as a PersistentVolumeClaim, and has no page of its own.
+        ignored: Kinds and names of skipped objects.
+        counted_in: Kinds and names of objects that pods use, such as a PersistentVolumeClaim, without own page.
     """
     parts = []
     if ignored:
@@ -75,12 +75,12 @@ def not_explained(ignored: Sequence[tuple[str, str]], counted_in: Sequence[tuple
 
 
 def nothing_there(where: str, ignored: Sequence[tuple[str, str]], done: str) -> str:
-    """Why nothing of a file was explained, or placed.
+    """Why nothing in a file was explained or placed.
 
     Args:
-        where: What messages call the file.
-        ignored: Kinds and names of what was there.
-        done: ``explain``.
+        where: The name of the file in messages.
+        ignored: Kinds and names of its objects.
+        done: The verb, such as ``explain``.
     """
     if not ignored:
         return f"{where}: no object in it; there is nothing to {done}"

@@ -1,4 +1,4 @@
-"""Claims, disruption budgets, quotas and priority classes in words: what hangs on them, and what to change."""
+"""The pages of claims, disruption budgets, quotas and priority classes: what depends on them, and what to change."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ _FINE, _NOTICE, _TROUBLE = Severity.FINE, Severity.NOTICE, Severity.TROUBLE
 _SHOWN: Final = 3
 _MAX_ROWS: Final = 10
 _LONG: Final = 300
-"""Seconds after which something is wrong with what passes by itself."""
+"""The seconds after which a state that should end by itself counts as a problem."""
 _PASSING: Final = frozenset(
     {ClaimTrouble.WAITS_FOR_CLASS, ClaimTrouble.WAITS_FOR_VOLUME, ClaimTrouble.WAITS_FOR_PROVISIONER}
 )
 _NOT_STARTED: Final = "Pending", "ContainerCreating", "PodInitializing", "Init:0"
-"""How the status begins of a pod with a node that may wait for a volume."""
+"""The beginnings of the status of a pod that has a node and may wait for a volume."""
 _UNSET_BUDGET: Final = "no setting"
 _COUNTS: Final = frozenset({"pods", "count/pods"})
 
 
 def related_page(report: RelatedReport, *, now: datetime | None, wide: bool) -> Page:
-    """The verdict, what hangs on it, and what to change; ``wide`` shows all rows."""
-    told, (name, _, parts, commands) = related_verdict(report, now), _view(report)
+    """The verdict, what depends on the object, and what to change; ``wide`` shows all rows."""
+    verdict, (name, _, parts, commands) = related_verdict(report, now), _view(report)
     namespace = f" in namespace {report.namespace}" if report.namespace else ""
     return Page(
         title=f"{name}/{report.name}{namespace}",
-        verdict=told.sentences,
-        severity=told.severity,
+        verdict=verdict.sentences,
+        severity=verdict.severity,
         parts=(
             *parts(report, now, None if wide else _MAX_ROWS),
             versions_section(report.version_notes),
@@ -71,7 +71,7 @@ def related_page(report: RelatedReport, *, now: datetime | None, wide: bool) -> 
 
 
 def related_verdict(report: RelatedReport, now: datetime | None) -> Verdict:
-    """What it does to pods now."""
+    """What the object does to pods now."""
     return lacking(Verdict(*_view(report)[1](report, now)), assumed_words(report.lacks))
 
 
@@ -94,7 +94,7 @@ def _waiting(pods: Sequence[RelatedPod]) -> Sequence[RelatedPod]:
 
 
 def _pods_table(title: str, pods: Sequence[RelatedPod], most: int | None, *, budget: bool = False) -> Table:
-    """The pods, those that are not Ready first."""
+    """The table of pods, those that are not Ready first."""
     last, ordered = ("evicted now",) if budget else (), sorted(pods, key=lambda pod: pod.ready)
     rows = [
         (pod.name, pod.node or "none", _status(pod), *(("no" if pod.refused else "yes",) if budget else ()))
@@ -105,7 +105,7 @@ def _pods_table(title: str, pods: Sequence[RelatedPod], most: int | None, *, bud
 
 
 def _status(pod: RelatedPod) -> str:
-    """Of a pod on a node that does not answer, the last that was heard."""
+    """The status of a pod; on a silent node, the last known one."""
     return pod.status if pod.reach is None else f"Node {node_word(pod.reach)} (last: {pod.status})"
 
 
@@ -114,10 +114,10 @@ def _pod_commands(pods: Sequence[RelatedPod], namespace: str) -> Iterator[Comman
         yield qos("explain pod/{}", pod.name, namespace=namespace)
 
 
-_Told = tuple[VerdictCode, Severity, tuple[str, ...]]
+_Finding = tuple[VerdictCode, Severity, tuple[str, ...]]
 
 
-def _claim(report: ClaimReport, now: datetime | None) -> _Told:
+def _claim(report: ClaimReport, now: datetime | None) -> _Finding:
     problem, pods = report.problem, report.pods or ()
     waiting = _waiting(pods)
     held = (f"It keeps {_pods(waiting)} waiting.",) if waiting else ()
@@ -130,7 +130,7 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
             )
             return _C.CLAIM_TERMINATING, _NOTICE, (kept, "The controller that set it removes it, if it still runs.")
         if not users:
-            return _C.CLAIM_TERMINATING, _NOTICE, (f"{lead}: no pod with a node keeps it, so it is gone soon.",)
+            return _C.CLAIM_TERMINATING, _NOTICE, (f"{lead}: no pod with a node keeps it, so it is removed soon.",)
         kept = f"{lead}: finalizer kubernetes.io/pvc-protection keeps it until {_names('pod', users)} "
         kept += "is gone." if len(users) == 1 else "are gone."
         return _C.CLAIM_TERMINATING, _NOTICE, (kept, "Save its data before that; no new pod can use it.")
@@ -174,12 +174,12 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
         grows = "The driver grows the volume, then the kubelet of a node where a pod uses it the file system."
         if report.resize.reason.endswith("ResizeError"):
             less = f"request less, but not below {report.capacity}" if report.capacity else "request less"
-            return _C.CLAIM_RESIZING, _TROUBLE, (lead, f"Way out: mend what it says, or {less}.")
+            return _C.CLAIM_RESIZING, _TROUBLE, (lead, f"Way out: fix what it reports, or {less}.")
         return _C.CLAIM_RESIZING, _NOTICE, (lead, grows)
     used = f"{_pods(pods).capitalize()} use{'s' if len(pods) == 1 else ''} it" if pods else "No pod uses it"
     if report.volume is not None and report.volume_deleted_at:
-        lead = f"Its volume {report.volume.volume} is being deleted: it goes once the claim is deleted, "
-        save = f"{lead}and its data, too, unless its reclaim policy is Retain.", "Save its data before that."
+        lead = f"Its volume {report.volume.volume} is being deleted: once the claim is deleted, it is removed, "
+        save = f"{lead}and its data too, unless its reclaim policy is Retain.", "Save its data before that."
         return _C.CLAIM_BOUND, _NOTICE, (*save, *(() if report.pods is None else (f"{used}.",)))
     volume = f" to {report.volume.volume}" if report.volume is not None else ""
     return _C.CLAIM_BOUND, _FINE, (f"Bound{volume}. {'' if report.pods is None else f'{used}.'}".rstrip(),)
@@ -190,7 +190,7 @@ def _silent_holders(report: ClaimReport) -> Sequence[RelatedPod]:
 
 
 def _held_on_silent(silent: Sequence[RelatedPod], waiting: Sequence[RelatedPod]) -> Iterator[str]:
-    """No kubelet unmounts the volume: what waits elsewhere waits until the node is fenced."""
+    """No kubelet unmounts the volume: pods elsewhere wait until the node is fenced."""
     nodes = listed(sorted({pod.node for pod in silent}), most=_SHOWN)
     hold, does = ("holds", "does") if len(silent) == 1 else ("hold", "do")
     lead = f"Its volume is attached to one node at a time, and {_pods(silent)} {hold} it on {nodes}"
@@ -198,8 +198,8 @@ def _held_on_silent(silent: Sequence[RelatedPod], waiting: Sequence[RelatedPod])
     yield f"Make sure that the machine of {nodes} is off, then fence {nodes}."
 
 
-def _unbound(report: ClaimReport, pods: Sequence[RelatedPod]) -> _Told:
-    """A claim without a volume and without another problem: its class waits for a pod, or something is not known."""
+def _unbound(report: ClaimReport, pods: Sequence[RelatedPod]) -> _Finding:
+    """A claim without a volume and without another problem: its class waits for a pod, or the reason is unknown."""
     if not report.waits_for_consumer or report.pods is None:
         return _C.CLAIM_UNBOUND, _NOTICE, ("Unbound.",)
     wait, free = "Unbound: its StorageClass waits for a pod with a node", [pod for pod in pods if not pod.node]
@@ -229,7 +229,7 @@ def _claim_parts(report: ClaimReport, now: datetime | None, most: int | None) ->
 def _claim_commands(report: ClaimReport) -> Iterator[Command]:
     yield from _pod_commands(report.pods or (), report.namespace)
     for pod in _silent_holders(report)[:1]:
-        yield qos("fence node/{}", pod.node, comment="what would go; changes nothing")
+        yield qos("fence node/{}", pod.node, comment="what it would remove; changes nothing")
     if report.problem is not None:
         yield from (one for one in claim_command([report.problem]) if one.ours != "explain")
     if report.phase != "Bound":
@@ -238,7 +238,7 @@ def _claim_commands(report: ClaimReport) -> Iterator[Command]:
         yield why("WaitForFirstConsumer")
 
 
-def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
+def _budget(report: BudgetReport, _now: datetime | None) -> _Finding:
     found = report.standing
     if found is None:
         return _C.PODS_UNREAD, _NOTICE, ("What it blocks is unknown: its pods could not be read.",)
@@ -258,7 +258,7 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
             why_none = _without_pods(report) or ("Protects nothing: it selects no pod.",)
             return _C.BUDGET_SELECTS_NOTHING, _NOTICE, (*why_none, *way)
         case BudgetRisk.OVERLAPS:
-            lead = f"Pods of it are never evicted: {_others(report)} some of them, too."
+            lead = f"Some of its pods are never evicted: {_others(report)} them, too."
         case BudgetRisk.BLOCKS_ALWAYS:
             lead = f"Lets no pod be evicted, even if all are Ready: {of}."
         case BudgetRisk.UNCOUNTED:
@@ -277,7 +277,7 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
 
 
 def _without_pods(report: BudgetReport) -> tuple[str, ...]:
-    """Where its selector is right, and only the pods are not there; empty: no workload makes pods that it selects."""
+    """Says that the selector is right but no pod exists now; empty if no workload makes pods that it selects."""
     if not report.workloads:
         return ()
     (name, wanted), *rest = report.workloads.items()
@@ -288,7 +288,7 @@ def _without_pods(report: BudgetReport) -> tuple[str, ...]:
 
 
 def _broken(report: BudgetReport) -> Iterator[str]:
-    """What keeps pods of a budget from being Ready: the budget itself needs no change."""
+    """Why pods of a budget are not Ready: the budget itself needs no change."""
     found, silent = report.standing, [pod for pod in report.pods if pod.reach is not None and not pod.ready]
     if silent:
         nodes = sorted({pod.node for pod in silent})
@@ -310,7 +310,7 @@ def _setting(report: BudgetReport) -> str:
 
 
 def _changes(report: BudgetReport) -> Iterator[str]:
-    """What lets pods go, with numbers."""
+    """The changes that allow evictions, with numbers."""
     found = report.standing
     if found is None or found.risk in {BudgetRisk.ALLOWS, BudgetRisk.NOT_OBSERVED}:
         return
@@ -343,9 +343,11 @@ def _budget_parts(report: BudgetReport, _now: datetime | None, most: int | None)
     if found is None:
         return
     late = "; of an older spec" if found.risk is BudgetRisk.NOT_OBSERVED else ""
-    lines = [f"{found.healthy} healthy, {found.desired} needed, {found.allowed} may go{late}"]
+    lines = [f"{found.healthy} healthy, {found.desired} needed, {found.allowed} may be evicted{late}"]
     if own is not None and not own.failure and (late or (own.healthy, own.allowed) != (found.healthy, found.allowed)):
-        lines.append(f"by the pods now: {own.healthy} healthy, {own.desired_healthy} needed, {own.allowed} may go")
+        lines.append(
+            f"by the pods now: {own.healthy} healthy, {own.desired_healthy} needed, {own.allowed} may be evicted"
+        )
     yield Section("Status", tuple(lines))
     yield Section("Change", tuple(_changes(report))[1:])
     held = Counter(pod.node for pod in report.pods if pod.node and pod.refused)
@@ -364,12 +366,12 @@ def _budget_commands(report: BudgetReport) -> Iterator[Command]:
     yield why("PodDisruptionBudget")
 
 
-def _quota(report: QuotaReport, _now: datetime | None) -> _Told:
+def _quota(report: QuotaReport, _now: datetime | None) -> _Finding:
     if report.behind:
         return (
             _C.QUOTA_NOT_COUNTED,
             _NOTICE,
-            ("Its controller has not counted its newest spec: until then its status counts.",),
+            ("Its controller has not counted its newest spec: until then the old status counts.",),
         )
     only = (f"Only pods in scope {listed(report.scopes)} count.",) if report.scopes else ()
     short = [one for one in report.workloads if one.missing and (one.refused or one.room.pods < one.missing)]
@@ -396,13 +398,13 @@ def _quota(report: QuotaReport, _now: datetime | None) -> _Told:
 
 
 def _amounts(resource: str, used: str, hard: str) -> str:
-    """``3 of 4``, memory as people read it."""
+    """``3 of 4``, with memory in readable units."""
     own = resource.removeprefix("requests.").removeprefix("limits.")
     return f"{amount(own, used) if used else 'not counted'} of {amount(own, hard)}"
 
 
 def _shares(room: QuotaRoom) -> str:
-    """``requests.cpu is 2 of 2``: what the next pod finds too little of; else the words of the refusal."""
+    """``requests.cpu is 2 of 2``: the resources that are too small for the next pod; else the text of the refusal."""
     then = " then" if room.pods else ""
     shares = [f"{own.resource} is{then} {_amounts(own.resource, own.used, own.hard)}" for own in room.shares]
     return listed(shares) or cut(room.refusal.partition(f"quota: {room.quota}: ")[2] or room.refusal).rstrip(".")
@@ -418,14 +420,14 @@ def _refuses(one: QuotaWorkload) -> str:
 
 
 def _first(one: QuotaWorkload) -> str:
-    """The quota that lets in fewer."""
+    """Another quota that admits fewer pods."""
     return "" if one.other is None else f" Quota {one.other.quota} lets in {one.other.pods}: {_shares(one.other)}."
 
 
 def _way_in(short: Sequence[QuotaWorkload], report: QuotaReport) -> Iterator[str]:
     for one in [one for one in short if one.needs][:1]:
         hard = [f"{name} to {amount(name.rpartition('.')[2], text)}" for name, text in one.needs.items()]
-        less = "want fewer pods" if _COUNTS.issuperset(one.needs) else "ask for less"
+        less = "request fewer pods" if _COUNTS.issuperset(one.needs) else "request less"
         also = "; the same for quota " + one.other.quota if one.other is not None else ""
         yield f"Way out: raise {listed(hard)} for all pods of {one.name}, or {less}{also}."
         if "count/pods" in one.needs:
@@ -437,7 +439,7 @@ def _way_in(short: Sequence[QuotaWorkload], report: QuotaReport) -> Iterator[str
 
 
 def _setting_amounts(report: QuotaReport) -> str:
-    """What lets in pods that do not set what the quota requires, also where it is used up."""
+    """What makes the quota admit pods that do not set the required amounts, even if it is used up."""
     over = [one for one in report.spent if one.resource in {*report.required, *_COUNTS}]
     raised = [f"{one.resource} above {amount(one.resource.rpartition('.')[2], one.used)}" for one in over]
     first = f"raise {listed(raised)}, or delete what uses it; then " if raised else ""
@@ -457,7 +459,7 @@ def _quota_parts(report: QuotaReport, now: datetime | None, most: int | None) ->
         for one in report.workloads[:most]
     ]
     headings = ("workload", "wanted", "missing", "more fit", "limit")
-    yield Table("Workloads whose pods it counts", headings, tuple(shown), right=frozenset({1, 2, 3}))
+    yield Table("Workloads with pods that it counts", headings, tuple(shown), right=frozenset({1, 2, 3}))
     yield Section("Events", tuple(f"{one.name}: {_said(one.refused, now)}" for one in report.workloads if one.refused))
 
 
@@ -469,7 +471,7 @@ def _quota_commands(report: QuotaReport) -> Iterator[Command]:
     yield why("exceeded quota")
 
 
-def _class(report: ClassReport, _now: datetime | None) -> _Told:
+def _class(report: ClassReport, _now: datetime | None) -> _Finding:
     if report.pods is None:
         return _C.PODS_UNREAD, _NOTICE, ("Which pods have it is unknown: they could not be read.",)
     pods, workloads, given = sum(report.pods.values()), len(report.workloads), len(report.given)
@@ -501,7 +503,7 @@ def _class_parts(report: ClassReport, _now: datetime | None, most: int | None) -
     for label, ranked in (("Preempted by", report.above), ("Comes before", report.below)):
         yield Section(label, tuple(f"{name} ({value})" for name, value in list(ranked.items())[:most]))
     yield Section("If deleted", tuple(_if_deleted(report, default=default)))
-    yield Section("If changed", ("value and preemptionPolicy are immutable: create another class, and name that",))
+    yield Section("If changed", ("value and preemptionPolicy are immutable: create another class and use its name",))
     rows = [(namespace, str(count)) for namespace, count in list((report.pods or {}).items())[:most]]
     waiting = f", {report.pending} without a node" if report.pending else ""
     yield Table(f"Pods{waiting}", ("namespace", "pods"), tuple(rows), right=frozenset({1}))
@@ -512,9 +514,9 @@ def _class_parts(report: ClassReport, _now: datetime | None, most: int | None) -
 
 def _if_deleted(report: ClassReport, *, default: bool) -> Iterator[str]:
     if report.name in SYSTEM_PRIORITY_CLASSES:
-        yield "the API server refuses that: it is Kubernetes' own"
+        yield "the API server refuses that: it is a built-in class of Kubernetes"
         return
-    yield "pods that are there keep their priority"
+    yield "existing pods keep their priority"
     if report.workloads:
         yield f"the API server refuses new pods of {listed(report.workloads, most=_SHOWN)}: no such class"
     rest = next((f"class {one}" for one in report.defaults if one != report.name), "priority 0")
@@ -534,11 +536,11 @@ def _view(report: RelatedReport) -> _View:
     return _VIEWS[str(report.__struct_config__.tag)]
 
 
-_View = tuple[str, Callable[..., _Told], Callable[..., Any], Callable[..., Any]]
+_View = tuple[str, Callable[..., _Finding], Callable[..., Any], Callable[..., Any]]
 _VIEWS: Final[dict[str, _View]] = {
     "ClaimExplanation": ("persistentvolumeclaim", _claim, _claim_parts, _claim_commands),
     "BudgetExplanation": ("poddisruptionbudget", _budget, _budget_parts, _budget_commands),
     "QuotaExplanation": ("resourcequota", _quota, _quota_parts, _quota_commands),
     "PriorityClassExplanation": ("priorityclass", _class, _class_parts, _class_commands),
 }
-"""By the report's ``kind``: its object, and what makes its verdict, sections and next commands."""
+"""By the report's ``kind``: the object type, and the functions for verdict, sections and next commands."""

@@ -1,4 +1,4 @@
-"""The Roles that commands need, as a manifest with what an administrator has to know."""
+"""The Roles that commands need, as a manifest with comments for an administrator."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["manifest"]
 
 _WIDTH: Final = 78
 _LEFT_OUT: Final = (
-    f"{KUBELETS} is left out, for its holder can run commands in every pod of a node. A metrics API then gives the "
+    f"{KUBELETS} is left out, because its holder can run commands in every pod of a node. A metrics API then gives the "
     "usage, and the kubelets' configuration stays unknown. --kubelets adds it."
 )
 _OTHERS: Final = (
-    "Objects of other namespaces stay unread: where a pod finds room is not certain then (exit code 11), and "
+    "Objects of other namespaces stay unread: placement is then not certain (exit code 11), and "
     "-A, place --drain and versions without -n are refused (exit code 4)."
 )
 

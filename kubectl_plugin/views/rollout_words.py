@@ -1,4 +1,4 @@
-"""What the controller of a workload could not do, and which of its pods are of an old template, in words."""
+"""The sentences about a workload's controller: what it could not do, and which pods have an old template."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ __all__ = ["old_words", "rollout_verdicts", "said_words", "schedule_verdict", "w
 
 
 _MOST: Final = 400
-"""Characters of a message."""
+"""The most characters of a message."""
 _POD_SECURITY: Final = "violates PodSecurity"
 _FIELDS: Final = re.compile(r" \([^()]{1,400}\)")
-"""What each field of a violation has to be: `lint` says it of the template."""
+"""Matches the required value of each field of a violation; `lint` reports these for the template."""
 
 
 def said_words(said: Said, now: datetime | None) -> str:
-    """``FailedCreate 3 min ago: pods "web-1" is forbidden: exceeded quota``: its own words, without a full stop."""
+    """``FailedCreate 3 min ago: pods "web-1" is forbidden: exceeded quota``: the original words without full stop."""
     reason = " ".join(filter(None, (said.reason, when_words(said.at, now))))
     return ": ".join(filter(None, (reason, cut(without_fields(said.message), _MOST).rstrip("."))))
 
 
 def without_fields(message: str) -> str:
-    """A violation of Pod Security without what each field has to be."""
+    """A Pod Security violation without the required value of each field."""
     return _FIELDS.sub("", message) if _POD_SECURITY in message else message
 
 
@@ -41,29 +41,29 @@ def old_words(rollout: Rollout | None) -> Iterator[str]:
 
 
 def rollout_verdicts(
-    rollout: Rollout | None, lead: str, remedy: str, now: datetime | None, *, told: bool
+    rollout: Rollout | None, lead: str, remedy: str, now: datetime | None, *, explained: bool
 ) -> Iterator[Verdict]:
-    """A sentence for each thing that the controller says, the worst first.
+    """A verdict for each thing that the controller reports, the worst first.
 
     Args:
-        rollout: What it says.
-        lead: The sentence before, which tells how many pods run, and of which template.
-        remedy: What lets pods in; empty: it is not known.
+        rollout: What the controller reports.
+        lead: The sentence before, with the number of running pods and their template.
+        remedy: What makes the API server admit pods; empty: unknown.
         now: The present.
-        told: Whether it tells already why pods are refused.
+        explained: True if ``lead`` already says why pods are refused.
     """
     if rollout is None:
         return
     trouble, notice = Severity.TROUBLE, Severity.NOTICE
     if rollout.refused is not None:
         sentence = f"The controller cannot make or delete pods: {said_words(rollout.refused, now)}."
-        said = (*(() if told else (sentence,)), *filter(None, (remedy,)))
-        yield Verdict(VerdictCode.PODS_REFUSED, trouble, said, lead if told else sentence)
+        said = (*(() if explained else (sentence,)), *filter(None, (remedy,)))
+        yield Verdict(VerdictCode.PODS_REFUSED, trouble, said, lead if explained else sentence)
     if rollout.stalled is not None:
         sentence = f"The rollout is stuck: {said_words(rollout.stalled, now)}."
         yield Verdict(VerdictCode.ROLLOUT_STUCK, trouble, (sentence,))
     if rollout.behind:
-        seen = f"generation {rollout.observed} of {rollout.generation}" if rollout.observed else "none of it"
+        seen = f"generation {rollout.observed} of {rollout.generation}" if rollout.observed else "no generation"
         sentence = f"The controller has not acted on the newest spec yet: it has seen {seen}."
         yield Verdict(VerdictCode.SPEC_NOT_OBSERVED, notice, (sentence,))
     if rollout.paused:

@@ -1,4 +1,4 @@
-"""Steps in words: one line each, with the time at which it happened."""
+"""The text of steps: one line each, with its time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ TAINT_TEXT: Final = TAINT.text
 _REMEDIES: Final = {
     RefusedBy.RIGHTS: "Ask an administrator of the cluster for this right",
     RefusedBy.ADMISSION: "Do what its reason asks for, or ask the team that runs it",
-    RefusedBy.API_SERVER: "Put right what it names, then run the same command again",
+    RefusedBy.API_SERVER: "Correct what it names, then run the same command again",
 }
-"""The command names the remedy with what it refuses."""
+"""The remedies by what refused; for other refusals the command names the remedy."""
 
 _SEVERITIES: Final = {
     StepOutcome.NOT_CONFIRMED: Severity.NOTICE,
@@ -36,12 +36,12 @@ _SEVERITIES: Final = {
 
 
 def outcome_verdict(outcome: StepOutcome, sentences: tuple[str, ...]) -> Verdict:
-    """The headline of a change: its code is its outcome."""
+    """The verdict on a change: its code is the outcome."""
     return Verdict(VerdictCode(outcome.value), _SEVERITIES[outcome], sentences)
 
 
 def remedy(refusal: Refusal) -> Prose:
-    """What to do about a refusal; empty where its message says it."""
+    """What to do about a refusal; empty if its message says it."""
     words = _REMEDIES.get(refusal.by)
     if words is None:
         return Prose(())
@@ -57,7 +57,7 @@ def refused_sentences(lead: str, refusal: Refusal) -> tuple[str, ...]:
 
 
 def unanswered(lead: str) -> str:
-    """The words of a change that broke off before its first step."""
+    """The sentence about a change that stopped before its first step."""
     return f"{lead}: the cluster did not answer. Nothing was changed."
 
 
@@ -67,7 +67,7 @@ def step_line(step: StepEvent, at: datetime) -> str:
 
 
 def step_words(step: StepEvent) -> str:
-    """The step without its time."""
+    """The text of a step without its time."""
     return _WORDS[step.kind](step)
 
 
@@ -89,12 +89,11 @@ def _ended(step: StepEvent) -> str:
 
 
 _WORDS: Final[dict[StepKind, Callable[[StepEvent], str]]] = {
-    StepKind.DRY_RUN: lambda step: f"dry run: the API server would do it; {step.subject} is as it was",
+    StepKind.DRY_RUN: lambda step: f"dry run: the API server would do it; {step.subject} is unchanged",
     StepKind.DELETING: _deleting,
     StepKind.DELETED: _deleted,
     StepKind.DELETED_BEFORE: lambda step: (
-        f"{step.subject} had been marked for deletion before: that stop goes on as it was, and its period only gets "
-        "shorter"
+        f"{step.subject} was already marked for deletion: that stop continues, and its period can only get shorter"
     ),
     StepKind.CONFIRMING: lambda step: f"the namespace requires a confirmation: annotating {step.subject} {step.detail}",
     StepKind.CONFIRMED: lambda step: f"{step.subject} carries the confirmation",
@@ -107,9 +106,9 @@ _WORDS: Final[dict[StepKind, Callable[[StepEvent], str]]] = {
         f"its grace period is over, and the kubelet of {step.detail} has not confirmed that it stopped"
     ),
     StepKind.NODE_SILENT: lambda step: (
-        f"{step.detail} does not answer: {step.subject} stays Terminating, nobody confirms that it stopped"
+        f"{step.detail} does not answer: {step.subject} stays Terminating, and it is not confirmed that it stopped"
     ),
-    StepKind.REPLACED: lambda step: f"a new {step.subject} is there, uid {step.detail}",
+    StepKind.REPLACED: lambda step: f"a new {step.subject} exists, uid {step.detail}",
     StepKind.GONE: lambda step: f"{step.subject} is gone",
     StepKind.NO_ANSWER: lambda step: f"no answer for the moment, asking again: {step.detail}",
     StepKind.FENCE_COMMAND: lambda step: f"running the fence command, {step.number} s at most: {step.detail}",
@@ -118,27 +117,27 @@ _WORDS: Final[dict[StepKind, Callable[[StepEvent], str]]] = {
         f"the fence command failed, nothing in the cluster is changed: {step.detail}"
     ),
     StepKind.FENCE_COMMAND_LEFT_OUT: lambda step: f"dry run: the fence command is not run: {step.detail}",
-    StepKind.VOUCHED: lambda step: f"you vouch that the machine of {step.subject} is off (--confirm-powered-off)",
+    StepKind.VOUCHED: lambda step: f"you confirm that the machine of {step.subject} is off (--confirm-powered-off)",
     StepKind.TAINTING: lambda step: (
-        f"tainting {step.subject} {TAINT_TEXT}, if nobody changed it since resourceVersion {step.detail}"
+        f"tainting {step.subject} {TAINT_TEXT}, if it has not changed since resourceVersion {step.detail}"
     ),
     StepKind.TAINTED: lambda step: f"{step.subject} is declared out of service",
     StepKind.ALREADY_FENCED: lambda step: (
-        f"{step.subject} was declared out of service by somebody else, in this moment"
+        f"{step.subject} was declared out of service by another client at the same time"
     ),
-    StepKind.ALREADY_UNFENCED: lambda step: f"{step.subject} was taken back by somebody else, in this moment",
-    StepKind.GOING_ON: lambda step: f"{step.subject} is declared out of service already: going on from there",
+    StepKind.ALREADY_UNFENCED: lambda step: f"{step.subject} was taken back by another client at the same time",
+    StepKind.GOING_ON: lambda step: f"{step.subject} is declared out of service already: continuing from there",
     StepKind.UNTAINTING: lambda step: (
-        f"removing taint {TAINT.key} from {step.subject}, if nobody changed it since resourceVersion {step.detail}"
+        f"removing taint {TAINT.key} from {step.subject}, if it has not changed since resourceVersion {step.detail}"
     ),
     StepKind.UNTAINTED: lambda step: f"{step.subject} is no longer declared out of service",
     StepKind.WAITING: lambda step: (
-        f"waiting for {listed(step.names, most=3) or 'no pod'} and "
-        f"{counted(step.number or 0, 'volume')} to go; garbage collection looks every 20 s"
+        f"waiting until {listed(step.names, most=3) or 'no pod'} and "
+        f"{counted(step.number or 0, 'volume')} are removed; garbage collection runs every 20 s"
     ),
     StepKind.POD_GONE: lambda step: f"pod {step.subject} is gone",
     StepKind.DETACHED: lambda step: f"volume {step.subject} is detached",
-    StepKind.ALL_GONE: lambda step: f"nothing is left to go from {step.subject}",
+    StepKind.ALL_GONE: lambda step: f"nothing is left to remove from {step.subject}",
     StepKind.STAYING: lambda step: f"staying, because the taints of the node are tolerated: {', '.join(step.names)}",
     StepKind.NODE_BACK: lambda step: f"{step.subject} answers again: its own kubelet ends what is being deleted there",
 }

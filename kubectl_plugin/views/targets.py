@@ -1,8 +1,8 @@
-"""Several targets, a line each, as `kubectl get` has them: what each does, what it is, and what is wrong with it.
+"""The list of several targets, one line each, as in `kubectl get`: state, facts, and what is wrong.
 
-What something is wrong with comes first, the worst before all; of the others there is nothing more to say.
+Targets with problems come first, the worst before all.
 
-Rows are kept, not reports: of a large namespace they take little memory.
+Only rows are kept, not reports, so that a large namespace needs little memory.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ __all__ = ["TargetTable", "target_order"]
 Order = tuple[int, bool, int, tuple[int, int], str, str]
 
 _NONE: Final = "<none>"
-_WELL: Final = "with all pods that are wanted"
+_WELL: Final = "with all wanted pods"
 _SHORT: Final = "with fewer"
-_BESIDES: Final = "in trouble though all run"
-_UNKNOWN: Final = "whose pods are not known"
+_BESIDES: Final = "in trouble although all run"
+_UNKNOWN: Final = "with unknown pods"
 _STATES: Final = (_WELL, _SHORT, _BESIDES, "failed", "complete", "scheduled", "suspended", _UNKNOWN)
 _REFUSED: Final = "refused"
 _ALL: Final = 1000
@@ -57,7 +57,7 @@ _NARROW: Final = ("RESTARTS", "NODE", "MEM-REQ", "CPU-REQ", "PODS")
 
 
 class _Family(Struct, frozen=True):
-    """Targets that share their columns."""
+    """A group of targets with the same columns."""
 
     what: str
     headings: tuple[str, ...]
@@ -80,12 +80,12 @@ class _Row(Struct, frozen=True):
     kind: str
     name: str
     cells: tuple[str, ...]
-    """All but the name; the last says what is wrong."""
+    """All cells except the name; the last one says what is wrong."""
     severity: Severity
     rank: tuple[int, int]
-    """The less the worse."""
+    """The lower, the worse."""
     state: str
-    """What it is counted as."""
+    """The state under which the total counts it."""
     stuck: bool = False
     """Whether the pod is terminating on a node that does not answer."""
     over: bool = False
@@ -93,32 +93,32 @@ class _Row(Struct, frozen=True):
 
     @property
     def order(self) -> tuple[bool, int, tuple[int, int], str, str]:
-        """What something is wrong with before the rest, the worst first; else by name, nodes by their headroom."""
+        """The sort key: problems first, the worst before all; the rest by name, nodes by headroom."""
         if self.severity is Severity.FINE or not self.cells[-1]:
             return True, 0, self.rank if self.family is _NODES else (0, 0), self.namespace, self.name
         return False, -self.severity.urgency, self.rank, self.namespace, self.name
 
 
 class TargetTable:
-    """Takes reports one by one, and is a page of a line each."""
+    """Collects reports one by one and makes a page with a line for each."""
 
     def __init__(self, now: datetime | None, *, everywhere: bool = False) -> None:
-        """Nothing yet.
+        """Start empty.
 
         Args:
-            now: The present, where that is known.
-            everywhere: Whether all namespaces were asked for: each name then has its namespace.
+            now: The present; None: unknown.
+            everywhere: True if all namespaces were requested: names then include their namespace.
         """
         self._now, self._everywhere = now, everywhere
         self._rows: list[_Row] = []
         self._asking: set[str] = set()
-        """What looks at usage that was left out."""
+        """The commands that read the usage that was not read."""
         self._notes = VersionNotes()
         self._lacks: dict[Unread, None] = {}
-        """What could not be read and may change a headline."""
+        """What could not be read and may change a verdict."""
 
     def add(self, report: PodReport | NodeReport | WorkloadReport | RelatedReport, printed: str) -> None:
-        """Take one; ``printed`` is what ``-o name`` calls it."""
+        """Add the line of one report; ``printed`` is its name in ``-o name``."""
         self._rows.append(_row(report, printed, self._now))
         self._lacks |= dict.fromkeys(report.lacks)
         self._notes.add((report.template if isinstance(report, WorkloadReport) else report).version_notes)
@@ -128,10 +128,10 @@ class TargetTable:
             self._asking |= {"explain pod/NAME"} if USAGE_NOT_ASKED in report.pressure_unread else set()
 
     def page(self, *, by_trouble: bool) -> Page:
-        """A table of each family, how many there are, and the worst.
+        """A table for each family, the totals, and commands for the worst.
 
         Args:
-            by_trouble: The worst first, then by name; else in the order in which they came.
+            by_trouble: The worst first, then by name; else the order in which reports were added.
         """
         if by_trouble:
             self._rows.sort(key=lambda row: row.order)
@@ -142,15 +142,14 @@ class TargetTable:
         if by_trouble and 0 < wrong < len(self._rows):
             counts.append(f"{wrong} with something wrong, in the first rows")
         if by_trouble and (over := sum(row.over for row in self._rows)):
-            # In the words of the report, which counts them among its notices.
+            # The same words as in the cluster report, which counts these pods as notices.
             counts.append(f"{over}{' more' if wrong else ''} over memory request, or BestEffort")
         if self._asking:
-            does = "does" if len(self._asking) == 1 else "do"
-            counts.append(f"usage was not looked at: {' and '.join(sorted(self._asking))} {does}")
+            counts.append(f"usage was not read: use {' or '.join(sorted(self._asking))}")
         worst = most_urgent(row.severity for row in self._rows)
         return Page(
             title="",
-            # A node's own line says what is unknown of it.
+            # A node's own line says what is unknown about it.
             verdict=() if families == [_NODES] else tuple(assumed_words(self._lacks)),
             severity=worst,
             parts=(
@@ -163,7 +162,7 @@ class TargetTable:
         )
 
     def _table(self, family: _Family) -> Table:
-        """A table of names and of what distinguishes them."""
+        """The table of one family."""
         mine = [row for row in self._rows if row.family is family]
         kinds = {row.kind for row in self._rows}
         with_namespace = self._everywhere or len({row.namespace for row in self._rows if row.namespace}) > 1
@@ -182,7 +181,7 @@ class TargetTable:
         )
 
     def _next_commands(self) -> Iterator[Command]:
-        """The pages of the worst: of a long list the last screen has none of their rows."""
+        """Commands for the worst targets, because the last screen of a long list does not show their rows."""
         there = [row for row in self._rows if row.family is not _MANIFESTS]
         worst = sorted(there, key=lambda row: (-row.severity.urgency, row.rank))
         for row in worst_few(worst):
@@ -198,9 +197,9 @@ def target_order(
     """The sort key of a target: targets with problems come first, as in the table.
 
     Args:
-        report: The one.
-        printed: What ``-o name`` calls it.
-        now: The present, where that is known.
+        report: The report on the target.
+        printed: Its name in ``-o name``.
+        now: The present; None: unknown.
     """
     row = _row(report, printed, now)
     return _FAMILIES.index(row.family), *row.order
@@ -210,9 +209,9 @@ def _row(report: PodReport | NodeReport | WorkloadReport | RelatedReport, printe
     if isinstance(report, NodeReport):
         return _node(report, now)
     if isinstance(report, RelatedReport):
-        told, kind = related_verdict(report, now), printed.partition("/")[0].partition(".")[0]
-        why = told.decisive.rstrip(".")
-        return _Row(_RELATED, report.namespace, kind, report.name, (told.code.value, why), told.severity, (0, 0), "")
+        said, kind = related_verdict(report, now), printed.partition("/")[0].partition(".")[0]
+        why = said.decisive.rstrip(".")
+        return _Row(_RELATED, report.namespace, kind, report.name, (said.code.value, why), said.severity, (0, 0), "")
     if isinstance(report, WorkloadReport):
         return _workload(report, printed.partition("/")[0].partition(".")[0], now)
     return _manifest(report, printed, now) if report.status is None else _pod(report, report.status, now)
@@ -228,16 +227,16 @@ def _pod(report: PodReport, status: PodStatusReport, now: datetime | None) -> _R
         word, why = f"Node {node_word(reach)}", _silent_words(reach, now)
     node = status.node.name if status.node is not None else _NONE
     facts = report.qos.qos_class.value, _oom(report), _priority(report)
-    # A DaemonSet has a pod on each node; what another has there is missed.
+    # A DaemonSet has a pod on each node, so pods of other workloads come first.
     rank = (state.worse, int(any(owner.kind == "DaemonSet" for owner in report.owners)))
     cells = (word, str(status.health.restarts), node, *facts, why.rstrip("."))
     stuck = state is PodState.TERMINATING and reach is not None and reach.reach.quiet
-    over = state is PodState.READY and not cells[-1] and _goes_early(report)
+    over = state is PodState.READY and not cells[-1] and _is_over_request(report)
     return _Row(_PODS, report.namespace, "pod", report.name, cells, said.severity, rank, state.value, stuck, over)
 
 
-def _goes_early(report: PodReport) -> bool:
-    """Whether it uses more memory than it requests, or requests nothing at all."""
+def _is_over_request(report: PodReport) -> bool:
+    """True if the pod uses more memory than it requests, or is BestEffort."""
     orders = (one.eviction_of(Signal.MEMORY_AVAILABLE) for one in report.pressure)
     over = any(order is not None and order.place.exceeds_request for order in orders)
     return over or report.qos.qos_class is PodQOSClass.BEST_EFFORT
@@ -257,7 +256,7 @@ def _pod_why(said: Verdict, state: PodState, reason: str) -> str:
 
 def _silent_words(reach: NodeReach, now: datetime | None) -> str:
     since = f"since {clock(reach.since, now)}: " if reach.since is not None else ""
-    return f"{since}whether it runs is not known"
+    return f"{since}unknown whether it runs"
 
 
 def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
@@ -271,10 +270,10 @@ def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
         (first, *more), urgency = stand.sentences, stand.severity
         severity = most_urgent((severity, urgency))
         run = str(counts.ready) if counts.wanted is None else f"{counts.ready}/{counts.wanted}"
-        # How many run has a column of its own.
+        # The number of running pods has its own column.
         rest = stand.detail if stand.decisive == first else stand.decisive
         if report.job is not None and more and rest == first:
-            # What a Job waits for, or why it failed.
+            # The reason why a Job waits or failed.
             rest = " ".join((first, *more))
         why = next(iter((*filter(None, (rest,)), *more, *refused)), "")
         rank = min((pod.state.worse for pod in report.pods or ()), default=rank)
@@ -300,7 +299,7 @@ def _share(counts: PodCounts) -> int:
 
 
 def _state(report: WorkloadReport, counts: PodCounts, urgency: Severity) -> str:
-    """What a workload is counted as."""
+    """The state under which the total counts a workload."""
     if report.job is not None and (report.job.ended or report.job.suspended):
         return report.job.ended.lower() or "suspended"
     if counts.wanted is not None and counts.ready < counts.wanted:

@@ -1,4 +1,4 @@
-"""A term, or a text of Kubernetes, in words."""
+"""The pages of `why`: the explanation of a term or a text of Kubernetes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["glossary_page", "term_pages", "unknown_text"]
 
 _EXAMPLES: Final = 5
 _SHORT_NAME: Final = 20
-"""Characters of a name that stands for its topic."""
+"""The most characters of a name that is shown as an example."""
 _MISSES: Final = 10
-"""The most parts that are shown as not recognised."""
+"""The most unrecognised parts that are shown."""
 _SHOWN: Final = 120
-"""The most characters of a text that are repeated."""
+"""The most characters of a text that are shown again."""
 
 
 def term_pages(report: TermReport) -> Iterator[Page]:
-    """A page for each entry, then what none explains."""
+    """A page for each entry, then one for the parts that no entry explains."""
     for explained in report.explained:
         entry = explained.entry
         yield Page(
@@ -62,13 +62,13 @@ def glossary_page() -> Page:
 
 
 def unknown_text(asked: str, near: Sequence[str]) -> str:
-    """For standard error, when nothing is known."""
+    """The message on standard error for an unknown text."""
     said = asked if len(asked) <= _SHOWN else f"{asked[:_SHOWN]}..."
     names = (entries[0].name for entries in CATALOGUE.values())
     some = [name for name in names if len(name) <= _SHORT_NAME]
     nearest = f"nearest terms: {listed(near)}" if near else f"terms are, for example, {listed(some[:_EXAMPLES])}"
     return (
-        f"error: this text is not known: {escape(quoted(said))}\n{nearest}\n"
+        f"error: unknown text: {escape(quoted(said))}\n{nearest}\n"
         "all terms: kubectl qos why; what a pod waits for: kubectl qos explain pod/NAME\n"
     )
 

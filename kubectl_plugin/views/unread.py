@@ -1,4 +1,4 @@
-"""What could not be read, in words."""
+"""The lines about what could not be read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["assumed_words", "unread_lines"]
 
 _MAX_NODES: Final = 3
 _MAX_KINDS: Final = 30
-"""Characters of the kinds in one command, so that it stays in a line."""
+"""The most characters of the kinds in one command, so that it fits in a line."""
 _NAMED: Final = frozenset(
     {
         "nodes",
@@ -28,7 +28,7 @@ _NAMED: Final = frozenset(
         "resourceclaimtemplates.resource.k8s.io",
     }
 )
-"""Kinds of objects that others name: a missing one does not count as absent."""
+"""Kinds that other objects refer to by name: a missing one does not count as absent."""
 _METRICS: Final = ".metrics.k8s.io"
 _ADDRESS: Final = re.compile(r"(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:]+\])(?::\d+)?")
 _FIXES: Final = (
@@ -41,17 +41,17 @@ _FIXES: Final = (
     (re.compile("kubelet .*answers 40[13]: "), "the kubelet has to accept the API server's client certificate"),
     (re.compile(r"metrics\.k8s\.io: not served"), "metrics-server serves them"),
 )
-"""What takes away a reason why usage is unknown."""
+"""The remedies by reason why usage is unknown."""
 
 
 def unread_lines(unread: Iterable[Unread], *, measured: Collection[str] = ()) -> tuple[str | Prose, ...]:
     """``pods: you may not list them (kubectl auth can-i list pods)``, ``usage of node-1 is unknown: …``; each once.
 
-    Nodes share a line where the same is unknown for the same reason, whatever their names and addresses. So do kinds.
+    Nodes share a line if the same is unknown for the same reason, apart from their names and addresses. So do kinds.
 
     Args:
         unread: What could not be read, and why.
-        measured: Nodes whose usage is known all the same, from a metrics API.
+        measured: Nodes with usage that is known anyway, from a metrics API.
     """
     groups: dict[tuple[Unread, bool], list[Unread]] = {}
     entries = list(dict.fromkeys(unread))
@@ -71,7 +71,7 @@ def unread_lines(unread: Iterable[Unread], *, measured: Collection[str] = ()) ->
 
 
 def _of_any_node(entry: Unread) -> str:
-    """The reason without what differs between nodes: their names and addresses."""
+    """The reason without the names and addresses of nodes."""
     if not entry.node:
         return entry.reason
     said = _ADDRESS.sub("ADDRESS", entry.reason.replace(f"the kubelet of {entry.node} ", "each kubelet "))
@@ -79,7 +79,7 @@ def _of_any_node(entry: Unread) -> str:
 
 
 def _not_listed(missing: Sequence[Unread]) -> Iterator[str]:
-    """What a List does not hold, and how to add it: lists of kubectl may follow each other in a file."""
+    """What a List lacks and how to add it: a file may have several lists of kubectl, one after another."""
     by_reason: dict[str, list[str]] = {}
     for entry in missing:
         kinds = by_reason.setdefault(entry.reason, [])
@@ -89,7 +89,7 @@ def _not_listed(missing: Sequence[Unread]) -> Iterator[str]:
         yield f"{listed(kinds)}: {reason}"
     rows: list[str] = []
     for kind in dict.fromkeys(kind for kinds in by_reason.values() for kind in kinds):
-        # kubectl knows them by their plural; nodes and pods of the metrics API share theirs with others.
+        # kubectl accepts the plural; nodes and pods of the metrics API share it with other kinds.
         name = kind if kind.endswith(_METRICS) else kind.partition(".")[0]
         if rows and len(rows[-1]) + len(name) < _MAX_KINDS:
             rows[-1] += f",{name}"
@@ -101,7 +101,7 @@ def _not_listed(missing: Sequence[Unread]) -> Iterator[str]:
 
 
 def assumed_words(lacks: Iterable[Unread]) -> Iterator[str]:
-    """For a verdict: what could not be read and counts as not there; nothing where nothing is missing."""
+    """For a verdict: what could not be read and counts as absent; empty if nothing is missing."""
     entries = list(lacks)
     some = [entry for entry in entries if entry.reason == NOT_ALL_IN_FILE]
     none = [entry for entry in entries if entry.is_not_listed and entry not in some]
@@ -135,7 +135,7 @@ def _either(kinds: Sequence[str]) -> str:
 
 
 def _of_kubelets(entry: Unread, names: Sequence[str], *, known: bool) -> str:
-    """What is unknown where kubelets could not be read."""
+    """What is unknown because kubelets could not be read."""
     nodes = listed(names, most=_MAX_NODES)
     if len(names) > _MAX_NODES:
         nodes = f"{counted(len(names), 'node')} ({nodes})"
@@ -147,7 +147,7 @@ def _of_kubelets(entry: Unread, names: Sequence[str], *, known: bool) -> str:
 
 
 def _line(entry: Unread, alike: Sequence[Unread], *, known: bool) -> str | Prose:
-    """One line of what could not be read for the same reason."""
+    """One line about everything that could not be read for the same reason."""
     place = f" in {entry.namespace}" if entry.namespace else f" outside of {entry.read_in}" if entry.read_in else ""
     unknown = _of_kubelets(entry, [one.node for one in alike], known=known) if entry.node else ""
     if not entry.reason.startswith(FORBIDDEN):
@@ -155,7 +155,7 @@ def _line(entry: Unread, alike: Sequence[Unread], *, known: bool) -> str | Prose
         helps = (fix for pattern, fix in _FIXES if pattern.search(f"{kinds}: {entry.reason}"))
         return "; ".join((f"{unknown or f'{kinds}{place}'}: {entry.reason}", *helps))
     refused = f"you may not {entry.verb} {entry.resource if unknown else 'them'}"
-    # Its table is read for a refusal alone.
+    # Loaded only for a refusal.
     from kubectl_plugin.reports.rights import is_namespaced
 
     everywhere = not entry.namespace and is_namespaced(entry.resource)

@@ -1,4 +1,4 @@
-"""The first sentences of a pod's explanation: what is the case now, and what that means."""
+"""The first sentences of a pod's explanation: its state now, and what that means."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _NAMED: Final = {
 
 
 def verdict(report: PodReport, now: datetime | None) -> Verdict:
-    """One or two sentences, their urgency, what they say as a code, and what they lack."""
+    """The verdict on a pod: one or two sentences with severity and code, and what they lack."""
     return lacking(_verdict(report, now), _lacking_words(report))
 
 
@@ -97,8 +97,8 @@ def _verdict(report: PodReport, now: datetime | None) -> Verdict:
     if status.node is None:
         return _led(_PENDING, _waiting(report, status, now))
     if (quiet := quiet_node(report)) is not None and quiet.reach is not None:
-        told = (*running_sentences(report, quiet, now), *overdue_sentences(quiet, now))
-        return _trouble(QUIET_CODES[quiet.reach.reach], *told)
+        sentences = (*running_sentences(report, quiet, now), *overdue_sentences(quiet, now))
+        return _trouble(QUIET_CODES[quiet.reach.reach], *sentences)
     waits = status.phase == "Pending" and report.moving
     if waits:
         state = _waiting_for_volumes(report, status, now)
@@ -120,7 +120,7 @@ def _verdict(report: PodReport, now: datetime | None) -> Verdict:
 
 
 def _with_writers(found: SecondWriters | None, said: Verdict) -> Verdict:
-    """The same, and that two pods of a Deployment may write to one volume; in a rollout that is a notice."""
+    """Add that two pods of a Deployment may write to one volume; in a rollout that is a notice."""
     if found is None or not (sentence := second_writers_sentence(found)):
         return said
     notice = found.surges is not None and said.severity is Severity.FINE
@@ -129,7 +129,7 @@ def _with_writers(found: SecondWriters | None, said: Verdict) -> Verdict:
 
 
 def _held(report: PodReport) -> Iterator[Verdict]:
-    """The pods that would preempt it, and why a drain of its cordoned node does not end, with what helps."""
+    """The pods that would preempt it, why a drain of its cordoned node does not end, and what helps."""
     yield from (_fine(VerdictCode.RUNNING, said) for said in preemptor_words(report.preemptors.found))
     held = report.held
     if held is not None and held.hold is not None:
@@ -139,7 +139,7 @@ def _held(report: PodReport) -> Iterator[Verdict]:
 
 
 def _refused(report: PodReport) -> Iterator[str]:
-    """For what the API server does not make it, and the remedy; what is wrong besides by the names of the fields."""
+    """Why the API server rejects it, with the remedy; other problems by their field names."""
     if report.dry_run is not None and report.dry_run.refusal:
         yield f"{_REFUSED}: {report.dry_run.refusal.removesuffix('.')}."
         return
@@ -150,7 +150,7 @@ def _refused(report: PodReport) -> Iterator[str]:
         return
     reasons = [(refused_words(entry), entry.remedy, entry.field) for entry in report.refusals]
     if report.priority.rejected:
-        # A pod's priority is resolved before its fields are checked; a workload's fields, before it makes a pod.
+        # A pod's priority is resolved before its fields are checked; a workload's fields, before it creates pods.
         rejected = report.priority.rejected, _class_remedy(report.priority), "spec.priorityClassName"
         reasons.insert(len(reasons) if report.owner.kind else 0, rejected)
     (problem, remedy, _), *more = reasons
@@ -161,7 +161,7 @@ def _refused(report: PodReport) -> Iterator[str]:
 
 
 def also_refused(fields: Sequence[str]) -> Iterator[str]:
-    """What is wrong besides, by the names of the fields; nothing where that is all."""
+    """The field names of other problems; nothing if there are none."""
     if fields:
         yield f"Refused as well: {listed([*dict.fromkeys(fields)], most=3)}."
 
@@ -178,7 +178,7 @@ def _class_remedy(own: PriorityReport) -> str:
         return f"Name {', '.join(SYSTEM_PRIORITY_CLASSES)} or a class of your own."
     if own.near:
         return f"Did you mean {' or '.join(own.near)}? Else apply that PriorityClass first."
-    return "Apply that PriorityClass first, or name one that there is."
+    return "Apply that PriorityClass first, or name an existing one."
 
 
 def _led(lead: str, said: Verdict) -> Verdict:
@@ -206,7 +206,7 @@ def _to_come(report: PodReport) -> Verdict:
         return _notice(VerdictCode.UNSCHEDULABLE, _standing(report), *stuck)
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
         nowhere = " ".join(("No node fits now.", *_why_and_room(placement)))
-        # A claim that no node can use keeps the pod waiting whatever the cluster has room for.
+        # A claim that no node can use keeps the pod pending even if there is room.
         first = placement.claims or placement.preempts
         sentences = (nowhere, _standing(report)) if first else (_standing(report), nowhere)
         return _notice(VerdictCode.UNSCHEDULABLE, *sentences)
@@ -221,7 +221,7 @@ def _to_come(report: PodReport) -> Verdict:
 
 
 def _why_and_room(placement: Placement) -> tuple[str, ...]:
-    """What keeps a pod from every node, after the preemption that comes by itself."""
+    """Why no node fits, together with the preemption that the scheduler does by itself."""
     preview, why = placement.preemption, why_no_node(placement)
     if preview is None or not preview.nodes:
         return why
@@ -230,7 +230,7 @@ def _why_and_room(placement: Placement) -> tuple[str, ...]:
 
 
 def _stuck(report: PodReport) -> tuple[str, ...]:
-    """Which pods of a DaemonSet to come stay pending, and why; nothing for other pods."""
+    """Which pods of a DaemonSet that does not exist yet stay pending, and why; empty for other pods."""
     if report.daemon is None:
         return ()
     # Loaded on demand.
@@ -240,7 +240,7 @@ def _stuck(report: PodReport) -> tuple[str, ...]:
 
 
 def _gated(gates: Sequence[str]) -> str:
-    """Why the scheduler passes a pod over, after an article."""
+    """Why the scheduler ignores a pod; the caller adds the article."""
     named = listed([quoted(gate) for gate in gates])
     gates_are = f"gate {named} is" if len(gates) == 1 else f"gates {named} are"
     return f"scheduler does not look at it until scheduling {gates_are} removed (spec.schedulingGates)."
@@ -277,7 +277,7 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
         said = (f"Its scheduler said: {status.unschedulable}",) if status.unschedulable else ()
         reason = f"{waiting}: its placement is not modelled, because {placement.reason}."
         return _notice(VerdictCode.PLACEMENT_NOT_MODELLED, reason, *said)
-    # A node is full of the pods of other namespaces, too: where those are unknown the scheduler knows better.
+    # Pods of other namespaces use nodes too: if those are unknown, the scheduler knows better.
     known_better = placement is not None and any(one.read_in for one in placement.assumed) and status.unschedulable
     if placement is not None and placement.outcome is PlacementOutcome.FITS and not known_better:
         verb = "fits" if placement.feasible == 1 else "fit"
@@ -295,7 +295,7 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
 
 
 def _waiting(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
-    """The verdict on a pod without a node; what no scheduler or provisioner has done for it leads, unless none fits."""
+    """The verdict on a pod without a node; a missing scheduler or provisioner comes first, unless no node fits."""
     said, unseen, stuck = _pending(report, status, now), report.unseen, report.stuck
     waiting = f"{_PENDING} {for_words(status.created, now)}".rstrip()
     fits = (
@@ -320,7 +320,7 @@ def _waiting(report: PodReport, status: PodStatusReport, now: datetime | None) -
 
 
 def _silent_words(placement: Placement) -> Iterator[str]:
-    """Nodes that the scheduler may choose, and on which nothing starts."""
+    """The silent nodes that the scheduler may choose: no container starts there."""
     if placement.silent:
         one = len(placement.silent) == 1
         which = "one of those that score highest" if len(placement.best) > 1 else "which scores highest"
@@ -339,8 +339,8 @@ def _terminating(report: PodReport, status: PodStatusReport, lead: str, now: dat
     if report.preempted is not None:
         why = (preempted_words(report.preempted, now),)
     if (quiet := quiet_node(report)) is not None:
-        told = stuck_sentences if report.ending.processes else ended_sentences
-        return _trouble(VerdictCode.TERMINATING_STUCK, *told(report, quiet, lead, now))
+        sentences_of = stuck_sentences if report.ending.processes else ended_sentences
+        return _trouble(VerdictCode.TERMINATING_STUCK, *sentences_of(report, quiet, lead, now))
     if report.ending.processes and report.platform is Platform.VIRTUAL_KUBELET:
         return _notice(VerdictCode.TERMINATING, f"{lead}: when it ends is {NOT_KNOWN}.", *why)
     sentences, late = ending_sentences(report, lead, now)
@@ -355,25 +355,25 @@ def _terminating(report: PodReport, status: PodStatusReport, lead: str, now: dat
 
 
 def _waiting_for_volumes(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
-    """A pod that has a node, and not yet its volumes."""
+    """The verdict on a pod that has a node but not yet its volumes."""
     first = min(report.moving, key=lambda entry: list(MoveStep).index(entry.step))
     waits = waiting_words(first, now)
     waiting = f"{_waits(status, now)}: it waits for volume {quoted(first.volume)}."
-    # Attaching and mounting pass by themselves; what another node holds may not.
+    # Attaching and mounting end by themselves; a volume attached to another node may stay there.
     passes = first.step in {MoveStep.ATTACH, MoveStep.START} and not first.error
     severity = Severity.NOTICE if passes else Severity.TROUBLE
-    told = tuple(filter(None, (f"{waits[:1].upper()}{waits[1:]}.", advice_words(first))))
-    said = Verdict(VerdictCode.WAITING_FOR_VOLUME, severity, (waiting, *told))
+    details = tuple(filter(None, (f"{waits[:1].upper()}{waits[1:]}.", advice_words(first))))
+    said = Verdict(VerdictCode.WAITING_FOR_VOLUME, severity, (waiting, *details))
     if report.stuck is not None:
-        # What is known of attachments is about the holder, which is known here.
+        # The known sentences about attachments name the holder, which is known here.
         repeated, *more = repeated_sentences(report.stuck, now, helps=passes)
         urgent = Severity.TROUBLE if report.stuck.long else severity
-        said = replace(said, sentences=(waiting, repeated, *told, *more), severity=urgent)
+        said = replace(said, sentences=(waiting, repeated, *details, *more), severity=urgent)
     return _led(_waits(status, now), said)
 
 
 def _waiting_for_claims(claims: Sequence[ClaimProblem], status: PodStatusReport, now: datetime | None) -> Verdict:
-    """A pod on a node that waits for claims which no controller binds."""
+    """The verdict on a pod with a node that waits for claims that no controller binds."""
     first, *more = claim_sentences(claims)
     waiting = f"{_waits(status, now)}: {first[:1].lower()}{first[1:]}"
     return _led(_PENDING, _trouble(VerdictCode.WAITING_FOR_VOLUME, waiting, *more))
@@ -390,7 +390,7 @@ def _ended(report: PodReport, status: PodStatusReport, now: datetime | None) -> 
 
 
 def _running(report: PodReport, status: PodStatusReport) -> Iterator[Verdict]:
-    """What the rules say of a pod on a node that answers, in the order of the sentences."""
+    """What the rules mean for a pod on a node that answers, in the order of the sentences."""
     best_effort = report.qos.qos_class is PodQOSClass.BEST_EFFORT
     yield (_notice if best_effort else _fine)(VerdictCode.RUNNING, _standing(report))
     if status.resize:
@@ -417,12 +417,12 @@ def _room_words(room: ResizeRoom | None, status: PodStatusReport) -> Iterator[st
     if room.leaving and not room.pods:
         verb, end = ("is", "has ended") if one else ("are", "have ended")
         free = f"enough is free once {pods}, which {verb} being deleted, {end}"
-    none = "no other pods that were read and may go would free that"
+    none = "even without all other pods that were read and may be removed it is not enough"
     yield f"{status.node.name} lacks {lacks} for it: {free if room.enough else none}."
 
 
 def _standing(report: PodReport) -> str:
-    """What the QoS class means for this pod, and what keeps it from a better one."""
+    """What the QoS class means for this pod, and why it does not have a better one."""
     qos = report.qos
     if any(score.rule is OOMRule.NODE_CRITICAL for entry in report.oom for score in entry.containers):
         return (

@@ -1,4 +1,4 @@
-"""The versions of a cluster, and what changes with another one, in words."""
+"""The page of `versions`: the versions of a cluster, and what changes with another one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Rows = Sequence[tuple[str, ...]]
 _MOST_NODES: Final = 3
 _MOST_MINORS: Final = 8
 _MOST_ROWS: Final = 20
-"""Rows of a table that is not wide."""
+"""The most rows of a table without -o wide."""
 _KINDS: Final = {
     PodChangeKind.QOS_CLASS: "QoS class",
     PodChangeKind.REQUESTS: "requests",
@@ -42,18 +42,20 @@ _KINDS: Final = {
 
 
 def versions_verdict(report: VersionsReport) -> Verdict:
-    """Whether anything changes, or what runs."""
+    """Says what changes, or which versions run."""
     return lacking(_versions_verdict(report), assumed_words(report.lacks))
 
 
 def _versions_verdict(report: VersionsReport) -> Verdict:
     if report.to is None:
-        told = f"{_running_words(report)}."
-        return Verdict(VerdictCode.VERSIONS_LISTED, Severity.NOTICE if report.version_notes else Severity.FINE, (told,))
+        running = f"{_running_words(report)}."
+        return Verdict(
+            VerdictCode.VERSIONS_LISTED, Severity.NOTICE if report.version_notes else Severity.FINE, (running,)
+        )
     differ = len(report.placements)
     pods, scope = counted(report.pods, "pod"), f" in namespace {report.scope}" if report.scope else ""
     parts = [
-        f"{report.pods_changed} of {pods} {_verb('change', report.pods_changed)} once made again"
+        f"{report.pods_changed} of {pods} {_verb('change', report.pods_changed)} once recreated"
         if report.changed
         else "",
         f"{counted(len({entry.node for entry in report.orders}), 'node')} would kill or evict in another order"
@@ -63,12 +65,12 @@ def _versions_verdict(report: VersionsReport) -> Verdict:
     ]
     found = [part for part in parts if part]
     if not report.pods:
-        told = f"With Kubernetes {report.to} there is nothing to compare: no pods{scope}."
-        return Verdict(VerdictCode.NOTHING_CHANGES, Severity.NOTICE, (told,))
+        nothing = f"With Kubernetes {report.to} there is nothing to compare: no pods{scope}."
+        return Verdict(VerdictCode.NOTHING_CHANGES, Severity.NOTICE, (nothing,))
     if not found:
         placed = f", nor for {counted(report.placed, 'placement')}" if report.placed else ""
-        told = f"With Kubernetes {report.to} nothing changes for {_the(report.pods)}{scope}{placed}."
-        return Verdict(VerdictCode.NOTHING_CHANGES, Severity.FINE, (told,))
+        nothing = f"With Kubernetes {report.to} nothing changes for {_the(report.pods)}{scope}{placed}."
+        return Verdict(VerdictCode.NOTHING_CHANGES, Severity.FINE, (nothing,))
     return Verdict(
         VerdictCode.ANSWERS_CHANGE, Severity.NOTICE, (f"With Kubernetes {report.to}{scope}: {'; '.join(found)}.",)
     )
@@ -84,30 +86,30 @@ def _the(pods: int) -> str:
 
 def _running_words(report: VersionsReport) -> str:
     found = [one for one in report.running if one.component is Component.KUBELET]
-    # The table has them all.
+    # The table lists them all.
     whole = len(found) <= _MOST_NODES
     kubelets = Counter[str]()
     for one in found:
         minor = minor_of(one.version)
         kubelets["no known version" if minor is None else one.version if whole else f"1.{minor}"] += one.nodes
     server = report.server_version
-    told = f"The API server is {server}" if server else "The API server's version is not known"
+    running = f"The API server is {server}" if server else "The API server's version is unknown"
     scheduler = next((one.version for one in report.running if one.component is Component.SCHEDULER), "")
     if scheduler and scheduler != server:
-        told += f", the scheduler {scheduler}" if server else f"; the scheduler is {scheduler}"
+        running += f", the scheduler {scheduler}" if server else f"; the scheduler is {scheduler}"
     if not kubelets:
-        return told
+        return running
     nodes = [f"{version} on {counted(count, 'node')}" for version, count in kubelets.items()]
-    return f"{told}; kubelets: {listed(nodes, most=_MOST_MINORS)}"
+    return f"{running}; kubelets: {listed(nodes, most=_MOST_MINORS)}"
 
 
 def versions_page(report: VersionsReport, *, wide: bool) -> Page:
-    """What runs, and what changes; ``wide`` adds every rule that changes, and leaves out no row."""
-    told = versions_verdict(report)
+    """What runs and what changes; ``wide`` shows every rule that changes and all rows."""
+    summary = versions_verdict(report)
     return Page(
         title=report.source if report.to is None else f"{report.source}, with Kubernetes {report.to}",
-        verdict=told.sentences,
-        severity=told.severity,
+        verdict=summary.sentences,
+        severity=summary.severity,
         parts=tuple(_parts(report, wide=wide)),
         next_commands=tuple(_next_commands(report, wide=wide)),
     )
@@ -115,19 +117,19 @@ def versions_page(report: VersionsReport, *, wide: bool) -> Page:
 
 def _parts(report: VersionsReport, *, wide: bool) -> Iterator[Section | Table]:
     if report.to is None or wide:
-        told = [
+        running = [
             (one.component.value, _version(one), str(one.nodes) if one.nodes else "", one.rules)
             for one in report.running
         ]
-        yield Table("What runs", ("component", "version", "nodes", "rules of"), tuple(told), right=frozenset({2}))
+        yield Table("What runs", ("component", "version", "nodes", "rules of"), tuple(running), right=frozenset({2}))
     blocks: list[list[tuple[str, ...]]]
     rules = f"today's rules -> those of {report.to}"
     if report.changed:
         blocks = [list(_pod_rows(entry, wide=wide)) for entry in report.changed]
-        yield _table("What changes of pods once they are made again", ("pods", "of", "value", rules), blocks, wide=wide)
+        yield _table("What changes in pods once they are recreated", ("pods", "of", "value", rules), blocks, wide=wide)
     if report.orders:
         blocks = [[_order_row(entry)] for entry in report.orders]
-        title = "Who goes first, once all pods are made again"
+        title = "What is killed or evicted first, once all pods are recreated"
         yield _table(title, ("node", "when memory is short", rules), blocks, wide=wide)
     if report.placements:
         blocks = [list(_placement_rows(entry)) for entry in report.placements]
@@ -144,7 +146,7 @@ def _parts(report: VersionsReport, *, wide: bool) -> Iterator[Section | Table]:
 
 
 def _version(running: RunningVersion) -> str:
-    known = running.version or "not known"
+    known = running.version or "unknown"
     return f"{known} (emulates {running.emulates})" if running.emulates else known
 
 
@@ -152,13 +154,13 @@ def _not_compared(report: VersionsReport) -> Iterator[str]:
     if report.not_placed:
         where = f"where {counted(report.not_placed, 'more pod' if report.placed else 'pod')} would go"
         why = "something could not be read" if report.unread else "there are no nodes"
-        yield f"{where}: {f'both schedulers are asked about {MAX_PLACED} at most' if report.placed else why}"
+        yield f"{where}: {f'both schedulers compute at most {MAX_PLACED} placements' if report.placed else why}"
     for one in report.not_compared:
         yield f"where {counted(one.pods, 'pod')} would go: {one.reason}"
 
 
 def _table(title: str, headings: tuple[str, ...], blocks: Sequence[Rows], *, wide: bool) -> Table:
-    """The blocks of rows that fit; each has one subject, and is shown whole or not at all."""
+    """The table of the blocks that fit: each block has one subject and is shown as a whole or not at all."""
     shown: list[tuple[str, ...]] = []
     left = 0
     for place, rows in enumerate(blocks):
@@ -172,10 +174,10 @@ def _table(title: str, headings: tuple[str, ...], blocks: Sequence[Rows], *, wid
 def _pod_rows(entry: ChangedPods, *, wide: bool) -> Iterator[tuple[str, ...]]:
     who = f"{entry.namespace}/{entry.name}"
     values = [change for change in entry.changes if wide or change.kind is not PodChangeKind.CGROUP]
-    told = [(_field(change), f"{_value(change, change.before)} -> {_value(change, change.after)}") for change in values]
+    rows = [(_field(change), f"{_value(change, change.before)} -> {_value(change, change.after)}") for change in values]
     if left := len(entry.changes) - len(values):
-        told.append(("cgroup", f"{counted(left, 'value')} (which: -o wide)"))
-    for place, (field, change) in enumerate(told):
+        rows.append(("cgroup", f"{counted(left, 'value')} (which: -o wide)"))
+    for place, (field, change) in enumerate(rows):
         yield (*((str(entry.pods), who) if place == 0 else ("", "")), field, change)
 
 
@@ -194,17 +196,17 @@ def _value(change: PodChange, text: str) -> str:
 
 
 def _order_row(entry: ChangedOrder) -> tuple[str, ...]:
-    """The first place at which another one goes."""
+    """The first place at which the two orders differ."""
     pairs = enumerate(zip(entry.before, entry.after, strict=False))
     place = next((at for at, (now, then) in pairs if now != then), 0)
     order = "the kernel kills" if entry.order == "OOM" else "the kubelet evicts"
-    now, then = (names[place] if place < len(names) else "nobody" for names in (entry.before, entry.after))
+    now, then = (names[place] if place < len(names) else "none" for names in (entry.before, entry.after))
     return entry.node, f"{order}, place {place + 1}", f"{now} -> {then}"
 
 
 def _placement_rows(entry: ChangedPlacement) -> Iterator[tuple[str, ...]]:
     name = f"{entry.namespace}/{entry.pod.removesuffix('-copy')}"
-    who = f"{name}, which waits" if entry.waits else f"one more like {name}"
+    who = f"{name}, which is pending" if entry.waits else f"one more like {name}"
     now, then = _choice(entry.before), _choice(entry.after)
     if all(choice.outcome is PlacementOutcome.FITS for choice in (entry.before, entry.after)):
         yield who, f"{now} -> {then}"

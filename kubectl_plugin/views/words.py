@@ -1,4 +1,4 @@
-"""Small words: amounts of memory and cpu, instants, lists."""
+"""Formatting of amounts, times and lists."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ __all__ = [
 ]
 
 _MAX_READ: Final = 16_384
-"""Characters of a message that are read."""
+"""The most characters of a message that are read."""
 _MAX_NAME: Final = 253
-"""Characters of a DNS subdomain."""
+"""The most characters of a DNS subdomain."""
 _LONG_ID: Final = re.compile(
     r"\b([0-9a-f]{8})(?:[0-9a-f]{24,56}\b|-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)|\b(\w{8})[\w+=-]{72,}"
 )
-"""Of containers and sandboxes, digests, uids; and encoded texts."""
+"""Matches ids of containers and sandboxes, digests, uids, and encoded texts."""
 _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi")
 
 
 def memory(size: int, *, enough: bool = False) -> str:
-    """Bytes as people write them: ``128Mi``, ``62.8Gi``, ``0``; rounded up where less would not be enough."""
+    """Bytes as people write them: ``128Mi``, ``62.8Gi``, ``0``; ``enough`` rounds up."""
     if abs(size) < 1024:
         return str(size)
     power = min((abs(size).bit_length() - 1) // 10, len(_UNITS))
@@ -67,7 +67,7 @@ def cpu(milli: int) -> str:
 
 
 def cores(milli: int) -> str:
-    """The same for many: ``81.6``, ``1,240``; below ten as `cpu` has it."""
+    """The same for large amounts: ``81.6``, ``1,240``; below ten as in `cpu`."""
     return cpu(milli) if abs(milli) < 10_000 else f"{milli / 1000:,.1f}".removesuffix(".0")
 
 
@@ -79,7 +79,7 @@ def amount(resource: str, text: str) -> str:
 
 
 def resource_amount(resource: str, value: int, *, named: bool = True, enough: bool = False) -> str:
-    """What the scheduler counts, cpu in thousandths, in words: ``220Mi memory``, ``100m cpu``, ``1 pod``."""
+    """An amount as the scheduler counts it, cpu in thousandths: ``220Mi memory``, ``100m cpu``, ``1 pod``."""
     if resource == "cpu":
         text = cpu(value)
     elif resource in {"memory", "ephemeral-storage"} or resource.startswith("hugepages-"):
@@ -92,21 +92,21 @@ def resource_amount(resource: str, value: int, *, named: bool = True, enough: bo
 
 
 def amounts_apart(resource: str, free: int, asked: int) -> tuple[str, str, str]:
-    """What is missing, what is free and what is asked, so finely that the difference shows.
+    """The missing, free and requested amounts, precise enough to show the difference.
 
-    ``107Mi``, ``1045Mi`` and ``1152Mi``, where both would be about ``1Gi``: memory in the unit of what is missing.
+    Memory uses the unit of the missing amount: ``107Mi``, ``1045Mi`` and ``1152Mi`` instead of about ``1Gi`` twice.
 
     Args:
         resource: As the scheduler counts it: cpu in thousandths, memory in bytes.
-        free: What is free of it.
-        asked: More than that.
+        free: The free amount.
+        asked: The requested amount, which is larger.
     """
     lacks = resource_amount(resource, asked - free, named=False, enough=True)
     unit, tenths = lacks[-2:], "." in lacks
     if unit not in _UNITS:
         in_words = cpu if resource == "cpu" else str
         return lacks, in_words(max(free, 0)), in_words(asked)
-    # In the unit of the node's own page what is free reads as it does there; in a finer one the numbers add up.
+    # In the unit of the node's page, the free amount is the same as there; in a finer unit the numbers add up.
     own = memory(max(free, 0))
     there = own if own.endswith(unit) else _in_unit(free, unit, up=False, tenths=tenths)
     return lacks, there, _in_unit(asked, unit, up=True, tenths=tenths)
@@ -133,7 +133,7 @@ def ordinal(number: int) -> str:
 
 
 def place_words(number: int, of: int, what: str) -> str:
-    """``2nd of 9 containers``; of one ``the only container``."""
+    """``2nd of 9 containers``, or ``the only container``."""
     return f"the only {what}" if of == 1 else f"{ordinal(number)} of {counted(of, what)}"
 
 
@@ -148,7 +148,7 @@ def quoted(name: str) -> str:
 
 
 def bounded(name: str) -> str:
-    """A name from a field that takes any text: one that no object can have is cut."""
+    """A name from a field that accepts any text: longer than any object name, it is cut."""
     return name if len(name) <= _MAX_NAME else f"{name[:40]}…{name[-40:]}"
 
 
@@ -160,12 +160,12 @@ def clock(when: datetime, now: datetime | None) -> str:
 
 
 def now_words(now: datetime, source: str, later: datetime | None = None) -> str:
-    """Which time counts as the present for a List that does not say when it was made.
+    """Which time counts as the present for a List that has no capture time.
 
     Args:
-        now: The newest time in it.
-        source: What a message calls it: ``snapshot nodes.yaml``.
-        later: The newest time in it, which is too long after all heartbeats to count; None: none is.
+        now: The newest time in the List.
+        source: The name of the List in messages: ``snapshot nodes.yaml``.
+        later: The newest time in the List if it is too long after all heartbeats to count, else None.
     """
     taken, file = f"Now is taken to be {clock(now, None)}", source.removeprefix("snapshot ")
     if later is not None:
@@ -185,7 +185,7 @@ def duration(span: timedelta) -> str:
 
 
 def ago(stamp: str | None, now: datetime | None) -> str | None:
-    """How long ago that was; None when either instant is not known."""
+    """How long ago that was; None if either time is unknown."""
     when = instant(stamp)
     return None if when is None or now is None else duration(now - when)
 
@@ -197,7 +197,7 @@ def lasting(span: timedelta) -> str:
 
 
 def when_words(stamp: str | None, now: datetime | None) -> str:
-    """When something was: ``3 min ago``; ``at 10:06:00 UTC``: that is ahead, or now is not known; empty: not told."""
+    """``3 min ago``; ``at 10:06:00 UTC`` if that is in the future or now is unknown; empty without a time."""
     when = instant(stamp)
     if when is None:
         return ""
@@ -205,7 +205,7 @@ def when_words(stamp: str | None, now: datetime | None) -> str:
 
 
 def for_words(stamp: str | None, now: datetime | None) -> str:
-    """How long something has been: ``for 3 min``, ``since 10:06:00 UTC`` as `when_words`; empty: not told."""
+    """``for 3 min``; ``since 10:06:00 UTC`` in the same cases as in `when_words`; empty without a time."""
     when = instant(stamp)
     if when is None:
         return ""
@@ -217,7 +217,7 @@ def _ago(span: timedelta) -> str:
 
 
 def cut(message: str, most: int = 240) -> str:
-    """A message in one line: long ids shortened, then its middle left out, for the decisive part often ends it."""
+    """A message in one line: long ids are shortened, then the middle is cut, because the end is often decisive."""
     text = " ".join(message[:_MAX_READ].split())
     if len(message) > _MAX_READ:
         text = f"{text[: _MAX_READ // 2]} {' '.join(message[-_MAX_READ // 2 :].split())}"
@@ -229,7 +229,7 @@ def cut(message: str, most: int = 240) -> str:
 
 
 def memory_qos_values(kept: MemoryQoS | None) -> Iterator[str]:
-    """What MemoryQoS sets, smallest first. Nothing is said of what is as without it."""
+    """The values that MemoryQoS sets, the smallest first; values that it does not change are omitted."""
     if kept is not None:
         for file, value in (("memory.min", kept.min), ("memory.low", kept.low), ("memory.high", kept.high)):
             if value:

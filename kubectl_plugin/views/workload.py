@@ -1,4 +1,4 @@
-"""A workload in words: how many of its pods run, the worst first, and the pod that it would make next."""
+"""The page of a workload: how many pods run, the worst first, and the pod that it would create next."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["next_pod_title", "workload_page", "workload_verdict"]
 _HEADINGS: Final = ("pod", "restarts", "age", "status")
 _WIDE_HEADINGS: Final = ("pod", "qos", "priority", "restarts", "age", "status")
 _MAX_PODS: Final = 10
-"""In the table, unless all were asked for."""
+"""The most rows of the table without -o wide."""
 _MAX_NEXT: Final = 2
 _WELL: Final = frozenset({PodState.READY, PodState.SUCCEEDED})
 
@@ -35,7 +35,7 @@ _WELL: Final = frozenset({PodState.READY, PodState.SUCCEEDED})
 def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -> Page:
     """The state of its pods, one line each, and the template's page under the workload's name."""
     template = pod_page(report.template, now=now, wide=wide)
-    told = workload_verdict(report, now)
+    summary = workload_verdict(report, now)
     parts: list[Section | Table] = []
     if report.pods:
         parts.append(_pods_table(report.pods, report, now, wide=wide))
@@ -43,21 +43,21 @@ def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -
         parts.append(Section("Pods", ("none now",)))
     parts += _spread_now(report)
     parts += template.parts
-    # The template's page has told the rest.
+    # The template's page already shows the rest.
     parts.append(unread_section(tuple(one for one in report.unread if one not in report.template.unread)))
     return Page(
         title=_workload_title(report)
         if report.pods is not None or report.schedule is not None
         else next_pod_title(report),
-        verdict=told.sentences,
-        severity=told.severity,
+        verdict=summary.sentences,
+        severity=summary.severity,
         parts=tuple(parts),
         next_commands=tuple(_next_commands(report)),
     )
 
 
 def workload_verdict(report: WorkloadReport, now: datetime | None) -> Verdict:
-    """The state of its pods, and what the next one would be like."""
+    """The state of the pods, and what the next one would be."""
     lacks = (one for one in report.lacks if one not in report.template.lacks)
     return lacking(_workload_verdict(report, now), assumed_words(lacks))
 
@@ -67,7 +67,7 @@ def _workload_verdict(report: WorkloadReport, now: datetime | None) -> Verdict:
     if stand is None:
         return template
     if report.job is not None and report.job.ended:
-        # It makes no pod any more.
+        # It creates no more pods.
         return stand
     said = _of_template(report, template.sentences)
     severity = Severity.NOTICE if _has_all_that_fit(report) else template.severity
@@ -82,7 +82,7 @@ def _has_all_that_fit(report: WorkloadReport) -> bool:
 
 
 def _of_template(report: WorkloadReport, sentences: tuple[str, ...]) -> tuple[str, ...]:
-    """What the next pod would be like, after what the pods do."""
+    """The sentences about the next pod, which follow those about the existing ones."""
     if refused := new_pods_refused(report):
         now, new = refusal_of(report), report.template.refusal
         same = now is not None and new is not None and refuser(now.message) == refuser(new.message) is not None
@@ -92,20 +92,20 @@ def _of_template(report: WorkloadReport, sentences: tuple[str, ...]) -> tuple[st
 
 
 def _pods_table(pods: tuple[WorkloadPod, ...], report: WorkloadReport, now: datetime | None, *, wide: bool) -> Table:
-    """The pods, those in trouble first; QoS and priority where they are not those of the template."""
+    """The pods, those in trouble first; with QoS and priority if any pod differs from the template."""
     own = (report.template.qos.qos_class, report.template.priority.priority)
-    told = wide or any((pod.qos_class, pod.priority) != own for pod in pods)
+    with_class = wide or any((pod.qos_class, pod.priority) != own for pod in pods)
     shown = by_trouble(pods) if wide else by_trouble(pods)[:_MAX_PODS]
-    rows: list[tuple[str, ...]] = [_row(pod, now, told=told) for pod in shown]
+    rows: list[tuple[str, ...]] = [_row(pod, now, with_class=with_class) for pod in shown]
     if len(pods) > len(shown):
         rows.append((f"and {len(pods) - len(shown)} more (-o wide)",))
-    right = {2, 3} if told else {1}
+    right = {2, 3} if with_class else {1}
     title = f"{counted(len(pods), 'pod')} now"
-    return Table(title, _WIDE_HEADINGS if told else _HEADINGS, tuple(rows), right=frozenset(right))
+    return Table(title, _WIDE_HEADINGS if with_class else _HEADINGS, tuple(rows), right=frozenset(right))
 
 
-def _row(pod: WorkloadPod, now: datetime | None, *, told: bool) -> tuple[str, ...]:
-    more = (pod.qos_class.value, "" if pod.priority is None else str(pod.priority)) if told else ()
+def _row(pod: WorkloadPod, now: datetime | None, *, with_class: bool) -> tuple[str, ...]:
+    more = (pod.qos_class.value, "" if pod.priority is None else str(pod.priority)) if with_class else ()
     return pod.name, *more, str(pod.restarts), ago(pod.created, now) or "", place_words(pod, now)
 
 
@@ -121,7 +121,7 @@ def _skew_line(one: ConstraintSkew) -> str:
 
 
 def _next_commands(report: WorkloadReport) -> Iterator[Command]:
-    """The pods in the worst trouble, one of each; a healthy one where none is in trouble."""
+    """A command for one pod of each bad state, the worst first; for a healthy pod if none is in trouble."""
     if (refused := refusal_of(report)) is not None:
         yield from creation_commands(refused.message, report.namespace)
     pods = by_trouble(report.pods or ())

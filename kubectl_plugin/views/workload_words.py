@@ -1,4 +1,4 @@
-"""How many pods of a workload run, which is the worst, and why, in words."""
+"""The sentences about a workload: how many pods run, which one is the worst, and why."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _NODES: Final = {
     Reach.GONE: "gone",
 }
 _STUCK: Final = {
-    False: "stuck, and nobody can tell whether its processes have ended",
-    True: "pod garbage collection removes its object, nobody confirms that its processes have ended",
+    False: "stuck, and it is unknown whether its processes have ended",
+    True: "pod garbage collection removes its object without confirmation that its processes have ended",
 }
 """What happens to the object of a pod that is being deleted on a node that does not answer."""
 _MAX_REASONS: Final = 2
@@ -47,12 +47,12 @@ _DECIDES: Final = {
     RefusedFor.LIMIT_RANGE: "limitranges",
     RefusedFor.PRIORITY_CLASS: "priorityclasses.scheduling.k8s.io",
 }
-"""What decides whether the next pod is let in, and is reviewed again."""
+"""The objects that decide whether the next pod is admitted, and are checked again."""
 _OF_LIMIT_RANGES: Final = frozenset({RefusedFor.LIMIT_RANGE, RefusedFor.LIMIT_BELOW_REQUEST})
 
 
 def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
-    """``5 of 6 run, 1 pending for 3 min: checkout-x2x7p: no node fits.``; None: its pods are not known."""
+    """``5 of 6 run, 1 pending for 3 min: checkout-x2x7p: no node fits.``; None: its pods are unknown."""
     refused = refusal_of(report)
     remedy = _remedy(report, refused) if refused is not None else ""
     if report.pods is None or report.counts is None:
@@ -63,13 +63,13 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
     counts, pods = report.counts, by_trouble(report.pods)
     lead, *surplus = [_job_words(report.job, counts)] if report.job is not None else _run_words(counts)
     why, said = _worst_words(counts, pods, now), _said(report)
-    told = said is not None and not why
-    if said is not None and told:
+    explained = said is not None and not why
+    if said is not None and explained:
         why = f": {said_words(said, now)}"
     missing = _missing_words(report.missing, counts)
     words = (lead, *surplus, *old_words(report.rollout), *missing, *_trouble_words(counts, pods, now))
     sentences = [f"{', '.join(words)}{why}."]
-    if said is not None and report.job is not None and not told:
+    if said is not None and report.job is not None and not explained:
         sentences.append(f"{said_words(said, now)}.")
     if (worst := _worst(counts, pods)) is not None and worst.stuck is not None:
         sentences += list(repeated_sentences(worst.stuck, now))[1:]
@@ -86,24 +86,24 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
         sentences.append(_near_limit_words(near))
         deciding = sentences[-1] if code is VerdictCode.NEAR_MEMORY_LIMIT else ""
     stands = Verdict(code, severity, tuple(sentences), deciding, lead=lead if report.job is None else "")
-    return joined_verdict((stands, *rollout_verdicts(report.rollout, sentences[0], remedy, now, told=told)))
+    return joined_verdict((stands, *rollout_verdicts(report.rollout, sentences[0], remedy, now, explained=explained)))
 
 
 def refusal_of(report: WorkloadReport) -> Said | None:
-    """Why its controller cannot make pods; None: it can, or that is not known."""
+    """Why its controller cannot create pods; None: it can, or that is unknown."""
     if report.job is not None:
         return None if report.job.ended else report.job.why
     return report.rollout.refused if report.rollout is not None else None
 
 
 def _remedy(report: WorkloadReport, refused: Said) -> str:
-    """What lets its pods in; where its next pod would be let in by now, that it only has to wait."""
+    """What makes the API server admit its pods; if the next pod would be admitted now, that it only has to wait."""
     found, template = refuser(refused.message), report.template
     let_in = template.refusal is None and not template.priority.rejected and not template.refused
     reads = _DECIDES.get(found.why) if found is not None else None
     if reads is not None and let_in and reads not in {one.resource for one in report.unread}:
-        return "By what was read, the next pod is let in: the controller tries again within 17 min."
-    # What was not exceeded when the pod was refused may be now. Of one quota, amounts that lack come first.
+        return "By what was read, the next pod is admitted: the controller tries again within 17 min."
+    # A quota that was not exceeded at the refusal may be exceeded now. Within a quota, exceeded amounts come first.
     new = None if reads is None or found is None or found.why is RefusedFor.QUOTA_EXCEEDED else template.refusal
     own = template.refusal if found is not None and found.why in _OF_LIMIT_RANGES else None
     if own is not None and own.limit_range is not None:
@@ -112,7 +112,7 @@ def _remedy(report: WorkloadReport, refused: Said) -> str:
 
 
 def _near_limit_words(near: Sequence[NearLimit]) -> str:
-    """Of how many pods a container is near its own memory limit, with the fullest."""
+    """How many pods have a container near its own memory limit, with the fullest one."""
     worst = max(near, key=lambda one: one.working_set / one.limit)
     words = near_limit_words(worst.container, worst.working_set, worst.limit, of=worst.pod)
     if len(near) == 1:
@@ -121,18 +121,18 @@ def _near_limit_words(near: Sequence[NearLimit]) -> str:
 
 
 def new_pods_refused(report: WorkloadReport) -> str:
-    """Why the API server refuses each pod that it would make; empty: it does not."""
+    """Why the API server refuses new pods of the workload; empty: it does not."""
     priority, refusal = report.template.priority, report.template.refusal
     if priority.rejected or refusal is None:
         meant = f"; did you mean {' or '.join(priority.near)}?" if priority.near else ""
         return f"The API server will refuse each new pod: {priority.rejected}{meant}" if priority.rejected else ""
-    # A pod that ends gives back what it used.
+    # A pod that ends releases what it used.
     more = "one more" if refusal.resources else "each new"
     return f"The API server will refuse {more} pod: {refusal.message.removesuffix('.')}."
 
 
 def _said(report: WorkloadReport) -> Said | None:
-    """Why a Job failed, or why pods that are missing cannot be made; None: the status does not say."""
+    """Why a Job failed, or why missing pods cannot be created; None: the status does not show it."""
     if report.job is not None:
         return report.job.why
     missing = report.counts is not None and report.counts.missing
@@ -142,7 +142,7 @@ def _said(report: WorkloadReport) -> Said | None:
 def _left_words(
     report: WorkloadReport, counts: PodCounts, pods: Sequence[WorkloadPod], now: datetime | None
 ) -> Iterator[str]:
-    """The pods that do not count and are still there: terminating, or ended permanently."""
+    """The pods that do not count but still exist: terminating, or ended permanently."""
     leaving = [pod for pod in pods if pod.state is PodState.TERMINATING]
     if leaving and not counts.terminating_awaited:
         more = " pod" if report.job is not None or counts.wanted is None else " more" if counts.wanted else ""
@@ -155,12 +155,12 @@ def _left_words(
 
 
 def by_trouble(pods: Sequence[WorkloadPod]) -> list[WorkloadPod]:
-    """The worst first; else by name."""
+    """Sort pods: the worst first, then by name."""
     return sorted(pods, key=lambda pod: (pod.state.worse, pod.reach is None, pod.stuck is None, pod.name))
 
 
 def place_words(pod: WorkloadPod, now: datetime | None) -> str:
-    """What it does and where: ``Running on node-b2``, ``on silent node-c3 since 03:02:56 UTC``, ``Pending``."""
+    """The state and node of a pod: ``Running on node-b2``, ``on silent node-c3 since 03:02:56 UTC``, ``Pending``."""
     if pod.reach is not None:
         ended = pod.state in {PodState.TERMINATING, PodState.SUCCEEDED, PodState.FAILED}
         where = f"on {_node_words(pod.reach, now)}"
@@ -169,16 +169,16 @@ def place_words(pod: WorkloadPod, now: datetime | None) -> str:
 
 
 def node_word(reach: NodeReach) -> str:
-    """What a node is that does not answer: ``silent``."""
+    """The state of a node that does not answer: ``silent``."""
     return _NODES.get(reach.reach, "silent")
 
 
 def count_words(states: Sequence[PodState], *, stuck: int = 0) -> str:
-    """``35 run, 2 pending, 3 terminating (1 on a node that does not answer)``: of pods that need not belong together.
+    """``35 run, 2 pending, 3 terminating (1 on a node that does not answer)``, for pods of any owners.
 
     Args:
-        states: Of each.
-        stuck: How many of those that are terminating are on nodes that do not answer.
+        states: The state of each pod.
+        stuck: The number of terminating pods on nodes that do not answer.
     """
     found = Counter(states)
     where = "a node that does not answer" if stuck == 1 else "nodes that do not answer"
@@ -197,12 +197,12 @@ def count_words(states: Sequence[PodState], *, stuck: int = 0) -> str:
 
 
 def _run_words(counts: PodCounts) -> list[str]:
-    """How many pods run, and how many are wanted if these are fewer."""
+    """How many pods run, and how many are wanted if that number is lower."""
     if counts.wanted is None:
         return [f"{counted(counts.ready, 'pod')} {'runs' if counts.ready == 1 else 'run'}"]
     if counts.wanted == 0 and not counts.ready:
         return ["No pod is wanted"]
-    # Where all that run are ready, that they run says it.
+    # If all running pods are ready, "run" is enough.
     word = "ready" if counts.not_ready else "runs" if counts.ready == 1 else "run"
     if counts.ready > counts.wanted:
         return [f"{counts.ready} {word}", f"{counts.wanted} wanted"]
@@ -230,7 +230,7 @@ def _missing_words(missing: MissingPods | None, counts: PodCounts) -> Iterator[s
 
 
 def _trouble_words(counts: PodCounts, pods: Sequence[WorkloadPod], now: datetime | None) -> Iterator[str]:
-    """The wanted pods that do not run, by what they do; the worst last, because its name follows."""
+    """The wanted pods that do not run, by state; the worst last, because its name follows."""
     of = {state: [pod for pod in pods if pod.state is state] for state in PodState}
     if counts.starting:
         yield f"{counts.starting} starting"
@@ -282,7 +282,7 @@ def _node_words(reach: NodeReach, now: datetime | None) -> str:
 
 
 def _worst_words(counts: PodCounts, pods: Sequence[WorkloadPod], now: datetime | None) -> str:
-    """``: checkout-x2x7p: no node fits``; nothing where none of those that are wanted is in trouble."""
+    """``: checkout-x2x7p: no node fits``; empty if no wanted pod is in trouble."""
     worst = _worst(counts, pods)
     if worst is None:
         return ""
@@ -294,7 +294,7 @@ def _worst_words(counts: PodCounts, pods: Sequence[WorkloadPod], now: datetime |
 
 
 def _worst(counts: PodCounts, pods: Sequence[WorkloadPod]) -> WorkloadPod | None:
-    """The worst pod of those that are wanted, if it is in trouble."""
+    """The worst of the wanted pods, if it is in trouble."""
     passed = {PodState.READY, PodState.SUCCEEDED, PodState.FAILED}
     if not counts.terminating_awaited:
         passed.add(PodState.TERMINATING)
@@ -312,12 +312,12 @@ def _why(pod: WorkloadPod, now: datetime | None) -> str:
             )
         case PodState.PENDING:
             gate = "a scheduling gate holds it"
-            # What follows is about preemption.
+            # The rest is about preemption.
             said = cut(pod.unschedulable.partition(". ")[0]).rstrip(".")
             none = f"no node fits ({said})" if said else "no node fits"
             return {"Unschedulable": none, "SchedulingGated": gate}.get(pod.waits_for, "it has no node yet")
         case PodState.UNREACHABLE:
-            return "whether it runs is not known"
+            return "unknown whether it runs"
         case PodState.TERMINATING:
             if pod.reach is None:
                 return kept_words(pod.ending, now) if pod.ending is not None else ""

@@ -131,7 +131,7 @@ def test_F2_without_grace_it_takes_a_confirmation(
 
     dry = delete("pod/web", "-n", namespace, "--grace-period=0", "--dry-run=server")
     assert dry.code == 0
-    assert "dry run: the API server would do it; pod/web is as it was" in dry.out
+    assert "dry run: the API server would do it; pod/web is unchanged" in dry.out
     assert uid_of(control_plane, namespace, "web") == uid
 
     done = delete("pod/web", "-n", namespace, "--grace-period=0", "--confirm")
@@ -300,4 +300,4 @@ def test_F2_text_of_the_cluster_is_escaped(
         kubelet.let_go()
     assert "\x1b" not in ran.out
     assert "\u202e" not in ran.out
-    assert "pod/web had been marked for deletion before" in flat(ran.out)
+    assert "pod/web was already marked for deletion" in flat(ran.out)

@@ -236,7 +236,7 @@ def timeless(text: str) -> str:
     ):
         text = re.sub(pattern, word, text)
     # Where somebody wrote to the node in between, it is tainted once more.
-    return re.sub(r"(TIME tainting [^,]*, if nobody changed it since REVISION )\1+", r"\1", text)
+    return re.sub(r"(TIME tainting [^,]*, if it has not changed since REVISION )\1+", r"\1", text)
 
 
 def test_F8_post_mortem_of_a_node_that_went_silent(
@@ -275,7 +275,7 @@ def test_F8_post_mortem_of_a_node_that_went_silent(
 
     # What would fencing do? Nothing, until somebody knows that the machine is off.
     asked = told("look", 3, "fence", "node/node-1")
-    assert "Not fenced: nobody has confirmed that its machine is off." in asked
+    assert "Not fenced: it is not confirmed that its machine is off." in asked
     assert OUT_OF_SERVICE not in taints(plane, "node-1")
     dry = qos("fence", "node/node-1", "--confirm-powered-off", "--dry-run=server")
     assert (dry.code, "dry run: the API server would do it" in flat(dry.out)) == (0, True)
@@ -284,7 +284,7 @@ def test_F8_post_mortem_of_a_node_that_went_silent(
     # Somebody has pulled the plug, and says so.
     done = told("fence", 0, "fence", "node/node-1", "--confirm-powered-off")
     order = [
-        "you vouch",
+        "you confirm",
         "is declared out of service",
         "pod shop/db-0 is gone",
         "volume db-disk is detached",
@@ -299,7 +299,7 @@ def test_F8_post_mortem_of_a_node_that_went_silent(
     assert uid_of(plane, "shop", "db-0") != first
     attached = [entry["spec"]["nodeName"] for entry in plane.api.list_items("storage.k8s.io/v1", "VolumeAttachment")]
     assert attached == [runs_on(plane, "db-0")]
-    assert "Nothing is left to go." in told("after", 0, "partitions")
+    assert "Nothing is left to remove." in told("after", 0, "partitions")
 
     # The machine is repaired and boots. It is kept empty until somebody takes it back.
     kubelets["node-1"].answer_again()
@@ -378,11 +378,11 @@ def test_F6_fence_waits_for_volumes_without_a_volume_attachment(
     # The controller stands still: the taint is there, and the volume is still attached.
     with plane.paused("kube-controller-manager"):
         late = qos("fence", "node/node-2", "--confirm-powered-off", "--timeout=2s")
-        assert (late.code, "nothing is left to go" in late.out) == (10, False), late
+        assert (late.code, "nothing is left to remove" in late.out) == (10, False), late
         assert f"volume {disk}" in flat(late.err)
         assert OUT_OF_SERVICE in taints(plane, "node-2")
         assert volumes_attached(plane, "node-2") == [name]
-        assert "Nothing is left to go." not in qos("partitions").out
+        assert "Nothing is left to remove." not in qos("partitions").out
         assert json.loads(qos("fence", "node/node-2", "--timeout=1s", "-o", "json").out)["left"]["attachments"] == [
             disk
         ]
@@ -391,10 +391,10 @@ def test_F6_fence_waits_for_volumes_without_a_volume_attachment(
     assert volumes_attached(plane, "node-2") == []
     steps = flat(done.out)
     assert ("is gone" in steps) is not object_gone
-    assert "nothing is left to go" in steps
+    assert "nothing is left to remove" in steps
     wait_for(lambda: volumes_attached(plane, "node-4") == [name], "it is attached where it is awaited")
     wait_for(lambda: runs_on(plane, f"new-{disk}") == "node-4", "the new pod runs")
-    assert "Nothing is left to go." in qos("partitions").out
+    assert "Nothing is left to remove." in qos("partitions").out
 
 
 def test_F6_fence_command_that_fails_changes_nothing(
@@ -523,14 +523,14 @@ def test_F6_interrupted_after_the_taint_goes_on_from_there(plane: ControlPlane, 
     again = qos.start("fence", f"node/{silent}")
     assert again.stdout
     begun = again.stdout.readline() + again.stdout.readline()
-    assert b"is declared out of service already: going on from there" in begun
+    assert b"is declared out of service already: continuing from there" in begun
     assert b"waiting for shop/stuck and 0 volumes to go" in begun
     plane.api.patch(stuck, {"metadata": {"finalizers": None}})
     out, err = again.communicate(timeout=PATIENCE)
     assert (again.returncode, err) == (0, b"")
     assert b"pod shop/stuck is gone" in out
     done = qos("fence", f"node/{silent}")
-    assert (done.code, "waiting for" in done.out, "nothing is left to go" in done.out) == (0, False, True), done
+    assert (done.code, "waiting for" in done.out, "nothing is left to remove" in done.out) == (0, False, True), done
     looked = qos("unfence", f"node/{silent}", kubeconfig=_viewer(plane))
     assert (looked.code, "--confirm does not help: you may not patch nodes" in flat(looked.out)) == (4, True), looked
     assert qos("unfence", f"node/{silent}", "--confirm").code == 0
@@ -547,7 +547,7 @@ def test_F8_two_operators_fence_at_once(plane: ControlPlane, qos: Command, silen
     outputs = [[text.decode() for text in ended(run)] for run in runs]
     assert sorted(run.returncode for run in runs) == [0, 9], outputs
     loser = next(out for run, (out, _) in zip(runs, outputs, strict=True) if run.returncode == 9)
-    assert f"node/{silent} was declared out of service by somebody else" in loser
+    assert f"node/{silent} was declared out of service by another client" in loser
     assert taints(plane, silent).count(OUT_OF_SERVICE) == 1
     assert qos("unfence", f"node/{silent}", "--confirm").code == 0
 

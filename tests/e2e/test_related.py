@@ -56,7 +56,7 @@ def test_budget_quota_and_class_of_a_deployment(
     assert "deployment/web: requests.cpu is 2 of 2. Way out: raise requests.cpu to 3 for all pods of" in said
     assert "exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=2, limited: requests.cpu=2" in said
     said = qos.text("deployment/web", "-n", namespace)
-    assert "the next pod is let in" not in said
+    assert "the next pod is admitted" not in said
     assert "Ask for less, delete what else quota q" in said
 
     page = qos.json("pdb/b", "-n", namespace)

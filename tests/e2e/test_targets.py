@@ -196,7 +196,7 @@ def test_Q4_node(control_plane: ControlPlane, qos: Qos, namespace: str, make_nod
     answer = qos.json(f"node/{node}")
 
     assert "Overcommitted: limits add up to cpu 150% of allocatable." in text
-    assert "1 of 2 pods has no memory limit: it may take all there is." in text
+    assert "1 of 2 pods has no memory limit: it may use all memory." in text
     assert "cpu 2 1 50% 1 3 150% 1 pod" in text
     assert "memory 4Gi 2Gi 50% 2Gi 1Gi 25% 1 pod" in text
     assert "Pods 2 of 110:" in text
@@ -221,7 +221,9 @@ def test_node_that_is_silent_or_cordoned(
 
     assert "Not ready since " in text
     assert "dedicated=db:NoSchedule" in text
-    assert "Cordoned: its pods go on, new ones do not come (spec.unschedulable)." in qos.text(f"node/{cordoned}")
+    assert "Cordoned: its pods keep running, new pods are not placed here (spec.unschedulable)." in qos.text(
+        f"node/{cordoned}"
+    )
 
 
 # Formats

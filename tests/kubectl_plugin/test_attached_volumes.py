@@ -213,8 +213,8 @@ def test_fence_does_not_help_a_failed_detach(tmp_path: Path) -> None:
     error = {"detachError": {"message": "rpc error: no permission to detach h-7"}}
     file = _cluster(tmp_path, attachment={"metadata": {"deletionTimestamp": "2026-11-28T11:40:00Z"}, "status": error})
     refused = (
-        "pv-7: its driver has to detach it since 11:40:00 UTC, a fence does not help; "
-        "it says: rpc error: no permission to detach h-7."
+        "pv-7: its driver has not detached it since 11:40:00 UTC, and a fence does not help; "
+        "the driver reports: rpc error: no permission to detach h-7."
     )
     for command in (("partitions",), ("fence", "node/mute-1")):
         _, text = _said(*command, "--snapshot", file)

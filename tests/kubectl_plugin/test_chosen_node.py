@@ -297,7 +297,7 @@ def test_only_a_pod_that_was_unschedulable_has_preempted(reason: str, tmp_path: 
     low["metadata"] |= {"deletionTimestamp": "2026-10-01T12:01:30Z", "deletionGracePeriodSeconds": 30}
     high = pod(reason=reason, priority=9)
     said = Cluster(tmp_path, low, high, claim(), CLASS, waiting("12:01:00")).explained("low")
-    assert "no event is left that names it" in said
+    assert "no remaining event names it" in said
     assert "shop/db" not in said
 
 

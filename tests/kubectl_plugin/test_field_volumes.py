@@ -183,12 +183,12 @@ def test_fence_is_complete_only_without_volumes_in_status(tmp_path: Path) -> Non
     file, volume = of_silent_node(tmp_path, "s13p.json", declared=True)
     text = " ".join(run("partitions", "--snapshot", file).out.split())
     assert "1 volume still has to be detached, which needs no further help." in text
-    assert "Nothing is left to go" not in text
+    assert "Nothing is left to remove" not in text
     assert "kubectl qos fence node/node-a" in text
     fenced = run("fence", "node/node-a", "--snapshot", file, "-o", "json")
     report = json.loads(fenced.out)
     assert (report["outcome"], report["left"]["attachments"]) == ("UnderWay", [volume])
-    assert "1 volume still has to go" in report["verdict"]["text"]
+    assert "1 volume still has to be removed" in report["verdict"]["text"]
 
 
 def test_empty_rest_is_uncertain_without_attachments(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_empty_rest_is_uncertain_without_attachments(tmp_path: Path) -> None:
             item["status"] |= {"volumesAttached": [], "volumesInUse": []}
     Path(file).write_text(json.dumps(cluster))
     text = " ".join(run("fence", "node/node-a", "--snapshot", file).out.split())
-    assert "nothing is left to go. Not certain: no volumeattachments.storage.k8s.io in the file" in text
+    assert "nothing is left to remove. Not certain: no volumeattachments.storage.k8s.io in the file" in text
 
 
 class Recorded(MemorySource):
@@ -231,7 +231,7 @@ def test_fence_reads_volumes_after_pods() -> None:
     order = [source.read.index(kind) for kind in ("pods", "nodes", "volumeattachments")]
     assert order == sorted(order)
     fence.step_log(StepKind.TAINTED, "node/node-a")
-    assert "Still to go: pod default/pod1 and volume piscsi." in list(fence.state(sure=True))
+    assert "Still to be removed: pod default/pod1 and volume piscsi." in list(fence.state(sure=True))
 
 
 def test_waiting_pod_points_to_volume_holder(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.kubectl_plugin.test_field_cases import FIELD
 
 Json = dict[str, Any]
-POLICY: Final = "unhealthyPodEvictionPolicy AlwaysAllow lets it go, and pods that are only starting"
+POLICY: Final = "unhealthyPodEvictionPolicy AlwaysAllow lets them be evicted, and also pods that are only starting"
 TIME: Final = "2026-06-07T10:00:00Z"
 
 
@@ -181,7 +181,7 @@ def test_report_of_many_budgets_names_some_remedies(tmp_path: Path) -> None:
     said = flat(run("report", "-A", "--snapshot", file))
     assert "post3/b3: every pod is needed." in said
     assert "post4/b4: every pod is needed." not in said
-    assert "So it is for 2 more: kubectl qos explain pdb/NAME -n NAMESPACE." in said
+    assert "The same is true for 2 more: kubectl qos explain pdb/NAME -n NAMESPACE." in said
 
 
 def alone(place: int) -> Json:
@@ -197,7 +197,7 @@ def test_drain_fails_for_pod_of_two_budgets_and_continues(tmp_path: Path) -> Non
     file = write_cluster(tmp_path / "cluster.json", [*items, node("n2", cordoned=False)])
     one = run("place", "--drain", "n0", "--snapshot", file)
     assert one.code == 7
-    fails = "kubectl drain does not ask again for 1 pod that PodDisruptionBudgets hold; it evicts the others"
+    fails = "kubectl drain does not retry 1 pod that PodDisruptionBudgets hold; it evicts the others"
     assert f"The drain fails: {fails}. post/mail-0: This pod has more than one" in first_lines(one)
     assert "post/mail-0 fails the drain: This pod has more" in flat(one)
     two = flat(run("place", "--drain", "n0,n1", "--snapshot", file))
@@ -349,7 +349,7 @@ def test_which_pods_have_to_be_ready_first(pods: Sequence[Json], said: str, tmp_
     assert first in text
     assert said in text
     # It does not read the pods of other nodes.
-    assert f"{first}look at those that are not, or are not made yet" in flat(run("node", "n1", "--snapshot", file))
+    assert f"{first}check pods that are not Ready or not made yet" in flat(run("node", "n1", "--snapshot", file))
     turns = flat(run("place", "--drain", "n1,n2", "--one-by-one", "--snapshot", file))
     assert "n2 waits behind n1: an upgrade does not come there before that." in turns
 
@@ -398,9 +398,7 @@ def test_an_outage_is_not_blamed_on_the_budget(of: str, tmp_path: Path) -> None:
         assert "minAvailable 1" not in said, words
         assert "Waiting does not help" not in said, words
         if words[1] != "pdb/mail":
-            now = (
-                "more of its pods have to be Ready first: look at those that are not, or are not made yet, and at nodes"
-            )
+            now = "more of its pods have to be Ready first: check pods that are not Ready or not made yet, and nodes"
             assert now.lower() in said.lower(), words
     page = first_lines(run("explain", "pdb/mail", "-n", "post", "--snapshot", file))
     broken = "n1 does not answer: pod mail-1. 1 of 3 pods is not made yet. Lets no pod be evicted now: 1 healthy of 2"

@@ -44,8 +44,8 @@ def _shut_down(one: Json) -> None:
 @pytest.mark.parametrize(
     ("words", "before"),
     [
-        (("partitions",), "Nobody can tell from here"),
-        (("fence", "node/node-a"), "Not fenced: nobody has confirmed that its machine is off."),
+        (("partitions",), "It is unknown what still runs there."),
+        (("fence", "node/node-a"), "Not fenced: it is not confirmed that its machine is off."),
         (("delete", "pod/pet-2", "--grace-period=0"), "Not safe yet"),
         (("explain", "node/node-a"), "no memory limit"),
         (("explain", "pod/pet-2"), "It stays Terminating"),
@@ -109,7 +109,7 @@ def test_F5_the_next_pod_waits_for_the_node_of_a_local_volume(
     assert "both would write" not in told
     assert "may start a second" not in told
     if words[0] in {"partitions", "fence"}:
-        first = "default/pet-2: the next one stays Pending until node-a is back or the claim is deleted"
+        first = "default/pet-2: the next one stays Pending until node-a is back, or the claim is deleted"
         assert f"{first}, and its data with it" in told.partition("NodeDown")[0]
 
 
@@ -164,7 +164,7 @@ def _pending(on: str, *, phase: str = "Bound", source: Json | None = None) -> Ca
 
 @pytest.mark.parametrize("words", [("partitions",), ("fence", "node/node-a")])
 def test_pod_pending_for_local_volume_of_silent_node(words: tuple[str, ...], tmp_path: Path) -> None:
-    row = "default/pet-2 Pending until node-a is back: its volume data-pet-2 is on this node alone"
+    row = "default/pet-2 Pending until node-a is back: its volume data-pet-2 is only on this node"
     assert row in _told(tmp_path, _pending("node-a"), *words)
     csi = {"csi": {"driver": "local.csi.example.com", "volumeHandle": "h"}}
     assert row in _told(tmp_path, _pending("node-a", source=csi), *words)
@@ -173,9 +173,9 @@ def test_pod_pending_for_local_volume_of_silent_node(words: tuple[str, ...], tmp
 
 
 def test_pending_pods_are_counted(tmp_path: Path) -> None:
-    assert "1 pod stays Pending for a volume on it alone." in _told(tmp_path, _pending("node-a"), "partitions")
+    assert "1 pod stays Pending for a volume only on it." in _told(tmp_path, _pending("node-a"), "partitions")
     report = _told(tmp_path, _pending("node-a"), "report")
-    assert "1 pod stays Pending for a volume on it alone." in report
+    assert "1 pod stays Pending for a volume only on it." in report
 
 
 def test_pending_pods_without_volumes_in_the_file_are_unknown(tmp_path: Path) -> None:
@@ -202,6 +202,6 @@ def test_deleted_node_is_found_on_live_cluster(phase: str, monkeypatch: pytest.M
     monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
     said = " ".join(run("partitions").out.split())
     assert ("node/n2" in said) is (phase == "Running")
-    assert ("Gone: there is no Node object" in said) is (phase == "Running")
+    assert ("Gone since an unknown time (no Node object)" in said) is (phase == "Running")
     assert ("All nodes answer." in said) is (phase != "Running")
     assert "n1" not in said

@@ -186,16 +186,16 @@ def test_Q3_numbers_of_the_demo_add_up() -> None:
 def test_Q6_no_eviction_order_without_usage(tmp_path: Path) -> None:
     said = _flat(_on(tmp_path, [_pod("web", "1Gi"), _pod("batch")], "node", "n1"))
     assert "Usage is not known, so neither order is certain." in said
-    assert "Kernel OOM order by oom_score_adj alone: usage is not known" in said
+    assert "Kernel OOM order by oom_score_adj only: usage is unknown" in said
     assert "Eviction order for" not in said
-    assert "pods over their requests go first, then by priority" in said
+    assert "pods above their requests are evicted first, then by priority" in said
     assert "usage of n1 is unknown: not in snapshot" in said
 
 
 def test_Q3_Q6_metrics_replace_usage_and_are_named(tmp_path: Path) -> None:
     objects = [_pod("web", "1Gi"), _pod("batch"), NODE_METRICS, _metrics("web", "2Gi"), _metrics("batch", "100Mi")]
     said = _flat(_on(tmp_path, objects, "node", "n1"))
-    assert "Measured by the metrics API: working sets, which hold file cache too" in said
+    assert "Measured by the metrics API: working sets, which include file cache" in said
     # 875 + 250 is more than 1000 + 12.
     assert (
         "the kernel kills container app of default/web first; if usage grows slowly, the kubelet evicts that pod"
@@ -216,7 +216,7 @@ def test_Q6_met_threshold_comes_first(tmp_path: Path) -> None:
     ran = _on(tmp_path, [_pod("web", "1Gi"), _pod("batch"), full, _metrics("web", "2Gi")], "node", "n1")
     assert ran.out.splitlines()[1].startswith("Under pressure: memory.available is 42Mi, below 100Mi: the kubelet")
     # The metrics API lacks batch; the kubelet measures by itself.
-    assert "evicts default/web now, unless 1 pod without measurements goes first." in _flat(ran)
+    assert "evicts default/web now, unless 1 pod without measurements is first." in _flat(ran)
     assert "not measured default/batch: place unknown" in _flat(ran)
     metered = [_pod("web", "1Gi"), _pod("batch"), full, _metrics("web", "2Gi")]
     [memory] = json.loads(_on(tmp_path, metered, "node", "n1", "-o", "json").out)["evictions"]
@@ -230,7 +230,7 @@ def test_Q6_node_of_critical_pods_alone(tmp_path: Path) -> None:
     full = {**NODE_METRICS, "usage": {"memory": "8150Mi"}}
     critical = _pod("etcd", priority=2_000_001_000)
     said = _flat(_on(tmp_path, [critical, full, _metrics("etcd", "2Gi")], "node", "n1"))
-    assert "no pod is known that the kubelet may evict" in said
+    assert "no evictable pod is known" in said
     assert "1 critical: never evicted" in said
     assert "the kubelet never evicts it: it is critical" in _flat(
         _on(tmp_path, [critical, full, _metrics("etcd", "2Gi")], "explain", "pod/etcd", "-n", "default", "-o", "wide")
@@ -403,7 +403,7 @@ def test_Q3_pod_on_a_node_under_pressure_without_usage(tmp_path: Path) -> None:
     told = _flat(_short(tmp_path, [_pod("web")], "explain", "pod/web"))
     assert (
         "on n1 Running, readiness not reported. Services that want ready pods send it nothing. "
-        f"Its node n1 has {SAID} Pods over their requests go first"
+        f"Its node n1 has {SAID} Pods above their requests are evicted first"
     ) in told
 
 
@@ -411,9 +411,9 @@ def test_Q3_pod_under_pressure_shows_earlier_evictions(tmp_path: Path) -> None:
     usage = [NODE_METRICS, _metrics("over", "3Gi"), _metrics("under", "1Gi")]
     objects = [_pod("over", "1Gi"), _pod("under", "2Gi"), *usage]
     first = _flat(_short(tmp_path, objects, "explain", "pod/over"))
-    assert f"Its node n1 has {SAID} This pod goes first of 2." in first
+    assert f"Its node n1 has {SAID} This pod is evicted first of 2." in first
     second = _flat(_short(tmp_path, objects, "explain", "pod/under"))
-    assert f"Its node n1 has {SAID} 1 of 2 goes before this pod, default/over." in second
+    assert f"Its node n1 has {SAID} 1 of 2 is evicted before this pod, default/over." in second
 
 
 def test_Q3_critical_pod_on_a_node_under_pressure_stays(tmp_path: Path) -> None:
@@ -429,7 +429,7 @@ def test_Q3_report_counts_a_node_under_pressure_without_usage(tmp_path: Path) ->
 
 def test_kubelet_terms_are_explained() -> None:
     said = " ".join(run("node", "node-a1", "--demo").out.split())
-    assert "daemons use 6.9Gi; 1.5Gi is reserved for them: the other 5.4Gi comes out of the pods' room" in said
+    assert "daemons use 6.9Gi; 1.5Gi is reserved for them: the other 5.4Gi is taken from the pods' room" in said
     assert "points = 1000 x usage / the node's 31.3Gi + oom_score_adj (adj); the highest is killed first" in said
     assert said.count("allocatableMemory.available: memory.available for pods") == 1
 

@@ -171,7 +171,7 @@ def test_field_workloads_without_pods(name: str, namespace: str, target: str, sh
 )
 def test_refusal_by_event(cluster: Any, kind: str, status: Json, spec: Json, message: str, said: str) -> None:
     events = (failed(kind, message), failed(kind, "older", "2026-05-04T08:30:00Z")) if message else ()
-    # It still refuses: of a quota with room the page says that the next pod is let in.
+    # It still refuses: of a quota with room the page says that the next pod is admitted.
     file = cluster(workload(kind, status, **spec), quota(7, {"limits.cpu": "2"}), *events)
     report = first_lines(run("report", "-A", "--snapshot", file))
     assert "1 workload: pods refused." in report
@@ -284,7 +284,7 @@ def test_deployment_shows_why_its_replica_set_has_no_pods(cluster: Any, used: in
     when = " 4 min ago" if by_event else ""
     assert f'2 not made yet: FailedCreate{when}: pods "feed-" is forbidden: exceeded quota: team' in text
     assert ("Ask for less, delete what else quota team" in text) is (used == 7)
-    let_in = "By what was read, the next pod is let in: the controller tries again within 17 min."
+    let_in = "By what was read, the next pod is admitted: the controller tries again within 17 min."
     assert (let_in in text) is (used == 3)
     listed = " ".join(run("explain", "deploy", "-n", "news", "--snapshot", file).out.split())
     assert "exceeded quota: team" in listed
@@ -368,7 +368,7 @@ def test_a_live_cluster_is_asked_for_the_quota_that_refuses(
     bound["status"]["used"]["requests.cpu"] = used
     live(monkeypatch, NODE, asking(requests), bound, failed("StatefulSet", message))
     ran = run("explain", "statefulset/feed", "-n", "news")
-    assert ("the next pod is let in" in first_lines(ran)) is (not remedy)
+    assert ("the next pod is admitted" in first_lines(ran)) is (not remedy)
     assert remedy in first_lines(ran)
 
 
@@ -376,7 +376,7 @@ def test_a_quota_that_may_not_be_read_lets_no_pod_in(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Gatherer, "list", without_quotas(Gatherer.list))
     live(monkeypatch, NODE, asking({"cpu": "300m"}), failed("StatefulSet", CPU))
     ran = run("explain", "statefulset/feed", "-n", "news")
-    assert "the next pod is let in" not in ran.out
+    assert "the next pod is admitted" not in ran.out
     assert "Ask for less" in first_lines(ran)
 
 

@@ -49,7 +49,7 @@ def test_P4_cross_node_victim_is_named_with_its_node(tmp_path: Path) -> None:
 def test_P4_affinity_to_victim_names_the_victim(tmp_path: Path) -> None:
     said = explained(tmp_path, "Paff.yaml", "s2d2.json")
     assert "Preemption cannot make room on n1: its pod affinity needs default/svc, which would be preempted." in said
-    assert "preempts nobody: n1 would lose default/svc, which its pod affinity needs: InterPodAffinity:" in said
+    assert "preempts no pod: n1 would lose default/svc, which its pod affinity needs: InterPodAffinity:" in said
     (entry,) = placement(tmp_path, "Paff.yaml", "s2d2.json")["preemption"]["noRoom"]
     assert entry["needs"] == [{"namespace": "default", "name": "svc"}]
 
@@ -60,7 +60,7 @@ def test_P4_place_agrees_with_explain(tmp_path: Path) -> None:
 
 
 def test_P4_reason_of_plugin_is_quoted(tmp_path: Path) -> None:
-    assert "preempts nobody: n1 has no pod of lower priority" in explained(tmp_path, "Panti.yaml", "s2h.json")
+    assert "preempts no pod: n1 has no pod of lower priority" in explained(tmp_path, "Panti.yaml", "s2h.json")
     said = " ".join(run("explain", "pod/checkout-mv9cgvs6p-x2x7p", "-n", "shop", "--demo", "-o", "wide").out.split())
     assert "do not take it even without pods of lower priority: PodTopologySpread: node(s) didn't match" in said
     assert "none has room" not in said
@@ -97,7 +97,7 @@ def test_P2_profile_without_preemption_preempts_no_pod(tmp_path: Path, plugins: 
 
 def test_P2_place_preempts_no_pod_either(tmp_path: Path) -> None:
     said = without_preemption(tmp_path, "place", "-f", str(SEEDS / "P1.yaml"))
-    assert f"It preempts nobody: {DISABLED}." in said
+    assert f"It preempts no pod: {DISABLED}." in said
     assert "Preempted" not in said
 
 
@@ -122,7 +122,7 @@ def test_running_pod_names_the_pending_pod_that_would_preempt_it() -> None:
     ran = run("explain", "pod/v1", "--snapshot", str(FIELD / "pre.json"))
     said = " ".join(ran.out.split())
     assert "The pending pod default/P (priority 1000000) would preempt it now. " in said
-    assert "default/P (priority 1000000) on n1: this pod would go; no scheduler has tried P yet" in said
+    assert "default/P (priority 1000000) on n1: this pod would be preempted; no scheduler has tried P yet" in said
     assert "Not certain: no poddisruptionbudgets.policy in the file: assumed none." in said
     assert ran.code == 11
 

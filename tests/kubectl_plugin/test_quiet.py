@@ -67,7 +67,7 @@ def test_T5_no_answer_names_a_time_by_which_it_ends(
     ):
         assert not PROMISES.search(_told(*words, "--snapshot", file)), words
     explained = _told("explain", "pod/db-0", "--snapshot", file)
-    assert "nobody knows when: only its kubelet stops processes" in explained
+    assert "unknown when: only its kubelet stops processes" in explained
     assert "make sure that the machine is off first" in explained
     stakes = _told("delete", "pod/db-0", "--grace-period=0", "--snapshot", file)
     assert "nobody knows when its processes end" in stakes
@@ -120,17 +120,17 @@ def test_T5_finalizers_delay_garbage_collection(tmp_path: Path) -> None:
 
 def test_T5_deleted_node_leads_in_explain(tmp_path: Path) -> None:
     told = _told("explain", "pod/etcd-2", "--snapshot", _case(tmp_path, "s3f.json"))
-    assert "Its node a has no Node object any more: Running is the last that was heard of it." in told
-    assert "Nothing tells since when it is gone. Pod garbage collection removes its object within 80 s" in told
-    assert "nobody has confirmed that its processes ended: they may run on." in told
-    assert "StatefulSet etcd then starts another etcd-2, while this one may still run." in told
+    assert "Its node a has no Node object any more: its last known phase is Running." in told
+    assert "It is unknown since when it is gone. Pod garbage collection removes its object within 80 s" in told
+    assert "it is not confirmed that its processes ended: they may still run." in told
+    assert "StatefulSet etcd then starts a new etcd-2, while this one may still run." in told
     assert "Unknown nodes: not found" not in told
 
 
 def test_T5_pod_without_phase_on_silent_node_is_unknown(tmp_path: Path) -> None:
     pod = {field: value for field, value in _pod(deleted=False).items() if field != "status"}
     told = _told("explain", "pod/db-0", "--snapshot", _cluster(tmp_path, WELL, SILENT, pod))
-    assert "is silent since 09:50:50 UTC: what it did last is not known (no status.phase). " in told
+    assert "is silent since 09:50:50 UTC: its last phase is unknown (no status.phase). " in told
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_T5_node_page_shows_that_nothing_ends(tmp_path: Path) -> None:
 def test_F5_partitions_and_report_show_pods_of_deleted_nodes(tmp_path: Path) -> None:
     snapshot = _case(tmp_path, "s3f.json")
     told = _told("partitions", "--snapshot", snapshot)
-    assert "node/a Gone: there is no Node object, and nothing tells since when: 1 pod depends on it." in told
+    assert "node/a Gone since an unknown time (no Node object): 1 pod depends on it." in told
     assert "default/etcd-2" in told
     page = tmp_path / "page.html"
     assert run("report", "-o", str(page), "--snapshot", snapshot).code == 0
@@ -196,7 +196,7 @@ def test_F5_partitions_and_report_show_pods_of_deleted_nodes(tmp_path: Path) -> 
 def test_F5_a_node_that_is_back_is_not_down(tmp_path: Path) -> None:
     file = _cluster(tmp_path, WELL, BACK, _pod(deleted=True))
     told = _told("partitions", "--snapshot", file)
-    assert "It answers again: take it back, or its pods are kept away." in told
+    assert "It answers again: unfence it, or its pods are kept away." in told
     assert "its kubelet answers again, and stops the pods that are marked for deletion" in told
     assert "Terminating for ever" not in told
 
@@ -240,8 +240,8 @@ FENCE: Final = "kubectl qos fence node/lost"
 @pytest.mark.parametrize(
     ("node", "first"),
     [
-        pytest.param(SILENT, [PARTITIONS, f"{FENCE}   # what would go; changes nothing"], id="silent"),
-        pytest.param(OUT, [PARTITIONS, f"{FENCE}   # what is left to go"], id="out of service"),
+        pytest.param(SILENT, [PARTITIONS, f"{FENCE}   # what it would remove; changes nothing"], id="silent"),
+        pytest.param(OUT, [PARTITIONS, f"{FENCE}   # what is left to remove"], id="out of service"),
         pytest.param(BACK, ["kubectl qos unfence node/lost   # it answers again"], id="back"),
         pytest.param(_node("True"), [], id="answers"),
         pytest.param(None, [PARTITIONS], id="gone"),

@@ -32,7 +32,7 @@ CONFIRM: Final = (
 )
 RIGHTS: Final = "Ask an administrator of the cluster for this right"
 ASK_THE_TEAM: Final = "Do what its reason asks for, or ask the team that runs it."
-OWN_WORDS: Final = "Put right what it names, then run the same command again."
+OWN_WORDS: Final = "Correct what it names, then run the same command again."
 
 
 def _report(words: tuple[str, ...], given: dict[str, list[Given]], *, allowed: bool = True) -> tuple[int, Any, str]:
@@ -269,7 +269,7 @@ def test_F6_a_node_that_others_write_to_all_the_time() -> None:
     code, report, _ = _report(FENCE, {"PATCH": [refusal(409, "the object has been modified")] * 5})
     assert (code, report["outcome"]) == (9, "NotPossible")
     assert report["verdict"]["text"] == (
-        "Not fenced: the Node that was looked at is gone, or is not as it was. Nothing in the cluster was changed."
+        "Not fenced: the Node has been deleted or changed since it was read. Nothing in the cluster was changed."
     )
 
 

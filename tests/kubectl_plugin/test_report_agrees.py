@@ -87,7 +87,7 @@ def test_report_and_list_agree_on_pods_of_silent_node() -> None:
 
 
 def test_partial_report_shows_where_it_counts_others() -> None:
-    others = "All pods there are counted, also those that were not asked for."
+    others = "All pods there are counted, also those that were not requested."
     asked = _flat("report", "-n", "shop")
     assert f"what still runs there. {others}" in asked
     assert f"at the limit the kernel kills it. {others}" in asked

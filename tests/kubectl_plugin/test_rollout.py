@@ -268,7 +268,7 @@ def test_totals_of_workloads_add_up(listed: Callable[..., str]) -> None:
         named("Deployment", "all", {"replicas": 0}, {}),
     ]
     page = " ".join(listed([*items, *_pods(1)], "deployments,jobs,cronjobs").split())
-    counts = "1 with all pods that are wanted, 1 with fewer, 1 failed, 1 complete, 1 scheduled, 2 suspended"
+    counts = "1 with all wanted pods, 1 with fewer, 1 failed, 1 complete, 1 scheduled, 2 suspended"
     assert f"7 workloads: {counts}" in page
 
 

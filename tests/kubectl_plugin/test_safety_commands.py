@@ -205,7 +205,7 @@ def test_F6_fenced_node_shows_removed_and_remaining_pods(tmp_path: Path) -> None
     asked = run("fence", "node/node-c3", *target)
     assert asked.code == 10
     said = " ".join(asked.out.split())
-    assert "It is declared out of service: 4 pods and 1 volume still have to go" in said
+    assert "It is declared out of service: 4 pods and 1 volume still have to be removed" in said
     assert "monitoring/log-agent-fwj7l and shop/db-1 Budgets" in said
     assert "second writer off: data of shop/db-1" not in said
     assert "in a minute" not in said
@@ -229,8 +229,8 @@ def test_F6_answering_out_of_service_node_is_not_silent(ready: str, tmp_path: Pa
     target = ("--snapshot", str(_demo_file(tmp_path, _answering(ready))))
     pages = run("partitions", *target).out.split("node/node-")
     page = " ".join(next(page for page in pages if page.startswith("b1")).split())
-    answers = "It answers again, but is not Ready: take it back, and delete nothing there before."
-    assert (answers if ready == "False" else "It answers again: take it back") in page
+    answers = "It answers again, but is not Ready: unfence it, and delete nothing there before."
+    assert (answers if ready == "False" else "It answers again: unfence it") in page
     assert "Unknown" not in page
     assert "unreachable" not in page
     fenced = " ".join(run("fence", "node/node-b1", *target).out.split())
@@ -252,7 +252,7 @@ def _gone_finalized(entry: dict[str, Any]) -> None:
 
 def test_F6_pods_with_finalizers_remain(tmp_path: Path) -> None:
     said = " ".join(run("fence", "node/node-c3", "--snapshot", str(_demo_file(tmp_path, _finalized))).out.split())
-    assert "tells to end, but finalizers keep them: shop/db-1" in said
+    assert "marks for deletion, but finalizers keep them: shop/db-1" in said
     assert "4 pods:" in said
     file = str(_demo_file(tmp_path, _gone_finalized))
     listed = " ".join(run("partitions", "--snapshot", file).out.split())
@@ -276,7 +276,7 @@ def test_F5_overdue_steps_are_not_shown_as_future(tmp_path: Path) -> None:
     assert " not the others: node-b1 may still come back not safe yet: data/broker-1, " in listed
     timeline = run("explain", "pod/db-1", "-n", "shop", "--timeline=node-lost", *target).out
     assert "Last heartbeat 03:02:04 UTC: deletion due since 03:07:56 UTC," in " ".join(timeline.split())
-    assert "Not fenced yet: it sends no heartbeats, but is not taken for lost. It may" in " ".join(
+    assert "Not fenced yet: it sends no heartbeats, but is not considered lost. It may" in " ".join(
         run("fence", "node/node-b1", *target).out.split()
     )
 

@@ -215,7 +215,7 @@ def test_one_is_one(tmp_path: Path) -> None:
     assert "has 1 of 1 pod" in told
     told = said("explain", "node/n1")
     assert "It has 1 of 1 pod: no other fits here." in told
-    assert "1 of 1 pod has no memory limit: it may take all there is." in told
+    assert "1 of 1 pod has no memory limit: it may use all memory." in told
     assert said("partitions").startswith("1 node ")
 
 

@@ -256,7 +256,7 @@ def test_workload_and_pod_agree_on_an_exit_code(node: dict[str, Any], end: str, 
 @pytest.mark.parametrize(
     ("deleted", "lead"),
     [
-        (False, "0 of 1 run, 1 on there, which has no Node object: web-0: whether it runs is not known."),
+        (False, "0 of 1 run, 1 on there, which has no Node object: web-0: unknown whether it runs."),
         (
             True,
             "0 of 1 run, 1 terminating on there, which has no Node object: web-0: pod garbage collection removes its",

@@ -207,9 +207,9 @@ def test_usage_that_was_not_known_is_no_change_of_the_cluster(now: Report, tmp_p
     assert [one for one in now["pods"] if one["node"] == "node-a1" and one["risk"] == "OverRequest"]
     said = " ".join(compared(now, tmp_path, change=one_node).split())
     assert "Nothing changed since 03:11:00 UTC." in said
-    unknown = "was not known then: headroom, and pods near their limit or over their request, are not compared there."
+    unknown = "was unknown then: headroom, and pods near their limit or over their request, are not compared there."
     assert said.count(f"Usage of node-a1 {unknown}") == 1
-    assert "nodes whose usage is known 9 10" in said
+    assert "nodes with known usage 9 10" in said
 
     def every_node(old: Report) -> None:
         _unmeasured(old, *(node["name"] for node in old["nodes"]))
@@ -230,7 +230,7 @@ def test_usage_that_is_not_known_now_is_no_change_either(tmp_path: Path) -> None
     old.write_text(run("report", "-A", "--demo", "-o", "json").out, encoding="utf-8")
     said = " ".join(run("report", "-A", "--snapshot", str(captured), "--compare", str(old)).out.split())
     assert "Nothing changed since 03:11:00 UTC." in said
-    assert "Usage of cp-a1, node-a1, node-a2 and 7 more is not known now: headroom, and pods" in said
+    assert "Usage of cp-a1, node-a1, node-a2 and 7 more is unknown now: headroom, and pods" in said
     assert "pods: near the memory limit 5 unknown pods: over memory request 17 unknown" in said
     assert "earlier report" not in said
     assert "the same cluster?" not in said
@@ -315,7 +315,7 @@ def test_reports_without_a_common_object_may_be_of_two_clusters(now: Report, tmp
 
     text = json.loads(compared(now, tmp_path, "-o", "json", change=elsewhere))["verdict"]["text"]
     question = "No node and no pod of the earlier report (snapshot other.qos) is in this one (the demo cluster)"
-    assert text.startswith(f"{question}: is it of the same cluster? {2 * (126 + 12)} changes")
+    assert text.startswith(f"{question}: is it the same cluster? {2 * (126 + 12)} changes")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A cluster's page in words: what comes first, what the signs mean, and what was written."""
+"""The sentences of the cluster page: the findings and their meaning, and the words for budgets and spread."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ BUDGET_WORDS: Final = {
     BudgetRisk.STALE: "not now: evictions are not counted yet",
     BudgetRisk.UNHEALTHY: "not now: pods are not Ready",
     BudgetRisk.BLOCKS_NOW: "not now",
-    BudgetRisk.NOT_OBSERVED: "not yet looked at",
+    BudgetRisk.NOT_OBSERVED: "not yet processed",
     BudgetRisk.SELECTS_NOTHING: "selects no pod now",
     BudgetRisk.ALLOWS: "yes",
 }
-"""Whether a drain may take a pod of it."""
+"""Says if a drain may evict a pod of the budget."""
 _MAX_REFUSED: Final = 4
-"""Findings about refusals."""
+"""The most findings about refusals."""
 _MAX_SAID: Final = 240
 _NEVER: Final = frozenset({BudgetRisk.OVERLAPS, BudgetRisk.BLOCKS_ALWAYS, BudgetRisk.UNCOUNTED})
 _OF_CLAIMS: Final = frozenset({PodRisk.NOT_BOUND, PodRisk.UNBOUND_CLAIM})
@@ -72,13 +72,13 @@ class SummaryFinding(Struct, frozen=True):
     fact: str
     meaning: str
     where: str
-    """The section of the page that has more."""
+    """The section of the page with the details."""
     risk: PodRisk | None = None
-    """The pods that it is about, as the list can be filtered."""
+    """The risk by which the list of pods can be filtered."""
 
 
 class Category(Struct, frozen=True):
-    """Pods with the same thing wrong, or the same phase where nothing is. Each pod is in one."""
+    """Pods with the same problem, or without a problem the same phase. Each pod is in one category."""
 
     severity: Severity
     words: str
@@ -87,7 +87,7 @@ class Category(Struct, frozen=True):
 
 
 def categories(report: ClusterReport) -> tuple[Category, ...]:
-    """All pods, each counted once: by the worst that is wrong with it, else by its phase. The worst first."""
+    """All pods, each counted once: by its worst problem, else by its phase. The worst first."""
     risks = Counter(pod.risk for pod in report.pods)
     phases = Counter(_FINE_WORDS.get(pod.phase, _OTHER_PHASE) for pod in report.pods if pod.risk is None)
     wrong = [Category(RISK_SEVERITY[risk], RISK_WORDS[risk], risks[risk], risk) for risk in PodRisk if risks[risk]]
@@ -105,7 +105,7 @@ def pods_by_severity(report: ClusterReport) -> Counter[Severity]:
 
 
 def headline(report: ClusterReport, found: Sequence[SummaryFinding]) -> str:
-    """The first sentence."""
+    """The first sentence of the report."""
     if found:
         verb = "stands" if len(found) == 1 else "stand"
         return f"{counted(len(found), 'thing')} {verb} out: {urgency_words(one.severity for one in found)}."
@@ -114,7 +114,7 @@ def headline(report: ClusterReport, found: Sequence[SummaryFinding]) -> str:
 
 
 def findings(report: ClusterReport) -> tuple[SummaryFinding, ...]:
-    """What stands out, trouble first."""
+    """The findings, the most urgent first."""
     found = [
         *_of_workloads(report.workloads),
         *_of_writers(report.workloads),
@@ -127,7 +127,7 @@ def findings(report: ClusterReport) -> tuple[SummaryFinding, ...]:
 
 
 def _of_workloads(workloads: Sequence[WorkloadEntry]) -> Iterator[SummaryFinding]:
-    """The workloads that lack pods: first those that the API server refuses, by what lets them in."""
+    """The workloads that lack pods: first those with refused pods, grouped by remedy."""
     by_remedy: dict[str, list[WorkloadEntry]] = {}
     for one in workloads:
         if one.refused:
@@ -154,7 +154,7 @@ def _of_writers(workloads: Sequence[WorkloadEntry]) -> Iterator[SummaryFinding]:
     if found:
         fact = f"{counted(len(found), 'Deployment')}: two writers."
         meaning = f"{listed(found, most=3)}. A rollout starts the next pod while the old one "
-        meaning += "may write to the same volume: nothing keeps it off, even with 1 replica."
+        meaning += "may write to the same volume: nothing prevents that, even with 1 replica."
         yield SummaryFinding(Severity.NOTICE, fact, meaning, "workloads")
 
 
@@ -169,7 +169,7 @@ def _short_words(workloads: Sequence[WorkloadEntry]) -> str:
 
 
 _OF_PODS: Final = frozenset({NodeMark.SILENT, NodeMark.NEAR_LIMIT})
-"""Told by numbers of pods and containers on the node, whichever were asked for."""
+"""Marks with numbers of all pods and containers on the node, including those that were not requested."""
 
 
 def _of_nodes(report: ClusterReport) -> Iterator[SummaryFinding]:
@@ -180,13 +180,13 @@ def _of_nodes(report: ClusterReport) -> Iterator[SummaryFinding]:
     for mark in NodeMark:
         if nodes := marked.get(mark):
             others = mark in _OF_PODS and _has_other_pods(report, nodes)
-            if mark is NodeMark.NEAR_LIMIT and _pods_tell(report, nodes):
+            if mark is NodeMark.NEAR_LIMIT and _pods_show_it(report, nodes):
                 continue
             fact, meaning = node_sentences(mark, nodes)
             if mark is NodeMark.SILENT:
                 meaning = f"{_hanging_words(report, {node.name for node in nodes})}{meaning}"
             if others:
-                meaning = f"{meaning} All pods there are counted, also those that were not asked for."
+                meaning = f"{meaning} All pods there are counted, also those that were not requested."
             where = "partitions" if mark is NodeMark.SILENT else "nodes"
             yield SummaryFinding(NodeFlag(mark, "").severity, fact, meaning, where)
     gone = [node for node in _partitioned(report) if node.reach.reach is Reach.GONE]
@@ -197,25 +197,25 @@ def _of_nodes(report: ClusterReport) -> Iterator[SummaryFinding]:
             Severity.TROUBLE,
             f"{which} {'is' if len(gone) == 1 else 'are'} gone: there is no Node object.",
             f"{counted(pods, 'pod')} {'names' if pods == 1 else 'name'} {'it' if len(gone) == 1 else 'them'}: "
-            f"pod garbage collection removes {'the object' if pods == 1 else 'the objects'}, and nobody confirms that "
-            "the processes ended.",
+            f"pod garbage collection removes {'the object' if pods == 1 else 'the objects'} without "
+            "confirmation that the processes ended.",
             "partitions",
         )
 
 
 def _has_other_pods(report: ClusterReport, nodes: Sequence[NodeEntry]) -> bool:
-    """Whether there are more pods on nodes than the report tells of."""
+    """True if the nodes have more pods than the report shows."""
     names = {node.name for node in nodes}
     return sum(node.pods for node in nodes) > sum(pod.node in names for pod in report.pods)
 
 
-def _pods_tell(report: ClusterReport, nodes: Sequence[NodeEntry]) -> bool:
-    """Whether each container near its limit stands with its pod: the pod has no worse finding."""
+def _pods_show_it(report: ClusterReport, nodes: Sequence[NodeEntry]) -> bool:
+    """True if each container near its limit already appears as a finding of its pod."""
     return sum(node.near_limit for node in nodes) == sum(pod.risk is PodRisk.NEAR_LIMIT for pod in report.pods)
 
 
 def _hanging_words(report: ClusterReport, names: Collection[str]) -> str:
-    """How many pods are on silent nodes, and which of them belong to it."""
+    """How many pods on silent nodes depend on them, and how many belong to them."""
     there = [node for node in _partitioned(report) if node.reach.name in names]
     hanging, own = sum(map(_hanging, there)), sum(len(node.pods) - _hanging(node) for node in there)
     depend, it = "depends" if hanging == 1 else "depend", "it" if len(there) == 1 else "them"
@@ -227,7 +227,7 @@ def _hanging_words(report: ClusterReport, names: Collection[str]) -> str:
 
 _FINE_WORDS: Final = {"Running": "running", "Succeeded": "finished"}
 _OTHER_PHASE: Final = "in another phase"
-"""Of pods that nothing is wrong with, by what they do."""
+"""The words for pods without problems, by phase."""
 
 
 def _of_pods(pods: Sequence[PodEntry]) -> Iterator[SummaryFinding]:
@@ -257,7 +257,7 @@ def _of_budgets(report: ClusterReport) -> Iterator[SummaryFinding]:
         helps = [f"{listed(names, most=3)}: {remedy}." for remedy, names in by_remedy.items()]
         more = len(helps) - _SHOWN_REMEDIES
         helps[_SHOWN_REMEDIES:] = (
-            [f"So it is for {more} more: kubectl qos explain pdb/NAME -n NAMESPACE."] if more > 0 else []
+            [f"The same is true for {more} more: kubectl qos explain pdb/NAME -n NAMESPACE."] if more > 0 else []
         )
         always = any(one.risk in _NEVER for one in stops)
         yield SummaryFinding(
@@ -285,7 +285,7 @@ def _of_zones(report: ClusterReport) -> Iterator[SummaryFinding]:
             Severity.NOTICE,
             f"{counted(len(skewed), 'workload')} {'is' if len(skewed) == 1 else 'are'} spread less evenly than maxSkew "
             "allows a new pod.",
-            "Constraints are judged when a pod is placed and never again.",
+            "Constraints are checked only when a pod is placed.",
             "zones",
         )
 
@@ -299,7 +299,7 @@ def _hanging(node: NodeDown) -> int:
 
 
 def spread_words(spread: WorkloadSpread) -> tuple[Severity, str]:
-    """What is to be said of a workload's spread."""
+    """The severity and the words for a workload's spread."""
     over = spread.exceeded
     if over is not None:
         return Severity.NOTICE, f"{skew_words(over)}: {domain_words(over)}"
@@ -312,7 +312,7 @@ def spread_words(spread: WorkloadSpread) -> tuple[Severity, str]:
 
 
 def budget_words(standing: BudgetStanding) -> tuple[Severity, str]:
-    """Whether a drain may take a pod of it."""
+    """The severity, and whether a drain may evict a pod of the budget."""
     if standing.risk in _NEVER:
         return Severity.TROUBLE, BUDGET_WORDS[standing.risk]
     if standing.risk is BudgetRisk.ALLOWS:
@@ -321,21 +321,21 @@ def budget_words(standing: BudgetStanding) -> tuple[Severity, str]:
 
 
 def measured_nodes(report: ClusterReport) -> frozenset[str]:
-    """The names of the nodes whose usage is known."""
+    """The names of the nodes with known usage."""
     return frozenset(node.name for node in report.nodes if node.usage_source is not UsageSource.NONE)
 
 
 def asked_words(report: ClusterReport) -> str:
-    """What was asked: the source, and of a cluster its context, its API server and that one's version."""
+    """The source of the report; for a live cluster with its context, API server and version."""
     context, server = report.origin.context, report.origin.server
-    told = [report.source]
+    parts = [report.source]
     if context:
-        told.append(f"context {context}")
+        parts.append(f"context {context}")
     if server:
-        told.append(f"API server {server}")
+        parts.append(f"API server {server}")
     if report.server_version:
-        told.append(f"Kubernetes {report.server_version}")
-    return ", ".join(told)
+        parts.append(f"Kubernetes {report.server_version}")
+    return ", ".join(parts)
 
 
 def restart_words(pod: PodEntry, at: datetime | None) -> str:

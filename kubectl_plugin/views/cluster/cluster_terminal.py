@@ -1,4 +1,4 @@
-"""A cluster's report on a terminal: what stands out, what changed, and what was written."""
+"""The cluster report on a terminal: the findings, the changes, and the written file."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _RISKS: Final = {risk: place for place, risk in enumerate(PodRisk)}
 def summary_page(report: ClusterReport) -> Page:
     """The summary of the HTML page, and what changed."""
     found = findings(report)
-    # Where nothing changed the earlier report has told the rest: what the counts below tell is enough.
-    told = report.changes is None or bool(news(report.changes))
+    # If nothing changed, the earlier report has shown the findings, and the counts below are enough.
+    with_findings = report.changes is None or bool(news(report.changes))
     when = "" if report.at is None else f", {clock(report.at, None)}"
     rows = tuple((one.severity.value, one.fact, f"{_named(report, one)}{one.meaning}") for one in found)
     counts = tuple((f"{one.pods:,}", one.severity.value, one.words) for one in categories(report))
@@ -47,12 +47,12 @@ def summary_page(report: ClusterReport) -> Page:
             *(changes_tables(report.changes) if report.changes is not None else ()),
             *(
                 [Table("What stands out, the worst first", ("urgency", "fact", "what it means"), rows)]
-                if rows and told
+                if rows and with_findings
                 else ()
             ),
             *(
                 [Table("Pods, each counted once", ("pods", "urgency", "what"), counts, frozenset({0}))]
-                if counts and told
+                if counts and with_findings
                 else ()
             ),
             *_unknown(report),
@@ -62,7 +62,7 @@ def summary_page(report: ClusterReport) -> Page:
 
 
 def _named(report: ClusterReport, finding: SummaryFinding) -> str:
-    """The pods that a finding is about, if the page has no list of them."""
+    """The pods of a finding, if the page has no list of them."""
     names = [
         f"{pod.namespace}/{pod.name}"
         + (
@@ -77,7 +77,7 @@ def _named(report: ClusterReport, finding: SummaryFinding) -> str:
 
 
 def _next_commands(report: ClusterReport) -> Iterator[Command]:
-    """The worst node, then the worst pod; the pods of silent nodes stand with their node."""
+    """Commands for the worst node, then the worst pod; pods on silent nodes are covered by their node."""
     flagged = [(_MARKS[flags[0].mark], node.name) for node in report.nodes if (flags := node_flags(node))]
     if flagged:
         mark, name = min(flagged)
@@ -92,7 +92,7 @@ def _next_commands(report: ClusterReport) -> Iterator[Command]:
 
 
 def report_verdict(report: ClusterReport) -> Verdict:
-    """The headline, for a program too."""
+    """The verdict of the report."""
     found = findings(report)
     code = VerdictCode.FINDINGS if found else VerdictCode.NOTHING_FOUND
     return Verdict(code, _worst(report), _sentences(report, found))
@@ -100,12 +100,12 @@ def report_verdict(report: ClusterReport) -> Verdict:
 
 def written_page(report: ClusterReport, path: str, size: int, explained: int) -> Page:
     """What is in the file."""
-    told = "each with its explanation" if explained >= len(report.pods) else f"{explained} with their explanation"
+    details = "each with its explanation" if explained >= len(report.pods) else f"{explained} with their explanation"
     nodes, pods = counted(len(report.nodes), "node"), counted(len(report.pods), "pod")
     return Page(
         title=f"{path}, of {asked_words(report)}",
         verdict=(
-            f"Written, {memory(size)}B: {nodes} and {pods}, {told}.",
+            f"Written, {memory(size)}B: {nodes} and {pods}, {details}.",
             headline(report, findings(report)),
             *assumed_words(report.lacks),
             *_changed(report),
@@ -117,7 +117,7 @@ def written_page(report: ClusterReport, path: str, size: int, explained: int) ->
 
 
 def _sentences(report: ClusterReport, found: Sequence[SummaryFinding]) -> tuple[str, ...]:
-    """What changed, which was asked for, and how many things stand out."""
+    """The requested changes, then how many things stand out."""
     return *_changed(report), headline(report, found), *assumed_words(report.lacks)
 
 

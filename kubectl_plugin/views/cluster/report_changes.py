@@ -1,4 +1,4 @@
-"""What changed since an earlier report, in words: the worst news first."""
+"""The changes since an earlier report, the worst first."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class News(Struct, frozen=True):
     """One thing that changed."""
 
     severity: Severity
-    """Of what it has become: what got better is fine."""
+    """The severity of the new state: an improvement is fine."""
     what: str
     """``node/node-1``, ``pod/shop/web-0``."""
     words: str
@@ -49,18 +49,18 @@ class News(Struct, frozen=True):
 
 def news(changes: ClusterChanges) -> tuple[News, ...]:
     """Everything that changed, the worst first; nodes before pods."""
-    told = [*map(_of_node, changes.nodes), *map(_of_pod, changes.pods)]
-    return tuple(sorted(told, key=lambda one: -one.severity.urgency))
+    found = [*map(_of_node, changes.nodes), *map(_of_pod, changes.pods)]
+    return tuple(sorted(found, key=lambda one: -one.severity.urgency))
 
 
 def changes_sentences(report: ClusterReport, changes: ClusterChanges) -> tuple[str, ...]:
-    """What to know before any change is read, how much changed since when, and what could not be compared."""
+    """Warnings, the number of changes since the earlier report, and what could not be compared."""
     found = news(changes)
     newer = changes.since is not None and report.at is not None and changes.since > report.at
     since = "" if changes.since is None or newer else f" since {clock(changes.since, report.at)}"
     worse = urgency_words(one.severity for one in found)
-    told = f"{counted(len(found), 'change')}{since}: {worse}." if found else f"Nothing changed{since}."
-    return (*_other_cluster(report, changes), *(_newer(report, changes) if newer else ()), told, *_usage(changes))
+    summary = f"{counted(len(found), 'change')}{since}: {worse}." if found else f"Nothing changed{since}."
+    return (*_other_cluster(report, changes), *(_newer(report, changes) if newer else ()), summary, *_usage(changes))
 
 
 def _other_cluster(report: ClusterReport, changes: ClusterChanges) -> Iterator[str]:
@@ -71,7 +71,7 @@ def _other_cluster(report: ClusterReport, changes: ClusterChanges) -> Iterator[s
             yield _of_another("context", changes.earlier_context, report.origin.context)
         case OtherCluster.OBJECTS:
             earlier = f"the earlier report ({changes.earlier_source})"
-            yield f"No node and no pod of {earlier} is in this one ({report.source}): is it of the same cluster?"
+            yield f"No node and no pod of {earlier} is in this one ({report.source}): is it the same cluster?"
 
 
 def _of_another(what: str, before: str | None, now: str | None) -> str:
@@ -85,7 +85,7 @@ def _newer(report: ClusterReport, changes: ClusterChanges) -> Iterator[str]:
 
 
 def _usage(changes: ClusterChanges) -> Iterator[str]:
-    for nodes, known in ((changes.usage_learned, "was not known then"), (changes.usage_lost, "is not known now")):
+    for nodes, known in ((changes.usage_learned, "was unknown then"), (changes.usage_lost, "is unknown now")):
         if nodes:
             yield (
                 f"Usage of {listed(nodes, most=_MAX_NODES)} {known}: headroom, and pods near their limit or over "
@@ -94,7 +94,7 @@ def _usage(changes: ClusterChanges) -> Iterator[str]:
 
 
 def changes_tables(changes: ClusterChanges) -> Iterator[Table | Section]:
-    """The changes and the counts, for a terminal."""
+    """The tables of changes and counts, for a terminal."""
     found = news(changes)
     if found:
         shown = found[:MAX_SHOWN]
@@ -106,20 +106,19 @@ def changes_tables(changes: ClusterChanges) -> Iterator[Table | Section]:
 
 
 def count_rows(changes: ClusterChanges) -> Iterator[tuple[str, str, str]]:
-    """What is counted, before and after."""
+    """Each count before and after."""
     before, after = changes.before, changes.after
     yield _row("nodes", before.nodes, after.nodes)
     yield _row("nodes ready", before.nodes_ready, after.nodes_ready)
     if before.nodes_cordoned or after.nodes_cordoned:
         yield _row("nodes cordoned", before.nodes_cordoned, after.nodes_cordoned)
     if before.nodes_measured != after.nodes_measured:
-        yield _row("nodes whose usage is known", before.nodes_measured, after.nodes_measured)
+        yield _row("nodes with known usage", before.nodes_measured, after.nodes_measured)
     yield _row("pods", before.pods, after.pods)
     for risk in PodRisk:
         counts = [tally.pods_by_risk.get(risk.value, 0) for tally in (before, after)]
         if any(counts):
-            told = [_pods_of(risk, tally) for tally in (before, after)]
-            yield f"pods: {RISK_WORDS[risk]}", told[0], told[1]
+            yield f"pods: {RISK_WORDS[risk]}", _pods_of(risk, before), _pods_of(risk, after)
     known = {risk.value for risk in PodRisk}
     for name in sorted((before.pods_by_risk.keys() | after.pods_by_risk.keys()) - known):
         yield _row(f"pods: {name}", before.pods_by_risk.get(name, 0), after.pods_by_risk.get(name, 0))
@@ -133,7 +132,7 @@ def _row(what: str, before: int, after: int) -> tuple[str, str, str]:
 
 
 def _pods_of(risk: PodRisk, tally: Tally) -> str:
-    """How many there are; what follows from what they use nobody knows where no usage was known."""
+    """The number of pods with a risk; unknown if the risk depends on usage and no usage was known."""
     if risk in OF_USAGE and not tally.nodes_measured:
         return "unknown"
     return f"{tally.pods_by_risk.get(risk.value, 0):,}"
@@ -211,6 +210,6 @@ def _restart_words(change: PodChange) -> str:
 
 
 def _pod_words(pod: PodStanding, risk: PodRisk | None) -> str:
-    """``Running``, or what is wrong with it."""
+    """``Running``, or the problem of the pod."""
     status = pod.status or "no status"
     return status if risk is None else f"{status} ({RISK_WORDS[risk]})"

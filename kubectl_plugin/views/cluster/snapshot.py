@@ -1,4 +1,4 @@
-"""A snapshot that was written, in words."""
+"""The page about a written snapshot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FIRST = {"nodes": "node", "pods": "pod"}
 
 
 def snapshot_page(report: SnapshotReport) -> Page:
-    """What is in the file, and what is not."""
+    """What is in the file, and what is missing."""
     server = f" {report.server_version}" if report.server_version else ""
     return Page(
         title=f"{report.path}, of {report.source}{server} at {clock(report.captured_at, None)}",
@@ -40,13 +40,13 @@ def _verdict(report: SnapshotReport) -> Iterator[str]:
     first = [entry for entry in report.kinds if entry.not_captured and entry.resource in _FIRST]
     missing = [entry.resource for entry in first if not entry.only_in]
     if missing:
-        yield f"Without {listed(missing)} no placement can be told from it."
+        yield f"Without {listed(missing)} placement cannot be computed."
     for entry in first:
         if entry.only_in:
             yield f"Only {entry.resource} of {entry.only_in}; you may not list others."
-            yield "Where a pod finds room is then not certain."
+            yield "Placement is then not certain."
     if report.anonymised:
-        yield "Names were replaced; how many there are of everything can still be seen."
+        yield "Names were replaced; the number of objects is still visible."
 
 
 def _parts(report: SnapshotReport) -> Iterator[Section]:

@@ -1,4 +1,4 @@
-"""Fencing a node, and taking it back, in words."""
+"""The pages of `fence` and `unfence`."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ __all__ = ["fence_page", "fencing_verdict", "state_words", "unfence_page"]
 
 _MAX_NAMED = 6
 _AS_ASKED: Final = {False: frozenset({FenceState.POSSIBLE}), True: frozenset({FenceState.FENCED, FenceState.BACK})}
-"""By whether it is undone: the states in which it may be done."""
+"""The states that allow the action, by whether it is `unfence`."""
 _BROKEN: Final = {
-    StepOutcome.FAILED: "It failed: the steps tell how far it came.",
-    StepOutcome.INTERRUPTED: "It was broken off: the steps tell how far it came.",
+    StepOutcome.FAILED: "It failed: the steps show how far it came.",
+    StepOutcome.INTERRUPTED: "It was interrupted: the steps show how far it came.",
 }
 
 
 def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None, going_on: bool = False) -> Page:
-    """What would go, what it needs, and whether it may be done; the fence command as typed, for suggested commands."""
+    """What a fence removes, what it needs, and if it is allowed; ``fence_command`` as typed, for suggested commands."""
     fenced = going_on or report.outcome is StepOutcome.UNDER_WAY
     parts: list[Section | Table] = [Section("You may not", tuple(map(_denied, report.denied)))]
     if report.node is not None and now is not None:
         parts.append(pods_table(report.node, now, priorities=True, nodes_own=False))
-        # Somebody who vouches that the machine is off has the answer.
+        # A user who confirms that the machine is off needs no answer to that.
         parts += [] if fenced else [force_section(report.node)]
         title = "Under way" if report.state is FenceState.FENCED else "Changes"
         parts += [Section(title, tuple(_changes(report))), budgets_section(report.node)]
-        # Once it is done, what would happen without it is of no interest.
+        # Once the node is fenced, what would happen without a fence does not matter.
         if not fenced:
             parts += [Section("By itself", tuple(by_itself(report.node, now)))]
     parts += [versions_section(report.version_notes), unread_section(report.unread)]
@@ -67,7 +67,7 @@ def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None,
 
 
 def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
-    """What became of it, or what keeps it from being done."""
+    """What the command did, or why it did nothing."""
     outcome = report.outcome
     lead = "Not taken back" if report.undo else "Not fenced"
     sentences: tuple[str, ...]
@@ -81,9 +81,9 @@ def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
         sentences = (f"{lead}: {_hindered(report)}. Nothing in the cluster was changed.",)
     elif report.undo:
         fenced = report.state in _AS_ASKED[True]
-        told = {StepOutcome.DONE: "Taken back into service.", StepOutcome.DRY_RUN: "Dry run: nothing is stored."}
-        done = fenced and outcome in told
-        sentences = (told[outcome],) if done else tuple(_unfence_verdict(report, now))
+        results = {StepOutcome.DONE: "Taken back into service.", StepOutcome.DRY_RUN: "Dry run: nothing is stored."}
+        done = fenced and outcome in results
+        sentences = (results[outcome],) if done else tuple(_unfence_verdict(report, now))
     elif outcome in {StepOutcome.DONE, StepOutcome.UNDER_WAY}:
         sentences = (_fenced(report, now),)
     else:
@@ -99,13 +99,13 @@ def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> I
         yield from () if now is None else detaching_words(report.node, now)
     match report.state, report.outcome:
         case FenceState.ANSWERS, _:
-            yield "Not fenced: it answers. A fence would tell its pods to end, and not wait until they have."
+            yield "Not fenced: it answers. A fence would delete its pods and not wait until they have ended."
             yield "To empty a node that answers, drain it."
         case FenceState.TOO_EARLY, _:
             due = report.node.unknown_at if report.node is not None else None
             to_come = due is not None and (now is None or due > now)
             when = f", by {clock(due, now)}" if due is not None and to_come else ""
-            yield f"Not fenced yet: it sends no heartbeats, but is not taken for lost{when}. It may still come back."
+            yield f"Not fenced yet: it sends no heartbeats, but is not considered lost{when}. It may still come back."
         case FenceState.BACK, _:
             yield "Not fenced: it is declared out of service already, and answers again."
         case FenceState.FENCED, _:
@@ -113,7 +113,7 @@ def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> I
         case _, StepOutcome.NOT_CONFIRMED if fence_command:
             yield "Not fenced: the fence command runs with --confirm only. Nothing was changed."
         case _, StepOutcome.NOT_CONFIRMED:
-            yield "Not fenced: nobody has confirmed that its machine is off. Nothing was changed."
+            yield "Not fenced: it is not confirmed that its machine is off. Nothing was changed."
             yield "Once you know that it is off, add --confirm-powered-off."
         case _, StepOutcome.REFUSED if report.refusal is not None:
             yield from refused_sentences("Not fenced", report.refusal)
@@ -124,11 +124,11 @@ def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> I
 
 
 def _hindered(report: FenceReport) -> str:
-    """Why a node that is in a state for it was left as it is."""
+    """Why a node in an allowed state was not changed."""
     failed = next((step for step in report.steps if step.kind is StepKind.FENCE_COMMAND_FAILED), None)
     if failed is not None:
         return f"the fence command failed ({failed.detail})"
-    return "the Node that was looked at is gone, or is not as it was"
+    return "the Node has been deleted or changed since it was read"
 
 
 def _fenced(report: FenceReport, now: datetime | None) -> str:
@@ -137,13 +137,13 @@ def _fenced(report: FenceReport, now: datetime | None) -> str:
     more = (*unhelped(node, now, there), *detaching_words(node, now)) if node is not None and now is not None else ()
     if left.nothing:
         alone = " by itself" if more else ""
-        return " ".join((f"It is declared out of service, and nothing is left to go{alone}.", *more))
+        return " ".join((f"It is declared out of service, and nothing is left to remove{alone}.", *more))
     going = len(left.pods) + len(left.attachments)
     counts = ((len(left.pods), "pod"), (len(left.attachments), "volume"))
     what = listed([counted(count, one) for count, one in counts if count])
-    has, goes = ("has", "goes") if going == 1 else ("have", "go")
-    alone = "" if more else f", and {goes} without further help"
-    return " ".join((f"It is declared out of service: {what} still {has} to go{alone}.", *more))
+    has = "has" if going == 1 else "have"
+    alone = "" if more else "; no further action is needed"
+    return " ".join((f"It is declared out of service: {what} still {has} to be removed{alone}.", *more))
 
 
 def _changes(report: FenceReport) -> Iterator[str]:
@@ -167,9 +167,9 @@ def _changes(report: FenceReport) -> Iterator[str]:
         yield "which volumes it detaches is unknown" if unknown else "detaches no volume"
     yield from _unfenced(report)
     if left.kept:
-        yield f"tells to end, but finalizers keep them: {listed(left.kept, most=_MAX_NAMED)}"
+        yield f"marks for deletion, but finalizers keep them: {listed(left.kept, most=_MAX_NAMED)}"
     if left.staying:
-        yield f"leaves what tolerates the taints of the node: {listed(left.staying, most=_MAX_NAMED)}"
+        yield f"leaves pods that tolerate the taints of the node: {listed(left.staying, most=_MAX_NAMED)}"
 
 
 def _unfenced(report: FenceReport) -> Iterator[str]:
@@ -220,7 +220,7 @@ def _next_commands(report: FenceReport, fence_command: str) -> Iterator[Command]
 
 
 def _with_fence_command(node: str, fence_command: str) -> Command:
-    """It is repeated as it was given: by the flag, for its variable may not be set where this is pasted."""
+    """Repeats the command as a flag: the environment variable may not be set where this is pasted."""
     return qos(
         "fence node/{}",
         node,
@@ -236,7 +236,7 @@ def _unfencing(node: str) -> Command:
 
 
 def unfence_page(report: FenceReport, *, now: datetime | None) -> Page:
-    """What would change, and what it means."""
+    """What `unfence` would change, and what that means."""
     fenced = report.state in _AS_ASKED[True]
     return Page(
         title=f"node/{report.name}",
@@ -266,30 +266,30 @@ def _unfence_verdict(report: FenceReport, now: datetime | None) -> Iterator[str]
 
 
 def state_words(report: FenceReport, *, sure: bool) -> Iterator[str | Prose]:
-    """What has been done when it did not come to its end, and how to go on; ``sure``: the last request was answered."""
-    told = {step.kind for step in report.steps}
+    """What was done before an interruption, and how to go on; ``sure``: the last request was answered."""
+    reached = {step.kind for step in report.steps}
     node = f"node/{report.name}"
     undo = _unfencing(report.name)
-    if told & {StepKind.TAINTED, StepKind.GOING_ON}:
-        yield f"{node} is declared out of service; pods and volumes go without further help."
+    if reached & {StepKind.TAINTED, StepKind.GOING_ON}:
+        yield f"{node} is declared out of service; pods and volumes are removed without further action."
         if rest := [
             *(f"pod {pod}" for pod in report.left.pods),
             *(f"volume {name}" for name in report.left.attachments),
         ]:
-            yield f"Still to go: {listed(rest, most=_MAX_NAMED)}."
+            yield f"Still to be removed: {listed(rest, most=_MAX_NAMED)}."
         yield Prose((Hint(qos("fence node/{}", report.name), "To go on: "),))
-        yield Prose((Hint(undo, "To undo, as far as nothing has gone yet: "),))
-    elif StepKind.UNTAINTED in told:
+        yield Prose((Hint(undo, "To undo, as far as nothing is removed yet: "),))
+    elif StepKind.UNTAINTED in reached:
         yield f"{node} is taken back."
-    elif told & {StepKind.TAINTING, StepKind.UNTAINTING} and not sure:
-        yield f"Whether the taint of {node} was changed is not known: there was no answer. Nothing else was changed."
-        yield Prose((Hint(qos("partitions"), "To look: "),))
-        yield "The same command goes on from where it is."
+    elif reached & {StepKind.TAINTING, StepKind.UNTAINTING} and not sure:
+        yield f"Unknown whether the taint of {node} was changed: there was no answer. Nothing else was changed."
+        yield Prose((Hint(qos("partitions"), "To check: "),))
+        yield "The same command continues from there."
         yield Prose((Hint(undo, "To undo it: "),))
-    elif StepKind.FENCE_COMMAND_DONE in told:
+    elif StepKind.FENCE_COMMAND_DONE in reached:
         yield f"The fence command has run; {node} is not declared out of service. The same command runs both again."
-    elif StepKind.FENCE_COMMAND in told:
-        yield f"The fence command was broken off: whether the machine of {node} is off is not known."
+    elif StepKind.FENCE_COMMAND in reached:
+        yield f"The fence command was interrupted: it is unknown whether the machine of {node} is off."
         yield "Nothing in the cluster was changed."
     else:
         yield "Nothing was changed."

@@ -1,7 +1,7 @@
-"""What is wrong with a node, in words: every page and list about nodes uses these sentences.
+"""The findings about a node: every page and list about nodes uses these sentences.
 
-Its own state comes first, then evictions, what there is no room for, and containers near their own limits. Of findings
-that are equally urgent the first one gives a verdict its code.
+The order is: state, evictions, missing room, containers near their own limits. If several findings are equally urgent,
+the first one gives the verdict its code.
 """
 
 from __future__ import annotations
@@ -43,31 +43,31 @@ _STATE_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io
 
 
 class NodeFindings(NamedTuple):
-    """The findings that a verdict joins, in this order; a page may say between them who goes first."""
+    """The findings that a verdict joins, in this order; a page may put the kill and eviction order between the two."""
 
     now: tuple[Verdict, ...]
-    """Its state, and evictions that go on."""
+    """Its state, and evictions in progress."""
     ahead: tuple[Verdict, ...]
-    """How far the next eviction is, also where that is far; what has no room; what is near a limit of its own."""
+    """The headroom before the next eviction, even if large; missing room; containers near their own limits."""
 
 
 def node_findings(report: NodeReport, use: NodeUse | None, now: datetime | None) -> NodeFindings:
-    """All there is.
+    """All findings about a node.
 
     Args:
-        report: What it has promised, and its state.
-        use: What its usage comes to; None: nobody looked at it.
+        report: Its requests and its state.
+        use: Its usage; None: not read.
         now: The present.
     """
     state, room = _state(report, now), tuple(_room(report))
-    # Without its pods, and without a Linux kubelet, nobody knows who would go.
+    # Without its pods or a Linux kubelet, it is unknown which pods would be killed or evicted.
     if use is None or report.pods is None or report.platform is not Platform.LINUX:
         return NodeFindings(state, room)
     return NodeFindings((*state, *_evicting(use)), (*_headroom(use), *room, *_near_limits(use)))
 
 
 def shortage_verdict(kill: OomKill, now: datetime | None) -> Verdict:
-    """That a node ran out of memory within the last hour."""
+    """Says that a node ran out of memory within the last hour."""
     when = when_words(kill.at, now)
     process = f' process "{kill.process}"' if kill.process else " a process"
     often = f", {counted(kill.times, 'time')}" if kill.times > 1 else ""
@@ -76,21 +76,21 @@ def shortage_verdict(kill: OomKill, now: datetime | None) -> Verdict:
 
 
 def _state(report: NodeReport, now: datetime | None) -> tuple[Verdict, ...]:
-    told: list[Verdict] = []
+    found: list[Verdict] = []
     quiet = report.reach is not None and report.reach.reach.quiet
     if report.pressures and not quiet:
         pressed = f"It has {pressure_names(report.pressures)}: {EVICTING}."
         also = [f"{one.where} {when_words(one.at, now)}: {cut(one.says).rstrip('.')}." for one in report.pressure_said]
-        told.append(Verdict(VerdictCode.NODE_PRESSURE, Severity.TROUBLE, (pressed, *also)))
+        found.append(Verdict(VerdictCode.NODE_PRESSURE, Severity.TROUBLE, (pressed, *also)))
     goes = () if report.going is None else (going_verdict(report.going, now),)
-    told += sorted((*goes, *_standing(report, now)), key=lambda one: -one.severity.urgency)
+    found += sorted((*goes, *_standing(report, now)), key=lambda one: -one.severity.urgency)
     if report.evictions:
-        told.append(Verdict(VerdictCode.NODE_TAINT_EVICTS, Severity.TROUBLE, (count_words(report.evictions, now),)))
-    return tuple(told)
+        found.append(Verdict(VerdictCode.NODE_TAINT_EVICTS, Severity.TROUBLE, (count_words(report.evictions, now),)))
+    return tuple(found)
 
 
 def _standing(report: NodeReport, now: datetime | None) -> Iterator[Verdict]:
-    """Whether it answers, is Ready and takes pods."""
+    """Says if it does not answer, is not Ready, or takes no pods."""
     reach = report.reach.reach if report.reach is not None else None
     standing = node_standing(reach, report.ready, unschedulable=report.unschedulable)
     if standing is None:
@@ -101,7 +101,7 @@ def _standing(report: NodeReport, now: datetime | None) -> Iterator[Verdict]:
         case VerdictCode.NODE_BACK:
             text = f"{known}: its pods are kept away (kubectl qos unfence)."
         case VerdictCode.NODE_RETURNING:
-            text = f"{known}: the scheduler puts nothing here until then."
+            text = f"{known}: the scheduler places no pod here until then."
         case VerdictCode.NODE_NOT_READY:
             since = instant(report.ready_since)
             state = "No Ready condition (its kubelet has not reported)"
@@ -109,10 +109,10 @@ def _standing(report: NodeReport, now: datetime | None) -> Iterator[Verdict]:
                 state = f"Not ready{f' since {clock(since, now)}' if since else ''}"
             # The taint keeps pods away; the scheduler does not read the condition.
             kept_away = report.unschedulable or any(taint.startswith(_STATE_TAINTS) for taint in report.taints)
-            untainted = "no taint says so yet, and the scheduler still places pods here"
-            text = f"{state}: {'the scheduler puts nothing here' if kept_away else untainted}."
+            untainted = "no taint is set yet, and the scheduler still places pods here"
+            text = f"{state}: {'the scheduler places no pod here' if kept_away else untainted}."
         case VerdictCode.CORDONED:
-            text = "Cordoned: its pods go on, new ones do not come (spec.unschedulable)."
+            text = "Cordoned: its pods keep running, new pods are not placed here (spec.unschedulable)."
         case _:
             text = f"{known}: its pods may or may not run, and nothing stops them until it answers."
     why = (f"Its kubelet says: {cut(report.unready_message).rstrip('.')}.",) if report.unready_message else ()
@@ -123,11 +123,11 @@ def _evicting(use: NodeUse) -> Iterator[Verdict]:
     met, first = use.met, use.evicted_first
     if met is not None:
         when = "now" if met.hard else f"once this has lasted {time_words(met.grace_period_seconds)}"
-        who = "no pod is known that the kubelet may evict"
+        evicts = "no evictable pod is known"
         if first is not None:
-            who = f"the kubelet evicts {first.namespace}/{first.pod} {when}{unless_words(use)}"
+            evicts = f"the kubelet evicts {first.namespace}/{first.pod} {when}{unless_words(use)}"
         available, below = signal_amount(met.available, met.signal), signal_amount(met.quantity, met.signal)
-        text = f"Under pressure: {met.signal.value} is {available}, below {below}: {who}."
+        text = f"Under pressure: {met.signal.value} is {available}, below {below}: {evicts}."
         yield Verdict(VerdictCode.EVICTING, Severity.TROUBLE, (text,))
     for over in use.over_limits:
         used, limit = memory(over.usage), memory(over.limit)
@@ -136,33 +136,33 @@ def _evicting(use: NodeUse) -> Iterator[Verdict]:
 
 
 def _headroom(use: NodeUse) -> Iterator[Verdict]:
-    """How far it is to the first eviction for memory, and to any other that is near."""
+    """The headroom before the first eviction for memory, and before any other that is near."""
     met, ahead = use.met, use.memory_ahead
     until = "the first eviction" if met is None else "the first eviction for memory"
     if met is not None and met.signal.is_memory:
-        # The first eviction is that of the threshold that is met.
+        # The threshold that is met causes the first eviction.
         until, ahead = (
             "the kubelet evicts at once",
             ahead if ahead is not None and ahead.hard and not met.hard else None,
         )
     if ahead is not None:
-        whose = {
+        source = {
             ThresholdSource.KUBELET: "the kubelet's own configuration",
             ThresholdSource.FILE: "from --kubelet-config",
             ThresholdSource.DEFAULTS: "Kubernetes' default, the kubelet's own was not read",
         }[use.threshold_source]
-        yield _left(ahead, f"Headroom: {{left}} until {until}", f": {whose}")
+        yield _left(ahead, f"Headroom: {{left}} until {until}", f": {source}")
     other = use.other_ahead
     if other is not None and headroom_nearness(other.headroom_percent, met=False) is not Nearness.FAR:
         yield _left(other, f"{{left}} until an eviction for {SIGNAL_NAMES[other.signal]}", "")
 
 
-def _left(threshold: ThresholdReport, lead: str, whose: str) -> Verdict:
+def _left(threshold: ThresholdReport, lead: str, source: str) -> Verdict:
     """``Headroom: 3.6Gi (6% of the capacity) until the first eviction (memory.available < 100Mi: …).``."""
     soft = "" if threshold.hard else f" for {time_words(threshold.grace_period_seconds)}"
     left = f"{signal_amount(threshold.headroom, threshold.signal)} ({threshold.headroom_percent}% of the capacity)"
     below = signal_amount(threshold.quantity, threshold.signal)
-    text = f"{lead.format(left=left)} ({threshold.signal.value} < {below}{soft}{whose})."
+    text = f"{lead.format(left=left)} ({threshold.signal.value} < {below}{soft}{source})."
     match headroom_nearness(threshold.headroom_percent, met=threshold.met):
         case Nearness.FAR:
             return Verdict(VerdictCode.READY, Severity.FINE, (text,))
@@ -172,7 +172,7 @@ def _left(threshold: ThresholdReport, lead: str, whose: str) -> Verdict:
 
 
 def _room(report: NodeReport) -> Iterator[Verdict]:
-    """What there is no room for: other pods at all, or those that request more of a resource."""
+    """Says if no more pods fit, or no more pods that request a certain resource."""
     if report.pods is None:
         return
     if report.pods_full:
@@ -188,13 +188,13 @@ def _room(report: NodeReport) -> Iterator[Verdict]:
 
 
 def full_words(names: Sequence[str]) -> str:
-    """Which pods do not fit a node whose requests reach what is allocatable of some resources."""
+    """Which pods do not fit once all that is allocatable of these resources is requested."""
     several = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
     return f"no pod that requests {several} fits here"
 
 
 def _near_limits(use: NodeUse) -> Iterator[Verdict]:
-    """The container that is nearest to its own memory limit, and how many more are near theirs."""
+    """The container nearest to its own memory limit, and how many others are near theirs."""
     if use.near_limits:
         first, *more = use.near_limits
         words = [near_limit_words(first.container, first.working_set, first.limit, of=f"{first.namespace}/{first.pod}")]
@@ -213,10 +213,10 @@ def finding_words(said: Verdict) -> str:
 
 
 def signal_amount(text: str, signal: Signal) -> str:
-    """A quantity as a number of bytes, inodes or processes for people."""
+    """A quantity as bytes, inodes or processes, readable for people."""
     return eviction_amount(Quantity.parse(text).value, signal)
 
 
 def time_words(seconds: float) -> str:
-    """A grace period."""
+    """A grace period as text."""
     return duration(timedelta(seconds=seconds))

@@ -1,4 +1,4 @@
-"""What is to be said of a node in a cluster's page: the same in its row and, of all nodes together, in the summary."""
+"""The state of a node on the cluster page: the row of each node and the summary of all nodes use the same flags."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ __all__ = ["NodeFlag", "NodeMark", "node_flags", "node_sentences", "node_state"]
 
 _MAX_NAMED: Final = 3
 _OUT_OF_SERVICE: Final = re.compile(rf"{re.escape(OUT_OF_SERVICE)}[=:]")
-"""A taint of that key, with a value or without."""
+"""Matches a taint with that key, with or without a value."""
 
 
 class NodeMark(Enum):
-    """What can be the matter with a node, the worst first."""
+    """The problems that a node can have, the worst first."""
 
     SILENT = "Silent"
     NOT_READY = "NotReady"
     FENCED = "Fenced"
-    """It answers, and is still declared out of service."""
+    """It answers but is still declared out of service."""
     EVICTING = "Evicting"
     PRESSURE = "Pressure"
     OUT_OF_MEMORY = "OutOfMemory"
     """The kernel killed a process there within the last hour, because the whole node ran out of memory."""
     CLOSE_TO_EVICTION = "CloseToEviction"
-    """So near that one process brings it about."""
-    # From here on: a notice, no trouble.
+    """So near that one process can cause it."""
+    # From here on, the severity is notice.
     GOING = "Going"
     """An autoscaler, a drainer or the cloud removes or restarts it."""
     NEAR_EVICTION = "NearEviction"
@@ -57,11 +57,11 @@ class NodeMark(Enum):
 
 
 class NodeFlag(Struct, frozen=True):
-    """One thing that is the matter with one node."""
+    """One problem of one node."""
 
     mark: NodeMark
     words: str
-    """For its row."""
+    """The text for the row of the node."""
 
     @property
     def severity(self) -> Severity:
@@ -74,7 +74,7 @@ _NEAR: Final = {Nearness.CLOSE: NodeMark.CLOSE_TO_EVICTION, Nearness.NEAR: NodeM
 
 
 def node_flags(node: NodeEntry) -> tuple[NodeFlag, ...]:
-    """Everything that is the matter with a node, the worst first; none: it is Ready, and nothing is near its limit."""
+    """All problems of a node, the worst first; empty if it is Ready and nothing is near its limit."""
     by = node.going
     goes = [NodeFlag(NodeMark.GOING, going_word(by))] if by is not None and not by.is_announced else []
     return (
@@ -86,7 +86,7 @@ def node_flags(node: NodeEntry) -> tuple[NodeFlag, ...]:
 
 
 def _of_kubelet(node: NodeEntry) -> Iterator[NodeFlag]:
-    """Whether it answers, is Ready, and evicts."""
+    """Flags about silence, readiness and evictions."""
     if node.down:
         yield NodeFlag(NodeMark.SILENT, "silent")
         return
@@ -120,29 +120,29 @@ def _of_requests(node: NodeEntry) -> Iterator[NodeFlag]:
     if is_full(node.max_pods, node.pods):
         yield NodeFlag(NodeMark.PODS_FULL, "no room for a pod")
     if node.near_limit:
-        whose = "its" if node.near_limit == 1 else "their"
-        yield NodeFlag(NodeMark.NEAR_LIMIT, f"{counted(node.near_limit, 'container')} near {whose} limit")
+        possessive = "its" if node.near_limit == 1 else "their"
+        yield NodeFlag(NodeMark.NEAR_LIMIT, f"{counted(node.near_limit, 'container')} near {possessive} limit")
 
 
 def node_state(node: NodeEntry) -> tuple[Severity, str]:
-    """How it is, in its row, and how urgent that is."""
+    """The severity of a node and the text of its row."""
     flags = node_flags(node)
     return (flags[0].severity, "; ".join(flag.words for flag in flags)) if flags else (Severity.FINE, "Ready")
 
 
 def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str]:
-    """What the summary says of the nodes that have one mark, and what that means."""
+    """The summary of the nodes that have one mark: the fact and its meaning."""
     name, more = _named(nodes), len(nodes) > 1
     match mark:
         case NodeMark.SILENT:
-            return f"{name} {'do' if more else 'does'} not answer.", "Nobody can tell from here what still runs there."
+            return f"{name} {'do' if more else 'does'} not answer.", "It is unknown what still runs there."
         case NodeMark.NOT_READY:
             return f"{name} {'are' if more else 'is'} not Ready.", f"No pod is placed there.{_kubelets_say(nodes)}"
         case NodeMark.FENCED:
             fact = (
                 f"{name} {'answer' if more else 'answers'} again, and {'are' if more else 'is'} still out of service."
             )
-            return fact, "Pods that are deleted there go at once while their processes may run: kubectl qos unfence."
+            return fact, "Pods deleted there are removed at once while their processes may run: kubectl qos unfence."
         case NodeMark.GOING:
             return f"{name} {'are' if more else 'is'} about to go.", _going(nodes)
         case NodeMark.EVICTING:
@@ -179,7 +179,7 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
             meaning = f"All allocatable {resource} is requested: {full_words([resource])}."
             return f"{name}: no {resource} left to request.", meaning
         case NodeMark.PODS_FULL:
-            return f"{name}: as many pods as the kubelet takes.", "No other pod fits, whatever it requests."
+            return f"{name}: as many pods as the kubelet allows.", "No other pod fits, whatever it requests."
         case NodeMark.CORDONED:
             return f"{name} {'are' if more else 'is'} cordoned.", "No new pod is placed there (spec.unschedulable)."
 
@@ -190,22 +190,22 @@ def _kubelets_say(nodes: Sequence[NodeEntry]) -> str:
 
 
 def _going(nodes: Sequence[NodeEntry]) -> str:
-    """Who removes or restarts each."""
+    """Which program removes or restarts each node."""
     said = [f"{node_words(node.going, node.name)} ({sign_words(node.going)})" for node in nodes if node.going]
     return f"{listed(said, _MAX_NAMED)}: its pods are evicted." if len(said) == 1 else f"{listed(said, _MAX_NAMED)}."
 
 
 def _nearest(nodes: Sequence[NodeEntry]) -> str:
-    """Each with what is left, the nearest first."""
+    """The headroom of each node, the nearest first."""
     levels = sorted(((node.nearest, node.name) for node in nodes if node.nearest), key=lambda one: one[0].percent)
-    told = [
+    shown = [
         f"{name}: {memory(level.left)} left until {level.signal.value} is met ({level.percent}%)"
         for level, name in levels[:_MAX_NAMED]
     ]
-    rest = len(levels) - len(told)
-    return f"{'; '.join(told)}{f'; and {rest} more' if rest else ''}."
+    rest = len(levels) - len(shown)
+    return f"{'; '.join(shown)}{f'; and {rest} more' if rest else ''}."
 
 
 def _named(nodes: Sequence[NodeEntry]) -> str:
-    """The node's name, or how many they are."""
+    """The name of the only node, or the number of nodes."""
     return nodes[0].name if len(nodes) == 1 else counted(len(nodes), "node")

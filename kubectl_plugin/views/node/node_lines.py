@@ -1,6 +1,6 @@
-"""Several nodes, a line each: the nearest to an eviction first, and who goes first there.
+"""The list of nodes, one line each: the nearest to an eviction first, with what is killed and evicted first.
 
-Rows are kept, not reports: of a large cluster they take little memory.
+Only rows are kept, not reports, so that a large cluster needs little memory.
 """
 
 from __future__ import annotations
@@ -35,43 +35,43 @@ __all__ = ["NodeLines", "nearest_threshold"]
 
 _HEADINGS: Final = ("NODE", "STATE", "HEADROOM", "MEM-REQ", "EVICTED-FIRST", "KILLED-FIRST", "VERDICT")
 _NARROW: Final = ("KILLED-FIRST", "EVICTED-FIRST", "MEM-REQ")
-"""Left out where there is no room, in this order."""
+"""The columns that a narrow terminal omits, in this order."""
 _UNKNOWN: Final = "unknown"
 
 
 class _Row(Struct, frozen=True):
     name: str
     cells: tuple[str, ...]
-    """All but the name; the last says what is wrong."""
+    """All cells except the name; the last one says what is wrong."""
     severity: Severity
     percent: int | None
-    """What is left until an eviction, of the capacity; None: not known."""
+    """The headroom before an eviction in percent of the capacity; None: unknown."""
     measured: bool
     state: str
-    """What it is counted as."""
+    """The state under which the total counts it."""
     eviction: str
-    """How far it is to the first one there, and who goes."""
+    """The headroom before the first eviction, and the pod that is evicted."""
 
     @property
     def order(self) -> tuple[int, bool, int, str]:
-        """What something is wrong with first, then the nearest to an eviction; of what is not known the name."""
+        """The sort key: problems first, then the nearest to an eviction, then by name."""
         return -self.severity.urgency, self.percent is None, self.percent or 0, self.name
 
 
 class NodeLines:
-    """Takes reports one by one, and is a page of a line each."""
+    """Collects reports one by one and makes a page with a line for each."""
 
     def __init__(self, now: datetime | None) -> None:
-        """Nothing yet; `now` is the present, where that is known."""
+        """Start empty; ``now`` is the present, None: unknown."""
         self._now = now
         self._rows: list[_Row] = []
         self._first: NodePressureReport | None = None
         self._notes = VersionNotes()
         self._lacks: dict[Unread, None] = {}
-        """What could not be read and may change a headline."""
+        """What could not be read and may change a verdict."""
 
     def add(self, report: NodePressureReport) -> None:
-        """Take one."""
+        """Add the line of one report."""
         self._first = self._first or report
         self._rows.append(_row(report, self._now))
         self._lacks |= dict.fromkeys(report.lacks)
@@ -79,15 +79,14 @@ class NodeLines:
 
     @property
     def only(self) -> NodePressureReport | None:
-        """The one that was taken; None: there is none, or there are more."""
+        """The only report; None if there is none or more than one."""
         return self._first if len(self._rows) == 1 else None
 
     def page(self, *, by_trouble: bool) -> Page:
-        """A table, how many there are, and the pages of the worst.
+        """A table, the totals, and commands for the worst nodes.
 
         Args:
-            by_trouble: What something is wrong with first, then the nearest to an eviction; else in the order in which
-                they came.
+            by_trouble: Problems first, then the nearest to an eviction; else the order in which reports were added.
         """
         rows = sorted(self._rows, key=lambda row: row.order) if by_trouble else self._rows
         table = Table(
@@ -122,7 +121,7 @@ class NodeLines:
         if near is not None and len(self._rows) > 1:
             yield f"nearest to an eviction: {near.name}, {near.eviction}"
         if unknown := sum(not row.measured for row in self._rows):
-            yield f"usage of {counted(unknown, 'node')} is not known (why: -o wide)"
+            yield f"usage of {counted(unknown, 'node')} is unknown (why: -o wide)"
 
     def _next_commands(self) -> Iterator[Command]:
         worst = sorted(self._rows, key=lambda row: row.order)
@@ -148,16 +147,16 @@ def _row(report: NodePressureReport, now: datetime | None) -> _Row:
 
 
 def _eviction(nearest: ThresholdReport | None, usage: NodeUse | None) -> str:
-    """``1.9Gi (6%): shop/web-1 goes first``; empty if the rules name no pod."""
+    """``1.9Gi (6%): shop/web-1 is evicted first``; empty if the rules name no pod."""
     if nearest is None or usage is None or usage.evicted_first is None:
         return ""
     left = f"{signal_amount(nearest.headroom, nearest.signal)} ({nearest.headroom_percent}%)"
     far = f"{nearest.signal.value} is met" if nearest.met else left
-    return f"{far}: {usage.evicted_first.namespace}/{usage.evicted_first.pod} goes first"
+    return f"{far}: {usage.evicted_first.namespace}/{usage.evicted_first.pod} is evicted first"
 
 
 def nearest_threshold(usage: NodeUse) -> ThresholdReport | None:
-    """The threshold to show: one that is met, else that of memory, unless another one is near and nearer."""
+    """The threshold to show: one that is met, else the memory threshold, unless another one is near and nearer."""
     memory, other = usage.memory_ahead, usage.other_ahead
     if usage.met is not None or memory is None or other is None:
         return usage.met or memory or other
@@ -166,7 +165,7 @@ def nearest_threshold(usage: NodeUse) -> ThresholdReport | None:
 
 
 def _headroom(report: NodePressureReport, nearest: ThresholdReport | None) -> str:
-    """``1.9Gi 6%``, of something else than memory with its name; what is not measured is unknown."""
+    """``1.9Gi 6%``, with the resource name unless it is memory; ``unknown`` if not measured."""
     if nearest is None:
         known = report.platform is Platform.LINUX and report.usage_source is not UsageSource.NONE
         return "no threshold" if known and not report.signals else _UNKNOWN
@@ -177,7 +176,7 @@ def _headroom(report: NodePressureReport, nearest: ThresholdReport | None) -> st
 
 
 def _state(report: NodePressureReport, condition: str) -> str:
-    """What is the matter with it in a word."""
+    """The state of the node as one word."""
     usage, answers = report.promised.usage, condition in {"Ready", "Cordoned"}
     if answers and report.promised.pressures:
         return pressure_names(report.promised.pressures)
@@ -187,13 +186,13 @@ def _state(report: NodePressureReport, condition: str) -> str:
 
 
 def _first(report: NodePressureReport) -> tuple[str, str]:
-    """Which pod the kubelet evicts first and which the kernel kills first; without usage neither is known."""
+    """The pod that the kubelet evicts first and the container that the kernel kills first; unknown without usage."""
     usage, order = report.promised.usage, report.oom_of(OOMScope.GLOBAL)
-    told = report.usage_source is not UsageSource.NONE and report.promised.pods is not None
-    if usage is None or order is None or not told:
+    known = report.usage_source is not UsageSource.NONE and report.promised.pods is not None
+    if usage is None or order is None or not known:
         return _UNKNOWN, _UNKNOWN
     evicted = usage.evicted_first
-    killed = candidate_name(order.places[0]) if order.places else "nobody"
+    killed = candidate_name(order.places[0]) if order.places else "none"
     if evicted is None:
-        return _UNKNOWN if report.signals and not any(map(report.eviction_of, report.signals)) else "nobody", killed
+        return _UNKNOWN if report.signals and not any(map(report.eviction_of, report.signals)) else "none", killed
     return f"{evicted.namespace}/{evicted.pod}", killed

@@ -1,4 +1,4 @@
-"""A node's promises in words."""
+"""The page about what a node has promised to its pods."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _BY_CLASS = ("requested by", "Guaranteed", "Burstable", "BestEffort", "kept for 
 
 
 def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
-    """What the node has promised; ``wide`` adds requests by QoS class and what the system keeps."""
-    told = node_verdict(report, now)
+    """What the node has promised; ``wide`` adds requests by QoS class and the system's reservation."""
+    summary = node_verdict(report, now)
     measured = report.usage is not None and report.usage.usage_source is not UsageSource.NONE
     return Page(
         title=f"node/{report.name}",
-        verdict=told.sentences,
-        severity=told.severity,
+        verdict=summary.sentences,
+        severity=summary.severity,
         parts=(
             *promise_parts(report, now, wide=wide),
             node_platform_section(report.platform),
@@ -46,7 +46,7 @@ def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
 
 
 def promise_parts(report: NodeReport, now: datetime | None, *, wide: bool) -> list[Section | Table]:
-    """What the node has promised, and which pods stay away; ``wide`` as for the page."""
+    """The sections on promises, taints and held-back removals; ``wide`` as in `node_page`."""
     parts: list[Section | Table] = []
     if report.pods is not None:
         parts += [_table(report), *([_by_class(report)] if wide else []), *_kept(report), _pods(report)]
@@ -57,7 +57,7 @@ def promise_parts(report: NodeReport, now: datetime | None, *, wide: bool) -> li
 
 
 def full_section(report: NodeReport) -> Section:
-    """What the node has no room for; without lines where it has."""
+    """What the node has no room for; no lines if it has room."""
     lines = [f"{report.pods} of {counted(report.max_pods, 'pod')}: no other fits"] if report.pods_full else []
     full = [entry.name for entry in report.offered if entry.full]
     if full and report.pods is not None:
@@ -66,7 +66,7 @@ def full_section(report: NodeReport) -> Section:
 
 
 def pods_on(name: str) -> Command:
-    """What lists the pods of a node."""
+    """The command that lists the pods of a node."""
     return qos("explain pods -A", name, options="--field-selector spec.nodeName={}")
 
 
@@ -77,9 +77,9 @@ def _next_commands(report: NodeReport) -> Iterator[Command]:
 
 
 def node_verdict(report: NodeReport, now: datetime | None) -> Verdict:
-    """What is wrong with the node, and what it has promised."""
+    """What is wrong with the node and what it has promised."""
     found = node_findings(report, report.usage, now)
-    wrong = [told for told in (*found.now, *found.ahead) if told.severity is not Severity.FINE]
+    wrong = [one for one in (*found.now, *found.ahead) if one.severity is not Severity.FINE]
     if report.pods is None:
         unread = "What it has promised is unknown: its pods could not be read."
         return joined_verdict((*wrong, Verdict(VerdictCode.PODS_UNREAD, Severity.NOTICE, (unread,))))
@@ -88,7 +88,7 @@ def node_verdict(report: NodeReport, now: datetime | None) -> Verdict:
 
 
 def node_condition(report: NodeReport) -> str:
-    """``Ready``, ``NotReady``, ``Cordoned``, ``Silent``: whether it answers, is Ready and takes pods, in a word."""
+    """The state of the node as one word: ``Ready``, ``NotReady``, ``Cordoned`` or ``Silent``."""
     if report.reach is not None and report.reach.reach.quiet:
         return node_word(report.reach).capitalize()
     if report.ready != "True":
@@ -97,17 +97,17 @@ def node_condition(report: NodeReport) -> str:
 
 
 def _usage_unknown(report: NodeReport) -> Iterator[str]:
-    """Why nothing is said of evictions, where nothing can be."""
+    """Why the page shows nothing about evictions, if it cannot."""
     if report.platform is not Platform.LINUX:
         return
     if report.usage is None:
-        yield "Its usage was not looked at: kubectl qos node does."
+        yield "Its usage was not read: use kubectl qos node."
     elif report.usage.usage_source is UsageSource.NONE:
-        yield "Its usage is not known, and neither is how far it is from an eviction."
+        yield "Its usage is unknown, and so is the headroom before an eviction."
 
 
 def _limits(report: NodeReport) -> tuple[str, ...]:
-    """How far limits go beyond what there is."""
+    """How far limits exceed what is allocatable."""
     said = []
     over = [f"{entry.name} {entry.limited_percent}%" for entry in report.offered if entry.limited_percent > 100]
     unlimited = next((entry.without_limit for entry in report.offered if entry.name == "memory"), 0)
@@ -116,7 +116,7 @@ def _limits(report: NodeReport) -> tuple[str, ...]:
     if unlimited:
         may = "has no memory limit: it may" if unlimited == 1 else "have no memory limit: they may"
         pods = "pod" if report.pods == 1 else "pods"
-        said.append(f"{unlimited} of {report.pods} {pods} {may} take all there is.")
+        said.append(f"{unlimited} of {report.pods} {pods} {may} use all memory.")
     if said or report.pods_full or any(entry.full for entry in report.offered):
         return tuple(said)
     return ("Every pod's memory is limited, and limits stay within allocatable.",)
@@ -152,7 +152,7 @@ def _by_class(report: NodeReport) -> Table:
 
 
 def _kept(report: NodeReport) -> Iterator[Section]:
-    """What is not free, though nothing that is there requests it."""
+    """What is kept for nominated pods, although no pod on the node requests it."""
     kept = report.kept
     if kept is not None:
         amounts = listed([f"{amount(name, text)} {name}" for name, text in kept.requests.items()]) or "a place"

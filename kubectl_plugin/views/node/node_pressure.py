@@ -1,4 +1,4 @@
-"""A node under pressure in words."""
+"""The page of `kubectl qos node NAME`."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ _NODES_PROXY: Final = "nodes/proxy"
 
 
 def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide: bool) -> Page:
-    """Who goes first, and how far it is; ``wide`` adds every place, every signal and limits of their own."""
-    told = node_pressure_verdict(report, now)
+    """The kill and eviction orders and the headroom; ``wide`` adds every place, every signal and all own limits."""
+    summary = node_pressure_verdict(report, now)
     linux = report.platform is Platform.LINUX
     parts = [*_pressure_parts(report, wide=wide)] if linux else [node_platform_section(report.platform)]
     parts += [*promise_parts(report.promised, now, wide=wide), full_section(report.promised), _ended(report)]
@@ -54,8 +54,8 @@ def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide
     parts += [versions_section(report.promised.version_notes), unknown]
     return Page(
         title=f"node/{report.name}",
-        verdict=told.sentences,
-        severity=told.severity,
+        verdict=summary.sentences,
+        severity=summary.severity,
         parts=tuple(parts),
         next_commands=tuple(_next_commands(report, wide=wide)),
     )
@@ -65,7 +65,7 @@ def _ended(report: NodePressureReport) -> Section:
     """What ended in the last hour, by cause."""
     if not report.ended:
         return Section("Ended", ())
-    # Loaded where something has ended.
+    # Loaded only if something has ended.
     from kubectl_plugin.views.died.lately import by_cause
 
     rows = tuple(Row((str(count), cause, pods)) for count, cause, pods in by_cause(report.ended))
@@ -73,7 +73,7 @@ def _ended(report: NodePressureReport) -> Section:
 
 
 def _pressure_parts(report: NodePressureReport, *, wide: bool) -> Iterator[Section | Table]:
-    """What a Linux kubelet and its kernel do."""
+    """What a Linux kubelet and its kernel do under pressure."""
     yield from oom_tables(report, wide=wide)
     yield from eviction_tables(report, wide=wide)
     yield from threshold_tables(report)
@@ -87,29 +87,29 @@ def _pressure_parts(report: NodePressureReport, *, wide: bool) -> Iterator[Secti
 
 
 def node_pressure_verdict(report: NodePressureReport, now: datetime | None) -> Verdict:
-    """What is wrong with it, who goes first, and how far it is."""
+    """What is wrong with the node, what is killed or evicted first, and the headroom."""
     use = node_use(report)
     found = node_findings(report.promised, use, now)
     if report.promised.pods is None:
-        unread = "Who goes first is unknown: its pods could not be read."
+        unread = "The kill and eviction orders are unknown: its pods could not be read."
         said = [Verdict(VerdictCode.PODS_UNREAD, Severity.NOTICE, (unread,))]
     elif report.platform is not Platform.LINUX:
-        unknown = f"Who goes first is not known: it is a {platform_name(report.platform)} node."
+        unknown = f"The kill and eviction orders are unknown: it is a {platform_name(report.platform)} node."
         said = [Verdict(VerdictCode.READY, Severity.FINE, (unknown,))]
     else:
         said = [Verdict(VerdictCode.READY, Severity.FINE, tuple(_first_to_go(report, use)))]
         if report.usage_source is not UsageSource.NONE:
             said += [Verdict(VerdictCode.READY, Severity.FINE, (text,)) for text in _no_headroom(report)]
     if report.held:
-        told = (*drain_leads(report.held, "A drain"), *hold_words(report.held))
-        said.insert(0, Verdict(VerdictCode.CORDONED, Severity.NOTICE, told))
+        held = (*drain_leads(report.held, "A drain"), *hold_words(report.held))
+        said.insert(0, Verdict(VerdictCode.CORDONED, Severity.NOTICE, held))
     short = () if report.shortage is None else (shortage_verdict(report.shortage, now),)
     assumed = assumed_words(one for one in report.lacks if one.resource == EVENTS.plural)
     return lacking(joined_verdict((*short, *found.now, *said, *found.ahead)), assumed)
 
 
 def _no_headroom(report: NodePressureReport) -> Iterator[str]:
-    """Why no headroom of memory is shown."""
+    """Why the verdict shows no memory headroom."""
     signals = report.signals
     if any(one.is_memory for one in signals):
         return
@@ -128,7 +128,8 @@ def _first_to_go(report: NodePressureReport, use: NodeUse) -> Iterator[str]:
     first = order.places[0]
     killed = f"container {first.container} of {first.namespace}/{first.pod}" if first.pod else candidate_name(first)
     if report.usage_source is UsageSource.NONE:
-        yield f"If memory runs out, the kernel goes by usage and oom_score_adj; {killed} has the highest oom_score_adj."
+        rule = "the kernel decides by usage and oom_score_adj"
+        yield f"If memory runs out, {rule}; {killed} has the highest oom_score_adj."
         yield "Usage is not known, so neither order is certain."
         return
     evicted = use.evicted_first
@@ -156,7 +157,7 @@ def _system(report: NodePressureReport) -> Iterator[str]:
     over = own.system_working_set - own.system_reserved
     if over > 0:
         rest = memory(over)
-        yield f"daemons use {uses}; {reserved} is reserved for them: the other {rest} comes out of the pods' room"
+        yield f"daemons use {uses}; {reserved} is reserved for them: the other {rest} is taken from the pods' room"
     else:
         yield f"daemons use {uses} of the {reserved} that is reserved for them"
 
@@ -173,15 +174,15 @@ def _stalls(report: NodePressureReport) -> Iterator[str]:
 def _measured(report: NodePressureReport, *, wide: bool) -> Iterator[str | Row]:
     match report.usage_source:
         case UsageSource.SUMMARY:
-            yield "by the kubelet (stats/summary): resident memory (rss) and swap; a working set holds file cache too"
+            yield "by the kubelet (stats/summary): resident memory (rss) and swap; a working set includes file cache"
             if wide:
                 yield (
-                    "the kernel counts processes: a container of several is smaller than it looks here; mapped files "
-                    "and shared memory, not measured, make it larger"
+                    "the kernel counts single processes: a container that has several counts less than shown here; "
+                    "mapped files and shared memory, not measured, count more"
                 )
         case UsageSource.METRICS:
             yield (
-                "by the metrics API: working sets, which hold file cache too; disks, processes and swap are not "
+                "by the metrics API: working sets, which include file cache; disks, processes and swap are not "
                 "measured, and the kubelet may measure a pod that is not measured here"
             )
         case UsageSource.NONE:
@@ -191,16 +192,16 @@ def _measured(report: NodePressureReport, *, wide: bool) -> Iterator[str | Row]:
 def _kill(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
     match report.oom_group:
         case True:
-            yield "takes the whole container (memory.oom.group)"
+            yield "ends the whole container (memory.oom.group)"
         case False:
-            yield "takes one process: if PID 1 lives on and exits 0 later, the container still says OOMKilled"
+            yield "ends one process: if PID 1 survives and exits 0 later, the container still reports OOMKilled"
         case None:
-            yield "takes the whole container on cgroup v2 (unless singleProcessOOMKill), one process on v1"
+            yield "ends the whole container on cgroup v2 (unless singleProcessOOMKill), one process on v1"
     if wide or _class_is_passed_over(report):
-        yield "usage and adj decide together, not the class"
+        yield "usage and adj decide together, not the QoS class"
     if wide:
         yield "a resize in place leaves adj as it was when the container started"
-        yield "processes of the host outside of pods are candidates too, usually with adj 0: they are not listed"
+        yield "host processes outside pods can be killed too, usually with adj 0; they are not listed"
         yield "the kubelet writes its adj itself (its oomScoreAdj, by default -999)"
         order = report.oom_of(OOMScope.GLOBAL)
         writers: dict[str, list[str]] = {}
@@ -214,7 +215,7 @@ def _kill(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
 
 
 def _class_is_passed_over(report: NodePressureReport) -> bool:
-    """Whether somebody goes before a BestEffort container, who would be the last to be expected."""
+    """True if a container of another QoS class comes before a BestEffort one, which readers do not expect."""
     order = report.oom_of(OOMScope.GLOBAL)
     classes = [place.qos_class for place in order.places if place.qos_class] if order is not None else []
     return PodQOSClass.BEST_EFFORT in classes[classes.count(PodQOSClass.BEST_EFFORT) :]
@@ -222,22 +223,22 @@ def _class_is_passed_over(report: NodePressureReport) -> bool:
 
 def _eviction(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
     if report.usage_source is UsageSource.NONE:
-        yield "the order is not known without usage: pods over their requests go first, then by priority"
+        yield "the order is unknown without usage: pods above their requests are evicted first, then by priority"
     if report.threshold_problem:
         yield f"the kubelet's own thresholds cannot be read: {report.threshold_problem}"
     if wide:
         has_soft = any(not threshold.hard for threshold in report.thresholds)
         soft = f"; at a soft threshold at most {report.max_pod_grace_period_seconds} s" if has_soft else ""
-        yield f"leaves a container 2 s to stop{soft}; one pod goes at a time, and the kubelet looks every 10 s"
-        yield "what grows faster than that meets the kernel first"
-        yield "a pod whose processes exit 0 when evicted ends Succeeded, and its status gives no reason"
+        yield f"gives a container 2 s to stop{soft}; the kubelet checks every 10 s and evicts one pod at a time"
+        yield "if memory grows faster than that, the kernel kills first"
+        yield "if all processes of an evicted pod exit 0, it ends Succeeded, and its status shows no reason"
 
 
 def _permission(report: NodePressureReport) -> Iterator[str]:
     if any(entry.resource == _NODES_PROXY and entry.reason == "forbidden" for entry in report.unread):
         yield (
             "with get nodes/proxy: resident memory, swap, disks, processes and the kubelet's own thresholds; it is a "
-            "strong permission, because it reaches the kubelet's exec as well"
+            "strong permission, because it includes the kubelet's exec"
         )
 
 
@@ -245,7 +246,7 @@ def _next_commands(report: NodePressureReport, *, wide: bool) -> Iterator[Comman
     reach = report.promised.reach
     yield from reach_commands(reach)
     order = report.oom_of(OOMScope.GLOBAL)
-    # Of one that does not answer, who would be killed first is not the next question.
+    # For a silent node, what would be killed first is not the next question.
     silent = reach is not None and reach.reach.quiet
     first = order.places[0] if order is not None and order.places and not silent else None
     if first is not None and first.pod:

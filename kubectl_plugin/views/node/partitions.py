@@ -1,4 +1,4 @@
-"""Nodes that do not answer, in words: a page for each, the worst first."""
+"""Pages about nodes that do not answer: one for each, the worst first."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ _MAX_FORCED = 6
 
 
 def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
-    """A page for each node that does not answer and one for those that are not Ready, or one that says that all do."""
+    """A page for each silent node and one for nodes that are not Ready; if all answer, a single page that says so."""
     pages = [_page(node, report, wide=wide) for node in report.nodes]
     if not pages:
-        told = partitions_verdict(report)
+        summary = partitions_verdict(report)
         title = counted(report.nodes_total, "node")
-        pages = [Page(title, told.sentences, told.severity, (), tuple(_to_look_at(report)))]
+        pages = [Page(title, summary.sentences, summary.severity, (), tuple(_unready_commands(report)))]
     elif report.not_ready:
         pages.append(_unready_page(report, wide=wide))
     last = pages[-1]
@@ -79,7 +79,7 @@ def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
 
 
 def partitions_verdict(report: PartitionsReport) -> Verdict:
-    """Whether all nodes answer and are Ready; of those that do not, what each page says."""
+    """Says whether all nodes answer and are Ready; for each other node, the verdict of its page."""
     lacks = report.lacks if report.nodes_total else ()
     return lacking(_partitions_verdict(report), assumed_words(lacks))
 
@@ -98,8 +98,8 @@ def _partitions_verdict(report: PartitionsReport) -> Verdict:
         ]
         return joined_verdict((*down, *unready))
     if not report.nodes_total:
-        # A List may hold no Node because nobody asked for any.
-        nothing = "No Node was read: whether the nodes of pods answer is not known."
+        # A List may have no Node because none was requested.
+        nothing = "No Node was read: it is unknown whether the nodes of pods answer."
         return Verdict(VerdictCode.NODES_UNREAD, Severity.NOTICE, (nothing,))
     answer = "All nodes that were read answer." if report.lacks else "All nodes answer."
     if not report.not_ready:
@@ -108,26 +108,26 @@ def _partitions_verdict(report: PartitionsReport) -> Verdict:
 
 
 def _unready_page(report: PartitionsReport, *, wide: bool) -> Page:
-    """The page of nodes that answer and are not Ready; nodes that do not answer are left out."""
+    """The page of the nodes that answer but are not Ready."""
     names = report.not_ready
     title = f"node/{names[0]}" if len(names) == 1 else f"{counted(len(names), 'node')} not Ready"
-    told = _unready(report, most=len(names) if wide else _MAX_UNREADY)
+    unready = _unready(report, most=len(names) if wide else _MAX_UNREADY)
     answers = "It answers." if len(names) == 1 else "They answer."
-    return Page(title, (told, answers), NOT_READY[1], (), tuple(_to_look_at(report)))
+    return Page(title, (unready, answers), NOT_READY[1], (), tuple(_unready_commands(report)))
 
 
 def _unready(report: PartitionsReport, *, most: int) -> str:
-    verb, whose = ("is", "its") if len(report.not_ready) == 1 else ("are", "their")
-    return f"{listed(report.not_ready, most=most)} {verb} not Ready: {whose} taints may delete pods."
+    verb, possessive = ("is", "its") if len(report.not_ready) == 1 else ("are", "their")
+    return f"{listed(report.not_ready, most=most)} {verb} not Ready: {possessive} taints may delete pods."
 
 
-def _to_look_at(report: PartitionsReport) -> Iterator[Command]:
-    """The nodes that are not Ready, each by itself."""
+def _unready_commands(report: PartitionsReport) -> Iterator[Command]:
+    """A command for each node that is not Ready."""
     yield from (qos("node {}", name) for name in report.not_ready[:_MAX_UNREADY])
 
 
 def _severity(node: NodeDown) -> Severity:
-    """As urgent as its own page is by whether it answers."""
+    """The severity of the node's own page, which depends on whether it answers."""
     standing = node_standing(node.reach.reach, node.ready)
     return Severity.FINE if standing is None else standing[1]
 
@@ -167,10 +167,10 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
         yield "No node of the cluster is Ready: the control plane may be cut off, and not the nodes."
     match node.reach.reach:
         case Reach.BACK_NOT_READY:
-            yield "It answers again, but is not Ready: take it back, and delete nothing there before."
+            yield "It answers again, but is not Ready: unfence it, and delete nothing there before."
             yield from unhelped(node, now)
         case Reach.BACK:
-            yield "It answers again: take it back, or its pods are kept away."
+            yield "It answers again: unfence it, or its pods are kept away."
         case Reach.RETURNING:
             yield "It answers again: its machine is on. Do not fence it: its kubelet stops pods marked for deletion."
         case Reach.OUT_OF_SERVICE if lost:
@@ -178,58 +178,58 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
                 they = f"{counted(going, 'pod')} {'is' if going == 1 else 'are'}"
                 yield f"{they} removed, and volumes are detached, without waiting for the machine."
             yield from unhelped(node, now)
-            yield f"Nobody has confirmed that {their} processes ended: the taint only says that the machine is off."
+            yield f"It is not confirmed that {their} processes ended: the taint only says that the machine is off."
         case Reach.GONE:
-            yield f"Pod garbage collection removes {them}, and nobody has confirmed that {their} processes ended."
-            yield f"{they} may run on: find out whether the machine is off."
+            yield f"Pod garbage collection removes {them} without confirmation that {their} processes ended."
+            yield f"{they} may still run: find out whether the machine is off."
         case Reach.OUT_OF_SERVICE if left := _unused(node):
             verb = "has" if len(left) == 1 else "have"
             alone = "" if any(held.error for held in left) else ", which needs no further help"
             yield f"{counted(len(left), 'volume')} still {verb} to be detached{alone}."
         case Reach.OUT_OF_SERVICE:
-            yield "Nothing is left to go. Take it back once the machine is up."
+            yield "Nothing is left to remove. Unfence it once the machine is up."
         case Reach.MISSED_HEARTBEATS:
             yield "It may still come back by itself: nothing has been done about it yet."
         case _ if off := off_sentences(node.reach):
             yield from off
         case _:
-            yield "Nobody can tell from here what still runs there. Find out whether the machine is off."
+            yield "It is unknown what still runs there. Find out whether the machine is off."
     yield from detaching_words(node, now) if node.reach.reach.quiet else ()
 
 
 def waiting_words(nodes: Sequence[NodeDown]) -> Iterator[str]:
-    """How many pods wait for volumes of nodes that no pod object uses there any more, or can start there alone."""
+    """How many pods wait for volumes still attached to these nodes, or for volumes that only these nodes have."""
     pods, it = {pod for node in nodes for pod in node.waiting}, "it" if len(nodes) == 1 else "them"
     if pending := {one.pod for node in nodes for one in node.pending}:
         stay, volumes = ("stays", "a volume") if len(pending) == 1 else ("stay", "volumes")
-        yield f"{counted(len(pending), 'pod')} {stay} Pending for {volumes} on {it} alone"
+        yield f"{counted(len(pending), 'pod')} {stay} Pending for {volumes} only on {it}"
     if pods:
         wait = "waits" if len(pods) == 1 else "wait"
         yield f"{counted(len(pods), 'pod')} elsewhere {wait} for a volume still attached to {it}"
 
 
 def bound_sentences(node: NodeDown) -> Iterator[str]:
-    """That a fence brings the pods not back whose volumes are on the node alone; none: there are none."""
+    """Names the pods that a fence does not bring back, because a volume is only on this node."""
     lost = (pod for pod in node.pods if pod.risk is Risk.NO_REPLACEMENT)
     found = [f"{one.namespace}/{one.name}" for one in lost if bound_words(one.volumes, node.reach, pending=True)]
     if found:
         stays = (
-            f"the next one stays Pending until {node.reach.name} is back or the claim is deleted, and its data with it"
+            f"the next one stays Pending until {node.reach.name} is back, or the claim is deleted and its data with it"
         )
-        yield f"{listed(found, most=3)}: {stays}, because a volume is on {node.reach.name} alone."
+        yield f"{listed(found, most=3)}: {stays}, because a volume is only on {node.reach.name}."
 
 
 def _unused(node: NodeDown) -> Sequence[HeldAttachment]:
-    """The volumes that no pod object there uses any more."""
+    """The volumes that no pod object on the node uses any more."""
     return [held for held in node.attachments if not held.used_by]
 
 
 def unhelped(node: NodeDown, now: datetime, among: Container[str] | None = None) -> Iterator[str]:
-    """Pods, ``among`` or all, that do not go by themselves from a node out of service: late, kept, or not deleted."""
+    """Pods that stay on a node out of service: overdue, kept by finalizers, or not deleted. ``among`` limits them."""
     pods = [pod for pod in node.pods if among is None or _name(pod) in among]
     if late := {_name(pod): due for pod in pods if (due := _due(pod, now)) is not None}:
         by = clock(max(late.values()), now)
-        yield f"{_names(late)} should have been removed by {by}: look at kube-controller-manager."
+        yield f"{_names(late)} should have been removed by {by}: check kube-controller-manager."
     if kept := {_name(pod): pod.finalizers for pod in pods if pod.finalizers and not pod.stays}:
         yield f"{_names(kept)}: {holder_words(tuple(dict.fromkeys(chain(*kept.values()))))}."
     staying = [_name(pod) for pod in pods if pod.stays]
@@ -240,7 +240,7 @@ def unhelped(node: NodeDown, now: datetime, among: Container[str] | None = None)
 
 
 def _due(pod: PodDown, now: datetime) -> datetime | None:
-    """When a pod of a node that is out of service should have been removed; None: it is not late."""
+    """When a pod on a node out of service should have been removed; None: it is not overdue."""
     due = pod.collected_by
     if pod.deleted is None and pod.eviction.at is not None and not pod.finalizers:
         due = later(pod.eviction.at, PATIENCE.total_seconds())
@@ -261,11 +261,11 @@ def _state(node: NodeDown, now: datetime) -> str:
             since = f" since {clock(node.out_of_service_at, now)}" if node.out_of_service_at else ""
             return f"Declared out of service{since}"
         case Reach.MISSED_HEARTBEATS:
-            return "No heartbeats, not yet taken for lost"
+            return "No heartbeats, not yet considered lost"
         case Reach.RETURNING:
             return "Coming back, Ready is still Unknown"
         case Reach.GONE:
-            return "Gone: there is no Node object, and nothing tells since when"
+            return "Gone since an unknown time (no Node object)"
     since = f" since {clock(node.reach.since, now)}" if node.reach.since else ""
     return f"Silent{since}"
 
@@ -282,13 +282,13 @@ def _zone(zone: ZoneHealth) -> Iterator[str]:
     named = zone.zone or "the cluster"
     yield f"{named}: {zone.not_ready} of {counted(zone.nodes, 'node')} not Ready ({zone.state.value})"
     if zone.cluster_down:
-        yield "no node of the cluster is Ready: taints are taken away, and nothing is evicted"
+        yield "no node of the cluster is Ready: taints are removed, and no pod is evicted"
     elif not zone.rate:
-        yield "taken for a fault of the network: no other node is tainted, so nothing is evicted from other nodes"
+        yield "considered a network fault: no other node is tainted, so no pod is evicted from other nodes"
 
 
 def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
-    """What Kubernetes did and will do without anybody's help, and when."""
+    """What Kubernetes did and will do by itself, and when."""
     yield from (
         Row((clock(when, now), text)) for when, text in sorted((*_node_events(node, now), *_deletions(node, now)))
     )
@@ -301,9 +301,9 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
     collected = [pod for pod in node.pods if gone or pod.deleted is not None] if within is not None else []
     going = [pod for pod in collected if not pod.finalizers and _due(pod, now) is None]
     if going:
-        count, whose = counted(len(going), "pod"), "its" if len(going) == 1 else "their"
+        count, possessive = counted(len(going), "pod"), "its" if len(going) == 1 else "their"
         after = " after Ready became Unknown" if not gone and node.ready == "True" else ""
-        text = f"{count} removed by pod garbage collection, at the latest{after}; {whose} processes are not"
+        text = f"{count} removed by pod garbage collection, at the latest{after}; {possessive} processes are not"
         yield Row((f"{within} s", text))
     if kept := sum(bool(pod.finalizers) for pod in (collected if gone else lost)):
         removed = "marked for deletion and not removed" if gone else "not removed even then"
@@ -312,15 +312,16 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
 
 
 def detaching_words(node: NodeDown, now: datetime) -> Iterator[str]:
-    """The volumes that their drivers do not detach."""
+    """The volumes that their drivers fail to detach."""
     for held in node.attachments:
         if held.detaching is not None and held.error:
-            does = f"its driver has to detach it since {clock(held.detaching, now)}, a fence does not help"
-            yield f"{held.persistent_volume}: {does}; it says: {cut(held.error).rstrip('. ')}."
+            since = clock(held.detaching, now)
+            does = f"its driver has not detached it since {since}, and a fence does not help; the driver reports"
+            yield f"{held.persistent_volume}: {does}: {cut(held.error).rstrip('. ')}."
 
 
 def _detaches(node: NodeDown, now: datetime) -> Iterator[str]:
-    """When the volumes are detached."""
+    """When each volume is detached."""
     minutes = int(FORCE_DETACH_AFTER.total_seconds() // 60)
     declared = node.reach.reach.declared
     left = [held for held in node.attachments if held.detaching is None]
@@ -346,18 +347,18 @@ def _detaches(node: NodeDown, now: datetime) -> Iterator[str]:
 
 
 def _then(pods: int, *, quiet: bool) -> str:
-    """What happens to pods that are deleted."""
+    """What happens to pods after they are deleted."""
     if not quiet:
         return "its kubelet answers again, and stops the pods that are marked for deletion"
     they = "it" if pods == 1 else "they"
-    return f"Terminating for ever: only the kubelet of this node could tell that {they} stopped"
+    return f"Terminating for ever: only the kubelet of this node can report that {they} stopped"
 
 
-_LATE = "; it is due: look at kube-controller-manager"
+_LATE = "; it is due: check kube-controller-manager"
 
 
 def _node_events(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
-    """What happened to the Node itself, and when; events that are overdue are marked as late."""
+    """What happens to the Node object, and when; overdue events are marked as late."""
     unknown = node.unknown_at
     late = _LATE if unknown is not None and now - unknown > PATIENCE else ""
     if unknown is not None:
@@ -379,7 +380,7 @@ def _became_unknown(node: NodeDown, unknown: datetime, late: str) -> str:
 
 
 def _deletions(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
-    """When pods were deleted, and when others will be."""
+    """When pods were marked for deletion, and when others will be."""
     deleted = sorted(pod.deleted for pod in node.pods if pod.deleted is not None)
     for _, group in groupby(deleted, key=lambda moment: clock(moment, now)):
         moments = list(group)
@@ -400,11 +401,11 @@ def _deletions(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
 
 
 def _other_pods(node: NodeDown) -> Iterator[Row]:
-    """Pods for which no time of deletion is known."""
+    """Pods that have no known deletion time."""
     waiting = [pod for pod in node.pods if pod.deleted is None]
     if node.reach.reach is Reach.RETURNING:
         yield Row(
-            ("soon", "Ready is written again, and the taint goes: pods that are not marked for deletion by then stay")
+            ("soon", "Ready is updated and the taint is removed: pods that are not marked for deletion by then stay")
         )
         return
     held = sum(pod.eviction.held_back for pod in waiting)
@@ -425,7 +426,7 @@ def _other_pods(node: NodeDown) -> Iterator[Row]:
 
 
 def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bool) -> Table:
-    """The pods that depend on a node, the worst first, with those that belong to it if ``nodes_own``."""
+    """The pods that depend on a node, the worst first; ``nodes_own`` adds its DaemonSet and static pods."""
     own = [pod for pod in node.pods if pod.risk is Risk.NODES_OWN]
     shown = [pod for pod in node.pods if nodes_own or pod.risk is not Risk.NODES_OWN]
     since = node.renewed or node.reach.since
@@ -435,7 +436,7 @@ def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bo
             age,
             f"{pod.namespace}/{pod.name}",
             *([str(pod.priority)] if priorities else []),
-            f"{_hangs(pod, node.reach.reach)}{_bound(pod, node)}",
+            f"{_dependency_words(pod, node.reach.reach)}{_bound(pod, node)}",
         )
         for pod in shown
     ]
@@ -444,7 +445,7 @@ def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bo
         for held in node.attachments
         for pod in held.waiting
     ]
-    alone = f"Pending until {node.reach.name} is back: its volume {{}} is on this node alone"
+    alone = f"Pending until {node.reach.name} is back: its volume {{}} is only on this node"
     rows += [(age, one.pod, *([""] if priorities else []), alone.format(one.claim)) for one in node.pending]
     if own and not nodes_own:
         more = f"and {counted(len(own), 'pod')}"
@@ -465,7 +466,7 @@ def _awaits(held: HeldAttachment, reach: Reach) -> str:
 
 
 def force_section(node: NodeDown) -> Section:
-    """Which of its pods can be deleted without grace, and when the others can."""
+    """Which of its pods can be force-deleted now, and when the others can."""
     return Section("Force delete", tuple(_forced(node)))
 
 
@@ -498,7 +499,7 @@ def _forced(node: NodeDown) -> Iterator[str]:
 
 
 def _until(node: NodeDown) -> str:
-    """When a pod of a node that does not answer can go, or what to do in place of a force deletion."""
+    """When pods of a silent node can be force-deleted, or what to do instead."""
     match node.reach.reach:
         case Reach.GONE:
             return " until you know that the machine is off"
@@ -512,14 +513,14 @@ def _until(node: NodeDown) -> str:
 
 
 def budgets_section(node: NodeDown) -> Section:
-    """What the PodDisruptionBudgets of its pods have left elsewhere."""
+    """How many healthy pods elsewhere the PodDisruptionBudgets of its pods have."""
     lines = [
         f"{entry.namespace}/{entry.name}: {entry.healthy} healthy elsewhere, {entry.needed} needed"
         for entry in node.budgets
     ]
     rest = [f"and {len(lines) - _MAX_BUDGETS} more"] if len(lines) > _MAX_BUDGETS else []
-    told = ["nothing asks them when a node is lost or fenced"] if lines else []
-    return Section("Budgets", (*lines[:_MAX_BUDGETS], *rest, *told))
+    ignored = ["not checked when a node is lost or fenced"] if lines else []
+    return Section("Budgets", (*lines[:_MAX_BUDGETS], *rest, *ignored))
 
 
 def _bound(pod: PodDown, node: NodeDown) -> str:
@@ -527,23 +528,22 @@ def _bound(pod: PodDown, node: NodeDown) -> str:
     return bound and f"; {bound}"
 
 
-def _hangs(pod: PodDown, reach: Reach) -> str:
-    told = [
+def _dependency_words(pod: PodDown, reach: Reach) -> str:
+    open_volumes = [
         f"{open_from} volume {guard.volume} ({guarded(guard)})"
         for guard in pod.volumes
         if pod.risk is Risk.TWO_WRITERS and (open_from := unfenced_from(guard, reach))
     ]
-    told = [*(_blocked(block, pod) for block in pod.blocks), *told]
-    if told:
-        return "; ".join(told)
+    if reasons := [*(_blocked(block, pod) for block in pod.blocks), *open_volumes]:
+        return "; ".join(reasons)
     match pod.risk:
         case Risk.NOBODY_REPLACES:
-            return "nobody replaces it"
+            return "no controller replaces it"
         case Risk.NODES_OWN:
             return "belongs to this node"
         case _ if pod.deleted is not None:
             return REPLACED_RISK.format(owner=f"{pod.owner.kind} {pod.owner.name}")
-    return f"{pod.owner.kind} {pod.owner.name} makes another once it is marked for deletion"
+    return f"{pod.owner.kind} {pod.owner.name} creates another once it is marked for deletion"
 
 
 def _blocked(block: Block, pod: PodDown) -> str:
@@ -559,13 +559,13 @@ def _blocked(block: Block, pod: PodDown) -> str:
 
 
 def deletions(node: NodeDown) -> Iterator[Command]:
-    """The deletion of a pod that stays on a node that is out of service."""
+    """The command that deletes a pod that stays on a node out of service."""
     for pod in [pod for pod in node.pods if pod.stays][:1]:
         yield qos("delete pod/{}", pod.name, namespace=pod.namespace, changes=True, comment="it tolerates the taint")
 
 
 def _is_refused(node: NodeDown) -> bool:
-    """Whether only volumes are left that drivers refuse to detach, which no fence helps."""
+    """True if only volumes are left that drivers fail to detach: a fence does not help them."""
     lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
     return not lost and bool(node.attachments) and all(held.error for held in node.attachments)
 

@@ -1,4 +1,4 @@
-"""What is said of pods and nodes for which a Linux kubelet's rules do not hold."""
+"""The sentences about pods and nodes to which a Linux kubelet's rules do not apply."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from podrules.pod.platform import Platform
 
 __all__ = ["NOT_KNOWN", "PROVIDER", "node_platform_section", "platform_name", "pod_platform_section"]
 
-PROVIDER: Final = "its node is a virtual kubelet: what its provider does is not known"
-"""In place of everything that a kubelet would do."""
-NOT_KNOWN: Final = "not known: a virtual kubelet's provider decides"
-"""In place of a time."""
+PROVIDER: Final = "its node is a virtual kubelet: what its provider does is unknown"
+"""Replaces everything that a kubelet would do."""
+NOT_KNOWN: Final = "unknown: a virtual kubelet's provider decides"
+"""Replaces a time."""
 _PODS: Final = {
     Platform.WINDOWS: (
         "Windows: what its kubelet does when the node runs short is not modelled (kubectl qos why Windows)",
     ),
     Platform.VIRTUAL_KUBELET: (
         f"virtual kubelet: {PROVIDER.rpartition(': ')[2]}",
-        "when its processes end, and whether any run on, only the provider can tell",
+        "unknown to Kubernetes: when its processes end, and whether any still run",
     ),
 }
 _NODES: Final = {
-    Platform.WINDOWS: ("Windows: who goes first when it runs short is not modelled (kubectl qos why Windows)",),
+    Platform.WINDOWS: ("Windows: the kill and eviction orders are not modelled (kubectl qos why Windows)",),
     Platform.VIRTUAL_KUBELET: (
-        "virtual kubelet: behind it is no kubelet, and what its provider does with pods is not known",
+        "virtual kubelet: there is no kubelet, and what its provider does with pods is unknown",
     ),
 }
 _NAMES: Final = {

@@ -1,4 +1,4 @@
-"""Places in the kernel's and the kubelet's order in words, for a node's lists and for one pod."""
+"""The words for places in the kill order and the eviction order, for node lists and for one pod."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 LISTED_LIMIT_PERCENT: Final = 90
-"""Percent of a container's own limit: a container is listed from there on, before the verdict mentions it."""
+"""Percent of a container's own limit from which it is listed; the verdict mentions it later."""
 SIGNAL_NAMES: Final = {
     Signal.MEMORY_AVAILABLE: "memory",
     Signal.ALLOCATABLE_MEMORY_AVAILABLE: "pods' memory",
@@ -41,8 +41,8 @@ SIGNAL_NAMES: Final = {
     Signal.PID_AVAILABLE: "process ids",
 }
 
-_TIE: Final = "tie, either may go first"
-"""What nothing puts before the next one: it depends on the order in which the kernel or the kubelet meets them."""
+_TIE: Final = "tie, either may be first"
+"""No rule decides: the result depends on the order in which the kernel or the kubelet visits the two."""
 _OOM: Final = {
     OOMSeparator.ADJ: "higher adj",
     OOMSeparator.USAGE: "larger",
@@ -60,7 +60,7 @@ _EVICTION: Final = {
 
 
 def candidate_name(place: OOMPlaceReport) -> str:
-    """``shop/web-0 app``; the system's ``the kubelet``."""
+    """``shop/web-0 app``, or ``the kubelet`` for a system process."""
     if not place.pod:
         return f"the {place.container}"
     return f"{place.namespace}/{place.pod} {place.container}"
@@ -82,12 +82,12 @@ def own_words(own: OwnScore) -> str:
 
 
 def oom_separator(place: OOMPlaceReport) -> str:
-    """What puts it before the next one."""
+    """Why this place comes before the next one."""
     return _OOM[place.decided_by] if place.decided_by is not None else _TIE
 
 
 def eviction_separator(place: EvictionPlaceReport, signal: Signal) -> str:
-    """What puts it before the next one."""
+    """Why this place comes before the next one."""
     if place.decided_by is None:
         return _TIE
     if place.decided_by is Comparator.USAGE_OVER_REQUEST and not place.exceeds_request:
@@ -98,9 +98,9 @@ def eviction_separator(place: EvictionPlaceReport, signal: Signal) -> str:
 
 
 def unless_words(use: NodeUse) -> str:
-    """That pods which the metrics API lacks may be evicted before another."""
+    """Says that pods without metrics may be evicted earlier."""
     pods = "1 pod" if use.unmeasured == 1 else f"one of {use.unmeasured} pods"
-    return f", unless {pods} without measurements goes first" if use.unmeasured else ""
+    return f", unless {pods} without measurements is first" if use.unmeasured else ""
 
 
 def eviction_amount(number: int, signal: Signal) -> str:
@@ -111,18 +111,18 @@ def eviction_amount(number: int, signal: Signal) -> str:
 def near_limit_words(container: str, used: int, limit: int, *, of: str = "") -> str:
     """``Container postgres of data/postgres-0 uses 95% of its limit 8Gi (working set): at the limit …``.
 
-    A working set holds file cache too. At the limit the kernel first reclaims such pages, and kills where that does not
-    help (try_charge_memcg, mm/memcontrol.c of Linux 6.18): so nothing is said of how soon.
+    A working set includes file cache. At the limit the kernel first reclaims such pages, and kills if that is not
+    enough (try_charge_memcg, mm/memcontrol.c of Linux 6.18), so the sentence does not say how soon.
 
     Args:
         container: Its name.
         used: Its working set in bytes.
         limit: Bytes.
-        of: Its pod; empty: the one that is spoken of.
+        of: Its pod; empty if the context names it.
     """
-    whose = f" of {of}" if of else ""
+    owner = f" of {of}" if of else ""
     return (
-        f"Container {container}{whose} uses {limit_percent(used, limit)}% of its limit {memory(limit)} (working set): "
+        f"Container {container}{owner} uses {limit_percent(used, limit)}% of its limit {memory(limit)} (working set): "
         "at the limit the kernel kills it."
     )
 

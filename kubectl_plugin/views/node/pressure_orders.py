@@ -1,4 +1,4 @@
-"""The tables of a node under pressure: who goes first, the thresholds, and the limits of pods and containers."""
+"""The tables of a node under pressure: kill order, eviction order, thresholds, limits of pods and containers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from podrules.node.pressure.usage import UsageSource
 __all__ = ["cgroup_parts", "eviction_tables", "near_own_limits", "oom_tables", "own_limits", "threshold_tables"]
 
 _SHOWN: Final = 8
-"""Places of an order, unless all are asked for."""
+"""The places of an order that are shown, unless all are requested."""
 _NEAR_SHOWN: Final = 3
 _AT_A_LIMIT: Final = (
     "at its own limit the kernel drops a container's file cache first, and kills it if that is not enough, "
@@ -36,7 +36,7 @@ _AT_A_LIMIT: Final = (
 
 
 def oom_tables(report: NodePressureReport, *, wide: bool) -> Iterator[Table]:
-    """Whom the kernel kills first, of the machine and, with ``wide``, of all pods."""
+    """The order in which the kernel kills when the machine runs out; ``wide`` adds the order for all pods."""
     for scope in (OOMScope.GLOBAL, OOMScope.KUBEPODS) if wide else (OOMScope.GLOBAL,):
         order = report.oom_of(scope)
         if order is not None and order.places:
@@ -50,7 +50,7 @@ def _oom_table(report: NodePressureReport, order: OOMOrderReport, *, wide: bool)
     unmeasured = report.usage_source is UsageSource.NONE
     title = f"Kernel OOM order: points = 1000 x usage / {what} + oom_score_adj (adj); the highest is killed first"
     if unmeasured:
-        title = "Kernel OOM order by oom_score_adj alone: usage is not known"
+        title = "Kernel OOM order by oom_score_adj only: usage is unknown"
     shown = order.places if wide else order.places[:_SHOWN]
     last = len(order.places)
     rows = [
@@ -93,7 +93,7 @@ def _proc(score: int | None) -> str:
 
 
 def eviction_tables(report: NodePressureReport, *, wide: bool) -> Iterator[Table]:
-    """Whom the kubelet evicts first for memory and, with ``wide``, for each other resource that has a threshold."""
+    """The eviction order for memory; ``wide`` adds each other resource that has a threshold."""
     with_threshold = {threshold.signal for threshold in report.thresholds}
     for order in report.evictions:
         if order.signal is Signal.MEMORY_AVAILABLE or (wide and order.signal in with_threshold):
@@ -135,7 +135,7 @@ def _rest(count: int, columns: int) -> Iterator[tuple[str, ...]]:
 
 
 def threshold_tables(report: NodePressureReport) -> Iterator[Table]:
-    """The eviction thresholds, and how far each is."""
+    """The eviction thresholds and their headroom."""
     if not report.thresholds:
         return
     rows = [
@@ -148,10 +148,10 @@ def threshold_tables(report: NodePressureReport) -> Iterator[Table]:
             "at once" if threshold.hard else f"after {time_words(threshold.grace_period_seconds)}",
         )
         for threshold in report.thresholds
-        # Where images share the node's disk, these say nothing new.
+        # If images share the node's disk, these rows add nothing.
         if report.image_fs or not threshold.signal.value.startswith(("imagefs.", "containerfs."))
     ]
-    # The kubelet's own name for it stands in no configuration.
+    # No kubelet configuration has this signal name.
     of_pods = Signal.ALLOCATABLE_MEMORY_AVAILABLE
     explained = any(threshold.signal is of_pods for threshold in report.thresholds)
     yield Table(
@@ -163,7 +163,7 @@ def threshold_tables(report: NodePressureReport) -> Iterator[Table]:
 
 
 def own_limits(report: NodePressureReport) -> Iterator[Table]:
-    """Every pod and container with a memory limit of its own, and how near that is."""
+    """Every pod and container with a memory limit of its own, and how near it is to it."""
     orders = [
         order
         for order in report.oom
@@ -187,14 +187,14 @@ def own_limits(report: NodePressureReport) -> Iterator[Table]:
     if rows:
         yield Table(
             f"Limits of their own: {_AT_A_LIMIT}",
-            ("", "working set", "limit", "container, or pod: who goes first in it"),
+            ("", "working set", "limit", "container, or pod: what is killed first in it"),
             tuple(rows),
             right=frozenset({0, 1, 2}),
         )
 
 
 def near_own_limits(report: NodePressureReport) -> Section:
-    """Containers that meet a limit of their own before the node runs out, the nearest first."""
+    """Containers that reach their own limit before the node runs out, the nearest first."""
     near = sorted(
         (
             (limit_percent(order.working_set, order.memory), order)
@@ -217,7 +217,7 @@ def near_own_limits(report: NodePressureReport) -> Section:
 
 
 def cgroup_parts(report: NodePressureReport) -> Iterator[Table | Section]:
-    """The tree of the cgroups of its pods, with weights and limits, and what is assumed of it."""
+    """The cgroup tree of the pods with weights and limits, and what is assumed about it."""
     if not report.cgroups:
         return
     title = "Cgroups of pods: weights share cpu among siblings if it is short, memory.max is a limit"
@@ -230,7 +230,7 @@ def cgroup_parts(report: NodePressureReport) -> Iterator[Table | Section]:
     assumed = f'assumed: enforceNodeAllocatable has "pods", cgroupRoot is empty{enough}'
     names = (
         "systemd driver: a pod's slice has the name of its parent, then -pod and its uid with _ for -",
-        f"cgroupfs driver: {top}/burstable/pod<uid>; which driver the node has is not known",
+        f"cgroupfs driver: {top}/burstable/pod<uid>; the driver of the node is unknown",
     )
     yield Section("Cgroups", (*names, assumed) if report.cgroups_assumed else names)
 

@@ -1,4 +1,4 @@
-"""What a node that says that it is short of something does to its pods, in words."""
+"""The sentences about a pod on a node that reports pressure."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def pressure_names(pressures: Sequence[NodeCondition]) -> str:
 
 
 def pressed_sentences(node: NodeFacts, places: Sequence[PodPressureReport]) -> tuple[Verdict, ...]:
-    """What a node under pressure does to a pod, and which of the pod's containers is near its own limit.
+    """What a node under pressure does to a pod, and which of its containers is near its own limit.
 
     Args:
-        node: Its node.
-        places: The pod's there; empty: not known.
+        node: The node of the pod.
+        places: The places of the pod in the orders of the node; empty: unknown.
     """
     near = tuple(_near_limits(places))
     if not node.pressures:
@@ -36,21 +36,21 @@ def pressed_sentences(node: NodeFacts, places: Sequence[PodPressureReport]) -> t
 
 
 def _under_pressure(node: NodeFacts, places: Sequence[PodPressureReport]) -> Verdict:
-    """That its node is short of something, and when the pod goes."""
+    """Says which pressure the node reports, and the place of the pod in the eviction order."""
     lead = f"Its node {node.name} has {pressure_names(node.pressures)}: {EVICTING}."
     if any(place.critical for place in places):
         return _pressed(Severity.NOTICE, lead, "This pod is never evicted: it is critical.")
     standing = _standing(node, places)
     if standing is None:
         by_request = node.pressures != (NodeCondition.PID_PRESSURE,)
-        order = "Pods over their requests go first, then by priority" if by_request else "They go by priority"
-        return _pressed(Severity.NOTICE, lead, f"{order}: usage is not known, so its place is not either.")
+        order = "Pods above their requests are evicted first, then by priority" if by_request else "Priority decides"
+        return _pressed(Severity.NOTICE, lead, f"{order}: usage is unknown, and so is the place of this pod.")
     if standing.before is None:
-        return _pressed(Severity.TROUBLE, lead, f"This pod goes first of {standing.of}.")
+        return _pressed(Severity.TROUBLE, lead, f"This pod is evicted first of {standing.of}.")
     before = standing.before
     ahead = standing.place.rank - 1
     others = (
-        f"{ahead} of {standing.of} {'goes' if ahead == 1 else 'go'} before this pod"
+        f"{ahead} of {standing.of} {'is' if ahead == 1 else 'are'} evicted before this pod"
         f"{',' if ahead == 1 else ', the last'} {before.namespace}/{before.pod}."
     )
     return _pressed(Severity.NOTICE, lead, others)
@@ -61,14 +61,14 @@ def _pressed(severity: Severity, *sentences: str) -> Verdict:
 
 
 def _near_limits(places: Sequence[PodPressureReport]) -> Iterator[Verdict]:
-    """Of what runs and is measured: who meets its own limit before the node runs out."""
+    """The measured containers that reach their own limit before the node runs out."""
     for near in near_limits(places):
         words = near_limit_words(near.container, near.working_set, near.limit)
         yield Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, (words,))
 
 
 def _standing(node: NodeFacts, places: Sequence[PodPressureReport]) -> EvictionStandingReport | None:
-    """The pod's place in the order for what the node is short of, memory first."""
+    """The pod's place in the eviction order for the reported pressure, memory first."""
     found = (
         standing
         for condition in node.pressures

@@ -1,10 +1,10 @@
-"""The commands that come first about a node that does not answer, or is still declared out of service.
+"""The first commands for a node that does not answer, or is still declared out of service.
 
-silent              which pods depend on it, then what a fence of it would do
-heartbeats missed   which pods depend on it: it may still come back by itself
-out of service      which pods depend on it, then what is left to go
-gone                which pods depend on it: there is no Node to fence
-back                how to take it back
+silent              show the pods that depend on it, then what a fence would do
+heartbeats missed   show the pods that depend on it: it may still come back by itself
+out of service      show the pods that depend on it, then what is left to remove
+gone                show the pods that depend on it: there is no Node to fence
+back                unfence it
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["reach_commands", "remedies"]
 
 
 def reach_commands(node: NodeReach | None) -> Iterator[Command]:
-    """Commands that show a node's state and commands that mend it; none if it is in service and answers."""
+    """The commands that show and repair a node's state; none if it is in service and answers."""
     if node is None:
         return
     if node.reach.quiet:
@@ -27,11 +27,11 @@ def reach_commands(node: NodeReach | None) -> Iterator[Command]:
 
 
 def remedies(node: NodeReach) -> Iterator[Command]:
-    """What is done about it; a look that changes nothing, as long as nobody confirms it."""
+    """The commands that repair it; without a confirmation they change nothing."""
     match node.reach:
         case Reach.SILENT:
-            yield qos("fence node/{}", node.name, comment="what would go; changes nothing")
+            yield qos("fence node/{}", node.name, comment="what it would remove; changes nothing")
         case Reach.OUT_OF_SERVICE:
-            yield qos("fence node/{}", node.name, comment="what is left to go")
+            yield qos("fence node/{}", node.name, comment="what is left to remove")
         case Reach.BACK | Reach.BACK_NOT_READY:
             yield qos("unfence node/{}", node.name, comment="it answers again")

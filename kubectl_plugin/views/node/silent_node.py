@@ -1,4 +1,4 @@
-"""A pod on a node that does not answer, in words: nobody knows when it ends, even after its object is removed."""
+"""The sentences about a pod on a silent node: it is unknown when it ends, even after its object is removed."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ _STATES: Final = {
 
 
 def quiet_node(report: PodReport) -> NodeFacts | None:
-    """The pod's node, where it does not answer."""
+    """The pod's node if it does not answer, else None."""
     node = report.status.node if report.status is not None else None
     return node if node is not None and _reach(node).quiet else None
 
 
 def collecting_node(report: PodReport) -> NodeFacts | None:
-    """The pod's node, where it answers and pod garbage collection removes objects without waiting for it."""
+    """The pod's node if it answers but pod garbage collection removes objects without waiting for it, else None."""
     node = report.status.node if report.status is not None else None
     return node if node is not None and _reach(node) is Reach.BACK_NOT_READY else None
 
@@ -66,16 +66,16 @@ def quiet_words(node: NodeFacts, now: datetime | None) -> str:
 def running_sentences(report: PodReport, node: NodeFacts, now: datetime | None) -> tuple[str, ...]:
     """The verdict on a pod that is not being deleted."""
     phase = report.status.phase if report.status else ""
-    heard = f"{phase} is the last that was heard of it" if phase else "what it did last is not known (no status.phase)"
+    last = f"its last known phase is {phase}" if phase else "its last phase is unknown (no status.phase)"
     return (
-        f"Its node {quiet_words(node, now)}: {heard}.{_since_when(report, node, now)}",
+        f"Its node {quiet_words(node, now)}: {last}.{_since_when(report, node, now)}",
         *(off_sentences(node.reach) or (_unconfirmed(report, node, now),)),
         *_replacement(report, node),
     )
 
 
 def stuck_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime | None) -> tuple[str, ...]:
-    """The verdict on a deleted one: its node does not answer, or is not waited for. ``lead``: since when."""
+    """The verdict on a deleted pod on a node that is silent, or that nothing waits for. ``lead``: since when."""
     if collected_within(_reach(node), deleted=True) is not None:
         state = f"its node {quiet_words(node, now)}.{_since_when(report, node, now)}"
         return f"{lead}: {state}", _unconfirmed(report, node, now), *_replacement(report, node)
@@ -86,7 +86,7 @@ def stuck_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime
 
 
 def ended_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime | None) -> tuple[str, ...]:
-    """The verdict on a deleted one that has ended: its kubelet cannot remove its object. ``lead``: since when."""
+    """The verdict on a deleted pod that has ended: its kubelet cannot remove its object. ``lead``: since when."""
     state = f"{lead}: its processes have ended. Its node {quiet_words(node, now)}."
     if collected_within(_reach(node), deleted=True) is not None:
         return state, f"{_collected(report, node, now)}."
@@ -102,34 +102,34 @@ def ended_line(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
 
 
 def quiet_stop_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Iterator[str]:
-    """When its processes end: nobody knows."""
+    """Why it is unknown when the processes end, and what is known."""
     status = report.status
-    told = report.ending.deleted_at
+    deleted_at = report.ending.deleted_at
     grace = report.termination.grace.seconds
-    if status is not None and told is not None:
+    if status is not None and deleted_at is not None:
         grace = status.deletion_grace_period_seconds or 0
         after = " or after" if report.ending.told_after else ""
         shorter = "; a second delete may shorten that, never lengthen it" if grace else ""
-        yield f"marked for deletion at {clock(told, now)}{after}, with {grace} s{shorter}"
-    yield f"nobody knows when: only its kubelet stops processes, and {quiet_words(node, now)}"
-    if told is None and grace == 0:
-        yield "a delete removes the object at once, and stops nothing"
+        yield f"marked for deletion at {clock(deleted_at, now)}{after}, with {grace} s{shorter}"
+    yield f"unknown when: only its kubelet stops processes, and {quiet_words(node, now)}"
+    if deleted_at is None and grace == 0:
+        yield "a delete removes the object at once, and stops no process"
     if report.owner.guarantee is Guarantee.KUBELET_OWNED:
         return
     if _reach(node) is Reach.GONE:
-        yield f"once its object is gone, a kubelet that registers {node.name} again stops what still runs of it"
+        yield f"once its object is gone, a kubelet that registers {node.name} again stops its remaining processes"
     else:
-        asked = "" if told is not None else ", if it was deleted meanwhile"
+        asked = "" if deleted_at is not None else ", if it was deleted meanwhile"
         yield f"once {node.name} answers again its kubelet stops it{asked}: {grace} s from then"
 
 
 def force_first(node: NodeFacts, now: datetime | None) -> str:
-    """What to do before it is forced."""
+    """What to do before a force deletion."""
     return f"{quiet_words(node, now)}; make sure that the machine is off first"
 
 
 def force_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Iterator[str]:
-    """What to know before it is forced."""
+    """What to know before a force deletion."""
     status = report.status
     deleted = status is not None and status.deletion_timestamp is not None
     within = collected_within(_reach(node), deleted=deleted)
@@ -137,7 +137,7 @@ def force_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Ite
     if within is not None and not report.ending.holders and not late:
         yield f"pod garbage collection does the same by itself within {within} s{_from_unknown(node)}"
     if deleted:
-        yield (f"already being deleted: {forcing_words(report.ending.holders)}; nobody knows when its processes end")
+        yield f"already being deleted: {forcing_words(report.ending.holders)}; it is unknown when its processes end"
 
 
 def _since_when(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
@@ -148,12 +148,12 @@ def _since_when(report: PodReport, node: NodeFacts, now: datetime | None) -> str
     return (
         f" The pod is not Ready since {clock(unready, now)}."
         if unready is not None
-        else " Nothing tells since when it is gone."
+        else " It is unknown since when it is gone."
     )
 
 
 def _then(report: PodReport) -> Iterator[str]:
-    """What keeps the object even after that."""
+    """What keeps the object after that."""
     if report.ending.holders:
         yield f"Then {holder_words(report.ending.holders)}."
 
@@ -163,7 +163,7 @@ def _stays(what: str, node: NodeFacts) -> str:
 
 
 def _collected(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
-    """Within what time pod garbage collection removes an object, or by when it should have."""
+    """How soon pod garbage collection removes the object, or when it should have."""
     if late := overdue_words(report.ending.collected_by, now):
         return late
     within = collected_within(_reach(node), deleted=True)
@@ -173,31 +173,30 @@ def _collected(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
 
 
 def _from_unknown(node: NodeFacts) -> str:
-    """Garbage collection waits until a node out of service that misses heartbeats is not Ready."""
+    """For a node out of service that misses heartbeats: garbage collection waits until it is not Ready."""
     return " after Ready became Unknown" if node.ready == "True" else ""
 
 
 def _unconfirmed(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
-    """What cannot be known of the processes, and what happens to the object."""
+    """What is unknown about the processes, and what happens to the object."""
     status = report.status
     deleted = status is not None and status.deletion_timestamp is not None
     within = collected_within(_reach(node), deleted=deleted)
     if within is None and _reach(node) is Reach.OUT_OF_SERVICE:
-        return (
-            "Once it is deleted, pod garbage collection removes its object; nobody confirms that its processes ended."
-        )
+        removes = "pod garbage collection removes its object without confirmation that its processes ended"
+        return f"Once it is deleted, {removes}."
     if within is None:
-        return "Nobody can tell from here whether its processes still run."
-    told, ends_by = _collected(report, node, now), report.ending.ends_by
+        return "It is unknown whether its processes still run."
+    collected, ends_by = _collected(report, node, now), report.ending.ends_by
     if ends_by is not None and now is not None and now < ends_by:
-        return f"{told}, while its processes may run until {clock(ends_by, now)}."
-    return f"{told}; nobody has confirmed that its processes ended: they may run on."
+        return f"{collected}, while its processes may run until {clock(ends_by, now)}."
+    return f"{collected}; it is not confirmed that its processes ended: they may still run."
 
 
 def _replacement(report: PodReport, node: NodeFacts) -> Iterator[str]:
     owner = report.owner
     if collected_within(_reach(node), deleted=True) is not None and owner.guarantee is Guarantee.AT_MOST_ONE:
-        yield f"{owner.kind} {owner.name} then starts another {report.name}, while this one may still run."
+        yield f"{owner.kind} {owner.name} then starts a new {report.name}, while this one may still run."
 
 
 def _reach(node: NodeFacts) -> Reach:

@@ -1,4 +1,4 @@
-"""What the NoExecute taints of a node that answers do to its pods, in words."""
+"""The sentences about NoExecute taints of a node that answers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["count_words", "node_sentences", "overdue_sentences"]
 
 
 def node_sentences(status: PodStatusReport | None, now: datetime | None) -> tuple[Verdict, ...]:
-    """What is wrong with the node of a pod that is not being deleted, and what that does to the pod; or nothing."""
-    told: list[Verdict] = []
+    """What is wrong with the node of a pod that is not being deleted, and the effect on the pod; may be empty."""
+    found: list[Verdict] = []
     node = status.node if status is not None else None
     if status is None or node is None or status.deletion_timestamp or status.phase in {"Failed", "Succeeded"}:
         return ()
@@ -27,18 +27,18 @@ def node_sentences(status: PodStatusReport | None, now: datetime | None) -> tupl
     if node.ready == "False":
         since = instant(node.since)
         unready = f"Its node {node.name} is not Ready{f' since {clock(since, now)}' if since else ''}."
-        told.append(Verdict(VerdictCode.NODE_NOT_READY, Severity.NOTICE, (unready,)))
+        found.append(Verdict(VerdictCode.NODE_NOT_READY, Severity.NOTICE, (unready,)))
     if node.eviction is not None and node.eviction.comes:
         evicts = _eviction(node.eviction, node.name, now)
-        told.append(Verdict(VerdictCode.NODE_TAINT_EVICTS, Severity.TROUBLE, (evicts,)))
-    elif node.eviction is not None and told:
+        found.append(Verdict(VerdictCode.NODE_TAINT_EVICTS, Severity.TROUBLE, (evicts,)))
+    elif node.eviction is not None and found:
         stays = "It stays there: it tolerates the taints of the node for ever."
-        told.append(Verdict(VerdictCode.NODE_NOT_READY, Severity.NOTICE, (stays,)))
-    return tuple(told)
+        found.append(Verdict(VerdictCode.NODE_NOT_READY, Severity.NOTICE, (stays,)))
+    return tuple(found)
 
 
 def overdue_sentences(node: NodeFacts, now: datetime | None) -> tuple[str, ...]:
-    """Says that the taints of a node that does not answer should have deleted the pod by now; none: not so."""
+    """Says that a taint of a silent node should have deleted the pod by now; empty if none should."""
     eviction = node.eviction
     if eviction is None or not eviction.comes or eviction.at is None or now is None or now - eviction.at <= PATIENCE:
         return ()
@@ -46,7 +46,7 @@ def overdue_sentences(node: NodeFacts, now: datetime | None) -> tuple[str, ...]:
 
 
 def count_words(evictions: Sequence[Eviction], now: datetime | None) -> str:
-    """How many pods a node's taints delete, and when: ``… delete 3 pods: 1 now, 2 at 07:33:20 UTC or later.``."""
+    """How many pods a node's taints delete and when: ``… delete 3 pods: 1 now, 2 at 07:33:20 UTC or later.``."""
     later = sorted(entry.at for entry in evictions if entry.at is not None and (now is None or entry.at > now))
     unknown = sum(entry.at is None and bool(entry.tolerated) for entry in evictions)
     due = len(evictions) - len(later) - unknown
@@ -54,7 +54,7 @@ def count_words(evictions: Sequence[Eviction], now: datetime | None) -> str:
     if later:
         parts.append(f"{len(later)} at {clock(later[0], now)}{' or later' if later[-1] > later[0] else ''}")
     if unknown:
-        parts.append(f"{unknown} at a time that nothing tells")
+        parts.append(f"{unknown} at an unknown time")
     return f"Its NoExecute taints delete {counted(len(evictions), 'pod')}: {listed(parts)}."
 
 
@@ -70,6 +70,6 @@ def _eviction(eviction: Eviction, node: str, now: datetime | None) -> str:
     if now - at <= PATIENCE:
         return f"{lead} deletes it now, due at {clock(at, now)}: {why}."
     return (
-        f"{lead} should have deleted it at {clock(at, now)}: {why}. kube-controller-manager deletes such pods, so look "
-        "whether that runs."
+        f"{lead} should have deleted it at {clock(at, now)}: {why}. kube-controller-manager deletes such pods, so "
+        "check that it runs."
     )

@@ -244,7 +244,7 @@ def _next_commands(report: DeletionReport, stakes: Stakes) -> Iterator[Command]:
     elif stakes.node.reach is Reach.BACK_NOT_READY:
         yield qos("unfence node/{}", stakes.node.name, comment="safer: first")
     elif stakes.node.reach is Reach.OUT_OF_SERVICE and stakes.deleted is not None:
-        yield qos("partitions", comment="what is left to go")
+        yield qos("partitions", comment="what is left to remove")
     elif stakes.node.reach.quiet and stakes.node.reach is not Reach.OUT_OF_SERVICE:
         yield qos("fence node/{}", stakes.node.name, comment="safer: once the machine is off")
     elif stakes.deleted is None and not _may_not_delete(report):

@@ -48,7 +48,7 @@ def pressure_section(report: PodReport, *, wide: bool) -> Section:
     if [entry.assumption for entry in report.pressure] == [Assumption.REQUESTS]:
         lines.append("a container has no memory limit: it may become the first by using more")
     if report.pressure and report.pressure[0].usage_source is UsageSource.METRICS:
-        lines.append("by working sets of the metrics API, which hold file cache too")
+        lines.append("by working sets of the metrics API, which include file cache")
     measured = [entry.node for entry in report.pressure if entry.usage_source is not UsageSource.NONE]
     lines += unread_lines(report.pressure_unread, measured=measured)
     return Section("Pressure", tuple(lines))

@@ -1,1 +1,1 @@
-"""Where pods would go, in words."""
+"""The sentences about placement."""

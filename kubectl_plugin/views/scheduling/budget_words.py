@@ -1,4 +1,4 @@
-"""What PodDisruptionBudgets let go of pods to come, in words."""
+"""The sentences about PodDisruptionBudgets: which evictions they allow, also of pods that do not exist yet."""
 
 from __future__ import annotations
 
@@ -30,45 +30,45 @@ _REMEDIES: Final = {
     BudgetRisk.UNCOUNTED: "the pods cannot be counted. Waiting does not help: give minAvailable as a number",
     BudgetRisk.STALE: "{way}, and the disruption controller has not counted since: wait for it, and see that "
     "kube-controller-manager runs",
-    BudgetRisk.UNHEALTHY: "a pod that is not Ready is held, too: unhealthyPodEvictionPolicy AlwaysAllow lets it go, "
-    "and pods that are only starting",
-    BudgetRisk.BLOCKS_NOW: "more of its pods have to be Ready first: look at those that are not, or are not made yet, "
-    "and at nodes that do not answer",
+    BudgetRisk.UNHEALTHY: "pods that are not Ready are held too: unhealthyPodEvictionPolicy AlwaysAllow lets them be "
+    "evicted, and also pods that are only starting",
+    BudgetRisk.BLOCKS_NOW: "more of its pods have to be Ready first: check pods that are not Ready or not made yet, "
+    "and nodes that do not answer",
     BudgetRisk.NOT_OBSERVED: "wait until the disruption controller has seen its newest spec",
 }
-"""What lets pods go that a budget holds."""
+"""The remedies for evictions that a budget blocks."""
 _PASSING: Final = frozenset({BudgetRisk.STALE, BudgetRisk.NOT_OBSERVED})
-"""These pass as soon as the disruption controller counts."""
+"""These end as soon as the disruption controller counts."""
 _NAMED: Final = 3
 _SENTENCES: Final = 3
 _OTHERS_UNCOUNTED: Final = (
-    "how many may go is not known: it counts by controllers, and those of the other pods are not asked"
+    "how many may be evicted is unknown: it counts by controllers, and those of the other pods are not read"
 )
 _NO_SETTING: Final = "no setting"
-_NODES_UNCOUNTED: Final = "how many may go is not known: a DaemonSet's number of pods is up to the nodes"
+_NODES_UNCOUNTED: Final = "how many may be evicted is unknown: a DaemonSet's number of pods depends on the nodes"
 
 
 def remedy_words(risk: BudgetRisk, way: str = "") -> str:
-    """What lets pods go that a budget holds; its own way out where it needs all."""
+    """The remedy for evictions that a budget blocks; ``way`` is the way out if it needs all pods."""
     waits = "" if way.startswith(UNREADY_FIRST) else " Waiting does not help."
     return _REMEDIES[risk].format(way=way, waits=waits)
 
 
 def blocked_words(found: Budgets) -> Iterator[str]:
-    """Which pods are never evicted, even if all are Ready; a drain passes over those of DaemonSets."""
-    told = [*_held_words(found), *_all_blocked(found)]
-    yield from told[:_SENTENCES]
-    if len(told) > _SENTENCES:
-        yield f"So it is for {len(told) - _SENTENCES} more (below)."
+    """The pods that are never evicted, even if all are Ready; without DaemonSet pods, which a drain ignores."""
+    sentences = [*_held_words(found), *_all_blocked(found)]
+    yield from sentences[:_SENTENCES]
+    if len(sentences) > _SENTENCES:
+        yield f"The same is true for {len(sentences) - _SENTENCES} more (below)."
 
 
 def drain_leads(held: Iterable[Unmoved], drain: str, *, more: bool = False) -> Iterator[str]:
-    """Whether a drain ends where budgets hold pods, or fails.
+    """Whether a drain waits or fails because budgets hold pods.
 
     Args:
         held: The pods.
-        drain: ``The drain``.
-        more: Whether other nodes follow.
+        drain: The subject of the sentence, such as ``The drain``.
+        more: True if other nodes follow.
     """
     held = list(held)
     counts = Counter(fails_drain(entry.detail) for entry in held)
@@ -79,16 +79,16 @@ def drain_leads(held: Iterable[Unmoved], drain: str, *, more: bool = False) -> I
         lead, rest = f"{drain} fails:", f"; it evicts the others{', then goes on with the next node' if more else ''}"
         lead, rest = ("Besides,", ", and fails") if waits else (lead, rest)
         pods = counted(fails, "pod")
-        yield f"{lead} kubectl drain does not ask again for {pods} that PodDisruptionBudgets hold{rest}."
+        yield f"{lead} kubectl drain does not retry {pods} that PodDisruptionBudgets hold{rest}."
 
 
 def ends_words(held: Iterable[Unmoved]) -> str:
-    """Whether waiting for the disruption controller is enough where a drain asks again for pods that are held."""
+    """Says if a drain that retries only has to wait for the disruption controller."""
     return "waits" if all(entry.hold in _PASSING for entry in held) else "does not end"
 
 
 def hold_words(unmoved: Iterable[Unmoved], *, pending: Iterable[PlannedSpec] = ()) -> Iterator[str]:
-    """What lets the pods go that budgets hold, after the API server's words; `pending` has evicted pods."""
+    """The API server's words and the remedy for pods that budgets hold; ``pending`` has evicted pods."""
     replaced = {(spec.namespace, spec.name) for spec in pending if spec.origin == "drain"}
     held: dict[tuple[BudgetRisk, str, str, PodReference | None, tuple[PodReference, ...] | None], list[str]] = {}
     for entry in unmoved:
@@ -101,7 +101,7 @@ def hold_words(unmoved: Iterable[Unmoved], *, pending: Iterable[PlannedSpec] = (
         if unready:
             remedy = f"{remedy} (not Ready: {listed([f'{one.namespace}/{one.name}' for one in unready], most=2)})"
         elif unready is not None:
-            remedy = "more of its pods have to be Ready first: all that exist are, so look why others are not made"
+            remedy = "more of its pods have to be Ready first: all existing ones are, so check why others are not made"
         if lacks is not None:
             name, evicted = f"{lacks.namespace}/{lacks.name}", (lacks.namespace, f"pod/{lacks.name}") in replaced
             which = f"the replacement of {name}" if evicted else f"pod {name}"
@@ -110,11 +110,11 @@ def hold_words(unmoved: Iterable[Unmoved], *, pending: Iterable[PlannedSpec] = (
 
 
 def budgets_table(found: Budgets, *, replaced: bool) -> Table:
-    """A line for each budget.
+    """A table with a row for each budget.
 
     Args:
         found: The budgets.
-        replaced: Whether pods that are there are thought to be gone.
+        replaced: True if existing pods are assumed to be gone.
     """
     names = _Names(found)
     rows = tuple((names.of(one), _count(one), "; ".join(_why(one, found))) for one in found.budgets)
@@ -124,13 +124,13 @@ def budgets_table(found: Budgets, *, replaced: bool) -> Table:
 
 
 def budget_section(found: Budgets) -> Section:
-    """The budgets of the pods that a manifest makes; no lines where there are none."""
+    """The budgets of the pods that a manifest makes; no lines if there are none."""
     held = [f"{_held_of(one)}{f'; a drain {_fails(one.name)}' if _drained([one.name]) else ''}" for one in found.held]
-    return Section("Budget", (*held, *(_told(one) for one in found.budgets)))
+    return Section("Budget", (*held, *(_allows_words(one) for one in found.budgets)))
 
 
 class _Names:
-    """Names of budgets, with their namespaces where these differ."""
+    """Names of budgets, with namespaces if these differ."""
 
     def __init__(self, found: Budgets) -> None:
         self._several = len({one.namespace for one in found.budgets}) > 1
@@ -174,7 +174,7 @@ def _all_blocked(found: Budgets) -> Iterator[str]:
 
 
 def _helps(budget: PlannedBudget) -> str:
-    """What lets a pod go, where waiting does not."""
+    """The remedy if waiting does not help."""
     if budget.room is not None and budget.room.failure:
         return " Give minAvailable as a number: it counts the pods themselves."
     if budget.may_grow or budget.room is None:
@@ -182,7 +182,7 @@ def _helps(budget: PlannedBudget) -> str:
     return f" Way out: {budget_way(budget.min_available, budget.max_unavailable, budget.room.expected, budget.pods)}."
 
 
-def _told(budget: PlannedBudget) -> str:
+def _allows_words(budget: PlannedBudget) -> str:
     room, why = budget.room, _blocked(budget, budget.name)
     if why:
         counts = room is not None and not room.failure and _setting(budget) != _NO_SETTING
@@ -192,7 +192,7 @@ def _told(budget: PlannedBudget) -> str:
     if room is None:
         return f"{lead}: {_NODES_UNCOUNTED}"
     count = f"{room.allowed or 'none'} of {counted(budget.pods, 'pod')}"
-    return f"{lead} lets {count} in these files go at once, if all are Ready"
+    return f"{lead} lets {count} in these files be evicted at once, if all are Ready"
 
 
 def _drained(specs: Sequence[str]) -> Sequence[str]:
@@ -209,7 +209,7 @@ def _fails(name: str) -> str:
 
 
 def _how_long(specs: Sequence[str], budget: PlannedBudget | None = None) -> str:
-    """How long a drain waits for pods that are not evicted; of a budget, more pods may help."""
+    """How long a drain waits for pods that are not evicted; more pods may satisfy a budget."""
     if budget is not None and budget.may_grow and budget.room is not None and not budget.room.failure:
         return " until there are more pods"
     ends = all(name.partition("/")[0] in {"job", "cronjob"} for name in _drained(specs))
@@ -219,7 +219,7 @@ def _how_long(specs: Sequence[str], budget: PlannedBudget | None = None) -> str:
 def _count(budget: PlannedBudget) -> str:
     room = budget.room
     if room is None:
-        return "not known"
+        return "unknown"
     if room.failure or (budget.held and budget.held >= budget.pods):
         return "none"
     return f"{room.allowed or 'none'} of {budget.pods}"
@@ -232,7 +232,7 @@ def _why(budget: PlannedBudget, found: Budgets) -> Iterator[str]:
     if budget.held:
         rest = sorted(_beside(budget, found))
         also = "selects" if len(rest) == 1 else "select"
-        yield f"{listed(rest, most=_NAMED)} {also} {budget.held} of them, too: those never go"
+        yield f"{listed(rest, most=_NAMED)} {also} {budget.held} of them too: those are never evicted"
     if room is None:
         yield _OTHERS_UNCOUNTED if budget.others else _NODES_UNCOUNTED
     elif room.failure:
@@ -243,7 +243,7 @@ def _why(budget: PlannedBudget, found: Budgets) -> Iterator[str]:
 
 
 def _beside(budget: PlannedBudget, found: Budgets) -> set[str]:
-    """The other budgets that select some of its pods; one that the API server names may have the same name here."""
+    """The other budgets that select some of its pods; one named by the API server may have the same name here."""
     names: set[str] = set()
     for held in found.held:
         if held.namespace == budget.namespace and budget.name in held.budgets:
@@ -254,7 +254,7 @@ def _beside(budget: PlannedBudget, found: Budgets) -> set[str]:
 
 
 def _blocked(budget: PlannedBudget, name: str) -> str:
-    """Why none of its pods is ever evicted; empty: some may be, or more pods that are Ready would help."""
+    """Why none of its pods is ever evicted; empty if some may be, or if more Ready pods would help."""
     room, lead = budget.room, f"{name} ({_setting(budget)})"
     if room is None:
         return ""

@@ -1,4 +1,4 @@
-"""What would let a pod onto a node, in words."""
+"""The sentences about changes that would let a pod fit on a node."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["pods_on_nodes", "remedy_words", "ways_out"]
 _REQUIRED = ".requiredDuringSchedulingIgnoredDuringExecution"
 _LARGE: Final = 32
 _LITTLE = 10
-"""A tenth of what a node has is little to free on it."""
+"""Up to a tenth of a node's resource counts as little to free."""
 _WHEN_LOST: Final[Mapping[str, str]] = {
     "node.kubernetes.io/unreachable": "{node} answers again",
     "node.kubernetes.io/not-ready": "{node} is Ready again",
@@ -42,18 +42,18 @@ _WHEN_LOST: Final[Mapping[str, str]] = {
     "kubevirt.io/drain": "KubeVirt has drained {node} and its taint is gone",
     "node.cloudprovider.kubernetes.io/shutdown": "the machine of {node} is started again",
 }
-"""What has to be before a taint goes that tells of a node's trouble: nobody takes it away by hand to any effect."""
+"""What removes a taint that reports a problem of a node: a removal by hand has no effect."""
 
 
 def ways_out(placement: Placement, *, drained: Sequence[str] = (), most: int = 3) -> list[str]:
-    """Remedies of all groups: first what changes no spec and little else, then the rest as they are ordered.
+    """The remedies of all groups: first those that change no spec and little else, then the rest in order.
 
-    Those that take a larger machine come only when there is no other.
+    Remedies that need a larger machine come only if there is no other.
 
     Args:
-        placement: Of a pod that fits nowhere.
-        drained: Nodes that are being emptied, which nobody uncordons for a pod.
-        most: How many.
+        placement: The placement of a pod that fits nowhere.
+        drained: Nodes that are being drained, so they are not uncordoned.
+        most: The most remedies.
     """
     found = [
         (group, remedy)
@@ -65,7 +65,7 @@ def ways_out(placement: Placement, *, drained: Sequence[str] = (), most: int = 3
     remedies = [remedy for _, remedy in sorted(found, key=lambda one: (_place(*one), one[1].cost))]
     ways: list[Remedy] = []
     for remedy in [remedy for remedy in remedies if remedy in small] or remedies[:1]:
-        # Who does all of another way has no need of the rest.
+        # A remedy that includes all changes of an earlier one is superfluous.
         if not any(_effects(before) <= _effects(remedy) for before in ways):
             ways.append(remedy)
     found_ways = dict.fromkeys(remedy_words(remedy, placement.spread) for remedy in ways)
@@ -74,7 +74,7 @@ def ways_out(placement: Placement, *, drained: Sequence[str] = (), most: int = 3
 
 
 def _by_spec(rejected: Iterable[RejectedGroup]) -> Iterator[str]:
-    """What helps where no change of one node or pod does: controllers make again the pods that are in the way."""
+    """What helps if no change of one node or pod does, because controllers recreate the conflicting pods."""
     for group in rejected:
         facts = [fact for node in group.nodes for fact in node.facts]
         if group.plugin == "VolumeRestrictions" and any(reason.endswith(ONE_POD) for reason in group.reasons):
@@ -86,12 +86,12 @@ def _by_spec(rejected: Iterable[RejectedGroup]) -> Iterator[str]:
                 key = next(iter(rules.values()))
                 yield f"add a node in another {key.rpartition('/')[2]} ({key})"
             if "antiAffinity" in rules and "affinity" not in rules:
-                yield "want fewer pods"
+                yield "request fewer pods"
                 yield "make its anti-affinity preferred"
 
 
 def _place(group: RejectedGroup, remedy: Remedy) -> int:
-    """0: a node is uncordoned, or restarts. 1: a node frees a little of what it has. 2: everything else."""
+    """0: a node is uncordoned or restarts, or pods end. 1: a node frees a little. 2: everything else."""
     if len(remedy.changes) > 1:
         return 2
     (change,) = remedy.changes
@@ -106,7 +106,7 @@ def _place(group: RejectedGroup, remedy: Remedy) -> int:
 
 
 def _effects(remedy: Remedy) -> set[str]:
-    """Its changes, each as one text; who stops a pod stops it whichever node it is for."""
+    """The changes of a remedy as texts; a stopped pod is the same change for any node."""
     return {repr(replace(change, node="") if change.pods else change) for change in remedy.changes}
 
 
@@ -123,7 +123,7 @@ def remedy_words(remedy: Remedy, spread: tuple[ConstraintSpread, ...]) -> str:
 
 
 def pods_on_nodes(pods: Sequence[PodOnNode], most: int | None = None) -> str:
-    """``shop/a and shop/b on node-1``; with each its node where these differ."""
+    """``shop/a and shop/b on node-1``; if the nodes differ, each pod has its own."""
     names = [f"{pod.namespace}/{pod.name}" for pod in pods]
     if len({pod.node for pod in pods}) == 1:
         return f"{listed(names, most)} on {pods[0].node}"
@@ -131,7 +131,7 @@ def pods_on_nodes(pods: Sequence[PodOnNode], most: int | None = None) -> str:
 
 
 def _changes_words(changes: Sequence[CandidateChange], spread: tuple[ConstraintSpread, ...]) -> str:
-    """What is done, and what has to come by itself before it helps."""
+    """The changes to make, and the events to wait for."""
     added = [change for change in changes if change.kind is ChangeKind.ADD_NODE]
     larger = next((change for change in changes if change.kind is ChangeKind.ENLARGE), None)
     if added:
@@ -151,11 +151,11 @@ _AWAITED: Final = frozenset({ChangeKind.REMOVE_TAINT, ChangeKind.AWAIT_PODS})
 _OF_THE_NODE: Final = frozenset(
     {ChangeKind.ENLARGE, ChangeKind.LABEL_NODE, ChangeKind.UNCORDON, ChangeKind.REMOVE_TAINT}
 )
-"""What is said of a larger node with it, or needs no saying: a new one is not cordoned and has no trouble."""
+"""Changes that a larger node includes or makes superfluous: a new node is not cordoned and has no problems."""
 
 
 def _added_words(added: Sequence[CandidateChange], larger: CandidateChange | None) -> str:
-    """Another node, and why the one that was judged does not do."""
+    """Another node, and why the judged one is not enough."""
     node, has, why = added[0].node, [change.value for change in added if change.field], ""
     for change in added:
         if change.going is not None:
@@ -177,13 +177,13 @@ def _added_words(added: Sequence[CandidateChange], larger: CandidateChange | Non
 
 
 def _known(taint: str) -> KnownTaint | None:
-    """The table's row of ``key=value:effect``."""
+    """The table entry of the taint ``key=value:effect``."""
     key, _, value = taint.rpartition(":")[0].partition("=")
     return known_taint(key, value)
 
 
 def _replaced_words(larger: CandidateChange, changes: Sequence[CandidateChange]) -> str:
-    """A larger node in addition to one, or in its place, with the labels that this lacks."""
+    """A larger node in addition to one or instead of it, with the labels that it lacks."""
     has = _shape_words(larger)
     labels = ",".join(change.value for change in changes if change.kind is ChangeKind.LABEL_NODE)
     if labels:
@@ -192,7 +192,7 @@ def _replaced_words(larger: CandidateChange, changes: Sequence[CandidateChange])
 
 
 def _shape_words(larger: CandidateChange) -> list[str]:
-    """``64 free cpu``, in sizes in which machines are sold; what has no sizes exactly."""
+    """``64 free CPU``, rounded to usual machine sizes; resources without such sizes stay exact."""
     return [_free_words(resource, larger.asks.get(resource, amount)) for resource, amount in larger.amounts.items()]
 
 
@@ -203,7 +203,7 @@ def _free_words(resource: str, amount: int) -> str:
     if unit is not None:
         count = max(-(-amount // unit), 1)
         power: int = 2 ** (count - 1).bit_length()
-        # Half as much again comes between two powers of 2, as 48 and 96.
+        # One and a half times a power of 2 is also usual, such as 48 and 96.
         amount = unit * (power * 3 // 4 if power > _LARGE and power * 3 // 4 >= count else power)
     name = "CPU" if resource == "cpu" else resource
     return f"{resource_amount(resource, amount, named=False, enough=True)} free {name}"
@@ -271,7 +271,7 @@ def _cause(change: CandidateChange) -> str:
 
 
 def _freed_words(change: CandidateChange, resource: str) -> str:
-    """``220Mi memory``; ``63.5Gi of the 68.6Gi promised memory`` where the node has less than was promised on it."""
+    """``220Mi memory``; ``63.5Gi of the 68.6Gi promised memory`` if the node has less than was promised on it."""
     amount, promised = change.amounts[resource], change.promised.get(resource)
     if promised is None:
         return resource_amount(resource, amount, enough=True)

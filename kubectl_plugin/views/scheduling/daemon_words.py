@@ -1,4 +1,4 @@
-"""On which nodes a DaemonSet runs, in words: what stays pending first, then the nodes that get no pod."""
+"""The sentences about a DaemonSet's nodes: pending pods first, then the nodes that get no pod."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def daemon_words(spec: PlannedSpec, *, drained: Sequence[str] = ()) -> Iterator[
     """The sentences for a verdict.
 
     Args:
-        spec: Of a DaemonSet.
-        drained: The nodes that are being emptied.
+        spec: The pods of a DaemonSet.
+        drained: The nodes that are being drained.
     """
     if spec.daemon is None:
         return
@@ -45,7 +45,7 @@ def _nodes_words(spec: PlannedSpec, daemon: DaemonNodes) -> Iterator[str]:
 
 
 def stuck_words(spec: PlannedSpec, *, drained: Sequence[str] = ()) -> Iterator[str]:
-    """Which of its pods stay pending, and why; nothing where none does."""
+    """Which of its pods stay pending, and why; empty if none does."""
     wanted = spec.wanted or 0
     missing, pending = wanted - spec.placed, spec.stopped
     if not missing or pending is None:
@@ -60,7 +60,7 @@ def stuck_words(spec: PlannedSpec, *, drained: Sequence[str] = ()) -> Iterator[s
 
 
 def daemon_parts(spec: PlannedSpec, *, wide: bool) -> Iterator[Section | Table]:
-    """For the page of its pod, whose verdict has what stays pending; with ``wide`` each node."""
+    """The parts for the page of its pod; the verdict there shows pending pods. ``wide`` adds each node."""
     if spec.daemon is not None:
         yield Section("Nodes", tuple(_nodes_words(spec, spec.daemon)))
     if wide:
@@ -68,7 +68,7 @@ def daemon_parts(spec: PlannedSpec, *, wide: bool) -> Iterator[Section | Table]:
 
 
 def daemon_tables(spec: PlannedSpec, *, wide: bool) -> Iterator[Table]:
-    """The nodes on which pods stay pending, and those that get none; with ``wide`` all of them."""
+    """The nodes with pending pods and the nodes without a pod; ``wide`` shows all."""
     if spec.daemon is None:
         return
     pending = spec.stopped.rejected if spec.stopped is not None else ()
@@ -136,7 +136,7 @@ def _runs(spec: PlannedSpec, daemon: DaemonNodes) -> str:
 
 
 def _staying(daemon: DaemonNodes) -> set[str]:
-    """The nodes on which it would make no pod, and keeps the one that is there."""
+    """The nodes on which it would make no pod but keeps the existing one."""
     return {node.node for group in daemon.without for node in group.nodes}.intersection(daemon.kept)
 
 
@@ -153,8 +153,12 @@ def _without(daemon: DaemonNodes) -> str:
 
 
 def _replaced(there: int, spec: PlannedSpec, daemon: DaemonNodes) -> str:
-    """What becomes of the pods that it has where it makes new ones."""
+    """What happens to existing pods on nodes that get new ones."""
     one = there == 1
     if any(node in spec.nodes for node in daemon.kept):
-        return "goes once the new one is there (maxSurge)" if one else "go once the new ones are there (maxSurge)"
+        return (
+            "is deleted once the new one is there (maxSurge)"
+            if one
+            else "are deleted once the new ones are there (maxSurge)"
+        )
     return "makes room for the new one" if one else "make room for the new ones"

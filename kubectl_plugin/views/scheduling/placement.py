@@ -1,4 +1,4 @@
-"""Where the scheduler would put a pod, and why not elsewhere, in words."""
+"""The sentences about placement: where the scheduler would place a pod, and why not elsewhere."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ _SHOWN_CHANGED = 4
 
 
 def why_no_node(placement: Placement, *, drained: Sequence[str] = ()) -> tuple[str, ...]:
-    """For a verdict: what keeps a pod from every node, its claims first, and the ways out.
+    """For a verdict: why no node fits, claims first, and the ways out.
 
     Args:
-        placement: The pod's.
-        drained: The nodes that are being emptied: to let the pod onto one is no way out.
+        placement: The placement of the pod.
+        drained: The nodes that are being drained: they are no way out.
     """
     if placement.named is not None:
         claims = claim_sentences(placement.claims) if placement.claims else ()
         return (f"Its {named_words(placement.named)}.", *claims)
     if placement.outcome is PlacementOutcome.HELD:
         return (f"The scheduler does not look at it: {placement.reason}.",)
-    # A plugin that rejects a pod for a claim before it looks at any node says no more than the claim.
+    # A plugin that rejects a pod for a claim before it checks any node adds nothing to the claim.
     groups = alike_joined(group for group in placement.rejected if group.nodes or not placement.claims)
     if placement.nowhere:
         groups = [group for group in groups if group.plugin != "NodeAffinity"]
-    # One more group is as short as saying that there is one.
+    # Naming one more group is as short as counting it.
     most = _SHOWN_GROUPS_IN_VERDICT if len(groups) > _SHOWN_GROUPS_IN_VERDICT + 1 else len(groups)
     phrases = [phrase for group in groups[:most] for phrase in rejected_phrases(group)]
     rest = sum(group.count for group in groups[most:])
@@ -71,7 +71,7 @@ def why_no_node(placement: Placement, *, drained: Sequence[str] = ()) -> tuple[s
             f"None of {counted(placement.nodes, 'node')} has {' or '.join(placement.nowhere[:_SHOWN_BEST])}."
         )
     if placement.offered_nowhere:
-        # What else keeps nodes out decides nothing then; the table has it.
+        # Other reasons do not matter then; the table has them.
         sentences.append(f"No node offers {listed(placement.offered_nowhere)}.")
     elif phrases:
         sentences.append(f"Of {counted(placement.nodes, 'node')}, {listed(phrases)}.")
@@ -85,7 +85,7 @@ def why_no_node(placement: Placement, *, drained: Sequence[str] = ()) -> tuple[s
     if placement.preemption is not None:
         sentences += defeated_words(placement.preemption)
     if placement.preemption_disabled:
-        sentences.append(f"It preempts nobody: {disabled_words(placement.preemption_disabled)}.")
+        sentences.append(f"It preempts no pod: {disabled_words(placement.preemption_disabled)}.")
     said = placement.message or placement.reason
     if not sentences and said:
         sentences.append(f"Why: {said.removesuffix('.')}.")
@@ -98,7 +98,7 @@ def _joined(one: RejectedGroup, other: RejectedGroup) -> RejectedGroup:
 
 
 def alike_joined(groups: Iterable[RejectedGroup]) -> list[RejectedGroup]:
-    """Groups that read alike as one."""
+    """Join groups with the same phrase."""
     found: dict[str, RejectedGroup] = {}
     for group in groups:
         phrase = next(rejected_phrases(replace(group, count=2, silent=())))
@@ -108,7 +108,7 @@ def alike_joined(groups: Iterable[RejectedGroup]) -> list[RejectedGroup]:
 
 
 def placement_parts(report: PodReport, *, now: datetime | None, wide: bool) -> Iterator[Section | Table]:
-    """Nodes that fit with their scores, nodes that do not with reasons, numbers and remedies."""
+    """The nodes that fit with their scores, and the others with reasons, numbers and remedies."""
     placement = report.placement
     if placement is None or (placement.outcome is PlacementOutcome.HELD and report.status and report.status.gates):
         return  # The verdict names the gates already.
@@ -149,16 +149,16 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
     if placement.preemption is not None:
         yield from preemption_words(placement.preemption, wide=wide)
     if placement.preemption_disabled and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
-        yield f"preempts nobody: {disabled_words(placement.preemption_disabled)}"
+        yield f"preempts no pod: {disabled_words(placement.preemption_disabled)}"
     if placement.queue is not None:
         yield queue_words(placement.queue)
     if placement.sampled is not None and wide:
         sampled = counted(placement.sampled, "node")
         yield (
-            f"kube-scheduler stops after the first {sampled} that fit, in turn: it may choose one that is not the best "
+            f"kube-scheduler stops after the first {sampled} that fit, in turn: it may miss the best node "
             "(percentageOfNodesToScore)"
         )
-    # The verdict begins with what the scheduler said where the answer is not proved, or it says more than the nodes.
+    # The verdict begins with the scheduler's message if the answer is not proved or the message has more than nodes.
     leads = placement.feasible and (not placement.proven or placement.rejected_elsewhere)
     if placement.told is not None and not leads:
         yield from _message_words(placement, placement.told, wide=wide)
@@ -166,17 +166,17 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
         if problem := no_such_plugin(plugin):
             yield f"the profile's pluginConfig of {plugin} does nothing: {problem}"
         else:
-            yield f"the profile's plugin {plugin} is not kube-scheduler's own: it is left out here"
+            yield f"the profile's plugin {plugin} is not part of kube-scheduler: it is ignored here"
     for url in placement.extenders:
         yield f"the scheduler's extender {url} was not asked"
 
 
 def named_words(named: NamedNode) -> str:
-    """What becomes of a pod that names its node itself."""
+    """What happens to a pod that sets spec.nodeName itself."""
     lead = f"spec.nodeName is {named.node}"
     match named.fate:
         case NamedFate.RUNS:
-            return f"{lead}: no scheduler looks at it, and the kubelet there takes it"
+            return f"{lead}: no scheduler is involved, and the kubelet there runs it"
         case NamedFate.REFUSED:
             return f"{lead}: the kubelet there refuses it, and it ends as Failed ({named.reason})"
         case NamedFate.WAITS:
@@ -189,7 +189,7 @@ def named_words(named: NamedNode) -> str:
 def _likely(placement: Placement) -> str:
     best = listed(placement.best, most=_SHOWN_BEST)
     if placement.nominated is not None and placement.best == (placement.nominated.node,):
-        return f"on {best}, which is kept for it and fits"
+        return f"on {best}, which is reserved for it and fits"
     score = placement.scores[0].total if placement.scores else 0
     by = "" if placement.proven else "by what was read, "
     if len(placement.best) > 1:
@@ -208,16 +208,16 @@ def _current(current: CurrentNode) -> str:
     return f"{current.node}, where it runs, would score {current.total}: {count} better now, and nothing moves it there"
 
 
-def _message_words(placement: Placement, told: ToldBefore, *, wide: bool) -> Iterator[str]:
-    said = f": {told.message}" if wide else " (its message: -o wide)"
-    if told.agrees:
+def _message_words(placement: Placement, before: ToldBefore, *, wide: bool) -> Iterator[str]:
+    said = f": {before.message}" if wide else " (its message: -o wide)"
+    if before.agrees:
         yield f"kube-scheduler said the same{said}"
         return
     yield f"kube-scheduler said before{said}" if wide else f"kube-scheduler said otherwise before{said}"
-    if not told.changed:
+    if not before.changed:
         return
-    changes = [f"{entry.now} {entry.reason} (was {entry.then})" for entry in told.changed]
-    now = "a node fits now; it looks again when something changes, and after a while" if placement.feasible else ""
+    changes = [f"{entry.now} {entry.reason} (was {entry.then})" for entry in before.changed]
+    now = "a node fits now; it tries again when something changes, and after a while" if placement.feasible else ""
     yield f"since then: {now or listed(changes, most=_SHOWN_CHANGED)}"
 
 
@@ -252,19 +252,19 @@ def _rejected_table(placement: Placement, *, wide: bool) -> Table:
 
 
 def _reason(group: RejectedGroup) -> str:
-    """Upstream's reasons, with the numbers of the node that is nearest to fit."""
+    """Upstream's reasons, with the numbers of the node that is nearest to fitting."""
     reason = ", ".join(group.reasons)
     nearest = group.nodes[0] if group.nodes else None
     if nearest is None:
         return reason
     words = fact_words(nearest)
-    # The verdict counts the silent nodes separately. Both numbers stand here, so that they add up.
+    # The verdict counts silent nodes separately. The row has both numbers, so that they add up.
     silent = f"; {_silent_words(group.silent)}" if 0 < len(group.silent) < group.count else ""
     return f"{reason}: {nearest.node}{f' {words}' if words else ''}{silent}"
 
 
 def rejected_phrases(group: RejectedGroup) -> Iterator[str]:
-    """What keeps it from the nodes of a group; those that do not answer on their own."""
+    """Why the nodes of a group do not fit; silent nodes are counted separately."""
     others = group.count - len(group.silent)
     if others:
         yield f"{others} {rejection_words(group, one=others == 1)}"

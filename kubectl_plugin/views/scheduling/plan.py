@@ -1,4 +1,4 @@
-"""A what-if placement in words."""
+"""The page of `place`: a what-if placement."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SHOWN_PENDING = 10
 _SHOWN_LATE = 2
 _SHOWN_EVICTED = 5
 _DRAIN_REASONS = {
-    "DaemonSet": "stays, of DaemonSet {detail}: a drain leaves it alone",
+    "DaemonSet": "stays, of DaemonSet {detail}: a drain ignores it",
     "StaticPod": "stays, a static pod: {detail}",
     "Finished": "has ended: {detail}",
     "Terminating": "was marked for deletion before: {detail}",
@@ -58,19 +58,19 @@ _DRAIN_REASONS = {
     "Overdue": "{detail}",
 }
 _FLAG_REASONS = {
-    "--force": "{pods} that nobody recreates",
+    "--force": "{pods} that no controller recreates",
     "--delete-emptydir-data": "{pods} with an emptyDir, which is lost",
-    "--ignore-daemonsets": "{pods} of DaemonSets, left alone",
+    "--ignore-daemonsets": "{pods} of DaemonSets, ignored",
 }
 
 
 def plan_page(report: PlanReport, *, wide: bool) -> Page:
     """Everything about one plan; ``wide`` names every node and victim."""
-    told = plan_verdict(report)
+    summary = plan_verdict(report)
     return Page(
         title=_title(report),
-        verdict=told.sentences,
-        severity=told.severity,
+        verdict=summary.sentences,
+        severity=summary.severity,
         parts=tuple(_parts(report, wide=wide)),
     )
 
@@ -82,7 +82,7 @@ def plan_verdict(report: PlanReport) -> Verdict:
     if fits is None:
         return Verdict(VerdictCode.FIT_UNKNOWN, Severity.NOTICE, sentences)
     if fits:
-        # What fits and is never evicted is no trouble yet.
+        # Pods that fit but can never be evicted are no trouble yet.
         notice = report.lacks or report.kept or any(blocked_words(report.budgets))
         severity = Severity.NOTICE if notice else Severity.FINE
         return Verdict(VerdictCode.FITS, severity, sentences)
@@ -90,7 +90,7 @@ def plan_verdict(report: PlanReport) -> Verdict:
 
 
 def _title(report: PlanReport) -> str:
-    """What is other than it is; empty: nothing, and the verdict comes first."""
+    """The assumed changes of the cluster; empty if there are none: the verdict then comes first."""
     changes = listed(list(_changes(report.what_if)))
     return f"on {counted(report.nodes, 'node')}, {changes}" if changes else ""
 
@@ -109,16 +109,16 @@ def _changes(what_if: WhatIf) -> Iterator[str]:
 
 
 def _verdict(report: PlanReport) -> Iterator[str]:
-    """What fits, who goes for it, then what else there is to know."""
+    """What fits, what is preempted for it, then the rest."""
     for entry in report.refused:
         yield from _refused_words(entry)
-    # Of other nodes kube-scheduler has said nothing.
+    # kube-scheduler has reported nothing about added nodes.
     for spec in () if report.what_if.added_nodes else report.specs:
         if spec.scheduler_message and not spec.proven and not spec.is_short:
-            yield f"kube-scheduler says otherwise of {spec.name.removeprefix('pod/')}: {spec.scheduler_message}"
+            yield f"kube-scheduler disagrees about {spec.name.removeprefix('pod/')}: {spec.scheduler_message}"
     pending = [spec for spec in report.specs if spec.origin == "pending"]
     asked = {(spec.namespace, spec.name) for spec in report.specs if spec.origin == "more"}
-    # Of a pod that waits itself, its own place is the answer.
+    # If the named pod itself is pending, its own placement is the answer.
     named = [spec for spec in pending if (spec.namespace, spec.name) in asked]
     for spec in named:
         yield from pending_words([spec], leading=True)
@@ -137,7 +137,7 @@ def _verdict(report: PlanReport) -> Iterator[str]:
 
 
 def _refused_words(entry: RefusedSpec) -> Iterator[str]:
-    """Why nothing of a spec is placed; of a manifest, where that stands."""
+    """Why a spec is not placed; for a manifest, with file and line."""
     if not entry.refusals:
         yield f"{entry.name} is not placed: {entry.reason}."
         return
@@ -154,7 +154,7 @@ def _refusals_table(report: PlanReport) -> Table:
 
 
 def _daemon_words(report: PlanReport) -> Iterator[str]:
-    """Of DaemonSets, whether a file has them or the cluster."""
+    """The sentences about DaemonSets, from files or from the cluster."""
     daemons = [spec for spec in report.specs if spec.daemon is not None]
     for spec in daemons:
         yield from daemon_words(spec, drained=report.what_if.drained_nodes)
@@ -162,14 +162,14 @@ def _daemon_words(report: PlanReport) -> Iterator[str]:
 
 
 def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[str]:
-    """Of manifests, and of the pods of a drained node."""
+    """The sentences about manifests and about the pods of a drained node."""
     for spec in specs:
         yield from quota_words(spec, "replica", f"of {spec.name}")
     specs = [let_in(spec) for spec in specs]
     short = [spec for spec in specs if spec.is_short]
     for spec in specs:
         yield from _standing(spec)
-    # Who goes for them comes before what would help the others.
+    # Their victims come before what would help the others.
     yield from victim_words([spec for spec in specs if not spec.is_short]) if short else ()
     yield from _short_words(short, report)
     for spec in specs:
@@ -178,7 +178,7 @@ def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
             yield guessed(f"{fit_words([spec], 'replica', f'of {spec.name}')}.{then}", guess=report.is_guess(spec))
     made = [spec for spec in specs if spec.origin != "drain"]
     total = sum(spec.placed for spec in made)
-    # Where nothing is placed, each has said that it asks for none.
+    # If nothing is placed, each spec already says that it requests no pods.
     if total and all(spec.wanted is not None and not spec.is_short for spec in made):
         fit = _all_fit(made, total, everything=report.everything_fits and made == specs)
         yield guessed(fit, guess=any(map(report.is_guess, made)))
@@ -186,10 +186,10 @@ def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
 
 
 def _short_words(short: Sequence[PlannedSpec], report: PlanReport) -> Iterator[str]:
-    """What stays pending, who goes for the rest of it, and why; evicted pods with the same reason together."""
+    """What stays pending and why, and the victims of the rest; evicted pods with the same reason share a sentence."""
     groups: dict[tuple[str, str, str], list[PlannedSpec]] = {}
     for spec in short:
-        # One by one, only the node that the pod left last is empty then.
+        # One by one, only the node that the pod left last is empty.
         drained = spec.leaves[-1:] if report.what_if.one_by_one else report.what_if.drained_nodes
         why = " ".join(why_no_node(spec.stopped, drained=drained)) if spec.stopped is not None else ""
         alone = "" if spec.origin == "drain" and not spec.victims else spec.name
@@ -217,9 +217,9 @@ def _all_fit(specs: Sequence[PlannedSpec], total: int, *, everything: bool) -> s
 
 
 def _standing(spec: PlannedSpec) -> Iterator[str]:
-    """What a spec's controller does of it for now."""
+    """How many pods of a spec exist or are requested."""
     if spec.wanted == 0:
-        yield f"{spec.name} asks for no pods."
+        yield f"{spec.name} requests no pods."
     elif spec.there and spec.name.startswith("pod/"):
         yield f"{spec.name} is there already; one more is placed in addition to it."
     elif spec.there:
@@ -235,7 +235,7 @@ def _asked(spec: PlannedSpec) -> str:
 
 
 def _silent_words(report: PlanReport) -> Iterator[str]:
-    """Pods that go where nothing starts."""
+    """Says which pods are placed on silent nodes, where no container starts."""
     for name in report.silent:
         pods = sum(spec.nodes.get(name, 0) for spec in report.specs)
         goes = "1 pod goes" if pods == 1 else f"{pods} pods go"
@@ -243,7 +243,7 @@ def _silent_words(report: PlanReport) -> Iterator[str]:
 
 
 def _drain_words(report: PlanReport) -> Iterator[str]:
-    """Whether a drain ends, what keeps it from its end, and how many pods find a place; nothing without one."""
+    """Whether a drain ends, what blocks it, and how many pods find a place; empty without a drain."""
     nodes = report.what_if.drained_nodes
     if not nodes:
         return
@@ -253,7 +253,7 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
     if there:
         pods = f"{counted(there, 'pod')} there {'is' if there == 1 else 'are'}"
         yield f"Besides, {pods} held by a PodDisruptionBudget (below)."
-    # On a node that does not answer, no change of a budget helps.
+    # On a silent node, a change of a budget does not help.
     answering = [entry for entry in held if entry.node not in report.stuck_on]
     yield from drain_leads(answering, "The drain", more=len(nodes) > 1)
     yield from hold_words(answering, pending=report.specs)
@@ -261,7 +261,7 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
     for entry in late[:_SHOWN_LATE]:
         yield f"The drain does not end before {entry.pod.namespace}/{entry.pod.name} is gone: {_late_words(entry)}."
     if len(late) > _SHOWN_LATE:
-        yield f"So it is for {len(late) - _SHOWN_LATE} more (below)."
+        yield f"The same is true for {len(late) - _SHOWN_LATE} more (below)."
     for name, finalizers in [*report.kept.items()][:_SHOWN_LATE]:
         yield f"The drain does not end before {name} is gone: {holder_words(finalizers)}."
     if len(report.kept) > _SHOWN_LATE:
@@ -281,11 +281,11 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
         yield f"{name} may take {lasting(span(grace))} to stop, its grace period{more}: the drain waits."
     lost = sum(entry.reason == "NoController" for entry in report.unmoved)
     if lost:
-        yield f"{counted(lost, 'pod')} would be lost: nobody makes {'another' if lost == 1 else 'others'}."
+        yield f"{counted(lost, 'pod')} would be lost: no controller recreates {'it' if lost == 1 else 'them'}."
 
 
 def _stuck_words(report: PlanReport) -> Iterator[str]:
-    """The drained nodes that do not answer: no eviction ends there."""
+    """Says which drained nodes are silent: no eviction ends there."""
     if not report.stuck_on:
         return
     do, until = ("does", "it does, or is") if len(report.stuck_on) == 1 else ("do", "they do, or are")
@@ -296,7 +296,7 @@ def _stuck_words(report: PlanReport) -> Iterator[str]:
 
 
 def _leaving_words(report: PlanReport, *, ends: bool) -> Iterator[str]:
-    """``The drain ends; 3 of 4 pods find no place: pod/a, pod/b and pod/c.``; then who waits, and who moves twice."""
+    """``The drain ends; 3 of 4 pods find no place: pod/a, pod/b and pod/c.``; then pods that wait or move twice."""
     nodes, lead = report.what_if.drained_nodes, "The drain ends; " if ends else "Besides, "
     specs = [spec for spec in report.specs if spec.origin == "drain"]
     if specs:
@@ -308,7 +308,8 @@ def _leaving_words(report: PlanReport, *, ends: bool) -> Iterator[str]:
         yield "No node is left: all are drained."
     if waits := [spec.name for spec in specs if spec.waits]:
         leave = "leaves" if len(waits) == 1 else "leave"
-        yield f"{listed(waits, most=_SHOWN_EVICTED)} {leave} once replacements of others are Ready, as a budget asks."
+        once = "once replacements of others are Ready, as a budget requires"
+        yield f"{listed(waits, most=_SHOWN_EVICTED)} {leave} {once}."
     if again := [spec.name for spec in specs if len(spec.leaves) > 1]:
         yield f"{listed(again, most=_SHOWN_EVICTED)} {'moves' if len(again) == 1 else 'move'} more than once."
 
@@ -348,12 +349,12 @@ def _late_words(entry: Unmoved) -> str:
 
 
 def _flag_words(report: PlanReport) -> Iterator[str]:
-    """What kubectl drain has to be given."""
+    """The flags that kubectl drain needs."""
     flags = [
         f"{entry.flag} ({_FLAG_REASONS[entry.flag].format(pods=counted(entry.pods, 'pod'))})" for entry in report.flags
     ]
     if flags:
-        evicts = "kubectl drain evicts nobody"
+        evicts = "kubectl drain evicts no pod"
         yield f"{evicts}{' of a node' if len(report.what_if.drained_nodes) > 1 else ''} without {listed(flags)}."
 
 
@@ -361,7 +362,7 @@ def _short(spec: PlannedSpec) -> str:
     missing = (spec.wanted or 0) - spec.placed
     named = spec.stopped is not None and spec.stopped.named is not None
     one = missing == 1
-    # A StatefulSet makes none after the one that stays pending.
+    # A StatefulSet makes no pod after the one that stays pending.
     held = f" {spec.holds_back} stays pending, and none after it is made (OrderedReady)."
     held = held if spec.holds_back and not one else ""
     what = ("does not run" if one else "do not run") if named or held else "stays pending" if one else "stay pending"
@@ -435,7 +436,7 @@ def _where(spec: PlannedSpec) -> str:
 
 
 def _by_node(report: PlanReport) -> dict[str, dict[str, int]]:
-    """By node and spec the pods that were asked for: what is pending already has its own row among the specs."""
+    """The number of requested pods by node and spec; pending pods have their own rows in the table of specs."""
     found: dict[str, dict[str, int]] = {}
     for spec in report.asked:
         for node, count in spec.nodes.items():
@@ -472,7 +473,7 @@ def _spread_row(spec: PlannedSpec, entry: AchievedSpread) -> tuple[str, ...]:
     rest = len(entry.domains) - _SHOWN_NODES
     counts += f" and {rest} more" if rest > 0 else ""
     shown = [domain.matching for domain in entry.domains[:_SHOWN_NODES]]
-    # The table shows the least itself, unless it is in another domain, or 0 because there are no domains.
+    # The counts show the least, unless it is in a domain that is not shown, or 0 because there are no domains.
     least = f", least {entry.minimum}" if shown and min(shown) != entry.minimum else ""
     if entry.left_out:
         counts += f"; not counted: {left_out_words(entry.left_out, entry.left_out_count)}"
@@ -484,7 +485,7 @@ def _spread_row(spec: PlannedSpec, entry: AchievedSpread) -> tuple[str, ...]:
 
 
 def _unmoved_table(report: PlanReport, *, wide: bool) -> Table:
-    """Those first that keep the drain from ending or would be lost; DaemonSet pods, which never matter, as one."""
+    """The pods that block the drain or would be lost come first; DaemonSet pods, which never matter, share a row."""
     order = list(_DRAIN_REASONS)
     entries = sorted(report.unmoved, key=lambda entry: -order.index(entry.reason))
     daemons = [entry for entry in entries if entry.reason == "DaemonSet"]
@@ -501,7 +502,7 @@ def _unmoved_table(report: PlanReport, *, wide: bool) -> Table:
     ]
     if daemons and not wide:
         rows.append(
-            (f"{len(daemons)} of DaemonSets", f"a drain leaves {'it' if len(daemons) == 1 else 'them'} alone (-o wide)")
+            (f"{len(daemons)} of DaemonSets", f"a drain ignores {'it' if len(daemons) == 1 else 'them'} (-o wide)")
         )
     return Table(f"Pods of {listed(nodes, most=3)} that are not moved", ("pod", "why"), tuple(rows))
 
@@ -515,7 +516,7 @@ def _victims_table(report: PlanReport, *, wide: bool) -> Table:
             str(victim.priority),
             f"{victim.pod.namespace}/{victim.pod.name}",
             f"on {victim.node}, {'already being deleted; ' if victim.leaving else ''}for {row_name(spec)}"
-            + ("" if victim.replaced else "; nobody makes another")
+            + ("" if victim.replaced else "; no controller recreates it")
             + (f"; violates PodDisruptionBudget {listed(victim.violates)}" if victim.violates else ""),
         )
         for spec, victim in shown

@@ -1,4 +1,4 @@
-"""Whether more pods of what the cluster has would fit, in words: the answer first, then what goes before them."""
+"""The sentences of `place` for more pods of existing objects: the answer first, then what is placed before them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHOWN_VICTIMS = 2
 
 
 def more_words(report: PlanReport) -> Iterator[str]:
-    """The lines of each workload or pod that was named; none if none was."""
+    """The sentences for each workload or pod that was named."""
     for spec in report.specs:
         if spec.origin == "more" and spec.daemon is None:
             yield from _awaited_words(spec)
@@ -53,19 +53,19 @@ def more_words(report: PlanReport) -> Iterator[str]:
 
 
 def guessed(text: str, *, guess: bool) -> str:
-    """A sentence about pods that have a place or not, where what could not be read decides."""
+    """A sentence about placement; ``guess``: it depends on what could not be read."""
     return f"Unknown; by what was read, {text[:1].lower()}{text[1:]}" if guess else text
 
 
 def fit_words(specs: Sequence[PlannedSpec], what: str, of: str = "") -> str:
-    """``2 of 3 more pods of Deployment web fit``; first without preemption, where that is another number.
+    """``2 of 3 more pods of Deployment web fit``; the number without preemption comes first if it differs.
 
     ``24 more pods of Deployment cart fit without preemption, 50 if 9 pods are preempted``
 
     Args:
-        specs: What is counted together.
-        what: One of their pods.
-        of: Whose they are; empty: that is clear.
+        specs: The specs that are counted together.
+        what: The noun for one of their pods.
+        of: Their owner; empty if the context names it.
     """
     placed = sum(spec.placed for spec in specs)
     wanted = [spec.wanted for spec in specs if spec.wanted is not None]
@@ -80,11 +80,11 @@ def fit_words(specs: Sequence[PlannedSpec], what: str, of: str = "") -> str:
 
 
 def paid_words(specs: Sequence[PlannedSpec], *, named: bool = False) -> str:
-    """``if 2 pods are preempted and 1 that is ending is gone``; empty: nobody has to go.
+    """``if 2 pods are preempted and 1 that is ending is gone``; empty if no pod has to end.
 
     Args:
-        specs: What they would have to go for.
-        named: Those that are preempted have their names.
+        specs: The specs that need the room.
+        named: True to name the preempted pods.
     """
     victims, leaving = len(_victims(specs)), len(_leaving(specs))
     who = listed(_names(_victims(specs)), most=_SHOWN_VICTIMS) if named else counted(victims, "pod")
@@ -96,12 +96,12 @@ def paid_words(specs: Sequence[PlannedSpec], *, named: bool = False) -> str:
 
 
 def victim_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
-    """Who is preempted for some specs, and who goes already; nothing where nobody has to."""
+    """The pods that are preempted for some specs, and those that are ending already; empty if there are none."""
     paid = [spec for spec in specs if spec.preempted]
     if paid:
         them = "it" if paid[0].placed == 1 else "them"
-        whom = them if len(specs) == 1 else listed([spec.name for spec in paid], most=_SHOWN_VICTIMS)
-        yield f"The scheduler preempts {listed(_names(_victims(specs)), most=_SHOWN_VICTIMS)} for {whom}."
+        beneficiary = them if len(specs) == 1 else listed([spec.name for spec in paid], most=_SHOWN_VICTIMS)
+        yield f"The scheduler preempts {listed(_names(_victims(specs)), most=_SHOWN_VICTIMS)} for {beneficiary}."
         yield from _against_words(specs)
     yield from _leaving_words(_leaving(specs))
 
@@ -111,14 +111,15 @@ def replacement_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
     victims = _victims(specs)
     lost = _names(victim for victim in victims if not victim.replaced)
     if lost:
-        yield f"{listed(lost, most=_SHOWN_VICTIMS)} would be lost: nobody makes another."
+        them = "it" if len(lost) == 1 else "them"
+        yield f"{listed(lost, most=_SHOWN_VICTIMS)} would be lost: no controller recreates {them}."
     if len(lost) < len(victims):
         need = "pod's replacement needs" if len(victims) == 1 else "pods' replacements need"
         yield f"The preempted {need} room too: that is not counted here."
 
 
 def _leaving_words(victims: Sequence[PlannedVictim]) -> Iterator[str]:
-    """Pods that are ending already, and the pods they make room for: they need no preemption."""
+    """Pods that are ending already, and the pods for which they make room: no preemption is needed."""
     groups: dict[tuple[tuple[PodReference, ...], str], list[PlannedVictim]] = {}
     for victim in victims:
         groups.setdefault((victim.preempted_for, victim.node), []).append(victim)
@@ -133,7 +134,7 @@ def _leaving_words(victims: Sequence[PlannedVictim]) -> Iterator[str]:
 
 
 def _against_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
-    """Which budgets the scheduler breaks; it does so where no other node helps."""
+    """The budgets that the scheduler violates, which it does only if no other node helps."""
     against = [victim for victim in _victims(specs) if victim.violates]
     if against:
         budgets = listed(sorted({name for victim in against for name in victim.violates}), most=_SHOWN_VICTIMS)
@@ -141,7 +142,7 @@ def _against_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
 
 
 def weightiest(victim: PlannedVictim) -> tuple[bool, bool, bool]:
-    """The order of victims: those against a budget, those that are lost, those of StatefulSets, the others."""
+    """The sort key of victims: budget violations, then lost pods, then StatefulSet pods, then the others."""
     return not victim.violates, victim.replaced, not victim.stateful
 
 
@@ -162,7 +163,7 @@ def _are(count: int) -> str:
 
 
 def row_name(spec: PlannedSpec) -> str:
-    """The name of a spec in a table: a pod that waits is not one of those that are asked for."""
+    """The name of a spec in a table; it marks pods that are pending rather than requested."""
     if spec.origin == "pending":
         return f"{spec.name} (pending)"
     if spec.origin == "autoscaler" and spec.autoscaler is not None:
@@ -171,27 +172,27 @@ def row_name(spec: PlannedSpec) -> str:
 
 
 def suspended_words(spec: PlannedSpec) -> Iterator[str]:
-    """That a spec's controller makes nothing for now."""
+    """Says that a spec's controller is suspended and makes no pods."""
     if spec.suspended:
         yield f"{spec.name} is suspended (spec.suspend): it makes no pod before it is resumed."
 
 
 def _awaited_words(spec: PlannedSpec) -> Iterator[str]:
-    """Says that its StatefulSet makes no other pod now, even if there is room."""
+    """Says that the StatefulSet makes no other pod now, even if there is room."""
     awaited = spec.awaited
     if awaited is None:
         return
     name, silent = spec.name.partition("/")[2], awaited.silent_node
-    holds = f"StatefulSet {name} makes no other pod before {awaited.name} is Ready (OrderedReady)"
+    reason = f"StatefulSet {name} makes no other pod before {awaited.name} is Ready (OrderedReady)"
     if awaited.deleted:
-        holds = ordinal_words(name, awaited.name, ordered=True)
-    yield f"No: {holds}{f'; its node {silent} is silent' if silent else ''}."
+        reason = ordinal_words(name, awaited.name, ordered=True)
+    yield f"No: {reason}{f'; its node {silent} is silent' if silent else ''}."
     if silent:
         yield f"Way out: bring {silent} back, or fence it."
 
 
 def _job_words(spec: PlannedSpec) -> Iterator[str]:
-    """Says that its Job makes no other pod now, even if there is room."""
+    """Says that the Job makes no other pod now, even if there is room."""
     job = spec.job
     if job is None or job.schedule or spec.suspended or spec.there < job.now:
         return
@@ -200,7 +201,7 @@ def _job_words(spec: PlannedSpec) -> Iterator[str]:
 
 
 def unknown_words(spec: PlannedSpec) -> str:
-    """Why it is unknown where the pods of a spec would go; empty: that is known, or guessed."""
+    """Why the placement of a spec is unknown; empty if it is known or guessed."""
     stopped = spec.stopped
     if stopped is None or stopped.outcome is not PlacementOutcome.UNKNOWN or spec.placed:
         return ""
@@ -217,7 +218,7 @@ def _answer(spec: PlannedSpec, silent: Sequence[str], *, guess: bool) -> str:
     if spec.wanted is None:
         return guessed(f"{fit_words([spec], 'more pod', of)}{where or ' now'}.{next_one}", guess=guess)
     short = spec.is_short
-    # What goes to a node that does not answer has a place, and does not start.
+    # A pod placed on a silent node has a place but does not start.
     lead = "No: " if short else "" if any(node in silent for node in spec.nodes) else _yes(spec)
     if spec.awaited is not None or spec.quota is not None:
         lead = "" if short else "There is room: "
@@ -235,12 +236,12 @@ def _answer(spec: PlannedSpec, silent: Sequence[str], *, guess: bool) -> str:
 
 
 def _yes(spec: PlannedSpec) -> str:
-    """All of a spec fit; at a price they do not fit just so."""
+    """The first words if all pods of a spec fit: with or without preemption."""
     return "Only with preemption: " if spec.preempted else "Yes: "
 
 
 def _is_paid_for(spec: PlannedSpec) -> bool:
-    """Whether all that are wanted fit, and only when others go."""
+    """True if all wanted pods fit, but only if other pods end."""
     return spec.placed == spec.wanted and bool(spec.victims)
 
 
@@ -259,7 +260,7 @@ def nodes_words(nodes: Mapping[str, int]) -> str:
 
 def _places(nodes: Mapping[str, int]) -> list[str]:
     places = [(count, node) for node, count in nodes.items()]
-    # One more node is as short as saying that there is one.
+    # Naming one more node is as short as counting it.
     if len(places) > _SHOWN_NODES + 1:
         rest = places[_SHOWN_NODES:]
         places = [*places[:_SHOWN_NODES], (sum(count for count, _ in rest), counted(len(rest), "more node"))]
@@ -273,11 +274,11 @@ def _of(spec: PlannedSpec) -> str:
 
 
 def pending_words(specs: Sequence[PlannedSpec], *, leading: bool = False) -> Iterator[str]:
-    """What waits already and goes before what is asked for, and who is preempted for that.
+    """The pending pods that are placed before the requested ones, and the pods preempted for them.
 
     Args:
-        specs: Those that wait.
-        leading: Whether the answer begins with it: the pod was named.
+        specs: The pending specs.
+        leading: True if the answer begins with it, because the pod was named.
     """
     names, going = _names(_victims(specs)), _names(_leaving(specs))
     who = f"{listed(names, most=_SHOWN_VICTIMS)} {_are(len(names))} preempted for" if names else ""

@@ -1,4 +1,4 @@
-"""Who would have to go, who is going and who went for a pod, in words."""
+"""The sentences about preemption: the pods that would be, are being and were preempted for a pod."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _CRITERIA = {
     "smallestPrioritySum": "its victims' priorities have the smallest sum",
     "fewestVictims": "it has the fewest victims",
     "latestStart": "its most important victims started last",
-    "first": "any of several that are equal",
+    "first": "several nodes are equal",
 }
 _NEVER = "not eligible due to preemptionPolicy=Never."
 
@@ -58,12 +58,12 @@ def disabled_words(field: str) -> str:
 
 
 def room_words(preview: PreemptionPreview, *, denied: bool) -> str:
-    """For a verdict: whom the scheduler preempts; or that this makes no room, or that it found no victims."""
+    """For a verdict: the pods that the scheduler preempts, or why preemption makes no room."""
     pods, node = counted(len(preview.victims), "pod"), preview.nodes[0]
     if any(victim.is_static for victim in preview.victims):
-        return f"Preemption makes no room on {node}: it would delete the object of a static pod, which runs on."
+        return f"Preemption makes no room on {node}: it would delete the object of a static pod, which keeps running."
     if denied:
-        return f"Preemption: {_DENIED}; by what is known here, {pods} on {node} would go."
+        return f"Preemption: {_DENIED}; by what was read, {pods} on {node} would be preempted."
     violated = list(dict.fromkeys(budget for victim in preview.victims for budget in victim.violates))
     against = f", against {_budgets(violated)}" if violated else ""
     names = _pods([victim.pod for victim in preview.victims])
@@ -71,18 +71,18 @@ def room_words(preview: PreemptionPreview, *, denied: bool) -> str:
 
 
 def preemption_words(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
-    """Which pods a pod would preempt, or why none."""
+    """The pods that a pod would preempt, or why it preempts none."""
     if preview.not_eligible:
         reason = "preemptionPolicy Never" if preview.not_eligible == _NEVER else preview.not_eligible
-        yield f"preempts nobody: {reason}"
+        yield f"preempts no pod: {reason}"
     elif preview.nodes:
         yield from _victims(preview, wide=wide)
     elif preview.potential == 0:
-        yield "preempts nobody: removing pods helps on no node"
+        yield "preempts no pod: removing pods helps on no node"
     elif len(preview.no_room) == 1:
-        yield f"preempts nobody: {_no_room(preview.no_room[0])}"
+        yield f"preempts no pod: {_no_room(preview.no_room[0])}"
     else:
-        yield f"preempts nobody: it would help on none of {counted(preview.potential, 'node')}"
+        yield f"preempts no pod: it would help on none of {counted(preview.potential, 'node')}"
         yield from map(_no_room, preview.no_room if wide else ())
     if preview.elsewhere is not None:
         elsewhere, own = preview.elsewhere.elsewhere, _pods(preview.elsewhere.on_node)
@@ -90,7 +90,7 @@ def preemption_words(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]
         also = f" and {own} on {node}" if own else ""
         yield (
             f"without {pods_on_nodes(elsewhere, _SHOWN)}{also} it would fit {node}; the scheduler never preempts "
-            "across nodes: delete by hand what may go"
+            "across nodes: delete pods by hand"
         )
 
 
@@ -124,28 +124,28 @@ def _victims(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
         yield f"{preview.nodes[0]} is chosen {of}: {_CRITERIA.get(preview.decided_by, preview.decided_by)}"
     if preview.sampled is not None and wide:
         sampled = counted(preview.sampled, "candidate")
-        yield f"kube-scheduler looks at {sampled} only, from a random node on: it may choose another"
+        yield f"kube-scheduler checks {sampled} only, from a random node on: it may choose another"
     for entry in preview.left_alone if wide else ():
         why = _CRITERIA.get(entry.why)
         reason = f"{preview.nodes[0]} is better: {why}" if why else entry.why
         pods = "1 pod" if entry.pods == 1 else f"{entry.pods} pods"
         yield (
-            f"lower ones are left alone: {pods} on {entry.nodes} {'node' if entry.nodes == 1 else 'nodes'}, such as "
+            f"pods of lower priority stay: {pods} on {entry.nodes} {'node' if entry.nodes == 1 else 'nodes'}, such as "
             f"{_pod(entry.lowest)} ({entry.lowest_priority}): {reason}"
         )
 
 
 def nominated_words(nominated: NominatedNode, now: datetime | None) -> Iterator[str]:
-    """What a nomination is worth now."""
+    """What a nomination means now."""
     if not nominated.exists:
-        worth = "is worth nothing: there is no such Node, and the scheduler passes it over"
+        worth = "has no effect: there is no such Node, and the scheduler ignores it"
         yield f"its nomination to {bounded(nominated.node)} {worth}"
         return
     lead = "preemption made room on" if nominated.made_room else "status.nominatedNodeName is"
-    yield f"{lead} {bounded(nominated.node)}: it is tried first; a reservation, no promise"
+    yield f"{lead} {bounded(nominated.node)}: it is tried first; a reservation, not a guarantee"
     going = [_going(victim, now, silent=nominated.silent) for victim in nominated.going]
     if going:
-        yield f"waits for {listed(going, most=_SHOWN)} to be gone"
+        yield f"waits for {listed(going, most=_SHOWN)} to end"
     if nominated.silent:
         yield _nothing_ends(nominated, now)
     elif nominated.rejected:
@@ -161,14 +161,17 @@ def _going(victim: GoingVictim, now: datetime | None, *, silent: bool) -> str:
 
 
 def awaited_words(nominated: NominatedNode, now: datetime | None) -> tuple[str, ...]:
-    """For a verdict on a pod that waits for its victims: whom, until when, and what the wait is good for."""
+    """For a verdict on a pod that waits for its victims: which pods, until when, and for which node."""
     last = nominated.going[-1]
     due = instant(last.gone_by) if all(entry.gone_by for entry in nominated.going) else None
     many = len(nominated.going)
-    whom = last.pod.name if many == 1 else f"{many} pods"
+    victims = last.pod.name if many == 1 else f"{many} pods"
     if nominated.silent:
         ends = "ends" if many == 1 else "end"
-        return f"no node fits before {whom} {ends} on {bounded(nominated.node)}.", f"{_nothing_ends(nominated, now)}."
+        return (
+            f"no node fits before {victims} {ends} on {bounded(nominated.node)}.",
+            f"{_nothing_ends(nominated, now)}.",
+        )
     if nominated.rejected:
         why = ", ".join(nominated.rejected)
         node = bounded(nominated.node)
@@ -179,11 +182,11 @@ def awaited_words(nominated: NominatedNode, now: datetime | None) -> tuple[str, 
         by = f", {late} {clock(due, now)}" if many == 1 else f", the last, {last.pod.name}, {late} {clock(due, now)}"
     preempted = _pods([victim.pod for victim in nominated.going if victim in nominated.victims])
     room = f"The scheduler preempted {preempted} to make room on {bounded(nominated.node)}, which it tries first"
-    return f"waits for {whom} to end{by}.", f"{room}: no promise."
+    return f"waits for {victims} to end{by}.", f"{room}: no guarantee."
 
 
 def _is_overdue(nominated: NominatedNode, now: datetime | None) -> bool:
-    """Whether all that have to go should be gone by now."""
+    """True if all victims should have ended by now."""
     due = instant(nominated.going[-1].gone_by)
     return now is not None and due is not None and now > due
 
@@ -194,12 +197,12 @@ def _nothing_ends(nominated: NominatedNode, now: datetime | None) -> str:
     state = reach_words(nominated.reach, None, now)
     within = collected_within(nominated.reach.reach, deleted=True)
     if within is not None:
-        return f"{state}: pod garbage collection removes such objects within {within} s, and stops nothing"
+        return f"{state}: pod garbage collection removes such objects within {within} s, and stops no process"
     return f"{state}: nothing there ends before it answers"
 
 
 def queue_words(queue: QueuePosition) -> str:
-    """Its place among the pods that wait."""
+    """The place of a pod in the scheduling queue."""
     return f"queue: {_before_words(queue)}{_tied_words(queue.tied)}{_gated_words(queue.gated)}"
 
 
@@ -225,7 +228,7 @@ def _gated_words(gated: int) -> str:
 
 
 def preemptor_name(preempted: Preempted, *, whole: bool = False) -> str:
-    """``shop/web-0``; without a name, its uid, in short unless it is asked for as a whole."""
+    """``shop/web-0``, or without a name the uid, shortened unless ``whole``."""
     if preempted.by is not None:
         return f"{'the pod group ' if preempted.group else ''}{_pod(preempted.by)}"
     if not preempted.uid:
@@ -237,27 +240,27 @@ def preemptor_name(preempted: Preempted, *, whole: bool = False) -> str:
 
 
 def preempted_words(preempted: Preempted, now: datetime | None) -> str:
-    """By whom a pod was preempted, and whether it was for nothing."""
+    """The pod for which another was preempted, and whether that pod got the place."""
     when = instant(preempted.at)
     at = f" at {clock(when, now)}" if when is not None else ""
     if not preempted.uid and preempted.by is not None:
-        waits = f"{_pod(preempted.by)}, which alone is nominated to {preempted.node}"
-        return f"Preempted by the scheduler{at}, probably for {waits}: no event is left that names it."
+        waits = f"{_pod(preempted.by)}, the only pod nominated to {preempted.node}"
+        return f"Preempted by the scheduler{at}, probably for {waits}: no remaining event names it."
     if not preempted.uid:
-        return f"Preempted by the scheduler{at} for a pod of higher priority; no event is left that names it."
+        return f"Preempted by the scheduler{at} for a pod of higher priority; no remaining event names it."
     by = f"Preempted{at} for {preemptor_name(preempted, whole=True)}"
     match preempted.became:
         case PreemptedFor.TOOK_THE_PLACE:
             return f"{by}, which runs on {preempted.node} now."
         case PreemptedFor.RUNS_ELSEWHERE:
-            return f"{by}, for nothing: that one runs on {preempted.preemptor_node}."
+            return f"{by}, without effect: that pod runs on {preempted.preemptor_node}."
         case PreemptedFor.STILL_WAITS:
             return f"{by}, which still waits for {preempted.node}."
         case PreemptedFor.WAITS_ELSEWHERE:
-            place = f"for {preempted.preemptor_node}" if preempted.preemptor_node else "with no node in sight"
-            return f"{by}, for nothing so far: that one waits {place}."
+            place = f"for {preempted.preemptor_node}" if preempted.preemptor_node else "without a nominated node"
+            return f"{by}, without effect so far: that pod waits {place}."
         case PreemptedFor.GONE:
-            return f"{by}, which is gone itself."
+            return f"{by}, which is also gone."
         case PreemptedFor.UNKNOWN:
             return f"{by}."
 
@@ -276,7 +279,7 @@ def preemptor_words(found: Sequence[Preemptor]) -> Iterator[str]:
 
 
 def preemptors_section(preemptors: Preemptors, *, wide: bool) -> Section:
-    """How pending pods would preempt a running one, and which were not judged."""
+    """The pending pods that would preempt a running one, and those that were not judged."""
     found, pods = preemptors.found, "pending pod"
     shown = found if wide else found[:_SHOWN]
     lines = [f"{_preemptor(one)} on {one.node}: {'; '.join(_consequences(one))}" for one in shown]
@@ -294,17 +297,17 @@ def preemptors_section(preemptors: Preemptors, *, wide: bool) -> Section:
 
 
 def _consequences(one: Preemptor) -> Iterator[str]:
-    yield f"this pod{'' if one.victims == 1 else f' and {one.victims - 1} more'} would go"
+    yield f"this pod{'' if one.victims == 1 else f' and {one.victims - 1} more'} would be preempted"
     if one.denied:
         yield f"but {_DENIED}"
     if one.violates:
         yield f"violates {_budgets(one.violates)}"
     if one.nodes > 1:
-        yield f"{counted(one.nodes - 1, 'other node')} would do as well"
+        yield f"{counted(one.nodes - 1, 'other node')} {'is' if one.nodes == 2 else 'are'} equally suitable"
     if one.twin is not None:
-        yield f"or {_pod(one.twin)}, which is as important"
+        yield f"or {_pod(one.twin)}, which is equally important"
     if one.sampled is not None:
-        yield f"kube-scheduler looks at {counted(one.sampled, 'candidate')} only: it may choose another node"
+        yield f"kube-scheduler checks {counted(one.sampled, 'candidate')} only: it may choose another node"
     if not one.seen:
         yield f"no scheduler has tried {one.pod.name} yet"
 

@@ -1,4 +1,4 @@
-"""Quotas that let in fewer pods than are wanted, in words."""
+"""The sentences about quotas that admit fewer pods than are wanted."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["let_in", "quota_words"]
 
 
 def quota_words(spec: PlannedSpec, what: str, of: str, lead: str = "") -> Iterator[str]:
-    """``Quota compute lets in 3 of 5 replicas of deployment/web: requests.cpu is then 1800m of 2.``; else nothing.
+    """``Quota compute lets in 3 of 5 replicas of deployment/web: requests.cpu is then 1800m of 2.``; may be empty.
 
     Args:
         spec: The pods.
-        what: One of them.
-        of: Whose they are.
-        lead: What comes first.
+        what: The noun for one of them.
+        of: Their owner, as ``of deployment/web``.
+        lead: The words before the sentence.
     """
     quota = spec.quota
     if quota is not None:
@@ -29,7 +29,7 @@ def quota_words(spec: PlannedSpec, what: str, of: str, lead: str = "") -> Iterat
 
 
 def let_in(spec: PlannedSpec) -> PlannedSpec:
-    """The spec without the pods that no quota lets in: those wait for no node."""
+    """The spec without the pods that a quota refuses: those need no node."""
     if spec.quota is None or spec.wanted is None:
         return spec
     return replace(spec, wanted=min(spec.wanted, spec.quota.pods))

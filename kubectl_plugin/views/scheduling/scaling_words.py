@@ -1,4 +1,4 @@
-"""How many pods a workload has at a time, in words: what an autoscaler may ask for, and what a Job makes."""
+"""The sentences about the number of pods: what an autoscaler may request, and what a Job makes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["autoscaler_words", "size_words"]
 
 
 def autoscaler_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
-    """Whether as many replicas fit as an autoscaler may ask for.
+    """Says whether the most replicas that an autoscaler may request fit.
 
     Args:
-        specs: All of a plan.
+        specs: All specs of a plan.
     """
     least = {(one.namespace, one.name): one for one in specs if one.origin == "manifest"}
     for spec in specs:
@@ -33,14 +33,14 @@ def _range(spec: PlannedSpec, least: PlannedSpec) -> Iterator[str]:
     fits = f"all {most} fit" if fit == most else f"of {most}, {fit or 'none'} {'fits' if fit == 1 else 'fit'}"
     paid = f", {paid_words([spec])}" if spec.victims else ""
     lead = f"{spec.name} has {range_words(scaler)} (HorizontalPodAutoscaler {scaler.name})"
-    # The words for its minimum come before.
+    # The sentence about its minimum comes before.
     why = why_no_node(spec.stopped) if spec.stopped is not None and least.stopped is None else ()
     yield " ".join((f"{lead}: {fits}{paid}.", *why))
     yield from quota_words(spec, "replica", f"of {spec.name} besides its {scaler.min_replicas}")
 
 
 def size_words(spec: PlannedSpec) -> Iterator[str]:
-    """How many pods a Job makes in all, where these are more than it has at once."""
+    """How many pods a Job makes in all, if that is more than it has at once."""
     job = spec.job
     if job is not None and (job.schedule or (job.completions or 0) > job.at_once):
         makes = f"makes a Job at {job.schedule}, of " if job.schedule else "makes "

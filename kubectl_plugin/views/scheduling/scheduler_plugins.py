@@ -1,6 +1,6 @@
-"""What the scheduler's plugins reject a node for, in words: one entry a plugin.
+"""The words for why scheduler plugins reject nodes: one entry for each plugin.
 
-The facts' types are named for type checkers alone: they load arrays, which a page without a placement does without.
+The types of the facts are imported for type checkers only: they load arrays, which pages without placement do not need.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _SHOWN_FACTS = 3
 
 
 class PluginPhrases(Struct, frozen=True):
-    """What is said of the nodes that one plugin rejects."""
+    """The phrases for nodes that one plugin rejects."""
 
     one: str
-    """Of one node: it ``is cordoned``."""
+    """For one node: it ``is cordoned``."""
     several: str
     facts: Mapping[str, Callable[[Any], str]] = {}
-    """The words of each kind of fact, by the name of its class."""
+    """The function that describes each kind of fact, by the name of its class."""
     reasons: Mapping[str, tuple[str, str]] = {}
-    """Other words, of one node and of several, for the reasons of upstream that end so."""
+    """Other phrases, for one node and for several, by the end of upstream's reason."""
 
 
 def fact_words(node: RejectedNode) -> str:
-    """What a node has and what the pod asks for."""
+    """What a node has and what the pod requests."""
     words = "; ".join(_words(fact) for fact in node.facts[:_SHOWN_FACTS])
     if len(node.facts) > _SHOWN_FACTS:
         words += f"; and {len(node.facts) - _SHOWN_FACTS} more"
@@ -78,7 +78,7 @@ def rejection_words(group: RejectedGroup, *, one: bool) -> str:
 
 
 ONE_POD: Final = " ReadWriteOncePod access mode already in-use by another pod"
-"""How VolumeRestrictions' reason for such a claim ends."""
+"""The end of VolumeRestrictions' reason for such a claim."""
 _OTHER_HAS_CLAIM: Final = "ruled out because another pod uses its ReadWriteOncePod claim"
 _INSUFFICIENT: Final = "Insufficient "
 _NEED_KEYS: Final = {"PodTopologySpread": "topology spread", "InterPodAffinity": "required pod affinity"}
@@ -142,7 +142,7 @@ def _resource(fact: InsufficientResource) -> str:
 
 
 def nominated_pods_words(nominated: Sequence[PodReference]) -> str:
-    """Who was promised a part and is not there yet: the node's own pods request less; empty: nobody."""
+    """The nominated pods that count but are not on the node yet; empty if there are none."""
     pods = listed([_pod(pod) for pod in nominated], most=_SHOWN_FACTS)
     return f"the nominated {'pod' if len(nominated) == 1 else 'pods'} {pods}" if pods else ""
 
@@ -167,7 +167,7 @@ def _affinity(fact: PodAffinityConflict) -> str:
     pods = "1 pod" if fact.count == 1 else f"{fact.count} pods"
     if fact.rule == "antiAffinity":
         return f"{pods} in {where} that its anti-affinity avoids"
-    return f"{pods} in {where} whose anti-affinity keeps it away"
+    return f"{pods} in {where} with anti-affinity against it"
 
 
 def _claim(fact: ClaimMismatch) -> str:
@@ -238,4 +238,4 @@ PLUGIN_PHRASES: Final[dict[str, PluginPhrases]] = {
         "lacks a kubelet feature", "lack a kubelet feature", {"MissingFeature": _feature}
     ),
 }
-"""By plugin; a plugin without an entry is named."""
+"""The phrases by plugin; for a plugin without an entry, its name is shown."""

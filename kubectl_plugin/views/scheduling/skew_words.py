@@ -1,4 +1,4 @@
-"""How evenly pods stand by their constraints, in words."""
+"""The words for how evenly pods are spread by their constraints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def skew_words(one: ConstraintSkew) -> str:
 
 
 def domain_words(one: ConstraintSkew) -> str:
-    """Which domains the numbers are from, and by which constraint."""
+    """The domains and the constraint of the numbers."""
     kind = "DoNotSchedule" if one.hard else "ScheduleAnyway"
     least = f"least is {one.least} in {one.least_in}"
     if one.least_in is None:

@@ -1,4 +1,4 @@
-"""Topology spread in tables: the domains of hard constraints, and the scores of soft ones in their terms."""
+"""The tables of topology spread: domains of hard constraints, and the terms of the scores of soft ones."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _SHOWN_VALUES = 3
 
 
 def conflict_words(constraints: Sequence[ConstraintSpread]) -> Iterator[str]:
-    """That constraints exclude each other, by their topology keys."""
+    """Names the topology keys of constraints that exclude each other."""
     keys = listed([entry.topology_key for entry in constraints if entry.conflicts_with])
     if keys:
         yield f"Its spread constraints on {keys} conflict: each alone leaves nodes, together they leave none."
 
 
 def spread_table(constraints: Sequence[ConstraintSpread]) -> Table:
-    """Every domain of the DoNotSchedule constraints."""
+    """The table of all domains of the DoNotSchedule constraints."""
     rows = tuple(row for entry in constraints for row in _constraint_rows(entry))
     return Table(
         "Topology spread: skew = pods with this one there - least",
@@ -60,21 +60,21 @@ def _domain_words(domain: SpreadDomain, entry: ConstraintSpread) -> str:
 
 
 def left_out_words(names: Sequence[str], count: int) -> str:
-    """Some of the values that are no domains, and how many more there are."""
+    """Some of the values that do not count as domains, and the number of the others."""
     rest = count - len(names)
     return listed([*names, f"{rest} more"] if rest else names)
 
 
 def score_tables(scores: Sequence[NodeScore], normalized: Sequence[NormalizedScores]) -> Iterator[Table]:
-    """What the ScheduleAnyway constraints give each node that fits, and how NormalizeScore tells nodes apart."""
-    told = [(entry.node, entry.soft_spread) for entry in scores if entry.soft_spread is not None]
-    if told:
+    """The score of each node that fits by the ScheduleAnyway constraints, and the effect of NormalizeScore."""
+    scored = [(entry.node, entry.soft_spread) for entry in scores if entry.soft_spread is not None]
+    if scored:
         own = [one for one in normalized if one.plugin == "PodTopologySpread"]
         cut = "cut" if len(own) == 1 else "rounded"
         yield Table(
             f"Soft topology spread (ScheduleAnyway), the fewer pods the better; raw is {cut}",
             ("score", "of 100", "raw", "node", "terms"),
-            (*_weights(told), *(_soft_row(node, soft) for node, soft in told)),
+            (*_weights(scored), *(_soft_row(node, soft) for node, soft in scored)),
             right=frozenset({0, 1, 2}),
         )
     rows: list[tuple[str, ...]] = []
@@ -88,9 +88,9 @@ def score_tables(scores: Sequence[NodeScore], normalized: Sequence[NormalizedSco
         yield Table("NormalizeScore, cut to whole numbers", ("plugin", "node", "of 100"), tuple(rows))
 
 
-def _weights(told: Sequence[tuple[str, SoftSpreadScore]]) -> Iterator[tuple[str, ...]]:
-    """The constraints: those of any node that is not passed over."""
-    terms = next((soft.terms for _, soft in told if soft.terms), ())
+def _weights(scored: Sequence[tuple[str, SoftSpreadScore]]) -> Iterator[tuple[str, ...]]:
+    """A row for each constraint, from the first node that has all topology keys."""
+    terms = next((soft.terms for _, soft in scored if soft.terms), ())
     for term in terms:
         weight = f"weight {_ln(term)} = {term.weight:.3f} ({counted(term.domains, 'domain')} + 2)"
         adds = f"maxSkew {term.max_skew} adds {term.max_skew - 1}"
@@ -98,7 +98,7 @@ def _weights(told: Sequence[tuple[str, SoftSpreadScore]]) -> Iterator[tuple[str,
 
 
 def _soft_row(node: str, soft: SoftSpreadScore) -> tuple[str, ...]:
-    terms = "passed over: it lacks a topology key"
+    terms = "ignored: it lacks a topology key"
     if soft.terms:
         total = sum(term.score for term in soft.terms)
         terms = f"{' + '.join(_part(term) for term in soft.terms)} = {total:.2f}"

@@ -241,7 +241,7 @@ def test_unknown_rule_in_ignore_is_reported() -> None:
 def test_nothing_to_check_is_reported() -> None:
     ran = run("lint", "-f", "-", stdin="apiVersion: v1\nkind: Secret\n")
     assert ran.code == 0
-    assert "There is no object of a kind that is checked." in ran.out
+    assert "No object has a kind that is checked." in ran.out
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# Source: chart\n---\n"])

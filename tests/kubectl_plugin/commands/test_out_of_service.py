@@ -101,9 +101,9 @@ def test_garbage_collection_ignores_answering_kubelet(tmp_path: Path) -> None:
     assert "Pod garbage collection removes its object within 20 s, while its processes may run until 20:45:30" in (
         explained
     )
-    assert "StatefulSet ledger then starts another ledger-0, while this one may still run." in explained
+    assert "StatefulSet ledger then starts a new ledger-0, while this one may still run." in explained
     assert "it ends by" not in explained
-    assert "It answers again, but is not Ready: take it back, and delete nothing there before." in listed
+    assert "It answers again, but is not Ready: unfence it, and delete nothing there before." in listed
     assert f"Force delete {TAKE_BACK}" in listed
     assert "20 s 1 pod removed by pod garbage collection, at the latest; its processes are not" in listed
     assert f"Safer: {TAKE_BACK}." in forced
@@ -118,7 +118,7 @@ def test_garbage_collection_waits_until_ready_is_unknown(ready: str, waits: bool
     source = _cluster(tmp_path, ready=ready, renewed="44:13", deleted="44:50")
     when = " after Ready became Unknown" if waits else ""
     explained = _said("explain", "pod/ledger-0", "-n", "bank", *source)
-    assert f"Pod garbage collection removes its object within 20 s{when}; nobody has confirmed" in explained
+    assert f"Pod garbage collection removes its object within 20 s{when}; it is not confirmed" in explained
     assert f"pod garbage collection does the same by itself within 20 s{when} already being" in explained
     page = _said("partitions", *source)
     assert f"20 s 1 pod removed by pod garbage collection, at the latest{when}; its processes are not" in page
@@ -138,7 +138,7 @@ def test_tolerating_pod_of_answering_node_is_not_deleted(tmp_path: Path) -> None
 def test_all_commands_show_overdue_garbage_collection(ready: str, renewed: str, tmp_path: Path) -> None:
     source = _cluster(tmp_path, ready=ready, renewed=renewed, deleted="41:00")
     late = "should have removed its object by 20:41:20 UTC: look at kube-controller-manager"
-    named = "bank/ledger-0 should have been removed by 20:41:20 UTC: look at kube-controller-manager."
+    named = "bank/ledger-0 should have been removed by 20:41:20 UTC: check kube-controller-manager."
     explained, listed, forced, fenced = _answers(source)
     assert late in explained
     assert named in listed
@@ -146,15 +146,15 @@ def test_all_commands_show_overdue_garbage_collection(ready: str, renewed: str, 
     assert "Safer: a deletion with grace" not in forced
     assert "removed, and volumes are detached" not in listed
     if ready == "Unknown":
-        assert f"1 pod still has to go. {named}" in fenced
-        assert "without further help" not in fenced
+        assert f"1 pod still has to be removed. {named}" in fenced
+        assert "no further action" not in fenced
     report = json.loads(run("partitions", *source, "-o", "json").out)["nodes"][0]["pods"][0]
     assert report["collectedBy"] == AT.format("41:20")
 
 
 def test_a_pod_that_the_taint_should_have_deleted_is_late(tmp_path: Path) -> None:
     _, listed, _, fenced = _answers(_cluster(tmp_path, ready="Unknown", renewed="20:00"))
-    late = "bank/ledger-0 should have been removed by 20:31:00 UTC: look at kube-controller-manager."
+    late = "bank/ledger-0 should have been removed by 20:31:00 UTC: check kube-controller-manager."
     assert late in listed
     assert late in fenced
 
@@ -171,7 +171,7 @@ def test_all_commands_show_finalizers(tainted: str | None, tmp_path: Path) -> No
     assert 'second ledger-0 once finalizer "bank.io/audit" is done.' in forced
     assert f"It removes nothing: {held}." in forced
     assert "Safer: a deletion with grace" not in forced
-    assert ("It is removed" in listed, "without further help" in fenced) == (False, False)
+    assert ("It is removed" in listed, "no further action" in fenced) == (False, False)
     assert (f"bank/ledger-0: {held}." in listed, f"bank/ledger-0: {held}." in fenced) == ((tainted is not None,) * 2)
 
 
@@ -179,7 +179,7 @@ def test_finalizers_do_not_hide_take_back_advice(tmp_path: Path) -> None:
     source = _cluster(tmp_path, ready="False", renewed="45:00", deleted="44:50", finalizers=("bank.io/audit",))
     explained, listed, forced, _ = _answers(source)
     assert 'within 20 s once finalizer "bank.io/audit" is done, while its processes may run until' in explained
-    assert "take it back, and delete nothing there before. bank/ledger-0: finalizer" in listed
+    assert "unfence it, and delete nothing there before. bank/ledger-0: finalizer" in listed
     assert f"removes it. Safer: {TAKE_BACK}." in forced
 
 

@@ -333,8 +333,8 @@ def test_drain_answer_precedes_kubectl_drain_refusals(tmp_path: Path) -> None:
     ran = run("place", "--snapshot", cluster, "--drain", "node/a")
     assert ran.code == 7
     assert (
-        "The drain ends; pod/cached finds a place on b. 1 pod would be lost: nobody makes another. "
-        "kubectl drain evicts nobody without --force (1 pod that nobody recreates) and --delete-emptydir-data "
+        "The drain ends; pod/cached finds a place on b. 1 pod would be lost: no controller recreates it. "
+        "kubectl drain evicts no pod without --force (1 pod that no controller recreates) and --delete-emptydir-data "
         "(1 pod with an emptyDir, which is lost)." in " ".join(ran.out.split())
     )
     cluster = write_cluster(tmp_path / "cluster.qos", [*nodes, cached])
@@ -350,7 +350,7 @@ def test_drain_cost_precedes_its_caveats() -> None:
         "The scheduler preempts shop/recommend-27tvm5xll-5mzzd and batch/nightly-index-q7n2s for "
         "pod/search-5l7xfxsb4-ctpmn. "
         "The preempted pods' replacements need room too: that is not counted here. "
-        "kubectl drain evicts nobody without "
+        "kubectl drain evicts no pod without "
     )
 
 
@@ -375,7 +375,7 @@ SPREAD = {"maxSkew": 0, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
         (yaml.safe_dump(raw_pod("") | {"metadata": {"generateName": "x-"}}), 0, "pod/x-… 1 of 1 node-"),
         (manifest("Job", parallelism=2, suspend=True), 0, "job/x is suspended (spec.suspend): it makes no pod before"),
         (CRON_JOB, 0, "cronjob/x is suspended (spec.suspend): it makes no pod before"),
-        (manifest("Deployment", replicas=0), 0, "deployment/x asks for no pods. spec"),
+        (manifest("Deployment", replicas=0), 0, "deployment/x requests no pods. spec"),
         (
             yaml.safe_dump(raw_pod("x", schedulingGates=[{"name": "a/b"}])),
             7,
@@ -441,7 +441,7 @@ def test_pod_with_node_name_skips_the_scheduler(tmp_path: Path, node: str, code:
     assert ran.code == code
     assert (f"pod/x does not run. {words}" if words else "It fits, on b.") in " ".join(ran.out.split())
     explained = " ".join(run("explain", *source).out.split())
-    assert (words or "spec.nodeName is b: no scheduler looks at it, and the kubelet there takes it") in explained
+    assert (words or "spec.nodeName is b: no scheduler is involved, and the kubelet there runs it") in explained
     assert "would not be chosen" not in explained
 
 

@@ -73,7 +73,7 @@ CASES = {
     "some may go": (
         [workload(replicas=3), budget(minAvailable=2)],
         "render 1 of 3 minAvailable 2 of deployment/render",
-        "Budget render (minAvailable 2) lets 1 of 3 pods in these files go at once, if all are Ready",
+        "Budget render (minAvailable 2) lets 1 of 3 pods in these files be evicted at once, if all are Ready",
     ),
     "none may go": (
         [workload(replicas=3), budget(maxUnavailable="0%")],

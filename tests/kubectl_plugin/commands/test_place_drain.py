@@ -119,7 +119,7 @@ def test_budget_allows_eviction_after_replacement_is_ready(tmp_path: Path) -> No
     two = [pod("web-1", "a"), pod("web-2", "a"), pod("web-3", "b")]
     found = Drained(tmp_path, "--drain a", node("a"), node("b"), *two, budget("web", 1, 3))
     assert "The drain ends; both pods find a place: 2 on b." in found.said
-    assert "pod/web-2 leaves once replacements of others are Ready, as a budget asks." in found.said
+    assert "pod/web-2 leaves once replacements of others are Ready, as a budget requires." in found.said
     assert found.ran.code == 0
 
 
@@ -258,7 +258,7 @@ def test_a_node_that_is_named_twice_counts_once(tmp_path: Path) -> None:
 def test_flags_of_several_nodes_are_counted_together(tmp_path: Path) -> None:
     agents = [pod(f"agent-{name}", name, kind="DaemonSet") for name in "ab"]
     said = Drained(tmp_path, "--drain a,b", *map(node, "abc"), *agents).said
-    assert "kubectl drain evicts nobody of a node without --ignore-daemonsets (2 pods of DaemonSets" in said
+    assert "kubectl drain evicts no pod of a node without --ignore-daemonsets (2 pods of DaemonSets" in said
     assert "Pods of a and b that are not moved pod why 2 of DaemonSets" in said
 
 

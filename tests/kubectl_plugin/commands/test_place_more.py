@@ -288,10 +288,12 @@ def test_both_numbers_have_nodes_and_lost_pods() -> None:
     lost = [victim["pod"]["name"] for victim in spec["victims"] if not victim["replaced"]]
     assert lost == ["price-feed"]
     assert (
-        "shop/price-feed would be lost: nobody makes another. The preempted pods' replacements need room too: that"
-        in text
+        "shop/price-feed would be lost: no controller recreates it. The preempted pods' replacements need room "
+        "too: that" in text
     )
-    assert "shop/price-feed on node-a2, for deployment/web; nobody makes another 100 monitoring/prometheus-0" in text
+    assert (
+        "shop/price-feed on node-a2, for deployment/web; no controller recreates it 100 monitoring/prometheus-0" in text
+    )
 
 
 def test_nodes_are_counted_as_nodes_and_pods_as_pods() -> None:

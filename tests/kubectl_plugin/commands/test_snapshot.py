@@ -72,7 +72,7 @@ def test_node_shows_unknown_usage(demo: Path) -> None:
     assert asked.pop("verdict")["code"] == "NearMemoryLimit"
     verdict = kept.pop("verdict")
     assert verdict["code"] == "Ready"
-    assert "Its usage is not known, and neither is how far it is from an eviction." in verdict["text"]
+    assert "Its usage is unknown, and so is the headroom before an eviction." in verdict["text"]
     assert _without_usage(kept) == _without_usage(asked)
 
 

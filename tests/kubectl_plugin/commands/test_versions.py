@@ -236,7 +236,7 @@ def test_a_table_shows_each_pod_whole(tmp_path: Path) -> None:
     ]
     ran = run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.3"), *many]), "--to", "1.37")
     shown = [line for line in ran.out.splitlines() if "shop/empty-" in line]
-    assert f"made again ({20 - len(shown)} more: -o wide)" in ran.out
+    assert f"recreated ({20 - len(shown)} more: -o wide)" in ran.out
     assert ran.out.count("oom_score_adj of app") == len(shown), "the last one, too"
 
 

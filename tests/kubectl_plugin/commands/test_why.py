@@ -314,7 +314,7 @@ def test_unknown_text_is_called_unknown() -> None:
     ran = run("why", "the flux capacitor of the volume is empty")
     assert (ran.code, ran.out) == (3, "")
     first, nearest, where = ran.err.splitlines()
-    assert first == 'error: this text is not known: "the flux capacitor of the volume is empty"'
+    assert first == 'error: unknown text: "the flux capacitor of the volume is empty"'
     assert re.match(r"nearest terms: .*volume", nearest)
     assert where == "all terms: kubectl qos why; what a pod waits for: kubectl qos explain pod/NAME"
 
@@ -668,7 +668,7 @@ def test_json_names_each_part() -> None:
 def test_unsimilar_term_shows_example_terms(typed: str) -> None:
     ran = run("why", typed)
     error, examples, _ = ran.err.splitlines()
-    assert (ran.code, ran.out, error) == (3, "", f'error: this text is not known: "{typed}"')
+    assert (ran.code, ran.out, error) == (3, "", f'error: unknown text: "{typed}"')
     named = re.split(", | and ", examples.removeprefix("terms are, for example, "))
     assert len(named) == 5
     assert [name for name in named if not find(name)] == []
@@ -677,7 +677,7 @@ def test_unsimilar_term_shows_example_terms(typed: str) -> None:
 def test_unknown_term_shows_similar_terms() -> None:
     ran = run("why", "maxskw")
     assert (ran.code, ran.out) == (3, "")
-    assert re.match(r'error: this text is not known: "maxskw"\nnearest terms: maxSkew\b', ran.err)
+    assert re.match(r'error: unknown text: "maxskw"\nnearest terms: maxSkew\b', ran.err)
 
 
 @given(st.text(max_size=300))

@@ -380,7 +380,7 @@ def test_lint_errors_are_refused_with_the_same_message(name: str) -> None:
             {"priorityClassName": "nope"},
             "--demo",
             "no PriorityClass with name nope was found",
-            "Apply that PriorityClass first, or name one that there is.",
+            "Apply that PriorityClass first, or name an existing one.",
         ),
         (
             {"priorityClassName": "shop-hihg"},

@@ -163,7 +163,7 @@ FOUND: Final = [
             bound(storage="3Gi", conditions=[raw_condition("ControllerResizeError", message="no quota left")]),
             volume(),
         ],
-        "(ControllerResizeError: no quota left). Way out: mend what it says, or request less, but not below 1Gi.",
+        "(ControllerResizeError: no quota left). Way out: fix what it reports, or request less, but not below 1Gi.",
         id="resize error",
     ),
     pytest.param(
@@ -214,7 +214,7 @@ def test_a_bound_volume_that_is_being_deleted_is_named_first(tmp_path: Path) -> 
     out = " ".join(
         ask(tmp_path, [bound(), going, storage_class(), raw_node("n1"), user("a", "n1")], "pvc/data").out.split()
     )
-    assert "Its volume pv is being deleted: it goes once the claim is deleted, and its data, too, unless" in out
+    assert "Its volume pv is being deleted: once the claim is deleted, it is removed, and its data too, unless" in out
     assert "being deleted, disk.example.com" in out
 
 
@@ -412,7 +412,7 @@ def test_budget_of_unknown_workloads_is_kept(tmp_path: Path) -> None:
 def test_two_budgets_of_one_pod(tmp_path: Path) -> None:
     both = [budget(minAvailable=1, status=counts(2, 1, 2)), budget("all", minAvailable=0, status=counts(2, 0, 2))]
     out = " ".join(ask(tmp_path, [*both, web(0), web(1)], "pdb/web").out.split())
-    assert "Pods of it are never evicted: budget all selects some of them, too." in out
+    assert "Some of its pods are never evicted: budget all selects them, too." in out
     assert "Way out: let one of web and all select these pods." in out
 
 
@@ -521,14 +521,14 @@ OTHER: Final = quota({"pods": "4"}, {"pods": "4"}, "few")
             [quota({"pods": "5"}, {"pods": "4"}), deployment(replicas=6, made=4)],
             (
                 "Refuses 1 of 6 pods of deployment/web: room for 1, pods is then 5 of 5. Way out: raise pods to 6 "
-                "for all pods of deployment/web, or want fewer pods."
+                "for all pods of deployment/web, or request fewer pods."
             ),
         ),
         (
             [quota({"pods": "5"}, {"pods": "4"}), OTHER, deployment(replicas=6, made=4)],
             (
                 "pods is then 5 of 5. Quota few lets in 0: pods is 4 of 4. Way out: raise pods to 6 for all pods of "
-                "deployment/web, or want fewer pods; the same for quota few."
+                "deployment/web, or request fewer pods; the same for quota few."
             ),
         ),
         (
@@ -537,7 +537,7 @@ OTHER: Final = quota({"pods": "4"}, {"pods": "4"}, "few")
         ),
         (
             [quota({"count/pods": "2"}, {"count/pods": "2"}), deployment(replicas=2, made=1)],
-            "or want fewer pods. Finished pods count until they are deleted.",
+            "or request fewer pods. Finished pods count until they are deleted.",
         ),
         (
             [quota({"pods": "0"}, {"pods": "0"}, scopes=["BestEffort"])],

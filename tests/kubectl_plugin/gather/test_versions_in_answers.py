@@ -201,7 +201,7 @@ def test_a_gate_that_decides_is_named(cluster: Path) -> None:
     told = "--feature-gates=PodLevelResources=true,MemoryQoS=true"
     assert answer(cluster, *words, told)["assumedGates"] == []
     ran = run(*words, "--snapshot", str(cluster), "-o", "wide")
-    assert "feature gate PodLevelResources is taken to be on, and decides" in " ".join(ran.out.split())
+    assert "feature gate PodLevelResources is assumed to be on, and decides" in " ".join(ran.out.split())
 
 
 def test_gate_that_decides_placement_is_named(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_gate_that_decides_placement_is_named(tmp_path: Path) -> None:
     assert gate == {"name": "NodeDeclaredFeatures", "on": True, "changes": ["Placement"]}
     ran = run(*words, "--snapshot", str(file), "-o", "wide")
     said = " ".join(ran.out.split())
-    assert "feature gate NodeDeclaredFeatures is taken to be on, and decides where it goes; if it is not:" in said
+    assert "feature gate NodeDeclaredFeatures is assumed to be on, and decides its placement; if it is not:" in said
     assert "NodeDeclaredFeatures" not in run(*words, "--snapshot", str(file)).out.partition("Versions")[2]
     assert answer(file, *words, "--feature-gates=NodeDeclaredFeatures=true")["assumedGates"] == []
     assert answer(file, "explain", "pods", "-n", "shop")["items"][0]["assumedGates"] == []
@@ -336,7 +336,7 @@ def test_a_table_of_ends_names_old_kubelets_once(tmp_path: Path) -> None:
     assert said.count("answers were checked") == 1
 
 
-NEWEST = "the control plane's version is not known; the newest kubelet"
+NEWEST = "the control plane's version is unknown; the newest kubelet"
 
 
 @pytest.mark.parametrize("pending", ["explain", "place"])
@@ -462,7 +462,7 @@ def test_kubelet_without_version_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
     write_cluster(file, [_node("odd", "latest")])
     said = " ".join(run("explain", "node/odd", "--snapshot", str(file)).out.split())
-    assert 'kubelet on odd is "latest": that is no version that is known here' in said
+    assert 'kubelet on odd is "latest": that is not a known version' in said
 
 
 def test_list_uses_newest_non_virtual_kubelet(tmp_path: Path) -> None:

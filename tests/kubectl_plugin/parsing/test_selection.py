@@ -66,7 +66,7 @@ def test_live_list_shows_that_usage_was_not_read() -> None:
         explain(options, source, Streams(io.StringIO(), out, io.StringIO()))
         return out.getvalue()
 
-    assert "usage was not looked at: explain pod/NAME does" in said("pods")
+    assert "usage was not read: use explain pod/NAME" in said("pods")
     entries = json.loads(said("pods", "-o", "json"))["items"]
     assert {one["reason"] for entry in entries for one in entry["pressureUnread"]} == {"not asked for a list"}
 

@@ -176,10 +176,10 @@ def test_pending_pod_with_last_room_is_named_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("conditions", "taint", "expected"),
     [
-        (None, "", "No Ready condition (its kubelet has not reported): no taint says so yet, and the scheduler still"),
-        (["False"], "", "Not ready: no taint says so yet, and the scheduler still places pods here."),
-        (None, "not-ready", "No Ready condition (its kubelet has not reported): the scheduler puts nothing here."),
-        (["False"], "not-ready", "Not ready: the scheduler puts nothing here."),
+        (None, "", "No Ready condition (its kubelet has not reported): no taint is set yet, and the scheduler still"),
+        (["False"], "", "Not ready: no taint is set yet, and the scheduler still places pods here."),
+        (None, "not-ready", "No Ready condition (its kubelet has not reported): the scheduler places no pod here."),
+        (["False"], "not-ready", "Not ready: the scheduler places no pod here."),
     ],
 )
 def test_taint_not_condition_repels_pods(

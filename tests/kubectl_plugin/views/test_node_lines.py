@@ -196,7 +196,7 @@ def test_usage_that_is_not_known_is_not_guessed(tmp_path: Path) -> None:
         ["n1", "Ready", "unknown", "25%", "unknown"],
         ["n2", "Ready", "unknown", "25%", "unknown"],
     ]
-    assert "usage of 2 nodes is not known (why: -o wide)" in ran.out
+    assert "usage of 2 nodes is unknown (why: -o wide)" in ran.out
 
 
 def test_usage_of_a_metrics_api_gives_the_order(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_node_conditions_and_unknown_state() -> None:
     assert _cells(replace(report, promised=pressed))["STATE"] == "MemoryPressure"
     unread = _cells(replace(report, promised=replace(report.promised, pods=None, resources=())))
     assert [unread[name] for name in ("MEM-REQ", "EVICTED-FIRST", "KILLED-FIRST")] == ["unknown"] * 3
-    assert unread["VERDICT"] == "Who goes first is unknown: its pods could not be read"
+    assert unread["VERDICT"] == "The kill and eviction orders are unknown: its pods could not be read"
     assert _cells(_with(report, thresholds=()))["HEADROOM"] == "no threshold"
     elsewhere = {"thresholds": (), "oom": (), "evictions": ()}
     windows = _cells(_with(report, platform=Platform.WINDOWS, **elsewhere))

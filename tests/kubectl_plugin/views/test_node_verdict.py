@@ -200,11 +200,11 @@ def test_live_list_shows_that_usage_was_not_read() -> None:
     """`explain pods` does so too: each node would take requests of its own."""
     said = node_verdict(replace(_promised(), usage=None), None)
     assert (said.code, said.severity) == (VerdictCode.READY, Severity.FINE)
-    assert said.sentences[-1] == "Its usage was not looked at: kubectl qos node does."
+    assert said.sentences[-1] == "Its usage was not read: use kubectl qos node."
     table = TargetTable(None)
     table.add(replace(_promised(), usage=None), "node/node-b1")
     [total] = [part for part in table.page(by_trouble=True).parts if isinstance(part, Section)]
-    assert "usage was not looked at: kubectl qos node does" in total.lines
+    assert "usage was not read: use kubectl qos node" in total.lines
 
 
 def test_the_report_is_as_urgent_about_a_node_as_its_page() -> None:

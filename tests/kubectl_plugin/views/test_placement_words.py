@@ -67,9 +67,7 @@ FACTS: dict[Fact, str] = {
     PodAffinityConflict("affinity", ZONE, None, 0): f"lacks label {ZONE}",
     PodAffinityConflict("affinity", ZONE, "a", 0): f"no pod in {ZONE}=a matches its affinity",
     PodAffinityConflict("antiAffinity", ZONE, "a", 1): f"1 pod in {ZONE}=a that its anti-affinity avoids",
-    PodAffinityConflict("existingAntiAffinity", ZONE, "a", 2): (
-        f"2 pods in {ZONE}=a whose anti-affinity keeps it away"
-    ),
+    PodAffinityConflict("existingAntiAffinity", ZONE, "a", 2): (f"2 pods in {ZONE}=a with anti-affinity against it"),
     PortInUse("TCP", 80, OTHER): "port 80/TCP is shop/web-0's",
     DiskInUse("claim data", (OTHER,)): "claim data is held by shop/web-0",
     DiskInUse("iscsi x", ()): "iscsi x is held by another pod",

@@ -314,7 +314,7 @@ def nodeless(tmp_path: Path) -> str:
 @pytest.mark.parametrize("form", ["table", "wide"])
 def test_list_without_nodes_does_not_claim_answers(form: str, nodeless: str) -> None:
     told = " ".join(run("partitions", "--snapshot", nodeless, "-o", form).out.split())
-    assert told.startswith("0 nodes No Node was read: whether the nodes of pods answer is not known.")
+    assert told.startswith("0 nodes No Node was read: it is unknown whether the nodes of pods answer.")
     verdict = json.loads(run("partitions", "--snapshot", nodeless, "-o", "json").out)["verdict"]
     assert (verdict["code"], verdict["severity"]) == ("NodesUnread", "notice")
 

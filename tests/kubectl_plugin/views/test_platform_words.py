@@ -84,8 +84,8 @@ def test_Q2_windows_is_named(snapshot: str) -> None:
 @pytest.mark.parametrize("name", ["on-aci", "leaving"])
 def test_T1_a_virtual_kubelet_promises_no_time(snapshot: str, name: str) -> None:
     said = _said("explain", f"pod/{name}", "-n", "shop", "--snapshot", snapshot)
-    assert "virtual kubelet: what its provider does is not known" in said
-    assert "Stops not known: a virtual kubelet's provider decides" in said
+    assert "virtual kubelet: what its provider does is unknown" in said
+    assert "Stops unknown: a virtual kubelet's provider decides" in said
     assert not TIMES.search(said.replace("Being deleted since 00:00:00 UTC, grace 30 s", ""))
 
 
@@ -100,7 +100,7 @@ def test_F1_force_deletion_on_virtual_kubelet_has_no_times(snapshot: str, name: 
     ran = run("delete", f"pod/{name}", "-n", "shop", "--grace-period=0", "--snapshot", snapshot)
     said = " ".join(ran.out.split())
     assert ran.code == 3
-    assert "Stops its node is a virtual kubelet: what its provider does is not known" in said
+    assert "Stops its node is a virtual kubelet: what its provider does is unknown" in said
     assert not re.search(r"may run until|\d s more", said)
 
 

@@ -68,9 +68,9 @@ def words(preview: PreemptionPreview, *, wide: bool = False) -> list[str]:
 
 def test_no_preemption() -> None:
     assert words(make_preview(not_eligible="not eligible due to preemptionPolicy=Never.")) == [
-        "preempts nobody: preemptionPolicy Never"
+        "preempts no pod: preemptionPolicy Never"
     ]
-    assert words(make_preview(potential=0)) == ["preempts nobody: removing pods helps on no node"]
+    assert words(make_preview(potential=0)) == ["preempts no pod: removing pods helps on no node"]
 
 
 SPREAD = NoRoom("PodTopologySpread", ("uneven",), 3, "a", 7, ())
@@ -80,9 +80,9 @@ NOBODY_LOWER = NoRoom("", ("No preemption victims found for incoming pod",), 1, 
 
 
 def test_P4_no_preemption_for_reason_of_plugin() -> None:
-    assert words(make_preview(no_room=(SPREAD,))) == [f"preempts nobody: {UNEVEN}"]
+    assert words(make_preview(no_room=(SPREAD,))) == [f"preempts no pod: {UNEVEN}"]
     assert words(make_preview(no_room=(SPREAD, NEEDED, NOBODY_LOWER)), wide=True) == [
-        "preempts nobody: it would help on none of 4 nodes",
+        "preempts no pod: it would help on none of 4 nodes",
         UNEVEN,
         "b would lose shop/web-0, which its pod affinity needs: InterPodAffinity: affinity",
         "c has no pod of lower priority",
@@ -108,7 +108,7 @@ def test_victims() -> None:
     ]
     every, _, sampled = words(preview, wide=True)
     assert "shop/v4 (priority 3)" in every
-    assert sampled == "kube-scheduler looks at 2 candidates only, from a random node on: it may choose another"
+    assert sampled == "kube-scheduler checks 2 candidates only, from a random node on: it may choose another"
     room = "The scheduler would preempt shop/v0, shop/v1, shop/v2 and 2 more on a for it, within 30 s."
     assert room_words(preview, denied=False) == room
 
@@ -116,7 +116,8 @@ def test_victims() -> None:
 def test_room_that_the_scheduler_did_not_find() -> None:
     preview = make_preview(candidates=1, nodes=("a",), victims=(make_victim("v"),))
     assert room_words(preview, denied=True) == (
-        "Preemption: kube-scheduler found no victims when it last tried; by what is known here, 1 pod on a would go."
+        "Preemption: kube-scheduler found no victims when it last tried; by what was read, 1 pod on a would be "
+        "preempted."
     )
 
 
@@ -124,7 +125,7 @@ def test_static_pods_make_no_room() -> None:
     """A kubelet runs them on, and makes their objects again."""
     preview = make_preview(candidates=1, nodes=("a",), victims=(replace(make_victim("v"), is_static=True),))
     assert room_words(preview, denied=False) == (
-        "Preemption makes no room on a: it would delete the object of a static pod, which runs on."
+        "Preemption makes no room on a: it would delete the object of a static pod, which keeps running."
     )
     assert words(preview)[0].startswith("would preempt shop/v (priority 3, static: it runs on) on a")
 
@@ -159,10 +160,10 @@ def test_lower_pods_that_stay() -> None:
     found = words(make_preview(candidates=1, nodes=("a",), victims=(make_victim("v"),), left_alone=left), wide=True)
     assert found[1:] == [
         (
-            "lower ones are left alone: 1 pod on 1 node, such as shop/web-0 (-5): a is better: it violates the fewest "
-            "PodDisruptionBudgets"
+            "pods of lower priority stay: 1 pod on 1 node, such as shop/web-0 (-5): a is better: it violates the "
+            "fewest PodDisruptionBudgets"
         ),
-        "lower ones are left alone: 3 pods on 2 nodes, such as shop/web-0 (0): Insufficient cpu",
+        "pods of lower priority stay: 3 pods on 2 nodes, such as shop/web-0 (0): Insufficient cpu",
     ]
 
 
@@ -179,21 +180,21 @@ def test_across_nodes() -> None:
 def test_nominated() -> None:
     nominated = NominatedNode("a", (GoingVictim(OTHER, "2026-01-01T10:00:30Z"), GoingVictim(OTHER, None)), (OTHER,))
     assert list(nominated_words(nominated, NOW)) == [
-        "preemption made room on a: it is tried first; a reservation, no promise",
-        "waits for shop/web-0 and shop/web-0 (by 10:00:30 UTC) to be gone",
+        "preemption made room on a: it is tried first; a reservation, not a guarantee",
+        "waits for shop/web-0 and shop/web-0 (by 10:00:30 UTC) to end",
         "shop/web-0 of higher priority may take the place",
     ]
 
 
 def test_nomination_to_deleted_node_reserves_nothing() -> None:
     assert list(nominated_words(NominatedNode("gone", (), (OTHER,), exists=False), NOW)) == [
-        "its nomination to gone is worth nothing: there is no such Node, and the scheduler passes it over"
+        "its nomination to gone has no effect: there is no such Node, and the scheduler ignores it"
     ]
 
 
 EARLY = GoingVictim(PodReference("ml", "early"), "2026-01-01T10:00:30Z")
 LATE = GoingVictim(PodReference("ml", "late"), "2026-01-01T10:01:00Z")
-COLLECTED = f"pod garbage collection removes such objects within {GC_CHECK_PERIOD} s, and stops nothing"
+COLLECTED = f"pod garbage collection removes such objects within {GC_CHECK_PERIOD} s, and stops no process"
 SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
 
 
@@ -205,7 +206,7 @@ SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
             NOW,
             (
                 "waits for early to end, by 10:00:30 UTC.",
-                "The scheduler preempted ml/early to make room on a, which it tries first: no promise.",
+                "The scheduler preempted ml/early to make room on a, which it tries first: no guarantee.",
             ),
             id="one victim",
         ),
@@ -214,7 +215,7 @@ SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
             NOW,
             (
                 "waits for 2 pods to end, the last, late, by 10:01:00 UTC.",
-                "The scheduler preempted ml/early and ml/late to make room on a, which it tries first: no promise.",
+                "The scheduler preempted ml/early and ml/late to make room on a, which it tries first: no guarantee.",
             ),
             id="the last of several",
         ),
@@ -223,7 +224,7 @@ SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
             NOW,
             (
                 "waits for 2 pods to end.",
-                "The scheduler preempted ml/vk and ml/early to make room on a, which it tries first: no promise.",
+                "The scheduler preempted ml/vk and ml/early to make room on a, which it tries first: no guarantee.",
             ),
             id="when one ends is not known",
         ),
@@ -232,7 +233,7 @@ SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
             NOW,
             (
                 "waits for 2 pods to end, the last, late, by 10:01:00 UTC.",
-                "The scheduler preempted ml/early to make room on a, which it tries first: no promise.",
+                "The scheduler preempted ml/early to make room on a, which it tries first: no guarantee.",
             ),
             id="another that has to go",
         ),
@@ -241,7 +242,7 @@ SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
             NOW + timedelta(minutes=5),
             (
                 "waits for early to end, overdue since 10:00:30 UTC.",
-                "The scheduler preempted ml/early to make room on a, which it tries first: no promise.",
+                "The scheduler preempted ml/early to make room on a, which it tries first: no guarantee.",
             ),
             id="overdue",
         ),
@@ -313,8 +314,8 @@ def test_queue(queue: QueuePosition, text: str) -> None:
         (PreemptedFor.RUNS_ELSEWHERE, "b", ", for nothing: that one runs on b."),
         (PreemptedFor.STILL_WAITS, "a", ", which still waits for a."),
         (PreemptedFor.WAITS_ELSEWHERE, "b", ", for nothing so far: that one waits for b."),
-        (PreemptedFor.WAITS_ELSEWHERE, "", ", for nothing so far: that one waits with no node in sight."),
-        (PreemptedFor.GONE, "", ", which is gone itself."),
+        (PreemptedFor.WAITS_ELSEWHERE, "", ", without effect so far: that pod waits without a nominated node."),
+        (PreemptedFor.GONE, "", ", which is also gone."),
         (PreemptedFor.UNKNOWN, "", "."),
     ],
 )
@@ -325,9 +326,9 @@ def test_preempted(became: PreemptedFor, place: str, end: str) -> None:
 
 def test_preempted_by_a_pod() -> None:
     found = Preempted(None, "", None, "a", PreemptedFor.UNKNOWN, "", ())
-    assert preempted_words(found, NOW).endswith("no event is left that names it.")
+    assert preempted_words(found, NOW).endswith("no remaining event names it.")
     alone = Preempted(OTHER, "", None, "a", PreemptedFor.UNKNOWN, "a", ())
-    probably = "Preempted by the scheduler, probably for shop/web-0, which alone is nominated to a: "
-    assert preempted_words(alone, NOW) == f"{probably}no event is left that names it."
+    probably = "Preempted by the scheduler, probably for shop/web-0, the only pod nominated to a: "
+    assert preempted_words(alone, NOW) == f"{probably}no remaining event names it."
     unnamed = Preempted(None, "u", None, "a", PreemptedFor.GONE, "", ())
-    assert preempted_words(unnamed, NOW) == "Preempted for the pod with uid u, which is gone itself."
+    assert preempted_words(unnamed, NOW) == "Preempted for the pod with uid u, which is also gone."

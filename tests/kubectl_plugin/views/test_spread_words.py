@@ -131,7 +131,7 @@ def test_wide_shows_them_and_narrow_does_not() -> None:
 
 def test_node_without_the_key_is_skipped() -> None:
     (table,) = score_tables([NodeScore("a", 0, {}, SoftSpreadScore((), 0, 0, 2))], ())
-    assert table.rows == (("0", "0 x 2", "0", "a", "passed over: it lacks a topology key"),)
+    assert table.rows == (("0", "0 x 2", "0", "a", "ignored: it lacks a topology key"),)
 
 
 def test_a_term_with_slack_and_one_without_the_key() -> None:

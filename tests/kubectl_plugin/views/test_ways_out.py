@@ -407,8 +407,8 @@ def test_self_anti_affinity_needs_another_domain(tmp_path: Path) -> None:
     there = raw_pod("a-0", "shop", uid="a-0", metadata=meta, nodeName="w", affinity=own, status={"phase": "Running"})
     page = explained(tmp_path, node("w", rack="1"), there, pending(metadata=meta, affinity=own))
     assert (
-        "by its required pod anti-affinity. Ways out: add a node in another rack (rack); want fewer pods; or make its "
-        "anti-affinity preferred."
+        "by its required pod anti-affinity. Ways out: add a node in another rack (rack); request fewer pods; or make "
+        "its anti-affinity preferred."
     ) in page
 
 
