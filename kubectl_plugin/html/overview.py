@@ -319,7 +319,7 @@ def ended(report: ClusterReport) -> Markup:
     if report.ended is None:
         body: Child = element("p", "Unknown: events could not be read, or the time is not known.", class_="note")
     elif not report.ended:
-        body = element("p", "Nothing has ended, as far as pods and events show.", class_="note")
+        body = element("p", "Nothing has ended, according to pods and events.", class_="note")
     else:
         rows = [[cause, f"{count:,}", pods] for count, cause, pods in by_cause(report.ended)]
         body = [

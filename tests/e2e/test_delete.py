@@ -178,12 +178,12 @@ def test_F2_not_gone_in_time_and_interrupted(
     try:
         late = delete("pod/web", "-n", namespace, "--timeout=1s")
         assert late.code == 10, late
-        assert "pod/web is deleted. Its object goes by itself" in late.err
+        assert "pod/web is deleted. Its object is removed once" in late.err
 
         following = kubectl_delete.start("pod/web", "-n", namespace)
         err = interrupted_after(following, b"stops it")
         assert following.returncode == 130
-        assert b"pod/web is deleted. Its object goes by itself" in err
+        assert b"pod/web is deleted. Its object is removed once" in err
         assert b"Traceback" not in err
     finally:
         kubelet.let_go()

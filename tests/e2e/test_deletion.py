@@ -121,7 +121,7 @@ def test_T1_finalizer_keeps_a_pod_of_no_processes(control_plane: ControlPlane, q
 
     text = qos.text("pod/web", "-n", namespace)
     control_plane.api.patch(pod, {"metadata": {"finalizers": None}})
-    assert 'grace 0 s: nothing of it runs, finalizer "example.com/keep" keeps the object until ' in text
+    assert 'grace 0 s: no process of it runs, finalizer "example.com/keep" keeps the object until ' in text
     assert not read(control_plane, pod)
 
 

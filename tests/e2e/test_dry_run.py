@@ -293,7 +293,7 @@ def test_without_the_right_to_create_the_offline_answer_stands(cluster: ControlP
     assert ran.code == 11
     assert "Not certain: no priorityclasses.scheduling.k8s.io" in said
     assert 'pod/web: no answer: pods is forbidden: User "nobody" cannot create resource "pods"' in said
-    assert "the rest of this page is worked out here, without the API server" in said
+    assert "the rest of this page is computed locally, without the API server" in said
     assert "BestEffort" in said
 
 

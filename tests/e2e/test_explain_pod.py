@@ -111,7 +111,7 @@ def test_P1_class_that_was_deleted(
     control_plane.kubectl("delete", "priorityclass", name)
     after = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
-    words = f'class "{name}" no longer exists: this pod keeps 5000, new ones are refused'
+    words = f'class "{name}" no longer exists: this pod keeps 5000, new ones are rejected'
     assert words not in before
     assert f'Priority 5000 (class "{name}"): preempts lower pods when it fits nowhere else {words}' in after
 
@@ -322,7 +322,7 @@ def test_finished_and_failed(
     text = qos.text("pod/web", "-n", namespace, "-o", "wide")
 
     assert "Failed (Evicted): The node was low on resource: memory." in text
-    assert "Stops nothing of it runs any more (status.phase): a delete removes the object at once" in text
+    assert "Stops no process of it runs any more (status.phase): a delete removes the object at once" in text
 
 
 def test_Q3_killed_by_the_kernel(

@@ -57,7 +57,7 @@ def test_budget_quota_and_class_of_a_deployment(
     assert "exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=2, limited: requests.cpu=2" in said
     said = qos.text("deployment/web", "-n", namespace)
     assert "the next pod is admitted" not in said
-    assert "Ask for less, delete what else quota q" in said
+    assert "Request less, delete what else quota q" in said
 
     page = qos.json("pdb/b", "-n", namespace)
     (says,) = {pod["refused"] for pod in page["pods"]}
@@ -132,7 +132,7 @@ def test_claim_that_waits_for_a_pod_then_for_its_provisioner(
     control_plane.apply(
         [make_pod(namespace, schedulerName="default-scheduler", nodeSelector=on(node), volumes=mounted)]
     )
-    chosen = f'gone.example.com has not made a volume of class "late-{namespace}" yet for node {node_name(node)}.'
+    chosen = f'gone.example.com has not created a volume of class "late-{namespace}" yet for node {node_name(node)}.'
     wait_for(lambda: chosen in qos.text("pvc/data", "-n", namespace), "a node is chosen")
     assert "It keeps pod web waiting." in qos.text("pvc/data", "-n", namespace)
     api.delete(late)

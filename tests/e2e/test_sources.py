@@ -63,8 +63,8 @@ def test_manifest_is_explained_for_this_cluster(
         assert "Force delete" not in page
     assert f"OOM score 500 on {small} and 995 on {large} Requests" in short
     assert "stored with spec.containers[0].resources.requests.cpu = 1" in text
-    assert f"on the smallest node that it may come to, {small}: 500 app 1000 - 1000 x 1Gi / 2Gi" in text
-    assert f"on the largest node that it may come to, {large}: 995 app 1000 - 1000 x 1Gi / 200Gi" in text
+    assert f"on the smallest node that can run it, {small}: 500 app 1000 - 1000 x 1Gi / 2Gi" in text
+    assert f"on the largest node that can run it, {large}: 995 app 1000 - 1000 x 1Gi / 200Gi" in text
 
 
 def test_Q1_class_that_only_the_stored_pod_has(qos: Qos, namespace: str) -> None:

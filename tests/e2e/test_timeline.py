@@ -212,7 +212,7 @@ def test_T5_user_who_may_only_get_pods_is_told_what_is_not_known(
     text = qos.text("pod/web", "-n", namespace, "--timeline", kubeconfig=kubeconfig, code=11)
     assert "Deleted now: SIGTERM at once, SIGKILL at 30 s, object gone by 32 s" in text
     assert "whether a PodDisruptionBudget refuses a drain" in text
-    assert "the kubelet's configuration is not known: its defaults are assumed" in text
+    assert "the kubelet's configuration is unknown: its defaults are assumed" in text
 
 
 def test_T5_lost_node_goes_as_it_is_told(

@@ -255,7 +255,7 @@ def test_fence_does_not_help_a_failed_detach(tmp_path: Path) -> None:
 )
 def test_overdue_detach_points_to_controller_manager(owner: str, created: str, by: str, tmp_path: Path) -> None:
     file = _cluster(tmp_path, owner=owner, created=created, attachment={})
-    late = f"should have been detached by force by {by} UTC: look at kube-controller-manager"
+    late = f"should have been detached by force by {by} UTC: check kube-controller-manager"
     for command in (EXPLAIN, ("partitions", "--snapshot"), ("fence", "node/mute-1", "--snapshot")):
         _, text = _said(*command, file)
         assert (late in text) == bool(by)
@@ -273,7 +273,7 @@ def test_rolling_update_waits_for_its_own_volume(tmp_path: Path) -> None:
     older["metadata"]["labels"]["pod-template-hash"] = "5d"
     older["metadata"]["ownerReferences"][0]["name"] = "db-5d"
     _, text = _said(*EXPLAIN, _cluster(tmp_path, silent=False, more=(older, there)))
-    assert "nobody has told db-older on well-2 to end" in text
+    assert "no client has deleted db-older on well-2" in text
     assert "Recreate" not in text
 
 
@@ -303,7 +303,7 @@ def test_driver_without_attach_needs_no_volume_attachment(required: bool | None,
 def test_report_shows_volume_held_by_silent_node(old: bool, tmp_path: Path) -> None:
     file = _cluster(tmp_path, old=old, attachment={})
     _, text = _said("report", "-A", "--snapshot", file)
-    assert "1 pod: silent node has its volume. bank/db-0. A node that does not answer has a volume of it." in text
+    assert "1 pod: silent node has its volume. bank/db-0. A node that does not answer has one of its volumes." in text
     assert ("1 pod elsewhere waits for a volume still attached to it." in text) != old
     assert "0 pods there" not in text
     found = json.loads(run("report", "-A", "--snapshot", file, "-o", "json").out)
@@ -358,6 +358,6 @@ def test_timeline_detaches_volume_not_in_use_with_the_object(source: str, way: s
     assert "as soon as that is gone" in text
     assert "status.volumesInUse does not list it" in text
     assert "360 s" not in text
-    assert ("which fences nobody" in text) is (source == "FC")
+    assert ("which does not stop the writer" in text) is (source == "FC")
     _, text = _said(*words, _cluster(tmp_path, source, old=True, attachment=held))
     assert "360 s after that is gone" in text

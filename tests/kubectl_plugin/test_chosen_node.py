@@ -99,9 +99,9 @@ def test_a_dead_provisioner_is_named(tmp_path: Path) -> None:
     said = cluster.explained()
     assert (
         'Pending for 12 s: kube-scheduler chose n1 and waits for claim "data", which is unbound: csi.acme.io has not '
-        'made a volume of class "fast" yet. No CSIDriver is named csi.acme.io: if it is a CSI driver, it is not '
-        "installed. The scheduler gives up after 600 s (bindTimeoutSeconds, the default) and tries again. Way out: see "
-        "that the provisioner runs; the claim's events tell what it says."
+        'created a volume of class "fast" yet. No CSIDriver is named csi.acme.io: if it is a CSI driver, it is not '
+        "installed. The scheduler gives up after 600 s (bindTimeoutSeconds, the default) and tries again. Way out: "
+        "check that the provisioner runs; the claim's events show its messages."
     ) in said
     assert "preemption" not in said
     assert "trouble" not in cluster.said("report", "-n", "shop")
@@ -109,7 +109,7 @@ def test_a_dead_provisioner_is_named(tmp_path: Path) -> None:
 
 def test_since_when_and_how_long(tmp_path: Path) -> None:
     said = Cluster(tmp_path, pod(), claim(), CLASS, waiting("12:04:00")).explained()
-    assert "The volume was asked for at 12:00:02 UTC; the scheduler gives up after 600 s (" in said
+    assert "The volume was requested at 12:00:02 UTC; the scheduler gives up after 600 s (" in said
     assert "default), at 12:10:02 UTC, and tries again." in said
 
 
@@ -128,7 +128,7 @@ def test_an_attempt_that_timed_out_is_trouble(nominated: str, tmp_path: Path) ->
 
 
 def test_the_report_names_the_claim_and_its_provisioner(tmp_path: Path) -> None:
-    unbound = 'Claim "data" is unbound: csi.acme.io has not made a volume of class "fast" yet.'
+    unbound = 'Claim "data" is unbound: csi.acme.io has not created a volume of class "fast" yet.'
     for at in ("12:00:12", "12:20:00"):
         report = Cluster(tmp_path, pod(), claim(), CLASS, waiting(at)).said("report", "-n", "shop")
         assert f"shop/db. {unbound}" in report
@@ -149,7 +149,7 @@ def test_an_older_scheduler_names_no_node(tmp_path: Path) -> None:
     """Nor does one with the feature gate off: the claim shows the node."""
     said = Cluster(tmp_path, pod(nominated=""), claim(selected="n2"), CLASS, waiting("12:20:00")).explained()
     assert 'kube-scheduler chose n2 and waits for claim "data"' in said
-    assert "no scheduler has looked at it" not in said
+    assert "no scheduler has seen it" not in said
 
 
 def test_room_that_preemption_made(tmp_path: Path) -> None:
@@ -219,15 +219,15 @@ def test_provisioner_message_is_quoted(tmp_path: Path) -> None:
     said = Cluster(tmp_path, pod(), claim(), CLASS, failed, waiting("12:06:01")).explained()
     assert 'kube-scheduler chose n1 and waits for claim "data"' in said
     event_words = f"ProvisioningFailed (persistentvolumeclaim/data) 7 times in 5 min, last 1 s ago: {message}."
-    assert f'has not made a volume of class "fast" yet. {event_words}' in said
-    assert "see that the provisioner runs" not in said
+    assert f'has not created a volume of class "fast" yet. {event_words}' in said
+    assert "check that the provisioner runs" not in said
 
 
 def test_several_claims(tmp_path: Path) -> None:
     given = pod()
     given["spec"]["volumes"].append({"name": "w", "persistentVolumeClaim": {"claimName": "logs"}})
     said = Cluster(tmp_path, given, claim(), claim("logs"), CLASS, waiting("12:01:00")).explained()
-    assert 'Claim "logs" is unbound: csi.acme.io has not made a volume of class "fast" yet.' in said
+    assert 'Claim "logs" is unbound: csi.acme.io has not created a volume of class "fast" yet.' in said
 
 
 def gpu(*, failure: tuple[str, ...] = (), **conditions: str) -> Json:
@@ -376,7 +376,7 @@ def test_the_timeout_is_that_of_the_profile(tmp_path: Path) -> None:
 def test_selected_node_that_was_deleted_and_its_successor(tmp_path: Path) -> None:
     given = pod(nominated="", reason="Unschedulable")
     said = Cluster(tmp_path, given, claim(selected="n9"), CLASS, waiting("12:01:00")).explained()
-    assert 'Claim "data" is unbound: its volume is to be made for node n9, which does not exist.' in said
+    assert 'Claim "data" is unbound: its volume is to be created for node n9, which does not exist.' in said
     assert "can be used only on" not in said
     said = Cluster(tmp_path, pod(nominated="n2"), claim(selected="n2"), CLASS, waiting("12:02:00")).explained()
     assert 'kube-scheduler chose n2 and waits for claim "data"' in said
@@ -397,7 +397,7 @@ def test_claim_page_shows_that_node_rejects_pod(tmp_path: Path) -> None:
         "can be used only on node n1 (volume.kubernetes.io/selected-node): on n1, which rejects the pod: Insuf" in said
     )
     assert "Way out: remove annotation volume.kubernetes.io/selected-node from claim" in said
-    assert "see that the provisioner runs" not in said
+    assert "check that the provisioner runs" not in said
 
 
 def test_provisioner_message_counts_while_waiting(tmp_path: Path) -> None:
@@ -406,13 +406,13 @@ def test_provisioner_message_counts_while_waiting(tmp_path: Path) -> None:
         "explain", "pvc/data", "-n", "shop"
     )
     assert "for node n1. It keeps pod db waiting. ProvisioningFailed 10s ago: no quota left." in said
-    assert "see that the provisioner runs" not in said
+    assert "check that the provisioner runs" not in said
 
 
 def test_claim_page_shows_missing_driver(tmp_path: Path) -> None:
     folder = tmp_path
     said = Cluster(folder, pod(), claim(), CLASS, *DRIVERS).said("explain", "pvc/data", "-n", "shop")
-    assert "No CSIDriver is named csi.acme.io: if it is a CSI driver, it is not installed. Way out: see that" in said
+    assert "No CSIDriver is named csi.acme.io: if it is a CSI driver, it is not installed. Way out: check that" in said
     own = {**DRIVERS[0], "metadata": {"name": "csi.acme.io"}}
     said = Cluster(folder, pod(), claim(), CLASS, own, DRIVERS[1]).said("explain", "pvc/data", "-n", "shop")
     assert "CSINode n1 does not list csi.acme.io: its node plugin does not run there. Way out" in said

@@ -71,8 +71,8 @@ def test_completed_container_makes_pod_unready(tmp_path: Path) -> None:
 
 def test_sidecar_killed_at_job_end_is_shown(tmp_path: Path) -> None:
     said = _said(tmp_path, "Succeeded", [_status("app", DONE)], sidecars=[_status("proxy", KILLED)])
-    assert 'every app container ended well; sidecar "proxy" ended with exit 137' in said
-    assert ": every container ended well" in _said(tmp_path, "Succeeded", [_status("app", DONE)])
+    assert 'every app container succeeded; sidecar "proxy" ended with exit 137' in said
+    assert ": every container succeeded" in _said(tmp_path, "Succeeded", [_status("app", DONE)])
 
 
 def test_the_wide_page_has_every_container_and_its_whole_message(tmp_path: Path) -> None:

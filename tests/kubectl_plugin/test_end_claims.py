@@ -154,7 +154,7 @@ def out_of_memory(*kills: tuple[str, float], limit: str = "2Gi", reason: str = "
 
 def test_oom_event_of_the_same_second_comes_first(tmp_path: Path) -> None:
     page = died(tmp_path, *out_of_memory((SYSTEM, -108), (CGROUP, -100)))
-    assert "app: it came to its own memory limit of 2Gi" in page
+    assert "app: it reached its own memory limit of 2Gi" in page
     assert "Likely, not certain: also possible: node out of memory" in page
     assert "(ruby)" in page
     assert "fluentbit" in page
@@ -163,7 +163,7 @@ def test_oom_event_of_the_same_second_comes_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kills", [((SYSTEM, -100), (CGROUP, -100)), ((CGROUP, -106), (SYSTEM, -101))])
 def test_events_of_both_kinds_leave_the_limit_and_the_node(kills: Any, tmp_path: Path) -> None:
     page = died(tmp_path, *out_of_memory(*kills))
-    assert "Either the kernel killed container app: it came to its own memory limit" in page
+    assert "Either the kernel killed container app: it reached its own memory limit" in page
     assert f"or the kernel killed container app: node {NODE} ran out of memory" in page
     assert page.count("(ruby)") == page.count("fluentbit") == 1
 
@@ -197,12 +197,12 @@ LACKS: Final = "Pod was rejected: Node didn't have enough resource: {}, requeste
 )
 def test_each_rejection_has_its_own_remedy(reason: str, message: str, why: str, helps: str, tmp_path: Path) -> None:
     for owner, then in [
-        ("ReplicaSet/mail-55d", "ReplicaSet mail-55d counts it as none, and makes another"),
-        ("", "no controller makes another: delete it, and create it again"),
+        ("ReplicaSet/mail-55d", "ReplicaSet mail-55d does not count it, and makes another"),
+        ("", "no controller makes another: delete it and create it again"),
         ("DaemonSet/mail", ""),
     ]:
         page = died(tmp_path, node(), failed(reason, message, -200, owner=owner))
-        assert "The kubelet did not take the pod on: " in page
+        assert "The kubelet rejected the pod: " in page
         assert why in page
         assert helps in page
         assert then in page
@@ -271,7 +271,7 @@ def test_a_younger_pod_of_the_controller_is_not_denied(
     page = died(tmp_path, node(), *own, successor(new, of, status=PENDING), *ran_before(gone), name=gone)
     if gone == new:
         assert "replacement db-1 on edge-3: Pending, not Ready, created 100 s ago" in page
-        assert "What is left of the pod before this one" in page
+        assert "what ended the pod before this one." in page
     else:
         assert PERHAPS.format(new) in page
     assert "no replacement was found" not in page
@@ -312,7 +312,7 @@ def test_scaled_down_pod_has_no_replacement(made: int, tmp_path: Path) -> None:
     by_owner = event(of, "SuccessfulDelete", f"Deleted pod: {gone}", -62, "replicaset-controller")
     told = [node(), owner(*of.split("/")), successor("mail-55d-k9x2p", of, made=made), *ran_before(gone), stop]
     page = died(tmp_path, *told, by_owner, name=gone)
-    assert "nothing takes its place: ReplicaSet mail-55d wanted fewer pods" in page
+    assert "not replaced: ReplicaSet mail-55d wanted fewer pods" in page
     assert "replacement" not in page
     assert "replaced by" not in page
 
@@ -432,12 +432,12 @@ def test_silent_kubelet_did_not_stop_deleted_pod(of: str, tmp_path: Path) -> Non
     gone = f"{of.partition('/')[2]}-bcdfg"
     page = captured(tmp_path, node(UNKNOWN_NODE), owner(*of.split("/")), pod("other"), *ran_before(gone), name=gone)
     silent = f"{NODE} does not answer, and n{NO_STOP[1:]}"
-    assert f"Somebody force deleted the pod. {silent} Likely, not certain: also possible: deleted." in page
+    assert f"A client force deleted the pod. {silent} Likely, not certain: also possible: deleted." in page
     fenced = node(UNKNOWN_NODE, taints=[{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}])
     page = captured(tmp_path, fenced, owner(*of.split("/")), pod("other"), *ran_before(gone), name=gone)
-    assert "Somebody deleted the pod, with grace or without: that is not known." in page
+    assert "A client deleted the pod; unknown whether with or without grace." in page
     listed = died(tmp_path, node(UNKNOWN_NODE), owner(*of.split("/")), pod("other"), *ran_before(gone), name=gone)
-    assert "What is left of it does not tell what ended it." in listed
+    assert "The remaining evidence does not show what ended it." in listed
 
 
 @pytest.mark.parametrize(
@@ -453,20 +453,20 @@ def test_silent_kubelet_did_not_stop_deleted_pod(of: str, tmp_path: Path) -> Non
 )
 def test_a_pod_without_a_stop_may_have_ended_by_itself(gone: str, objects: list[Object], tmp_path: Path) -> None:
     page = captured(tmp_path, *objects, pod("other"), *ran_before(gone), name=gone)
-    assert "What is left of it does not tell what ended it." in page
+    assert "The remaining evidence does not show what ended it." in page
     assert "force deleted" not in page
     silent = any(one["kind"] == "Node" and UNKNOWN_NODE in one["status"]["conditions"] for one in objects)
     lost = any(one["kind"] == "Node" for one in objects) or f"The Node object of {NODE} is gone"
     lead = f"{NODE} does not answer, and n{NO_STOP[1:]}" if silent else NO_STOP
     lead = lead if lost is True else f"{lost}, and n{NO_STOP[1:]}"
-    assert f"What is left of it does not tell what ended it. {lead}" in page
+    assert f"The remaining evidence does not show what ended it. {lead}" in page
     assert (f"on {NODE}: crictl pods --name {gone} --namespace post --state ready" in page) is not silent
     table = " ".join(run("died", "-n", "post", "--snapshot", str(tmp_path / "c.qos")).out.split())
     unseen = f"No event shows that the kubelet stopped {gone} on {NODE}"
     assert (f"{unseen}, which does not answer: it may still run." in table) is silent
     assert (f"{unseen}: it may still run." in table) is (gone.startswith("mail") and not silent)
     assert ("Nothing has ended" in table) is (not silent and not gone.startswith("mail"))
-    assert ("unknown not known" in table) is ("Nothing has ended" not in table)
+    assert ("unknown unknown" in table) is ("Nothing has ended" not in table)
     assert "who deleted the pod, and whether the webhook warned of force" in page
 
 
@@ -495,9 +495,9 @@ def test_a_stateful_set_deletes_what_garbage_collection_ended(tmp_path: Path) ->
     assert f"No event shows that the kubelet stopped db-7 on {NODE}: it may still run." in listed
     # Its kubelet stopped it, or its node is there: no garbage collection.
     page = captured(tmp_path, other, owner("StatefulSet", "db"), new, *events, stop_of("db-7", -99), name="db-7")
-    assert "StatefulSet db removed the pod, for a rollout or a smaller number." in page
+    assert "StatefulSet db removed the pod, for a rollout or because it was scaled down." in page
     page = captured(tmp_path, node(), owner("StatefulSet", "db"), new, *events, name="db-7")
-    assert "StatefulSet db removed the pod, for a rollout or a smaller number." in page
+    assert "StatefulSet db removed the pod, for a rollout or because it was scaled down." in page
     # The Node was made anew since.
     again = {**node(), "metadata": {**node()["metadata"], "creationTimestamp": at(-90)}}
     page = captured(tmp_path, again, owner("StatefulSet", "db"), new, *events, name="db-7")
@@ -510,7 +510,7 @@ def test_pod_on_lost_node_may_still_run(why: str, tmp_path: Path) -> None:
     nodes = [node(UNKNOWN_NODE)] if why == "silent" else []
     page = captured(tmp_path, *nodes, pod("db-7", "StatefulSet/db"), *ran_before("db-7"), name="db-7")
     lost = f"{NODE} does not answer" if why == "silent" else f"The Node object of {NODE} is gone"
-    assert f"{lost}: it is not known whether its processes still run there. Its object shows no end." in page
+    assert f"{lost}: unknown whether its processes still run there. Its object shows no end." in page
     assert "Nothing of it has ended" not in page
 
 
@@ -577,15 +577,13 @@ def test_containers_that_never_began_are_not_among_what_ended(tmp_path: Path) ->
     ]
     crashed = pod("crashed", status={"containerStatuses": [ran(exited(1, "Error", -100))]})
     page = said(tmp_path, [node(), *waiting, crashed], "died", "-A")
-    assert "What ended: 1 pod in the last 60 min All by one cause: its own process." in page
+    assert "What ended: 1 pod in the last 60 min All have the same cause: its own process." in page
     assert "Not counted: 3 pods with a container that never began." in page
     counted, _, apart = page.partition("Never began WHEN")
     assert "crashed/app" in counted.partition("By cause")[0]
     assert [name in apart for name in ("image/app", "key/app", "path/app", "init/app")] == [True, True, True, False]
     page = said(tmp_path, [node(), *waiting], "died", "-A")
-    assert (
-        "What ended Nothing has ended in the last 60 min, as far as pods and events tell. Not counted: 3 pods" in page
-    )
+    assert "What ended Nothing has ended in the last 60 min, according to pods and events. Not counted: 3 pods" in page
     assert "Ended in the last hour" not in said(tmp_path, [node(), *waiting], "node", NODE)
     file = str(tmp_path / "list.json")
     ends = json.loads(run("died", "-A", "-o", "json", "--snapshot", file).out)["items"]
@@ -627,8 +625,8 @@ def test_a_lost_container_of_a_node_that_restarted(reboot: float, tmp_path: Path
     page = died(tmp_path, *crashed(255, "Unknown", reboot))
     assert f"Node {NODE} restarted: the runtime lost container app: how it ended is not known." in page
     assert "event of its node, Rebooted" in page
-    assert "look whether the node" not in page
-    assert "look whether the node" in died(tmp_path, *crashed(255, "Unknown", None))
+    assert "check whether the node" not in page
+    assert "check whether the node" in died(tmp_path, *crashed(255, "Unknown", None))
 
 
 @pytest.mark.parametrize("reboot", [None, -5000, -300, -30])
@@ -660,7 +658,7 @@ def test_a_pod_without_a_stop_on_a_node_that_the_cloud_removed(told: Sequence[Ob
     assert "Perhaps" not in page
     assert "kubectl get nodes" not in page
     registered = event(f"Node/{NODE}", "RegisteredNode", f"Registered Node {NODE} in Controller", -400, "nc")
-    assert "What is left of it does not tell" in died(tmp_path, *OTHER, CLOUD, registered, *told)
+    assert "The remaining evidence does not show what ended it" in died(tmp_path, *OTHER, CLOUD, registered, *told)
 
 
 def test_node_of_deleted_pod_is_named_without_node_object(tmp_path: Path) -> None:
@@ -790,7 +788,7 @@ def test_event_of_deleted_job_explains_pod_deletion(reason: str, says: str, tmp_
     assert f"Job import-3 removed the pod: {says}" in page
     assert "Either" not in page
     early = event("Job/import-3", reason, "x", -1500, "job-controller")
-    assert "for fewer may run at once" in died(tmp_path, node(), deleted, early, name="import-3-bcdfg")
+    assert "because fewer may run at once" in died(tmp_path, node(), deleted, early, name="import-3-bcdfg")
 
 
 @pytest.mark.parametrize("message", ["", "The node was low on resource: example.com/x."])
@@ -811,7 +809,7 @@ def test_the_kubelet_evicts_no_static_pod(tmp_path: Path) -> None:
 
 def test_two_causes_that_fit_are_not_all(tmp_path: Path) -> None:
     page = died(tmp_path, *out_of_memory(("Killed process 4 (ruby) total-vm:9kB", -100), reason="Error"))
-    assert "Both fit what is left of the evidence. Also possible: node out of memory" in page
+    assert "Both fit the remaining evidence. Also possible: node out of memory" in page
 
 
 # Deletions

@@ -150,7 +150,7 @@ def flat(name: str, *words: str) -> tuple[int, str]:
 
 def test_scale_down_without_captured_replica_set() -> None:
     code, text = flat("AC2-gone-scaledown-nodes-pods-events.json", "died", "pod/web-y")
-    assert "ReplicaSet web removed the pod, for a rollout or a smaller number." in text
+    assert "ReplicaSet web removed the pod, for a rollout or because it was scaled down." in text
     assert "was deleted" not in text
     assert "replicasets.apps: not in the file" in text
     assert code == 0

@@ -87,7 +87,7 @@ def test_the_node_may_have_been_it_without_a_limit_of_its_own(tmp_path: Path) ->
         pod["spec"]["containers"][0]["resources"] = {}
 
     said = first_lines(varied(tmp_path, MULTI, change), "died", *PREP)
-    assert "Container prep failed despite exit code 0, as node worker-1 ran out of memory" in said
+    assert "Container prep failed despite exit code 0, because node worker-1 ran out of memory" in said
 
 
 # Placeholders of the kubelet
@@ -257,31 +257,35 @@ BACK: Final = {"key": "node.kubernetes.io/disk-pressure", "operator": "Exists"}
 @pytest.mark.parametrize(
     ("status", "said", "helps"),
     [
-        (SHORT_OF_DISK, "did not take the pod on: its node had DiskPressure.", "free what worker-1 lacks"),
+        (SHORT_OF_DISK, "rejected the pod: its node had DiskPressure.", "free what worker-1 lacks"),
         (
             {"reason": "Evicted", "message": "Pod The node had condition: [MemoryPressure PIDPressure]. "},
-            "did not take the pod on: its node had MemoryPressure, PIDPressure.",
+            "rejected the pod: its node had MemoryPressure, PIDPressure.",
             "free what worker-1 lacks",
         ),
         (
             {"reason": "NodeShutdown", "message": "Pod was rejected: The node is shutting down"},
-            "did not take the pod on: its node was shutting down.",
+            "rejected the pod: its node was shutting down.",
             "nothing while the node shuts down",
         ),
         (
             {"reason": "NodeShutdown", "message": "Pod Pod was rejected as the node is shutting down."},
-            "did not take the pod on: its node was shutting down.",
+            "rejected the pod: its node was shutting down.",
             "nothing while the node shuts down",
         ),
-        (NO_DEVICE, "a device plugin or another part of the kubelet refused it.", "device plugin runs and is Ready"),
+        (
+            NO_DEVICE,
+            "a device plugin or another part of the kubelet does not admit it.",
+            "the device plugin is Ready",
+        ),
         (
             {"reason": "MatchNodeSelector", "message": "Pod Predicate MatchNodeSelector failed"},
-            "did not take the pod on: the labels of worker-1 do not match its node selector or affinity (",
+            "rejected the pod: the labels of worker-1 do not match its node selector or affinity (",
             "compare the labels of worker-1",
         ),
         (
             {"reason": "OutOfcpu", "message": "Node didn't have enough resource: cpu, requested: 4000, used: 3100"},
-            "did not take the pod on (OutOfcpu).",
+            "rejected the pod (OutOfcpu).",
             "spec.nodeName bypassed the scheduler",
         ),
     ],
@@ -307,7 +311,7 @@ def test_rejections_that_repeat_are_counted_with_the_toleration(count: int, tole
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     page = first_lines(file, "died", *API, whole=True)
     assert ("5 pods of ReplicaSet api-66 were rejected there" in page) == (count == 5)
-    brings_back = "tolerates node.kubernetes.io/disk-pressure:NoSchedule, so new pods come back there at once"
+    brings_back = "tolerates node.kubernetes.io/disk-pressure:NoSchedule, so new pods come to the node again at once"
     assert (brings_back in page) == tolerates
     assert ("remove the toleration of node.kubernetes.io/disk-pressure" in page) == tolerates
 
@@ -344,7 +348,7 @@ def test_daemon_pod_has_tolerations_of_its_controller(tmp_path: Path) -> None:
     [
         ("Evicted", "The node had condition: [DiskPressure]. ", "its node had DiskPressure."),
         ("UnexpectedAdmissionError", "Allocate failed due to no healthy devices present", "a device plugin or another"),
-        ("OutOfcpu", "Node didn't have enough resource: cpu", "did not take the pod on (OutOfcpu)."),
+        ("OutOfcpu", "Node didn't have enough resource: cpu", "rejected the pod (OutOfcpu)."),
     ],
 )
 def test_deleted_rejected_pod(reason: str, message: str, said: str, tmp_path: Path) -> None:
@@ -354,7 +358,7 @@ def test_deleted_rejected_pod(reason: str, message: str, said: str, tmp_path: Pa
     file = tmp_path / "c.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*items, event]}))
     page = first_lines(file, "died", "pod/agent-x7k2p", "-n", "default")
-    assert "The kubelet did not take the pod on" in page
+    assert "The kubelet rejected the pod" in page
     assert said in page
 
 
@@ -491,7 +495,7 @@ def test_the_controllers_event_decides_whatever_else_has_expired(without: set[st
         ((OTHER_NAME, DOWN, RESCALE), "from 5 to 4, probably by HorizontalPodAutoscaler shop (All metrics"),
         ((DOWN, OTHER_SIZE), "ReplicaSet web removed the pod: it was scaled down from 5 to 4."),
         ((UP, DOWN), "it was scaled down from 5 to 4 in a rollout to web2."),
-        ((UP,), "ReplicaSet web removed the pod, for a rollout or a smaller number."),
+        ((UP,), "ReplicaSet web removed the pod, for a rollout or because it was scaled down."),
     ],
 )
 @pytest.mark.parametrize("without", [set(), {"Scheduled", "Unhealthy"}])

@@ -24,7 +24,7 @@ NODE: Final = "ip-10-20-2-1.us-east-2.compute.internal"
 
 UNBOUND: Final = (
     '"{claim}" stays unbound: its StorageClass "openebs-lvmpv" waits for a pod that the scheduler places '
-    "(WaitForFirstConsumer), and spec.nodeName passes it over. "
+    "(WaitForFirstConsumer), and spec.nodeName bypasses the scheduler. "
     "Way out: replace spec.nodeName by nodeSelector kubernetes.io/hostname: w1."
 )
 

@@ -55,7 +55,7 @@ def explained(file: str, name: str, namespace: str) -> tuple[str, Any]:
 def test_field_job_that_the_file_lacks() -> None:
     page, tracking = explained(str(FIELD / "I2-jobfinalizer-jobs-listed.json"), "trig-2819-0-hgdzc", "default")
     assert "Check whether Job trig-2819 exists (kubectl get job). If it does not, no Job counts the pod" in page
-    assert "A webhook that changes or refuses pods on UPDATE stops the Job controller, and a patch, too" in page
+    assert "A webhook that changes or refuses pods on UPDATE blocks the Job controller and a patch" in page
     assert tracking == {"job": "trig-2819", "exists": None}
 
 

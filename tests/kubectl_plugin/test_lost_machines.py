@@ -20,7 +20,7 @@ from tests.tree import ROOT
 CASE: Final = ROOT / "tests" / "testdata" / "cases" / "field" / "partpdb.json"
 SHUTDOWN: Final = "node.cloudprovider.kubernetes.io/shutdown"
 SAID: Final = (
-    f"The cloud provider said that the machine of node-a is off (taint {SHUTDOWN}): check that in its console, then "
+    f"The cloud provider reports that the machine of node-a is off (taint {SHUTDOWN}): check that in its console, then "
     "fence node-a."
 )
 Json = dict[str, Any]

@@ -27,7 +27,7 @@ def _position(step: MoveStep, waits_for: WaitsFor, **more: Any) -> VolumePositio
     [
         (
             _position(MoveStep.STOP, WaitsFor.SOMEBODY, held_by=("db-0",)),
-            "stop: nobody has told db-0 on node-1 to end",
+            "stop: no client has deleted db-0 on node-1",
         ),
         (
             _position(MoveStep.STOP, WaitsFor.KUBELET, held_by=("db-0",), since=SINCE),
@@ -35,7 +35,7 @@ def _position(step: MoveStep, waits_for: WaitsFor, **more: Any) -> VolumePositio
         ),
         (
             _position(MoveStep.STOP, WaitsFor.SILENT_KUBELET, held_by=("db-0", "db-1")),
-            "stop: db-0 and db-1 on node-1, which does not answer: this waits for ever",
+            "stop: db-0 and db-1 on node-1, which does not answer: this waits forever",
         ),
         (_position(MoveStep.DETACH, WaitsFor.KUBELET), "detach: the kubelet of node-1 still has it mounted"),
         (

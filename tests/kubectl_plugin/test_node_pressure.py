@@ -369,7 +369,7 @@ def test_Q2_child_kill_differs_from_main_process_kill(tmp_path: Path) -> None:
         status = {"phase": "Running", "containerStatuses": [{"name": "app", "lastState": state, "restartCount": 1}]}
         return _on(tmp_path, [_pod("web", status=status)], "explain", "pod/web", "-n", "default")
 
-    child = "Only a child was killed: its main process lived on, and ended by itself with 0."
+    child = "Only a child process was killed: the main process continued, and ended by itself with 0."
     assert child in _flat(ended(0))
     assert child not in _flat(ended(137))
 
@@ -402,7 +402,7 @@ def test_Q3_node_under_pressure_leads_without_usage(words: Sequence[str], tmp_pa
 def test_Q3_pod_on_a_node_under_pressure_without_usage(tmp_path: Path) -> None:
     told = _flat(_short(tmp_path, [_pod("web")], "explain", "pod/web"))
     assert (
-        "on n1 Running, readiness not reported. Services that want ready pods send it nothing. "
+        "on n1 Running, readiness not reported. Services that select only ready pods send it no traffic. "
         f"Its node n1 has {SAID} Pods above their requests are evicted first"
     ) in told
 

@@ -39,7 +39,7 @@ def test_S2_no_verdict_as_if_it_were_alone(tmp_path: Path, spec: Object, named: 
     assert f"Pending: its placement is not modelled, because {named}" in said
     assert "Its scheduler said: 0/1 nodes: its own words" in said
     assert f"Placement not modelled: {named}" in said
-    assert "whom it preempts is not modelled" in said
+    assert "which pods it preempts is not modelled" in said
     for wrong in ("no node fits", "preempts no pod", "would preempt", "kube-scheduler:", "ay out", "ays out"):
         assert wrong not in said
 

@@ -100,7 +100,7 @@ def cluster(tmp_path: Path) -> Any:
             (
                 "insufficient quota to match these scopes: [{PriorityClass In [system-node-critical "
                 "system-cluster-critical]}]. Namespace gatekeeper-system has no ResourceQuota with these scopes, which "
-                "this cluster requires: create one there, or take another priorityClassName."
+                "this cluster requires: create one there, or use another priorityClassName."
             ),
         ),
     ],
@@ -164,7 +164,7 @@ def test_field_workloads_without_pods(name: str, namespace: str, target: str, sh
             },
             {"replicas": 2},
             "",
-            "Ask for less, delete what else quota team of namespace news counts, or raise it.",
+            "Request less, delete what else quota team of namespace news counts, or raise it.",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) and value.isalpha() else "",
@@ -283,7 +283,7 @@ def test_deployment_shows_why_its_replica_set_has_no_pods(cluster: Any, used: in
     text = first_lines(ran)
     when = " 4 min ago" if by_event else ""
     assert f'2 not made yet: FailedCreate{when}: pods "feed-" is forbidden: exceeded quota: team' in text
-    assert ("Ask for less, delete what else quota team" in text) is (used == 7)
+    assert ("Request less, delete what else quota team" in text) is (used == 7)
     let_in = "By what was read, the next pod is admitted: the controller tries again within 17 min."
     assert (let_in in text) is (used == 3)
     listed = " ".join(run("explain", "deploy", "-n", "news", "--snapshot", file).out.split())
@@ -351,13 +351,13 @@ UNSET: Final = f"{FORBIDDEN}failed quota: team: must specify requests.cpu for: "
 @pytest.mark.parametrize(
     ("message", "requests", "used", "remedy"),
     [
-        (CPU, {"cpu": "300m"}, "900m", "Ask for less"),
+        (CPU, {"cpu": "300m"}, "900m", "Request less"),
         # A webhook of someone else adds a container: the template alone would fit.
-        (CPU, {"cpu": "50m"}, "900m", "Ask for less"),
+        (CPU, {"cpu": "50m"}, "900m", "Request less"),
         (CPU, {"cpu": "300m"}, "700m", ""),
         (f"{UNSET}app", {}, "100m", "Set requests.cpu for: app"),
         (f"{UNSET}app", {"cpu": "300m"}, "100m", ""),
-        (f"{UNSET}app", {"cpu": "300m"}, "900m", "Ask for less"),
+        (f"{UNSET}app", {"cpu": "300m"}, "900m", "Request less"),
         (f"{UNSET}mesh", {"cpu": "50m"}, "100m", "Set requests.cpu for: mesh"),
     ],
 )
@@ -377,7 +377,7 @@ def test_a_quota_that_may_not_be_read_lets_no_pod_in(monkeypatch: pytest.MonkeyP
     live(monkeypatch, NODE, asking({"cpu": "300m"}), failed("StatefulSet", CPU))
     ran = run("explain", "statefulset/feed", "-n", "news")
     assert "the next pod is admitted" not in ran.out
-    assert "Ask for less" in first_lines(ran)
+    assert "Request less" in first_lines(ran)
 
 
 def without_quotas(read: Any) -> Any:

@@ -70,7 +70,7 @@ def test_T5_no_answer_names_a_time_by_which_it_ends(
     assert "unknown when: only its kubelet stops processes" in explained
     assert "make sure that the machine is off first" in explained
     stakes = _told("delete", "pod/db-0", "--grace-period=0", "--snapshot", file)
-    assert "nobody knows when its processes end" in stakes
+    assert "unknown when its processes end" in stakes
     report = json.loads(run("delete", "pod/db-0", "--grace-period=0", "--snapshot", file, "-o", "json").out)
     assert report["stakes"]["mayRunUntil"] is None
 

@@ -260,7 +260,7 @@ def test_F2_pod_replaced_since_the_preview(status: int, code: int) -> None:
     ran, report, err = _report(DELETE, {"DELETE": [refusal(status, "it is another")]})
     assert (ran, report["outcome"], report["refusal"]) == (code, "NotPossible", None)
     assert report["verdict"]["text"] == (
-        "Not deleted: the pod that was looked at is gone, or another by now. Nothing was changed."
+        "Not deleted: the pod is gone, or another pod has its name now. Nothing was changed."
     )
     assert err.endswith("Nothing was changed.\n")
 
@@ -287,7 +287,7 @@ def test_F2_earlier_change_is_no_refusal() -> None:
     given: dict[str, list[Given]] = {"DELETE": [refusal(403, CONFIRM), refusal(403, POLICY)], "PATCH": [TAKEN]}
     code, report, err = _report(FORCE, given)
     assert (code, report["outcome"], report["refusal"]) == (4, "Failed", None)
-    assert report["verdict"]["text"] == "The deletion failed: the steps tell how far it came."
+    assert report["verdict"]["text"] == "The deletion failed: the steps show how far it got."
     assert err.endswith("pod/db-0 carries the confirmation kubectl-qos.io/confirm-force-delete, and is not deleted.\n")
 
 
@@ -301,4 +301,4 @@ def test_F6_a_machine_that_was_switched_off_is_no_refusal() -> None:
 def test_F2_no_answer_is_no_refusal() -> None:
     code, report, err = _report(DELETE, {"DELETE": [Unreachable("no answer")]})
     assert (code, report["outcome"], report["refusal"]) == (5, "Failed", None)
-    assert "Whether pod/db-0 was deleted is not known: there was no answer." in err
+    assert "Unknown whether pod/db-0 was deleted: there was no answer." in err

@@ -423,9 +423,9 @@ def _steps(*kinds: StepKind) -> list[Step]:
     [
         ((), True, "Nothing was changed."),
         ((StepKind.DELETING,), True, "Nothing was changed."),
-        ((StepKind.DELETING,), False, "Whether pod/db-1 was deleted is not known: there was no answer."),
+        ((StepKind.DELETING,), False, "Unknown whether pod/db-1 was deleted: there was no answer."),
         ((StepKind.DELETING, StepKind.CONFIRMING, StepKind.CONFIRMED), True, "pod/db-1 carries the confirmation"),
-        ((StepKind.DELETING, StepKind.DELETED), False, "pod/db-1 is deleted. Its object goes by itself"),
+        ((StepKind.DELETING, StepKind.DELETED), False, "pod/db-1 is deleted. Its object is removed once"),
         ((StepKind.DELETING, StepKind.DELETED, StepKind.NODE_SILENT), True, "kubectl qos fence node/node-c3"),
         ((StepKind.DELETED, StepKind.KEPT_BY_FINALIZERS), True, "is deleted and has stopped. Its object stays until"),
     ],

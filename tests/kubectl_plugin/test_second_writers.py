@@ -141,7 +141,7 @@ def test_F3_F4_one_replica_on_nfs_may_have_two_writers() -> None:
         pytest.param(
             NFS,
             {"tolerations": [{"operator": "Exists"}]},
-            "not on a silent node: this pod tolerates its taint for ever",
+            "not on a silent node: this pod tolerates its taint forever",
             id="stays",
         ),
         pytest.param(

@@ -56,7 +56,11 @@ def test_the_message_of_the_report_decides(command: str, name: str, pod: str, sa
         ("container's runAsUser breaks non-root policy (pod: ...)", "its own user is root", "other than 0"),
         ('configmap "app-env" not found', 'configmap "app-env" was not found', "create it in the pod's namespace"),
         ("couldn't find key dsn in Secret lab/db", "Secret lab/db has no key dsn", "add the key"),
-        (f'{OCI}exec: "/entry.sh": permission denied: unknown', "may not be executed", "make the file executable"),
+        (
+            f'{OCI}exec: "/entry.sh": permission denied: unknown',
+            "its command is not executable",
+            "make the file executable",
+        ),
         ("exec /app: exec format error", "for another processor", "the node's architecture"),
         (
             f"{OCI}write /sys/fs/cgroup/kubepods.slice/pod7/memory.max: device or resource busy: unknown",

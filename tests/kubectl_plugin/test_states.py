@@ -113,7 +113,7 @@ def test_T5_single_way_starts_at_its_own_beginning() -> None:
         ("unknownphase", "Unknown: its state could not be read. Guaranteed"),
         ("failed", 'Failed: container "app" ended with exit 3 (Error). Last end'),
         ("deadline", "Failed (DeadlineExceeded): Pod was active on the node longer than the specified deadline."),
-        ("succeeded", "Succeeded: every container ended well. It holds no resources."),
+        ("succeeded", "Succeeded: every container succeeded. It reserves no resources."),
         ("nostatus", "Pending for 60 s"),
         ("daemonsched", "Pending for 60 s"),
         ("nonode", "Its node gone has no Node object any more"),
@@ -168,10 +168,10 @@ def test_the_page_counts_by_the_placement_that_explain_computes(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("finalizers", "forcing"),
     [
-        ([], "forcing frees the name and stops nothing sooner"),
+        ([], "forcing frees the name and does not stop processes sooner"),
         (
             ["example.com/a"],
-            'forcing stops nothing sooner and frees no name: finalizer "example.com/a" keeps the object',
+            'forcing does not stop processes sooner and frees no name: finalizer "example.com/a" keeps the object',
         ),
     ],
 )

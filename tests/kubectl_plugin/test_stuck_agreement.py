@@ -199,7 +199,7 @@ PROBE: Final = "Readiness probe failed: command timed out"
         ("", {"Failed": PULL}, PULL),
         ("", {"Failed": "Error: ImagePullBackOff"}, ""),
         ("ErrImagePull: denied", {"Failed": PULL}, ""),
-        (None, {"Unhealthy": PROBE}, f"{PROBE}. Services that want ready pods"),
+        (None, {"Unhealthy": PROBE}, f"{PROBE}. Services that select only ready pods"),
         (None, {"Failed": PULL}, ""),
     ],
 )

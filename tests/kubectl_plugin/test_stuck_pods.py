@@ -65,7 +65,7 @@ def headline(file: Path, *words: str) -> str:
             "c26",
             "typo",
             (
-                'Pending for 10 min: no scheduler has looked at it (spec.schedulerName "my-scheduler", no PodScheduled '
+                'Pending for 10 min: no scheduler has seen it (spec.schedulerName "my-scheduler", no PodScheduled '
                 'condition). Check that a scheduler of that name runs; the default is "default-scheduler".'
             ),
         ),
@@ -73,7 +73,7 @@ def headline(file: Path, *words: str) -> str:
             "c26",
             "fresh",
             (
-                'Pending for 10 min: no scheduler has looked at it (spec.schedulerName "default-scheduler", no '
+                'Pending for 10 min: no scheduler has seen it (spec.schedulerName "default-scheduler", no '
                 "PodScheduled condition). Check that kube-scheduler runs. 1 of 1 node fits now."
             ),
         ),
@@ -86,7 +86,7 @@ def test_the_warning_leads(name: str, pod: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("name", "risk", "said"),
     [
-        ("L-cm", "Stuck", "trouble 1 pod: stuck: a warning holds. default/cm (FailedMount 30 times)."),
+        ("L-cm", "Stuck", "trouble 1 pod: stuck: a warning persists. default/cm (FailedMount 30 times)."),
         ("L-rc", "Stuck", "default/rc (FailedCreatePodSandBox 30 times)"),
         ("AI-killfail", "Stuck", "default/killfail (FailedKillPod 60 times)"),
         ("AI-unmount", "Stuck", "default/unmount (FailedUnMount 60 times)"),

@@ -82,7 +82,7 @@ def test_F4_answers_show_when_the_guard_ends() -> None:
         partitions
     )
     timeline = _told("explain", "pod/etcd-2", "--timeline=node-lost", *snapshot)
-    assert "volume data open the pod's object holds it; 360 s after that is gone" in timeline
+    assert "volume data open the pod's object keeps it; 360 s after that is gone" in timeline
 
 
 def test_F4_fence_names_unguarded_volumes() -> None:

@@ -70,14 +70,14 @@ SHORT: Final = {
 """By cause, for a column or a list."""
 
 _SUSPENDED: Final = "Suspended"
-_ANYBODY: Final = "somebody evicted the pod through the eviction API, as drains and autoscalers do"
+_EVICTION_API: Final = "a client evicted the pod through the eviction API, as drains and autoscalers do"
 _CRASHES: Final = frozenset({3, 4, 5, 6, 7, 8, 11, 24, 25, 31})
-"""The signals by which a process ends that did something wrong: they leave a core (signal(7))."""
+"""Signals that end a process because of its own error, with a core dump by default (signal(7))."""
 _Words = Callable[[EndReport, str], str]
 
 
 def cause_sentence(suspect: Suspect, report: EndReport, container: str) -> str:
-    """What happened if it was this cause: a main clause without a full stop; no container stands for the pod."""
+    """What happened if this was the cause: a main clause without a full stop; an empty container means the pod."""
     return _SENTENCES[suspect.cause](report, container)
 
 
@@ -90,9 +90,9 @@ def _name(container: str) -> str:
 
 
 def _memory_of(field: str, words: str) -> _Words:
-    """That the kernel killed a process for memory: the container, or of an init container any (`fails_init`)."""
+    """A kill by the kernel for memory: the container, or any process of an init container (`fails_init`)."""
 
-    def said(report: EndReport, container: str) -> str:
+    def sentence(report: EndReport, container: str) -> str:
         one = _its(report, container)
         limits = one.limits if one is not None else None
         most = {"own": limits.own, "pod": limits.pod}.get(field) if limits is not None else None
@@ -100,20 +100,22 @@ def _memory_of(field: str, words: str) -> _Words:
         node += _AND_ITS_PODS if not field and _is_of_cgroup(report) else ""
         failed = one is not None and one.end is not None and one.end.exit_code == 0
         lead = (
-            f"{_name(container)} failed despite exit code 0, as" if failed else f"the kernel killed {_name(container)}:"
+            f"{_name(container)} failed despite exit code 0, because"
+            if failed
+            else f"the kernel killed {_name(container)}:"
         )
         return f"{lead} {words.format(limit=limit, node=node)}"
 
-    return said
+    return sentence
 
 
 _AND_ITS_PODS: Final = ", or the cgroup of all its pods,"
 
 
 def _is_of_cgroup(report: EndReport) -> bool:
-    """Whether events report kills for a cgroup's limit, and none for the node's memory."""
-    told = [OF_CGROUP in clue.says for clue in known_clues(report) if clue.source is Source.NODE_EVENT]
-    return bool(told) and all(told)
+    """Whether all kills that node events report are for the limit of a cgroup, not for the node's memory."""
+    of_cgroup = [OF_CGROUP in clue.says for clue in known_clues(report) if clue.source is Source.NODE_EVENT]
+    return bool(of_cgroup) and all(of_cgroup)
 
 
 def _probe(kind: str) -> _Words:
@@ -182,17 +184,17 @@ def _storage(what: str) -> _Words:
 
 def _preempted(report: EndReport, container: str) -> str:
     del container
-    whom = "a pod of higher priority" if report.preempted is None else preemptor_name(report.preempted)
-    return f"the scheduler preempted the pod for {whom}"
+    preemptor = "a pod of higher priority" if report.preempted is None else preemptor_name(report.preempted)
+    return f"the scheduler preempted the pod for {preemptor}"
 
 
 def known_clues(report: EndReport) -> list[Clue]:
-    """What speaks for the causes that the page names."""
+    """The evidence for the causes that the page names."""
     return [clue for one in report.end.verdict.suspects for clue in one.clues]
 
 
 def is_device_taint(report: EndReport) -> bool:
-    """Whether the taint is one of a device that the pod uses, not of its node."""
+    """Whether the taint belongs to a device that the pod uses, not to its node."""
     return any("DeviceTaintManager" in f"{clue.where}: {clue.says[:_MOST_WHY]}" for clue in known_clues(report))
 
 
@@ -207,25 +209,26 @@ def _tainted(report: EndReport, container: str) -> str:
 def _deadline(report: EndReport, container: str) -> str:
     del container
     seconds = report.active_deadline_seconds
-    return f"the kubelet ended the pod: its activeDeadlineSeconds{f' ({seconds} s)' if seconds else ''} were over"
+    limit = f"activeDeadlineSeconds{f' ({seconds} s)' if seconds else ''}"
+    return f"the kubelet ended the pod: it was active longer than {limit}"
 
 
 def _owner(report: EndReport, container: str) -> str:
     del container
-    whose = f"{report.owner.kind} {report.owner.name}" if report.owner is not None else "its controller"
+    owner = f"{report.owner.kind} {report.owner.name}" if report.owner is not None else "its controller"
     suspects = (*report.end.verdict.suspects, *report.end.verdict.others)
     clues = [clue for one in suspects if one.cause is Cause.OWNER for clue in one.clues]
-    # A controller that says so was there: garbage collection deletes the pods of one that is gone.
+    # A controller that reports the deletion existed; the pods of a deleted one are garbage collected.
     if report.owner_gone and not any(clue.source is Source.OWNER_EVENT for clue in clues):
-        return f"{whose} was deleted, and the pod with it"
+        return f"{owner} was deleted, and the pod with it"
     kind = report.owner.kind if report.owner is not None else ""
     if scaled := _scaled_words(clues):
-        return f"{whose} removed the pod: {scaled}"
-    return f"{whose} removed the pod, {_REASONS.get(kind, 'for a rollout or a smaller number')}"
+        return f"{owner} removed the pod: {scaled}"
+    return f"{owner} removed the pod, {_REASONS.get(kind, 'for a rollout or because it was scaled down')}"
 
 
 def _scaled_words(clues: Sequence[Clue]) -> str:
-    """Why a ReplicaSet was to have fewer pods, by the events of `scaling`; empty: none says so."""
+    """How a ReplicaSet was scaled down, by the events of `scaling`; empty if none shows it."""
     said = [clue.says.partition("replica set ")[2].split() for clue in clues if clue.where == SCALED]
     if not said:
         return ""
@@ -241,23 +244,23 @@ def _scaled_words(clues: Sequence[Clue]) -> str:
 
 
 _REASONS: Final = {
-    "Job": "for fewer may run at once",
+    "Job": "because fewer may run at once",
     "DaemonSet": "for a rollout, or because the pod no longer belongs on its node",
 }
-"""Why a controller removes a pod that runs."""
+"""Why a controller removes a running pod."""
 
 
 def _job(report: EndReport, container: str) -> str:
     del container
-    whose = f"Job {report.owner.name}" if report.owner is not None else "its Job"
+    job = f"Job {report.owner.name}" if report.owner is not None else "its Job"
     why = job_end(report)
     if not why:
-        return f"{whose} removed the pod, for the Job had ended or was suspended"
-    return f"{whose} removed the pod: the Job {'was suspended' if why == _SUSPENDED else f'had ended ({why})'}"
+        return f"{job} removed the pod, because the Job had ended or was suspended"
+    return f"{job} removed the pod: the Job {'was suspended' if why == _SUSPENDED else f'had ended ({why})'}"
 
 
 def job_end(report: EndReport) -> str:
-    """Why its Job ended, in the controller's word; empty: nothing says so."""
+    """The controller's reason for the end of the Job; empty if unknown."""
     clues = [clue for one in report.end.verdict.suspects if one.cause is Cause.JOB_ENDED for clue in one.clues]
     for clue in clues:
         if clue.source is Source.OWNER:
@@ -277,8 +280,8 @@ def _sidecar(report: EndReport, container: str) -> str:
 def _rejected(report: EndReport, container: str) -> str:
     del container
     if any(one.end is not None for one in report.end.ends):
-        return "the kubelet restarted, and did not take the pod on again"
-    found, lead, node = report.end.rejection, "the kubelet did not take the pod on", report.node or "its node"
+        return "the kubelet restarted, and then rejected the pod"
+    found, lead, node = report.end.rejection, "the kubelet rejected the pod", report.node or "its node"
     if found is None:
         return lead
     short = _SHORTAGE.search(" ".join(clue.says[:_MOST_SAID] for clue in known_clues(report)))
@@ -291,17 +294,17 @@ def _rejected(report: EndReport, container: str) -> str:
 
 
 def rejection_words(report: EndReport) -> str:
-    """How often that came, and what brings such pods back; empty: nothing is known of that."""
+    """How often pods were rejected, and why new ones come to the node again; empty if neither is known."""
     found, owner = report.end.rejection, report.owner
-    if found is None or (found.times < _AGAIN and not found.toleration):
+    if found is None or (found.times < _REPEATED and not found.toleration):
         return ""
-    whose = f"{owner.kind} {owner.name}" if owner is not None else "its controller"
-    again = f"{found.times} pods of {whose} were rejected there" if found.times >= _AGAIN else ""
-    back = f"it tolerates {found.toleration}, so new pods come back there at once" if found.toleration else ""
-    return f"{'; '.join(filter(None, (again, back)))}."
+    controller = f"{owner.kind} {owner.name}" if owner is not None else "its controller"
+    repeated = f"{found.times} pods of {controller} were rejected there" if found.times >= _REPEATED else ""
+    back = f"it tolerates {found.toleration}, so new pods come to the node again at once" if found.toleration else ""
+    return f"{'; '.join(filter(None, (repeated, back)))}."
 
 
-_AGAIN: Final = 2
+_REPEATED: Final = 2
 _MOST_SAID: Final = 2000
 _SHORTAGE: Final = re.compile(
     r"enough resource: ([^\s,]{1,320}), requested: (\d{1,19}), used: (\d{1,19}), capacity: (\d{1,19})"
@@ -312,7 +315,7 @@ _MOST_WHY: Final = 120
 _REJECTIONS: Final = {
     RejectionKind.SHUTDOWN: ": its node was shutting down",
     RejectionKind.PRESSURE: ": its node had {conditions}",
-    RejectionKind.ADMISSION: ": a device plugin or another part of the kubelet refused it",
+    RejectionKind.ADMISSION: ": a device plugin or another part of the kubelet does not admit it",
     RejectionKind.NO_FIT: "",
 }
 
@@ -324,7 +327,7 @@ def _static(report: EndReport, container: str) -> str:
 
 
 def _by_program(plain: str, *, deletes: bool) -> _Words:
-    """Which program did it, where one is known."""
+    """The sentence with the program that did it, if known."""
 
     def words(report: EndReport, container: str) -> str:
         del container
@@ -335,7 +338,7 @@ def _by_program(plain: str, *, deletes: bool) -> _Words:
 
 
 def _of_node(plain: str, words: Callable[[Evictor, str], str]) -> _Words:
-    """The sentence, with the program that removes or restarts the node, where one is known."""
+    """The sentence, with the program that removes or restarts the node, if known."""
 
     def sentence(report: EndReport, container: str) -> str:
         by, said = report.end.evictor, plain.format(name=_name(container))
@@ -345,11 +348,11 @@ def _of_node(plain: str, words: Callable[[Evictor, str], str]) -> _Words:
 
 
 def _forced(report: EndReport, container: str) -> str:
-    """Who deleted the pod without grace, where the webhook says so."""
+    """The user who deleted the pod without grace, if an event of the webhook names one."""
     del container
     clues = (clue for one in report.end.verdict.suspects for clue in one.clues if clue.where == FORCE_ALLOWED)
     by = next(filter(None, (forced_by(clue.says) for clue in clues)), "")
-    return f"{f'user {by}' if by else 'somebody'} force deleted the pod"
+    return f"{f'user {by}' if by else 'a client'} force deleted the pod"
 
 
 def _plain(words: str) -> _Words:
@@ -357,7 +360,7 @@ def _plain(words: str) -> _Words:
 
 
 def _or_reboot(plain: str) -> _Words:
-    """The sentence, after the restart of the node that an event shows."""
+    """The sentence, after the restart of the node if an event shows one."""
 
     def words(report: EndReport, container: str) -> str:
         where = f"node {report.node}" if report.node else "its node"
@@ -373,21 +376,21 @@ def was_rebooted(report: EndReport) -> bool:
 
 
 _SENTENCES: Final[dict[Cause, _Words]] = {
-    Cause.OWN_MEMORY_LIMIT: _memory_of("own", "it came to its own memory limit{limit}"),
-    Cause.POD_MEMORY_LIMIT: _memory_of("pod", "the pod came to its memory limit{limit}"),
+    Cause.OWN_MEMORY_LIMIT: _memory_of("own", "it reached its own memory limit{limit}"),
+    Cause.POD_MEMORY_LIMIT: _memory_of("pod", "the pod reached its memory limit{limit}"),
     Cause.NODE_OUT_OF_MEMORY: _memory_of("", "node{node} ran out of memory"),
     Cause.LIVENESS_PROBE: _probe("liveness"),
     Cause.STARTUP_PROBE: _probe("startup"),
     Cause.POST_START_HOOK: _plain("the kubelet stopped {name}: its postStart hook failed"),
-    Cause.RESIZE: _plain("the kubelet restarted {name}: a resize in place asked for it"),
+    Cause.RESIZE: _plain("the kubelet restarted {name}: a resize in place required it"),
     Cause.DEFINITION_CHANGED: _plain("the kubelet restarted {name}: its image was changed in place"),
-    Cause.RESTART_ALL: _plain("the kubelet restarted all containers, as restartPolicyRules ask"),
-    Cause.SANDBOX_CHANGED: _or_reboot("the sandbox of the pod was gone, and the kubelet started all of it again"),
+    Cause.RESTART_ALL: _plain("the kubelet restarted all containers, as restartPolicyRules require"),
+    Cause.SANDBOX_CHANGED: _or_reboot("the pod's sandbox was gone, and the kubelet restarted the whole pod"),
     Cause.SIDECAR_STOPPED: _sidecar,
     Cause.CONTAINER_LOST: _or_reboot("the runtime lost {name}: how it ended is not known"),
     Cause.APPLICATION: _application,
     Cause.NODE_REBOOT: _of_node("its node restarted, and ended {name} without the kubelet", node_words),
-    Cause.IMAGE: _waits("its image could not be had"),
+    Cause.IMAGE: _waits("its image is not available"),
     Cause.CONFIGURATION: _waits("its configuration is not complete"),
     Cause.RUNTIME: _waits("the runtime reports an error"),
     Cause.EVICTED_MEMORY: _evicted("memory"),
@@ -396,18 +399,18 @@ _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.EVICTED_PIDS: _evicted("process ids"),
     Cause.CONTAINER_STORAGE_LIMIT: _storage("container{name} wrote more than its ephemeral-storage limit"),
     Cause.POD_STORAGE_LIMIT: _storage("its containers wrote more than their ephemeral-storage limit"),
-    Cause.EMPTY_DIR_LIMIT: _storage("emptyDir volume{name} grew over its sizeLimit"),
-    Cause.KUBELET_PREEMPTION: _plain("the kubelet removed the pod: a critical pod needed its room"),
+    Cause.EMPTY_DIR_LIMIT: _storage("emptyDir volume{name} exceeded its sizeLimit"),
+    Cause.KUBELET_PREEMPTION: _plain("the kubelet removed the pod to make room for a critical pod"),
     Cause.NODE_SHUTDOWN: _of_node("the kubelet ended the pod: its node shut down", node_words),
     Cause.ACTIVE_DEADLINE: _deadline,
     Cause.REJECTED: _rejected,
     Cause.STATIC_MANIFEST: _static,
     Cause.PREEMPTION: _preempted,
-    Cause.API_EVICTION: _by_program(_ANYBODY, deletes=False),
+    Cause.API_EVICTION: _by_program(_EVICTION_API, deletes=False),
     Cause.TAINT_EVICTION: _tainted,
     Cause.NODE_GONE: _of_node("garbage collection removed the pod: its Node object is gone", removed_words),
     Cause.JOB_ENDED: _job,
     Cause.OWNER: _owner,
-    Cause.DELETED: _by_program("somebody deleted the pod", deletes=True),
+    Cause.DELETED: _by_program("a client deleted the pod", deletes=True),
     Cause.FORCE_DELETED: _forced,
 }

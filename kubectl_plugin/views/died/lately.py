@@ -1,4 +1,4 @@
-"""What ended lately, by cause: a row for each, with the pods."""
+"""Recent ends by cause: a row for each cause, with its pods."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ __all__ = ["MOST_CHOICES", "by_cause", "causes_words"]
 
 _FEW: Final = 3
 MOST_CHOICES: Final = 3
-"""Up to so many causes are each named."""
-_STOPPED: Final = "stopped, not known why"
+"""The most causes that are named one by one."""
+_STOPPED: Final = "stopped, unknown why"
 
 
 def causes_words(causes: Iterable[Cause], evictor: Evictor | None = None) -> str:
-    """``own memory limit``; ``own memory limit or node out of memory``; of many or none that it is not known."""
-    told = [SHORT[cause] for cause in causes]
-    if evictor is not None and evictor.where is Where.POD_EVENT and len(told) == 1:
+    """``own memory limit``; ``own memory limit or node out of memory``; too many causes, or none, are unknown."""
+    words = [SHORT[cause] for cause in causes]
+    if evictor is not None and evictor.where is Where.POD_EVENT and len(words) == 1:
         return f"{'deleted' if evictor.deletes else 'evicted'} by {evictor.agent.value}"
-    return _STOPPED if len(told) > MOST_CHOICES else " or ".join(told) or "not known"
+    return _STOPPED if len(words) > MOST_CHOICES else " or ".join(words) or "unknown"
 
 
 def by_cause(ended: Iterable[EndedPod]) -> Iterator[tuple[int, str, str]]:
-    """How many ended by a cause, the cause, and some of the pods; the most frequent first."""
+    """The number of ends, their cause and some of the pods, the most frequent cause first."""
     found: dict[str, list[str]] = {}
     for one in ended:
         found.setdefault(causes_words(one.causes, one.evictor), []).append(f"{one.namespace}/{one.name}")

@@ -1,4 +1,4 @@
-"""One end on a page: the verdict, its proof, what else fits and what would tell, what helps, what is there now."""
+"""The page of one end: the verdict, its proof, other causes that fit, what helps, what to check, the state now."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kubectl_plugin.reports.verdict import Verdict, VerdictCode
 from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence, rejection_words
 from kubectl_plugin.views.died.lately import MOST_CHOICES
 from kubectl_plugin.views.died.remedies import remedies
-from kubectl_plugin.views.died.telling import end_log, may_run_on, telling
+from kubectl_plugin.views.died.telling import end_log, further_evidence, may_run_on
 from kubectl_plugin.views.pod.container_words import decisive, end_words
 from kubectl_plugin.views.scheduling.preemption import preemptor_name
 from kubectl_plugin.views.unread import unread_lines
@@ -55,20 +55,20 @@ _SOURCES: Final = {
 }
 _AGENTS: Final = tuple(one.value for one in Agent)
 _DELETED: Final = {Cause.DELETED, Cause.FORCE_DELETED}
-_STOPPED: Final = "The kubelet stopped the pod, and nothing that is left tells why"
+_STOPPED: Final = "The kubelet stopped the pod; no remaining evidence shows why"
 _FAILED: Final = "Its controller deleted the pod, which had ended; no remaining evidence shows why"
-_ENDED: Final = "Container {} ended, and what is left does not tell why"
+_ENDED: Final = "Container {} ended; no remaining evidence shows why"
 _LOST: Final = {
     Lost.POD_GONE: "the pod's object is gone, and with it the exit codes",
-    Lost.POD_UNREAD: "the pod is not in the file, and with it the exit codes",
+    Lost.POD_UNREAD: "the pod is not in the file, so its exit codes are unknown",
     Lost.EVENTS_UNREAD: "events could not be read",
-    Lost.EVENTS_EXPIRED: "not all events are left: they are kept for about an hour, and of many some are dropped",
-    Lost.EVENTS_COMING: "it ended just now, and events may still come: ask again in a minute",
+    Lost.EVENTS_EXPIRED: "events are missing: they are kept for about an hour, and some of many are dropped",
+    Lost.EVENTS_COMING: "it ended just now, and more events may appear: ask again in a minute",
     Lost.OWNER_EVENTS: "events about its controller could not be read",
     Lost.NODE_GONE: "its Node object is gone",
     Lost.NODE_UNREAD: "its Node object is not known",
-    Lost.KUBELET_UNREAD: "the kubelet's configuration: with it, cgroup v1 and v2 can be told apart",
-    Lost.NEIGHBOURS_UNREAD: "the other pods of its node: whom the kernel would have taken first",
+    Lost.KUBELET_UNREAD: "the kubelet's configuration, which distinguishes cgroup v1 from v2",
+    Lost.NEIGHBOURS_UNREAD: "the other pods of its node, which show which container the kernel kills first",
 }
 
 
@@ -77,7 +77,7 @@ def end_verdict(report: EndReport, now: datetime | None) -> Verdict:
     end = report.end
     if end.of is EndOf.NOTHING:
         if lost := _lost_node(report):
-            unknown = f"{lost}: it is not known whether its processes still run there."
+            unknown = f"{lost}: unknown whether its processes still run there."
             return Verdict(VerdictCode.NOTHING_ENDED, Severity.TROUBLE, (unknown, "Its object shows no end."))
         return Verdict(VerdictCode.NOTHING_ENDED, Severity.FINE, ("Nothing of it has ended.",))
     said = list(_sentences(report, now))
@@ -103,22 +103,18 @@ def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
         return
     if end.verdict.grade is Grade.NOTHING:
         which = "the pod before this one" if report.earlier else "it"
-        said = (
-            f"What is left of {which} does not tell"
-            if end.verdict.clues
-            else f"Nothing is left of {which} that would tell"
-        )
-        yield f"{said} what ended it."
+        said = "The remaining evidence does not show" if end.verdict.clues else "No evidence is left that shows"
+        yield f"{said} what ended {which}."
         return
     if report.earlier:
         yield "Another pod has this name now; this is about the one before it."
     when = _when(end, now)
-    told = [cause_sentence(one, report, end.container) for one in end.verdict.suspects]
+    sentences = [cause_sentence(one, report, end.container) for one in end.verdict.suspects]
     causes = {one.cause for one in end.verdict.suspects}
     if causes == _DELETED:
-        yield f"Somebody deleted the pod, with grace or without: that is not known.{when}"
+        yield f"A client deleted the pod; unknown whether with or without grace.{when}"
         return
-    if len(told) > MOST_CHOICES:
+    if len(sentences) > MOST_CHOICES:
         cleaned = any(clue.where in CLEANED_UP for one in end.verdict.suspects for clue in one.clues)
         stopped = _FAILED if cleaned else _STOPPED
         yield f"{stopped if end.of is EndOf.POD else _ENDED.format(end.container)}.{when}"
@@ -126,19 +122,19 @@ def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
         yield from _also(end, "Also possible")
         return
     if end.verdict.grade is Grade.SEVERAL:
-        yield f"{_capital(_choice(told))}.{when}"
-        yield f"{'Both fit' if len(told) == 2 else f'All {len(told)} fit'} what is left of the evidence."
+        yield f"{_capital(_choice(sentences))}.{when}"
+        yield f"{'Both fit' if len(sentences) == 2 else f'All {len(sentences)} fit'} the remaining evidence."
         yield from _also(end, "Also possible")
         return
-    yield f"{_capital(told[0])}.{when}"
-    if again := rejection_words(report):
-        yield _capital(again)
+    yield f"{_capital(sentences[0])}.{when}"
+    if rejections := rejection_words(report):
+        yield _capital(rejections)
     if end.verdict.grade is Grade.LIKELY:
         yield from _also(end, "Likely, not certain: also possible")
 
 
 def _also(end: PodEnd, lead: str) -> Iterator[str]:
-    """The causes that fit, too, and for which less speaks."""
+    """The causes that also fit, with less evidence."""
     others = [SHORT[one.cause] for one in end.verdict.others]
     shown = ", ".join(others[:_FEW]) + (f" and {len(others) - _FEW} more" if len(others) > _FEW else "")
     if others:
@@ -146,21 +142,21 @@ def _also(end: PodEnd, lead: str) -> Iterator[str]:
 
 
 def _lost_node(report: EndReport) -> str:
-    """Why no kubelet tells of the pod; empty: its node may answer."""
+    """Why no kubelet reports the pod; empty if its node may answer."""
     if Lost.NODE_GONE in report.end.lost:
         return f"The Node object of {report.node} is gone"
     return f"{report.node} does not answer" if report.silent else ""
 
 
 def _runs_on(report: EndReport) -> Iterator[str]:
-    """That a pod that is gone may run: no event shows that its kubelet stopped it."""
+    """A warning that a pod without an object may still run: no event shows that its kubelet stopped it."""
     if may_run_on(report):
         where = f"{lost}, and no" if (lost := _lost_node(report)) else "No"
         yield f"{where} event shows that its kubelet stopped it: its processes may still run on {report.node}."
 
 
 def _still_runs(report: EndReport, now: datetime | None) -> Iterator[str]:
-    """That a deleted pod has containers after its grace period."""
+    """A warning that a deleted pod still has containers after its grace period."""
     end, asked = report.end, instant(report.end.at)
     if not end.running or asked is None or now is None or report.silent:
         return
@@ -170,8 +166,8 @@ def _still_runs(report: EndReport, now: datetime | None) -> Iterator[str]:
         yield f"It has not ended: its grace period of {grace} s is over, and these containers run: {names}."
 
 
-def _choice(told: list[str]) -> str:
-    return f"either {told[0]}, or {told[1]}" if len(told) == 2 else f"one of these: {'; '.join(told)}"
+def _choice(causes: list[str]) -> str:
+    return f"either {causes[0]}, or {causes[1]}" if len(causes) == 2 else f"one of these: {'; '.join(causes)}"
 
 
 def _capital(text: str) -> str:
@@ -188,13 +184,13 @@ def _when(end: PodEnd, now: datetime | None) -> str:
 
 
 def last_end_lines(report: EndReport, now: datetime | None) -> tuple[str, ...]:
-    """The short form for other answers: the verdict alone."""
+    """The short form for other answers: only the verdict."""
     return tuple(_sentences(report, now))
 
 
 def end_page(report: EndReport, now: datetime | None, *, wide: bool) -> Page:
     """The page of one pod."""
-    told = end_verdict(report, now)
+    verdict = end_verdict(report, now)
     place = f", on {report.node}" if report.node else ""
     sections = (
         Section("Perhaps", (report.hint,) if report.hint else ()),
@@ -202,9 +198,9 @@ def end_page(report: EndReport, now: datetime | None, *, wide: bool) -> Page:
             _proof_label(end_is_known=report.end.verdict.grade is not Grade.NOTHING),
             tuple(_proof(report, now, wide=wide)),
         ),
-        Section("Fits, too", tuple(_others(report)) if wide else ()),
+        Section("Also fits", tuple(_others(report)) if wide else ()),
         Section("What helps", remedies(report)),
-        Section("Would tell", telling(report)),
+        Section("Check", further_evidence(report)),
         Section("Containers", tuple(_containers(report, now))),
         Section("Now", tuple(_now(report, now))),
         Section("Missing", tuple(_LOST[one] for one in report.end.lost)),
@@ -213,15 +209,15 @@ def end_page(report: EndReport, now: datetime | None, *, wide: bool) -> Page:
     )
     return Page(
         title=f"pod/{report.name} in namespace {report.namespace}{place}",
-        verdict=told.sentences,
-        severity=told.severity,
+        verdict=verdict.sentences,
+        severity=verdict.severity,
         parts=sections,
         next_commands=tuple(_next(report)),
     )
 
 
 def _proof_label(*, end_is_known: bool) -> str:
-    return "Proof" if end_is_known else "What is left"
+    return "Proof" if end_is_known else "Evidence"
 
 
 def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[str | Row]:
@@ -243,8 +239,8 @@ def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[s
                 seen.add(line)
                 yield line
     by = None if end.evictor is None else evictor_clue(end.evictor)
-    told = {(clue.where, clue.at) for suspect in end.verdict.suspects for clue in suspect.clues}
-    if by is not None and (by.where, by.at) not in told:
+    shown = {(clue.where, clue.at) for suspect in end.verdict.suspects for clue in suspect.clues}
+    if by is not None and (by.where, by.at) not in shown:
         yield _clue_words(by, now, wide=wide)
     if one is not None and one.child_killed:
         yield "OOMKilled here: a process of the container, or its cgroup, ran out of memory while it ran"
@@ -259,13 +255,13 @@ def _preemptor(clue: Clue, report: EndReport) -> str:
 
 
 def _clock_words(report: EndReport) -> Iterator[str]:
-    """That the times of its containers and of the kubelet's events are by another clock."""
+    """A note that the times of its containers and of the kubelet's events are from another clock."""
     ahead = timedelta(seconds=report.node_clock_ahead_seconds)
     if not ahead:
         return
-    # An event that comes late looks like one of a clock that is behind.
-    side, held = ("ahead of", "") if ahead > timedelta() else ("behind", ", or its events came late")
-    said = f"the clock of {report.node or 'its node'} is {lasting(abs(ahead))} {side} the API server's{held}"
+    # A late event looks like one from a clock that is behind.
+    side, late = ("ahead of", "") if ahead > timedelta() else ("behind", ", or its events came late")
+    said = f"the clock of {report.node or 'its node'} is {lasting(abs(ahead))} {side} the API server's{late}"
     yield f"{said}: the times of the kubelet's events are the node's"
 
 
@@ -278,7 +274,7 @@ def _clue_words(clue: Clue, now: datetime | None, *, wide: bool) -> str:
 
 
 def _end_words(end: Termination, one: ContainerEnd, now: datetime | None) -> str:
-    """How it ended; its own limit is named where memory may have been it."""
+    """How it ended, with its own memory limit if that may be the cause."""
     own = one.limits.own if one.limits is not None and one.limits.own_field else None
     limit = None if own is None else str(own)
     end = replace(end, finished_at=one.at)
@@ -294,7 +290,7 @@ def _others(report: EndReport) -> Iterator[str | Row]:
 
 
 def _containers(report: EndReport, now: datetime | None) -> Iterator[Row]:
-    """How the containers ended, where the end is the pod's, or several ended."""
+    """How the other containers ended, if the pod or several containers ended."""
     ends = report.end.ends
     if report.end.of is not EndOf.POD and len(ends) < 2:
         return
@@ -323,15 +319,15 @@ def _container_words(one: ContainerEnd, report: EndReport, now: datetime | None)
     match one.manner:
         case Manner.KILLED:
             if grace is None:
-                return f"{said}: it did not end by itself in the time that it was given"
-            return f"{said}: it had not ended when its grace period of {grace} s was over"
+                return f"{said}: it did not end by itself within its grace period"
+            return f"{said}: it had not ended after its grace period of {grace} s"
         case Manner.CUT_SHORT:
             sooner = f"{said}: before its grace period of {grace} s was over"
             return f"{sooner}: out of memory, a second delete with less grace, or SIGKILL from elsewhere"
         case Manner.SIGKILL:
-            return f"{said}: it was stopped with the pod; whether its grace period was over is not known"
+            return f"{said}: it was stopped with the pod; unknown whether its grace period was over"
         case Manner.OBEYED if one.child_killed:
-            return f"{said}: it was stopped with the pod; OOMKilled is about a process that ran out of memory before"
+            return f"{said}: it was stopped with the pod; OOMKilled is from a process that ran out of memory before"
         case Manner.OBEYED:
             return f"{said}: it was stopped with the pod, and ended in time"
         case Manner.BEFORE:
@@ -348,11 +344,11 @@ def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
     forced = not report.exists and Cause.FORCE_DELETED in {one.cause for one in report.end.verdict.suspects[:2]}
     stopped, where = instant(report.end.stopped), report.node or "its node"
     if report.silent and report.end.of is EndOf.POD and report.exists:
-        yield f"{report.node} does not answer: nobody knows whether its processes have ended, and they may run on"
+        yield f"{report.node} does not answer: unknown whether its processes have ended; they may still run"
     elif forced and stopped is not None:
         yield f"the kubelet of {where} began to stop its containers at {clock(stopped, now)}"
     if report.is_surplus and report.owner is not None:
-        yield f"nothing takes its place: {report.owner.kind} {report.owner.name} wanted fewer pods"
+        yield f"not replaced: {report.owner.kind} {report.owner.name} wanted fewer pods"
     elif found is not None:
         yield f"replacement {_shown(found, now)}"
     elif report.younger is not None:
@@ -362,7 +358,7 @@ def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
         what = "no replacement was found" if report.replacement_sought else "unknown whether it made a replacement"
         yield f"{report.owner.kind} {report.owner.name}: {what}"
     elif report.end.of is EndOf.POD and report.exists and report.owner is None:
-        yield "nobody replaces it: it has no controller"
+        yield "not replaced: it has no controller"
     if report.end.stuck is not None and report.end.running:
         yield _clue_words(report.end.stuck, now, wide=False)
     if one is None:
@@ -383,7 +379,7 @@ def _next(report: EndReport) -> Iterator[Command]:
     if (logs := end_log(report)) is not None:
         yield logs
     if report.replacement is not None and not report.replacement.ready:
-        yield qos("explain pod/{}", report.replacement.name, namespace=report.namespace, comment="in place of it")
+        yield qos("explain pod/{}", report.replacement.name, namespace=report.namespace, comment="its replacement")
     if report.exists:
         yield qos("explain pod/{}", report.name, namespace=report.namespace)
     if report.silent:

@@ -1,4 +1,4 @@
-"""Reasons for which a kubelet does not take a pod on: what is wrong, and what helps.
+"""Reasons for which a kubelet rejects a pod: what is wrong, and what helps.
 
 The scheduler does not check sysctls, AppArmor, NUMA nodes and CPU cores: another such pod is rejected again.
 
@@ -21,7 +21,7 @@ _OTHER_SYSTEM: Final = (
     "its operating system is not that of {node}",
     "set its nodeSelector kubernetes.io/os to the system of its image",
 )
-_PORTS: Final = ("another pod on {node} has its host port", "use another hostPort, or spread such pods over nodes")
+_PORTS: Final = ("another pod on {node} uses its host port", "use another hostPort, or spread such pods over nodes")
 _SELECTED: Final = ("the labels of {node} do not match its node selector or affinity", _LABELS)
 
 REJECTION_REASONS: Final = {
@@ -39,13 +39,13 @@ REJECTION_REASONS: Final = {
     ),
     "SMTAlignmentError": (
         "it does not request whole physical CPU cores",
-        "request a multiple of the threads of a core: the kubelet has full-pcpus-only",
+        "request a multiple of the threads of a core: the kubelet sets full-pcpus-only",
     ),
     "PodLevelResourcesNotSupported": _UNSUPPORTED,
     "PodFeatureUnsupported": _UNSUPPORTED,
     "InitContainerRestartPolicyForbidden": _UNSUPPORTED,
     "SupplementalGroupsPolicyNotSupported": (
-        "the runtime of {node} does not know supplementalGroupsPolicy Strict",
+        "the runtime of {node} does not support supplementalGroupsPolicy Strict",
         "upgrade the container runtime, or set the policy to Merge",
     ),
     "PodOSNotSupported": _OTHER_SYSTEM,
@@ -55,4 +55,4 @@ REJECTION_REASONS: Final = {
     "NodePorts": _PORTS,
     "PodFitsHostPorts": _PORTS,
 }
-"""By the kubelet's reason, what is wrong and what helps."""
+"""What is wrong and what helps, by the kubelet's reason."""

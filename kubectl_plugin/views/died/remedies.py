@@ -1,4 +1,4 @@
-"""What to do so that an end does not come again, with the numbers that decide."""
+"""Remedies that prevent another such end, with the numbers that decide."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ _PLAIN: Final = frozenset({Cause.OWNER, Cause.JOB_ENDED, Cause.DELETED, Cause.FO
 _DAEMON_SET: Final = "DaemonSet"
 """Its controller adds tolerations of taints by which the scheduler keeps pods away."""
 _REPLACES: Final = frozenset({"ReplicaSet", "ReplicationController"})
-"""Kinds whose controllers count a Failed pod as none, and leave it. Others delete it, or count failures."""
+"""Owners that do not count a Failed pod, and leave it. Others delete it, or count failures."""
 _DRAIN: Final = "drain a node before it is restarted, or let its kubelet shut down gracefully"
 _NOTHING: Final = "nothing: "
 _ENOUGH: Final = 2
-"""Of so many causes each gets its remedy; of more none stands out."""
+"""The most causes that each get a remedy: among more, none stands out."""
 
 
 def remedies(report: EndReport) -> tuple[str, ...]:
-    """What helps against each cause of the verdict; none, where too many are alike."""
+    """The remedies for the causes of the verdict; none if too many causes fit."""
     end = report.end
     if end.of is EndOf.NOTHING or end.verdict.grade is Grade.NOTHING or len(end.verdict.suspects) > _ENOUGH:
         return tuple(_stubborn(report))
-    # What is plain of one cause says too much where it may have been another.
-    told = [one.cause for one in end.verdict.suspects if len(end.verdict.suspects) == 1 or one.cause not in _PLAIN]
+    # The remedy of a plain cause says too much if another cause may be the true one.
+    causes = [one.cause for one in end.verdict.suspects if len(end.verdict.suspects) == 1 or one.cause not in _PLAIN]
     stubborn = tuple(_stubborn(report))
-    found = [line for cause in told for line in _REMEDIES[cause](report)]
+    found = [line for cause in causes for line in _REMEDIES[cause](report)]
     return tuple(dict.fromkeys((*(line for line in found if not (stubborn and line.startswith(_NOTHING))), *stubborn)))
 
 
@@ -69,7 +69,7 @@ def _node_memory(report: EndReport) -> Iterator[str]:
     if request is not None:
         asks = memory(request) if request else "nothing"
         yield f"it requests {asks}: request what it uses, so that the scheduler counts it and its oom_score_adj falls"
-    yield "the node holds more than it has memory for: limit what grows on it"
+    yield "the pods on the node use more memory than it has: limit memory-hungry pods"
 
 
 def _probe(kind: str) -> Callable[[EndReport], Iterator[str]]:
@@ -102,13 +102,13 @@ def _application(report: EndReport) -> Iterator[str]:
     code = one.end.exit_code if one is not None and one.end is not None else None
     if code == 0:
         if report.restart_policy == "Always":
-            yield "a container that is done is restarted (restartPolicy Always): use a Job for work that ends"
+            yield "a container that completes is restarted (restartPolicy Always): use a Job for work that ends"
         return
     yield "read the log of the process that ended"
 
 
 def _start(otherwise: str) -> Callable[[EndReport], Iterator[str]]:
-    """What helps by the message of the kubelet or the runtime."""
+    """The remedy by the message of the kubelet or the runtime."""
 
     def lines(report: EndReport) -> Iterator[str]:
         one = report.end.end_of(report.end.container)
@@ -126,16 +126,17 @@ def _start(otherwise: str) -> Callable[[EndReport], Iterator[str]]:
 def _evicted_memory(report: EndReport) -> Iterator[str]:
     for over in report.end.numbers.over:
         used, asked = _mebibytes(over.used), _mebibytes(over.requested)
-        yield f"{_whose(over)} used {used} and requests {asked}: who is over its request goes first, so request {used}"
-    yield "a higher priority goes later, among those that are over their requests"
+        order = "pods above their requests are evicted first"
+        yield f"{_consumer(over)} used {used} and requests {asked}: {order}, so request {used}"
+    yield "of the pods above their requests, those with a higher priority are evicted later"
 
 
-def _whose(over: OverUse) -> str:
+def _consumer(over: OverUse) -> str:
     return "the pod" if over.whole_pod else f"container {over.name}"
 
 
 def _mebibytes(text: str) -> str:
-    """A quantity as people write it, rounded up; as it stands where it is none."""
+    """A quantity in a readable unit, rounded up; other text unchanged."""
     try:
         return memory(Quantity.parse(text).value, enough=True)
     except QuantityError:
@@ -145,7 +146,7 @@ def _mebibytes(text: str) -> str:
 def _evicted_disk(report: EndReport) -> Iterator[str]:
     for over in report.end.numbers.over:
         used, asked = _mebibytes(over.used), _mebibytes(over.requested)
-        yield f"{_whose(over)} wrote {used} and requests {asked} of ephemeral-storage: request {used}"
+        yield f"{_consumer(over)} wrote {used} and requests {asked} of ephemeral-storage: request {used}"
     yield "write less to logs, to the container's own files and to emptyDir volumes, or use a PersistentVolume"
 
 
@@ -160,39 +161,39 @@ def _storage_limit(report: EndReport) -> Iterator[str]:
 
 def _preemption(report: EndReport) -> Iterator[str]:
     priority = f" ({report.priority} now)" if report.priority is not None else ""
-    yield f"give it a PriorityClass of higher value{priority}, or the cluster more room"
+    yield f"give it a PriorityClass of higher value{priority}, or add capacity to the cluster"
 
 
 def _eviction(report: EndReport) -> Iterator[str]:
     if report.end.evictor is not None:
         yield from evictor_remedies(report.end.evictor)
-    yield "a PodDisruptionBudget slows evictions down; only more replicas outlast them"
+    yield "a PodDisruptionBudget slows evictions; only more replicas keep the application available"
 
 
 def _deleted(report: EndReport) -> Iterator[str]:
     if report.end.evictor is not None and report.end.evictor.deletes:
-        yield "raise terminationGracePeriod of the NodePool: Karpenter deletes what is left when it is over"
+        yield "raise terminationGracePeriod of the NodePool: Karpenter deletes the remaining pods when it is over"
     else:
-        yield "RBAC decides who may delete pods; a PodDisruptionBudget holds evictions alone"
+        yield "RBAC decides who may delete pods; a PodDisruptionBudget limits evictions only"
 
 
 def _lost(report: EndReport) -> Iterator[str]:
-    yield _DRAIN if was_rebooted(report) else "look whether the node, or its container runtime, was restarted"
+    yield _DRAIN if was_rebooted(report) else "check whether the node or its container runtime was restarted"
 
 
 def _manifest(report: EndReport) -> Iterator[str]:
     node = report.node or "its node"
-    yield f"look at the manifests on {node} (staticPodPath of its kubelet, often /etc/kubernetes/manifests)"
+    yield f"check the manifests on {node} (staticPodPath of its kubelet, often /etc/kubernetes/manifests)"
 
 
 def _deadline(report: EndReport) -> Iterator[str]:
     del report
-    yield "raise spec.activeDeadlineSeconds, or let it end sooner"
+    yield "raise spec.activeDeadlineSeconds, or make the pod end sooner"
 
 
 def _taint(report: EndReport) -> Iterator[str]:
     if is_device_taint(report):
-        yield "a toleration counts in the request of its ResourceClaim or template, not in the pod's spec"
+        yield "put a toleration in the request of its ResourceClaim or template, not in the pod's spec"
         return
     suspects = (*report.end.verdict.suspects, *report.end.verdict.others)
     lost = any(clue.where == NODE_LOST for one in suspects for clue in one.clues)
@@ -207,7 +208,7 @@ def _taint(report: EndReport) -> Iterator[str]:
         yield "its node was lost: Kubernetes deletes pods there once their tolerationSeconds are over, by default 300 s"
         return
     taints = ", ".join(report.taints) or "the taint"
-    yield f"tolerate {taints}, or give the tolerationSeconds that it may stay"
+    yield f"tolerate {taints}, or set tolerationSeconds to how long it may stay"
 
 
 def _rejected(report: EndReport) -> Iterator[str]:
@@ -223,7 +224,7 @@ def _rejected(report: EndReport) -> Iterator[str]:
     elif kind is RejectionKind.PRESSURE:
         yield f"free what {node} lacks: kubectl qos node shows who uses most"
     elif kind is RejectionKind.ADMISSION:
-        yield f"see that the device plugin runs and is Ready on {node}: pods come too early after a kubelet's restart"
+        yield f"check that the device plugin is Ready on {node}: after a kubelet restart, pods may come before it"
     elif found is not None and found.reason in REJECTION_REASONS:
         yield REJECTION_REASONS[found.reason][1].format(node=node)
     else:
@@ -231,9 +232,9 @@ def _rejected(report: EndReport) -> Iterator[str]:
     if not report.exists or kind not in {RejectionKind.ADMISSION, RejectionKind.NO_FIT}:
         return
     if report.owner is None:
-        yield "it stays Failed, and no controller makes another: delete it, and create it again"
+        yield "it stays Failed, and no controller makes another: delete it and create it again"
     elif report.owner.kind in _REPLACES and not report.owner_gone:
-        yield f"it stays Failed: {report.owner.kind} {report.owner.name} counts it as none, and makes another"
+        yield f"it stays Failed: {report.owner.kind} {report.owner.name} does not count it, and makes another"
 
 
 def _job(report: EndReport) -> Iterator[str]:
@@ -250,7 +251,7 @@ def _plain(*lines: str) -> Callable[[EndReport], Iterator[str]]:
 
 
 def _stubborn(report: EndReport) -> Iterator[str]:
-    """That preStop hooks failed or took all of the time, and that containers did not obey SIGTERM."""
+    """Remedies for preStop hooks that failed or took all the time, and for containers that did not obey SIGTERM."""
     grace, own = report.end.grace_seconds, report.grace_seconds or 0
     if grace is None:
         return
@@ -262,7 +263,7 @@ def _stubborn(report: EndReport) -> Iterator[str]:
         yield f"{', '.join(short)}: correct the preStop hook, which failed: SIGTERM came at once"
     killed = [one.container for one in report.end.ends if one.manner is Manner.KILLED and one.container not in long]
     if killed:
-        yield f"{', '.join(killed)}: let it end on SIGTERM; a shell as PID 1 passes no signal on (use exec)"
+        yield f"{', '.join(killed)}: let it end on SIGTERM; a shell as PID 1 does not forward signals (use exec)"
     if not killed and not long:
         return
     hooks = any(one.name in killed and one.pre_stop for one in report.containers)
@@ -286,7 +287,7 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.POST_START_HOOK: _plain("let the hook succeed: it runs at the same time as the process, in no fixed order"),
     Cause.RESIZE: _plain("resizePolicy NotRequired resizes without a restart, where the process can take that"),
     Cause.DEFINITION_CHANGED: _plain("change the template of its workload, not the pod"),
-    Cause.RESTART_ALL: _plain("restartPolicyRules asked for it: look at the container that ended first"),
+    Cause.RESTART_ALL: _plain("restartPolicyRules required it: check the container that ended first"),
     Cause.SANDBOX_CHANGED: _lost,
     Cause.SIDECAR_STOPPED: _plain("nothing: sidecars are stopped once the main containers have ended"),
     Cause.CONTAINER_LOST: _lost,
@@ -297,13 +298,15 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.RUNTIME: _start("see that the command exists in the image, and may be run there"),
     Cause.EVICTED_MEMORY: _evicted_memory,
     Cause.EVICTED_DISK: _evicted_disk,
-    Cause.EVICTED_INODES: _plain("write fewer files, and remove those that are done with"),
+    Cause.EVICTED_INODES: _plain("write fewer files, and remove those that are no longer needed"),
     Cause.EVICTED_PIDS: _plain("start fewer processes; podPidsLimit of the kubelet limits those of each pod"),
     Cause.CONTAINER_STORAGE_LIMIT: _storage_limit,
     Cause.POD_STORAGE_LIMIT: _storage_limit,
     Cause.EMPTY_DIR_LIMIT: _storage_limit,
-    Cause.KUBELET_PREEMPTION: _plain("leave room for critical pods: system-node-critical ones come whatever is there"),
-    Cause.NODE_SHUTDOWN: _plain("drain a node before it is shut down: budgets count then"),
+    Cause.KUBELET_PREEMPTION: _plain(
+        "leave room for critical pods: system-node-critical ones are admitted to a full node, too"
+    ),
+    Cause.NODE_SHUTDOWN: _plain("drain a node before it is shut down: a drain respects budgets"),
     Cause.ACTIVE_DEADLINE: _deadline,
     Cause.REJECTED: _rejected,
     Cause.STATIC_MANIFEST: _manifest,
@@ -314,7 +317,5 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.JOB_ENDED: _job,
     Cause.OWNER: _plain("nothing: its controller does what its spec asks for"),
     Cause.DELETED: _deleted,
-    Cause.FORCE_DELETED: _plain(
-        "its processes may have run on: delete with grace; where its node is off, fence the node"
-    ),
+    Cause.FORCE_DELETED: _plain("its processes may have run on: delete with grace; if its node is off, fence the node"),
 }

@@ -12,13 +12,13 @@ from typing import Final, NamedTuple
 __all__ = ["StartError", "start_error"]
 
 _MAX_READ: Final = 8_192
-"""Characters of a message that are read: its end decides."""
+"""The most characters that are read from a message, at its end."""
 _USER: Final = "or use an image with a numeric USER other than 0"
 _OPTIONAL: Final = "or mark the reference optional"
 
 
 class StartError(NamedTuple):
-    """One text, and what it means."""
+    """The meaning of a message, and what helps."""
 
     what: str
     remedy: str
@@ -78,7 +78,7 @@ _ROWS: Final = (
     ),
     (
         r'exec: "[^"]{1,500}": permission denied',
-        "its command may not be executed",
+        "its command is not executable",
         "make the file executable in the image, or name its interpreter in command",
     ),
     (
@@ -111,18 +111,18 @@ _ROWS: Final = (
         'its image has no user "{0}"',
         "use a number in runAsUser, or a user of the image",
     ),
-    (r"chdir to cwd", "its workingDir cannot be entered", "correct workingDir, or the rights of that folder"),
+    (r"chdir to cwd", "its workingDir cannot be entered", "correct workingDir, or the permissions of that folder"),
     (
         r"is reserved for|failed to reserve (container|sandbox) name|context deadline exceeded|DeadlineExceeded",
         "the runtime did not make it in time",
-        "look at the node's runtime, disk and load: an earlier attempt may still be under way",
+        "check the node's runtime, disk and load: an earlier attempt may still be under way",
     ),
 )
 """A pattern, what is wrong, and what helps; patterns are compiled when they are first needed."""
 
 
 def start_error(message: str) -> StartError | None:
-    """What a message says; None: none of these."""
+    """The error that a message shows; None if no pattern matches."""
     text = message[-_MAX_READ:]
     for pattern, what, remedy in _ROWS:
         if found := re.search(pattern, text):

@@ -1,4 +1,4 @@
-"""Several ends on a page: how many by cause, and a line for each, the latest first."""
+"""The page of several ends: the number for each cause, and a row for each end, the latest first."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ def ends_page(
     lacks: Sequence[Unread] = (),
     gone_nodes: Mapping[str, Sequence[Pod]] = {},
 ) -> Page:
-    """The page of several.
+    """The page of several ends.
 
     Args:
-        reports: The latest first.
+        reports: The ends, the latest first.
         now: The present.
-        since: Within which time they ended; None: any.
-        lacks: What could not be read: more may have ended.
-        gone_nodes: Nodes that were asked for and have no Node object, with the pods that name them.
+        since: The time within which they ended; None if any.
+        lacks: What could not be read, so that more may have ended.
+        gone_nodes: The requested nodes that have no Node object, with the pods that name them.
     """
     within = f" in the last {lasting(since)}" if since is not None else ""
     ended = [one for one in reports if not one.end.never_began]
     waiting = [one for one in reports if one.end.never_began]
     sentences = tuple(_sentences(ended, len(ended[_MOST:])))
     if not ended:
-        lead = "What was read shows nothing that" if lacks else "Nothing has"
-        sentences = (f"{lead} ended{within}{'' if lacks else ', as far as pods and events tell'}.",)
+        lead = "The data that was read shows nothing that" if lacks else "Nothing has"
+        sentences = (f"{lead} ended{within}{'' if lacks else ', according to pods and events'}.",)
     if waiting:
         sentences += (f"Not counted: {_pods(waiting)} with a container that never began.",)
     notes = VersionNotes()
@@ -65,7 +65,7 @@ def ends_page(
     several = len({one.namespace for one in reports}) > 1
     return Page(
         f"What ended: {_pods(ended)}{within}" if ended else "What ended",
-        (*(_gone_words(name, pods) for name, pods in gone_nodes.items()), *sentences, *assumed_words(lacks)),
+        (*(_deleted_node_words(name, pods) for name, pods in gone_nodes.items()), *sentences, *assumed_words(lacks)),
         most_urgent(
             (Severity.TROUBLE if gone_nodes else Severity.FINE, *(end_verdict(one, now).severity for one in reports))
         ),
@@ -80,9 +80,9 @@ def ends_page(
     )
 
 
-def _gone_words(name: str, pods: Sequence[Pod]) -> str:
-    """Deleting a Node object stops no machine."""
-    lead = f"{name} has no Node object any more, and what ran there may run on unless its machine is off"
+def _deleted_node_words(name: str, pods: Sequence[Pod]) -> str:
+    """A warning: deleting a Node object does not stop its machine."""
+    lead = f"{name} has no Node object any more, and its processes may still run unless its machine is off"
     named = listed([f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in pods], most=_NAMED)
     still = f": {counted(len(pods), 'pod')} still name{'s' if len(pods) == 1 else ''} it, {named}" if pods else ""
     return f"{lead}{still}."
@@ -111,11 +111,11 @@ def _sentences(reports: Sequence[EndReport], more: int) -> Iterator[str]:
     if len(counts) > 1:
         yield f"Most often: {cause} ({count} of {len(reports)})."
     elif not all(map(_is_unknown, reports)):
-        yield f"All by one cause: {cause}."
+        yield f"All have the same cause: {cause}."
     elif not unseen:
-        yield "Nothing that is left tells the cause."
+        yield "No remaining evidence shows the cause."
     if more:
-        yield f"{more} more are left out; -o json has all."
+        yield f"{more} more are not shown; -o json has all."
 
 
 def _is_unknown(report: EndReport) -> bool:
@@ -123,7 +123,7 @@ def _is_unknown(report: EndReport) -> bool:
 
 
 def cause_counts(reports: Sequence[EndReport]) -> list[tuple[str, int]]:
-    """How many ended by each cause, the most frequent first."""
+    """The number of ends for each cause, the most frequent first."""
     return Counter(map(short_verdict, reports)).most_common()
 
 

@@ -1,4 +1,4 @@
-"""What would tell the causes apart, where a verdict is not certain: the command, or where to look."""
+"""Further evidence if a verdict is not certain: a command, or the place to check."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from podrules.api.plain_names import command
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.of_pod import EndOf
 
-__all__ = ["end_log", "may_run_on", "telling"]
+__all__ = ["end_log", "further_evidence", "may_run_on"]
 
 _MEMORY: Final = frozenset({Cause.OWN_MEMORY_LIMIT, Cause.POD_MEMORY_LIMIT, Cause.NODE_OUT_OF_MEMORY})
 _KUBELET: Final = frozenset(
@@ -28,17 +28,17 @@ _GREP: Final = "grep -iE 'oom|killed process'"
 
 
 def may_run_on(report: EndReport) -> bool:
-    """Whether a pod that is gone may run on its node: it may have been force deleted, and nothing shows its end."""
+    """Whether a pod without an object may still run: it may have been force deleted, and nothing shows its end."""
     end = report.end
     if report.exists or end.of is not EndOf.POD or not report.node or end.stopped:
         return False
-    # Pod garbage collection stops no machine; a program that removes a node does.
+    # Pod garbage collection does not stop a machine; a program that removes a node does.
     unseen = {Cause.FORCE_DELETED} if end.evictor else {Cause.FORCE_DELETED, Cause.NODE_GONE}
     return end.verdict.grade is Grade.NOTHING or bool(unseen & {one.cause for one in end.verdict.suspects[:2]})
 
 
-def telling(report: EndReport) -> tuple[str | Prose, ...]:
-    """Where the causes that fit can be told apart; empty: the verdict is certain, or nothing has ended."""
+def further_evidence(report: EndReport) -> tuple[str | Prose, ...]:
+    """What distinguishes the causes that fit; empty if the verdict is certain or nothing has ended."""
     if report.end.of is EndOf.NOTHING:
         return ()
     runs = []
@@ -68,7 +68,7 @@ def _lines(report: EndReport) -> Iterator[str | Prose]:
 
 
 def end_log(report: EndReport) -> Command | None:
-    """The command for the log of the container that ended; None: none did, or its pod is gone."""
+    """The command for the log of the container that ended; None if none did, or its pod is gone."""
     one = report.end.end_of(report.end.container)
     if not report.exists or one is None or one.end is None:
         return None

@@ -1,4 +1,4 @@
-"""A pod's claims that keep it from every node, and what would mend each, in words."""
+"""Words for the claims that keep a pod from every node, and for what corrects each."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = [
 ]
 
 _SHOWN: Final = 2
-_SEE_PROVISIONER: Final = "see that the provisioner runs; the claim's events tell what it says"
+_SEE_PROVISIONER: Final = "check that the provisioner runs; the claim's events show its messages"
 SEE_PROVISIONER: Final = f"Way out: {_SEE_PROVISIONER}."
-"""No help where it runs: the event that it wrote says more."""
-_AGAIN: Final = "the scheduler selects a node again"
+"""Of no help if the provisioner runs: the event that it wrote says more."""
+_RESELECTS: Final = "the scheduler selects a node again"
 HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 def claim_sentences(problems: Sequence[ClaimProblem]) -> Iterator[str]:
-    """For a verdict: what is wrong with the first claims, and what would mend the first of them."""
+    """For a verdict: what is wrong with the first claims, and what corrects the first of them."""
     for problem in problems[:_SHOWN]:
         yield f"Claim {quoted(problem.claim)} {_WHAT[problem.trouble](problem)}."
     rest = len(problems) - _SHOWN
@@ -42,7 +42,7 @@ def claim_sentences(problems: Sequence[ClaimProblem]) -> Iterator[str]:
 
 
 def volume_sentences(volumes: Sequence[VolumePlace]) -> Iterator[str]:
-    """For a verdict: where the first volumes can be used, and what helps where no node is there."""
+    """For a verdict: where the first volumes can be used, and what helps if no node is there."""
     volumes = sorted(volumes, key=lambda one: one.count)
     for one in volumes[:_SHOWN]:
         of = f" of claim {quoted(one.claim)}" if one.volume else ""
@@ -55,7 +55,7 @@ def volume_sentences(volumes: Sequence[VolumePlace]) -> Iterator[str]:
 
 
 def volume_command(volumes: Sequence[VolumePlace], pod: str, namespace: str, like: str) -> Iterator[Command]:
-    """For a volume that no node can use: the question whether a node in its zone, like another one, would help."""
+    """For a volume that no node can use: the question whether another node in its zone would help."""
     for one in volumes:
         zones = [values for key, values in one.labels.items() if _last(key) == "zone"]
         if not one.count and not one.lacking and zones and len(zones[0]) == 1 and like:
@@ -84,7 +84,7 @@ def _place(key: str, values: Sequence[str]) -> str:
 
 
 def _last(key: str) -> str:
-    """What a label names, whatever its prefix is: ``zone``."""
+    """The name of a label without its prefix: ``zone``."""
     return key.rpartition("/")[2]
 
 
@@ -99,24 +99,24 @@ def _who(one: VolumePlace) -> str:
         labels = [f"{label or 'missing'} on node {node}" for node, label in one.hostnames.items()]
         return f", and no node has that label: it is {listed(labels)}"
     if one.lacking:
-        is_, lacks = ("is", "lacks") if len(one.lacking) == 1 else ("are", "lack")
-        return f": {listed(one.lacking)} {is_} there and {lacks} that label"
+        exist, lack = ("exists", "lacks") if len(one.lacking) == 1 else ("exist", "lack")
+        return f": {listed(one.lacking)} {exist} but {lack} that label"
     return ", and no node is there" if one.labels else ", and no node does"
 
 
 def _volume_way(one: VolumePlace) -> str:
-    """What lets a node use it; empty: other changes let the pod onto one that can."""
+    """What lets a node use the volume; empty if other changes let the pod onto a node that can use it."""
     if "volume.kubernetes.io/selected-node" in one.labels:
-        return f"remove annotation volume.kubernetes.io/selected-node from claim {quoted(one.claim)}: {_AGAIN}"
+        return f"remove annotation volume.kubernetes.io/selected-node from claim {quoted(one.claim)}: {_RESELECTS}"
     if one.count:
-        again = f"recreate claim {quoted(one.claim)} where volume {quoted(one.apart)} is, from a snapshot or backup"
-        return again if one.apart else ""
+        recreate = f"recreate claim {quoted(one.claim)} where volume {quoted(one.apart)} is, from a snapshot or backup"
+        return recreate if one.apart else ""
     if hosts := [label for label in one.hostnames.values() if label]:
         return f"recreate PersistentVolume {quoted(one.volume)} with spec.nodeAffinity for host {' or '.join(hosts)}"
     if one.lacking and all("kubernetes.io" in key for key in one.labels):
         return f"label {listed(one.lacking)} {','.join(f'{key}={values[0]}' for key, values in one.labels.items())}"
     if one.lacking:
-        return f"see that the node plugin of {one.kind} runs on {listed(one.lacking)}: it sets that label"
+        return f"check that the node plugin of {one.kind} runs on {listed(one.lacking)}: it sets that label"
     if HOSTNAME in one.labels:
         return "bring the node back, or recreate the claim and restore its data"
     add = f"add a node {' and '.join(_place(key, values) for key, values in one.labels.items()) or 'that it matches'}"
@@ -125,12 +125,12 @@ def _volume_way(one: VolumePlace) -> str:
 
 
 def binding_sentences(binding: Binding, since: datetime | None, now: datetime | None) -> Iterator[str]:
-    """For a verdict: what the scheduler waits for that has chosen a node, since when, how long, and what helps."""
+    """For a verdict: what the scheduler waits for after it chose a node, since when, how long, and what helps."""
     yield f"{awaited_words(binding)}."
     for problem in binding.claims[1:_SHOWN]:
         yield f"Claim {quoted(problem.claim)} {_WHAT[problem.trouble](problem)}."
     if (rest := len(binding.claims) - _SHOWN) > 0:
-        yield f"{counted(rest, 'more claim')} {'is' if rest == 1 else 'are'} awaited, too."
+        yield f"It also waits for {counted(rest, 'more claim')}."
     driver = binding.claims[0].provisioner if binding.claims else ""
     yield from missing_driver(binding.missing, driver, binding.node)
     yield from _attempts(binding, since, now)
@@ -169,7 +169,7 @@ def _attempts(binding: Binding, since: datetime | None, now: datetime | None) ->
     if binding.claims and binding.stage is not BindingStage.FAILED:
         field = "bindTimeoutSeconds" if binding.stage is BindingStage.VOLUMES else "bindingTimeout"
         limit = f"{binding.timeout_seconds} s ({field}{', the default' if binding.timeout_seconds == 600 else ''})"
-        begun = "The" if since is None else f"The volume was asked for at {clock(since, now)}; the"
+        begun = "The" if since is None else f"The volume was requested at {clock(since, now)}; the"
         at = f", at {clock(until, now)}," if until is not None and (now is None or until > now) else ""
         yield f"{begun} scheduler gives up after {limit}{at} and tries again."
     if binding.error:
@@ -177,14 +177,14 @@ def _attempts(binding: Binding, since: datetime | None, now: datetime | None) ->
 
 
 def claim_lines(problems: Sequence[ClaimProblem]) -> Iterator[str]:
-    """Every claim, and what would mend it."""
+    """Every claim, and what corrects it."""
     for problem in problems:
         yield f"claim {quoted(problem.claim)} {_WHAT[problem.trouble](problem)} ({problem.field})"
         yield f"way out: {_WAY[problem.trouble](problem)}"
 
 
 def claim_command(problems: Sequence[ClaimProblem]) -> Iterator[Command]:
-    """What to look at for the first claim."""
+    """The command that shows more about the first claim."""
     for problem in problems[:1]:
         if problem.trouble is ClaimTrouble.NEEDS_SCHEDULER:
             yield why("WaitForFirstConsumer")
@@ -217,33 +217,33 @@ def _there(problem: ClaimProblem) -> str:
 
 
 def _nor_any(problem: ClaimProblem) -> str:
-    """Said, for a snapshot may have been taken without them."""
-    return "" if problem.classes else ", and there is no other"
+    """A note, because a snapshot may not contain the StorageClasses."""
+    return "" if problem.classes else ", and no other exists"
 
 
 def _near(problem: ClaimProblem) -> str:
-    """Volumes that do not match it, with what may be the reason."""
+    """Volumes that do not match it, with the facts that may be the reason."""
     names = [f"{quoted(one.volume)}{_facts(one)}" for one in problem.near]
-    return f"; there {'is' if len(names) == 1 else 'are'} {listed(names)}" if names else ""
+    return f"; {listed(names)} {'does' if len(names) == 1 else 'do'} not match" if names else ""
 
 
 def _released(problem: ClaimProblem) -> str:
-    """How a volume of an earlier claim is used again."""
+    """How to reuse a volume of an earlier claim."""
     released = any(one.phase == "Released" for one in problem.near)
     return "; a Released one is Available again without its spec.claimRef" if released else ""
 
 
 def _unlike(problem: ClaimProblem) -> str:
     """``capacity 10Gi, not 100Gi``."""
-    told = (
+    differences = (
         f"{field} {has or 'none'}, not {asks or 'none'}" if field != "metadata.deletionTimestamp" else "being deleted"
         for field, (has, asks) in problem.unlike.items()
     )
-    return "; ".join(told)
+    return "; ".join(differences)
 
 
 def _of_devices(problem: ClaimProblem) -> str:
-    """What a driver says of a device's conditions: a failure decides."""
+    """What a driver reports about a device's conditions: a failure decides."""
     names = problem.failed or problem.wanted
     said = listed(list(dict.fromkeys(cut(text).rstrip(". ") for name in names if (text := problem.messages.get(name)))))
     what = f"{'set' if problem.failed else 'has not set'} {listed([quoted(name) for name in names])} to True"
@@ -251,7 +251,7 @@ def _of_devices(problem: ClaimProblem) -> str:
 
 
 def _no_default(problem: ClaimProblem) -> str:
-    return "none is the default" if problem.classes else "there is none"
+    return "none is the default" if problem.classes else "none exists"
 
 
 def _choice(problem: ClaimProblem) -> str:
@@ -264,32 +264,34 @@ def _choice(problem: ClaimProblem) -> str:
 def _anew(problem: ClaimProblem) -> str:
     """A claim's class cannot be changed once it has one."""
     other = f", or recreate the claim with a class that exists{_there(problem)}" if problem.classes else ""
-    class_too = f"make StorageClass {quoted(problem.storage_class)}{other}"
+    class_too = f"create StorageClass {quoted(problem.storage_class)}{other}"
     return f"{_by_hand(problem)}, or {class_too}" if problem.near else class_too
 
 
 def _by_hand(problem: ClaimProblem) -> str:
-    return f"make a PersistentVolume {_of_class(problem)} that matches it{_wanted(problem)}{_released(problem)}"
+    return f"create a PersistentVolume {_of_class(problem)} that matches it{_wanted(problem)}{_released(problem)}"
 
 
 def _by_default(problem: ClaimProblem) -> str:
     if not problem.classes:
-        return "make a StorageClass and mark it as the default"
+        return "create a StorageClass and mark it as the default"
     return f"mark a StorageClass{_there(problem)} as the default, or name one in the claim"
 
 
 _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.MISSING: lambda _: "does not exist",
-    ClaimTrouble.NOT_MADE_YET: lambda _: "of its ephemeral volume is not made yet",
+    ClaimTrouble.NOT_MADE_YET: lambda _: "of its ephemeral volume is not created yet",
     ClaimTrouble.LOST: lambda one: f"has lost its volume {quoted(one.volume)}",
     ClaimTrouble.BEING_DELETED: lambda one: (
         f"is being deleted, and {_users(one)} {'uses' if len(one.users) == 1 else 'use'} it"
         if one.users
         else "is being deleted"
     ),
-    ClaimTrouble.NOT_OWNED: lambda _: "has the name of its ephemeral volume's claim and is not this pod's",
+    ClaimTrouble.NOT_OWNED: lambda _: "has the name of its ephemeral volume's claim, but is not owned by this pod",
     ClaimTrouble.VOLUME_MISSING: lambda one: f"names volume {quoted(one.volume)}, which does not exist",
-    ClaimTrouble.VOLUME_TAKEN: lambda one: f"has no volume: {quoted(one.volume)}, which it names, is another claim's",
+    ClaimTrouble.VOLUME_TAKEN: lambda one: (
+        f"has no volume: {quoted(one.volume)}, which it names, belongs to another claim"
+    ),
     ClaimTrouble.VOLUME_MISMATCH: lambda one: (
         f"has no volume: {quoted(one.volume)}, which it names, does not match it ({_unlike(one)})"
     ),
@@ -300,34 +302,34 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ),
     ClaimTrouble.NO_CLASS: lambda one: f"is unbound: it names no StorageClass, and {_no_default(one)}",
     ClaimTrouble.NO_VOLUME: lambda one: (
-        f"is unbound: no PersistentVolume {_of_class(one)} matches it, and no provisioner makes one{_near(one)}"
+        f"is unbound: no PersistentVolume {_of_class(one)} matches it, and no provisioner creates one{_near(one)}"
     ),
     ClaimTrouble.NO_BINDING_MODE: lambda one: (
         f"is unbound: its StorageClass {quoted(one.storage_class)} has no volumeBindingMode"
     ),
     ClaimTrouble.SELECTED_NODE_GONE: lambda one: (
-        f"is unbound: its volume is to be made for node {bounded(one.selected_node)}, which does not exist"
+        f"is unbound: its volume is to be created for node {bounded(one.selected_node)}, which does not exist"
     ),
     ClaimTrouble.NEEDS_SCHEDULER: lambda one: (
         f"stays unbound: its StorageClass {quoted(one.storage_class)} waits for a pod that the scheduler places "
-        "(WaitForFirstConsumer), and spec.nodeName passes it over"
+        "(WaitForFirstConsumer), and spec.nodeName bypasses the scheduler"
     ),
     ClaimTrouble.WAITS_FOR_CLASS: lambda one: (
         f"is unbound and names no StorageClass: it is given the default, {quoted(one.storage_class)}"
     ),
     ClaimTrouble.WAITS_FOR_VOLUME: lambda one: f"is not bound yet to volume {quoted(one.volume)}",
     ClaimTrouble.WAITS_FOR_PROVISIONER: lambda one: (
-        f"is unbound: {one.provisioner or 'its provisioner'} has not made a volume {_of_class(one)} yet"
+        f"is unbound: {one.provisioner or 'its provisioner'} has not created a volume {_of_class(one)} yet"
     ),
     ClaimTrouble.WAITS_FOR_DEVICE: _of_devices,
 }
 _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.MISSING: lambda one: (
-        f"make PersistentVolumeClaim {quoted(one.claim)} in namespace {one.namespace}, or name one that is there"
+        f"create PersistentVolumeClaim {quoted(one.claim)} in namespace {one.namespace}, or name one that exists"
     ),
-    ClaimTrouble.NOT_MADE_YET: lambda _: "kube-controller-manager makes it; the pod's events tell why it has not",
+    ClaimTrouble.NOT_MADE_YET: lambda _: "kube-controller-manager creates it; the pod's events show why it has not",
     ClaimTrouble.LOST: lambda one: (
-        f"make PersistentVolume {quoted(one.volume)} again where its data still is, or recreate the claim: its new "
+        f"recreate PersistentVolume {quoted(one.volume)} where its data still is, or recreate the claim: its new "
         "volume is empty"
     ),
     ClaimTrouble.BEING_DELETED: lambda one: (
@@ -336,10 +338,10 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
         else "wait until it is gone, then create it again"
     ),
     ClaimTrouble.SELECTED_NODE_GONE: lambda _: (
-        f"remove annotation volume.kubernetes.io/selected-node from the claim: {_AGAIN}"
+        f"remove annotation volume.kubernetes.io/selected-node from the claim: {_RESELECTS}"
     ),
-    ClaimTrouble.NOT_OWNED: lambda _: "rename the pod or its volume, or delete that claim if nobody needs it",
-    ClaimTrouble.VOLUME_MISSING: lambda one: f"make PersistentVolume {quoted(one.volume)}, or recreate the claim",
+    ClaimTrouble.NOT_OWNED: lambda _: "rename the pod or its volume, or delete that claim if it is not needed",
+    ClaimTrouble.VOLUME_MISSING: lambda one: f"create PersistentVolume {quoted(one.volume)}, or recreate the claim",
     ClaimTrouble.NEEDS_SCHEDULER: lambda one: f"replace spec.nodeName by {_choice(one)}",
     ClaimTrouble.VOLUME_TAKEN: lambda _: "recreate the claim without spec.volumeName, or with a free volume",
     ClaimTrouble.VOLUME_MISMATCH: lambda _: (
@@ -351,14 +353,12 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.NO_BINDING_MODE: lambda one: (
         f"recreate StorageClass {quoted(one.storage_class)} with a volumeBindingMode"
     ),
-    ClaimTrouble.WAITS_FOR_CLASS: lambda _: (
-        "kube-controller-manager gives it that; the claim's events tell why not yet"
-    ),
-    ClaimTrouble.WAITS_FOR_VOLUME: lambda _: "kube-controller-manager binds it; the claim's events tell why not yet",
+    ClaimTrouble.WAITS_FOR_CLASS: lambda _: "kube-controller-manager sets it; the claim's events show why it has not",
+    ClaimTrouble.WAITS_FOR_VOLUME: lambda _: "kube-controller-manager binds it; the claim's events show why it has not",
     ClaimTrouble.WAITS_FOR_PROVISIONER: lambda _: _SEE_PROVISIONER,
     ClaimTrouble.WAITS_FOR_DEVICE: lambda one: (
-        "mend what the driver says of the device"
+        "correct what the driver reports about the device"
         if one.failed
-        else f"see that {one.provisioner} runs; it sets that in the claim's status"
+        else f"check that {one.provisioner} runs; it sets that in the claim's status"
     ),
 }

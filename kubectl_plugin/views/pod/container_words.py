@@ -21,7 +21,7 @@ from podrules.pod.resources import MEMORY
 __all__ = ["container_words", "decisive", "end_words", "signal_name"]
 
 _MOST: Final = 200
-"""Characters of a message: one may be the end of a log."""
+"""The most characters of a message: it may be the end of a log."""
 _BACK_OFF: Final = "back-off "
 _FATAL: Final = re.compile(r"\b(panic|fatal|FATAL|Exception in thread|Caused by|level=(fatal|error)|[Ee]rror:)")
 _ERROR: Final = "Error"
@@ -44,7 +44,7 @@ _NAMES: Final = (
     "TERM",
 )
 _SIGNALS: Final = dict(enumerate(_NAMES, start=1)) | {24: "XCPU", 25: "XFSZ", 31: "SYS"}
-"""Of Linux, on most machines: signal(7)."""
+"""The names of Linux on most machines: signal(7)."""
 
 
 def container_words(
@@ -55,8 +55,8 @@ def container_words(
     Args:
         one: The container.
         now: The present.
-        since: When its pod started (status.startTime); None: not known.
-        whole: With all of the kubelet's message, and that it runs also of one that is ready.
+        since: When its pod started (status.startTime); None if unknown.
+        whole: Whether to print the kubelet's whole message, and that a ready container runs.
     """
     if one.end is not None:
         facts, message = [f"ended with {end_words(one.end, one, now)}"], one.end.message
@@ -99,7 +99,7 @@ def end_words(end: Termination, one: ObservedContainer, now: datetime | None) ->
 
 
 def signal_name(number: int | None) -> str:
-    """``SIGKILL``; ``signal 40`` of one without a name of its own; empty: none."""
+    """``SIGKILL``; ``signal 40`` for a signal without a name; empty if there is none."""
     if not number:
         return ""
     return f"SIG{_SIGNALS[number]}" if number in _SIGNALS else f"signal {number}"
@@ -118,7 +118,7 @@ def _running(one: ObservedContainer, now: datetime | None, *, whole: bool) -> li
 
 
 def decisive(message: str) -> str:
-    """The line of a message that says why, cut: of a log the first that names a panic or the like, else its last."""
+    """The decisive line of a message, cut: the first that names a panic or another fatal error, else the last."""
     lines = [line for line in message.strip().splitlines() if line.strip()]
     named = (line for line in lines if _FATAL.search(line[:_MOST]))
     return cut(next(named, lines[-1] if lines else ""), _MOST).rstrip(". ")

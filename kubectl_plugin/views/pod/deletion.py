@@ -1,4 +1,4 @@
-"""A pod's deletion in words: what it risks, and how far it has come."""
+"""A pod's deletion in words: its risk and its progress."""
 
 from __future__ import annotations
 
@@ -43,18 +43,16 @@ __all__ = ["deletion_verdict", "nothing_at_stake_page", "stakes_page", "state_wo
 _USUAL_GRACE = 30
 _OUTCOMES: Final = {
     StepOutcome.NOT_CONFIRMED: "Not deleted: a confirmation is missing.",
-    StepOutcome.NOT_POSSIBLE: (
-        "Not deleted: the pod that was looked at is gone, or another by now. Nothing was changed."
-    ),
+    StepOutcome.NOT_POSSIBLE: ("Not deleted: the pod is gone, or another pod has its name now. Nothing was changed."),
     StepOutcome.DRY_RUN: "Dry run of a deletion: nothing is stored.",
     StepOutcome.DONE: "Deleted: its object is gone.",
     StepOutcome.UNDER_WAY: "Being deleted: its object is marked for deletion, and still there.",
-    StepOutcome.FAILED: "The deletion failed: the steps tell how far it came.",
-    StepOutcome.INTERRUPTED: "The deletion was broken off: the steps tell how far it came.",
+    StepOutcome.FAILED: "The deletion failed: the steps show how far it got.",
+    StepOutcome.INTERRUPTED: "The deletion was interrupted: the steps show how far it got.",
 }
 _ADD_CONFIRM: Final = "Not deleted: to delete it without grace, add --confirm"
 _NO_CONFIRMATION: Final = "Not deleted, and --confirm does not help"
-_NO_TIME = "nobody knows when its processes end: only the kubelet of its node stops them, and that does not answer"
+_NO_TIME = "unknown when its processes end: only the kubelet of its node stops them, and it does not answer"
 
 
 def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
@@ -84,7 +82,7 @@ def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
 
 
 def nothing_at_stake_page(report: DeletionReport) -> Page:
-    """The page of a pod whose force deletion risks nothing, and what then happens to its object."""
+    """The page of a force deletion that risks nothing, and what then happens to the object."""
     kept = holder_words(report.finalizers) if report.finalizers else "the object is gone at once"
     field = report.plan.grace.source.value
     stops = Section("Stops", (f"no process of it runs ({field}); {kept}",))
@@ -106,7 +104,7 @@ def _nothing_at_stake(report: DeletionReport) -> tuple[str, ...]:
 
 
 def _refused(report: DeletionReport) -> tuple[str, ...]:
-    """That a confirmation would not help, and what would; empty: it would, or who refuses it is not known."""
+    """Why a confirmation does not help, and what does; empty if it helps, or if no refusal is known."""
     return () if report.refusal is None else refused_sentences(_NO_CONFIRMATION, report.refusal)
 
 
@@ -136,7 +134,7 @@ def _confirmed(report: DeletionReport) -> Command:
 
 
 def _sentences(report: DeletionReport, stakes: Stakes, now: datetime | None) -> Iterator[str]:
-    """Whether it is safe, then what is safer, then how to go on."""
+    """Whether it is safe, then what is safer, then how to continue."""
     held = holders(report.finalizers)
     yield from off_sentences(stakes.node)
     yield safe_or_not(report.name, stakes, now, held)
@@ -186,12 +184,12 @@ def _member_lines(members: Members | None) -> tuple[str, ...]:
 
 
 def _third_way(name: str, stakes: Stakes) -> Iterator[str]:
-    """How the application removes a member on a node that does not answer, and what that leaves open."""
+    """How the application removes a member on a node that does not answer, and the risks that remain."""
     found, reach = stakes.members, stakes.node.reach
     if found is None or found.replicas == 1 or found.votes is False or not reach.quiet or reach.declared:
         return
     if not found.may_remove:
-        yield f"the application removes {name} only while {found.majority} of {found.replicas} live"
+        yield f"the application removes {name} only while {found.majority} of {found.replicas} members live"
         return
     yield f"to remove {name} in the application: {found.removal or 'its own command or API'}"
     if needs := found.joining or ("an empty claim, as a rule" if stakes.volumes else ""):
@@ -204,7 +202,7 @@ def _budget_lines(stakes: Stakes) -> tuple[str, ...]:
     if stakes.eviction_refused is None:
         return ()
     helps = () if stakes.eviction_hold is None else (remedy_words(stakes.eviction_hold, stakes.eviction_way),)
-    return (f"an eviction would be refused: {stakes.eviction_refused}", *helps, "a deletion does not ask")
+    return (f"an eviction would be refused: {stakes.eviction_refused}", *helps, "a deletion does not check budgets")
 
 
 def _stop_lines(report: DeletionReport, stakes: Stakes, now: datetime | None) -> Iterator[str]:
@@ -222,7 +220,7 @@ def _stop_lines(report: DeletionReport, stakes: Stakes, now: datetime | None) ->
             yield _NO_TIME
         return
     if report.plan.static:
-        yield "its processes run on: it mirrors a static pod, and its kubelet makes the mirror again"
+        yield "its processes run on: it mirrors a static pod, and its kubelet recreates the mirror"
         return
     held = report.finalizers
     kept = " at once" if report.plan.object_removed_at_once else f" once {finalizer_words(held, 'is', 'are')} done"
@@ -244,7 +242,7 @@ def _next_commands(report: DeletionReport, stakes: Stakes) -> Iterator[Command]:
     elif stakes.node.reach is Reach.BACK_NOT_READY:
         yield qos("unfence node/{}", stakes.node.name, comment="safer: first")
     elif stakes.node.reach is Reach.OUT_OF_SERVICE and stakes.deleted is not None:
-        yield qos("partitions", comment="what is left to remove")
+        yield qos("partitions", comment="what remains there")
     elif stakes.node.reach.quiet and stakes.node.reach is not Reach.OUT_OF_SERVICE:
         yield qos("fence node/{}", stakes.node.name, comment="safer: once the machine is off")
     elif stakes.deleted is None and not _may_not_delete(report):
@@ -256,29 +254,29 @@ def _next_commands(report: DeletionReport, stakes: Stakes) -> Iterator[Command]:
 
 
 def state_words(pod: ObjectMeta, steps: Iterable[Step], *, sure: bool) -> Iterator[str | Prose]:
-    """What has been done when a deletion did not come to its end, and how to go on.
+    """What an incomplete deletion has done, and how to continue.
 
     Args:
         pod: The pod.
         steps: What was done so far.
         sure: Whether the last request was answered.
     """
-    told = {step.kind: step for step in steps}
+    done = {step.kind: step for step in steps}
     named, place = f"pod/{pod.name}", pod.namespace
-    if StepKind.DELETED in told:
-        if kept := told.get(StepKind.KEPT_BY_FINALIZERS):
+    if StepKind.DELETED in done:
+        if kept := done.get(StepKind.KEPT_BY_FINALIZERS):
             yield f"{named} is deleted and has stopped. Its object stays until {kept.detail} is removed by its owner."
         else:
-            yield f"{named} is deleted. Its object goes by itself once its processes are known to have stopped."
-        if StepKind.NODE_SILENT in told:
-            fence = qos("fence node/{}", told[StepKind.NODE_SILENT].detail)
+            yield f"{named} is deleted. Its object is removed once its processes are known to have stopped."
+        if StepKind.NODE_SILENT in done:
+            fence = qos("fence node/{}", done[StepKind.NODE_SILENT].detail)
             yield Prose((Hint(fence, "Once its machine is off for certain: "),))
-        yield Prose((Hint(qos("explain pod/{}", pod.name, namespace=place), "To look: "),))
-    elif StepKind.DELETING in told and not sure:
-        yield f"Whether {named} was deleted is not known: there was no answer. Nothing else was changed."
-        yield Prose((Hint(kubectl("get pod/{}", pod.name, namespace=place), "To look: "),))
-        yield "The same command goes on from there."
-    elif StepKind.CONFIRMED in told:
+        yield Prose((Hint(qos("explain pod/{}", pod.name, namespace=place), "To check: "),))
+    elif StepKind.DELETING in done and not sure:
+        yield f"Unknown whether {named} was deleted: there was no answer. Nothing else was changed."
+        yield Prose((Hint(kubectl("get pod/{}", pod.name, namespace=place), "To check: "),))
+        yield "The same command continues from there."
+    elif StepKind.CONFIRMED in done:
         yield f"{named} carries the confirmation {CONFIRMATION}, and is not deleted."
     else:
         yield "Nothing was changed."

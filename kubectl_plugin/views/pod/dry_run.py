@@ -1,4 +1,4 @@
-"""What the API server's dry run says, in words."""
+"""The result of the API server's dry run in words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["dry_run_section"]
 
 
 def dry_run_section(report: DryRunReport | None) -> Section:
-    """The verdict on each object, the warnings, and what admission adds; empty where nobody asked."""
+    """The verdict on each object, the warnings, and what admission adds; empty without a dry run."""
     return Section("Dry run", tuple(_lines(report)) if report is not None else ())
 
 
@@ -21,9 +21,9 @@ def _lines(report: DryRunReport) -> Iterator[str]:
     for verdict in report.verdicts:
         yield _verdict_words(verdict)
     if report.unanswered:
-        yield "the rest of this page is worked out here, without the API server"
+        yield "the rest of this page is computed locally, without the API server"
     elif not report.refusal:
-        yield "asked as you: its controller may be told something else where rules go by user"
+        yield "asked as you: its controller may get another answer if rules depend on the user"
     for warning in report.warnings:
         yield f"warning: {warning}"
     yield from _added_lines(report.added)
@@ -35,7 +35,7 @@ def _verdict_words(verdict: DryRunVerdict) -> str:
         return f"{name}: no answer: {verdict.unanswered}"
     if verdict.refusal:
         return f"{name}: refused"
-    return f"{name}: the API server takes {'this change of it' if verdict.applied else 'it'}"
+    return f"{name}: the API server accepts {'this change of it' if verdict.applied else 'it'}"
 
 
 def _added_lines(added: Sequence[AddedField]) -> Iterator[str]:

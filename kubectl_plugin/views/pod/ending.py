@@ -31,7 +31,7 @@ __all__ = [
     "tracking_sentences",
 ]
 
-STATIC_STOP: Final = "a delete stops nothing: it is a static pod, and its kubelet makes its mirror in the API again"
+STATIC_STOP: Final = "a delete stops nothing: it is a static pod, and its kubelet recreates its mirror in the API"
 _SPEC: Final = "spec.terminationGracePeriodSeconds"
 _UNCONFIRMED: Final = "The kubelet has not confirmed yet that its processes are gone."
 _CLEANS_UP: Final = "its kubelet removes the object once it has cleaned up"
@@ -39,7 +39,7 @@ _MIRROR: Final = "metadata.annotations[kubernetes.io/config.mirror]"
 
 
 def deletion_time(ending: Ending, now: datetime | None) -> str:
-    """``03:02:04 UTC``, or before where a second delete moved it, or after where nothing tells how long after."""
+    """``03:02:04 UTC``; "or before" after a second delete; "or after" if nothing shows how much later it was."""
     if ending.deleted_at is None:
         return "a time that is not known"
     more = " or after" if ending.told_after else " or before" if ending.told_before else ""
@@ -54,10 +54,12 @@ def ending_sentences(report: PodReport, lead: str, now: datetime | None) -> tupl
     ending = report.ending
     held = holder_words(ending.finalizers) if ending.finalizers else ""
     if ending.static:
-        return (f"{lead}: its mirror in the API goes, and the kubelet makes it again. Its processes run on.",), False
+        return (
+            f"{lead}: its mirror in the API is removed, and the kubelet recreates it. Its processes run on.",
+        ), False
     if not ending.processes:
         on_node = report.status is not None and report.status.node is not None
-        ended = "its processes have ended" if on_node else "nothing of it runs"
+        ended = "its processes have ended" if on_node else "no process of it runs"
         if held:
             return (f"{lead}: {ended}, {held}.", *tracking_sentences(report, now)), False
         return (f"{lead}: {ended}. {_sentence(_CLEANS_UP)}",), False
@@ -75,7 +77,7 @@ def ending_sentences(report: PodReport, lead: str, now: datetime | None) -> tupl
 
 
 def kept_words(ending: Ending, now: datetime | None) -> str:
-    """Why a pod that is being deleted is there still, on a node that answers; empty: its time is not over."""
+    """Why a pod that is being deleted still exists, on a node that answers; empty until its time is over."""
     if not ending.processes:
         return holder_words(ending.finalizers) if ending.finalizers else ""
     if ending.ends_by is None or now is None or now <= ending.ends_by:
@@ -84,27 +86,26 @@ def kept_words(ending: Ending, now: datetime | None) -> str:
 
 
 def tracking_sentences(report: PodReport, now: datetime | None) -> Iterator[str]:
-    """What to do where the Job controller should have removed its finalizer by now."""
-    tracking, told = report.tracking, report.ending.deleted_at
-    if tracking is None or told is None or now is None or report.ending.processes:
+    """What to do if the Job controller should have removed its finalizer by now."""
+    tracking, deleted_at = report.tracking, report.ending.deleted_at
+    if tracking is None or deleted_at is None or now is None or report.ending.processes:
         return
-    if now <= later(told, report.ending.grace.longest + PATIENCE.total_seconds()):
+    if now <= later(deleted_at, report.ending.grace.longest + PATIENCE.total_seconds()):
         return
     which = f"finalizer {JOB_TRACKING}"
     it, which = (which, which) if len(report.ending.finalizers) > 1 else ("it", "the finalizer")
     if tracking.exists:
-        yield f"Job {tracking.job} exists: do not remove {it} by hand, the Job would count wrong."
+        yield f"Job {tracking.job} exists: do not remove {it} by hand, because the Job would count wrong."
     elif tracking.exists is None:
         yield f"Check whether Job {tracking.job} exists (kubectl get job)."
         yield f"If it does not, no Job counts the pod: remove {which} (kubectl patch pod)."
     else:
         what = f"its Job {tracking.job} does not exist" if tracking.job else "it has no Job"
-        yield f"The Job controller should have removed {it}, for {what}: no Job counts the pod."
+        yield f"The Job controller should have removed {it}, because {what}: no Job counts the pod."
         yield f"Remove {which} (kubectl patch pod)."
     # Source: "My pod stays terminating" in kubernetes.io/docs/tasks/debug/debug-application/debug-pods.
     yield (
-        "A webhook that changes or refuses pods on UPDATE stops the Job controller, and a patch, too: limit it to "
-        "CREATE."
+        "A webhook that changes or refuses pods on UPDATE blocks the Job controller and a patch: limit it to CREATE."
     )
 
 
@@ -129,7 +130,7 @@ def tracking_commands(report: PodReport, now: datetime | None) -> Iterator[Comma
 
 
 def held_by(report: PodReport, now: datetime | None) -> Iterator[str]:
-    """What keeps the object of a pod that is being deleted, a sentence each: its node first, then finalizers."""
+    """What keeps the object of a pod that is being deleted, a sentence each: first its node, then finalizers."""
     ending, quiet = report.ending, quiet_node(report)
     if quiet is None and not ending.processes and ending.finalizers:
         yield f"Its processes have ended; {holder_words(ending.finalizers)}."
@@ -175,8 +176,8 @@ def stop_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iterat
     yield _deletion_words(report, now)
     if ending.deleted_at is not None and ending.grace.first is not None:
         yield (
-            f"its stop may have begun with {ending.grace.first} s ({_SPEC}): a second delete shortens the period of "
-            "the object alone"
+            f"its stop may have begun with {ending.grace.first} s ({_SPEC}): a second delete shortens only the "
+            "period of the object"
         )
     for stop in plan.containers:
         yield Row((stop.name, _stop_words(stop)))
@@ -220,14 +221,14 @@ def _held(ending: Ending) -> Iterator[str]:
 def _nothing_runs(report: PodReport, now: datetime | None) -> Iterator[str]:
     """The lines about a pod that has finished, or has stopped."""
     finished = report.termination.grace.source is GraceSource.FINISHED
-    fact = f"nothing of it runs any more ({'status.phase' if finished else 'status.containerStatuses'})"
-    going = report.ending.deleted_at is not None
+    fact = f"no process of it runs any more ({'status.phase' if finished else 'status.containerStatuses'})"
+    deleted = report.ending.deleted_at is not None
     if report.ending.finalizers:
-        after = "" if going else "after a delete "
+        after = "" if deleted else "after a delete "
         yield f"{fact}; {after}{holder_words(report.ending.finalizers)} (metadata.finalizers)"
-    elif going and (quiet := quiet_node(report)) is not None:
+    elif deleted and (quiet := quiet_node(report)) is not None:
         yield f"{fact}; {ended_line(report, quiet, now)}"
-    elif going:
+    elif deleted:
         yield f"{fact}; {_CLEANS_UP}"
     else:
         yield f"{fact}: a delete removes the object at once"
@@ -237,8 +238,8 @@ def _deletion_words(report: PodReport, now: datetime | None) -> str:
     plan, ending = report.termination, report.ending
     if ending.deleted_at is not None:
         given = ending.grace.seconds if ending.grace.given is None else ending.grace.given
-        again = "a second delete may shorten that, never lengthen it, and stops nothing sooner"
-        return f"marked for deletion at {deletion_time(ending, now)}, with {given} s; {again}"
+        second = "a second delete may shorten that, never lengthen it, and does not stop processes sooner"
+        return f"marked for deletion at {deletion_time(ending, now)}, with {given} s; {second}"
     if plan.grace.seconds == 0:
         when = "at once" if plan.object_removed_at_once else "once its finalizers are"
         return f"the object is gone {when} ({_SPEC} is 0); processes get {MINIMUM_GRACE_PERIOD_SECONDS} s more"

@@ -1,4 +1,4 @@
-"""Whether a pod can be deleted without grace, in the same words in each answer, and what is safer."""
+"""Whether a pod can be deleted without grace, and what is safer: the same words in each answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FORCE_LEADS: Final = {
     ForceSafety.NOT_SAFE: "Not safe",
     ForceSafety.NOT_SAFE_YET: "Not safe yet",
 }
-"""What each answer about a force deletion begins with."""
+"""The beginning of each answer about a force deletion."""
 FORCE_SEVERITIES: Final = {
     ForceSafety.SAFE: Severity.FINE,
     ForceSafety.STOPS_NOTHING: Severity.NOTICE,
@@ -52,7 +52,7 @@ FORCE_SEVERITIES: Final = {
 
 
 def no_process_words(plan: StopPlan) -> str:
-    """Why nothing of a pod runs that has no process."""
+    """Why a pod has no process."""
     return "it is on no node yet" if plan.grace.source is GraceSource.NOT_SCHEDULED else "its processes have ended"
 
 
@@ -66,7 +66,7 @@ def safe_or_not(name: str, stakes: Stakes, now: datetime | None, held: Sequence[
         case ForceSafety.SAFE:
             return f"{lead}: {owner}."
         case ForceSafety.STOPS_NOTHING:
-            return f"{lead}: the pod is static, and the API holds its mirror only."
+            return f"{lead}: the pod is static, and the API has only its mirror."
         case ForceSafety.NOT_SAFE_YET:
             return f"{lead}: {reach_words(stakes.node, None, now)}, so its processes may still run{then}."
         case ForceSafety.UNKNOWN:
@@ -82,7 +82,7 @@ def safe_or_not(name: str, stakes: Stakes, now: datetime | None, held: Sequence[
 
 
 def safer(stakes: Stakes, now: datetime | None, held: Sequence[str] = (), *, forcible: bool = True) -> Iterator[str]:
-    """What there is to do in place of it; ``held``: finalizers keep its object; ``forcible``: nobody refuses force."""
+    """What to do instead; ``held``: finalizers keep its object; ``forcible``: force is not refused."""
     name, reach = stakes.node.name, stakes.node.reach
     if stakes.deleted is not None and held:
         yield f"It removes nothing: {holder_words(held)}."
@@ -111,7 +111,7 @@ def safer(stakes: Stakes, now: datetime | None, held: Sequence[str] = (), *, for
 
 
 def two_writers(guards: Sequence[WriterGuard], reach: Reach) -> str:
-    """``both would write to volume data``; empty where nobody can."""
+    """``both would write to volume data``; empty if no second writer is possible."""
     return _both_write([guard.volume for guard in guards if lets_second_writer(guard, reach)])
 
 

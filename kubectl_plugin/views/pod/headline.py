@@ -1,4 +1,4 @@
-"""The verdict of any report: what its page begins with, made without the page."""
+"""The verdict of any report, as its page begins, made without the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["headline"]
 
 
 def headline(report: Struct, now: datetime | None) -> Verdict | None:
-    """The headline of a report; None if the report judges nothing, such as a term's."""
+    """The headline of a report; None if the report has no verdict, such as a term's."""
     judge = _JUDGES.get(str(report.__struct_config__.tag))
     return judge(report, now) if judge is not None else None
 
@@ -97,4 +97,4 @@ _JUDGES: Final[dict[str, Callable[[Any, datetime | None], Verdict]]] = {
     "QuotaExplanation": _related,
     "PriorityClassExplanation": _related,
 }
-"""By the report's ``kind``. What lint found is judged at the level that its command was given."""
+"""By the report's ``kind``. The findings of lint are judged at the level that its command sets."""

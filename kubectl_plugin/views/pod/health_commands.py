@@ -16,17 +16,17 @@ __all__ = ["health_commands"]
 
 
 def health_commands(health: Health, pod: str, namespace: str, now: datetime | None) -> Iterator[Command]:
-    """What to ask next of the container that the state names first.
+    """The next commands for the container that the state names first.
 
-    For a container that has ended, that is its log; if it restarted or waits for that, the log of its last process. For
-    one that never ran because of its image or configuration, and for a failed probe, that is the events. For a kill
-    because of memory, the glossary says what helps.
+    A container that has ended: its log; if it restarted or waits for a restart, the log of its last process. A
+    container that never ran because of its image or configuration, and a failed probe: the events. A kill because of
+    memory: the glossary, which says what helps.
     """
-    told = _worst(health, now)
-    if told is not None and told.latest is not None:
-        before = " --previous" if told.end is None else ""
-        yield kubectl(f"logs {{}} -c {{}}{before}", pod, told.name, namespace=namespace)
-        if told.latest.reason == OOM_KILLED:
+    worst = _worst(health, now)
+    if worst is not None and worst.latest is not None:
+        before = " --previous" if worst.end is None else ""
+        yield kubectl(f"logs {{}} -c {{}}{before}", pod, worst.name, namespace=namespace)
+        if worst.latest.reason == OOM_KILLED:
             yield why(OOM_KILLED, comment="what helps")
     elif health.bound and (state_verdict(health, now).severity is Severity.TROUBLE or _says_too_little(health)):
         yield kubectl("describe pod {}", pod, namespace=namespace)

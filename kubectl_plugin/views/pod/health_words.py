@@ -23,8 +23,8 @@ _MARKED: Final = (
     "its containers are ready, but the node controller marks pods not ready once their node's Ready is not True"
 )
 _KINDS: Final = {ContainerKind.INIT: "init container ", ContainerKind.SIDECAR: "sidecar "}
-_TOLD: Final = 2
-"""The most containers whose trouble is named; the others are counted."""
+_MOST_NAMED: Final = 2
+"""The most containers that are named with their trouble; the others are counted."""
 
 
 def state_line(health: Health, now: datetime | None) -> str:
@@ -32,7 +32,7 @@ def state_line(health: Health, now: datetime | None) -> str:
 
     ``Running and ready for 3 d``, ``Running, not ready: "app" CrashLoopBackOff, 12 restarts, last exit 1 (Error) 3 min
     ago``, ``Pending for 4 min: "app" ImagePullBackOff``, ``Failed: container "app" ended with exit 3 (Error)``.
-    What becomes of a pod on a node that does not answer, or that is being deleted, it does not tell.
+    It does not cover a pod on a node that does not answer, or a pod that is being deleted.
     """
     return ": ".join(filter(None, _state(health, now)))
 
@@ -45,12 +45,12 @@ def _state(health: Health, now: datetime | None) -> tuple[str, str]:
 
 
 def why_words(health: Health, now: datetime | None) -> str:
-    """What is wrong with a pod that has not finished, by its containers; empty if nothing is."""
+    """What is wrong with the containers of a pod that has not finished; empty if nothing is."""
     return "; ".join(_why(health, now))
 
 
 def state_verdict(health: Health, now: datetime | None) -> Verdict:
-    """The state, what follows from it, and how urgent that is: trouble is what does not run and will not by itself."""
+    """The state, its consequences and its severity: trouble if it does not run and will not run by itself."""
     code, severity = health_verdict(health, now)
     lead, why = _state(health, now)
     sentences = (f"{state_line(health, now)}.", *_further(health), *_debuggers(health, now))
@@ -62,9 +62,9 @@ def _further(health: Health) -> Iterator[str]:
     for one in health.oom_killed:
         if one.latest is not None and one.latest.exit_code == 0:
             if one.kind is ContainerKind.INIT and health.phase != "Running":
-                yield "It failed despite exit code 0: for an init container OOMKilled alone counts."
+                yield "It failed despite exit code 0: for an init container only OOMKilled counts."
             else:
-                yield "Only a child was killed: its main process lived on, and ended by itself with 0."
+                yield "Only a child process was killed: the main process continued, and ended by itself with 0."
         if one.memory_limit is None and not health.memory_limited:
             yield (
                 f"Neither container {quoted(one.name)} nor the pod has a memory limit: most likely the node ran out of "
@@ -72,8 +72,8 @@ def _further(health: Health) -> Iterator[str]:
             )
         elif one.memory_limit is None:
             yield (
-                f"Container {quoted(one.name)} has no memory limit of its own: whether the pod or the node ran out of "
-                "memory the status does not tell."
+                f"Container {quoted(one.name)} has no memory limit of its own: the status does not show whether the "
+                "pod or the node ran out of memory."
             )
     for trouble in health.of_kind(TroubleKind.HELD_UP)[:1]:
         one = health.container(trouble.container)
@@ -82,17 +82,17 @@ def _further(health: Health) -> Iterator[str]:
             remedy = known.remedy.format(limit=f" above {one.memory_limit}" if one.memory_limit else "")
             yield f"{remedy[:1].upper()}{remedy[1:]}."
     if health.phase == "Running" and not health.ready and not health.broken:
-        yield "Services that want ready pods send it nothing."
+        yield "Services that select only ready pods send it no traffic."
         if health.unmet_gates:
             which = "each readiness gate" if len(health.unmet_gates) > 1 else "the readiness gate"
             yield f"Its containers are ready: the owner of {which} has to set it True (spec.readinessGates)."
     if health.phase == "Succeeded":
-        yield "It holds no resources."
+        yield "It reserves no resources."
 
 
 def _debuggers(health: Health, now: datetime | None) -> Iterator[str]:
-    """The ephemeral containers that do not run as they should; they do not change how the pod is."""
-    for one in ephemeral_trouble(health, now)[:_TOLD]:
+    """The ephemeral containers that do not run as they should; they do not affect the state of the pod."""
+    for one in ephemeral_trouble(health, now)[:_MOST_NAMED]:
         never = "; it is never restarted" if one.end is not None else ""
         yield f"Ephemeral container {quoted(one.name)} {container_words(one, now)}{never}."
 
@@ -111,13 +111,13 @@ def _ended(health: Health, now: datetime | None) -> tuple[str, str]:
     contradicted = any(one.kind is not ContainerKind.SIDECAR for one, _ in failed)
     if health.phase == "Succeeded" and not contradicted:
         # A sidecar is killed after the others, and its exit code does not count.
-        said.append("every app container ended well" if failed else "every container ended well")
-    for one, end in failed[:_TOLD]:
+        said.append("every app container succeeded" if failed else "every container succeeded")
+    for one, end in failed[:_MOST_NAMED]:
         said.append(f"{_named(one, app='container ')} ended with {end_words(end, one, now)}")
-    if len(failed) > _TOLD:
-        said.append(f"{len(failed) - _TOLD} more")
+    if len(failed) > _MOST_NAMED:
+        said.append(f"{len(failed) - _MOST_NAMED} more")
     if health.phase == "Succeeded" and contradicted:
-        said.append("the phase says that all ended well")
+        said.append("the phase says that all succeeded")
     return lead, "; ".join(said) or "the status does not say which container ended with an error"
 
 
@@ -132,11 +132,11 @@ def lead_words(health: Health, now: datetime | None) -> str:
 
 
 def _why(health: Health, now: datetime | None) -> Iterator[str]:
-    """The worst problem only: the others often follow from it."""
+    """Only the worst problem: the others often follow from it."""
     broken = [*health.of_kind(TroubleKind.HELD_UP), *health.of_kind(TroubleKind.ENDED)]
     if broken:
-        told = [health.container(trouble.container) for trouble in broken]
-        yield from _containers(_with_oom_killed(told, health), health, now)
+        troubled = [health.container(trouble.container) for trouble in broken]
+        yield from _containers(_with_oom_killed(troubled, health), health, now)
     elif health.phase == "Pending":
         yield from _starting(health, now)
     elif not health.phase:
@@ -150,15 +150,15 @@ def _why(health: Health, now: datetime | None) -> Iterator[str]:
         yield from _containers(lately_ended(health, now), health, now)
 
 
-def _with_oom_killed(told: list[ObservedContainer], health: Health) -> list[ObservedContainer]:
-    return [*told, *(one for one in health.oom_killed if one not in told)]
+def _with_oom_killed(containers: list[ObservedContainer], health: Health) -> list[ObservedContainer]:
+    return [*containers, *(one for one in health.oom_killed if one not in containers)]
 
 
-def _containers(told: Sequence[ObservedContainer], health: Health, now: datetime | None) -> Iterator[str]:
-    for one in told[:_TOLD]:
+def _containers(containers: Sequence[ObservedContainer], health: Health, now: datetime | None) -> Iterator[str]:
+    for one in containers[:_MOST_NAMED]:
         yield f"{_named(one)} {container_words(one, now, since=instant(health.started))}"
-    if len(told) > _TOLD:
-        yield f"{len(told) - _TOLD} more"
+    if len(containers) > _MOST_NAMED:
+        yield f"{len(containers) - _MOST_NAMED} more"
 
 
 def _named(one: ObservedContainer, app: str = "") -> str:
@@ -178,7 +178,7 @@ def _starting(health: Health, now: datetime | None) -> Iterator[str]:
     if not health.initializing and starting:
         names = [quoted(trouble.container) for trouble in starting]
         reasons = list(dict.fromkeys(trouble.reason for trouble in starting))
-        yield f"{listed(names, most=_TOLD)} {listed(reasons)}"
+        yield f"{listed(names, most=_MOST_NAMED)} {listed(reasons)}"
     if health.no_sandbox:
         yield "its sandbox and network are not ready (PodReadyToStartContainers False)"
     elif not health.containers:
@@ -187,9 +187,9 @@ def _starting(health: Health, now: datetime | None) -> Iterator[str]:
 
 def _not_ready(health: Health, now: datetime | None) -> Iterator[str]:
     unready = [*health.of_kind(TroubleKind.NOT_READY), *health.of_kind(TroubleKind.STARTING)]
-    told = [health.container(trouble.container) for trouble in unready]
-    if told:
-        yield from _containers(_with_oom_killed(told, health), health, now)
+    troubled = [health.container(trouble.container) for trouble in unready]
+    if troubled:
+        yield from _containers(_with_oom_killed(troubled, health), health, now)
         return
     yield from _containers(lately_ended(health, now), health, now)
     ended = [one for one in health.containers if one.end is not None and one.kind is ContainerKind.APP]
@@ -204,10 +204,10 @@ def _not_ready(health: Health, now: datetime | None) -> Iterator[str]:
 
 def _gates(gates: Sequence[UnmetGate]) -> Iterator[str]:
     """``ReadinessGatesNotReady: condition "example.com/lb" is False, not True``."""
-    for index, gate in enumerate(gates[:_TOLD]):
+    for index, gate in enumerate(gates[:_MOST_NAMED]):
         lead = "" if index else "ReadinessGatesNotReady: "
         state = f"is {gate.status}, not True" if gate.status else "is not set yet"
         words = (f"{lead}condition {quoted(gate.condition)} {state}", gate.reason, gate.message.rstrip(". "))
         yield ": ".join(filter(None, words))
-    if len(gates) > _TOLD:
-        yield f"{len(gates) - _TOLD} more"
+    if len(gates) > _MOST_NAMED:
+        yield f"{len(gates) - _MOST_NAMED} more"

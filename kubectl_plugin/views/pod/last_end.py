@@ -1,4 +1,4 @@
-"""What ended a pod last, in an explanation: the verdict of `kubectl qos died` alone."""
+"""What ended a pod last, in an explanation: only the verdict of `kubectl qos died`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["last_end_section"]
 
 
 def last_end_section(report: PodReport, now: datetime | None) -> Section:
-    """The verdict; empty: nothing has ended."""
+    """The verdict; empty if nothing has ended."""
     last = report.last_end
     if last is None or last.end.of is EndOf.NOTHING:
         return Section("Last end", ())
-    # Loaded where something has ended.
+    # Loaded only if something has ended.
     from kubectl_plugin.views.died.page import last_end_lines
 
     return Section("Last end", last_end_lines(last, now))

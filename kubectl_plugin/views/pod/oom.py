@@ -19,12 +19,12 @@ __all__ = ["no_score", "oom_section"]
 _FORMULA: Final = "1000 - 1000 x memory request / node memory, from 3 to 999"
 _UNKNOWN: Final = {
     OOMUnknown.NODE_NOT_KNOWN: f"{_FORMULA}: unknown without a node",
-    OOMUnknown.NO_ELIGIBLE_NODE: f"{_FORMULA}: there is no node that its node selector, affinity and tolerations allow",
-    OOMUnknown.NOT_LINUX: "none: no node that it may come to is a Linux machine with a kubelet",
+    OOMUnknown.NO_ELIGIBLE_NODE: f"{_FORMULA}: no node matches its node selector, affinity and tolerations",
+    OOMUnknown.NOT_LINUX: "none: no node that can run it is a Linux machine with a kubelet",
     OOMUnknown.NOT_IN_RANGE: "none: the sum is not in the kernel's range, -1000 to 1000",
 }
 _ONE_FOR_ALL: Final = {OOMRule.NODE_CRITICAL, OOMRule.GUARANTEED, OOMRule.BEST_EFFORT}
-"""Rules by which all containers of a pod have the same value."""
+"""Rules that give all containers of a pod the same value."""
 _AT_LEAST: Final = f"Burstable gets at least {MIN_BURSTABLE_OOM_SCORE_ADJ}"
 
 
@@ -40,8 +40,8 @@ def oom_section(report: PodReport) -> Section:
     bound = report.status is not None and report.status.node is not None
     for entry, which in zip(report.oom, ("smallest", "largest"), strict=False):
         if several:
-            lines.append(f"on the {which} node that it may come to, {entry.node}:")
-        # Of nodes that are equally large one is named.
+            lines.append(f"on the {which} node that can run it, {entry.node}:")
+        # One of several equally large nodes is named.
         where = f" ({entry.node})" if bound else f" (as on {entry.node})"
         lines += _rows(entry, place="" if several or not entry.node else where)
     return Section(label, tuple(lines))
@@ -53,7 +53,7 @@ def no_score(report: PodReport, why: OOMUnknown) -> str:
     if low is None:
         return _UNKNOWN[why]
     least = f"the {low.least} that its containers request" if low.least != "0" else low.least
-    return f"none: {low.field} is {low.value}, less than {least}, which the API server refuses"
+    return f"none: {low.field} is {low.value}, less than {least}, which the API server rejects"
 
 
 def _rows(entry: OOMOnNode, place: str) -> Iterator[Row]:
@@ -65,8 +65,8 @@ def _rows(entry: OOMOnNode, place: str) -> Iterator[Row]:
     for score in entry.containers:
         reason = _reason(score, place)
         if score.own is not None:
-            told = f"kube-proxy writes it itself ({own_words(score.own)})"
-            reason = f"{told}; the kubelet sets {score.own.kubelet_value}: {reason}"
+            written = f"kube-proxy writes it itself ({own_words(score.own)})"
+            reason = f"{written}; the kubelet sets {score.own.kubelet_value}: {reason}"
         yield Row((str(score.value), score.container, reason))
 
 

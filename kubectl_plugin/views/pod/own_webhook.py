@@ -1,4 +1,4 @@
-"""What the webhook of kubectl qos does with a pod to come, in words."""
+"""What the webhook of kubectl qos does to a new pod, in words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN: Final = 3
 
 
 def webhook_lines(report: OwnWebhookReport | None) -> Iterator[str]:
-    """What it writes and warns of, and what is not known; nothing where it leaves the pod alone."""
+    """What it writes and warns about, and what is unknown; nothing if it leaves the pod unchanged."""
     if report is None:
         return
     writes = []
@@ -28,11 +28,11 @@ def webhook_lines(report: OwnWebhookReport | None) -> Iterator[str]:
         number = counted(len(constraints), "topologySpreadConstraint")
         writes.append(f"{number} ({report.constraints_origin}): {keys}")
     if report.unready:
-        comes = "pods are stored without it" if report.unready == "Ignore" else "the API server refuses all pods"
+        result = "pods are stored without it" if report.unready == "Ignore" else "the API server rejects all pods"
         lacks = "no caBundle in its configuration" if report.untrusted else "no ready pod"
-        yield f"{report.webhook} has {lacks}: {comes} (failurePolicy {report.unready})"
+        yield f"{report.webhook} has {lacks}: {result} (failurePolicy {report.unready})"
     will = "would write" if report.unready else "will write"
     if writes:
         yield f"{report.webhook} {will}: {'; '.join(writes)}"
     yield from (f"{report.webhook} warns: {one}" for one in report.warnings)
-    yield from (f"not known what it writes: {one}" for one in report.unknown)
+    yield from (f"unknown what it writes: {one}" for one in report.unknown)

@@ -1,4 +1,4 @@
-"""A pod's page by default: what decides and what is in trouble, a line each; the rest is under ``-o wide``."""
+"""A pod's default page: the deciding facts and the trouble, a line each; ``-o wide`` has the rest."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from podrules.pod.termination import GraceSource
 __all__ = ["brief_sections"]
 
 _USAGE: Final = frozenset({"nodes/proxy", "nodes.metrics.k8s.io"})
-"""What tells how much of a node is used: the kubelet's summary, else the metrics API."""
+"""The sources of a node's usage: the kubelet's summary, else the metrics API."""
 _NAMED: Final = 3
 """Resources, and kinds that could not be read, that are named before they are counted."""
 
@@ -55,9 +55,9 @@ def brief_sections(report: PodReport, now: datetime | None) -> Iterator[Section]
     yield priority_section(report, wide=False)
     yield preemptors_section(report.preemptors, wide=False)
     yield Section("Stops", tuple(stop_lines(report, now, wide=False)))
-    # A pod of which nothing runs, and a static one, has this in the line above.
-    told = not report.termination.processes or report.ending.static
-    forced = Section("Force delete", ()) if told else force_section(report, now, wide=False)
+    # The line above says this for a static pod and for a pod without processes.
+    said = not report.termination.processes or report.ending.static
+    forced = Section("Force delete", ()) if said else force_section(report, now, wide=False)
     yield forced
     yield Section("Writers", tuple(_writers(report)))
     yield second_writers_section(report.second_writers, wide=False)
@@ -72,7 +72,7 @@ def brief_sections(report: PodReport, now: datetime | None) -> Iterator[Section]
 
 
 def _oom(report: PodReport) -> Iterator[str]:
-    """The score of the container that goes first, and its rank when the node runs short, by each assumption."""
+    """The score of the container that is killed first, and its rank when the node runs short, by each assumption."""
     if report.platform is not Platform.LINUX:
         return
     if report.oom_unknown is not None:
@@ -85,14 +85,14 @@ def _oom(report: PodReport) -> Iterator[str]:
         idle = "; no process of it runs now: nothing to kill" if any(entry.idle for entry in places) else ""
         bound = report.status is not None and report.status.node is not None
         on = " on " if several else " as on "
-        told = listed(
+        scores = listed(
             [
                 _scores(entry) + (f"{on}{entry.node}" if entry.node and not bound else "")
                 for entry in report.oom
                 if entry.containers
             ]
         )
-        yield f"{told}{idle}" if told else "none: it has no containers"
+        yield f"{scores}{idle}" if scores else "none: it has no containers"
     for entry in places:
         standing = entry.oom_of(OOMScope.GLOBAL)
         if standing is not None:
@@ -101,7 +101,7 @@ def _oom(report: PodReport) -> Iterator[str]:
 
 
 def _first(standing: OOMStandingReport, values: set[int]) -> str:
-    """``873-999 (exporter)``: from the lowest to that of the container that goes first, by name where they differ."""
+    """``873-999 (exporter)``: from the lowest to that of the container that is killed first, by name if they differ."""
     place, least = standing.place, min(values, default=0)
     if values == {place.oom_score_adj}:
         return str(place.oom_score_adj)
@@ -156,8 +156,8 @@ def _owner(report: PodReport, forced: Section) -> Section:
     if not report.owners:
         return Section("Owner", ())
     name = f"{report.owners[-1].kind} {report.owners[-1].name}"
-    told = any(name in line for line in forced.lines if isinstance(line, str))
-    return Section("Owner", () if told else (name,))
+    named = any(name in line for line in forced.lines if isinstance(line, str))
+    return Section("Owner", () if named else (name,))
 
 
 def _unknown(report: PodReport) -> Iterator[str | Prose]:
@@ -170,7 +170,7 @@ def _unknown(report: PodReport) -> Iterator[str | Prose]:
     found = dict.fromkeys((*report.unread, *report.placement_unread, *report.pressure_unread))
     unread = [entry for entry in found if not (named and entry in of_usage)]
     if len(unread) != 1:
-        # What decides, and what a List lacks, is named with what helps.
+        # What decides, and what a List lacks, is named with its remedy.
         named_here = [entry for entry in unread if entry.is_not_listed or entry in report.lacks]
         yield from unread_lines(named_here, measured=measured)
         unread = [entry for entry in unread if entry not in named_here]

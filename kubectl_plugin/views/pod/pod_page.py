@@ -59,8 +59,8 @@ _KINDS: Final = {
 
 
 def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
-    """One pod: the verdict, what is in trouble and what decides; ``wide`` is everything."""
-    told = verdict(report, now)
+    """The page of a pod: the verdict, the trouble and the deciding facts; ``wide`` adds everything else."""
+    judged = verdict(report, now)
     sections = _all_sections(report, now) if wide else brief_sections(report, now)
     namespace = f" in namespace {report.namespace}" if report.namespace else ""
     node = report.status.node if report.status else None
@@ -71,20 +71,20 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
         placement = tuple(daemon_parts(report.daemon, wide=wide))
     else:
         placement = tuple(placement_parts(report, now=now, wide=wide))
-    # Where it would go is the first question about a pod that waits, and the last about others.
+    # Its placement is the first question about a pod that waits, and the last about other pods.
     placed_first, placed_last = (placement, ()) if report.status and node is None else ((), placement)
     place = f", on {node.name}" if node else ""
     return Page(
         title=f"pod/{report.name}{namespace}{place}",
-        verdict=(*told.sentences, *((_IF_ACCEPTED,) if report.refused else ())),
-        severity=told.severity,
+        verdict=(*judged.sentences, *((_IF_ACCEPTED,) if report.refused else ())),
+        severity=judged.severity,
         parts=(*placed_first, *sections, *placed_last),
         next_commands=tuple(_next_commands(report, now, wide=wide)),
     )
 
 
 def _refusals_section(report: PodReport) -> Section:
-    """Every refused field, where there are several."""
+    """Every rejected field, if there are several."""
     several = len(report.refusals) > 1
     return Section("Refused", tuple(refused_words(one) for one in report.refusals) if several else ())
 
@@ -117,17 +117,17 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
 
 
 def unread_section(unread: tuple[Unread, ...]) -> Section:
-    """What the answer lacks, and why."""
+    """What could not be read, and why."""
     return Section("Unknown", unread_lines(unread))
 
 
 def _containers_section(report: PodReport, now: datetime | None) -> Section:
     """The state of each container, as its kubelet reports it."""
     health = report.status.health if report.status is not None else None
-    told = (*health.containers, *health.ephemeral) if health is not None else ()
+    containers = (*health.containers, *health.ephemeral) if health is not None else ()
     return Section(
         "Containers",
-        tuple(Row((f"{one.name}{_KINDS[one.kind]}", container_words(one, now, whole=True))) for one in told),
+        tuple(Row((f"{one.name}{_KINDS[one.kind]}", container_words(one, now, whole=True))) for one in containers),
     )
 
 
@@ -157,7 +157,7 @@ def _requests_section(report: PodReport) -> Section:
 
 
 def _why_none(report: PodReport, resources: Sequence[str]) -> str:
-    """Why the pod's own cgroup has no limit of resources that are limited."""
+    """Why the pod's own cgroup has no limit for resources that containers limit."""
     none = "the pod itself has no such limit"
     if report.qos.qos_class is PodQOSClass.BEST_EFFORT:
         return f"{none}, because its class is BestEffort"
@@ -239,7 +239,7 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
     elif report.unseen is not None and report.unseen.is_long(now) and report.unseen.scheduler == DEFAULT_SCHEDULER_NAME:
         yield kubectl("get lease kube-scheduler", namespace="kube-system")
     reach = status.node.reach if status.node is not None else None
-    # Nothing that is done about a node helps where the driver does not detach.
+    # No command for a node helps if the driver does not detach the volume.
     held = [NodeReach(one.node, one.reach, "") for one in report.moving if one.waits_for is not WaitsFor.DRIVER]
     yield from dict.fromkeys(command for entry in (reach, *held) for command in reach_commands(entry))
     # On a node that answers, the pod that keeps the volume decides.

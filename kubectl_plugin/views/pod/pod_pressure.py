@@ -37,13 +37,13 @@ ASSUMED: Final = {
     Assumption.LIMITS: "using all that it may: ",
     Assumption.MEASURED: "",
 }
-"""What a place begins with, by what the pod is taken to use."""
+"""The beginning of a place, by the assumed usage of the pod."""
 _IDLE: Final = 8
-"""Containers without a process that are named; the other sections name them all."""
+"""The most containers without a process that are named; the other sections name all."""
 
 
 def pressure_section(report: PodReport, *, wide: bool) -> Section:
-    """Its place in both orders; ``wide`` adds those of all pods' cgroup, of disks and process ids."""
+    """Its place in both orders; ``wide`` adds the orders for the cgroup of all pods, disks and process ids."""
     lines: list[str | Prose] = [line for entry in distinct_places(report.pressure) for line in _lines(entry, wide=wide)]
     if [entry.assumption for entry in report.pressure] == [Assumption.REQUESTS]:
         lines.append("a container has no memory limit: it may become the first by using more")
@@ -92,7 +92,7 @@ def _oom(entry: PodPressureReport, standing: OOMStandingReport) -> str:
 
 
 def own_limit_lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
-    """The containers that are near their own limit; by default those of which the verdict does not speak yet."""
+    """The containers that are near their own limit; by default those that the verdict does not name."""
     lead, own = ("container ", "own ") if wide else ("", "")
     for standing in entry.oom if entry.assumption is Assumption.MEASURED else ():
         if not wide and is_near_limit(standing.working_set, standing.memory):

@@ -1,4 +1,4 @@
-"""Parts of a pod's page that it has by default and under ``-o wide``, in fewer and in more words."""
+"""Sections of a pod's page that are shorter by default than under ``-o wide``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def limited_in_part(report: PodReport) -> tuple[str, ...]:
 
 
 def granted_line(report: PodReport) -> str:
-    """What the kubelet has granted of a resize that is not done."""
+    """What the kubelet has granted of an incomplete resize."""
     allocated = report.resources.allocated or {}
     granted = listed([f"{name} {amount(name, text)}" for name, text in allocated.items()])
     follow = "; cgroups follow that" if report.platform is Platform.LINUX else ""
@@ -49,47 +49,47 @@ def granted_line(report: PodReport) -> str:
 
 
 def priority_section(report: PodReport, *, wide: bool) -> Section:
-    """Its priority, where that is from, and whether it preempts."""
+    """Its priority, the source of it, and whether it preempts."""
     own = report.priority
     if own.rejected:
         return Section("Priority", (f"rejected: {own.rejected}",))
     if own.priority is None or own.source is None:
         named = f"that of class {quoted(own.class_name)}" if own.class_name else "that of the cluster's default class"
-        given = "" if own.priority is None else f"; refused if it is not {own.priority} (spec.priority)"
+        given = "" if own.priority is None else f"; rejected if it is not {own.priority} (spec.priority)"
         return Section("Priority", (f"{named}: unknown without the cluster's PriorityClasses{given}",))
     given = ", if the webhook gives it no class" if _may_get_class(report) else ""
-    line = f"{own.priority} ({_whence(own, wide=wide)}){given}: {_manner(report, own, wide=wide)}"
+    line = f"{own.priority} ({_source(own, wide=wide)}){given}: {_manner(report, own, wide=wide)}"
     return Section("Priority", (line, *_priority_notes(report, own, own.priority)) if wide else (line,))
 
 
 def _may_get_class(report: PodReport) -> bool:
-    """Whether a webhook that could not be read may give a pod to come a class."""
+    """Whether a webhook that could not be read may give a new pod a class."""
     if report.status is not None or report.priority.source is PrioritySource.CLASS:
         return False
     unread = any(one.resource == MUTATING_WEBHOOKS for one in report.unread)
     return unread or (report.webhook is not None and report.webhook.class_unknown)
 
 
-def _whence(own: PriorityReport, *, wide: bool) -> str:
+def _source(own: PriorityReport, *, wide: bool) -> str:
     match own.source:
         case PrioritySource.CLASS:
-            whence = f"class {quoted(own.class_name)}"
+            source = f"class {quoted(own.class_name)}"
         case PrioritySource.GLOBAL_DEFAULT:
             default = "cluster's default" if wide else "default"
-            whence = f"class {quoted(own.class_name)}, the {default}"
+            source = f"class {quoted(own.class_name)}, the {default}"
         case _:
             return "no PriorityClass"
     if wide:
-        return whence
+        return source
     if own.class_exists is False:
-        return f"{whence}, gone: new pods are refused"
+        return f"{source}, deleted: new pods are rejected"
     moved = own.class_value_now is not None and own.class_value_now != own.priority
-    return f"{whence}, now {own.class_value_now}" if moved else whence
+    return f"{source}, now {own.class_value_now}" if moved else source
 
 
 def _manner(report: PodReport, own: PriorityReport, *, wide: bool) -> str:
     if report.placement is not None and report.placement.outcome is PlacementOutcome.NOT_MODELLED:
-        return "whom it preempts is not modelled"
+        return "which pods it preempts is not modelled"
     ahead = "queues ahead of lower pods, " if wide else ""
     if own.preemption_policy == PREEMPT_NEVER:
         return f"{ahead}preempts none (preemptionPolicy Never)"
@@ -100,7 +100,7 @@ def _manner(report: PodReport, own: PriorityReport, *, wide: bool) -> str:
 
 def _priority_notes(report: PodReport, own: PriorityReport, priority: int) -> Iterator[str]:
     if own.class_exists is False:
-        yield f"class {quoted(own.class_name)} no longer exists: this pod keeps {priority}, new ones are refused"
+        yield f"class {quoted(own.class_name)} no longer exists: this pod keeps {priority}, new ones are rejected"
     elif own.class_value_now is not None and own.class_value_now != priority:
         yield f"class {quoted(own.class_name)} is {own.class_value_now} now: pods keep the value they were made with"
     if priority >= SYSTEM_CRITICAL_PRIORITY:
@@ -109,8 +109,8 @@ def _priority_notes(report: PodReport, own: PriorityReport, priority: int) -> It
         lower = listed([f"{pod.namespace}/{pod.name}" for pod in report.preempted.higher_than], most=3)
         yield f"lower pods such as {lower} were left alone: removing them makes no room, or would violate a budget"
     yield (
-        "preemption goes by priority alone, not by QoS class; the kubelet evicts first what uses more than "
-        "it requests, and only then by priority"
+        "preemption depends on priority only, not on QoS class; the kubelet first evicts pods above their "
+        "requests, and only then by priority"
     )
 
 
@@ -171,7 +171,7 @@ def _reach(report: PodReport) -> NodeReach:
 
 
 def _already_forced(report: PodReport, now: datetime | None) -> Iterator[str]:
-    """What forcing does of a pod that is being deleted, and whose node answers."""
+    """The effect of forcing a pod that is being deleted, on a node that answers."""
     if report.ending.deleted_at is None or report.ending.static:
         return
     forcing = f"already being deleted: {forcing_words(report.ending.holders)}"

@@ -18,7 +18,7 @@ _SHORT_WAY = 4
 """The most edits that are listed one by one for a BestEffort pod."""
 _WRITTEN = "status.qosClass says so; it was written at creation, and it decides"
 _IN_A_SENTENCE = 3
-"""Containers whose edits make one sentence."""
+"""The most containers with edits that make one sentence."""
 
 
 def qos_section(report: PodReport, *, wide: bool) -> Section:
@@ -31,7 +31,7 @@ def _first_field(report: PodReport) -> Section:
     if qos.computed_class is not qos.qos_class:
         reason = _WRITTEN
     elif qos.qos_class is PodQOSClass.BURSTABLE and blockers:
-        # Where a pod does not exist yet, no command at the end of the page asks for the rest.
+        # A pod that does not exist yet has no command for the rest at the end of its page.
         reason = _first_container(blockers, " (-o wide)" if report.status is None else "")
     else:
         reason = _reason(qos, brief=True)
@@ -49,10 +49,10 @@ def _first_container(blockers: Sequence[QOSBlocker], rest: str) -> str:
     alike = [one for one in blockers if (one.container, one.problem) == (first.container, first.problem)]
     who = quoted(first.container) if first.container else "the pod"
     if first.problem is QOSProblem.LIMIT_MISSING:
-        told, words = len(alike), f"{who} has no {' or '.join(one.resource for one in alike)} limit"
+        shown, words = len(alike), f"{who} has no {' or '.join(one.resource for one in alike)} limit"
     else:
-        told, words = 1, f"{who} requests {first.resource} {first.request or 'nothing'}, limit {first.limit}"
-    return f"{words}; {counted(len(blockers) - told, 'more field')}{rest}" if len(blockers) > told else words
+        shown, words = 1, f"{who} requests {first.resource} {first.request or 'nothing'}, limit {first.limit}"
+    return f"{words}; {counted(len(blockers) - shown, 'more field')}{rest}" if len(blockers) > shown else words
 
 
 def _every_field(report: PodReport) -> Section:
@@ -126,7 +126,7 @@ def _edit(change: FieldChange) -> str:
 
 
 def _resize(qos: QOSReport, name: str) -> str:
-    """What a resize of the pod that has the manifest's name would come to."""
+    """The result of a resize of the pod that has the manifest's name."""
     resize = qos.resize
     if resize is None or resize.rejected is None:
         return f"pod {name} exists with the same class: a resize in place would keep it"

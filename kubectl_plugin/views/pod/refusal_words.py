@@ -1,4 +1,4 @@
-"""Pods that the API server refuses: what to do, and what explains it; and a warning."""
+"""Pods that the API server rejects: what to do, and what explains it; and the Pod Security warning."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TERMS: Final = {
 _REMEDIES: Final = {
     RefusedFor.WEBHOOK_REFUSES: "Do what webhook {name} asks for, or ask the team that runs it",
     RefusedFor.WEBHOOK_SERVICE_EMPTY: "No pod of webhook {name}{at} is ready: start its pods. If it judges "
-    "these, too, exempt their namespace alone (namespaceSelector)",
+    "these, too, exempt only their namespace (namespaceSelector)",
     RefusedFor.WEBHOOK_SERVICE_MISSING: "Webhook {name} has no Service{at}: install it again; if it is gone "
     "permanently, delete its webhook configuration: nothing then checks what it checked",
     RefusedFor.WEBHOOK_CERTIFICATE: "The API server does not trust the certificate of webhook {name}{at}: renew it "
@@ -41,22 +41,22 @@ _REMEDIES: Final = {
     "Service",
     RefusedFor.WEBHOOK_LATE: "Webhook {name}{at} does not answer in time: check its pods, and whether the control "
     "plane reaches their port (firewall, NetworkPolicy)",
-    RefusedFor.WEBHOOK_ANSWER: "What answers for webhook {name}{at} is no webhook: another server is behind its "
-    "Service, port or path, or it is broken",
+    RefusedFor.WEBHOOK_ANSWER: "The server that answers for webhook {name}{at} is not a webhook, or is broken: check "
+    "its Service, port and path",
     RefusedFor.WEBHOOK_FAILS: "The call of webhook {name}{at} failed: check its pods and its Service",
-    RefusedFor.SERVER_LATE: "The API server did not answer in time, as where a webhook does not answer: check the pods "
-    "of the webhooks",
+    RefusedFor.SERVER_LATE: "The API server did not answer in time, for example because a webhook does not answer: "
+    "check the pods of the webhooks",
     RefusedFor.POLICY: "Correct what ValidatingAdmissionPolicy {name} forbids",
     RefusedFor.QUOTA_SCOPE: "Namespace {namespace} has no ResourceQuota with these scopes, which this cluster "
-    "requires: create one there, or take another priorityClassName",
+    "requires: create one there, or use another priorityClassName",
     RefusedFor.QUOTA_NONE: "This cluster requires a ResourceQuota for {detail}: create one in namespace {namespace}",
     RefusedFor.QUOTA_UNSPECIFIED: "Quota {name} is not exceeded: containers lack an amount that it counts. Set "
     "{detail}, or give namespace {namespace} a LimitRange with a default",
     RefusedFor.QUOTA_UNCOUNTED: "Quota {name} is not counted yet: the controller tries again by itself",
-    RefusedFor.QUOTA_EXCEEDED: "Ask for less, delete what else quota {name} of namespace {namespace} counts, or raise "
+    RefusedFor.QUOTA_EXCEEDED: "Request less, delete what else quota {name} of namespace {namespace} counts, or raise "
     "it",
     RefusedFor.POD_SECURITY: "Correct what it lists in the template: level {name} is enforced in namespace {namespace}",
-    RefusedFor.SECURITY_CONTEXT: "Ask for less in securityContext, or let the ServiceAccount of the pods use a "
+    RefusedFor.SECURITY_CONTEXT: "Request less in securityContext, or let the ServiceAccount of the pods use a "
     "{name} that allows it",
     RefusedFor.LIMIT_RANGE: "Write amounts in the range of the LimitRange in namespace {namespace}, or change it",
     RefusedFor.SERVICE_ACCOUNT: "Create ServiceAccount {name} in namespace {namespace}, or correct serviceAccountName",
@@ -64,19 +64,19 @@ _REMEDIES: Final = {
     RefusedFor.RUNTIME_CLASS: "Create RuntimeClass {name}, or correct runtimeClassName",
     RefusedFor.NODE_SELECTOR: "Make nodeSelector agree with the annotation scheduler.alpha.kubernetes.io/node-selector "
     "of namespace {namespace}",
-    RefusedFor.NAMESPACE_ENDS: "Namespace {namespace} is being deleted, and takes no new object",
-    RefusedFor.NAME_ENDS: "Pod {name} is still being deleted: another can have its name once it is gone",
+    RefusedFor.NAMESPACE_ENDS: "Namespace {namespace} is being deleted, and accepts no new objects",
+    RefusedFor.NAME_ENDS: "Pod {name} is still being deleted: another can use its name once it is gone",
     RefusedFor.NAME_TAKEN: "{name} exists and is not of this workload: delete or rename it",
     RefusedFor.LIMIT_BELOW_REQUEST: "The {name} limit of {detail} is from a LimitRange of namespace {namespace} "
     "or a webhook: request no more than that in the template, or change that limit",
     RefusedFor.INVALID: "Correct {detail} in the template",
 }
-"""What lets the pods of a controller in."""
+"""What makes the API server accept the pods of a controller."""
 CONFIGURATIONS: Final = "get validatingwebhookconfigurations,mutatingwebhookconfigurations"
 
 
 def creation_remedy(message: str, namespace: str) -> str:
-    """What lets the pods of a controller in, by the message of its condition or event; empty: that is not known."""
+    """What makes the API server accept a controller's pods, by the message of a condition or event; empty: unknown."""
     found = refuser(message)
     if found is None:
         return ""
@@ -85,7 +85,7 @@ def creation_remedy(message: str, namespace: str) -> str:
 
 
 def creation_commands(message: str, namespace: str) -> Iterator[Command]:
-    """What shows who refused."""
+    """The command that shows what rejected them."""
     match refuser(message):
         case Refuser(
             RefusedFor.WEBHOOK_SERVICE_EMPTY | RefusedFor.WEBHOOK_PORT | RefusedFor.WEBHOOK_LATE, _, place
@@ -110,7 +110,7 @@ def creation_commands(message: str, namespace: str) -> Iterator[Command]:
 
 
 def refusal_remedy(refusal: PodRefusal, namespace: str) -> Iterator[str]:
-    """What lets the pod in; nothing where the API server's words say it."""
+    """What makes the API server accept the pod; nothing if its message says that."""
     match refusal.by:
         case RefusedBy.VALIDATION if (bound := refusal.limit_range) is not None:
             asked, limit = amount(bound.resource, bound.request), f"{bound.resource} limit"
@@ -120,7 +120,7 @@ def refusal_remedy(refusal: PodRefusal, namespace: str) -> Iterator[str]:
         case RefusedBy.NAMESPACE:
             yield creation_remedy(refusal.message, namespace) or f"Create namespace {namespace}, or name another."
         case RefusedBy.VALIDATION:
-            yield "A LimitRange of the namespace fills in what is not written: write the limit, too."
+            yield "A LimitRange of the namespace sets the values that are missing: set the limit, too."
         case RefusedBy.LIMIT_RANGER:
             name = refusal.limit_range.name if refusal.limit_range is not None else "of the namespace"
             yield f"Write amounts inside that range, or have LimitRange {name} changed."
@@ -128,13 +128,13 @@ def refusal_remedy(refusal: PodRefusal, namespace: str) -> Iterator[str]:
             label = "pod-security.kubernetes.io/enforce"
             yield f"Correct these fields; a looser label {label} would count for all pods of the namespace."
         case RefusedBy.RESOURCE_QUOTA if refusal.resources:
-            yield f"Ask for less, or have quota {refusal.quota} raised."
+            yield f"Request less, or have quota {refusal.quota} raised."
         case RefusedBy.RESOURCE_QUOTA | RefusedBy.WEBHOOK if said := creation_remedy(refusal.message, namespace):
             yield said
 
 
 def refusal_term(refusal: PodRefusal) -> str:
-    """What ``kubectl qos why`` explains."""
+    """The term that ``kubectl qos why`` explains."""
     if refusal.by is RefusedBy.RESOURCE_QUOTA and not refusal.resources:
         return "failed quota"
     if refusal.by is RefusedBy.NAMESPACE and refuser(refusal.message) is not None:
@@ -143,5 +143,5 @@ def refusal_term(refusal: PodRefusal) -> str:
 
 
 def pod_security_section(warning: str) -> Section:
-    """The warning of Pod Security when the pod is created; empty where there is none."""
+    """The warning of Pod Security when the pod is created; empty without one."""
     return Section("Pod Security", (f"warns: {warning}",) if warning else ())

@@ -1,4 +1,4 @@
-"""What is wrong with a pod, in the words of a list of many, and how urgent that is."""
+"""The risks of pods in the words of a list, and how urgent each is."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ RISK_WORDS: Final = {
     PodRisk.UNSCHEDULABLE: "no node fits",
     PodRisk.HELD_UP: "container does not run",
     PodRisk.OOM_KILLED: "OOMKilled",
-    PodRisk.STUCK: "stuck: a warning holds",
+    PodRisk.STUCK: "stuck: a warning persists",
     PodRisk.TERMINATING_LATE: "should have ended",
     PodRisk.TAINTED: "deleted by a taint",
     PodRisk.UNBOUND_CLAIM: "claim stays unbound",
     PodRisk.VOLUME_HELD: "silent node has its volume",
     PodRisk.NEVER_STARTED: "not started in 10 min",
-    PodRisk.NO_SCHEDULER: "no scheduler has looked",
+    PodRisk.NO_SCHEDULER: "not seen by a scheduler",
     PodRisk.DISRUPTED: "disrupted",
     PodRisk.FAILED: "failed",
     PodRisk.NEAR_LIMIT: "near the memory limit",
@@ -45,7 +45,7 @@ RISK_WORDS: Final = {
 }
 """The words are the same for one pod and for many. If a pod has several risks, the worst counts."""
 RISK_MEANINGS: Final = {
-    PodRisk.UNSCHEDULABLE: "The scheduler finds no place.",
+    PodRisk.UNSCHEDULABLE: "The scheduler finds no node.",
     PodRisk.HELD_UP: (
         "The kubelet tried to start it, and waits longer each time: ImagePullBackOff, CrashLoopBackOff and so on."
     ),
@@ -56,24 +56,24 @@ RISK_MEANINGS: Final = {
         "The node's taint is not tolerated, or only for a time: kube-controller-manager deletes once that is over."
     ),
     PodRisk.UNBOUND_CLAIM: (
-        "Its provisioner makes no volume, or spec.nodeName passes the scheduler over: the pod's page says which."
+        "Its provisioner makes no volume, or spec.nodeName bypasses the scheduler: the pod's page says which."
     ),
-    PodRisk.VOLUME_HELD: "A node that does not answer has a volume of it. The pod's page says what helps.",
+    PodRisk.VOLUME_HELD: "A node that does not answer has one of its volumes. The pod's page says what helps.",
     PodRisk.NEVER_STARTED: "A node is chosen, and the containers do not start by themselves.",
     PodRisk.NO_SCHEDULER: "Pending for 5 min or more without a PodScheduled condition: see spec.schedulerName.",
     PodRisk.DISRUPTED: "Condition DisruptionTarget is True: an eviction or preemption is under way.",
-    PodRisk.FAILED: "A failed pod does not come back by itself; its owner may have made another.",
+    PodRisk.FAILED: "A failed pod does not restart by itself; its owner may have made another.",
     PodRisk.NEAR_LIMIT: (
         f"A container is at {NEAR_LIMIT_PERCENT}% of its limit or more (working set): at the limit the kernel kills it."
     ),
     PodRisk.OVER_REQUEST: "The kubelet evicts such pods first when their node runs short, in every QoS class.",
-    PodRisk.NOT_READY: "Services that want ready pods send nothing there.",
+    PodRisk.NOT_READY: "Services that select only ready pods send it no traffic.",
     PodRisk.RESTARTED: "A container ended, and runs again.",
     PodRisk.NOT_STARTED: "A node is chosen, and the containers do not run yet.",
     PodRisk.PHASE_UNKNOWN: "The state could not be read.",
-    PodRisk.NOT_MODELLED: ("A pod of a group or of another scheduler: whether there is a place is not known here."),
+    PodRisk.NOT_MODELLED: ("A pod of a group or of another scheduler: unknown here whether a node fits."),
     PodRisk.AWAITING_PREEMPTION: "The scheduler has preempted other pods, and waits until those have ended.",
-    PodRisk.SCHEDULING_GATED: "The scheduler does not look until spec.schedulingGates is empty.",
+    PodRisk.SCHEDULING_GATED: "The scheduler does not consider it until spec.schedulingGates is empty.",
     PodRisk.NOT_BOUND: "Nothing says that no node fits.",
     PodRisk.KEPT: "The processes have ended; the owner of the finalizer has not removed it.",
     PodRisk.TERMINATING: "The grace period is not over, or no process is left.",
@@ -81,9 +81,9 @@ RISK_MEANINGS: Final = {
     PodRisk.NO_GRACE_PERIOD: "A plain delete is a force delete there.",
     PodRisk.BEST_EFFORT: "Nothing is reserved.",
 }
-"""What it means, in the summary; of a node that does not answer the summary tells by the node."""
+"""The meaning of each risk, in the summary, which has a line for each node that does not answer."""
 RISK_SEVERITY: Final = trouble_until(PodRisk.FAILED)
-"""How urgent it is that this is wrong with a pod, as its explanation says."""
+"""How urgent each risk is, as in the explanation of the pod."""
 
 
 def urgency_words(severities: Iterable[Severity]) -> str:

@@ -1,4 +1,4 @@
-"""Words about what a force deletion risks, and about nodes that do not answer; several views share them."""
+"""Words about the risks of a force deletion, and about nodes that do not answer; several views share them."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ _LOCKS: Final = {
     WriterLock.ATTACHMENT: "a second writer is kept off until it is detached from this node{when}",
     WriterLock.CONTROLLER: (
         "a second node is kept off until it is detached{when}; from then on nothing keeps a second writer off: "
-        "a detach fences nobody"
+        "detaching does not stop the writer"
     ),
-    WriterLock.NODE: "on this node alone, for which the next pod waits{when}",
+    WriterLock.NODE: "only on this node, for which the next pod waits{when}",
     WriterLock.FOLDER: "another folder on another node{when}",
     WriterLock.NONE: "nothing keeps a second writer off",
-    WriterLock.REMOVED: "no kubelet from {removed} on mounts it; this version does not tell what an older one does",
+    WriterLock.REMOVED: "no kubelet from {removed} on mounts it; older ones are not modelled",
     WriterLock.UNKNOWN: "whether anything keeps a second writer off is unknown",
 }
 _NODE_BOUND: Final = {
-    WriterLock.NODE: "the next pod stays Pending: volume {volume} is on {node} alone",
+    WriterLock.NODE: "the next pod stays Pending: volume {volume} is only on {node}",
     WriterLock.FOLDER: "the next pod starts on other files: volume {volume} is another folder on another node",
 }
 _REACHES: Final = {
@@ -84,7 +84,7 @@ _REPLACED: Final = (
     "two at once after a drain, an eviction or a delete: the next pod starts while this one ends",
     "two at once on a silent node: the next pod starts after tolerationSeconds (300 by default); this one may run on",
 )
-_STAYS: Final = "not on a silent node: this pod tolerates its taint for ever, so the next one does not start"
+_STAYS: Final = "not on a silent node: this pod tolerates its taint forever, so the next one does not start"
 _ON_ONE_NODE: Final = (
     "two at once after an eviction or a delete: the next pod starts on the same node while this one ends",
     "not after a drain or on a silent node: the next pod waits for the one node where it may run",
@@ -118,28 +118,29 @@ def finalizer_words(finalizers: Sequence[str], one: str, many: str) -> str:
 
 
 def forcing_words(finalizers: Sequence[str], act: str = "forcing") -> str:
-    """What forcing a pod does that is being deleted already; finalizers keep the object, and with it the name."""
+    """The effect of forcing a pod that is already being deleted; finalizers keep the object and its name."""
     if not finalizers:
-        return f"{act} frees the name and stops nothing sooner"
-    return f"{act} stops nothing sooner and frees no name: {finalizer_words(finalizers, 'keeps', 'keep')} the object"
+        return f"{act} frees the name and does not stop processes sooner"
+    kept = finalizer_words(finalizers, "keeps", "keep")
+    return f"{act} does not stop processes sooner and frees no name: {kept} the object"
 
 
 def overdue_words(collected_by: datetime | None, now: datetime | None) -> str:
-    """That pod garbage collection should have removed an object by now; empty: it is not late, or not known."""
+    """Words for pod garbage collection that should have removed an object; empty if not late, or unknown."""
     if collected_by is None or now is None or now <= collected_by:
         return ""
     by = clock(collected_by, now)
-    return f"Pod garbage collection should have removed its object by {by}: look at kube-controller-manager"
+    return f"Pod garbage collection should have removed its object by {by}: check kube-controller-manager"
 
 
 def collected_too_early(node: NodeReach) -> str:
-    """Why nothing is deleted, not with grace either, on a node that answers and is out of service until it is Ready."""
+    """Why to unfence a node before any delete if it answers, is not Ready and is declared out of service."""
     removes = f"until it is Ready, pod garbage collection removes within {GC_CHECK_PERIOD} s what is deleted there"
-    return f"take {node.name} back first: {removes}, with grace too"
+    return f"unfence {node.name} first: {removes}, even with grace"
 
 
 def until_words(ends_by: datetime | None, now: datetime | None) -> str:
-    """``may live until 03:02:34 UTC``: of the processes of a pod that is being deleted, whose node answers."""
+    """``may live until 03:02:34 UTC``: the processes of a pod that is being deleted, on a node that answers."""
     if ends_by is None:
         return "may live until their node says otherwise"
     by = clock(ends_by, now)
@@ -149,7 +150,7 @@ def until_words(ends_by: datetime | None, now: datetime | None) -> str:
 
 
 def ordinal_words(stateful_set: str, pod: str, *, ordered: bool) -> str:
-    """What a pod that is being deleted keeps its StatefulSet from, while its object is there."""
+    """What a StatefulSet does not do while the object of its deleted pod exists."""
     more = ", and neither scales nor rolls out" if ordered else ""
     return f"StatefulSet {stateful_set} makes no other {pod} before it is gone{more}"
 
@@ -158,20 +159,20 @@ def owner_risk(owner: OwnerGuarantee, *, idle: bool = False, replaced: bool = Fa
     """What the owner does when the object is removed while its processes run.
 
     Args:
-        owner: The pod's.
-        idle: Whether its kubelet tells that no container of it runs.
-        replaced: Whether its owner has another of it already.
+        owner: The owner of the pod.
+        idle: Whether its kubelet reports that no container of it runs.
+        replaced: Whether its owner already has a replacement.
     """
     if replaced:
         return REPLACED_RISK.format(owner=f"{owner.kind} {owner.name}")
     if idle:
         named = f"{owner.kind} {owner.name}".strip()
-        return f"no container of it runs now; {f'{named} may make another' if named else 'nobody replaces it'}"
+        return f"no container of it runs now; {f'{named} may make another' if named else 'no controller replaces it'}"
     return OWNER_RISK[owner.guarantee].format(owner=f"{owner.kind} {owner.name}")
 
 
 def owner_risk_briefly(guarantee: Guarantee, owner: str) -> str:
-    """The same in one line; ``Deployment web`` is the owner that people know."""
+    """The same in one line; ``owner`` is the topmost, such as ``Deployment web``."""
     return _BRIEFLY[guarantee].format(owner=owner)
 
 
@@ -188,7 +189,7 @@ def guard_words(guard: WriterGuard, reach: Reach) -> str:
 
 
 def second_writers_sentence(found: SecondWriters) -> str:
-    """That two pods of a Deployment may write to volumes that nothing guards; empty: there are none."""
+    """A warning that two pods of a Deployment may write to unguarded volumes; empty if all are guarded."""
     names = [guard.volume for guard in found.unguarded]
     pods = "even with 1 replica two pods" if found.replicas == 1 else f"{found.replicas} replicas"
     what = f"{'volume' if len(names) == 1 else 'volumes'} {listed(names, most=3)}"
@@ -196,7 +197,7 @@ def second_writers_sentence(found: SecondWriters) -> str:
 
 
 def second_writers_section(found: SecondWriters | None, *, wide: bool) -> Section:
-    """The volumes of a pod to come to which a second pod may write, and when there is one."""
+    """The volumes of a new pod that a second pod may write to, and when a second pod exists."""
     if found is None:
         return Section("Writers", ())
     shared = found.with_lock(WriterLock.NOT_NEEDED) if found.replicas == 1 else ()
@@ -225,11 +226,11 @@ def guarded(guard: WriterGuard) -> str:
 
 
 def unfenced_from(guard: WriterGuard, reach: Reach) -> str:
-    """From when nothing keeps a second writer off a volume; empty where something does.
+    """From when nothing keeps a second writer off a volume; empty if something does.
 
     Args:
-        guard: Of the volume.
-        reach: Whether the node answers of the pod that uses it.
+        guard: The guard of the volume.
+        reach: Whether the node of the pod that uses it answers.
     """
     if not lets_second_writer(guard, reach):
         return ""
@@ -239,7 +240,7 @@ def unfenced_from(guard: WriterGuard, reach: Reach) -> str:
 
 
 def bound_words(guards: Sequence[WriterGuard], node: NodeReach, *, pending: bool = False) -> str:
-    """What volumes that are of a node that does not answer mean for the next pod, or that it is `pending`; or empty."""
+    """What the volumes of a node that does not answer mean for the next pod, which may be `pending`; or empty."""
     for lock, words in _NODE_BOUND.items():
         named = [f"{one.volume} ({guarded(one)})" for one in guards if one.lock is lock]
         if named and node.reach.quiet and (lock is WriterLock.NODE or not pending):
@@ -248,16 +249,16 @@ def bound_words(guards: Sequence[WriterGuard], node: NodeReach, *, pending: bool
 
 
 def _after(guard: WriterGuard, reach: Reach) -> str:
-    """``6 min after``, or that nothing is waited for."""
+    """``6 min after``, or without a wait ``as soon as``."""
     after = detached_after(reach) if guard.mounted else None
     return f"{int(after.total_seconds()) // 60} min after" if after else "as soon as"
 
 
 def off_sentences(node: NodeReach | None) -> tuple[str, ...]:
-    """What the cloud says of the machine of a node that is silent and not fenced; none: it says nothing."""
+    """What the cloud provider reports about the machine of a silent, unfenced node; none without a report."""
     if node is None or not node.shut_down or node.reach is not Reach.SILENT:
         return ()
-    said = f"The cloud provider said that the machine of {node.name} is off (taint {SHUTDOWN})"
+    said = f"The cloud provider reports that the machine of {node.name} is off (taint {SHUTDOWN})"
     return (f"{said}: check that in its console, then fence {node.name}.",)
 
 

@@ -1,4 +1,4 @@
-"""A pod that is stuck, in words: the warning that repeats, what `kubectl qos why` knows of it, what still runs."""
+"""A stuck pod in words: the repeated warning, what `kubectl qos why` says about it, and what still runs."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ __all__ = [
 ]
 
 _MAX_READ: Final = 1024
-"""Characters of a message that are looked up: events have no more (NoteLengthLimit)."""
+"""The most characters of a message that are looked up: events have no more (NoteLengthLimit)."""
 _NAMED: Final = 2
-"""Containers and messages that are named before they are counted."""
+"""The most containers and messages that are named; the others are counted."""
 
 
 def starting_verdict(stuck: Stuck, health: Health, now: datetime | None) -> Verdict:
-    """A pod that has a node and does not start."""
+    """The verdict on a pod that has a node and does not start."""
     lead, (first, *more) = lead_words(health, now), repeated_sentences(stuck, now)
     code, severity = (VerdictCode.STUCK, Severity.TROUBLE) if stuck.long else health_verdict(health, now)
     return Verdict(code, severity, (f"{lead}: {first}", *more), lead=lead)
 
 
 def ending_verdict(stuck: Stuck, report: PodReport, lead: str, now: datetime | None) -> Verdict:
-    """A pod that was deleted and does not go."""
+    """The verdict on a pod that was deleted and still exists."""
     ending, (first, *more) = report.ending, repeated_sentences(stuck, now)
     if not ending.processes:
         still = "Its processes have ended; its kubelet has not cleaned up."
@@ -52,7 +52,7 @@ def ending_verdict(stuck: Stuck, report: PodReport, lead: str, now: datetime | N
 
 
 def running_names(report: PodReport) -> str:
-    """``container "app" still runs``; empty: none is known to."""
+    """``container "app" still runs``; empty if none is known to run."""
     health = report.status.health if report.status is not None else None
     running = [one.name for one in health.containers if one.state is StateKind.RUNNING] if health is not None else []
     if not running:
@@ -62,7 +62,7 @@ def running_names(report: PodReport) -> str:
 
 
 def repeated_sentences(stuck: Stuck, now: datetime | None, *, helps: bool = True) -> Iterator[str]:
-    """``FailedMount 30 times in 57 min, last 2 min ago: …``, then what helps, unless more is known than the message."""
+    """``FailedMount 30 times in 57 min, last 2 min ago: …``, and, with ``helps``, what helps."""
     first, last = instant(stuck.first), instant(stuck.last)
     span = f" in {lasting(last - first)}" if first is not None and last is not None and last > first else ""
     times = f" {counted(stuck.times, 'time')}{span}" if stuck.times > 1 else ""
@@ -88,15 +88,15 @@ def repeated_sentences(stuck: Stuck, now: datetime | None, *, helps: bool = True
 
 def autoscaler_words(report: PodReport, now: datetime | None) -> Iterator[str]:
     """``cluster-autoscaler, 2 min ago: pod didn't trigger scale-up: …``."""
-    told = report.autoscaler
-    if told is not None:
-        when = when_words(told.at, now)
-        yield f"{told.component}{f', {when}' if when else ''}: {cut(told.message).rstrip('. ') or told.reason}."
+    event = report.autoscaler
+    if event is not None:
+        when = when_words(event.at, now)
+        yield f"{event.component}{f', {when}' if when else ''}: {cut(event.message).rstrip('. ') or event.reason}."
 
 
 def unseen_words(unseen: Unseen) -> Iterator[str]:
-    """``no scheduler has looked at it (spec.schedulerName "x", no PodScheduled condition).``, then what helps."""
-    yield f"no scheduler has looked at it (spec.schedulerName {quoted(unseen.scheduler)}, no PodScheduled condition)."
+    """``no scheduler has seen it (spec.schedulerName "x", no PodScheduled condition).``, then what helps."""
+    yield f"no scheduler has seen it (spec.schedulerName {quoted(unseen.scheduler)}, no PodScheduled condition)."
     if unseen.scheduler == DEFAULT_SCHEDULER_NAME:
         yield "Check that kube-scheduler runs."
     else:

@@ -44,37 +44,37 @@ _TITLES: Final = {
     Way.EVICT_HARD: "a hard threshold is met; seconds from the kubelet's choice",
     Way.EVICT_SOFT: "a soft threshold is met; seconds from the kubelet's choice",
     Way.PROBE: "seconds from when the container hangs (startup probe: from its start)",
-    Way.SHUTDOWN: "its machine is shut down in order; seconds from the shutdown",
+    Way.SHUTDOWN: "an orderly shutdown of its machine; seconds from the shutdown",
     Way.NODE_LOST: "its node stops answering; seconds from the last heartbeat",
 }
-_DELETED_NODE_TITLE: Final = "its node is gone, there is no Node object; seconds from now"
-_DELETED_NODE_LEAD: Final = "Its node is gone; nobody confirms that its processes ended"
+_DELETED_NODE_TITLE: Final = "its Node object is deleted; seconds from now"
+_DELETED_NODE_LEAD: Final = "Its node is gone; nothing confirms that its processes ended"
 _STANDINGS: Final = {
     Standing.NOT_RUNNING: "it is on no node (spec.nodeName is empty)",
-    Standing.FINISHED: "nothing of it runs any more (status.phase)",
+    Standing.FINISHED: "no process of it runs any more (status.phase)",
     Standing.STOPPING: "it is being deleted already, see delete",
-    Standing.HIGHEST: "nobody has a higher priority (spec.priority)",
+    Standing.HIGHEST: "no pod has a higher priority (spec.priority)",
     Standing.NO_PREEMPTION: "every profile of the scheduler disables DefaultPreemption",
-    Standing.SILENT: "its kubelet, which would have to do it, does not answer",
+    Standing.SILENT: "only its kubelet can do it, and it does not answer",
     Standing.CRITICAL: "the kubelet never evicts it: it is critical, or static",
     Standing.NO_PROBE: "no container that runs has a liveness or startup probe",
-    Standing.NOT_MODELLED: "it runs on Windows, whose kubelet chooses by rules that are not modelled",
+    Standing.NOT_MODELLED: "it runs on Windows, where the rules of the kubelet are not modelled",
     Standing.PROVIDER: PROVIDER,
     Standing.PASSED_OVER: "kubectl drain leaves pods of DaemonSets and static pods alone",
 }
-"""Why a way is not open, or not known."""
+"""Why a way is not possible, or unknown."""
 _NOT_KNOWN: Final = frozenset({Standing.NOT_MODELLED, Standing.PROVIDER})
 _UNKNOWN_RULES: Final = frozenset({Cause.OWNER_DECIDES, Cause.NOT_BY_KUBELET, Cause.VOLUME_UNKNOWN})
 
 
-def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None, title: str = "") -> Page:
-    """The timelines alone: the way that matters now first; ``title`` instead of the pod's own name."""
+def timeline_page(report: PodReport, timeline: PodTimeline, *, now: datetime | None, title: str = "") -> Page:
+    """The page of the timelines, the most relevant way first; ``title`` replaces the pod's own name."""
     namespace = f" in namespace {report.namespace}" if report.namespace else ""
     node = report.status.node if report.status else None
     parts: list[Section | Table] = []
     shown: list[WayTimeline] = []
     same: list[Row] = []
-    for entry in (way for way in told.ways if way.events):
+    for entry in (one for one in timeline.ways if one.events):
         like = next((other for other in shown if _alike(entry, other)), None)
         if like is not None:
             condition = _condition(entry)
@@ -84,14 +84,14 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
             parts += _way_parts(entry, entry.began, now)
     about_node = node_sentences(report.status, now)
     urgency = most_urgent(part.severity for part in about_node)
-    ruled_out = [entry for entry in told.ways if not entry.events]
+    ruled_out = [entry for entry in timeline.ways if not entry.events]
     closed = [_standing_row(entry) for entry in ruled_out if entry.standing not in _NOT_KNOWN]
     unknown = [_standing_row(entry) for entry in ruled_out if entry.standing in _NOT_KNOWN]
-    refused = not told.budgets_known and any(entry.way is Way.DRAIN and entry.events for entry in told.ways)
+    refused = not timeline.budgets_known and any(entry.way is Way.DRAIN and entry.events for entry in timeline.ways)
     budgets = ["whether a PodDisruptionBudget refuses a drain"] if refused else []
     parts += [
         Section("The same", tuple(same)),
-        Section("Cannot be", tuple(closed)),
+        Section("Not possible", tuple(closed)),
         Section("Not known", tuple(unknown)),
         versions_section(report.version_notes),
         Section("Unknown", (*budgets, *unread_lines(report.unread))),
@@ -100,13 +100,13 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
         title=title or f"pod/{report.name}{namespace}{f', on {node.name}' if node else ''}",
         verdict=(
             *(sentence for part in about_node for sentence in part.sentences),
-            *_verdict(report, told, now),
-            *_held_by(report, told, now),
+            *_verdict(report, timeline, now),
+            *_held_by(report, timeline, now),
             *assumed_words(report.lacks),
         ),
-        severity=Severity.TROUBLE if told.silent else urgency,
+        severity=Severity.TROUBLE if timeline.silent else urgency,
         parts=tuple(parts),
-        next_commands=tuple(_next_commands(report, told)),
+        next_commands=tuple(_next_commands(report, timeline)),
     )
 
 
@@ -114,9 +114,9 @@ def _standing_row(entry: WayTimeline) -> Row:
     return Row((entry.way.value, _STANDINGS[entry.standing]))
 
 
-def _node_is_deleted(told: WayTimeline) -> bool:
-    """Whether the node is lost permanently: it has no Node object."""
-    return told.way is Way.NODE_LOST and told.standing is Standing.UNDER_WAY
+def _node_is_deleted(entry: WayTimeline) -> bool:
+    """Whether the node is lost permanently, without a Node object."""
+    return entry.way is Way.NODE_LOST and entry.standing is Standing.UNDER_WAY
 
 
 def _alike(entry: WayTimeline, other: WayTimeline) -> bool:
@@ -128,30 +128,30 @@ def _alike(entry: WayTimeline, other: WayTimeline) -> bool:
     return schedule(entry) == schedule(other)
 
 
-def _refusal(told: WayTimeline) -> str:
-    """What a way of ending needs first; empty if nothing."""
-    if told.standing is Standing.HELD:
-        return f"refused now: {told.reason.removesuffix('.')}"
-    if told.standing is Standing.NEEDS_FORCE:
+def _refusal(entry: WayTimeline) -> str:
+    """What a way needs first; empty if nothing."""
+    if entry.standing is Standing.HELD:
+        return f"refused now: {entry.reason.removesuffix('.')}"
+    if entry.standing is Standing.NEEDS_FORCE:
         return "only with --force, because it has no controller"
     return ""
 
 
-def _condition(told: WayTimeline) -> str:
+def _condition(entry: WayTimeline) -> str:
     """The condition of a way, or why its grace period is short."""
-    notes = {note.reminder: note for note in told.notes}
+    notes = {note.reminder: note for note in entry.notes}
     if Reminder.NO_THRESHOLD in notes:
         return NOTES[Reminder.NO_THRESHOLD](notes[Reminder.NO_THRESHOLD])
     if Reminder.NO_MAX_GRACE in notes:
         return "its own grace period counts once evictionMaxPodGracePeriod is set"
-    return _refusal(told)
+    return _refusal(entry)
 
 
-def _verdict(report: PodReport, told: PodTimeline, now: datetime | None) -> tuple[str, ...]:
+def _verdict(report: PodReport, timeline: PodTimeline, now: datetime | None) -> tuple[str, ...]:
     """The result of the first way in one sentence, after what prevents it."""
-    first = told.ways[0]
+    first = timeline.ways[0]
     if not first.events:
-        verb = "is not known" if first.standing in _NOT_KNOWN else "cannot be"
+        verb = "is not known" if first.standing in _NOT_KNOWN else "is not possible"
         return (f"{first.way.value} {verb}: {_STANDINGS[first.standing]}.",)
     assumed = ", with its kubelet's defaults (its own are not known)" if _DEFAULTS in first.notes else ""
     lead = _DELETED_NODE_LEAD if _node_is_deleted(first) else f"{_LEADS[first.way]}{assumed}"
@@ -162,7 +162,7 @@ def _verdict(report: PodReport, told: PodTimeline, now: datetime | None) -> tupl
     if Note(Reminder.SHORTER, 0) in first.notes:
         lead, decisive = f"{lead}; with a second delete of 0 s now", (What.OBJECT_GONE, What.REPLACED, What.SIGKILL)
     if first.way is not Way.NODE_LOST and any(event.rule is Cause.MIRROR for event in first.events):
-        return (f"{lead}: its mirror in the API goes, and the kubelet makes it again. Its processes run on.",)
+        return (f"{lead}: its mirror in the API is removed, and the kubelet recreates it. Its processes run on.",)
     words = (_decisive(first, what, now, report.ending.holders) for what in decisive)
     sentence = f"{', '.join(filter(None, words))}."
     refusal = _refusal(first)
@@ -203,9 +203,9 @@ _SHORT: Final = {
 }
 
 _DEFAULTS: Final = Note(Reminder.KUBELET_NOT_READ)
-_GOES: Final = frozenset({Cause.MIRROR, Cause.SECOND_DELETE})
+_REMOVED: Final = frozenset({Cause.MIRROR, Cause.SECOND_DELETE})
 _SEEN: Final = frozenset({What.NODE_UNKNOWN, What.TAINTED, What.DELETED, What.OBJECT_GONE})
-"""What a pod and a node that can still be read show not to have come."""
+"""Events that have not happened if the pod or node that was read does not show them."""
 _RECORDED: Final = frozenset({Cause.NODE_TELLS, Cause.DELETED_BEFORE, Cause.START, Cause.ENDED_BEFORE})
 _FOLLOWS_OBJECT: Final = frozenset(
     {Cause.AFTER_OBJECT, Cause.FORCE_DETACH, Cause.FORCE_DETACH_UNFENCED, Cause.NOT_IN_USE, Cause.NOT_IN_USE_UNFENCED}
@@ -213,26 +213,26 @@ _FOLLOWS_OBJECT: Final = frozenset(
 _FOLLOWS_END: Final = frozenset({Cause.STOPPED, Cause.UNMOUNTED, Cause.JOB_FAILED})
 
 
-def _held_by(report: PodReport, told: PodTimeline, now: datetime | None) -> Iterator[str]:
-    """What keeps the object of a pod that is being deleted, unless the verdict says it already."""
-    first = told.ways[0]
+def _held_by(report: PodReport, timeline: PodTimeline, now: datetime | None) -> Iterator[str]:
+    """What keeps the object of a pod that is being deleted, unless the verdict already says it."""
+    first = timeline.ways[0]
     gone = next((event for event in first.events if event.what is What.OBJECT_GONE), None)
-    if gone is None or report.ending.deleted_at is None or first.began is None or gone.rule in _GOES:
+    if gone is None or report.ending.deleted_at is None or first.began is None or gone.rule in _REMOVED:
         return
     waits = gone.latest is None and gone.rule in {Cause.KUBELET_CONFIRMS, Cause.KUBELET_SILENT}
     if waits or _still_stops(first, now) or gone.earliest is None or _passed(gone, first.began, now):
         yield from held_by(report, now)
 
 
-def _decisive(told: WayTimeline, what: What, now: datetime | None, finalizers: Sequence[str]) -> str:
-    """``SIGKILL at 30 s``: the last of its kind, and of SIGTERM the first: that is when the end begins."""
-    found = [event for event in told.events if event.what is what]
+def _decisive(entry: WayTimeline, what: What, now: datetime | None, finalizers: Sequence[str]) -> str:
+    """``SIGKILL at 30 s``: the last of its kind, but the first SIGTERM, which begins the end."""
+    found = [event for event in entry.events if event.what is what]
     if not found:
         return ""
     stay = [event.subject for event in found if what is What.RESTARTED and event.earliest is None]
     if stay and len(stay) < len(found):
-        others = [event for event in told.events if event.what is not what or event.subject not in stay]
-        return f"{_decisive(replace(told, events=tuple(others)), what, now, finalizers)}, {listed(stay)} never"
+        others = [event for event in entry.events if event.what is not what or event.subject not in stay]
+        return f"{_decisive(replace(entry, events=tuple(others)), what, now, finalizers)}, {listed(stay)} never"
     event, name = found[-1], _SHORT[what]
     if what is What.SIGTERM:
         event, several = _first_signal(found)
@@ -241,73 +241,73 @@ def _decisive(told: WayTimeline, what: What, now: datetime | None, finalizers: S
         return f"its kubelet sends no {name}"
     if event.earliest is None:
         return f"{name} {'unknown' if event.rule in _UNKNOWN_RULES else 'never by itself'}"
-    if event.rule is Cause.DELETED_BEFORE and told.began is None:
+    if event.rule is Cause.DELETED_BEFORE and entry.began is None:
         return "being deleted already"
     if event.rule is Cause.FINALIZERS:
         return f"{name} once {finalizer_words(finalizers, 'is', 'are')} removed"
     if event.latest is None and event.rule in {Cause.POD_GC, Cause.POD_GC_OUT_OF_SERVICE}:
         return f"{name} within {event.seconds} s from now"
-    if event.latest is None and told.began is not None and what is What.OBJECT_GONE:
+    if event.latest is None and entry.began is not None and what is What.OBJECT_GONE:
         return "object still there"
     if event.latest is None and event.rule is Cause.AFTER_OBJECT:
         return f"{name} once the object is gone"
     if event.latest is None:
         return f"{name} after {event.earliest} s or more"
     word = "at" if event.earliest == event.latest else "by"
-    if told.began is not None:
-        due = clock(later(told.began, event.latest), now)
-        return _past_due(event, name, due) if _overdue(event, told, now) else f"{name} {word} {due}"
+    if entry.began is not None:
+        due = clock(later(entry.began, event.latest), now)
+        return _past_due(event, name, due) if _overdue(event, entry, now) else f"{name} {word} {due}"
     return f"{name} at once" if event.latest == 0 else f"{name} {word} {event.latest} s"
 
 
 def _first_signal(found: list[Event]) -> tuple[Event, bool]:
-    """When the first app container gets its SIGTERM, a sidecar where it alone runs; and whether others do later."""
+    """The first SIGTERM of an app container, or of a sidecar that runs alone; and whether others get theirs later."""
     of_apps = [event for event in found if event.rule is not Cause.SIDECAR_TURN]
     if len({event.span for event in of_apps}) < 2:
         return (of_apps or found)[0], False
     earliest = [event.earliest for event in of_apps if event.earliest is not None]
-    # One whose hook lasts no one knows how long may be told before one that comes at a second that is known.
+    # A container with a hook of unknown length may get SIGTERM before one with a known second.
     return of_apps[0].during(Span(min(earliest, default=None), of_apps[0].latest)), True
 
 
 def _past_due(event: Event, name: str, due: str) -> str:
-    """What the pod itself shows not to have come: it was read."""
+    """An overdue event: the pod was read and does not show it."""
     match event.what:
         case What.OBJECT_GONE:
-            return f"object due to go by {due} and still there"
+            return f"object due to be removed by {due} and still there"
         case What.REPLACED:
             return f"{name} once the object is gone"
     return f"deletion due since {due}"
 
 
-def _way_parts(told: WayTimeline, began: datetime | None, now: datetime | None) -> Iterator[Section | Table]:
-    title = f"{told.way.value}: {_DELETED_NODE_TITLE if _node_is_deleted(told) else _TITLES[told.way]}"
+def _way_parts(entry: WayTimeline, began: datetime | None, now: datetime | None) -> Iterator[Section | Table]:
+    title = f"{entry.way.value}: {_DELETED_NODE_TITLE if _node_is_deleted(entry) else _TITLES[entry.way]}"
     if began is None:
-        plain = tuple((_seconds(event), *_words(event)) for event in told.events)
+        plain = tuple((_seconds(event), *_words(event)) for event in entry.events)
         yield Table(title, ("seconds", "what", "why"), plain, right=frozenset({0}))
     else:
         rows = [
-            (_seconds(event), _time(event, began, now), *_words(event, overdue=_overdue(event, told, now)))
-            for event in told.events
+            (_seconds(event), _time(event, began, now), *_words(event, overdue=_overdue(event, entry, now)))
+            for event in entry.events
         ]
-        passed = sum(1 for event in told.events if _passed(event, began, now))
+        passed = sum(1 for event in entry.events if _passed(event, began, now))
         if now is not None:
             rows.insert(passed, ("", clock(now, now).removesuffix(" UTC"), "now", ""))
         yield Table(title, ("seconds", "UTC", "what", "why"), tuple(rows), right=frozenset({0}))
-    gone = next((event for event in told.events if event.what is What.OBJECT_GONE), None)
-    bar = bar_table(told, overdue=gone is not None and _overdue(gone, told, now))
+    gone = next((event for event in entry.events if event.what is What.OBJECT_GONE), None)
+    bar = bar_table(entry, overdue=gone is not None and _overdue(gone, entry, now))
     if bar is not None:
         yield bar
-    refusal = _refusal(told)
-    notes = [*([refusal] if refusal else []), *(NOTES[note.reminder](note) for note in told.notes)]
+    refusal = _refusal(entry)
+    notes = [*([refusal] if refusal else []), *(NOTES[note.reminder](note) for note in entry.notes)]
     if notes:
         yield Section("Note", tuple(notes))
 
 
 def _words(event: Event, *, overdue: bool = False) -> tuple[str, str]:
     why = WHY[event.rule](event)
-    late = "nobody has confirmed it" if event.rule in _FOLLOWS_END else "it has not come"
-    return WHAT[event.what](event), f"due, and {late}: {why}" if overdue else why
+    late = "not confirmed" if event.rule in _FOLLOWS_END else "not observed"
+    return WHAT[event.what](event), f"due but {late}: {why}" if overdue else why
 
 
 def _seconds(event: Event) -> str:
@@ -330,26 +330,26 @@ def _passed(event: Event, began: datetime, now: datetime | None) -> bool:
     return now is not None and event.latest is not None and later(began, event.latest) <= now
 
 
-def _overdue(event: Event, told: WayTimeline, now: datetime | None) -> bool:
-    """Whether an event is due and has not come or is not confirmed: the pod was read, so its object still exists."""
-    if told.began is None or event.rule in _RECORDED or not _passed(event, told.began, now):
+def _overdue(event: Event, entry: WayTimeline, now: datetime | None) -> bool:
+    """Whether an event is due and not observed or confirmed: the pod was read, so its object still exists."""
+    if entry.began is None or event.rule in _RECORDED or not _passed(event, entry.began, now):
         return False
-    gone = next((other for other in told.events if other.what is What.OBJECT_GONE), None)
+    gone = next((other for other in entry.events if other.what is What.OBJECT_GONE), None)
     if gone is not None and gone.rule is Cause.SECOND_DELETE:
-        return event.rule in _FOLLOWS_END and _still_stops(told, now)
-    late = _still_stops(told, now) or (gone is not None and _passed(gone, told.began, now))
+        return event.rule in _FOLLOWS_END and _still_stops(entry, now)
+    late = _still_stops(entry, now) or (gone is not None and _passed(gone, entry.began, now))
     return event.what in _SEEN or event.rule in _FOLLOWS_OBJECT or (late and event.rule in _FOLLOWS_END)
 
 
-def _still_stops(told: WayTimeline, now: datetime | None) -> bool:
+def _still_stops(entry: WayTimeline, now: datetime | None) -> bool:
     """Whether all containers should have ended and the kubelet reports that some run."""
-    stops = [event for event in told.events if event.rule is Cause.STOPPED]
-    return told.began is not None and any(_passed(event, told.began, now) for event in stops)
+    stops = [event for event in entry.events if event.rule is Cause.STOPPED]
+    return entry.began is not None and any(_passed(event, entry.began, now) for event in stops)
 
 
-def _next_commands(report: PodReport, told: PodTimeline) -> Iterator[Command]:
+def _next_commands(report: PodReport, timeline: PodTimeline) -> Iterator[Command]:
     if report.status is None:
         return
-    if told.silent:
+    if timeline.silent:
         yield qos("partitions")
     yield qos("explain pod/{}", report.name, namespace=report.namespace)

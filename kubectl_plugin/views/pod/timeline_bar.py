@@ -1,6 +1,6 @@
-"""A timeline as a drawing of plain characters: a lane for each container, the object, the next pod and each volume.
+"""A timeline drawn in plain characters: a lane for each container, the object, the next pod and each volume.
 
-It shows the slowest course: hooks and processes take all the time they get.
+It shows the slowest case: hooks and processes take all the time they get.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _LEGEND: Final = {
 }
 
 
-def bar_table(told: WayTimeline, *, overdue: bool) -> Table | None:
+def bar_table(entry: WayTimeline, *, overdue: bool) -> Table | None:
     """The drawing; None when everything is at once or never.
 
     Args:
-        told: What is drawn.
-        overdue: Whether the object should be gone, and is there.
+        entry: The way that is drawn.
+        overdue: Whether the object should be gone and still exists.
     """
-    end = max((event.latest or event.earliest or 0 for event in told.events), default=0)
+    end = max((event.latest or event.earliest or 0 for event in entry.events), default=0)
     if end <= 0:
         return None
-    lanes = [(label, text.rstrip()) for label, text in _lanes(told, end, overdue=overdue) if text.strip()]
+    lanes = [(label, text.rstrip()) for label, text in _lanes(entry, end, overdue=overdue) if text.strip()]
     scale = f"0{f'{end} s':>{_WIDTH - 1}}"
     used = {sign for _, text in lanes for sign in text}
     legend = ", ".join(words for sign, words in _LEGEND.items() if sign in used)
@@ -45,14 +45,14 @@ def bar_table(told: WayTimeline, *, overdue: bool) -> Table | None:
     return Table("", ("", scale), rows, drawing=True)
 
 
-def _lanes(told: WayTimeline, end: int, *, overdue: bool) -> Iterator[tuple[str, str]]:
-    containers = dict.fromkeys(event.subject for event in told.events if event.what is What.SIGKILL)
+def _lanes(entry: WayTimeline, end: int, *, overdue: bool) -> Iterator[tuple[str, str]]:
+    containers = dict.fromkeys(event.subject for event in entry.events if event.what is What.SIGKILL)
     for name in containers:
-        yield name, _container([event for event in told.events if event.subject == name], end)
-    gone = next((event for event in told.events if event.what is What.OBJECT_GONE), None)
+        yield name, _container([event for event in entry.events if event.subject == name], end)
+    gone = next((event for event in entry.events if event.what is What.OBJECT_GONE), None)
     if gone is not None:
         yield "object", _until(gone, end, overdue=overdue)
-    for event in told.events:
+    for event in entry.events:
         if event.what is What.REPLACED and event.earliest is not None:
             start = event.latest if event.latest is not None else event.earliest
             yield "another pod", _drawn([(start, end, _RUNS)], end)
@@ -61,25 +61,25 @@ def _lanes(told: WayTimeline, end: int, *, overdue: bool) -> Iterator[tuple[str,
 
 
 def _container(events: list[Event], end: int) -> str:
-    """One container: it runs, its hook, SIGTERM, SIGKILL."""
+    """The lane of one container: running, preStop hook, SIGTERM, SIGKILL."""
     by_what = {event.what: event for event in events}
     killed = by_what[What.SIGKILL]
     hook, found = by_what.get(What.PRE_STOP), by_what.get(What.PROBE_FAILED)
-    told = by_what[What.SIGTERM].latest or 0
+    signalled = by_what[What.SIGTERM].latest or 0
     kill = end if killed.latest is None else killed.latest
     begins = (found.latest if found is not None else hook.latest if hook is not None else None) or 0
     hooked = begins
     if hook is not None:
-        # A hook whose length nobody knows takes all the time until SIGTERM.
-        hooked = told if hook.seconds is None else min(begins + hook.seconds, told)
-    spans = [(0, begins, _RUNS), (begins, hooked, _HOOK), (hooked, told, _WAITS), (told, kill, _STOPS)]
+        # A hook of unknown length takes all the time until SIGTERM.
+        hooked = signalled if hook.seconds is None else min(begins + hook.seconds, signalled)
+    spans = [(0, begins, _RUNS), (begins, hooked, _HOOK), (hooked, signalled, _WAITS), (signalled, kill, _STOPS)]
     drawn = list(_drawn(spans, end))
     drawn[_column(kill, end)] = _KILL
     return "".join(drawn)
 
 
 def _until(event: Event, end: int, *, overdue: bool = False) -> str:
-    """Something that is there until then, or for ever."""
+    """The lane of something that exists until the event, or forever."""
     if event.latest is not None and not overdue:
         return _drawn([(0, event.latest, _RUNS)], end)
     return _drawn([(0, end, _RUNS)], end)[:-1] + _OPEN

@@ -16,7 +16,7 @@ _UNFENCED: Final = frozenset({Cause.NOT_LOCKED, Cause.FORCE_DETACH_UNFENCED, Cau
 
 
 def _path(field: str) -> str:
-    """A field path; a long one without its container, which the line names anyway."""
+    """A field path; a long one without its container, which the line already names."""
     return field if len(field) <= _LONGEST_PATH else re.sub(r"^spec\.(?:initC|c)ontainers\[[0-9]+\]\.", "", field)
 
 
@@ -57,7 +57,7 @@ def _start(event: Event) -> str:
 
 
 def _named(words: str) -> Callable[[Event], str]:
-    """Words with the number and the path of what decided."""
+    """Words with the deciding number and field path."""
     return lambda event: words.format(seconds=event.seconds, field=_path(event.field), subject=event.subject)
 
 
@@ -80,12 +80,12 @@ def _finalizers(event: Event) -> str:
 
 def _grace_zero(event: Event) -> str:
     if event.field:
-        return f"with the DELETE: nothing of it runs ({event.field})"
+        return f"with the DELETE: no process of it runs ({event.field})"
     return "with the DELETE: its grace period is 0"
 
 
 def _noted(event: Event) -> str:
-    """What the Node itself has noted, and where."""
+    """What the Node itself records, and where."""
     if event.what is What.TAINTED:
         return f"{event.subject}:NoExecute ({event.field} timeAdded)"
     return "since lastTransitionTime of the Node; Services dropped the pod then"
@@ -100,67 +100,67 @@ WHY: Final[dict[Cause, Callable[[Event], str]]] = {
     Cause.SHORTENED: _named(
         "if it still runs: {field} {seconds} s may be a second delete's, which does not shorten the stop in flight"
     ),
-    Cause.KILL_TIMEOUT: _named("the kubelet waits no longer: 1.5 x grace, at least 10 s; it may evict another pod"),
-    Cause.STOPPED: _named("first when all obey SIGTERM at once"),
+    Cause.KILL_TIMEOUT: _named("the kubelet stops waiting: 1.5 x grace, at least 10 s; it may evict another pod"),
+    Cause.STOPPED: _named("earliest if all end on SIGTERM at once"),
     Cause.ENDED_BEFORE: _named("its containers have ended ({field})"),
     Cause.KUBELET_CONFIRMS: _named("once the kubelet saw all end and unmounted: about 1 s, unmounting may take longer"),
     Cause.GRACE_ZERO: _grace_zero,
     Cause.SECOND_DELETE: _named("a second delete with 0 s removes it, whatever still runs"),
     Cause.FINALIZERS: _finalizers,
-    Cause.TOLD_BEFORE: _named("it was asked to end before its node went silent; nobody knows whether it ended"),
-    Cause.DELETED_BEFORE: _named("it is already ({field})"),
-    Cause.KUBELET_SILENT: _named("only its kubelet can do it, and that does not answer"),
-    Cause.KUBELET_GOES_TOO: _named("only its kubelet can do it, and that goes down with the machine"),
+    Cause.TOLD_BEFORE: _named("it had to end before its node went silent; unknown whether it did"),
+    Cause.DELETED_BEFORE: _named("already deleted ({field})"),
+    Cause.KUBELET_SILENT: _named("only its kubelet can do it, and it does not answer"),
+    Cause.KUBELET_GOES_TOO: _named("only its kubelet can do it, and it stops with the machine"),
     Cause.PROBE_FOUND: lambda event: f"at once: {event.field.rpartition('.')[2]} failed",
     Cause.PROBE_PERIODS: _named("failureThreshold x periodSeconds ({seconds} s each) of {field}"),
     Cause.RESTART_POLICY: lambda event: (
         f"{'it stays ended' if event.latest is None else 'in the same pod, on the same node'} ({_path(event.field)})"
     ),
-    Cause.SHUTDOWN_GROUPS: _named("pods of lower priority go first; all groups have {seconds} s ({field})"),
-    Cause.NOT_BY_KUBELET: _named("{field} {seconds}: the kubelet stops nothing, the machine itself decides"),
-    Cause.NODE_MONITOR_GRACE: _named("--{field} {seconds} s, looked at every 5 s; Services drop the pod now"),
+    Cause.SHUTDOWN_GROUPS: _named("pods of lower priority stop first; all groups have {seconds} s ({field})"),
+    Cause.NOT_BY_KUBELET: _named("{field} {seconds}: the kubelet stops no pod, the machine itself decides"),
+    Cause.NODE_MONITOR_GRACE: _named("--{field} {seconds} s, checked every 5 s; Services drop the pod now"),
     Cause.NODE_TELLS: _noted,
     Cause.TAINT_RATE: _named("{subject}:NoExecute; one node each 10 s (--{field})"),
     Cause.TOLERATION_SECONDS: _named("{field} {seconds} s from the taint"),
     Cause.NOT_TOLERATED: _named("{field} does not tolerate the taint"),
-    Cause.TOLERATED_FOR_EVER: _named("it tolerates the taint for ever {field}"),
-    Cause.POD_GC: _named("there is no such Node: pod garbage collection removes it, within {seconds} s"),
+    Cause.TOLERATED_FOR_EVER: _named("it tolerates the taint forever {field}"),
+    Cause.POD_GC: _named("the Node does not exist: pod garbage collection removes it, within {seconds} s"),
     Cause.POD_GC_OUT_OF_SERVICE: _named(
         "its node is declared out of service and not Ready: pod garbage collection removes it, within {seconds} s"
     ),
-    Cause.OBJECT_STAYS: _named("it stays as it ended, until somebody deletes it"),
-    Cause.OWNER_DELETES: _named("{subject} deletes it; of a finished pod that needs no grace"),
+    Cause.OBJECT_STAYS: _named("it stays as it ended until it is deleted"),
+    Cause.OWNER_DELETES: _named("{subject} deletes it, without grace because the pod has finished"),
     Cause.POD_STAYS: _named("the pod stays, on its node, with its volumes"),
-    Cause.MIRROR: _named("a mirror of a static pod: the kubelet makes it again, its processes run on"),
+    Cause.MIRROR: _named("a mirror of a static pod: the kubelet recreates it, its processes run on"),
     Cause.INACTIVE: _named("{subject}: such a pod no longer counts, even if its processes still run"),
     Cause.AFTER_OBJECT: _named("{subject} waits until the object is gone"),
-    Cause.SURGE: _named("{subject} makes it while the old one still runs ({field})"),
+    Cause.SURGE: _named("{subject} creates it while the old one still runs ({field})"),
     Cause.JOB_TERMINATING_OR_FAILED: _named(
         "{subject}: once deleted, and {seconds} s after it failed or was Ready last, doubled each time ({field})"
     ),
     Cause.JOB_FAILED: _named("{subject}: {seconds} s after it ended, doubled each time ({field} Failed)"),
-    Cause.NOT_REPLACED: _named("nobody makes another: it has no controller"),
-    Cause.OWNER_DECIDES: _named("{subject} decides, and its rules are not known here"),
-    Cause.UNMOUNTED: _named("unmounted, told within {seconds} s ({field}); then the driver detaches it"),
+    Cause.NOT_REPLACED: _named("no replacement: it has no controller"),
+    Cause.OWNER_DECIDES: _named("{subject} decides, by rules that are unknown here"),
+    Cause.UNMOUNTED: _named("unmounted, reported within {seconds} s ({field}); then the driver detaches it"),
     Cause.FORCE_DETACH: _named(
-        "the pod's object holds it; {seconds} s after that is gone, unless --{field}; out-of-service taint: at once"
+        "the pod's object keeps it; {seconds} s after that is gone, unless --{field}; out-of-service taint: at once"
     ),
     Cause.FORCE_DETACH_UNFENCED: _named(
-        "the pod's object holds it; {seconds} s after that is gone (out-of-service taint: at once) it is detached, "
-        "which fences nobody"
+        "the pod's object keeps it; {seconds} s after that is gone (out-of-service taint: at once) it is detached, "
+        "which does not stop the writer"
     ),
-    Cause.NOT_IN_USE: _named("the pod's object holds it; detached as soon as that is gone: {field} does not list it"),
+    Cause.NOT_IN_USE: _named("the pod's object keeps it; detached as soon as that is gone: {field} does not list it"),
     Cause.NOT_IN_USE_UNFENCED: _named(
-        "the pod's object holds it; as soon as that is gone it is detached ({field} does not list it), "
-        "which fences nobody"
+        "the pod's object keeps it; as soon as that is gone it is detached ({field} does not list it), "
+        "which does not stop the writer"
     ),
     Cause.NOT_LOCKED: _named("nothing keeps another node off it, even while this pod still writes"),
-    Cause.VOLUME_UNKNOWN: _named("whether it has to be detached first could not be read"),
+    Cause.VOLUME_UNKNOWN: _named("unknown whether it has to be detached first: it could not be read"),
 }
 
 
 def _swept(note: Note) -> str:
-    """When pod garbage collection is done with the object; a finalizer keeps it all the same."""
+    """When pod garbage collection removes the object; a finalizer still keeps it."""
     if note.subject:
         return f"garbage collected within {note.seconds} s, but finalizer {note.subject} still keeps the object"
     return f"the object is gone within {note.seconds} s"
@@ -169,15 +169,19 @@ def _swept(note: Note) -> str:
 NOTES: Final[dict[Reminder, Callable[[Note], str]]] = {
     Reminder.SECOND_DELETE: lambda note: (
         "a second delete may shorten the period, never lengthen it; with 0 s (--force) it removes an object without "
-        f"finalizers at once. It stops no process sooner: they may live until {note.seconds} s, even then"
+        f"finalizers at once. It does not stop processes sooner: they may live until {note.seconds} s, even then"
     ),
-    Reminder.NOT_LONGER: lambda note: f"a second delete with {note.seconds} s changes nothing: the pod has no more",
+    Reminder.NOT_LONGER: lambda note: (
+        f"a second delete with {note.seconds} s changes nothing: the pod's period is not longer"
+    ),
     Reminder.SHORTER: lambda note: (
         f"a second delete with {note.seconds} s shortens the object's period, not the stop under way"
     ),
-    Reminder.ZERO_IS_FORCED: lambda _: "kubectl delete asks for 0 s with --force only; without it, 0 counts as 1 s",
+    Reminder.ZERO_IS_FORCED: lambda _: "kubectl delete requests 0 s with --force only; without it, 0 counts as 1 s",
     Reminder.EXITS_ZERO: lambda _: "when every process exits 0 the phase is Succeeded, with no reason",
-    Reminder.JOB_COUNTS_SUCCESS: lambda _: "when every process exits 0 the Job counts the pod as done, and makes none",
+    Reminder.JOB_COUNTS_SUCCESS: lambda _: (
+        "when every process exits 0 the Job counts the pod as done, and creates none"
+    ),
     Reminder.BACK_OFF: lambda note: (
         f"the first two restarts are at once; a later one within {note.seconds} s of the last (doubled each time, "
         "up to 300 s) waits that long"
@@ -186,20 +190,20 @@ NOTES: Final[dict[Reminder, Callable[[Note], str]]] = {
         "evictionMaxPodGracePeriod is 0 (default): as short as a hard one; the pod's own period counts once it is set"
     ),
     Reminder.THRESHOLDS: lambda note: f"its kubelet's thresholds: {note.subject}",
-    Reminder.NO_THRESHOLD: lambda note: f"its kubelet never does so: {note.subject} sets no threshold",
-    Reminder.KUBELET_NOT_READ: lambda _: "the kubelet's configuration is not known: its defaults are assumed",
+    Reminder.NO_THRESHOLD: lambda note: f"its kubelet never does this: {note.subject} sets no threshold",
+    Reminder.KUBELET_NOT_READ: lambda _: "the kubelet's configuration is unknown: its defaults are assumed",
     Reminder.THEN_NODE_LOST: lambda note: (
         f"{f'what takes longer than {note.seconds} s may not come; ' if note.seconds is not None else ''}"
         "once the machine is off, its node is lost: see node-lost"
     ),
     Reminder.NODE_RETURNS: lambda _: (
-        "the node answers again: before the deletion the pod stays; after it its kubelet stops it then"
+        "if the node answers again before the deletion, the pod stays; after it, its kubelet stops it"
     ),
-    Reminder.NODE_RETURNS_LATE: lambda _: "the node answers again: its kubelet stops it then",
+    Reminder.NODE_RETURNS_LATE: lambda _: "once the node answers again, its kubelet stops it",
     Reminder.NODE_DELETED: lambda note: f"the Node is deleted: {_swept(note)}",
     Reminder.OUT_OF_SERVICE: lambda note: f"taint {OUT_OF_SERVICE}: {_swept(note)}, volumes detached at once",
     Reminder.VERSION_UNKNOWN: lambda _: "the control plane's version is unknown: 50 s since 1.32, 40 s before",
     Reminder.MAX_SILENT: lambda _: "when most nodes of a zone are silent they are tainted later, or not at all",
-    Reminder.NOT_RUNNING: lambda note: f"container {note.subject} does not run now: nothing of it has to stop",
-    Reminder.STATIC_NOT_BACK: lambda _: "a static pod that the kubelet stopped does not come back by itself",
+    Reminder.NOT_RUNNING: lambda note: f"container {note.subject} does not run now: it has no process to stop",
+    Reminder.STATIC_NOT_BACK: lambda _: "a static pod that the kubelet stopped does not restart by itself",
 }

@@ -1,4 +1,4 @@
-"""A volume on its way from one node to another, in words: at which step it is, held by whom, since when."""
+"""A volume that moves from one node to another, in words: the step, what holds it, and since when."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["advice_words", "detach_overdue", "moving_section", "waiting_words"]
 _STEPS: Final = tuple(MoveStep)
 _MINUTES: Final = int(FORCE_DETACH_AFTER.total_seconds() // 60)
 _WAITS: Final = {
-    WaitsFor.SOMEBODY: "nobody has told {holders} on {node} to end",
+    WaitsFor.SOMEBODY: "no client has deleted {holders} on {node}",
     WaitsFor.KUBELET: "the kubelet of {node} has to stop {holders}",
-    WaitsFor.SILENT_KUBELET: "{holders}{deleted} on {node}, which does not answer: this waits for ever",
+    WaitsFor.SILENT_KUBELET: "{holders}{deleted} on {node}, which does not answer: this waits forever",
     WaitsFor.POD_GC: (
-        "{holders}{deleted} on {node}: garbage collection removes the object, and nobody confirms that processes ended"
+        "{holders}{deleted} on {node}: garbage collection removes the object, without confirmation that processes ended"
     ),
     WaitsFor.FORCE_DETACH: f"{{node}} does not answer: detached by force {_MINUTES} min after the pod object was gone",
     WaitsFor.DRIVER: "its driver has to {verb} it at {node}",
@@ -45,13 +45,13 @@ def moving_section(positions: Iterable[VolumePosition], now: datetime | None) ->
 
 
 def detach_overdue(by: datetime, now: datetime) -> str:
-    """That the 6 min are over, and where to look."""
+    """Words for a forced detach that is overdue after 6 min, and what to check."""
     flag = "--disable-force-detach-on-timeout"
-    return f"should have been detached by force by {clock(by, now)}: look at kube-controller-manager ({flag})"
+    return f"should have been detached by force by {clock(by, now)}: check kube-controller-manager ({flag})"
 
 
 def advice_words(entry: VolumePosition) -> str:
-    """What helps while another node holds the volume; empty: it passes, or its driver has to do it."""
+    """What helps while another node has the volume; empty if the wait ends by itself or the driver has to act."""
     if entry.reach is Reach.SILENT and entry.waits_for is not WaitsFor.DRIVER:
         return f"Make sure that the machine of {entry.node} is off, then fence {entry.node}."
     rollout = "The rolling update waits for itself: set strategy Recreate."

@@ -17,7 +17,7 @@ from kubectl_plugin.reports.died.end_report import EndReport, end_report
 from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence
 from kubectl_plugin.views.died.page import end_page
 from kubectl_plugin.views.died.remedies import remedies
-from kubectl_plugin.views.died.telling import telling
+from kubectl_plugin.views.died.telling import further_evidence
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.evidence import Evidence, KnownEnd
 from podrules.ending.died.of_pod import EndOf, PodEnd
@@ -98,8 +98,8 @@ def test_two_causes_are_joined_with_or() -> None:
 
     first, second = end_page(report, None, wide=False).verdict
 
-    assert first.startswith("Either somebody deleted the pod, or somebody evicted")
-    assert second == "Both fit what is left of the evidence."
+    assert first.startswith("Either a client deleted the pod, or a client evicted")
+    assert second == "Both fit the remaining evidence."
 
 
 def test_many_causes_are_listed() -> None:
@@ -129,7 +129,7 @@ def test_clock_difference_is_shown(made: str, said: str | None, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("killed_at", "said"),
     [
-        ("11:50:30", "it had not ended when its grace period of 30 s was over"),
+        ("11:50:30", "it had not ended after its grace period of 30 s"),
         ("11:50:10", "before its grace period of 30 s was over: out of memory, a second delete"),
     ],
 )
@@ -143,7 +143,7 @@ def test_a_kill_within_the_grace_period_is_not_the_end_of_it(killed_at: str, sai
 
     told = " ".join(died(snapshot(tmp_path, pod, event), "web").out.split())
 
-    assert "Somebody deleted the pod" in told
+    assert "A client deleted the pod" in told
     assert said in told
     assert ("raise terminationGracePeriodSeconds above 30 s" in told) is ("had not ended" in said)
 
@@ -160,7 +160,8 @@ def test_log_without_restart_is_not_previous(again: bool) -> None:
     source = MemorySource([pod], description="it", now=datetime.fromisoformat(NOW), namespace="shop")
     report = Ends(source).named("web", "shop")
 
-    [hint] = [one for line in telling(report) if isinstance(line, Prose) for one in line.parts if isinstance(one, Hint)]
+    lines = further_evidence(report)
+    [hint] = [one for line in lines if isinstance(line, Prose) for one in line.parts if isinstance(one, Hint)]
     for command in (hint.command, end_page(report, None, wide=False).next_commands[0]):
         assert (command.words, command.namespace) == (("kubectl", "logs", "web"), "shop")
         assert command.options == ("-c", "app", *(["--previous"] if again else []))
@@ -181,14 +182,14 @@ def test_an_end_that_is_not_certain(tmp_path: Path) -> None:
     ran = died(snapshot(tmp_path, crashed(code=137)), "web")
 
     assert ran.code == NOT_CERTAIN
-    assert "Would tell" in ran.out
+    assert "Check  " in ran.out
 
 
 def test_no_evidence_remains(tmp_path: Path) -> None:
     ran = died(snapshot(tmp_path, crashed("web-1")), "pod/web")
 
     assert ran.code == NOTHING_LEFT
-    assert "Nothing is left of it" in ran.out
+    assert "No evidence is left that shows what ended it." in ran.out
     assert "Did you mean pod/web-1?" in ran.out
 
 
@@ -432,7 +433,7 @@ def test_ends_on_a_deleted_node(tmp_path: Path) -> None:
         assert (ran.code, ran.err) == (0, "")
         assert "Nothing has ended" in ran.out
         named = ": 1 pod still names it, shop/db." if node == "n7" else "."
-        lead = f"{node} has no Node object any more, and what ran there may run on unless its machine is off{named}"
+        lead = f"{node} has no Node object any more, and its processes may still run unless its machine is off{named}"
         assert lead in " ".join(ran.out.split())
     assert "no Node object" not in died(file, "node/n1", "node/n11").out
     ran = died(file, "node/n11")

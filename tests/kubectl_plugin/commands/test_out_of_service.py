@@ -15,7 +15,7 @@ from tests.objects import raw_condition, raw_node, raw_pod
 AT: Final = "2027-03-04T20:{}Z"
 OUT: Final = "node.kubernetes.io/out-of-service"
 TAKE_BACK: Final = (
-    "take rack-7 back first: until it is Ready, pod garbage collection removes within 20 s what is deleted there, "
+    "unfence rack-7 first: until it is Ready, pod garbage collection removes within 20 s what is deleted there, "
     "with grace too"
 )
 TOLERATES: Final = [{"operator": "Exists"}]
@@ -137,7 +137,7 @@ def test_tolerating_pod_of_answering_node_is_not_deleted(tmp_path: Path) -> None
 @pytest.mark.parametrize(("ready", "renewed"), [("Unknown", "20:00"), ("False", "45:00")])
 def test_all_commands_show_overdue_garbage_collection(ready: str, renewed: str, tmp_path: Path) -> None:
     source = _cluster(tmp_path, ready=ready, renewed=renewed, deleted="41:00")
-    late = "should have removed its object by 20:41:20 UTC: look at kube-controller-manager"
+    late = "should have removed its object by 20:41:20 UTC: check kube-controller-manager"
     named = "bank/ledger-0 should have been removed by 20:41:20 UTC: check kube-controller-manager."
     explained, listed, forced, fenced = _answers(source)
     assert late in explained
@@ -190,7 +190,7 @@ def test_tolerating_pod_is_deleted_with_grace_after_fence(tmp_path: Path) -> Non
     assert stays in listed
     assert f"nothing is left to go by itself. {stays} removes it." in fenced
     assert "Safer: a deletion with grace, because pod garbage collection removes pods deleted there." in forced
-    assert "this waits for ever" not in explained
+    assert "this waits forever" not in explained
     before = _cluster(tmp_path, ready="Unknown", renewed="20:00", tainted=None, tolerations=TOLERATES)
     _, listed, forced, _ = _answers(before)
     assert "then fence rack-7, and then delete with grace what tolerates the taint (bank/ledger-0)" in listed

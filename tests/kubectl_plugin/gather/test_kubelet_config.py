@@ -83,7 +83,7 @@ def test_a_kubelet_without_soft_thresholds_evicts_at_none(tmp_path: Path) -> Non
     asked = ("explain", "pod/g1", "--snapshot", GRACE, "--kubelet-config", file)
     for field, way in (("evictionSoft", "evict-soft"), ("evictionHard", "evict-hard")):
         said = words(run(*asked, f"--timeline={way}"))
-        assert f"its kubelet never does so: {field} sets no threshold" in said
+        assert f"its kubelet never does this: {field} sets no threshold" in said
     assert "soft threshold" not in words(run(*asked, "-o", "wide"))
 
 

@@ -112,7 +112,7 @@ def test_a_quota_of_the_cluster_refuses_a_pod(tmp_path: Path, written: Callable[
         "limitRange": None,
     }
     assert report["verdict"]["code"] == "AdmissionRefused"
-    assert report["verdict"]["text"] == f"Refused: {EXCEEDED}. Ask for less, or have quota compute raised."
+    assert report["verdict"]["text"] == f"Refused: {EXCEEDED}. Request less, or have quota compute raised."
     assert report["placement"] is None
 
     plan = asked("place", pod(), source=source, code=7)
@@ -321,7 +321,7 @@ def test_manifest_in_terminating_namespace_is_refused(
     assert asked("explain", wanted, source=source, code=6)["refusal"]["message"] == message
     assert [entry["reason"] for entry in asked("place", wanted, source=source, code=6)["refused"]] == [message]
     text = run("explain", *source, "-f", "-", stdin=yaml.safe_dump(wanted)).out
-    assert "Namespace shop2 is being deleted, and takes no new object." in text
+    assert "Namespace shop2 is being deleted, and accepts no new objects." in text
     assert "kubectl qos why 'namespace is being terminated'" in text
 
 

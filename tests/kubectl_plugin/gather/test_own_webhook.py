@@ -279,7 +279,7 @@ def test_unknown_facts_lower_certainty(objects: list[Object], unknown: str, tmp_
     assert unknown in said
     out = page(tmp_path, objects, "explain", "-f", written(tmp_path, web())).out
     assert "Not certain: pods.mutate.kubectl-qos.io was not asked." in out
-    assert f"not known what it writes: {said}"[:60] in out
+    assert f"unknown what it writes: {said}"[:60] in out
 
 
 @pytest.mark.parametrize("refused", [False, True])

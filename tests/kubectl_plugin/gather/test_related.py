@@ -132,7 +132,7 @@ CLAIMS: Final[Mapping[str, tuple[Sequence[Object], str]]] = {
     ),
     "ClaimUnbound": (
         [claim(), storage_class(AT_ONCE), user("db-0"), event("ProvisioningFailed", "no quota left")],
-        'Claim "data" is unbound: disk.example.com has not made a volume of class "fast" yet. It keeps pod db-0',
+        'Claim "data" is unbound: disk.example.com has not created a volume of class "fast" yet. It keeps pod db-0',
     ),
 }
 
@@ -150,7 +150,7 @@ IN_TREE: Final = {"provisioner": "kubernetes.io/aws-ebs"}
 FOUND: Final = [
     pytest.param(
         [{**claim(phase="Lost"), "spec": bound()["spec"]}, volume(of="other")],
-        'Claim "data" has no volume: "pv", which it names, is another claim\'s.',
+        'Claim "data" has no volume: "pv", which it names, belongs to another claim.',
         id="volume of another claim",
     ),
     pytest.param(
@@ -172,7 +172,7 @@ FOUND: Final = [
             {**storage_class(), **IN_TREE},
             user("db-0"),
         ],
-        'ebs.csi.aws.com has not made a volume of class "fast" yet for node n1.',
+        'ebs.csi.aws.com has not created a volume of class "fast" yet for node n1.',
         id="driver in place of a plugin",
     ),
     pytest.param(
@@ -182,9 +182,9 @@ FOUND: Final = [
     ),
     pytest.param(
         [claim(storage="3Gi"), volume(of="other"), storage_class(name="std")],
-        'no PersistentVolume of class "fast" matches it, and no StorageClass has that name; there is "pv" (1Gi, '
-        'disk.example.com). Way out: make a PersistentVolume of class "fast" that matches it (3Gi, ReadWriteOnce), or '
-        'make StorageClass "fast", or recreate the claim with a class that exists (std).',
+        'no PersistentVolume of class "fast" matches it, and no StorageClass has that name; "pv" (1Gi, '
+        'disk.example.com) does not match. Way out: create a PersistentVolume of class "fast" that matches it (3Gi, '
+        'ReadWriteOnce), or create StorageClass "fast", or recreate the claim with a class that exists (std).',
         id="volumes made by hand",
     ),
 ]
@@ -235,7 +235,7 @@ def test_claim_with_a_chosen_node_waits_for_its_provisioner(tmp_path: Path, crea
     annotations = {"volume.kubernetes.io/selected-node": "n1"}
     chosen = claim(metadata={"annotations": annotations, "creationTimestamp": created})
     out = " ".join(ask(tmp_path, [chosen, storage_class(), user("db-0")], "pvc/data").out.split())
-    assert 'is unbound: disk.example.com has not made a volume of class "fast" yet for node n1.' in out
+    assert 'is unbound: disk.example.com has not created a volume of class "fast" yet for node n1.' in out
     report = json.loads(ask(tmp_path, [chosen, storage_class()], "pvc/data", "-o", "json").out)
     assert report["verdict"]["severity"] == severity
     assert "It keeps pod db-0 waiting." in out

@@ -268,11 +268,11 @@ def test_chosen_node_that_is_silent_is_shown(tmp_path: Path, nodes: int) -> None
     [
         (
             "priorityClassName: gold\n  priority: 4",
-            'class "gold": unknown without the cluster\'s PriorityClasses; refused if it is not 4 (spec.priority)',
+            'class "gold": unknown without the cluster\'s PriorityClasses; rejected if it is not 4 (spec.priority)',
         ),
         (
             "priority: 9",
-            "the cluster's default class: unknown without the cluster's PriorityClasses; refused if it is not 9",
+            "the cluster's default class: unknown without the cluster's PriorityClasses; rejected if it is not 9",
         ),
         ("priorityClassName: gold", 'class "gold": unknown without the cluster\'s PriorityClasses Stops'),
     ],

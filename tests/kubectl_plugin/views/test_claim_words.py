@@ -15,11 +15,11 @@ from tests.kubectl_plugin.running import run
 CASES: Final = Path(__file__).parents[2] / "testdata/cases/cli"
 BOTH: Final = (
     'Claim "missing" does not exist. Claim "data" is unbound: its StorageClass "nope" does not exist. '
-    'Way out: make PersistentVolumeClaim "missing" in namespace shop, or name one that is there.'
+    'Way out: create PersistentVolumeClaim "missing" in namespace shop, or name one that exists.'
 )
 UNBOUND: Final = (
     'Claim "data" is unbound: its StorageClass "nope" does not exist. '
-    'Way out: make StorageClass "nope", or recreate the claim with a class that exists '
+    'Way out: create StorageClass "nope", or recreate the claim with a class that exists '
     "(fast-block and shared-nfs)."
 )
 
@@ -45,7 +45,7 @@ def test_placement_names_the_field_of_each() -> None:
     page = told("explain", "pvc.yaml")
     assert (
         'Placement on no node claim "missing" does not exist (spec.volumes[1].persistentVolumeClaim.claimName) '
-        'way out: make PersistentVolumeClaim "missing" in namespace shop, or name one that is there '
+        'way out: create PersistentVolumeClaim "missing" in namespace shop, or name one that exists '
         'claim "data" is unbound: its StorageClass "nope" does not exist '
         "(spec.volumes[0].persistentVolumeClaim.claimName)"
     ) in page
@@ -106,9 +106,9 @@ def test_a_hostile_name_is_in_no_command() -> None:
 @pytest.mark.parametrize(
     ("trouble", "classes", "words"),
     [
-        (ClaimTrouble.CLASS_MISSING, (), 'its StorageClass "nope" does not exist, and there is no other'),
+        (ClaimTrouble.CLASS_MISSING, (), 'its StorageClass "nope" does not exist, and no other exists'),
         (ClaimTrouble.CLASS_MISSING, ("fast",), 'its StorageClass "nope" does not exist'),
-        (ClaimTrouble.NO_CLASS, (), "it names no StorageClass, and there is none"),
+        (ClaimTrouble.NO_CLASS, (), "it names no StorageClass, and none exists"),
         (ClaimTrouble.NO_CLASS, ("fast",), "it names no StorageClass, and none is the default"),
     ],
 )

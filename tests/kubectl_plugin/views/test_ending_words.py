@@ -123,19 +123,19 @@ def test_T5_object_of_ended_pod_still_exists(tmp_path: Path) -> None:
 def test_T5_overdue_garbage_collection_points_to_controller(phase: str, tmp_path: Path) -> None:
     objects = node("Unknown", taints=[OUT]), pod(phase, metadata=TOLD)
     told = said(tmp_path, *objects, ask="explain")
-    assert "should have removed its object by 09:57:20 UTC: look at kube-controller-manager" in told
+    assert "should have removed its object by 09:57:20 UTC: check kube-controller-manager" in told
     assert "within 20 s" not in told
     drawn = said(tmp_path, *objects, ask="explain --timeline=delete")
-    assert "object due to go by 09:57:20 UTC and still there" in drawn
-    assert "Pod garbage collection should have removed its object by 09:57:20 UTC: look at" in drawn
+    assert "object due to be removed by 09:57:20 UTC and still there" in drawn
+    assert "Pod garbage collection should have removed its object by 09:57:20 UTC: check" in drawn
 
 
 def test_T5_timeline_shows_overdue_object(tmp_path: Path) -> None:
     drawn = said(tmp_path, node(), pod(metadata=TOLD), ask="explain --timeline=delete")
-    assert "object due to go by 09:56:22 UTC and still there" in drawn
+    assert "object due to be removed by 09:56:22 UTC and still there" in drawn
     assert "The kubelet has not confirmed yet that its processes are gone." in drawn
-    assert "all ended due, and nobody has confirmed it: " in drawn
-    assert "object gone due, and it has not come: " in drawn
+    assert "all ended due but not confirmed: " in drawn
+    assert "object gone due but not observed: " in drawn
 
 
 LATELY: Final = {"deletionTimestamp": "2026-11-22T10:04:50Z", "deletionGracePeriodSeconds": 30}
@@ -146,7 +146,7 @@ def test_T5_timeline_has_no_past_end_of_existing_object(tmp_path: Path) -> None:
     drawn = said(
         tmp_path, node(), pod(metadata={**LATELY, "ownerReferences": [OWNED]}), ask="explain --timeline=delete"
     )
-    assert "object due to go by 10:04:52 UTC and still there, another pod once the object is gone. " in drawn
+    assert "object due to be removed by 10:04:52 UTC and still there, another pod once the object is gone. " in drawn
     assert "object gone by" not in drawn
     assert [line[8:] for line in _lines(tmp_path) if line.startswith("object  ")] == [f"{'=' * 59}>"]
 
@@ -196,14 +196,14 @@ def test_T5_object_is_due_once_the_last_container_had_ended(tmp_path: Path) -> N
         tmp_path, node(), pod(metadata=TOLD, status={"containerStatuses": ended}), ask="explain --timeline=delete"
     )
     assert "15 09:56:05 all ended its containers have ended (status.containerStatuses)" in drawn
-    assert "object due to go by 09:56:07 UTC and still there" in drawn
+    assert "object due to be removed by 09:56:07 UTC and still there" in drawn
 
 
 @pytest.mark.parametrize("ask", ["explain", FORCED])
 def test_F1_pod_with_waiting_containers_runs_nothing(ask: str, tmp_path: Path) -> None:
     waits = [{"name": "app", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]
     waiting = pod("Pending", status={"containerStatuses": waits})
-    assert "no container of it runs now; nobody replaces it" in said(tmp_path, node(), waiting, ask=ask)
+    assert "no container of it runs now; no controller replaces it" in said(tmp_path, node(), waiting, ask=ask)
     assert "may run on" not in said(tmp_path, node(), waiting, ask=ask)
     assert "its processes may run on" in said(tmp_path, node("Unknown"), waiting, ask=ask)
     assert "its processes may run on" in said(tmp_path, node(), pod(), ask=ask)
@@ -234,7 +234,7 @@ def test_T5_timeline_names_every_finalizer(tmp_path: Path) -> None:
 def test_T5_pod_without_node_was_deleted_once(tmp_path: Path) -> None:
     waiting = pod("Pending", nodeName="", metadata=AGAIN | TWO, status={"containerStatuses": []})
     told = said(tmp_path, node(), waiting, ask="explain")
-    assert "Being deleted since 09:56:20 UTC, grace 0 s: nothing of it runs" in told
+    assert "Being deleted since 09:56:20 UTC, grace 0 s: no process of it runs" in told
 
 
 @pytest.mark.parametrize(
@@ -269,4 +269,4 @@ def test_T5_lost_node_does_not_delete_terminating_pod(tmp_path: Path) -> None:
 def test_F1_static_pod_shows_once_that_nothing_stops(tmp_path: Path) -> None:
     mirror = pod(metadata={"annotations": {"kubernetes.io/config.mirror": "x"}})
     told = said(tmp_path, node(), mirror, ask=FORCED)
-    assert "It stops nothing: the pod is static, and the API holds its mirror only. " in told
+    assert "It stops nothing: the pod is static, and the API has only its mirror. " in told

@@ -196,12 +196,12 @@ def commands(pod: Pod) -> list[str]:
         pytest.param(
             make(told("app", ended(3)), phase="Succeeded"),
             'Succeeded 3 min ago: container "app" ended with exit 3 (Error) 3 min ago; '
-            "the phase says that all ended well",
+            "the phase says that all succeeded",
             id="succeeded, by its phase alone",
         ),
         pytest.param(
             make(told("app", ended(0, "Completed")), phase="Succeeded"),
-            "Succeeded 3 min ago: every container ended well",
+            "Succeeded 3 min ago: every container succeeded",
             id="succeeded",
         ),
         pytest.param(
@@ -269,8 +269,8 @@ def test_pod_limit_may_apply_without_container_limit(whole: dict[str, Any] | Non
     _, second = state_verdict(health(pod), NOW).sentences
     unlimited = 'Neither container "app" nor the pod has a memory limit: most likely the node ran out of memory.'
     limited = (
-        'Container "app" has no memory limit of its own: whether the pod or the node ran out of memory the status does '
-        "not tell."
+        'Container "app" has no memory limit of its own: the status does not show whether the pod or the node ran out '
+        "of memory."
     )
     assert second == (limited if "memory" in (whole or {}).get("limits", {}) else unlimited)
 
@@ -373,7 +373,7 @@ def test_no_log_is_suggested_of_a_name_that_is_none() -> None:
 def test_owner_of_a_gate_is_named() -> None:
     sentences = state_verdict(health(gated(None)), NOW).sentences[1:]
     assert sentences == (
-        "Services that want ready pods send it nothing.",
+        "Services that select only ready pods send it no traffic.",
         "Its containers are ready: the owner of the readiness gate has to set it True (spec.readinessGates).",
     )
 

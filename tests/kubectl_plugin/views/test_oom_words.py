@@ -55,7 +55,7 @@ def test_Q2_only_possible_nodes_count(tmp_path: Path, spec: Object, nodes: list[
     assert [entry["node"] for entry in report["oom"]] == nodes
     assert report["oomUnknown"] == (None if nodes else "NoEligibleNode")
     if not nodes:
-        assert "there is no node that its node selector, affinity and tolerations allow" in _said(tmp_path, pod)
+        assert "no node matches its node selector, affinity and tolerations" in _said(tmp_path, pod)
 
 
 def test_Q2_request_above_node_is_shown_without_the_sum(tmp_path: Path) -> None:

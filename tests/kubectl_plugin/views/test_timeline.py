@@ -89,7 +89,7 @@ def test_a_period_of_the_delete_counts_of_pods_and_manifests(seconds: int) -> No
         (way,) = one.get("template", one)["timeline"]["ways"]
         assert {one["what"]: one["latest"] for one in way["events"]}["SIGKILL"] == max(seconds, 2)
         said = run("explain", *asked, "--timeline=delete", f"--grace-period={seconds}").out
-        assert ("kubectl delete asks for 0 s with --force only" in " ".join(said.split())) is (seconds == 0)
+        assert ("kubectl delete requests 0 s with --force only" in " ".join(said.split())) is (seconds == 0)
 
 
 def test_probe_periods_are_beside_the_pod_period() -> None:
@@ -178,7 +178,7 @@ def test_second_delete_with_probe_periods(tmp_path: Path) -> None:
         "Being deleted since 00:00:00 UTC; with a second delete of 0 s now: object gone at 00:00:30 UTC, another "
         "pod at 00:00:30 UTC, SIGKILL at 00:10:00 UTC." in said("db-0", "--timeline=delete", "--grace-period=0")
     )
-    assert "drain cannot be: it is being deleted already, see delete." in said("db-0", "--timeline=drain")
+    assert "drain is not possible: it is being deleted already, see delete." in said("db-0", "--timeline=drain")
     assert "Not certain" not in said("db-0", "--timeline=drain")
     assert "Not certain: no poddisruptionbudgets" in said("db-1", "--timeline=drain", "--grace-period=0")
     probed = said("db-1", "--timeline=probe")
@@ -372,7 +372,7 @@ def test_T5_unhandled_shutdown_node_is_not_called_silent() -> None:
     ran = run("explain", "--demo", "-n", "ingress", "pod/gateway-6m74d8fzc-rjq4s", "--timeline=shutdown")
     told = " ".join(ran.out.split())
     assert "When its machine is shut down: its kubelet sends no SIGTERM, object gone never by itself." in told
-    assert "never object gone only its kubelet can do it, and that goes down with the machine" in told
+    assert "never object gone only its kubelet can do it, and it stops with the machine" in told
 
 
 def _told_offline(folder: Path, way: str, **pod: Any) -> str:

@@ -141,7 +141,7 @@ def test_a_claim_of_a_selected_node(node: str, trouble: ClaimTrouble | None) -> 
     if trouble is None:
         assert found.best == ("a",)
     else:
-        assert "to be made for node gone, which does not exist" in next(claim_sentences(found.claims))
+        assert "to be created for node gone, which does not exist" in next(claim_sentences(found.claims))
 
 
 def test_a_claim_without_a_class_waits_for_the_default() -> None:
@@ -255,8 +255,8 @@ def test_volumes_that_do_not_match_are_named() -> None:
         ("earlier", "20Gi", "Released", "NFS"),
     ]
     assert " ".join(claim_sentences(found.claims)) == (
-        'Claim "data" is unbound: no PersistentVolume of class "disks" matches it, and no provisioner makes one; there '
-        'are "small" (5Gi, Available, local) and "earlier" (20Gi, Released, NFS). Way out: make a PersistentVolume of '
-        'class "disks" that matches it (10Gi, ReadWriteOnce); a Released one is Available again without its '
-        "spec.claimRef."
+        'Claim "data" is unbound: no PersistentVolume of class "disks" matches it, and no provisioner creates one; '
+        '"small" (5Gi, Available, local) and "earlier" (20Gi, Released, NFS) do not match. Way out: create a '
+        'PersistentVolume of class "disks" that matches it (10Gi, ReadWriteOnce); a Released one is Available again '
+        "without its spec.claimRef."
     )

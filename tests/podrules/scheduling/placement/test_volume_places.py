@@ -62,7 +62,7 @@ def test_a_zone_without_a_node() -> None:
 @pytest.mark.parametrize(
     ("key", "way"),
     [
-        (DISK, "see that the node plugin of disk.example.com runs on n3: it sets that label"),
+        (DISK, "check that the node plugin of disk.example.com runs on n3: it sets that label"),
         ("failure-domain.beta.kubernetes.io/zone", "label n3 failure-domain.beta.kubernetes.io/zone=c"),
     ],
 )
@@ -75,7 +75,7 @@ def test_a_node_of_the_zone_lacks_the_label_of_the_driver(key: str, way: str) ->
         persistentVolumes=[disk],
     )
     assert found.lacking == ("n3",)
-    assert said(found).endswith(f"zone c ({key}): n3 is there and lacks that label. Way out: {way}.")
+    assert said(found).endswith(f"zone c ({key}): n3 exists but lacks that label. Way out: {way}.")
 
 
 @pytest.mark.parametrize(
