@@ -88,7 +88,7 @@ def _folder(source: Json, *nodes: str) -> Callable[[Json], None]:
     return change
 
 
-BOUND: Final = "the next pod stays Pending: volume data (local, ReadWriteOnce) is on node-a alone"
+BOUND: Final = "the next pod stays Pending: volume data (local, ReadWriteOnce) is only on node-a"
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_the_warning_leads(name: str, pod: str, said: str) -> None:
         ("L-rc", "Stuck", "default/rc (FailedCreatePodSandBox 30 times)"),
         ("AI-killfail", "Stuck", "default/killfail (FailedKillPod 60 times)"),
         ("AI-unmount", "Stuck", "default/unmount (FailedUnMount 60 times)"),
-        ("c26", "NoScheduler", "trouble 3 pods: no scheduler has looked. default/vc, default/typo and default/fresh."),
+        ("c26", "NoScheduler", "trouble 3 pods: not seen by a scheduler. default/vc, default/typo and default/fresh."),
     ],
 )
 def test_the_report_lists_it_as_trouble(name: str, risk: str, said: str) -> None:

@@ -16,7 +16,7 @@ AT: Final = "2027-03-04T20:{}Z"
 OUT: Final = "node.kubernetes.io/out-of-service"
 TAKE_BACK: Final = (
     "unfence rack-7 first: until it is Ready, pod garbage collection removes within 20 s what is deleted there, "
-    "with grace too"
+    "even with grace"
 )
 TOLERATES: Final = [{"operator": "Exists"}]
 _OWNER: Final = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "ledger", "uid": "u-9", "controller": True}
@@ -253,5 +253,5 @@ def test_volume_shows_overdue_garbage_collection(deleted: str, late: bool, tmp_p
     claims = [{"name": "books", "persistentVolumeClaim": {"claimName": "books"}}]
     source = _cluster(tmp_path, ready="Unknown", renewed="20:00", deleted=deleted, volumes=claims)
     page = _said("explain", "pod/ledger-0", "-n", "bank", *source)
-    words = "on rack-7: pod garbage collection should have removed its object by 20:41:20 UTC: look at kube-controller"
+    words = "on rack-7: pod garbage collection should have removed its object by 20:41:20 UTC: check kube-controller"
     assert (words in page, "on rack-7: garbage collection removes the object" in page) == (late, not late)

@@ -245,7 +245,7 @@ def test_old_event_names_no_evictor(tmp_path: Path) -> None:
 
     answer = died(tmp_path, node(), evicted_pod(), told)
 
-    assert "Somebody evicted the pod through the eviction API" in answer
+    assert "A client evicted the pod through the eviction API" in answer
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_Q2_sidecar_with_app_container_above_node(tmp_path: Path) -> None:
             "spec.resources.requests.memory",
             "1Gi",
             "2Gi",
-            "is 1Gi, less than the 2Gi that its containers request, which the API server refuses",
+            "is 1Gi, less than the 2Gi that its containers request, which the API server rejects",
             id="the pod's own",
         ),
         pytest.param(
@@ -101,7 +101,7 @@ def test_Q2_sidecar_with_app_container_above_node(tmp_path: Path) -> None:
             "spec.containers[1].resources.requests.memory",
             "-1Gi",
             "0",
-            "is -1Gi, less than 0, which the API server refuses",
+            "is -1Gi, less than 0, which the API server rejects",
             id="a container's",
         ),
         pytest.param(
@@ -112,7 +112,7 @@ def test_Q2_sidecar_with_app_container_above_node(tmp_path: Path) -> None:
             "spec.containers[0].resources.requests.memory",
             "-1Gi",
             "0",
-            "is -1Gi, less than 0, which the API server refuses",
+            "is -1Gi, less than 0, which the API server rejects",
             id="a container's beside the pod's own",
         ),
     ],

@@ -91,7 +91,7 @@ def test_F3_no_majority_means_no_member_removal(tmp_path: Path) -> None:
 
     told = _told(*FORCE, _changed(tmp_path, without_pet_1))
     assert "Or remove it" not in told
-    assert "the application removes pet-2 only while 2 of 3 live" in told
+    assert "the application removes pet-2 only while 2 of 3 members live" in told
 
 
 def test_F3_member_on_node_without_heartbeat_is_unknown(tmp_path: Path) -> None:
