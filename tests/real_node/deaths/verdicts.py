@@ -18,20 +18,20 @@ from tests.real_node.static_facts import Compared
 
 __all__ = ["EXPECTED", "compare_verdict", "expected"]
 
-_SAID: Final = "a component says so: in the pod's status, in a condition, or in an event of this very end"
-_COMPLETE: Final = "all events are left and none tells of a stop, so nobody stopped it"
-_V1: Final = "cgroup v1: OOMKilled is said of every container below the cgroup that ran out, whichever process died"
+_SAID: Final = "a component reports it: in the pod's status, in a condition, or in an event of this very end"
+_COMPLETE: Final = "no event is missing and none shows a stop, so it was not stopped"
+_V1: Final = "cgroup v1: every container below the cgroup that ran out is OOMKilled, whichever process was killed"
 _NO_WORD: Final = (
     "exit code 137 without OOMKilled: SIGKILL from elsewhere, its own exit code, or a kill that was missed"
 )
 _CODE_OF_ITS_OWN: Final = (
-    "cgroup v1: a child was killed, and the process ended with a code of its own, for that or for else"
+    "cgroup v1: a child was killed, and the process ended with its own exit code, because of that or not"
 )
-_AGAIN: Final = "the kubelet's event may have come again for the next run, and has its first and last time alone"
-_PLAIN_STOP: Final = "the kubelet stops all of a pod that is not to restart, and its event gives no reason"
-_NOBODY: Final = "the API server does not keep who deleted a pod, nor whether the last request was the kubelet's"
-_GONE: Final = "the object is gone, and the kubelet's events say that it stopped, not for whom"
-_NOTHING: Final = "the object is gone, and so was the kubelet: nobody wrote anything"
+_AGAIN: Final = "the kubelet's event may be repeated for the next run, and has only its first and last time"
+_PLAIN_STOP: Final = "the kubelet stops all containers of a pod without restarts, and its event gives no reason"
+_NOBODY: Final = "the API server does not record who deleted a pod, nor whether the last request was the kubelet's"
+_GONE: Final = "the object is gone, and the kubelet's events show that it stopped, not which client asked for it"
+_NOTHING: Final = "the object and the kubelet are gone: there is no record"
 
 _Expected = tuple[Grade, str]
 EXPECTED: Final[dict[str, _Expected]] = {
@@ -78,7 +78,7 @@ EXPECTED: Final[dict[str, _Expected]] = {
     "node-gone": (Grade.NOTHING, _NOTHING),
     "node-gone/object-kept": (
         Grade.LIKELY,
-        "garbage collection asks for no grace, which hides whether somebody had deleted it before",
+        "garbage collection deletes without grace, which hides an earlier deletion",
     ),
     "node-out-of-memory": (Grade.LIKELY, _V1),
     "node-out-of-memory-earlier": (Grade.SEVERAL, _V1),
@@ -115,7 +115,7 @@ EXPECTED: Final[dict[str, _Expected]] = {
     "sidecar-stopped/exit-0": (Grade.LIKELY, "it ended in the second of its stop, perhaps by itself"),
     "startup": (Grade.LIKELY, _AGAIN),
     "taint-eviction": (Grade.CERTAIN, _SAID),
-    "unreachable": (Grade.LIKELY, "the node was silent: somebody may have deleted it before"),
+    "unreachable": (Grade.LIKELY, "the node was silent: it may have been deleted before"),
 }
 """By family, or by family and variation: the least grade, and what evidence makes it so."""
 _SURENESS: Final = {Grade.NOTHING: 0, Grade.SEVERAL: 1, Grade.LIKELY: 2, Grade.CERTAIN: 3}

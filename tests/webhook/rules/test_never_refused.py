@@ -1,4 +1,4 @@
-"""What docs/webhook/force-deletion.md says is never refused, each point where force deletions are forbidden, on a real API server."""
+"""Each deletion that docs/webhook/force-deletion.md calls never refused, in mode deny, on a real API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may label a Namespace, as docs/webhook/reference.md says: which of the labels that rules look at a tenant can change."""
+"""Who may label a Namespace: which labels of rules a tenant can change (docs/webhook/reference.md)."""
 
 from __future__ import annotations
 

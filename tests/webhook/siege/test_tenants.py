@@ -373,7 +373,7 @@ def test_pod_is_not_confirmed_before_it_has_its_uid(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("tenant", SIDES, indirect=True)
 def test_who_may_write_the_status_of_pods_ends_them_without_grace(tenant: Tenant) -> None:
-    """As docs/webhook/reference.md says: of a pod that is said to have finished even a plain deletion is one without grace."""
+    """See docs/webhook/reference.md: even a plain deletion of a pod that is marked as finished is one without grace."""
     for options in (delete_options(), delete_options(None)):
         pod = tenant.running_pod(tenant.limited)
         tenant.api.patch(pod, {"status": {"phase": "Succeeded"}}, subresource="status")
