@@ -1,12 +1,12 @@
-"""Writes what the API server's decoder knows of each kind: ``python -m release.api_schema MODULES > FILE``.
+"""Writes the API server decoder's schema of each kind: ``python -m release.api_schema MODULES > FILE``.
 
 MODULES is Go's module cache with k8s.io/api, apimachinery, component-base, kube-scheduler, kubelet and kubernetes of
-every version that answers were compared with. Which kinds are served comes from the OpenAPI v3 documents of
-k8s.io/kubernetes; the configurations of kube-scheduler and kubelet are added. Their fields come from the Go structs,
-which also show what the decoder calls a field's type, and through which embedded struct it gets there.
+every version that answers were compared with. The OpenAPI v3 documents of k8s.io/kubernetes list the served kinds; the
+configurations of kube-scheduler and kubelet are added. Their fields come from the Go structs, which also show the
+decoder's name of a field's type, and the embedded structs on the way to it.
 
-Fields that only some versions have carry the first and the last of them. Kinds whose objects nobody here reads are
-listed without their fields.
+Fields that only some versions have contain the first and the last of them. Kinds with objects that are not read here
+are listed without their fields.
 
 Source: api/openapi-spec/v3 of k8s.io/kubernetes; types.go of k8s.io/api, of meta/v1 in k8s.io/apimachinery, and of
 config in k8s.io/kube-scheduler, k8s.io/kubelet and k8s.io/component-base.
@@ -78,9 +78,9 @@ _PLAIN: Final = frozenset(
 
 class _Field(NamedTuple):
     type: str
-    """In Go, each name of a type with its package: ``[]core.Container``."""
+    """In Go, each type name with its package: ``[]core.Container``."""
     through: str
-    """The embedded structs on the way to it: ``VolumeSource``."""
+    """The embedded structs on the way to the field: ``VolumeSource``."""
 
 
 def api_schema(modules: Path, minors: Sequence[int] = tuple(sorted(VERIFIED))) -> Mapping[str, Any]:
@@ -114,7 +114,7 @@ def _ranged(what: str, there: Iterable[int], minors: Iterable[int]) -> str:
 
 
 def _merged(by_minor: Mapping[int, Any]) -> Any:
-    """The fields of a struct, or what another type stands for."""
+    """The fields of a struct, or the type that another type stands for."""
     if any(isinstance(found, str) for found in by_minor.values()):
         (single,) = {found for found in by_minor.values() if found}
         return single
@@ -122,7 +122,7 @@ def _merged(by_minor: Mapping[int, Any]) -> Any:
     merged: dict[str, str] = {}
     for name in sorted({name for fields in by_minor.values() for name in fields}):
         there = {minor: fields[name] for minor, fields in by_minor.items() if name in fields}
-        # Where a type was renamed, the newest name counts.
+        # If a type was renamed, the newest name counts.
         field = there[max(there)]
         ranged = field.type if list(there) == has else _ranged(field.type, there, by_minor)
         merged[name] = f"{field.through}~{ranged}" if field.through else ranged
@@ -136,10 +136,10 @@ def _documents(modules: Path, minor: int) -> Iterator[Mapping[str, Any]]:
 
 
 def _served(documents: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Each kind that is served, and the type that OpenAPI gives it."""
+    """Each served kind, and its type in OpenAPI."""
     for schemas in documents:
         for name, schema in schemas.items():
-            # The kinds of apimachinery are options and lists, which stand in every group.
+            # The kinds of apimachinery are options and lists, which exist in every group.
             if not name.startswith("io.k8s.apimachinery."):
                 for one in schema.get("x-kubernetes-group-version-kind", ()):
                     version = f"{one['group']}/{one['version']}".lstrip("/")
@@ -148,7 +148,7 @@ def _served(documents: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]
 
 
 def _fields(modules: Path, minor: int, served: Mapping[str, str]) -> Mapping[str, Any]:
-    """The types of the kinds that are read, and all that these reach."""
+    """The types of the kinds that are read, and all types that these reach."""
     sources = _Sources(modules, f"v0.{VERIFIED[minor].removeprefix('1.')}")
     waiting = []
     for name, type_name in served.items():
@@ -180,7 +180,7 @@ class _Sources:
 
     @cache  # noqa: B019  # the process ends with it
     def package(self, package: str) -> Mapping[str, tuple[Any, list[tuple[str, str]]]]:
-        """Its types: the fields or what it stands for, and the types that it names."""
+        """The types of the version: their fields or underlying type, and the types that they name."""
         module = "/".join(package.split("/")[:2])
         folder = self._modules / f"{module}@{self._version}" / package.removeprefix(f"{module}/")
         found: dict[str, tuple[Any, list[tuple[str, str]]]] = {}
@@ -238,7 +238,7 @@ class _Sources:
         }
 
     def _later(self, package: str, name: str, text: str, imports: Mapping[str, str]) -> tuple[Any, Any]:
-        """A struct that stands further down in the same file."""
+        """A struct that follows further down in the same file."""
         body = next(body for struct, body in _STRUCT.findall(text) if struct == name)
         alone: dict[str, tuple[Any, list[tuple[str, str]]]] = {}
         self._read(package, f"type {name} struct {{\n{body}}}", imports, alone)
@@ -256,7 +256,7 @@ def _shown(package: str, name: str) -> str:
 
 
 def _decodes_itself(package: str, name: str) -> bool:
-    """Whether a type has an UnmarshalJSON of its own, which the reader of the schema knows by name."""
+    """Whether a type has its own UnmarshalJSON; the reader of the schema knows these types by name."""
     if package == _META:
         return name in {"Time", "MicroTime", "FieldsV1", "Duration"}
     return not re.match(r"k8s\.io/(api|[\w-]+/config)/", package)

@@ -41,10 +41,10 @@ _Object = dict[str, Any]
 
 
 class Source:
-    """The commit that a release is made of, and whether files differ from it."""
+    """The commit of a release, and whether files differ from it."""
 
     def __init__(self, root: Path = _ROOT) -> None:
-        """Ask git."""
+        """Run git; return its output."""
         self.commit = _git(root, "rev-parse", "HEAD")
         self.modified = bool(_git(root, "status", "--porcelain"))
 
@@ -53,7 +53,7 @@ def signing_key(path: Path) -> ec.EllipticCurvePrivateKey:
     """Read the key from a file.
 
     Raises:
-        SystemExit: the file cannot be read, or holds another kind of key.
+        SystemExit: the file cannot be read, or contains another kind of key.
     """
     try:
         key = load_pem_private_key(path.read_bytes(), password=None)
@@ -119,7 +119,7 @@ def _bill_name(image: ReleasedImage) -> str:
 def _dependencies(source: Source, image: ReleasedImage | None) -> list[_Object]:
     commit: _Object = {"name": "source", "digest": {"gitCommit": source.commit}}
     if source.modified:
-        # Signed in any case, and stated.
+        # These are always signed, and listed in the statement.
         commit["annotations"] = {"modified": True}
     locks = [_subject(name, _sha256(_ROOT / name)) for name in _LOCKS]
     if image is None:
@@ -133,7 +133,7 @@ def _statement(subjects: Sequence[_Object], kind: str, predicate: _Object) -> _O
 
 
 def _envelope(key: ec.EllipticCurvePrivateKey, statement: _Object) -> str:
-    """The statement with its signature, which covers the payload's type, too (DSSE's PAE)."""
+    """The statement with its signature, which also covers the payload's type (DSSE's PAE)."""
     payload = json.dumps(statement, sort_keys=True).encode()
     signed = b"DSSEv1 %d %s %d %s" % (len(_PAYLOAD), _PAYLOAD.encode(), len(payload), payload)
     public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

@@ -52,7 +52,7 @@ PEX_SCRIPT=kubectl_complete-qos exec "$(dirname "$0")/kubectl-qos" "$@"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Build the release; returns 1 if helm is missing, so that there is no chart."""
+    """Build the release; return 1 if helm is missing, so that there is no chart."""
     parser = argparse.ArgumentParser(prog="python -m release.build", description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="FOLDER")
     parser.add_argument("--all-platforms", action="store_true", help="executables also for other systems")
@@ -90,11 +90,11 @@ def finish(
 
     Args:
         out: The folder of the release.
-        key: Signs; None: no provenance and no signature.
+        key: The signing key; None: no provenance and no signature.
         image: The webhook's image, if it is part of the release.
         parameters: The arguments of the build, for the provenance.
     """
-    # Files of an earlier release, which would be attested, too.
+    # Files of an earlier release would be attested, too.
     for name in (SIGNATURE, *attested_names(image)):
         (out / name).unlink(missing_ok=True)
     if key:
@@ -114,7 +114,7 @@ def reproducible_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def build_packages(out: Path, environment: Mapping[str, str]) -> Path:
-    """Build the wheel and the source distribution; returns the wheel."""
+    """Build the wheel and the source distribution; return the wheel."""
     command = [sys.executable, "-m", "hatchling", "build", "-d", str(out)]
     subprocess.run(command, cwd=ROOT, env=dict(environment), check=True, stdout=subprocess.DEVNULL)
     return out / f"kubectl_qos-{__version__}-py3-none-any.whl"
@@ -146,7 +146,7 @@ def build_archive(
             [
                 *(sys.executable, "-m", "pex", "--output-file", str(executable)),
                 *("--requirement", str(lock), "--console-script", _EXECUTABLE),
-                # Unpacked once into an environment of its own, and then entered by sh: as quick as an installed one.
+                # Unpacked once into an environment of its own, then entered by sh: as fast as an installed one.
                 *("--venv", "prepend", "--sh-boot", "--no-compile", "--no-use-system-time", "--no-build"),
                 *(("--no-pypi", "--find-links", str(wheels)) if wheels else ()),
                 *platform.pex_flags(),
@@ -165,7 +165,7 @@ def build_archive(
 
 
 def build_chart(out: Path, helm: str, epoch: int) -> Path:
-    """Package the chart. helm writes the present time into it, so it is packed again with the commit's."""
+    """Package the chart. helm writes the current time into it, so it is packed again with the commit's time."""
     with tempfile.TemporaryDirectory(prefix="release-") as folder:
         command = [helm, "package", str(CHART), "--destination", folder, "--version", __version__]
         subprocess.run([*command, "--app-version", __version__], check=True, stdout=subprocess.DEVNULL)
@@ -185,7 +185,7 @@ def _contents(archive: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, bytes
 
 
 def _write_archive(path: Path, files: Mapping[str, tuple[bytes, int]], epoch: int) -> None:
-    """Write a compressed archive of contents and modes, with no other trace of who made it and when."""
+    """Write a compressed archive of contents and modes, without any trace of its author and time."""
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name, (content, mode) in files.items():

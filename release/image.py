@@ -35,7 +35,7 @@ class ReleasedImage(NamedTuple):
 
 
 def buildah(*arguments: str) -> str:
-    """Run buildah; returns what it prints."""
+    """Run buildah; return its output."""
     done = subprocess.run(("buildah", *arguments), check=True, stdout=subprocess.PIPE, text=True)
     return done.stdout.strip()
 

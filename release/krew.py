@@ -16,11 +16,11 @@ __all__ = ["Archive", "manifest"]
 
 _SHORT: Final = "Explain QoS, OOM order, placement and endings of pods"
 _DESCRIPTION: Final = """\
-Tells what Kubernetes will do to a pod, and why: its QoS class, who is killed
-first when memory runs out, where the scheduler would put it and why not
-elsewhere, whom it would preempt, how it will end, and what force-deleting it
-would risk. The rules are those of Kubernetes 1.34 to 1.37, held against
-upstream's own code.
+Shows what Kubernetes will do to a pod, and why: its QoS class, which pod is
+killed first when memory runs out, where the scheduler would put it and why not
+elsewhere, which pods it would preempt, how it will end, and the risk of
+force-deleting it. The rules are those of Kubernetes 1.34 to 1.37, tested
+against upstream's own code.
 """
 _CAVEATS: Final = """\
 Needs Python 3.11, 3.12 or 3.13. Try it without a cluster:

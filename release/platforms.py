@@ -14,12 +14,12 @@ _MACHINES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "ar
 
 
 class Platform(NamedTuple):
-    """A system and processor, named as Krew does."""
+    """A system and processor, with Krew's names."""
 
     system: str
     arch: str
     wheels: str
-    """The platform tag of the oldest wheels to use; empty: this machine and this Python alone."""
+    """The platform tag of the oldest wheels to use; empty: only this machine and this Python."""
 
     @property
     def name(self) -> str:
@@ -27,7 +27,7 @@ class Platform(NamedTuple):
         return f"{self.system}-{self.arch}"
 
     def pex_flags(self) -> list[str]:
-        """The flags of pex that say which Pythons the executable runs with."""
+        """The flags of pex that select the Pythons of the executable."""
         return (
             [f"--platform={self.wheels}-cp-{version}-cp{abi}" for abi, version in _PYTHONS.items()]
             if self.wheels

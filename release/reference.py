@@ -1,9 +1,9 @@
 """The reference pages of the documentation, made from the code: ``python -m release.reference FOLDER``.
 
 commands.md   each command's help, and the exit codes
-terms.md      what ``kubectl qos why`` explains
-rules.md      what each module of rules restates, and its source
-metrics.md    what the webhook counts
+terms.md      the terms that ``kubectl qos why`` explains
+rules.md      the upstream code that each module of rules restates
+metrics.md    the metrics of the webhook
 json.md       the kinds of ``-o json``, with their schemas
 chart.md      the chart's README
 """
@@ -159,7 +159,7 @@ def _metrics() -> str:
         for family in text_string_to_metric_families(metrics.render().decode())
         if family.name.startswith("qos_webhook")
     ]
-    head = "# Metrics of the webhook\n\n| metric | type | labels | what it tells |\n| --- | --- | --- | --- |\n"
+    head = "# Metrics of the webhook\n\n| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n"
     return head + "\n".join(rows)
 
 

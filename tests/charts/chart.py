@@ -143,23 +143,23 @@ FULL_VALUES: Mapping[str, Any] = {
     "lint": {"spreadSelectors": False, "topologyKeys": True},
     "warnings": "verbose",
 }
-"""As many values as can be given at once, each other than its default."""
+"""As many values as can be set at once, each different from its default."""
 
 CLIENTS: Mapping[str, Any] = {
     "clientAuthentication": {"configMap": "apiserver-authorities", "names": ["kube-apiserver", 'the "second"']}
 }
-"""Only the API server may send reviews: there is no file of authorities here, so these are not among all values."""
+"""Only the API server may send reviews: there is no file of authorities here, so these are not in FULL_VALUES."""
 
 EVENTS: Mapping[str, Any] = {**CLIENTS, "forceDeletion": {"mode": "deny", "events": True}}
-"""Refused force deletions make Events, which they do only where clients are known."""
+"""Refused force deletions create Events, which requires client certificates."""
 
 HOST_NETWORK: Mapping[str, Any] = {"hostNetwork": True, "containerPort": 8443}
-"""In the nodes' network no NetworkPolicy holds pods, and only privileged namespaces take them."""
+"""No NetworkPolicy applies to pods in the nodes' network, and only privileged namespaces admit them."""
 
 NODE_CONTROLLERS: Mapping[str, list[str]] = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))[
     "forceDeletion"
 ]["exemptNodeControllers"]
-"""The usernames by default of those who delete Nodes as part of their work."""
+"""The default usernames of controllers that delete Nodes as part of their work."""
 
 PRODUCTION: Mapping[str, Any] = yaml.safe_load((CHART / "examples" / "production.yaml").read_text(encoding="utf-8"))
 """The chart's example."""
@@ -170,7 +170,7 @@ class HelmError(RuntimeError):
 
 
 class Chart:
-    """The chart, and helm without anything of the person's own."""
+    """The chart, and helm without the user's own settings."""
 
     def __init__(self, helm: Path, home: Path) -> None:
         self._helm = helm
@@ -184,10 +184,10 @@ class Chart:
     def run(
         self, *arguments: str | Path, values: Mapping[str, Any] | None = None, kubeconfig: Path | None = None
     ) -> str:
-        """What helm prints.
+        """Run helm; return its output.
 
         Args:
-            arguments: What follows ``helm``.
+            arguments: The arguments after ``helm``.
             values: Given with ``--values``; with an image, if they name none.
             kubeconfig: The cluster; none when not given.
 
@@ -212,7 +212,7 @@ class Chart:
         release: str = "qos-webhook",
         namespace: str = "qos-system",
     ) -> str:
-        """The manifest; one that was asked for before is not rendered again."""
+        """The manifest; each is rendered once."""
         asked = (json.dumps(values), *flags, release, namespace)
         if asked not in self._rendered:
             self._rendered[asked] = self.rendered_anew(values, *flags, release=release, namespace=namespace)
@@ -225,19 +225,19 @@ class Chart:
         release: str = "qos-webhook",
         namespace: str = "qos-system",
     ) -> str:
-        """The manifest, by a run of its own."""
+        """The manifest, rendered by a separate run."""
         return self.run("template", release, CHART, "--namespace", namespace, *flags, values=values or {})
 
     def objects(
         self, values: Mapping[str, Any] | None = None, *, release: str = "qos-webhook", namespace: str = "qos-system"
     ) -> list[Object]:
-        """The objects of the manifest, without what ``helm test`` runs."""
+        """The objects of the manifest, without those of ``helm test``."""
         return list(yaml.safe_load_all(self.rendered(values, "--skip-tests", release=release, namespace=namespace)))
 
     def test_pod(
         self, values: Mapping[str, Any] | None = None, *, release: str = "qos-webhook", namespace: str = "qos-system"
     ) -> Object:
-        """What ``helm test`` runs."""
+        """The objects of ``helm test``."""
         template = ("--show-only", "templates/tests/review.yaml")
         (pod,) = yaml.safe_load_all(self.rendered(values, *template, release=release, namespace=namespace))
         return dict(pod)
@@ -249,7 +249,7 @@ def of_kind(kind: str, objects: Iterable[Object]) -> list[Object]:
 
 
 def with_image(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with an image that is nowhere, if they name none: the chart has no default."""
+    """The values with an image that does not exist, if they name none: the chart has no default."""
     return {
         **values,
         "image": {"repository": "registry.example.com/kubectl-qos/qos-webhook", **values.get("image", {})},

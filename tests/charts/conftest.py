@@ -39,13 +39,13 @@ def chart(helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Chart:
 
 @pytest.fixture(scope="session")
 def monitoring_kinds(control_plane: ControlPlane) -> None:
-    """The API server knows ServiceMonitor and PrometheusRule from then on."""
+    """Make the API server serve ServiceMonitor and PrometheusRule."""
     require_kinds(control_plane, PROMETHEUS_OPERATOR)
 
 
 @pytest.fixture
 def release_namespace(control_plane: ControlPlane, namespace: str) -> Iterator[str]:
-    """A namespace for the webhook itself, in which only restricted pods are admitted; ``namespace`` is one it sees."""
+    """A namespace for the webhook itself that admits only restricted pods; ``namespace`` is one that it reviews."""
     name = f"{namespace}-release"
     control_plane.create_namespace(name, {"pod-security.kubernetes.io/enforce": "restricted"})
     yield name

@@ -18,7 +18,7 @@ _SELF = (
     "selfsubjectreviews.authentication",
 )
 _NODES_ALONE = "node authorizer does not support user rule resolution"
-"""What the authorizer of kubelets says; that of RBAC lists all."""
+"""The kubelet authorizer's answer; the answer of RBAC lists all."""
 
 
 class Grant(NamedTuple):
@@ -31,17 +31,17 @@ class Grant(NamedTuple):
 
 
 EVERYBODY = {Grant("", f"{resource}.k8s.io", (), ("create",)) for resource in _SELF}
-"""What Kubernetes grants to each ServiceAccount."""
+"""The permissions that Kubernetes grants to each ServiceAccount."""
 
 
 def granted(objects: list[Object]) -> Iterator[Grant]:
-    """What the roles among them allow."""
+    """The permissions of those objects that are roles."""
     for role in of_kind("ClusterRole", objects) + of_kind("Role", objects):
         yield from _of_rules(role["rules"], role["metadata"].get("namespace", ""))
 
 
 def granted_to_token(transport: ClientTransport, namespace: str) -> set[Grant]:
-    """What the API server lets a token do in a namespace, as it says itself, with the namespace as ``where``."""
+    """The permissions of a token in a namespace according to the API server, with the namespace as ``where``."""
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectRulesReview",

@@ -1,4 +1,4 @@
-"""The chart's policies on a real API server: installed by the real helm, and in effect; what people are told then."""
+"""The chart's policies on a real API server: installed by the real helm, and in effect; their warnings and refusals."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.waiting import wait_for
 from tests.webhook.installation import Installation
 
-__all__ = ["GROUP", "KINDS", "dry_run", "in_effect", "installed", "mirror_pod_refusal", "scoped", "told"]
+__all__ = ["GROUP", "KINDS", "dry_run", "in_effect", "installed", "messages", "mirror_pod_refusal", "scoped"]
 
 GROUP = "admissionregistration.k8s.io/v1"
 PREFIXES = ("Mutating", "Validating")
 KINDS = tuple(f"{prefix}AdmissionPolicy{suffix}" for prefix in PREFIXES for suffix in ("", "Binding"))
 _WARNING = re.compile(r"^(?:Warning: )?Validation failed for ValidatingAdmissionPolicy '[^']+' with binding '[^']+': ")
 _PANIC = re.compile(r'^[EF]\d{4} .*\] "Observed a panic"', re.MULTILINE)
-"""As k8s.io/apimachinery logs one (pkg/util/runtime), whoever recovers from it; a client that broke off is none."""
+"""As k8s.io/apimachinery logs a panic (pkg/util/runtime), also a recovered one; a client that broke off causes none."""
 _NUMBERS = itertools.count(1)
 
 
 def scoped(name: str, **values: Any) -> Object:
-    """Values with which a release is for namespaces that carry its label: tests share the API server."""
+    """Values that limit a release to namespaces with its label: tests share the API server."""
     expression = {"key": "asked", "operator": "In", "values": [name]}
     return {"mode": "policy", "webhook": {"namespaceMatchExpressions": [expression]}, **values}
 
 
-def told(stderr: str) -> list[str]:
-    """What policies warn of, without their names, and the rest as it is; kubectl's own warning of force is left out."""
+def messages(stderr: str) -> list[str]:
+    """Return all lines, with warnings without the names of policies; omit kubectl's own force warning."""
     lines = [line for line in stderr.splitlines() if not line.startswith("Warning: Immediate deletion does not wait")]
     return [_WARNING.sub("", line) for line in lines]
 
 
 def dry_run(control_plane: ControlPlane, entry: Object) -> list[str]:
-    """What is said of an object that is not stored: warnings, and last that it is refused."""
+    """The API server's response to an object that is not stored: warnings, and last the refusal."""
     api = control_plane.api
     path = api.path(entry["apiVersion"], entry["kind"], entry["metadata"]["namespace"])
     refusal = []
@@ -48,7 +48,7 @@ def dry_run(control_plane: ControlPlane, entry: Object) -> list[str]:
         api.request("POST", path, entry, query={"dryRun": "All"})
     except ApiError as error:
         refusal = [error.message]
-    return told("\n".join(api.warnings)) + refusal
+    return messages("\n".join(api.warnings)) + refusal
 
 
 def mirror_pod_refusal(control_plane: ControlPlane, pod: Object) -> str:
@@ -64,7 +64,7 @@ def mirror_pod_refusal(control_plane: ControlPlane, pod: Object) -> str:
         try:
             kubelet.request("POST", path, {**pod, "metadata": metadata}, query={"dryRun": "All"})
         except ApiError as error:
-            # The admission plugin NodeRestriction hears of Nodes a little later.
+            # The admission plugin NodeRestriction sees new Nodes a little later.
             return None if error.code == http.HTTPStatus.NOT_FOUND else (error.message,)
         return ("",)
 
@@ -85,15 +85,15 @@ def installed(
     *,
     kinds: Sequence[str] = PREFIXES,
 ) -> Iterator[Installation]:
-    """The chart as release ``name``, its policies in effect; after the block they are not, and its namespaces go.
+    """Install the chart as release ``name`` with its policies in effect; after the block remove it and its namespaces.
 
     Args:
         control_plane: The cluster.
         helm: The program.
         folder: For values, logs, and helm's own files.
-        name: Of the release.
-        values: The chart's.
-        kinds: Which policies the API server serves, Mutating and Validating ones.
+        name: The name of the release.
+        values: The chart's values.
+        kinds: The policy kinds that the API server serves, Mutating and Validating ones.
     """
     namespace = f"{name}-system"
     control_plane.create_namespace(namespace)
@@ -111,12 +111,12 @@ def installed(
 
 
 def _panics(control_plane: ControlPlane) -> int:
-    """How many the API server has logged."""
+    """The number of panics that the API server has logged."""
     return len(_PANIC.findall(control_plane.log("kube-apiserver")))
 
 
 def _delete_namespaces(control_plane: ControlPlane, name: str) -> None:
-    """With their pods, which no kubelet confirms to have stopped: else the cluster's nodes fill with them."""
+    """Delete them with their pods, which no kubelet confirms to have stopped: otherwise the nodes fill with them."""
     api = control_plane.api
     for namespace in api.list_items("v1", "Namespace", labelSelector=f"asked={name}"):
         api.delete(namespace)
@@ -124,10 +124,10 @@ def _delete_namespaces(control_plane: ControlPlane, name: str) -> None:
 
 
 def in_effect(control_plane: ControlPlane, kinds: Sequence[str] = PREFIXES) -> None:
-    """Wait until the API server goes by all policies and bindings as they are stored now.
+    """Wait until all policies and bindings that are stored now are in effect.
 
-    It compiles them a little later, all that it has heard of together, and it hears of objects of a kind in the order
-    in which they were stored: so they are in effect when a policy and a binding are that were made last.
+    The API server compiles them a little later, all that it has received together, and it receives objects of a kind in
+    the order in which they were stored. So they are in effect when a policy and a binding that were created last are.
     """
     number = next(_NUMBERS)
     sentinels = [entry for prefix in kinds for entry in _sentinel(prefix, number)]

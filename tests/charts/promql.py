@@ -1,4 +1,4 @@
-"""What an expression of PromQL names: its series and their labels."""
+"""Reads an expression of PromQL: its series and their labels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 __all__ = ["TARGET_LABELS", "named", "served"]
 
 TARGET_LABELS = frozenset({"namespace", "job", "pod", "instance", "service", "container", "endpoint"})
-"""What Prometheus adds to each series of a pod that a ServiceMonitor leads to."""
+"""The labels that Prometheus adds to each series of a pod of a ServiceMonitor."""
 _SERIES = re.compile(r"\b((?:qos_webhook|apiserver|process)_\w+)(?:\{([^}]*)\})?")
 _MATCHER = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)")
 _BY = re.compile(r"\b(?:by|without)\s*\(([^)]*)\)")
@@ -18,7 +18,7 @@ _TYPE = re.compile(r"^# TYPE (\w+) ", re.MULTILINE)
 
 
 def named(expression: str) -> dict[str, set[str]]:
-    """The labels that an expression asks for, by the name of the series; what it groups by is of each of them."""
+    """The labels that an expression uses, by the name of the series; grouping labels belong to each of them."""
     grouped = {label.strip() for labels in _BY.findall(expression) for label in labels.split(",")}
     found: dict[str, set[str]] = {}
     for name, matchers in _SERIES.findall(expression):

@@ -1,4 +1,4 @@
-"""What the chart puts around the pods: who may reach them, how many there are, how they are watched and tried."""
+"""The objects around the pods: network, number of pods, metrics and `helm test`."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def test_network_policy_of_known_addresses(chart: Chart) -> None:
 
 
 @pytest.mark.parametrize("values", [{"metrics": {"enabled": False}}, {"networkPolicy": {"metricsFrom": []}}])
-def test_nobody_reads_the_metrics(chart: Chart, values: dict[str, Any]) -> None:
-    # A rule without from would be for everybody.
+def test_metrics_have_no_allowed_readers(chart: Chart, values: dict[str, Any]) -> None:
+    # A rule without from would allow everyone.
     assert one("NetworkPolicy", chart.objects(values))["spec"]["ingress"] == [{"ports": HTTPS}]
 
 
@@ -80,7 +80,7 @@ def test_no_network_policy(chart: Chart) -> None:
     ],
 )
 def test_ports_are_values(chart: Chart, values: dict[str, Any], listens: dict[str, int]) -> None:
-    """Service and NetworkPolicy go by the names of these."""
+    """Service and NetworkPolicy refer to the names of these ports."""
     found = container(chart.objects(values))
     assert {port["name"]: port["containerPort"] for port in found["ports"]} == listens
     settings = parse_settings(found["args"])
@@ -91,9 +91,9 @@ def test_ports_are_values(chart: Chart, values: dict[str, Any], listens: dict[st
 def test_nodes_network(chart: Chart) -> None:
     objects = chart.objects(HOST_NETWORK)
     spec = one("Deployment", objects)["spec"]["template"]["spec"]
-    # Else it could not find the API server by a name of the cluster's.
+    # Otherwise it could not resolve the API server by a name of the cluster.
     assert (spec["hostNetwork"], spec["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
-    # One that holds nothing would say that something is closed.
+    # An object without restrictions would look like a restriction.
     assert not of_kind("NetworkPolicy", objects)
 
 
@@ -170,7 +170,7 @@ def test_alerts_are_of_this_release(chart: Chart) -> None:
         assert rule["labels"]["severity"] in {"info", "warning", "critical"}
 
 
-def test_alerts_go_by_the_values(chart: Chart) -> None:
+def test_alerts_follow_the_values(chart: Chart) -> None:
     enabled = {"metrics": {"prometheusRule": {"enabled": True}}}
     by_default, others = alerts(chart.objects(enabled)), alerts(chart.objects(FULL_VALUES))
     # Half of timeoutSeconds, and a sixth of certificate.lifetime: 2 s and 90 days, 1 s and 12 hours.
@@ -183,7 +183,7 @@ def test_alerts_go_by_the_values(chart: Chart) -> None:
     assert others["QosWebhookDown"]["labels"]["severity"] == "critical"
 
 
-# The rest
+# Other objects
 
 
 def test_environment(chart: Chart) -> None:
@@ -191,7 +191,7 @@ def test_environment(chart: Chart) -> None:
     assert "env" not in container(chart.objects())
 
 
-def test_helm_test_asks_by_way_of_the_service(chart: Chart) -> None:
+def test_helm_test_calls_the_service(chart: Chart) -> None:
     objects, pod = chart.objects(), chart.test_pod()
     service = one("Service", objects)
     (asking,) = pod["spec"]["containers"]
@@ -199,12 +199,12 @@ def test_helm_test_asks_by_way_of_the_service(chart: Chart) -> None:
     name = f"{service['metadata']['name']}.{service['metadata']['namespace']}.svc"
     assert f"--url=https://{name}" in asking["args"]
     assert f"--tls-name={name}" in container(objects)["args"]
-    # Else the Service would lead to it, too.
+    # Otherwise the Service would select it, too.
     assert not service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
 
 
 def hooks(chart: Chart, values: dict[str, Any] | None = None) -> list[Object]:
-    """What ``helm test`` makes, in its order."""
+    """The objects of ``helm test``, in their order."""
     entries = [entry for entry in yaml.safe_load_all(chart.rendered(values)) if weight(entry) is not None]
     return sorted(entries, key=lambda entry: weight(entry) or 0)
 
@@ -261,7 +261,7 @@ def test_helm_test_tries_the_namespace_of_the_values(chart: Chart) -> None:
         pytest.param(CLIENTS, id="a client without a certificate"),
     ],
 )
-def test_helm_test_asks_by_way_of_the_api_server_alone(chart: Chart, values: dict[str, Any]) -> None:
+def test_helm_test_calls_only_the_api_server(chart: Chart, values: dict[str, Any]) -> None:
     spec = chart.test_pod(values)["spec"]
     assert spec["containers"][0]["args"] == ["--namespace=default", "--timeout=60"]
     assert "volumes" not in spec
@@ -275,14 +275,14 @@ def test_no_program_no_helm_test(chart: Chart) -> None:
 
 
 def test_clients_are_known_by_their_certificates(chart: Chart, tmp_path: Path) -> None:
-    """The authorities are where the program looks for them, and it knows the names."""
+    """The authorities are where the program reads them, and it has the names."""
     objects = chart.objects(CLIENTS)
     values = CLIENTS["clientAuthentication"]
     volumes = {volume["name"]: volume for volume in one("Deployment", objects)["spec"]["template"]["spec"]["volumes"]}
     (mount,) = [mount for mount in container(objects)["volumeMounts"] if mount["name"] == "clients"]
     assert volumes["clients"]["configMap"] == {"name": values["configMap"]}
     assert mount["readOnly"] is True
-    # The program refuses a file that does not exist: here it lies elsewhere.
+    # The program refuses a file that does not exist: here it is in another place.
     here = tmp_path / "ca.crt"
     here.touch()
     given = [argument.replace(f"{mount['mountPath']}/", f"{tmp_path}/") for argument in container(objects)["args"]]

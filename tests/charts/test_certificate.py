@@ -1,4 +1,4 @@
-"""Who makes the certificate, and what the chart renders for it."""
+"""The sources of the certificate, and the objects that the chart renders for each."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def configurations(objects: list[Object]) -> list[Object]:
         pytest.param(EXISTING, "serving", id="existing"),
     ],
 )
-def test_a_certificate_that_somebody_else_makes(chart: Chart, values: Mapping[str, Any], secret: str) -> None:
-    """Its Secret is mounted as a whole, and the program may not touch anything of it."""
+def test_foreign_certificate(chart: Chart, values: Mapping[str, Any], secret: str) -> None:
+    """Its Secret is mounted completely, and the program has no permission for it."""
     objects = chart.objects({**values, "auditInterval": "0s"})
     (deployment,) = of_kind("Deployment", objects)
     pod = deployment["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     assert {"name": "tls", "secret": {"secretName": secret}} in pod["volumes"]
     assert {"name": "tls", "mountPath": "/etc/qos-webhook/tls", "readOnly": True} in container["volumeMounts"]
-    told = ("--tls-cert", "--tls-key", "--tls-secret", "--tls-name", "--webhook-configuration", "--lease")
-    assert [argument for argument in container["args"] if argument.startswith(told)] == FILES
+    flags = ("--tls-cert", "--tls-key", "--tls-secret", "--tls-name", "--webhook-configuration", "--lease")
+    assert [argument for argument in container["args"] if argument.startswith(flags)] == FILES
     assert not of_kind("Secret", objects) + of_kind("Lease", objects)
     roles = of_kind("ClusterRole", objects) + of_kind("Role", objects)
     named = {
@@ -55,7 +55,7 @@ def test_a_certificate_that_somebody_else_makes(chart: Chart, values: Mapping[st
 @pytest.mark.parametrize(
     "values", [pytest.param(CERT_MANAGER, id="cert-manager"), pytest.param(EXISTING, id="existing")]
 )
-def test_one_replica_counts_with_the_certificate_of_somebody_else_too(chart: Chart, values: Mapping[str, Any]) -> None:
+def test_one_replica_audits_with_a_foreign_certificate(chart: Chart, values: Mapping[str, Any]) -> None:
     """It may read its own configuration and hold its own Lease for that, and nothing more."""
     without, objects = chart.objects({**values, "auditInterval": "0s"}), chart.objects(values)
     (deployment,), (lease,) = of_kind("Deployment", objects), of_kind("Lease", objects)
@@ -71,7 +71,7 @@ def test_one_replica_counts_with_the_certificate_of_somebody_else_too(chart: Cha
 
 
 def test_made_by_the_program(chart: Chart) -> None:
-    """The Lease has no spec, as the Secret has no data: an upgrade takes nothing away."""
+    """The Lease has no spec, and the Secret no data: an upgrade removes nothing."""
     objects = chart.objects()
     (lease,), (secret,) = of_kind("Lease", objects), of_kind("Secret", objects)
     assert set(lease) == {"apiVersion", "kind", "metadata"}
@@ -81,7 +81,7 @@ def test_made_by_the_program(chart: Chart) -> None:
     assert not of_kind("Certificate", objects) + of_kind("Issuer", objects)
 
 
-def test_cert_manager_tells_the_api_server(chart: Chart) -> None:
+def test_cert_manager_publishes_to_the_api_server(chart: Chart) -> None:
     found = configurations(chart.objects({**FULL_VALUES, **CERT_MANAGER}))
     assert len(found) == 2
     for entry in found:
@@ -91,7 +91,7 @@ def test_cert_manager_tells_the_api_server(chart: Chart) -> None:
         assert not [webhook for webhook in entry["webhooks"] if "caBundle" in webhook["clientConfig"]]
 
 
-def test_existing_authorities_are_told_by_the_chart(chart: Chart) -> None:
+def test_chart_publishes_existing_authorities(chart: Chart) -> None:
     for entry in configurations(chart.objects(EXISTING)):
         assert "annotations" not in entry["metadata"]
         for webhook in entry["webhooks"]:
@@ -104,7 +104,7 @@ def test_existing_certificate_of_an_authority_that_all_trust(chart: Chart) -> No
     assert not [webhook for entry in found for webhook in entry["webhooks"] if "caBundle" in webhook["clientConfig"]]
 
 
-def test_cert_manager_signs_with_an_authority_of_the_releases_own(chart: Chart) -> None:
+def test_cert_manager_signs_with_the_releases_authority(chart: Chart) -> None:
     objects = chart.objects(CERT_MANAGER)
     issuers = {entry["metadata"]["name"]: entry["spec"] for entry in of_kind("Issuer", objects)}
     certificates = {entry["metadata"]["name"]: entry["spec"] for entry in of_kind("Certificate", objects)}
@@ -115,7 +115,7 @@ def test_cert_manager_signs_with_an_authority_of_the_releases_own(chart: Chart) 
     authority, serving = certificates["qos-webhook-ca"], certificates["qos-webhook-cert"]
     assert (authority["isCA"], authority["secretName"]) == (True, "qos-webhook-ca")
     assert authority["issuerRef"] == {"name": "qos-webhook-root"}
-    # What it signed before it was renewed is trusted still.
+    # Certificates that it signed before its renewal are still trusted.
     assert authority["privateKey"]["rotationPolicy"] == "Never"
     assert serving["privateKey"]["rotationPolicy"] == "Always"
     assert (serving["secretName"], serving["issuerRef"]) == ("qos-webhook-cert", {"name": "qos-webhook-ca"})
@@ -160,7 +160,7 @@ def test_lifetime_with_cert_manager(chart: Chart, lifetime: str, duration: str) 
     [
         (
             {"mode": "cert-manager", "lifetime": "59m"},
-            "certificate.lifetime: 59m is less than cert-manager makes: at least 1h",
+            "certificate.lifetime: 59m is less than cert-manager's minimum: at least 1h",
         ),
         ({"mode": "existing", "existing": {"caBundle": AUTHORITY}}, "certificate.existing.secretName: name the Secret"),
         ({"mode": "existing", "existing": {"secretName": "a"}}, "certificate.existing.caBundle: give the authorities"),

@@ -1,4 +1,4 @@
-"""What the chart renders, and what it refuses."""
+"""The objects that the chart renders, and the values that it refuses."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def replaced(values: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]
     return {**values, head: replaced(values.get(head, {}), rest, value) if rest else value}
 
 
-# As a whole
+# The whole manifest
 
 
 @pytest.mark.parametrize("values", VALUES)
@@ -107,7 +107,7 @@ def test_version_is_the_programs() -> None:
 
 @pytest.mark.parametrize("values", VALUES)
 def test_nothing_is_null(chart: Chart, values: Mapping[str, Any] | None) -> None:
-    # What the API server drops, a GitOps tool misses for ever.
+    # If the API server drops a field, a GitOps tool reports a difference forever.
     def nulls(value: Any, path: str) -> Iterator[str]:
         inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
         for key, entry in inside:
@@ -134,7 +134,7 @@ def test_two_releases_share_no_name(chart: Chart) -> None:
             if entry["metadata"].get("namespace") != namespace
         }
 
-    # Put together with a dash, these two would meet.
+    # Joined with a dash, these two names would be equal.
     first, second = outside("b-qos-webhook", "a"), outside("qos-webhook", "a-b")
     assert {kind for kind, namespace, _ in first if not namespace} == CLUSTER_WIDE
     assert not first & second
@@ -244,7 +244,7 @@ def test_program_takes_the_arguments(chart: Chart) -> None:
     )
 
 
-def test_program_takes_what_it_is_told_of_new_pods(chart: Chart) -> None:
+def test_program_accepts_the_arguments_for_new_pods(chart: Chart) -> None:
     constraints = FULL_VALUES["clusterDefaultConstraints"]["namespaces"]["shop"]
     assert parse_settings(arguments(chart.objects(FULL_VALUES))).options == Options(
         rules=NamespaceRules(
@@ -288,8 +288,8 @@ def test_image(chart: Chart) -> None:
         pytest.param("qos-webhook", id="a bare name"),
     ],
 )
-def test_image_of_nobody_in_particular_is_refused(chart: Chart, repository: str) -> None:
-    # By the template: helm's sentence about a schema says not what to set.
+def test_image_without_a_registry_is_refused(chart: Chart, repository: str) -> None:
+    # By the template: helm's message about a schema does not say what to set.
     with pytest.raises(HelmError) as refused:
         chart.rendered({"image": {"repository": repository}}, "--is-upgrade")
     assert (
@@ -314,7 +314,7 @@ def test_no_wait_before_the_end(chart: Chart) -> None:
     assert "lifecycle" not in pod_spec(chart.objects({"preStopSeconds": 0}))["containers"][0]
 
 
-def test_no_pod_goes_before_its_successor(chart: Chart) -> None:
+def test_no_pod_is_removed_before_its_successor_is_ready(chart: Chart) -> None:
     (deployment,) = of_kind("Deployment", chart.objects())
     assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
 
@@ -369,14 +369,14 @@ def test_pods_spread_themselves(chart: Chart) -> None:
 @pytest.mark.parametrize(
     "name", ["imagePullSecrets", "priorityClassName", "nodeSelector", "tolerations", "affinity", "podAnnotations"]
 )
-def test_what_is_handed_through(chart: Chart, name: str) -> None:
+def test_values_that_are_passed_through(chart: Chart, name: str) -> None:
     (deployment,) = of_kind("Deployment", chart.objects({name: FULL_VALUES[name]}))
     template = deployment["spec"]["template"]
     found = template["metadata"]["annotations"] if name == "podAnnotations" else template["spec"][name]
     assert found == FULL_VALUES[name]
 
 
-# What the program writes
+# Objects that the program writes
 
 
 @pytest.mark.parametrize("values", VALUES)
@@ -391,10 +391,10 @@ def test_no_ca_bundle(chart: Chart, values: Mapping[str, Any] | None) -> None:
     assert "caBundle" not in set(keys(chart.objects(values)))
 
 
-# What the API server is told
+# The webhook configurations
 
 
-def test_what_the_webhook_is_asked(chart: Chart) -> None:
+def test_rules_of_the_webhook(chart: Chart) -> None:
     objects = chart.objects()
     asked = {
         name: {
@@ -428,7 +428,7 @@ def test_what_the_webhook_is_asked(chart: Chart) -> None:
     assert mutating["webhooks"][0]["reinvocationPolicy"] == "Never"
 
 
-def test_how_it_is_asked(chart: Chart) -> None:
+def test_settings_of_the_webhook(chart: Chart) -> None:
     for name, entry in webhooks(chart.objects()).items():
         assert entry["clientConfig"] == {
             "service": {
@@ -463,7 +463,7 @@ def test_values_of_the_webhook(chart: Chart) -> None:
             "https://qos.example.com:8443/mutate",
             "https://qos.example.com:8443/validate",
         }
-        # Nodes can be deleted whatever happens.
+        # Nodes can be deleted in any case.
         policy = "Ignore" if name == "nodes.kubectl-qos.io" else "Fail"
         assert (entry["failurePolicy"], entry["timeoutSeconds"]) == (policy, 1)
         excluded, more = entry["namespaceSelector"]["matchExpressions"]
@@ -606,7 +606,7 @@ def test_schema_lets_a_parent_chart_in(chart: Chart) -> None:
         *(
             pytest.param(
                 {"clientAuthentication": clients, "forceDeletion": {"events": True}},
-                "forceDeletion.events: without client certificates any pod could have Events made about any object: "
+                "forceDeletion.events: without client certificates any pod could cause Events about any object: "
                 "set clientAuthentication.configMap and clientAuthentication.names, or leave it false",
                 id=f"Events of anybody's reviews{', by any name' if clients else ''}",
             )
@@ -614,17 +614,17 @@ def test_schema_lets_a_parent_chart_in(chart: Chart) -> None:
         ),
         pytest.param(
             {"clientAuthentication": {"names": ["kube-apiserver"]}},
-            "clientAuthentication.configMap: names are of certificates: name the ConfigMap with the authorities",
-            id="names of nobody's certificates",
+            "clientAuthentication.configMap: names belong to certificates: name the ConfigMap with the authorities",
+            id="names without authorities",
         ),
         pytest.param(
             {"hostNetwork": True},
-            "containerPort: 10250 is the kubelet's in a node's network: with hostNetwork set another one, such as 8443",
+            "containerPort: 10250 is the kubelet's port in a node's network: with hostNetwork set another one, such as",
             id="the kubelet's port",
         ),
         pytest.param(
             {"containerPort": 9090},
-            "metrics.port: 9090 is containerPort, too: set another one",
+            "metrics.port: 9090 is also containerPort: set another one",
             id="one port for two",
         ),
     ],
@@ -644,5 +644,7 @@ def test_names_come_from_the_release(chart: Chart, release: str, name: str) -> N
 
 
 def test_release_that_cannot_name_a_service(chart: Chart) -> None:
-    with pytest.raises(HelmError, match=r'fullnameOverride: "1st-qos-webhook" is no name for a Service: set one of'):
+    with pytest.raises(
+        HelmError, match=r'fullnameOverride: "1st-qos-webhook" is not a valid name for a Service: set one of'
+    ):
         chart.rendered(release="1st")

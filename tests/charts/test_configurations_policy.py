@@ -1,4 +1,4 @@
-"""The program writes caBundle, its certificate and its Lease, and nothing else: tried with its own token."""
+"""The program writes caBundle, its certificate and its Lease, and nothing else: tested with its own token."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ ATTEMPTS = {
     "timeoutSeconds": webhook_patch(timeoutSeconds=30),
     "matchPolicy": webhook_patch(matchPolicy="Exact"),
     "matchConditions": webhook_patch(matchConditions=[{"name": "never", "expression": "false"}]),
-    "namespaceSelector": webhook_patch(namespaceSelector={"matchLabels": {"nobody": "has-this"}}),
-    "objectSelector": webhook_patch(objectSelector={"matchLabels": {"nobody": "has-this"}}),
+    "namespaceSelector": webhook_patch(namespaceSelector={"matchLabels": {"no-object": "has-this"}}),
+    "objectSelector": webhook_patch(objectSelector={"matchLabels": {"no-object": "has-this"}}),
     "one webhook less": webhook_patch(**{"$patch": "delete"}),
     "one webhook more": json.dumps({"webhooks": [MORE]}),
     "labels": json.dumps({"metadata": {"labels": {"app.kubernetes.io/instance": "another"}}}),
@@ -83,7 +83,7 @@ OTHERS = {
     ),
     "an Event": ("POST", "/apis/events.k8s.io/v1/namespaces/default/events?dryRun=All"),
 }
-"""What a stolen token might be good for."""
+"""Patches that an attacker with a stolen token might want."""
 
 
 class Program(NamedTuple):
@@ -101,22 +101,22 @@ class Program(NamedTuple):
 
     @property
     def bundle(self) -> str:
-        """One that the API server accepts."""
+        """A value that the API server accepts."""
         return base64.b64encode((self.control_plane.folder / "ca.crt").read_bytes()).decode()
 
     def path(self, kind: str) -> str:
-        """Of a dry run."""
+        """The path of a configuration, with a dry run."""
         return f"/apis/admissionregistration.k8s.io/v1/{kind}/{self.configuration}?dryRun=All"
 
 
 def text_for(kind: str, patch: str) -> str:
-    """The patch, of a webhook that the configuration has."""
+    """The patch for a webhook that exists in the configuration."""
     return patch.replace("FIRST", WEBHOOKS[kind])
 
 
 @pytest.fixture(scope="module")
 def program(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
-    """The chart with its default values, but that it is asked about no namespace."""
+    """The chart with its default values, but without any reviewed namespace."""
     values = {"webhook": {"namespaceMatchExpressions": [{"key": "asked", "operator": "In", "values": [NAME]}]}}
     with installed(control_plane, helm, tmp_path_factory.mktemp("helm"), NAME, values) as release:
         account = release.deployment["spec"]["template"]["spec"]["serviceAccountName"]
@@ -140,7 +140,7 @@ def test_A_the_programs_token_changes_nothing_else(program: Program, attempt: st
     assert f"ValidatingAdmissionPolicy '{program.configuration}.own-objects'" in refusal
     assert "this ServiceAccount may change only caBundle" in refusal
     api = program.control_plane.api
-    # It is this ServiceAccount's request that is refused, and not what it asks for.
+    # The request of this ServiceAccount is refused, not the content of the patch.
     assert api.request(
         "PATCH", program.path(kind), json.loads(text_for(kind, ATTEMPTS[attempt])), content_type=STRATEGIC
     )
@@ -178,7 +178,7 @@ def owned(kind: str, **fields: Object) -> Object:
     "attempt", ["all gone", "helm's gone", "one more", "one more beside caBundle", "more of helm's"]
 )
 def test_A_the_programs_token_changes_no_owner_of_other_fields(program: Program, attempt: str, kind: str) -> None:
-    """Helm's next upgrade would fail by a conflict, or would not remove what a value no longer asks for."""
+    """Helm's next upgrade would fail with a conflict, or would keep the objects of removed values."""
     api = program.control_plane.api
     managers = api.request("GET", program.path(kind))["metadata"]["managedFields"]
     (helm,) = [entry for entry in managers if entry["manager"] == "helm"]
@@ -203,7 +203,7 @@ def test_A_the_programs_token_changes_no_owner_of_other_fields(program: Program,
 @pytest.mark.controlplane
 @pytest.mark.parametrize("kind", WEBHOOKS)
 def test_A_the_programs_token_adds_no_managers(program: Program, kind: str) -> None:
-    """The API server merges the oldest when there are more than ten."""
+    """The API server merges the oldest if there are more than ten."""
     patch = text_for(kind, webhook_patch(clientConfig={"caBundle": program.bundle})).encode()
     path = f"{program.path(kind)}&fieldManager=thief"
     status, body, _ = program.transport.send("PATCH", path, patch, STRATEGIC)
@@ -217,7 +217,7 @@ META_ATTEMPTS: dict[str, Object] = {
     "finalizers": {"finalizers": ["example.com/never"]},
 }
 OWN_OBJECTS = {"secrets": "/api/v1", "leases": "/apis/coordination.k8s.io/v1"}
-"""What the program may patch beside its configurations."""
+"""The objects that the program may patch in addition to its configurations."""
 OWN_ATTEMPTS: list[tuple[str, str, Object]] = [
     *((kind, name, {"metadata": changes}) for kind in OWN_OBJECTS for name, changes in META_ATTEMPTS.items()),
     ("secrets", "a key that is not the certificate's", {"data": {"release": "AAAA"}}),
@@ -226,7 +226,7 @@ OWN_ATTEMPTS: list[tuple[str, str, Object]] = [
 
 
 def patch_own(program: Program, kind: str, patch: Object, query: str = "?dryRun=All") -> tuple[int, str]:
-    """Patch the program's Secret or Lease with its token; returns status and message."""
+    """Patch the program's Secret or Lease with its token; return status and message."""
     namespace = program.installation.namespace
     path = f"{OWN_OBJECTS[kind]}/namespaces/{namespace}/{kind}/{NAME}-qos-webhook-tls{query}"
     status, body, _ = program.transport.send("PATCH", path, json.dumps(patch).encode(), MERGE)
@@ -251,9 +251,7 @@ def test_A_the_programs_token_writes_its_certificate_and_lease(program: Program,
     ("kind", "patch"),
     [pytest.param(kind, patch, id=f"{kind}, {name}") for kind, name, patch in OWN_ATTEMPTS],
 )
-def test_A_the_programs_token_changes_nothing_else_of_its_secret_and_lease(
-    program: Program, kind: str, patch: Object
-) -> None:
+def test_A_token_changes_only_data_of_its_secret_and_lease(program: Program, kind: str, patch: Object) -> None:
     status, refusal = patch_own(program, kind, patch)
     assert status == 403
     assert "this ServiceAccount may change only" in refusal
@@ -262,7 +260,7 @@ def test_A_the_programs_token_changes_nothing_else_of_its_secret_and_lease(
 @pytest.mark.controlplane
 @pytest.mark.parametrize("own", [False, True], ids=["in a new Secret", "in its own Secret"])
 def test_A_the_programs_token_plants_no_helm_release(program: Program, own: bool) -> None:
-    """Helm finds a release by labels, and its next upgrade deletes what only the latest revision lists."""
+    """Helm finds a release by labels, and its next upgrade deletes the objects that only the latest revision lists."""
     api, namespace = program.control_plane.api, program.installation.namespace
     victim: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{NAME}-victim-{own}".lower()}}
     api.apply([victim])
@@ -289,7 +287,7 @@ def test_A_the_programs_token_plants_no_helm_release(program: Program, own: bool
 
 @pytest.mark.controlplane
 @pytest.mark.parametrize("kind", WEBHOOKS)
-def test_A_the_programs_token_restores_ca_bundle_whoever_wiped_it(program: Program, kind: str) -> None:
+def test_A_token_restores_a_wiped_ca_bundle(program: Program, kind: str) -> None:
     """It takes the field from its owner, who keeps others; with ten owners the API server merges two of them."""
     api = program.control_plane.api
     restored = webhook_patch(clientConfig={"caBundle": program.bundle})
@@ -308,7 +306,7 @@ def test_A_the_programs_token_restores_ca_bundle_whoever_wiped_it(program: Progr
 
 
 def guards(chart: Chart, values: Object, *flags: str) -> list[str]:
-    """The names of the policies that are rendered."""
+    """The names of the rendered policies."""
     objects = yaml.safe_load_all(chart.rendered(values, "--skip-tests", *flags))
     return [entry["metadata"]["name"] for entry in of_kind("ValidatingAdmissionPolicy", objects)]
 

@@ -1,4 +1,4 @@
-"""The dashboard and the runbook: every query names what is served, every alert leads to its heading."""
+"""The dashboard and the runbook: every query names a served metric, every alert has its heading."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_alerts_lead_nowhere_where_no_runbook_is_named(chart: Chart) -> None:
     assert [alert["alert"] for alert in alerts if "runbook_url" in alert["annotations"]] == []
 
 
-# What is served
+# Served metrics
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
 
 
 def of_the_webhook(server: DemoServer) -> str:
-    """A scrape after one request that was no review, and one connection that was no TLS."""
+    """A scrape after one request that was not a review, and one connection without TLS."""
     with closing(http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=ANYBODY)) as connection:
         connection.request("POST", "/mutate", b"{}", {"Content-Type": "application/json"})
         assert connection.getresponse().status == 400
@@ -107,7 +107,7 @@ def of_the_webhook(server: DemoServer) -> str:
 
 
 def unreachable(name: str, namespace: str, failure_policy: str) -> Object:
-    """A configuration with a webhook of ours that nobody serves, asked about the pods of one namespace."""
+    """A configuration with an unreachable webhook of ours, for the pods of one namespace."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}
     entry: dict[str, Any] = {
         "name": f"{name}.kubectl-qos.io",
@@ -124,7 +124,7 @@ def unreachable(name: str, namespace: str, failure_policy: str) -> Object:
 
 
 def of_the_api_server(control_plane: ControlPlane, namespace: str) -> str:
-    """A scrape after a call that failed and was let through, and one that was refused."""
+    """A scrape after a call that failed and was allowed, and one that was refused."""
 
     def asked() -> str:
         try:
@@ -153,7 +153,7 @@ def test_every_query_names_what_is_served(
         series = named(expression)
         assert series, expression
         for name, labels in series.items():
-            # The demo cluster has no certificate that anybody keeps.
+            # The demo cluster has no kept certificate.
             assert name in known.keys() | of_certificates, expression
             assert labels - TARGET_LABELS <= known.get(name, set()), expression
 

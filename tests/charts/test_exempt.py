@@ -1,4 +1,4 @@
-"""Whom the chart exempts from the rules for force deletions: one list, in every place where it stands."""
+"""The clients that the chart exempts from the rules for force deletions: the same list in all places."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ LIST = re.compile(r"request\.userInfo\.username in (\[.*?\])")
 
 
 def settings(objects: list[Object]) -> tuple[frozenset[str], frozenset[str]]:
-    """Who is exempt for the program, and who of Nodes alone."""
+    """The clients that the program exempts, and those that it exempts only for Nodes."""
     (deployment,) = of_kind("Deployment", objects)
-    told = parse_settings(deployment["spec"]["template"]["spec"]["containers"][0]["args"]).force_deletion
-    return CONTROLLERS | told.exempt_users, told.exempt_node_controllers
+    rules = parse_settings(deployment["spec"]["template"]["spec"]["containers"][0]["args"]).force_deletion
+    return CONTROLLERS | rules.exempt_users, rules.exempt_node_controllers
 
 
 def conditions(objects: list[Object]) -> Iterator[tuple[str, frozenset[str], frozenset[str]]]:
-    """The usernames that the matchConditions of a webhook or policy for force deletions leave out: of all, of Nodes."""
+    """The usernames that the matchConditions for force deletions exclude: for pods and Nodes, and for Nodes only."""
     for entry in of_kind("ValidatingWebhookConfiguration", objects):
         for webhook in entry["webhooks"]:
             yield webhook["name"].split(".")[0], *usernames(webhook)
@@ -80,15 +80,15 @@ def test_F2_default_controllers_are_single_identities() -> None:
     "username", ["", "*", "system:serviceaccount:kube-system:*", "system:nodes", "system:serviceaccounts:kube-system"]
 )
 @pytest.mark.parametrize("value", ["exemptUsers", "exemptNodeControllers"])
-def test_F2_what_would_exempt_nobody_is_refused(chart: Chart, value: str, username: str) -> None:
-    """No wildcards, and no groups: they are compared with usernames."""
+def test_F2_ineffective_exemptions_are_refused(chart: Chart, value: str, username: str) -> None:
+    """Neither wildcards nor groups: they are compared with usernames."""
     given = [username] if value == "exemptUsers" else {"mine": [username]}
     with pytest.raises(HelmError, match=f"/forceDeletion/{value}"):
         chart.rendered({"forceDeletion": {value: given}})
 
 
 def test_F2_table_of_controllers_names_each_default() -> None:
-    """And the key by which it is taken away."""
+    """And the key that removes it."""
     rows = re.findall(r"^\| `([a-z-]+)` \| (.*?) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     table: dict[str, list[str]] = {}
     for key, usernames_of_row in rows:

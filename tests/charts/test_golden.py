@@ -1,4 +1,4 @@
-"""Whole renders, kept as files: `make docs` writes them anew, and a review of a change reads their diff."""
+"""Whole renders, recorded as files: `make docs` rewrites them, and a review of a change reads their diff."""
 
 from __future__ import annotations
 

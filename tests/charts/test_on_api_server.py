@@ -1,4 +1,4 @@
-"""The chart on a real API server: what it stores, when it asks the webhook, and that the program can do its work."""
+"""The chart on a real API server: the stored objects, the calls of the webhook, and the permissions of the program."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def make_deployment(namespace: str, **spec: Any) -> Object:
 
 
 def creation_refusal(control_plane: ControlPlane, obj: Object) -> str:
-    """Why the API server would refuse to create this; empty when it would not."""
+    """Why the API server would refuse to create this; empty if it would not."""
     api = control_plane.api
     path = api.path(obj["apiVersion"], obj["kind"], obj["metadata"]["namespace"])
     try:
@@ -52,10 +52,10 @@ def creation_refusal(control_plane: ControlPlane, obj: Object) -> str:
 
 
 def deletion_refusal(control_plane: ControlPlane, obj: Object, **options: Any) -> str:
-    """Why the API server would refuse to delete this with these DeleteOptions; empty when it would not."""
+    """Why the API server would refuse to delete this with these DeleteOptions; empty if it would not."""
     api = control_plane.api
     path = api.path(obj["apiVersion"], obj["kind"], obj["metadata"].get("namespace"), obj["metadata"]["name"])
-    # Of a deletion with a body, the query does not count.
+    # For a deletion with a body, the query does not count.
     body = {"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"], **options}
     try:
         api.request("DELETE", path, body)
@@ -66,7 +66,7 @@ def deletion_refusal(control_plane: ControlPlane, obj: Object, **options: Any) -
 
 @contextmanager
 def applied(control_plane: ControlPlane, objects: Sequence[Object], watched: str) -> Iterator[None]:
-    """The objects, until the block ends: then away with them, and the API server asks nobody about ``watched``."""
+    """Create the objects until the block ends; afterwards no webhook is called for ``watched``."""
     try:
         control_plane.apply(objects)
         yield
@@ -77,7 +77,7 @@ def applied(control_plane: ControlPlane, objects: Sequence[Object], watched: str
         wait_for(lambda: not creation_refusal(control_plane, pod), "the webhooks are forgotten")
 
 
-# What is stored
+# Stored objects
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,12 @@ def test_api_server_takes_every_object(
     release_namespace: str,
     values: Mapping[str, Any],
 ) -> None:
-    # As for a chart that is installed: what it renders depends on the version.
+    # As for an installed chart: the rendered objects depend on the version.
     version = control_plane.api.request("GET", "/version")["gitVersion"]
     values = {**values, "test": {"namespace": release_namespace}}
     manifest = chart.rendered(values, f"--kube-version={version}", namespace=release_namespace)
     accounts = of_kind("ServiceAccount", yaml.safe_load_all(manifest))
-    # A pod's account has to be there before it: nothing is stored here.
+    # A pod's account must exist before it: nothing is stored here.
     with control_plane.holding(accounts):
         done = control_plane.kubectl(
             *("apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-"),
@@ -123,7 +123,7 @@ def test_pods_are_admitted_where_only_restricted_ones_are(
     assert "violates PodSecurity" in creation_refusal(control_plane, make_pod(release_namespace))
 
 
-def test_pods_in_the_nodes_network_need_a_privileged_namespace_and_a_node_each(
+def test_host_network_needs_privileged_namespace_and_own_node(
     control_plane: ControlPlane,
     chart: Chart,
     namespace: str,
@@ -149,7 +149,7 @@ def test_pods_in_the_nodes_network_need_a_privileged_namespace_and_a_node_each(
         found = [entry for pod in pods for entry in pod["status"].get("conditions", [])]
         return [entry["message"] for entry in found if entry.get("reason") == "Unschedulable"]
 
-    # Both ports are the node's: a rolling update needs a node that has no replica.
+    # Both ports belong to the node: a rolling update needs a node without a replica.
     (said,) = wait_for(unscheduled, "the second has no place")
     assert "1 node(s) didn't have free ports for the requested pod ports" in said
 
@@ -180,7 +180,7 @@ def test_life_of_a_release(control_plane: ControlPlane, chart: Chart, namespace:
         assert not secret.get("data")
         assert bundles() == {""}
 
-        # What the program does.
+        # The program does this itself.
         data = {"tls.crt": base64.b64encode(b"certificate").decode()}
         api.patch(secret, {"data": data})
         bundle = base64.b64encode(control_plane.folder.joinpath("ca.crt").read_bytes()).decode()
@@ -189,7 +189,7 @@ def test_life_of_a_release(control_plane: ControlPlane, chart: Chart, namespace:
             path = api.path(found["apiVersion"], found["kind"], None, full_name)
             api.request("PATCH", path, {"webhooks": changes}, content_type="application/strategic-merge-patch+json")
 
-        # Without an image nothing is done: the old default's name is nobody's here.
+        # Without an image nothing happens: this project does not own the old default's name.
         with pytest.raises(HelmError, match=r"image\.repository: .* name it: --set image\.repository="):
             helm("upgrade", "qos-webhook", CHART, values={"image": {"repository": "kubectl-qos/qos-webhook"}})
         helm("upgrade", "qos-webhook", CHART, values=values | {"drainSeconds": 5})
@@ -211,12 +211,12 @@ def test_life_of_a_release(control_plane: ControlPlane, chart: Chart, namespace:
         assert not [entry for entry in left if entry["metadata"]["name"] in {full_name, "qos-webhook"}]
 
 
-# When the webhook is asked
+# Calls of the webhook
 
 
 @pytest.fixture
 def bound_pod(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]) -> Object:
-    """A pod on a node; made before anybody could be asked about it."""
+    """A pod on a node; created before any webhook could be called for it."""
     node = make_node()["metadata"]["name"]
     return control_plane.api.create(make_pod(namespace, nodeName=node))
 
@@ -225,7 +225,7 @@ def bound_pod(control_plane: ControlPlane, namespace: str, make_node: Callable[.
 def unanswered(
     control_plane: ControlPlane, chart: Chart, namespace: str, release_namespace: str, bound_pod: Object
 ) -> Iterator[None]:
-    """Webhook configurations of the chart that lead nowhere and refuse: whatever is asked is refused."""
+    """Unreachable webhook configurations of the chart that refuse: every call is refused."""
     values = {
         "webhook": {
             "url": f"https://127.0.0.1:{free_port()}",
@@ -243,10 +243,10 @@ def unanswered(
         yield
 
 
-def test_fail_spares_the_namespaces_that_the_readmes_values_leave_out(
+def test_fail_excludes_the_namespaces_of_the_readmes_values(
     control_plane: ControlPlane, chart: Chart, namespace: str, release_namespace: str
 ) -> None:
-    """While nobody answers: by the label of the example a namespace's pods are made, others are refused."""
+    """Without a reachable webhook, the example's label exempts the pods of a namespace; others are refused."""
     page = (CHART / "README.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"<!-- fail values -->\n```yaml\n(.*?)```", page, re.DOTALL)
     values = yaml.safe_load(text)
@@ -255,7 +255,7 @@ def test_fail_spares_the_namespaces_that_the_readmes_values_leave_out(
     control_plane.create_namespace(spared, {excluded["key"]: "", "tried": namespace})
     asked = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
     control_plane.api.patch(asked, {"metadata": {"labels": {"tried": namespace}}})
-    # Beside the example: tests share the API server.
+    # In addition to the example: tests share the API server.
     values["webhook"]["namespaceMatchExpressions"] += [{"key": "tried", "operator": "In", "values": [namespace]}]
     values["webhook"]["url"] = f"https://127.0.0.1:{free_port()}"
     objects = chart.objects(values, namespace=release_namespace)
@@ -271,7 +271,7 @@ def test_fail_spares_the_namespaces_that_the_readmes_values_leave_out(
 def test_two_releases_with_fail_have_to_exclude_each_other(
     control_plane: ControlPlane, chart: Chart, namespace: str
 ) -> None:
-    """While both are down: else neither's Deployment and pods are created again."""
+    """While both are down: otherwise neither's Deployment and pods are recreated."""
     spaces = [f"{namespace}-first", f"{namespace}-second"]
     for space in spaces:
         control_plane.create_namespace(space, {"tried": namespace})
@@ -303,7 +303,7 @@ def test_two_releases_with_fail_have_to_exclude_each_other(
 
 
 def failed_open(control_plane: ControlPlane, selector: str) -> float:
-    """How often the API server went on without an answer, by the series that an alert selects."""
+    """How often the API server continued without an answer, from the series that an alert selects."""
     metric, _, name = selector.partition('{name=~"')
     text = control_plane.kubectl("get", "--raw", "/metrics").stdout
     # Prometheus unquotes the expression, as Go does.
@@ -316,10 +316,10 @@ def failed_open(control_plane: ControlPlane, selector: str) -> float:
     )
 
 
-def test_what_went_on_without_an_answer_is_alerted(
+def test_alert_fires_for_requests_that_failed_open(
     control_plane: ControlPlane, chart: Chart, unanswered: None, make_node: Callable[..., Object]
 ) -> None:
-    """The API server counts by the metric and the names that the alert goes by; Nodes are asked about with Ignore."""
+    """The API server counts with the metric and the names in the alert; for Nodes the policy is Ignore."""
     (rule,) = of_kind("PrometheusRule", chart.objects({"metrics": {"prometheusRule": {"enabled": True}}}))
     (alert,) = (entry for entry in rule["spec"]["groups"][0]["rules"] if entry["alert"] == "QosWebhookFailedOpen")
     (selector,) = set(re.findall(r'apiserver_admission_webhook_fail_open_count\{name=~"[^"]*', alert["expr"]))
@@ -367,7 +367,7 @@ def test_last_deletion_by_a_kubelet_is_not(control_plane: ControlPlane, unanswer
 
 
 def eviction_refusal(control_plane: ControlPlane, pod: Object, **options: Any) -> str:
-    """Why the API server would refuse to evict this with these deleteOptions; empty when it would not."""
+    """Why the API server would refuse to evict this with these deleteOptions; empty if it would not."""
     meta = pod["metadata"]
     path = control_plane.api.path("v1", "Pod", meta["namespace"], meta["name"], "eviction")
     named = {"name": meta["name"], "namespace": meta["namespace"]}
@@ -414,7 +414,7 @@ def test_F2_controllers_are_not_asked_about(
     assert done.returncode == 0, done.stderr
 
 
-def test_F1_node_can_be_deleted_whether_the_webhook_answers_or_not(
+def test_F1_node_deletion_works_without_the_webhook(
     control_plane: ControlPlane, unanswered: None, bound_pod: Object
 ) -> None:
     node = bound_pod["spec"]["nodeName"]
@@ -430,7 +430,7 @@ def test_kubelets_mirror_pod_is_not_asked_about(
     mirror = {**plain, "metadata": {**plain["metadata"], "annotations": MIRROR}}
     other = {**plain, "metadata": {**plain["metadata"], "annotations": {"team": "platform"}}}
     assert mirror_pod_refusal(control_plane, plain) == ""
-    # Anybody can write the annotation: no defaults are filled in, and refusals hold.
+    # Any client can set the annotation: no defaults are filled in, and refusals apply.
     assert CANNOT_BE_CALLED in creation_refusal(control_plane, mirror)
     assert CANNOT_BE_CALLED in creation_refusal(control_plane, plain)
     assert CANNOT_BE_CALLED in creation_refusal(control_plane, other)
@@ -450,7 +450,7 @@ def test_workload_is_asked_about_unless_a_controller_owns_it(
     assert creation_refusal(control_plane, owned_by(controller=True)) == ""
 
 
-def test_own_namespace_is_left_alone(control_plane: ControlPlane, unanswered: None, release_namespace: str) -> None:
+def test_own_namespace_is_not_reviewed(control_plane: ControlPlane, unanswered: None, release_namespace: str) -> None:
     assert creation_refusal(control_plane, make_deployment(release_namespace)) == ""
 
 
@@ -463,11 +463,11 @@ SPREAD = {
     }
 }
 LEAST = {"auditInterval": "0s", "forceDeletion": {"nodes": False}}
-"""Values with which the program may read no more than its rules of classes and force deletions need."""
+"""Values that give the program only the permissions for its rules of classes and force deletions."""
 
 
 class Running(NamedTuple):
-    """The program at work."""
+    """The running program."""
 
     log: Path
     metrics_port: int
@@ -483,7 +483,7 @@ def running(
     release_namespace: str,
     tmp_path: Path,
 ) -> Iterator[Running]:
-    """The program as the chart starts it, but for the address, and as the chart's ServiceAccount; takes values."""
+    """The program as the chart starts it, except for the address, as the chart's ServiceAccount; takes values."""
     started = Running(tmp_path / "log", 0, tmp_path)
     rendered: list[Object] = []
     asked_about = [
@@ -513,7 +513,7 @@ def running(
             entry for entry in chart.objects(values, namespace=release_namespace) if entry["kind"] != "Deployment"
         ]
         control_plane.apply(rendered)
-        # Nobody answers yet, so it can be seen that the API server asks.
+        # No webhook answers yet, so the refusal shows that the API server calls it.
         for entry, webhook in asked_about:
             wait_for(partial(is_refused, entry, by=webhook), f"{webhook} is asked")
         (deployment,) = of_kind("Deployment", chart.objects(values, namespace=release_namespace))
@@ -524,7 +524,7 @@ def running(
         own = (f"--address=127.0.0.1:{port}", f"--metrics-address=127.0.0.1:{started.metrics_port}")
         return [*program_for_tests(container["command"][0]), *container["args"], *own, f"--kubeconfig={kubeconfig}"]
 
-    # What is rendered for a port is in the list by the end of the block.
+    # The port's objects are in the list by the end of the block.
     with applied(control_plane, rendered, namespace):
         process, _ = start_on_free_port(arguments, probe("/readyz"), log=started.log, timeout=120)
         try:
@@ -547,7 +547,7 @@ def running(
     ],
     indirect=True,
 )
-def test_A_program_does_its_work_with_the_permissions_that_its_values_need(
+def test_A_program_works_with_the_permissions_of_its_values(
     request: pytest.FixtureRequest,
     control_plane: ControlPlane,
     running: Running,
@@ -568,7 +568,7 @@ def test_A_program_does_its_work_with_the_permissions_that_its_values_need(
     assert (audited(running) > 0) == audits
     assert "forbidden" not in running.log.read_text(encoding="utf-8").lower()
 
-    # What no value needs the API server does not grant.
+    # The API server grants no permission that no value needs.
     transport = ClientTransport(kubeconfig=str(running.kubeconfig), request_timeout=60)
     found = {path: transport.get(path)[0] == 200 for path in LISTED}
     transport.close()
@@ -585,7 +585,7 @@ LISTED = (
 
 
 def audited(running: Running) -> float:
-    """When pods were counted last; 0: never."""
+    """The time of the last count of pods; 0: never."""
     found = re.search(r"^qos_webhook_audit_timestamp_seconds (\S+)$", scraped(running.metrics_port), re.MULTILINE)
     assert found is not None
     return float(found[1])
@@ -594,7 +594,7 @@ def audited(running: Running) -> float:
 def test_program_fills_its_secret_again_with_these_permissions(
     control_plane: ControlPlane, running: Running, namespace: str, release_namespace: str
 ) -> None:
-    """And tells the API server of the new authority."""
+    """Also publishes the new authority to the API server."""
     api = control_plane.api
     secret = api.get("v1", "Secret", "qos-webhook-tls", release_namespace)
     api.patch(secret, {"data": None})
@@ -645,7 +645,7 @@ def _unknown_class_is_warned_of(control_plane: ControlPlane, namespace: str) -> 
 
 
 def _force_deletion_is_warned_of(control_plane: ControlPlane, namespace: str, node: str) -> None:
-    """With all that is read for it: node, lease, claim, volume, attachment."""
+    """With everything that is read for it: node, lease, claim, volume, attachment."""
     volume: Object = {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -674,7 +674,7 @@ def _force_deletion_is_warned_of(control_plane: ControlPlane, namespace: str, no
         volumes=[{"name": "disk", "persistentVolumeClaim": {"claimName": "disk"}}],
     )
     *_, stored = control_plane.apply([volume, claim, pod])
-    # What has run needed no attachment: of a pod that waits for its volume that is not known yet.
+    # A pod that has run needed no attachment: for a pod that waits for its volume this is not known yet.
     ran = {"name": "app", "image": "app", "imageID": "", "ready": True, "restartCount": 0, "state": {"running": {}}}
     control_plane.api.patch(stored, {"status": {"containerStatuses": [ran]}}, subresource="status")
     try:

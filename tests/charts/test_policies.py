@@ -1,4 +1,4 @@
-"""What the chart renders in each mode, and what it refuses to."""
+"""The objects that the chart renders in each mode, and the values that it refuses."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ FULL_POLICY_VALUES = {**FULL_VALUES, "mode": "policy", "lint": {"spreadSelectors
 NAME = "harbour.qos-system"
 REFUSING = {"class", "template-class", "force-delete", "eviction", "node"}
 MISSING = "missing-spread.warn"
-"""What the webhook would have written, in mode both."""
+"""Fields that the webhook would have written, in mode both."""
 GUARD = "own-objects"
-"""What the program may not do, in all modes with a program: see tests/charts/test_configurations_policy.py."""
+"""Restricts the program, in all modes with a program: see tests/charts/test_configurations_policy.py."""
 WARNING = {"pod.warn", "workload.warn", "force-delete.warn", "eviction.warn"}
 CLUSTER = [f"--api-versions={group}" for group in ("v1/Pod", *(f"{GROUP}/{kind}" for kind in KINDS))]
-"""What Argo CD says of a cluster, in part."""
+"""A part of what Argo CD reports about a cluster."""
 
 
 def strictest(mode: str) -> Mapping[str, Any]:
@@ -48,7 +48,7 @@ def named(kind: str, objects: list[Object]) -> dict[str, Object]:
 COMMAND = re.compile(
     r"\(\[([^\]]+)\]\.all\(name, name\.matches\('\^\[a-z0-9\]\([^']*\$'\)\) \? ('kubectl [^?]+) : 'no command: [^']+'\)"
 )
-"""A command, and before it the names that are plain."""
+"""A command, and the names before it that must be plain."""
 
 
 @pytest.mark.parametrize("forced", ["warn", "confirm", "deny"])
@@ -67,7 +67,7 @@ def test_A_commands_of_policies_have_plain_names_only(chart: Chart, mode: str, f
 
 
 def test_A_commands_of_alerts_have_no_labels(chart: Chart) -> None:
-    """Anybody whose metrics are scraped may write a label."""
+    """Every owner of scraped metrics may write a label."""
     (rules,) = of_kind("PrometheusRule", chart.objects(FULL_VALUES))
     texts = [text for rule in rules["spec"]["groups"][0]["rules"] for text in rule["annotations"].values()]
     commands = [command for text in texts for command in re.findall(r"\b(?:kubectl|helm) .*", text)]
@@ -79,7 +79,7 @@ def test_A_commands_of_alerts_have_no_labels(chart: Chart) -> None:
 
 
 def _lint_expression(chart: Chart) -> str:
-    """The CEL expression that finds what is wrong with spread constraints."""
+    """The CEL expression that finds the problems of spread constraints."""
     policy = named("ValidatingAdmissionPolicy", chart.objects(strictest("policy")))["workload.warn"]
     (found,) = (one for one in policy["spec"]["variables"] if one["name"] == "problems")
     return str(found["expression"])
@@ -88,12 +88,12 @@ def _lint_expression(chart: Chart) -> str:
 @pytest.mark.parametrize("why", Miss)
 def test_A_policies_word_a_spread_constraint_as_the_rule_does(chart: Chart, why: Miss) -> None:
     miss = SelectorMiss(why)
-    # Of a term that does not match only what follows the term is literal.
+    # If a term does not match, only the text after the term is literal.
     opening, quote = ("", '"') if why is Miss.NOT_MATCHED else (f"]{miss.field}: ", "'")
     assert f"{opening}{miss}{quote}" in _lint_expression(chart)
 
 
-def test_A_policies_pass_over_the_labels_that_the_rule_passes_over(chart: Chart) -> None:
+def test_A_policies_ignore_the_labels_that_the_rule_ignores(chart: Chart) -> None:
     policy = named("ValidatingAdmissionPolicy", chart.objects(strictest("policy")))["workload.warn"]
     (failing,) = (one["expression"] for one in policy["spec"]["variables"] if one["name"] == "failing")
     lists = re.findall(r"!\((?:key|term\.key) in (\[.*?\])\)", failing)
@@ -101,7 +101,7 @@ def test_A_policies_pass_over_the_labels_that_the_rule_passes_over(chart: Chart)
     assert all(set(json.loads(found)) == ADDED_LABELS for found in lists)
 
 
-def test_A_policies_word_a_grace_period_of_zero_as_the_webhook_does(chart: Chart) -> None:
+def test_A_policies_word_zero_grace_as_the_webhook_does(chart: Chart) -> None:
     pod = Pod(spec=PodSpec(termination_grace_period_seconds=0))
     (warning,) = warn_of_zero_grace(Seen(pod), make_cluster()).warnings
     policy = named("ValidatingAdmissionPolicy", chart.objects(strictest("policy")))["workload.warn"]
@@ -109,11 +109,11 @@ def test_A_policies_word_a_grace_period_of_zero_as_the_webhook_does(chart: Chart
     assert warning.removeprefix("spec") in {"".join(re.findall("'([^']*)'", one)) for one in expressions}
 
 
-# As a whole
+# The whole manifest
 
 
 def test_A_render_of_mode_policy(chart: Chart) -> None:
-    """Kept as a file, as those of tests/charts/test_golden.py: `make docs` writes it anew."""
+    """Recorded as a file, as those of tests/charts/test_golden.py: `make docs` rewrites it."""
     check(Path(__file__).parent / "golden" / "policy.yaml", chart.rendered(strictest("policy")))
 
 
@@ -129,20 +129,20 @@ def test_A_mode_webhook_renders_no_policies(chart: Chart) -> None:
     assert not of_kind("MutatingAdmissionPolicy", objects)
 
 
-def test_A_mode_both_adds_what_holds_without_the_webhook(chart: Chart) -> None:
+def test_A_mode_both_adds_policies_that_work_without_webhook(chart: Chart) -> None:
     webhook, both = chart.objects({**strictest("both"), "mode": "webhook"}), chart.objects(strictest("both"))
     assert [entry for entry in both if entry["kind"] not in KINDS or entry in webhook] == webhook
     assert set(named("ValidatingAdmissionPolicy", both)) == REFUSING | {GUARD, MISSING}
     assert named("ValidatingAdmissionPolicyBinding", both)[MISSING]["spec"]["validationActions"] == ["Warn", "Audit"]
     assert set(named("MutatingAdmissionPolicy", both)) == {"default-class", "default-class.label"}
-    told = named("ValidatingAdmissionPolicy", chart.objects({**strictest("both"), "warnings": "verbose"}))
-    assert set(told) == REFUSING | {GUARD, MISSING, "pod.warn"}
-    # Of what a policy fills in, and of nothing else.
-    (validation,) = told["pod.warn"]["spec"]["validations"]
+    policies = named("ValidatingAdmissionPolicy", chart.objects({**strictest("both"), "warnings": "verbose"}))
+    assert set(policies) == REFUSING | {GUARD, MISSING, "pod.warn"}
+    # Only about fields that a policy fills in.
+    (validation,) = policies["pod.warn"]["spec"]["validations"]
     assert "is filled in" in validation["message"]
 
 
-def test_A_what_refuses_fails_closed_and_nothing_else(chart: Chart) -> None:
+def test_A_only_refusing_policies_fail_closed(chart: Chart) -> None:
     objects = chart.objects(strictest("policy"))
     policies = named("ValidatingAdmissionPolicy", objects)
     bindings = named("ValidatingAdmissionPolicyBinding", objects)
@@ -161,7 +161,7 @@ def test_A_what_refuses_fails_closed_and_nothing_else(chart: Chart) -> None:
         assert (policy["spec"]["failurePolicy"], policy["spec"]["reinvocationPolicy"]) == ("Ignore", "Never")
 
 
-def test_A_disallowed_class_is_only_warned_of_when_asked_for(chart: Chart) -> None:
+def test_A_disallowed_class_only_warns_if_configured(chart: Chart) -> None:
     objects = chart.objects(FULL_POLICY_VALUES)
     assert FULL_VALUES["priorityClasses"]["disallowed"] == "warn"
     binding = named("ValidatingAdmissionPolicyBinding", objects)["class"]
@@ -171,7 +171,7 @@ def test_A_disallowed_class_is_only_warned_of_when_asked_for(chart: Chart) -> No
     assert "template-class" not in named("ValidatingAdmissionPolicy", objects)
 
 
-def test_A_policies_are_asked_where_the_webhook_is(chart: Chart) -> None:
+def test_A_policies_match_the_same_requests_as_the_webhook(chart: Chart) -> None:
     objects = chart.objects(strictest("both"))
     (configuration,) = of_kind("ValidatingWebhookConfiguration", objects)
     hooks = {entry["name"].removesuffix(".kubectl-qos.io"): entry for entry in configuration["webhooks"]}
@@ -196,23 +196,23 @@ def test_A_policies_are_asked_where_the_webhook_is(chart: Chart) -> None:
 def test_A_the_strictest_mode_of_the_values_is_that_of_nodes(
     chart: Chart, modes: Mapping[str, Any], expected: set[str]
 ) -> None:
-    """Which namespaces have pods on a Node a policy cannot tell."""
+    """A policy does not know which namespaces have pods on a Node."""
     for mode in ("policy", "both"):
         values = {**strictest(mode), "forceDeletion": modes}
         found = {name for name in named("ValidatingAdmissionPolicy", chart.objects(values)) if name.startswith("node")}
         assert found == (expected if mode == "policy" else expected - {"node.warn"})
 
 
-def test_A_missing_constraints_are_told_where_a_policy_knows_them(chart: Chart) -> None:
+def test_A_missing_constraints_warn_if_a_policy_knows_them(chart: Chart) -> None:
     constraints = FULL_VALUES["clusterDefaultConstraints"]
     existing = {**constraints, "schedulerConfiguration": {}, "existingConfigMap": {"name": "sched"}}
-    for given, told in ((constraints, True), ({}, False), (existing, False)):
+    for given, warns in ((constraints, True), ({}, False), (existing, False)):
         values = {**strictest("both"), "clusterDefaultConstraints": given}
-        assert (MISSING in named("ValidatingAdmissionPolicy", chart.objects(values))) == told
+        assert (MISSING in named("ValidatingAdmissionPolicy", chart.objects(values))) == warns
 
 
 def notes(chart: Chart, mode: str, /, **force_deletion: Any) -> str:
-    """What helm prints after an installation."""
+    """The output of helm after an installation."""
     values = {"mode": mode, "forceDeletion": force_deletion}
     return chart.run("install", "qos", CHART, "--dry-run=client", values=values).partition("NOTES:")[2]
 
@@ -253,7 +253,7 @@ def test_A_notes_name_one_mode_and_a_stricter_one(chart: Chart, mode: str, force
     assert f"{LABEL}{stricter}" in said or not stricter
 
 
-# Where policies are not served
+# Clusters that do not serve policies
 
 
 @pytest.mark.parametrize("mode", ["policy", "both"])
@@ -269,8 +269,8 @@ def test_A_cluster_that_does_not_serve_policies_is_refused(chart: Chart, kind: s
     assert chart.rendered({"mode": "webhook"}, "--kube-version=1.36.3", *served)
 
 
-def test_A_cluster_is_known_by_what_is_said_of_it(chart: Chart) -> None:
-    """By all that it serves, as Argo CD says, by its version, or by nothing, as with a bare ``helm template``."""
+def test_A_served_policies_are_detected(chart: Chart) -> None:
+    """By all that it serves, as Argo CD reports, by its version, or by neither, as with a bare ``helm template``."""
     bare = chart.rendered({"mode": "policy"}, "--kube-version=1.36.0")
     assert chart.rendered({"mode": "policy"}, "--kube-version=1.36.3", *CLUSTER) == bare
     assert (
@@ -278,7 +278,7 @@ def test_A_cluster_is_known_by_what_is_said_of_it(chart: Chart) -> None:
     )
 
 
-# Values that policies cannot follow
+# Values that policies do not support
 
 
 def spread(**constraint: Any) -> Mapping[str, Any]:
@@ -324,12 +324,12 @@ SPREAD_TWICE = [{"maxSkew": skew, "topologyKey": "zone", "whenUnsatisfiable": "S
         pytest.param(
             spread(whenUnsatisfiable="Later"), f"{DEFAULTS}.whenUnsatisfiable: Later: write DoNotSchedule", id="when"
         ),
-        pytest.param(spread(labelSelector={}), f"{DEFAULTS}.labelSelector: take it away", id="selector"),
+        pytest.param(spread(labelSelector={}), f"{DEFAULTS}.labelSelector: remove it", id="selector"),
         pytest.param(spread(minDomains=2), f"{DEFAULTS}.minDomains: 2: write a number from 1, with", id="domains"),
         pytest.param(spread(nodeTaintsPolicy="No"), f"{DEFAULTS}.nodeTaintsPolicy: No: write Honor", id="policy"),
         pytest.param(
             {"clusterDefaultConstraints": {"namespaces": {"shop": SPREAD_TWICE}}},
-            "clusterDefaultConstraints.namespaces.shop[1]: zone, ScheduleAnyway stands there twice: take one away",
+            "clusterDefaultConstraints.namespaces.shop[1]: zone, ScheduleAnyway is a duplicate: remove one",
             id="twice",
         ),
         pytest.param(

@@ -1,4 +1,4 @@
-"""Mode both: the webhook speaks, policies hold what is refused while it is away; and moving from mode to mode."""
+"""Mode both: the webhook warns, policies enforce refusals while it is unavailable; and changes between modes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from tests.charts.policies import KINDS, dry_run, in_effect, installed, scoped, told
+from tests.charts.policies import KINDS, dry_run, in_effect, installed, messages, scoped
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
@@ -32,17 +32,17 @@ RULES = {
 
 
 class Both(NamedTuple):
-    """A release of both, and people who meet it."""
+    """A release of both, and its users."""
 
     asked: Asked
     people: People
     balancer: Balancer
     replica: Replica
     probe: Object
-    """A pod that the webhook alone warns of."""
+    """A pod that only the webhook warns about."""
 
     def is_asked(self) -> bool:
-        """Whether the webhook is."""
+        """Whether the webhook answers."""
         return bool(dry_run(self.people.control_plane, self.probe))
 
     def bound(self, suffix: str, mode: str, node: Object) -> Object:
@@ -80,15 +80,15 @@ def both(
                 stop_all([replica.process], timeout=2)
 
 
-def test_A_defaults_are_given_and_told_once(both: Both) -> None:
-    """The class by a policy, the constraints by the webhook, which can look at Services."""
+def test_A_defaults_are_set_and_reported_once(both: Both) -> None:
+    """The class comes from a policy, the constraints from the webhook, which can read Services."""
     namespace = both.asked.namespace("shop-defaults")
     both.asked.create(make_service(namespace))
     pod = make_pod(namespace)
     pod["metadata"]["labels"] |= {"more": "than-the-service-selects"}
     wait_for(lambda: len(dry_run(both.people.control_plane, pod)) > 1, "the webhook has heard of the Service")
     filled_in = "both-low (priority 10, PreemptLowerPriority) is filled in"
-    assert sorted(told(both.asked.create(pod))) == [
+    assert sorted(messages(both.asked.create(pod))) == [
         "Warning: spec.topologySpreadConstraints: 1 constraint is filled in, the cluster's defaults",
         f"spec.priorityClassName: {filled_in}, the default of {namespace}",
     ]
@@ -97,7 +97,7 @@ def test_A_defaults_are_given_and_told_once(both: Both) -> None:
     assert stored["topologySpreadConstraints"] == [with_labels(ZONE, {"app": "web"})]
 
 
-def test_A_each_warning_is_said_once_and_by_the_webhook(both: Both) -> None:
+def test_A_each_warning_comes_once_from_the_webhook(both: Both) -> None:
     constraint = with_labels(ZONE, {"app": "wbe"})
     pod = make_pod("both-modes-probe", terminationGracePeriodSeconds=0, topologySpreadConstraints=[constraint])
     said = dry_run(both.people.control_plane, pod)
@@ -107,7 +107,7 @@ def test_A_each_warning_is_said_once_and_by_the_webhook(both: Both) -> None:
     ]
 
 
-def test_P1_refusal_is_said_once_and_by_a_policy(both: Both) -> None:
+def test_P1_refusal_comes_once_from_a_policy(both: Both) -> None:
     namespace = both.asked.namespace("shop-limited")
     for entry in (make_pod(namespace), make_workload("Deployment", namespace)):
         spec = entry["spec"] if entry["kind"] == "Pod" else entry["spec"]["template"]["spec"]
@@ -117,27 +117,27 @@ def test_P1_refusal_is_said_once_and_by_a_policy(both: Both) -> None:
         assert "ValidatingAdmissionPolicy" in said
 
 
-def test_F1_force_deletion_is_warned_of_once_and_by_the_webhook(both: Both, make_node: Callable[..., Object]) -> None:
+def test_F1_force_deletion_warning_comes_once_from_the_webhook(both: Both, make_node: Callable[..., Object]) -> None:
     for path in ("delete", "eviction"):
         pod = both.bound(f"warned-{path}", "warn", make_node())
         done = both.people.force(path, pod)
         namespace, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
-        # The review of an eviction does not hold its pod, and who asks shows no certificate.
+        # The review of an eviction does not contain its pod, and the client shows no certificate.
         place = f"db on {node}" if path == "delete" else "db"
         died = f"kubectl qos died pod/db -n {namespace}"
         known = f"container app still runs on {node}: {died}; kubectl qos node {node}"
         check = known if path == "delete" else f"it still runs: {died}"
-        assert told(done.stderr) == [
+        assert messages(done.stderr) == [
             f"Warning: {place}: its processes may run on, and no controller replaces it",
             f"Warning: Check now whether {check}",
         ]
     node = make_node()["metadata"]["name"]
-    assert told(both.people.kubectl("delete", "node", node).stderr) == []
+    assert messages(both.people.kubectl("delete", "node", node).stderr) == []
 
 
 @pytest.mark.parametrize("path", ["delete", "eviction"])
 def test_F2_confirmation_counts_for_both(both: Both, make_node: Callable[..., Object], path: str) -> None:
-    """An eviction is led to one with grace; a deletion can be confirmed."""
+    """An eviction gets the advice to evict with grace; a deletion can be confirmed."""
     pod = both.bound(f"confirmed-{path}", "confirm", make_node())
     refused = both.people.force(path, pod)
     assert refused.returncode == 1
@@ -150,13 +150,11 @@ def test_F2_confirmation_counts_for_both(both: Both, make_node: Callable[..., Ob
     both.people.run(refused.stderr)
     done = both.people.force(path, pod)
     assert done.returncode == 0, done.stderr
-    assert len(told(done.stderr)) == 2
+    assert len(messages(done.stderr)) == 2
     assert both.people.pod(pod) is None
 
 
-def test_F2_confirmed_pod_is_not_evicted_without_grace_while_the_webhook_is_away(
-    both: Both, make_node: Callable[..., Object]
-) -> None:
+def test_F2_confirmed_pod_is_not_force_evicted_without_webhook(both: Both, make_node: Callable[..., Object]) -> None:
     pod = both.bound("confirmed-away", "confirm", make_node())
     api = both.people.control_plane.api
     api.patch(pod, {"metadata": {"annotations": {CONFIRMATION: pod["metadata"]["uid"]}}})
@@ -167,8 +165,8 @@ def test_F2_confirmed_pod_is_not_evicted_without_grace_while_the_webhook_is_away
     wait_for(both.is_asked, "the webhook is asked again")
 
 
-def test_F4_missing_constraints_are_told_while_the_webhook_is_away(both: Both) -> None:
-    """Of pods that a controller keeps a number of; what the webhook writes is not missing."""
+def test_F4_missing_constraints_warn_without_the_webhook(both: Both) -> None:
+    """For pods with a controller that keeps a number of them; constraints that the webhook writes are not missing."""
     namespace = both.asked.namespace("missing")
     workload = make_workload("ReplicaSet", namespace)
     workload["spec"]["replicas"] = 0
@@ -181,7 +179,7 @@ def test_F4_missing_constraints_are_told_while_the_webhook_is_away(both: Both) -
     filled_in = "spec.topologySpreadConstraints: 1 constraint is filled in, the cluster's defaults"
     assert dry_run(both.people.control_plane, owned) == [filled_in]
     missing = f"spec.topologySpreadConstraints: the defaults of namespace {namespace} are missing: the webhook did not"
-    # What is no business of a policy: whose Namespace says otherwise, and who has constraints of their own.
+    # Policies ignore pods if the Namespace has an annotation, and pods with their own constraints.
     annotated = both.asked.namespace("annotated")
     annotation = {"kubectl-qos.io/default-topology-spread-constraints": "[]"}
     api.patch(
@@ -194,7 +192,7 @@ def test_F4_missing_constraints_are_told_while_the_webhook_is_away(both: Both) -
     with away(both.balancer, both.replica):
         (said,) = wait_for(
             lambda: [line for line in dry_run(both.people.control_plane, owned) if "filled" not in line],
-            "nobody answers",
+            "the webhook is unreachable",
         )
         assert said.startswith(missing)
         assert "only a new pod in its place can get them" in said
@@ -209,7 +207,10 @@ def test_A_limits_hold_while_the_webhook_is_away(both: Both, make_node: Callable
     namespace = both.asked.namespace("shop-away")
     with away(both.balancer, both.replica):
         # An answer may be under way.
-        wait_for(lambda: not told(both.people.force("delete", pods["warn"], dry_run=True).stderr), "nobody answers")
+        wait_for(
+            lambda: not messages(both.people.force("delete", pods["warn"], dry_run=True).stderr),
+            "the webhook is unreachable",
+        )
         assert both.people.force("delete", pods["warn"]).returncode == 0
         for mode in ("confirm", "deny"):
             assert both.people.force("delete", pods[mode]).returncode == 1
@@ -224,13 +225,13 @@ def test_A_limits_hold_while_the_webhook_is_away(both: Both, make_node: Callable
     wait_for(both.is_asked, "the webhook is asked again")
 
 
-# From one mode to another
+# Changes between modes
 
 
 def test_A_no_mode_leaves_anything_of_another(
     control_plane: ControlPlane, helm: Path, classes: None, tmp_path: Path
 ) -> None:
-    """What is stored is what the manifest says, and after the last, nothing."""
+    """The stored objects match the manifest, and none remain after the last mode."""
     name = "moving-modes"
     installation = Installation(control_plane, helm, tmp_path, namespace=f"{name}-system", release=name)
     control_plane.create_namespace(installation.namespace)

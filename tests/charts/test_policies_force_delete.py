@@ -1,4 +1,4 @@
-"""Force deletions in mode policy: by every way, in every mode, by kubectl on a real API server without a webhook."""
+"""Force deletions in mode policy: every path, every mode, by kubectl on a real API server without a webhook."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from podrules.workload.owner_risk import OWNER_RISK
 from podrules.workload.safety import Guarantee
-from tests.charts.policies import installed, scoped, told
+from tests.charts.policies import installed, messages, scoped
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.objects import raw_node
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.controlplane
 
 NAME = "forced-policy"
 CONFIGURED = {f"{NAME}-{mode}-{number}": mode for mode in STRICTNESS for number in range(5)}
-"""Namespaces of which the values say a mode."""
+"""Namespaces with a mode in the values."""
 NO_GRACE = (
     "terminationGracePeriodSeconds: 0, so every deletion is a force deletion: the object is removed at once, "
     "and its processes may run on next to a replacement; 1 or more waits for them"
@@ -44,7 +44,7 @@ def people(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.Tem
 
 @pytest.fixture
 def space(control_plane: ControlPlane, people: People) -> Iterator[Callable[..., str]]:
-    """Makes a namespace with a mode as its label, and maybe one by the values; it has no pods after the test."""
+    """Makes a namespace with a mode as its label, and optionally one in the values; it has no pods after the test."""
     made = []
 
     def space(mode: str = "", *, configured: str = "") -> str:
@@ -61,7 +61,7 @@ def space(control_plane: ControlPlane, people: People) -> Iterator[Callable[...,
 def make(
     control_plane: ControlPlane, space: Callable[..., str], make_node: Callable[..., Object]
 ) -> Callable[..., Object]:
-    """Makes a bare pod on a node of its own, in a namespace of a mode."""
+    """Makes a bare pod on its own node, in a namespace with a mode."""
 
     def make(mode: str = "", *, configured: str = "", node: bool = True, **spec: object) -> Object:
         bound = make_node()["metadata"]["name"] if node else ""
@@ -71,12 +71,12 @@ def make(
 
 
 def standing(pod: Object) -> str:
-    """What is said of a bare pod."""
+    """The text about a bare pod."""
     return f"db on {pod['spec']['nodeName']}: {OWNER_RISK[Guarantee.NOT_REPLACED]}"
 
 
 def warning(path: str, pod: Object, *, dry_run: bool = False) -> str:
-    """What is said where a path is only warned of; what is evicted is not in the request."""
+    """The warning of a path; the request of an eviction does not contain the pod."""
     check = "check first: kubectl qos explain" if dry_run else "check now: kubectl qos died"
     check = f"{check} pod/db -n {pod['metadata']['namespace']}"
     if path in {"eviction", "drain"}:
@@ -91,20 +91,22 @@ def warning(path: str, pod: Object, *, dry_run: bool = False) -> str:
 def test_F1_policy_warns_once_on_every_path(people: People, make: Callable[..., Object], path: str) -> None:
     pod = make()
     if path == "drain":
-        # The request is no dry run; the Eviction in it says that.
+        # The request is not a dry run; the Eviction in it is.
         asked = people.force(path, pod, dry_run=True)
-        assert warning(path, pod, dry_run=True) in told(asked.stderr)
+        assert warning(path, pod, dry_run=True) in messages(asked.stderr)
         assert people.is_untouched(pod)
     done = people.force(path, pod)
     assert done.returncode == 0, done.stderr
-    assert [line for line in told(done.stderr) if "deleting Pods that declare no" not in line] == [warning(path, pod)]
+    assert [line for line in messages(done.stderr) if "deleting Pods that declare no" not in line] == [
+        warning(path, pod)
+    ]
     assert people.is_gone(path, pod)
 
 
 def test_F1_policy_warns_once_of_forcing_what_is_stopping(people: People, make: Callable[..., Object]) -> None:
     pod = make()
     people.control_plane.api.delete(pod)
-    (said,) = told(people.force("delete", pod).stderr)
+    (said,) = messages(people.force("delete", pod).stderr)
     place, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
     assert re.fullmatch(
         rf"db on {node} is already stopping, until [-0-9T:]+Z if its node answers: forcing does not stop it sooner; "
@@ -135,7 +137,7 @@ def test_F3_policy_says_what_the_owner_promises(
     api.create(workload)
     (pod,) = wait_for(lambda: api.list_items("v1", "Pod", namespace), "its pod")
     name = pod["metadata"]["name"]
-    (said,) = told(people.force("delete", pod, dry_run=True).stderr)
+    (said,) = messages(people.force("delete", pod, dry_run=True).stderr)
     risk = OWNER_RISK[OWNERS[kind]].format(owner=f"{kind} web")
     assert said == f"{name} on {node}: {risk}; check first: kubectl qos explain pod/{name} -n {namespace}"
 
@@ -147,7 +149,7 @@ def test_F3_policy_leaves_the_promises_of_other_owners_to_them(
     owner = {"apiVersion": "example.com/v1", "kind": "StatefulSet", "name": "shop", "uid": "0-0", "controller": True}
     pod["metadata"]["ownerReferences"] = [owner]
     people.control_plane.api.create(pod)
-    (said,) = told(people.force("delete", pod, dry_run=True).stderr)
+    (said,) = messages(people.force("delete", pod, dry_run=True).stderr)
     assert OWNER_RISK[Guarantee.UNKNOWN].format(owner="StatefulSet shop") in said
 
 
@@ -155,7 +157,7 @@ def test_F1_policy_warns_of_a_collection_pod_by_pod(people: People, make: Callab
     pod = make()
     node, namespace = pod["spec"]["nodeName"], pod["metadata"]["namespace"]
     people.control_plane.api.create(make_pod("web", namespace, node))
-    said = told(people.force("collection", pod).stderr)
+    said = messages(people.force("collection", pod).stderr)
     assert sorted(said) == [warning("collection", pod).replace("db", name) for name in ("db", "web")]
 
 
@@ -166,22 +168,22 @@ def test_F1_policy_warns_of_a_period_of_0(people: People, space: Callable[..., s
         made, path = make_pod("db", namespace, "", terminationGracePeriodSeconds=0), "spec"
     else:
         made, path = make_workload(kind, namespace, terminationGracePeriodSeconds=0), path_of(kind)
-    assert told(people.kubectl("create", "-f", "-", body=made).stderr) == [f"{path}.{NO_GRACE}"]
+    assert messages(people.kubectl("create", "-f", "-", body=made).stderr) == [f"{path}.{NO_GRACE}"]
 
 
 @pytest.mark.parametrize("mode", ["", "deny"])
-def test_F1_policy_warns_of_plain_deletions_of_pods_without_grace_and_never_refuses_them(
+def test_F1_policy_warns_about_plain_deletion_of_zero_grace_pods(
     people: People, make: Callable[..., Object], mode: str
 ) -> None:
     pod = make(mode, terminationGracePeriodSeconds=0)
     done = people.kubectl("delete", "pod", "db", "-n", pod["metadata"]["namespace"], "--wait=false")
     assert done.returncode == 0, done.stderr
-    assert told(done.stderr) == [warning("delete", pod)]
+    assert messages(done.stderr) == [warning("delete", pod)]
     assert people.pod(pod) is None
 
 
 @pytest.mark.parametrize("mode", ["", "deny"])
-def test_F1_policy_warns_of_plain_collections_for_their_pods_without_grace_and_never_refuses_them(
+def test_F1_policy_warns_about_collections_with_zero_grace_pods(
     people: People, make: Callable[..., Object], mode: str
 ) -> None:
     pod = make(mode, terminationGracePeriodSeconds=0)
@@ -189,7 +191,7 @@ def test_F1_policy_warns_of_plain_collections_for_their_pods_without_grace_and_n
     graceful = people.control_plane.api.create(make_pod("web", namespace, pod["spec"]["nodeName"]))
     done = people.kubectl("delete", "--raw", f"/api/v1/namespaces/{namespace}/pods")
     assert done.returncode == 0, done.stderr
-    assert told(done.stderr) == [warning("collection", pod)]
+    assert messages(done.stderr) == [warning("collection", pod)]
     assert people.pod(pod) is None
     stopping = people.pod(graceful)
     assert stopping is not None
@@ -197,12 +199,12 @@ def test_F1_policy_warns_of_plain_collections_for_their_pods_without_grace_and_n
 
 
 @pytest.mark.parametrize("mode", ["", "confirm", "deny"])
-def test_F1_policy_lets_graceful_ways_be(people: People, make: Callable[..., Object], mode: str) -> None:
+def test_F1_policy_ignores_graceful_deletions(people: People, make: Callable[..., Object], mode: str) -> None:
     pod = make(mode)
     namespace, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
     drained = people.kubectl("drain", node, "--force", "--dry-run=server")
     assert drained.returncode == 0, drained.stderr
-    assert [line for line in told(drained.stderr) if "deleting Pods that declare no" not in line] == []
+    assert [line for line in messages(drained.stderr) if "deleting Pods that declare no" not in line] == []
     done = people.kubectl("delete", "pod", "db", "-n", namespace, "--wait=false")
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -214,7 +216,7 @@ def test_F1_policy_lets_graceful_ways_be(people: People, make: Callable[..., Obj
 def test_F2_policy_refuses_until_its_own_command_was_typed(
     people: People, make: Callable[..., Object], path: str
 ) -> None:
-    """An eviction is not confirmed itself, nor advised to be a deletion: that asks no budget."""
+    """An eviction cannot be confirmed, and the message suggests no deletion: that bypasses budgets."""
     pod = make("confirm")
     refused = people.force(path, pod)
     assert refused.returncode == 1
@@ -231,11 +233,11 @@ def test_F2_policy_refuses_until_its_own_command_was_typed(
     people.run(command[0])
     done = people.force(path, pod)
     assert done.returncode == 0, done.stderr
-    assert told(done.stderr) == [warning(path, pod)]
+    assert messages(done.stderr) == [warning(path, pod)]
     assert people.is_gone(path, pod)
 
 
-def test_F2_policy_lets_a_confirmation_die_with_its_pod(people: People, make: Callable[..., Object]) -> None:
+def test_F2_policy_limits_a_confirmation_to_one_pod(people: People, make: Callable[..., Object]) -> None:
     pod = make("confirm")
     annotated = make_pod("db", pod["metadata"]["namespace"], pod["spec"]["nodeName"])
     annotated["metadata"]["annotations"] = {CONFIRMATION: pod["metadata"]["uid"]}
@@ -285,7 +287,7 @@ def test_F2_policy_says_how_to_vouch_for_a_machine(people: People, make: Callabl
 def test_F2_label_may_only_tighten_what_the_values_say(
     people: People, make: Callable[..., Object], configured: str, label: str
 ) -> None:
-    """As the webhook has it: tests/webhook/rules/test_forced_paths.py."""
+    """The same as the webhook: tests/webhook/rules/test_forced_paths.py."""
     pod = make(label, configured=configured)
     namespace = pod["metadata"]["namespace"]
     mode = strictest(configured, label)
@@ -294,7 +296,7 @@ def test_F2_label_may_only_tighten_what_the_values_say(
         assert (done.returncode == 0) == (mode == "warn")
         match mode:
             case "warn":
-                assert told(done.stderr)[0] == warning(path, pod, dry_run=True)
+                assert messages(done.stderr)[0] == warning(path, pod, dry_run=True)
             case "confirm":
                 assert re.search(rf"namespace {namespace} wants (it|force deletions) confirmed", done.stderr)
             case _:
@@ -307,7 +309,7 @@ def test_F2_policy_says_that_a_label_is_no_mode(people: People, make: Callable[.
     done = people.force(path, pod)
     assert done.returncode == 0, done.stderr
     wrong = f"Namespace {pod['metadata']['namespace']}: label {MODE}=denny is none of warn, confirm, deny"
-    assert told(done.stderr) == [warning(path, pod), f"{wrong}: the configured mode counts, warn"]
+    assert messages(done.stderr) == [warning(path, pod), f"{wrong}: the configured mode counts, warn"]
 
 
 @pytest.mark.parametrize(
@@ -320,12 +322,12 @@ def test_F2_policy_answers_a_dry_run_as_the_real_one(
     tried = people.force(path, pod, dry_run=True)
     assert people.is_untouched(pod)
     done = people.force(path, pod)
-    # What to check is another thing once it has happened.
+    # The advice to check differs once it has happened.
     said = tried.stderr.replace("check first: kubectl qos explain", "check now: kubectl qos died")
     assert (tried.returncode, said) == (done.returncode, done.stderr)
 
 
-# Who and what is never hindered
+# Exempt clients and pods
 
 
 @pytest.mark.parametrize("user", ["system:kube-controller-manager", *CONTROLLERS, ADMIN])
@@ -336,7 +338,7 @@ def test_F2_policy_neither_hinders_nor_warns_controllers(
     paths = ("collection", "node", "eviction", "delete") if user == "system:kube-controller-manager" else ("delete",)
     for path in paths:
         done = people.force(path, pod, user=user, dry_run=True)
-        assert (done.returncode, told(done.stderr)) == (0, []), path
+        assert (done.returncode, messages(done.stderr)) == (0, []), path
     assert people.force("delete", pod, user=user).returncode == 0
     assert people.pod(pod) is None
 
@@ -369,13 +371,13 @@ def test_F2_policy_does_not_refuse_the_deletion_of_a_mirror_pod(
     people.control_plane.api.create(pod)
     done = people.force("delete", pod)
     assert done.returncode == 0, done.stderr
-    (said,) = told(done.stderr)
+    (said,) = messages(done.stderr)
     assert OWNER_RISK[Guarantee.KUBELET_OWNED] in said
 
 
 @pytest.mark.parametrize("state", ["Succeeded", "Failed", "unscheduled"])
 def test_F2_policy_keeps_no_pods_that_run_nothing(people: People, make: Callable[..., Object], state: str) -> None:
-    """Of an eviction it cannot tell, and there is no need for force: one with grace ends them at once, too."""
+    """For an eviction the policy cannot know this, and an eviction with grace also removes them at once."""
     unscheduled = state == "unscheduled"
     pod = make("deny", **({"node": False, "nodeSelector": {"nowhere": "at-all"}} if unscheduled else {}))
 
@@ -395,20 +397,20 @@ def test_F2_policy_keeps_no_pods_that_run_nothing(people: People, make: Callable
         people.control_plane.api.create(again)
         finish()
         done = people.force(path, pod)
-        assert (done.returncode, told(done.stderr)) == (0, [])
+        assert (done.returncode, messages(done.stderr)) == (0, [])
         assert people.pod(pod) is None
 
 
-def test_F2_policy_leaves_the_releases_own_namespace_alone(people: People, make_node: Callable[..., Object]) -> None:
+def test_F2_policy_ignores_the_releases_own_namespace(people: People, make_node: Callable[..., Object]) -> None:
     namespace = f"{NAME}-system"
     people.kubectl("label", "namespace", namespace, f"asked={NAME}", f"{MODE}=deny")
     pod = people.control_plane.api.create(make_pod("db", namespace, make_node()["metadata"]["name"]))
     done = people.force("delete", pod)
-    assert (done.returncode, told(done.stderr)) == (0, [])
+    assert (done.returncode, messages(done.stderr)) == (0, [])
 
 
 def test_F2_policy_lets_the_namespace_controller_end_a_namespace(people: People, make: Callable[..., Object]) -> None:
-    """The real one: also of pods without a grace of their own, and of pods that wait for a node."""
+    """The real controller: also for pods with a zero grace period, and for pods that wait for a node."""
     pod = make("deny")
     api, namespace = people.control_plane.api, pod["metadata"]["namespace"]
     api.create(make_pod("without-grace", namespace, pod["spec"]["nodeName"], terminationGracePeriodSeconds=0))
@@ -423,19 +425,17 @@ def test_F2_policy_lets_the_namespace_controller_end_a_namespace(people: People,
     wait_for(gone, "the namespace is gone")
 
 
-# Nodes, of which the pods cannot be told
+# Nodes: policies do not know their pods
 
 
-def test_F2_policy_refuses_the_deletion_of_a_node_that_was_not_drained(
-    people: People, make: Callable[..., Object]
-) -> None:
-    """The values forbid force deletions in a namespace; whether it has pods there cannot be told."""
+def test_F2_policy_refuses_deletion_of_an_undrained_node(people: People, make: Callable[..., Object]) -> None:
+    """The values forbid force deletions in a namespace; policies do not know whether it has pods there."""
     pod = make()
     node = pod["spec"]["nodeName"]
 
     def delete(user: str = "jane") -> tuple[int, list[str]]:
         done = people.kubectl("delete", "node", node, "--dry-run=server", user=user)
-        return done.returncode, told(done.stderr)
+        return done.returncode, messages(done.stderr)
 
     refused, (said,) = delete()
     assert refused == 1

@@ -1,4 +1,4 @@
-"""Deletions of Nodes, of which policies list no pods. They are everybody's, so each test has a release of its own."""
+"""Deletions of Nodes, without a list of their pods. Nodes are shared, so each test has its own release."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.charts.policies import installed, scoped, told
+from tests.charts.policies import installed, messages, scoped
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.webhook.forcing import ADMIN, CONFIRMATION, MODE, People, make_pod, undrained
@@ -28,18 +28,18 @@ def test_F2_policy_lets_the_deletion_of_a_node_be_confirmed(
     with installed(control_plane, helm, tmp_path, name, values):
         done = people.kubectl("delete", "node", nodes[0], "--dry-run=server")
         assert done.returncode == 1
-        assert "the configuration wants that confirmed in some namespaces" in done.stderr
+        assert "the configuration requires a confirmation in some namespaces" in done.stderr
         command = re.search(rf"kubectl annotate node {nodes[0]} {CONFIRMATION}=\S+ --overwrite", done.stderr)
         assert command is not None, done.stderr
         people.run(command[0])
         confirmed = people.kubectl("delete", "node", nodes[0], "--dry-run=server")
         assert confirmed.returncode == 0
-        assert told(confirmed.stderr) == [
+        assert messages(confirmed.stderr) == [
             f"{undrained(nodes[0])}; drain it first: kubectl drain {nodes[0]} --ignore-daemonsets"
         ]
         assert people.kubectl("delete", "node", nodes[1], "--dry-run=server").returncode == 1
         people.kubectl("cordon", nodes[1])
-        assert told(people.kubectl("delete", "node", nodes[1], "--dry-run=server").stderr) == []
+        assert messages(people.kubectl("delete", "node", nodes[1], "--dry-run=server").stderr) == []
 
 
 def test_F1_policy_warns_of_a_node_that_was_not_drained(
@@ -54,9 +54,9 @@ def test_F1_policy_warns_of_a_node_that_was_not_drained(
     with installed(control_plane, helm, tmp_path, name, scoped(name)):
         done = people.kubectl("delete", "node", node, "--dry-run=server")
         assert done.returncode == 0
-        assert told(done.stderr) == [f"{undrained(node)}; drain it first: kubectl drain {node} --ignore-daemonsets"]
+        assert messages(done.stderr) == [f"{undrained(node)}; drain it first: kubectl drain {node} --ignore-daemonsets"]
         people.kubectl("cordon", node)
-        assert told(people.kubectl("delete", "node", node, "--dry-run=server").stderr) == []
+        assert messages(people.kubectl("delete", "node", node, "--dry-run=server").stderr) == []
         people.kubectl("uncordon", node)
         done = people.kubectl("delete", "node", node)
-        assert told(done.stderr) == [f"{undrained(node)}; check now: kubectl qos died node/{node}"]
+        assert messages(done.stderr) == [f"{undrained(node)}; check now: kubectl qos died node/{node}"]

@@ -1,4 +1,4 @@
-"""New pods and what makes them in mode policy, on a real API server: the chart twice, with other values each time."""
+"""New pods and workloads in mode policy, on a real API server: two releases of the chart, with different values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from podrules.api.model.decode import from_object
 from podrules.api.model.selectors import LabelSelector, Selector
-from tests.charts.policies import GROUP, KINDS, dry_run, installed, mirror_pod_refusal, scoped, told
+from tests.charts.policies import GROUP, KINDS, dry_run, installed, messages, mirror_pod_refusal, scoped
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_class
@@ -37,9 +37,9 @@ DEFAULT_CLASS = "kubectl-qos.io/default-priority-class"
 ANNOTATION = "kubectl-qos.io/default-topology-spread-constraints"
 CONFIGURATION = chart_values(0, {**ZONE, "matchLabelKeys": ["pod-template-hash"]})["clusterDefaultConstraints"]
 UNSCHEDULABLE: Object = {"nodeSelector": {"nowhere": "at-all"}}
-"""The nodes are other tests'."""
+"""The nodes belong to other tests."""
 SHAPES = ("Deployment", "ReplicationController", "Job", "CronJob")
-"""Workloads that differ in what holds their template."""
+"""Workloads with different paths of their template."""
 USUAL_VALUES = scoped(
     USUAL,
     priorityClasses={
@@ -63,7 +63,7 @@ USUAL_VALUES = scoped(
 STRICT_VALUES = scoped(
     STRICT,
     priorityClasses={
-        "defaults": {f"{STRICT}-told": "policy-low"},
+        "defaults": {f"{STRICT}-reported": "policy-low"},
         "allowed": {f"{STRICT}-limited": ["policy-low"]},
         "templates": "deny",
     },
@@ -94,7 +94,7 @@ def usual(control_plane: ControlPlane, helm: Any, classes: None, tmp_path_factor
 
 @pytest.fixture(scope="module")
 def strict(control_plane: ControlPlane, helm: Any, classes: None, tmp_path_factory: Any) -> Iterator[Asked]:
-    """Templates are refused, people are told of defaults, those of type System are written, without the hash."""
+    """Templates are refused, defaults are reported, those of type System are written, without the hash."""
     with installed(control_plane, helm, tmp_path_factory.mktemp("strict"), STRICT, STRICT_VALUES):
         yield Asked(control_plane, STRICT)
 
@@ -149,7 +149,7 @@ def test_P2_policy_gives_the_preemption_policy_of_the_class(usual: Asked) -> Non
     assert priority_of(admitted(usual, pod)) == ("policy-never", 20, "Never")
 
 
-def test_P1_policy_gives_the_class_of_the_values_and_a_label_another(usual: Asked) -> None:
+def test_P1_policy_sets_class_from_values_or_from_label(usual: Asked) -> None:
     namespace = usual.namespace("configured")
     pod = make_pod(namespace)
     assert priority_of(admitted(usual, pod))[:2] == ("policy-low", 10)
@@ -169,7 +169,7 @@ def test_P1_policy_gives_a_controllers_pods_their_class(usual: Asked) -> None:
     assert [priority_of(pod["spec"])[:2] for pod in usual.pods_of(namespace)] == [("policy-low", 10)]
 
 
-def test_P1_policy_puts_the_namespaces_default_before_the_global_one(usual: Asked) -> None:
+def test_P1_policy_prefers_namespace_default_to_global_default(usual: Asked) -> None:
     control_plane = usual.control_plane
     labelled = usual.namespace("before", labels={DEFAULT_CLASS: "policy-low"})
     other = usual.namespace("other")
@@ -189,9 +189,9 @@ def test_P1_policy_puts_the_namespaces_default_before_the_global_one(usual: Aske
         wait_for(lambda: priority_of(admitted(usual, make_pod(other)))[0] is None, "the global default is forgotten")
 
 
-def test_P1_policy_tells_of_a_default_class_that_does_not_exist_and_hinders_nobody(usual: Asked) -> None:
+def test_P1_policy_warns_about_a_missing_default_class(usual: Asked) -> None:
     pod = make_pod(usual.namespace("gone"))
-    assert told(usual.create(pod)) == [
+    assert messages(usual.create(pod)) == [
         f"namespace {USUAL}-gone: its default class is not given: no PriorityClass with name policy-gone was found"
     ]
     assert priority_of(usual.stored(pod)) == (None, 0, "PreemptLowerPriority")
@@ -217,7 +217,7 @@ def test_P1_policy_leaves_mirror_pods_alone(
     assert priority_of(admitted(usual, pod))[0] is None
     pod["spec"]["priorityClassName"] = "policy-high"
     assert mirror_pod_refusal(control_plane, pod) == ""
-    # Anybody can write the annotation, and refusals hold.
+    # Any client can set the annotation, and refusals apply.
     with pytest.raises(ApiError, match="is not allowed in namespace"):
         admitted(usual, pod)
 
@@ -225,7 +225,7 @@ def test_P1_policy_leaves_mirror_pods_alone(
 # Allowed classes
 
 
-def test_P1_policy_refuses_a_class_that_the_namespace_does_not_allow(usual: Asked) -> None:
+def test_P1_policy_refuses_a_disallowed_class(usual: Asked) -> None:
     pod = make_pod(usual.namespace("limited"), priorityClassName="policy-high")
     assert (
         f"pods \"web\" is forbidden: ValidatingAdmissionPolicy '{USUAL}-qos-webhook.{USUAL}-system.class' with binding "
@@ -251,10 +251,10 @@ def test_P1_policy_is_seen_by_quotas_and_its_refusal_costs_none(usual: Asked) ->
     assert usual.used(namespace, "policy-high") == "0"
 
 
-def test_P1_policy_only_warns_of_a_class_that_is_not_allowed_when_asked_for(
+def test_P1_policy_warns_about_a_disallowed_class_if_configured(
     control_plane: ControlPlane, helm: Any, classes: None, tmp_path: Path
 ) -> None:
-    """Nor are templates refused then, for their pods will not be."""
+    """Templates are not refused either, because their pods are not."""
     name = "lenient-policy"
     rules = {"allowed": {f"{name}-limited": ["policy-low"]}, "disallowed": "warn", "templates": "deny"}
     with installed(control_plane, helm, tmp_path, name, scoped(name, priorityClasses=rules)):
@@ -262,14 +262,14 @@ def test_P1_policy_only_warns_of_a_class_that_is_not_allowed_when_asked_for(
         namespace = asked.namespace("limited")
         problem = f"PriorityClass policy-high is not allowed in namespace {namespace} (allowed: policy-low)"
         pod = make_pod(namespace, priorityClassName="policy-high", **UNSCHEDULABLE)
-        assert told(asked.create(pod)) == [f"spec.priorityClassName: {problem}"]
+        assert messages(asked.create(pod)) == [f"spec.priorityClassName: {problem}"]
         assert priority_of(asked.stored(pod))[0] == "policy-high"
         for kind in WORKLOADS:
             said = dry_run(control_plane, make_workload(kind, namespace, priorityClassName="policy-high"))
             assert said == [f"{path_of(kind)}.priorityClassName: {problem}"]
 
 
-def test_P1_policy_goes_by_the_most_specific_list(usual: Asked) -> None:
+def test_P1_policy_uses_the_most_specific_list(usual: Asked) -> None:
     free = make_pod(usual.namespace("limited-free"), priorityClassName="policy-high")
     assert dry_run(usual.control_plane, free) == []
     more = make_pod(usual.namespace("limited-more"), priorityClassName="policy-high")
@@ -277,28 +277,28 @@ def test_P1_policy_goes_by_the_most_specific_list(usual: Asked) -> None:
 
 
 @pytest.mark.parametrize("label", ["policy-never", "policy-high"], ids=["in the values", "nowhere else"])
-def test_P1_policy_passes_over_a_label_with_a_class_that_is_not_allowed(usual: Asked, label: str) -> None:
+def test_P1_policy_ignores_a_label_with_a_disallowed_class(usual: Asked, label: str) -> None:
     pod = make_pod(usual.namespace(f"only-{label}", labels={DEFAULT_CLASS: label}))
     assert dry_run(usual.control_plane, pod) == []
     assert priority_of(admitted(usual, pod))[:2] == ("policy-low", 10)
 
 
 @pytest.mark.parametrize("kind", WORKLOADS)
-def test_P1_policy_warns_of_a_template_whose_pods_would_be_refused(usual: Asked, kind: str) -> None:
+def test_P1_policy_warns_about_a_template_with_refused_pods(usual: Asked, kind: str) -> None:
     namespace = usual.namespace(f"limited-{kind.lower()}")
     workload = make_workload(kind, namespace, priorityClassName="policy-high")
     words = (
         f"{path_of(kind)}.priorityClassName: PriorityClass policy-high is not allowed in namespace {namespace} "
         "(allowed: policy-low, policy-never), its pods will be refused"
     )
-    assert told(usual.create(workload)) == [words]
+    assert messages(usual.create(workload)) == [words]
     if kind != "Job":
         template_of(workload)["spec"]["priorityClassName"] = "policy-low"
         assert usual.apply(workload) == ""
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_P1_policy_refuses_a_template_when_asked_for(strict: Asked, limited: str, kind: str) -> None:
+def test_P1_policy_refuses_a_template_if_configured(strict: Asked, limited: str, kind: str) -> None:
     workload = make_workload(kind, limited, priorityClassName="policy-high")
     workload["metadata"]["name"] = f"web-{kind.lower()}"
     refusal = (
@@ -316,7 +316,7 @@ def test_P1_policy_refuses_a_template_when_asked_for(strict: Asked, limited: str
         assert refusal in strict.apply(workload, check=False)
 
 
-def test_P1_policy_passes_over_what_a_controller_owns(strict: Asked, limited: str) -> None:
+def test_P1_policy_ignores_workloads_of_controllers(strict: Asked, limited: str) -> None:
     workload = make_workload("ReplicaSet", limited, priorityClassName="policy-high", terminationGracePeriodSeconds=0)
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "0-0", "controller": True}
     workload["metadata"]["ownerReferences"] = [owner]
@@ -325,8 +325,8 @@ def test_P1_policy_passes_over_what_a_controller_owns(strict: Asked, limited: st
     assert "is not allowed" in "".join(dry_run(strict.control_plane, workload))
 
 
-def test_P1_policy_lets_what_was_stored_before_be_changed_scaled_and_deleted(strict: Asked, limited: str) -> None:
-    """The rule comes later: nobody may be kept from cleaning up, finalizers least of all."""
+def test_P1_policy_allows_changes_to_stored_workloads(strict: Asked, limited: str) -> None:
+    """A later rule must not block cleaning up, especially not the removal of finalizers."""
     control_plane = strict.control_plane
     workload = make_workload("Deployment", limited, priorityClassName="policy-high")
     workload["metadata"] |= {"name": "stored", "finalizers": ["example.com/keep"]}
@@ -351,7 +351,7 @@ def test_P1_policy_lets_what_was_stored_before_be_changed_scaled_and_deleted(str
 
 
 def _running(asked: Asked, namespace: str, kind: str) -> list[Object]:
-    """The pods of a workload of two."""
+    """The pods of a workload with two replicas."""
     workload = make_workload(kind, namespace, **UNSCHEDULABLE)
     workload["spec"]["replicas"] = 2
     workload["spec"] |= {"podManagementPolicy": "Parallel"} if kind == "StatefulSet" else {}
@@ -360,7 +360,7 @@ def _running(asked: Asked, namespace: str, kind: str) -> list[Object]:
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"])
-def test_S4_policy_gives_constraints_that_count_the_pods_of_the_controller(usual: Asked, kind: str) -> None:
+def test_S4_policy_sets_constraints_that_count_the_owners_pods(usual: Asked, kind: str) -> None:
     namespace = usual.namespace(f"spread-{kind.lower()}")
     other = make_workload("Deployment", namespace, **UNSCHEDULABLE)
     other["metadata"]["name"] = "other"
@@ -378,7 +378,7 @@ def test_S4_policy_gives_constraints_that_count_the_pods_of_the_controller(usual
 
 
 def _owned(namespace: str, kind: str = "ReplicaSet", api_version: str = "apps/v1", **spec: Any) -> Object:
-    """A pod as a controller would make it."""
+    """A pod as a controller would create it."""
     pod = make_pod(namespace, **spec)
     pod["metadata"]["labels"] |= {"pod-template-hash": "abc"}
     owner = {"apiVersion": api_version, "kind": kind, "name": "web", "uid": "0-0", "controller": True}
@@ -386,7 +386,7 @@ def _owned(namespace: str, kind: str = "ReplicaSet", api_version: str = "apps/v1
     return pod
 
 
-def test_S4_policy_gives_nothing_to_pods_that_no_such_controller_keeps(usual: Asked) -> None:
+def test_S4_policy_skips_pods_without_such_a_controller(usual: Asked) -> None:
     namespace = usual.namespace("spread-no-controller")
     plain = _owned(namespace)
     plain["metadata"]["ownerReferences"][0]["controller"] = False
@@ -404,7 +404,7 @@ def test_S4_policy_gives_a_namespace_its_own_constraints_or_none(usual: Asked) -
         assert "topologySpreadConstraints" not in spec, name
 
 
-def test_S4_policy_leaves_pods_alone_that_have_constraints_a_node_or_another_scheduler(usual: Asked) -> None:
+def test_S4_policy_skips_pods_with_constraints_node_or_scheduler(usual: Asked) -> None:
     namespace = usual.namespace("alone")
     own = [with_labels(RACK, {"app": "web"})]
     assert admitted(usual, _owned(namespace, topologySpreadConstraints=own))["topologySpreadConstraints"] == own
@@ -413,33 +413,33 @@ def test_S4_policy_leaves_pods_alone_that_have_constraints_a_node_or_another_sch
     assert "topologySpreadConstraints" in admitted(usual, _owned(namespace))
 
 
-def test_S4_policy_writes_system_defaults_when_asked_for_and_counts_revisions_together(strict: Asked) -> None:
+def test_S4_policy_writes_system_defaults_without_template_hash(strict: Asked) -> None:
     host, zone = admitted(strict, _owned(strict.namespace("revisions")))["topologySpreadConstraints"]
     assert host == with_labels(HOST, {"app": "web"})
     assert zone == with_labels({**ZONE, "maxSkew": 5}, {"app": "web"})
 
 
-def test_S4_policy_tells_of_an_annotation_that_it_cannot_read(usual: Asked) -> None:
+def test_S4_policy_warns_about_an_ignored_annotation(usual: Asked) -> None:
     namespace = usual.namespace("annotated", annotations={ANNOTATION: json.dumps([HOST])})
     words = (
         f"namespace {namespace}: annotation {ANNOTATION} is ignored: a policy cannot read it; "
         "use clusterDefaultConstraints.namespaces"
     )
-    wait_for(lambda: dry_run(usual.control_plane, _owned(namespace)) == [words], "the annotation is told of")
+    wait_for(lambda: dry_run(usual.control_plane, _owned(namespace)) == [words], "the annotation causes a warning")
     own = _owned(namespace, topologySpreadConstraints=[with_labels(ZONE, {"app": "web"})])
     assert dry_run(usual.control_plane, own) == []
 
 
-# What people are told
+# Warnings
 
 
-def test_A_policy_tells_which_defaults_were_filled_in_when_asked_for(usual: Asked, strict: Asked) -> None:
+def test_A_policy_names_filled_in_defaults_if_configured(usual: Asked, strict: Asked) -> None:
     filled_in = "policy-low (priority 10, PreemptLowerPriority) is filled in"
-    assert dry_run(strict.control_plane, _owned(strict.namespace("told"))) == [
-        f"spec.priorityClassName: {filled_in}, the default of {STRICT}-told",
+    assert dry_run(strict.control_plane, _owned(strict.namespace("reported"))) == [
+        f"spec.priorityClassName: {filled_in}, the default of {STRICT}-reported",
         "spec.topologySpreadConstraints: 2 constraints are filled in, the defaults",
     ]
-    assert dry_run(strict.control_plane, make_pod(f"{STRICT}-told", priorityClassName="policy-low")) == []
+    assert dry_run(strict.control_plane, make_pod(f"{STRICT}-reported", priorityClassName="policy-low")) == []
     assert dry_run(usual.control_plane, _owned(usual.namespace("untold", labels={DEFAULT_CLASS: "policy-low"}))) == []
 
 
@@ -491,11 +491,11 @@ LINTS = [
 
 
 @pytest.mark.parametrize(("constraint", "words"), LINTS)
-def test_A_policy_warns_of_a_constraint_that_does_not_match_its_own_pod(
+def test_A_policy_warns_about_a_constraint_that_misses_its_pod(
     usual: Asked, linted: str, constraint: Object, words: str
 ) -> None:
     said = dry_run(usual.control_plane, make_pod(linted, topologySpreadConstraints=[constraint]))
-    # The API server has a word of its own on constraints without selector.
+    # The API server has its own warning about constraints without selector.
     own = [line for line in said if "a null labelSelector results in matching no pod" not in line]
     assert own == ([f"spec.topologySpreadConstraints{words}"] if words else [])
 
@@ -520,7 +520,7 @@ def test_A_policy_does_not_lint_where_that_is_off(strict: Asked) -> None:
 
 
 def test_A_pod_as_large_as_they_come_stays_within_the_budget(usual: Asked, strict: Asked, limited: str) -> None:
-    """Beyond the API server's budget for an expression a warning would be left out, and a refusal be made of all."""
+    """Above the API server's budget for an expression, a warning would be omitted, and every request refused."""
     terms = [{"key": f"label-{number}", "operator": "In", "values": ["a", "b", "c"]} for number in range(20)]
     many = [
         {**_constraint(matchExpressions=terms), "topologyKey": f"example.com/level-{number}"} for number in range(100)

@@ -1,4 +1,4 @@
-"""Policies on clusters older than the one that is built: what is rendered, what compiles there, and what holds."""
+"""Policies on clusters older than the built one: the rendered objects, the compilation there, and the behaviour."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.charts.chart import FULL_VALUES, Chart, HelmError
-from tests.charts.policies import GROUP, KINDS, dry_run, installed, scoped, told
+from tests.charts.policies import GROUP, KINDS, dry_run, installed, messages, scoped
 from tests.charts.test_policies import FULL_POLICY_VALUES, strictest
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
@@ -26,12 +26,12 @@ from tests.webhook.installation import CHART, Installation
 
 NAME = "older-cluster"
 EMULATED = "1.33"
-"""The oldest that the API server of the tests can behave as."""
+"""The oldest version that the API server of the tests can emulate."""
 OLD_CLUSTER = ["--api-versions=v1/Pod", *(f"--api-versions={GROUP}/{kind}" for kind in KINDS if "Validating" in kind)]
 
 
 def without_defaults(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The values without those that only a MutatingAdmissionPolicy can follow."""
+    """The values without those that only a MutatingAdmissionPolicy supports."""
     classes = {**values["priorityClasses"], "defaults": {}}
     return {**values, "priorityClasses": classes, "clusterDefaultConstraints": {}}
 
@@ -40,14 +40,14 @@ RELEASES = {
     "mode policy": without_defaults(strictest("policy")),
     "mode policy that warns": without_defaults({**FULL_POLICY_VALUES, "forceDeletion": {}}),
     "mode both": strictest("both"),
-    "mode both that tells all": {**FULL_VALUES, "warnings": "verbose"},
+    "mode both with all warnings": {**FULL_VALUES, "warnings": "verbose"},
     "mode webhook": {**FULL_VALUES, "mode": "webhook"},
 }
 
 
 @pytest.fixture(scope="module")
 def cel() -> Callable[[str, Sequence[Object]], str]:
-    """What an API server of a version has against the expressions of objects; empty: nothing."""
+    """The errors of an API server of a version in the expressions of objects; empty: none."""
     program = require_binaries(("cel",))["cel"]
 
     def problems(version: str, objects: Sequence[Object]) -> str:
@@ -57,15 +57,15 @@ def cel() -> Callable[[str, Sequence[Object]], str]:
     return problems
 
 
-# What compiles
+# Compilation
 
 
 @pytest.mark.parametrize("minor", [30, 36])
 @pytest.mark.parametrize("release", RELEASES)
-def test_A_expressions_compile_on_the_oldest_and_the_newest_version(
+def test_A_expressions_compile_on_oldest_and_newest_version(
     chart: Chart, cel: Callable[[str, Sequence[Object]], str], release: str, minor: int
 ) -> None:
-    """With the functions that each version lets people use, by upstream's own table."""
+    """With the functions that users may use in each version, from upstream's own table."""
     rendered = chart.rendered(RELEASES[release], "--skip-tests", f"--kube-version=1.{minor}.0")
     objects = [entry for entry in yaml.safe_load_all(rendered) if entry["kind"] in {
         "ValidatingAdmissionPolicy", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"}]  # fmt: skip
@@ -80,14 +80,14 @@ def test_A_expressions_compile_on_the_oldest_and_the_newest_version(
 def test_A_the_compiler_knows_what_a_version_lacks(
     cel: Callable[[str, Sequence[Object]], str], expression: str, since: int
 ) -> None:
-    """What is new in a version can be used from the next one on, so that an upgrade of the cluster can be undone."""
+    """New functions can be used from the next version on, so that an upgrade of the cluster can be undone."""
     policy: Object = {"kind": "ValidatingAdmissionPolicy", "metadata": {"name": "asks"}}
     policy["spec"] = {"validations": [{"expression": expression}]}
     refused = [minor for minor in range(30, 37) if cel(f"1.{minor}", [policy])]
     assert refused == [minor for minor in range(30, 37) if minor <= since]
 
 
-# What is rendered
+# Rendered objects
 
 
 def kinds(chart: Chart, values: Mapping[str, Any], *flags: str) -> set[str]:
@@ -134,12 +134,8 @@ def test_A_mutating_policies_are_rendered_where_they_are_served(chart: Chart, mo
         ),
     ],
 )
-def test_A_values_that_need_mutating_policies_are_refused_without_them(
-    chart: Chart, values: Mapping[str, Any], named: str
-) -> None:
-    why = (
-        f"{named}: a MutatingAdmissionPolicy would do that, which the API server does not serve (Kubernetes does from "
-    )
+def test_A_values_are_refused_without_mutating_policies(chart: Chart, values: Mapping[str, Any], named: str) -> None:
+    why = f"{named}: this needs a MutatingAdmissionPolicy, which the API server does not serve (Kubernetes does from "
     remedy = "1.36, this is v1.35.0): leave it out, or set mode to both or webhook"
     with pytest.raises(HelmError) as refused:
         chart.rendered({"mode": "policy", **values}, "--kube-version=1.35.0")
@@ -148,12 +144,12 @@ def test_A_values_that_need_mutating_policies_are_refused_without_them(
     assert chart.rendered({"mode": "both", **values}, "--kube-version=1.35.0")
 
 
-# What holds on an older API server
+# Behaviour on an older API server
 
 
 @pytest.fixture(scope="module")
 def older(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
-    """The API server as an older one behaves."""
+    """The API server, emulating an older version."""
     emulated = (f"--emulated-version={EMULATED}",)
     with ControlPlane(control_plane_binaries, scheduler=False, controllers=False, apiserver_args=emulated) as running:
         yield running
@@ -201,13 +197,11 @@ def test_A_limits_hold_on_an_older_api_server(older: ControlPlane, helm: Path, t
             done = people.force("delete", bound)
             assert (done.returncode == 1) == refused, done.stderr
             assert people.is_untouched(bound) == refused
-            assert bool(told(done.stderr))
+            assert bool(messages(done.stderr))
 
 
 @pytest.mark.controlplane
-def test_A_notes_of_mode_both_say_who_gives_defaults_on_an_older_api_server(
-    older: ControlPlane, helm: Path, tmp_path: Path
-) -> None:
+def test_A_notes_of_mode_both_name_the_source_of_defaults(older: ControlPlane, helm: Path, tmp_path: Path) -> None:
     release = Installation(older, helm, tmp_path, namespace="default", release="noted")
     printed = release.helm(
         "install", "noted", CHART, "--dry-run=server", "--set=mode=both", "--set=image.repository=example.com/q"

@@ -27,7 +27,7 @@ LEAST: Mapping[str, Any] = {
     "certificate": {"mode": "cert-manager"},
     "forceDeletion": {"nodes": False},
 }
-"""Values with which the program reads no more than its rules of classes and force deletions need."""
+"""Values that give the program only the permissions for its rules of classes and force deletions."""
 ALWAYS = {
     Grant("", "namespaces", (), READ),
     Grant("", "pods", (), ("get",)),
@@ -57,14 +57,14 @@ OTHERS_CERTIFICATE = {
     Grant("", "mutatingwebhookconfigurations.admissionregistration.k8s.io", ("qos-webhook.qos-system",), ("list",)),
     Grant("qos-system", "leases.coordination.k8s.io", ("qos-webhook-audit",), ("get", "patch")),
 }
-"""What the audit needs where the program keeps no certificate."""
+"""The permissions for the audit if the program keeps no certificate."""
 MAKES_EVENTS = Grant("", "events.events.k8s.io", (), ("create",))
 RBAC = {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
 CONFIGURATION = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
 def read_from(where: str, name: str) -> set[Grant]:
-    """What a KubeSchedulerConfiguration brings."""
+    """The permissions for a KubeSchedulerConfiguration."""
     return {Grant(where, "configmaps", (name,), CACHED), *SELECTORS}
 
 
@@ -106,11 +106,11 @@ TABLE = pytest.mark.parametrize(
         pytest.param({"mode": "policy"}, None, id="policy"),
     ],
 )
-"""Values, and what they need beside `ALWAYS`; None: nothing at all."""
+"""Values, and the permissions that they need in addition to `ALWAYS`; None: none at all."""
 
 
 def expected(more: set[Grant] | None) -> set[Grant]:
-    """All that is granted."""
+    """All granted permissions."""
     if more is None:
         return set()
     return {grant for grant in ALWAYS if not (grant.resource == "pods" and PODS in more)} | more
@@ -130,7 +130,7 @@ def test_A_each_permission_is_granted_where_a_value_needs_it(
 def test_A_the_token_has_these_permissions_and_no_others(
     control_plane: ControlPlane, chart: Chart, namespace: str, values: Mapping[str, Any], more: set[Grant] | None
 ) -> None:
-    """As the API server lists them to the program's own token, in each namespace that the release has to do with."""
+    """As the API server lists them for the program's token, in each namespace that the release uses."""
     objects = [entry for entry in chart.objects(values, namespace=namespace) if entry["kind"] in RBAC]
     table = {
         Grant(
@@ -150,7 +150,7 @@ def test_A_the_token_has_these_permissions_and_no_others(
         transport.close()
 
 
-def test_A_deletions_of_nodes_are_looked_at_where_their_pods_may_be_listed(chart: Chart) -> None:
+def test_A_node_deletions_are_reviewed_if_pods_may_be_listed(chart: Chart) -> None:
     for mode in ("webhook", "both", "policy"):
         for nodes in (True, False):
             values = {"mode": mode, "forceDeletion": {"mode": "confirm", "nodes": nodes}}

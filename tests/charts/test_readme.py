@@ -1,4 +1,4 @@
-"""The README lists each value as values.yaml has it; `make docs` writes the table anew."""
+"""The README lists each value with its comment in values.yaml; `make docs` rewrites the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release from its installation to its end: by helm, beside a GitOps tool, and tried by ``helm test``."""
+"""A release from its installation to its end: with helm, beside a GitOps tool, and with ``helm test``."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ pytestmark = pytest.mark.controlplane
 RELEASE = "qos"
 NAMESPACE = "chart-release"
 TRIED = "chart-release-tried"
-"""What the webhook is asked about."""
+"""The namespace that the webhook reviews."""
 PYTHON = Path(sys.executable).parent / "python3"
 ADMISSION = "admissionregistration.k8s.io/v1"
 CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-# No node is like that: there is no kubelet here that would end these pods.
+# No node matches: there is no kubelet here that would end these pods.
 NOWHERE = {"nodeSelector": {"kubectl-qos.io/no-such": "node"}}
 
 
@@ -52,12 +52,12 @@ class Release(NamedTuple):
         return self.installation.namespace
 
     def rendered(self, chart: Chart) -> str:
-        """As a GitOps tool does it, with the same values."""
+        """Render the manifest as a GitOps tool does, with the same values."""
         return chart.rendered(self.values, "--skip-tests", release=RELEASE, namespace=self.namespace)
 
 
 class Releases:
-    """A release for tests that change nothing of it; another one after a test that takes it away."""
+    """A release for tests that do not change it; a new one after a test that removes it."""
 
     def __init__(self, control_plane: ControlPlane, helm: Path, folder: Path) -> None:
         self._control_plane = control_plane
@@ -67,13 +67,13 @@ class Releases:
         self._present: Release | None = None
 
     def present(self) -> Release:
-        """The one that is there."""
+        """The existing release."""
         if self._present is None:
             self._present = self._install()
         return self._present
 
     def end(self) -> None:
-        """Leave nothing of it."""
+        """Remove it completely."""
         self._present = None
         self._stack.close()
 
@@ -92,7 +92,7 @@ class Releases:
         balancer.add(replica.port)
         self._stack.callback(lambda: stop_all([replica.process], timeout=2))
         made = Release(installation, values, replica)
-        wait_for(lambda: "" not in bundles(self._control_plane, made), "the authority is told")
+        wait_for(lambda: "" not in bundles(self._control_plane, made), "the authority is published")
         return made
 
 
@@ -103,7 +103,7 @@ def releases(
     monitoring_kinds: None,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Releases]:
-    """One at a time, each with one replica that answers."""
+    """One release at a time, each with one replica that answers."""
     for name in (NAMESPACE, TRIED):
         control_plane.create_namespace(name, {"pod-security.kubernetes.io/enforce": "restricted"})
     made = Releases(control_plane, helm, tmp_path_factory.mktemp("release"))
@@ -115,7 +115,7 @@ def releases(
 
 @pytest.fixture
 def release(releases: Releases) -> Release:
-    """The one that is there."""
+    """The existing release."""
     return releases.present()
 
 
@@ -140,8 +140,8 @@ def bundles(control_plane: ControlPlane, release: Release) -> set[str]:
     ],
 )
 def test_nothing_has_drifted(control_plane: ControlPlane, chart: Chart, release: Release, how: tuple[str, ...]) -> None:
-    # With what the program wrote since: its Secret's data, its Lease, each caBundle. Each object is read twice, and the
-    # Lease may be renewed, a status be written in between: what has drifted differs every time.
+    # With everything that the program has written: its Secret's data, its Lease, each caBundle. Each object is read
+    # twice, and the Lease may be renewed, or a status written, in between: the differences vary.
     for _ in range(10):
         difference = control_plane.kubectl("diff", *how, "-f", "-", input=release.rendered(chart), check=False)
         if difference.returncode == 0:
@@ -158,13 +158,13 @@ def test_applying_the_render_again_undoes_nothing(
 ) -> None:
     written = bundles(control_plane, release)
     (bundle,) = written
-    assert bundle, "the program has told the API server of its authority"
+    assert bundle, "the program has published its authority"
     secret = control_plane.api.get("v1", "Secret", "qos-qos-webhook-tls", release.namespace)["data"]
     apply = ("apply", *how, "--output=json", "-f", "-")
 
     def versions() -> dict[tuple[str, str, str], str]:
         applied = json.loads(control_plane.kubectl(*apply, input=release.rendered(chart)).stdout)["items"]
-        # Who holds the Lease renews it all the time.
+        # The holder of the Lease renews it continuously.
         return {
             (entry["kind"], meta.get("namespace", ""), meta["name"]): meta["resourceVersion"]
             for entry in applied
@@ -181,7 +181,7 @@ def test_applying_the_render_again_undoes_nothing(
 
 
 def asked(control_plane: ControlPlane, release: Release, pod: Object, *more: str) -> subprocess.CompletedProcess[str]:
-    """What the pod's container does, done here by the pod's own account, with the file that it mounts."""
+    """The work of the pod's container, done here with the pod's account and the mounted file."""
     spec = pod["spec"]
     (container,), (volume,) = spec["containers"], [entry for entry in spec["volumes"] if "secret" in entry]
     secret = control_plane.api.get("v1", "Secret", volume["secret"]["secretName"], release.namespace)
@@ -202,7 +202,7 @@ def run_here(line: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
 def helm_tested(
     control_plane: ControlPlane, release: Release, *more: str
 ) -> tuple[subprocess.CompletedProcess[str], str]:
-    """``helm test``, whose pod is run here as a kubelet would; what the pod did, and what helm says when it failed."""
+    """``helm test`` with its pod run here, like by a kubelet; returns the pod's output and helm's error."""
     name = f"{RELEASE}-qos-webhook-test"
 
     def present() -> list[Object]:
@@ -228,8 +228,8 @@ def test_helm_test_goes_the_whole_way(control_plane: ControlPlane, release: Rele
     assert (done.returncode, failure) == (0, ""), done.stderr
     *_, mutate, validate, whole = done.stdout.splitlines()
     assert [line.partition(": ")[2] for line in (mutate, validate)] == ["allowed, with a patch", "allowed"]
-    assert whole == f"namespace {TRIED}: the API server asks the webhook, and hands on its warning"
-    # Nothing was stored, and nothing stays: no permission least of all.
+    assert whole == f"namespace {TRIED}: the API server calls the webhook and returns its warning"
+    # Nothing was stored, and nothing remains, in particular no permission.
     assert not control_plane.api.list_items("v1", "Pod", TRIED)
     wait_for(lambda: not left_of_the_test(control_plane), "nothing is left of the test")
 
@@ -238,39 +238,39 @@ def test_helm_test_goes_the_whole_way(control_plane: ControlPlane, release: Rele
     "changed",
     [
         pytest.param({"excludedNamespaces": [TRIED]}, id="the namespace is excluded"),
-        pytest.param({"url": f"https://127.0.0.1:{free_port()}"}, id="the control plane reaches nobody"),
+        pytest.param({"url": f"https://127.0.0.1:{free_port()}"}, id="the control plane reaches no webhook"),
     ],
 )
-def test_helm_test_fails_when_the_webhook_is_not_asked(
+def test_helm_test_fails_when_the_webhook_is_not_called(
     control_plane: ControlPlane, release: Release, changed: dict[str, Any]
 ) -> None:
-    """The webhook itself answers as it should, so a test that asks nobody else would pass."""
+    """The webhook itself answers correctly, so a test that only calls the webhook would pass."""
     pod = _pod(TRIED)
 
-    def is_asked() -> bool:
+    def is_called() -> bool:
         control_plane.api.request("POST", control_plane.api.path("v1", "Pod", TRIED), pod, query={"dryRun": "All"})
         return any("terminationGracePeriodSeconds" in line for line in control_plane.api.warnings)
 
     release.installation.upgrade({**release.values, "webhook": {**release.values["webhook"], **changed}})
     try:
-        wait_for(lambda: not is_asked(), "the API server knows it")
+        wait_for(lambda: not is_called(), "the API server knows it")
         done, failure = helm_tested(control_plane, release, "--timeout=0")
     finally:
         release.installation.upgrade(release.values)
-        wait_for(is_asked, "all is as before")
+        wait_for(is_called, "all is as before")
     assert done.returncode == 1
     assert "/validate: allowed" in done.stdout
     assert done.stderr == (
-        f"error: namespace {TRIED}: the webhook's warning did not come with a pod whose terminationGracePeriodSeconds "
-        f"is 0; https://127.0.0.1:{release.replica.port} answers, so the control plane cannot reach it, or does not "
-        "ask about this namespace. Let the control plane reach containerPort of the pods (docs/platforms.md); if the "
+        f"error: namespace {TRIED}: the webhook's warning about terminationGracePeriodSeconds 0 is missing; "
+        f"https://127.0.0.1:{release.replica.port} answers, so the control plane cannot reach it, or does not call it "
+        "for this namespace. Let the control plane reach containerPort of the pods (docs/platforms.md); if the "
         "namespace is excluded, set test.namespace to one that is not\n"
     )
     assert "Failed" in failure
     wait_for(lambda: not left_of_the_test(control_plane), "nothing is left of the test")
 
 
-def test_helm_test_trusts_nobody_else(control_plane: ControlPlane, release: Release) -> None:
+def test_helm_test_trusts_no_other_authority(control_plane: ControlPlane, release: Release) -> None:
     url = f"https://127.0.0.1:{release.replica.port}"
     line = (PYTHON, "-m", "webhook.check", f"--url={url}", f"--ca={control_plane.folder}/ca.crt", "--timeout=0")
     done = answer_in_the_end(lambda: run_here(line), lambda ended: "timed out" not in ended.stderr)
@@ -279,19 +279,19 @@ def test_helm_test_trusts_nobody_else(control_plane: ControlPlane, release: Rele
     assert "CERTIFICATE_VERIFY_FAILED" in done.stderr
 
 
-def test_helm_test_names_a_namespace_that_takes_no_pods(control_plane: ControlPlane, release: Release) -> None:
+def test_helm_test_names_a_namespace_that_refuses_pods(control_plane: ControlPlane, release: Release) -> None:
     kubeconfig = control_plane.kubeconfig_for_service_account("default", TRIED)
     line = (PYTHON, "-m", "webhook.check", f"--kubeconfig={kubeconfig}", f"--namespace={TRIED}", "--timeout=0")
     done = run_here(line)
     assert done.returncode == 1
     assert done.stderr.startswith(
-        f"error: namespace {TRIED}: the API server refuses the pod of the test: pods is forbidden: User "
+        f"error: namespace {TRIED}: the API server refuses the test pod: pods is forbidden: User "
     )
-    assert done.stderr.endswith("set test.namespace to a namespace that takes the pod\n")
+    assert done.stderr.endswith("set test.namespace to a namespace that admits the pod\n")
 
 
 def test_helm_test_is_admitted(control_plane: ControlPlane, release: Release) -> None:
-    # Its namespace takes restricted pods alone.
+    # Its namespace admits only restricted pods.
     entries = list(yaml.safe_load_all(release.installation.helm("get", "hooks", RELEASE)))
     (account,), (pod,) = of_kind("ServiceAccount", entries), of_kind("Pod", entries)
     with control_plane.holding([account]):
@@ -317,14 +317,14 @@ def test_alerts_name_what_the_program_serves(chart: Chart, release: Release) -> 
     (endpoint,) = monitor["spec"]["endpoints"]
     assert endpoint["scheme"] == "http"
     served = scraped(release.replica.metrics_port, endpoint["path"])
-    # A counter that has labels says nothing before it counts, but its help.
+    # A counter with labels has only its HELP line before it counts.
     families = set(re.findall(r"^# TYPE (\w+) ", served, re.MULTILINE))
     families |= {f"{name}_bucket" for name in re.findall(r"^# TYPE (\w+) histogram$", served, re.MULTILINE)}
     assert len(named) >= 7
     assert named <= families
 
 
-# The end
+# Uninstalling
 
 
 def test_nothing_is_left(control_plane: ControlPlane, releases: Releases, release: Release) -> None:
@@ -348,7 +348,7 @@ def test_nothing_is_left(control_plane: ControlPlane, releases: Releases, releas
         "lease.coordination.k8s.io",
         "validatingwebhookconfiguration.admissionregistration.k8s.io",
     }
-    # An upgrade removes what the new values do without.
+    # An upgrade removes the objects that the new values do not need.
     release.installation.upgrade({**release.values, "metrics": {"enabled": False}})
     assert not [name for name in everything() if "monitoring.coreos.com" in name]
 

@@ -1,4 +1,4 @@
-"""A release in a namespace of Kubernetes itself: a new one is refused, one that is there already is warned of."""
+"""A release in a namespace of Kubernetes itself: a new one is refused, an existing one causes a warning."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def test_A_new_release_in_a_namespace_of_kubernetes_is_refused(chart: Chart, nam
 
 
 @pytest.mark.controlplane
-def test_A_a_release_in_kube_system_makes_no_bootstrap_token_and_is_upgraded(
+def test_A_release_in_kube_system_creates_no_bootstrap_token(
     control_plane: ControlPlane, helm: Path, tmp_path: Path
 ) -> None:
-    """With such a token anybody could join as a node. An upgrade keeps the certificate, and says where to go."""
+    """With such a token any client could join as a node. An upgrade keeps the certificate, and names an alternative."""
     api = control_plane.api
     installation = Installation(control_plane, helm, tmp_path, namespace="kube-system")
     values: Object = {"webhook": {"namespaceMatchExpressions": only_in("nowhere")}}

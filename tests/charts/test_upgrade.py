@@ -1,10 +1,10 @@
-"""An upgrade from the release before, and a rollback to it, while pods are created: each that is stored is patched.
+"""An upgrade from the previous release, and a rollback to it, while pods are created: each stored pod is patched.
 
-The same with a scheduler configuration that the release before accepted and this one refuses: its replicas stay. The
-Deployment controller is the real one there; the test plays the kubelets and probes real processes of both releases.
+The same with a scheduler configuration that the previous release accepted and this one refuses: its replicas stay. The
+Deployment controller is real; the test acts as the kubelets and probes real processes of both releases.
 
-The chart and the program of the release before are an archive here, for neither a shallow clone nor a source archive
-has them. It is made anew with each release:
+The chart and the program of the previous release are an archive, because neither a shallow clone nor a source archive
+contains them. It is rebuilt for each release:
 
     git archive TAG charts/qos-webhook webhook podrules | xz -9 > tests/testdata/release/before.tar.xz
 """
@@ -34,13 +34,13 @@ ROOT = CHART.parents[1]
 ARCHIVE = ROOT / "tests" / "testdata" / "release" / "before.tar.xz"
 PODS = 100
 PAUSE = 0.1
-"""Between two pods of a client: what counts is that some are created at any time."""
+"""The pause between two pods of a client: some pods must be created at any time."""
 CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The chart and the program of the release before."""
+    """The chart and the program of the previous release."""
     folder = tmp_path_factory.mktemp("before")
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(folder, filter="data")
@@ -48,7 +48,7 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def replace_all(world: World, load: Load) -> None:
-    """As a Deployment does it: a new replica first, then an old one is told to end."""
+    """Act as a Deployment: start a new replica first, then end an old one."""
     for replica in list(world.replicas):
         world.add_replica()
         world.retire(replica)
@@ -56,12 +56,12 @@ def replace_all(world: World, load: Load) -> None:
 
 
 def programs(world: World) -> set[bool]:
-    """Whether replicas are of the release before: its counters had a series more each."""
+    """Whether replicas belong to the previous release: each of its counters had an additional series."""
     return {"qos_webhook_reviews_created" in scraped(replica.metrics_port) for replica in world.replicas}
 
 
 def configurations(control_plane: ControlPlane) -> list[Object]:
-    """What the API server is told to ask, without what the program writes."""
+    """The webhook configurations, without the fields that the program writes."""
     found = []
     for kind in CONFIGURATIONS:
         stored = control_plane.api.get("admissionregistration.k8s.io/v1", kind, "qos-qos-webhook.qos-system")
@@ -86,7 +86,7 @@ def test_upgrade_and_rollback_leave_no_pod_unpatched(
         with Load(world, "upgrade", pods=PODS, pause=PAUSE) as load:
             world.installation.tree = ROOT
             world.installation.upgrade(world.values())
-            # Those of the release before go on with what the new one allows them.
+            # The replicas of the previous release continue with the permissions of the new one.
             load.more(10 * CLIENTS)
             replace_all(world, load)
             assert programs(world) == {False}
@@ -103,7 +103,7 @@ def test_upgrade_and_rollback_leave_no_pod_unpatched(
 
 
 class RefusedWorld(World):
-    """Its scheduler configuration has a field that the release before passed over."""
+    """Its scheduler configuration has a field that the previous release ignored."""
 
     def values(self) -> Object:
         values = super().values()
@@ -112,7 +112,7 @@ class RefusedWorld(World):
 
 
 def configure(world: World, change: Callable[[Object], object]) -> None:
-    """Write the ConfigMap anew."""
+    """Rewrite the ConfigMap."""
     api = world.control_plane.api
     (command,) = [arg for arg in containers(world)[0]["args"] if arg.startswith("--scheduler-config=")]
     found = api.get("v1", "ConfigMap", command.rpartition("/")[2], world.installation.namespace)
@@ -128,7 +128,7 @@ def containers(world: World) -> list[Object]:
 
 
 def pods_by_set(world: World) -> dict[str, list[Object]]:
-    """The pods of the Deployment that are not ending, by ReplicaSet."""
+    """The pods of the Deployment that are not terminating, by ReplicaSet."""
     found: dict[str, list[Object]] = {}
     for pod in world.control_plane.api.list_items("v1", "Pod", world.installation.namespace):
         if not pod["metadata"].get("deletionTimestamp"):
@@ -137,7 +137,7 @@ def pods_by_set(world: World) -> dict[str, list[Object]]:
 
 
 def play_kubelets(world: World, pods: Iterable[Object], replica: Replica) -> bool:
-    """Give pods the readiness of the process that stands for them; returns it."""
+    """Give pods the readiness of the process that represents them; return it."""
     ready = probe("/readyz")(replica.port)
     for pod in pods:
         status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True" if ready else "False"}]}
@@ -149,7 +149,7 @@ def log_of(replica: Replica) -> str:
     return replica.process.log_tail(lines=200)
 
 
-def test_upgrade_that_refuses_the_configuration_keeps_the_old_replicas(
+def test_upgrade_with_refused_configuration_keeps_old_replicas(
     control_plane_binaries: Binaries, helm: Path, tmp_path: Path, before: Path
 ) -> None:
     with (
@@ -187,7 +187,7 @@ def test_upgrade_that_refuses_the_configuration_keeps_the_old_replicas(
             world.retire(old)
             load.more(10 * CLIENTS)
 
-            # A mistake while it runs.
+            # An invalid configuration while it runs.
             configure(world, lambda content: content.update(percentageOfNodeToScore=5))
             wait_for(lambda: world.metric(new, "qos_webhook_scheduler_configs_refused_total") == 2, "it is counted")
             assert world.metric(new, "qos_webhook_scheduler_config_current") == 0

@@ -1,4 +1,4 @@
-"""A webhook that the API server asks by a URL of this machine, without a chart."""
+"""A webhook that the API server calls by a URL of this machine, without a chart."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Files:
 def ask_for_pods_in(
     namespace: str, control_plane: ControlPlane, files: Files, port: int, *, timeout: int = TIMEOUT_SECONDS
 ) -> Object:
-    """Let the API server ask this port about the pods of a new namespace; without an answer none is created.
+    """Make the API server call this port for the pods of a new namespace; without an answer no pod is created.
 
     Returns:
-        The configuration that does it.
+        The configuration for this.
     """
     control_plane.create_namespace(namespace)
     configuration: Object = {

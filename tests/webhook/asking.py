@@ -1,4 +1,4 @@
-"""The rules of namespaces, templates and constraints as people meet them on a real API server, by kubectl."""
+"""The rules of namespaces, templates and constraints on a real API server, as kubectl shows them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WORKLOADS = {
 
 
 class Asked:
-    """The rules of one release, which are asked of some namespaces."""
+    """The rules of one release, which apply to some namespaces."""
 
     def __init__(self, control_plane: ControlPlane, name: str) -> None:
         self.control_plane = control_plane
@@ -44,7 +44,7 @@ class Asked:
     def namespace(
         self, suffix: str, *, labels: Mapping[str, str] | None = None, annotations: Object | None = None
     ) -> str:
-        """Make a namespace that it is asked about."""
+        """Make a namespace that it reviews."""
         name = f"{self.name}-{suffix}"
         self.control_plane.create_namespace(name, {"asked": self.name, **(labels or {})})
         if annotations:
@@ -53,12 +53,12 @@ class Asked:
         return name
 
     def create(self, *objects: Object, check: bool = True) -> str:
-        """What kubectl says on standard error."""
+        """The standard error of kubectl."""
         text = "\n---\n".join(json.dumps(entry) for entry in objects)
         return self.control_plane.kubectl("create", "-f", "-", input=text, check=check).stderr
 
     def apply(self, entry: Object, *, check: bool = True) -> str:
-        """As `create`, by ``kubectl replace``; again where a controller wrote between its read and its write."""
+        """Like `create`, by ``kubectl replace``; repeated if a controller wrote between its read and its write."""
         while True:
             done = self.control_plane.kubectl("replace", "-f", "-", input=json.dumps(entry), check=False)
             if "(Conflict)" not in done.stderr:
@@ -66,13 +66,13 @@ class Asked:
                 return done.stderr
 
     def stored(self, pod: Object) -> Object:
-        """The spec of a pod as it was let in."""
+        """The spec of a pod as it was admitted."""
         meta = pod["metadata"]
         spec: Object = self.control_plane.api.get("v1", "Pod", meta["name"], meta["namespace"])["spec"]
         return spec
 
     def pods_of(self, namespace: str, app: str = "web") -> list[Object]:
-        """The pods that a controller made, once it has."""
+        """The pods that a controller has created, once it has."""
         return wait_for(
             lambda: self.control_plane.api.list_items("v1", "Pod", namespace, labelSelector=f"app={app}"), "pods"
         )
@@ -90,13 +90,13 @@ class Asked:
         wait_for(lambda: self.used(namespace, class_name) == "0", "the quota counts")
 
     def refuses_more(self, namespace: str, class_name: str) -> bool:
-        """Whether a pod of a class would exceed its quota: admission hears of quotas by a watch of its own."""
+        """Whether a pod of a class would exceed its quota: admission learns of quotas by its own watch."""
         return f"exceeded quota: {class_name}" in self._refusal(
             make_pod(namespace, "probe", priorityClassName=class_name)
         )
 
     def raise_limit(self, namespace: str, class_name: str, pods: int) -> None:
-        """Let more pods of a class be made where `limit` has let none, and wait until that holds."""
+        """Allow more pods of a class after `limit` has allowed none, and wait until that is in effect."""
         wait_for(lambda: self.refuses_more(namespace, class_name), "the quota holds")
         metadata = {"name": class_name, "namespace": namespace}
         quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata}
@@ -104,7 +104,7 @@ class Asked:
         wait_for(lambda: not self.refuses_more(namespace, class_name), "the limit is raised")
 
     def _refusal(self, pod: Object) -> str:
-        """Why a pod would be refused; nothing when it would not."""
+        """Why a pod would be refused; empty if it would not."""
         path = self.control_plane.api.path("v1", "Pod", pod["metadata"]["namespace"])
         try:
             self.control_plane.api.request("POST", path, pod, query={"dryRun": "All"})
@@ -113,7 +113,7 @@ class Asked:
         return ""
 
     def used(self, namespace: str, class_name: str) -> str | None:
-        """How many pods the quota of a class has counted; None: it has not counted yet."""
+        """The number of pods that the quota of a class has counted; None: it has not counted yet."""
         quota = self.control_plane.api.get("v1", "ResourceQuota", class_name, namespace)
         used: str | None = quota.get("status", {}).get("used", {}).get("pods")
         return used
@@ -125,7 +125,7 @@ def make_pod(namespace: str, name: str = "web", **spec: Any) -> Object:
 
 
 def make_workload(kind: str, namespace: str, **pod_spec: Any) -> Object:
-    """What makes pods labelled app=web, none yet where that can be said."""
+    """A workload with pods labelled app=web; without replicas if its kind has them."""
     spec = raw_pod(**pod_spec)["spec"]
     template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
     inside: Object = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
@@ -146,7 +146,7 @@ def make_workload(kind: str, namespace: str, **pod_spec: Any) -> Object:
 
 
 def template_of(workload: Object) -> Object:
-    """Its pods' template."""
+    """The template of its pods."""
     inside: Object = workload["spec"]
     template: Object = (inside["jobTemplate"]["spec"] if workload["kind"] == "CronJob" else inside)["template"]
     return template

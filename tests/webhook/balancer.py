@@ -1,4 +1,4 @@
-"""A TCP balancer on loopback that stands for a Service: new connections go to replicas that say they are ready.
+"""A TCP balancer on loopback that replaces a Service: new connections go to replicas that report to be ready.
 
 Real Services need kube-proxy, and the API server reaches one address by one URL. As with kube-proxy, a connection stays
 with its replica until one end closes it, also when the replica is no longer ready.
@@ -24,21 +24,21 @@ __all__ = ["Balancer"]
 
 _PROBE_SECONDS = 0.25
 _SILENCE_SECONDS = 60
-"""After which a probe counts as failed: whoever is gone refuses at once, and others may only stand still."""
+"""The time after which a probe counts as failed: an ended replica refuses at once, others may only be paused."""
 _LAG_SECONDS = 1.5
-"""Until a probe counts: kubelet, endpoint controller and kube-proxy take their time."""
+"""The time until a probe counts: kubelet, endpoint controller and kube-proxy need time."""
 _STEP_SECONDS = 60
 _CHUNK = 1 << 16
 
 
 class Balancer:
-    """Listens from ``with`` on, in a thread of its own, until the block ends."""
+    """Listens in a thread from the start of the block to its end."""
 
     def __init__(self, *, blind: bool = False) -> None:
-        """Describe it.
+        """Set up the balancer.
 
         Args:
-            blind: Whether a replica takes part at once, ready or not, the one that was added last before the others.
+            blind: Whether a replica gets connections at once, ready or not, the last added one before the others.
         """
         self._blind = blind
         self._replicas: list[int] = []
@@ -87,31 +87,31 @@ class Balancer:
         return tuple(self._ready)
 
     def carried(self, port: int) -> int:
-        """How many connections lead to a replica that neither it nor its client has ended, or only one of them."""
+        """The number of connections to a replica that at least one side has not ended."""
         return self._carried[port]
 
     def opened(self, port: int) -> int:
-        """How many connections have been opened to a replica so far."""
+        """The number of connections that have been opened to a replica so far."""
         return self._opened[port]
 
     def add(self, port: int) -> None:
-        """Let a replica take part once it is ready."""
+        """Add a replica; it gets connections once it is ready."""
         self._replicas.append(port)
         if self._blind:
             self._ready.append(port)
 
     def remove(self, port: int) -> None:
-        """Forget a replica: as when its pod is being deleted."""
+        """Remove a replica, as when its pod is deleted."""
         self._replicas.remove(port)
         with contextlib.suppress(ValueError):
             self._ready.remove(port)
 
     def cut(self) -> None:
-        """Close all connections: the next ones go to whoever is ready then."""
+        """Close all connections: the next ones go to a replica that is ready then."""
         self._run(self._close_all())
 
     def mute(self) -> None:
-        """Carry nothing more on the connections that are open, and leave them open: as when a router forgets them."""
+        """Stop forwarding on the open connections, and leave them open, as when a router loses them."""
         self._muted.update(self._connections)
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -122,10 +122,10 @@ class Balancer:
             writer.close()
 
     async def _end_all(self) -> None:
-        """End tasks and connections: pytest blames what stays open on the test that runs when Python finds it."""
+        """End tasks and connections: otherwise pytest blames open ones on the test that runs when Python finds them."""
         self._loop.remove_reader(self._listener)
         self._listener.close()
-        # What was accepted just now begins: a task that never began closes nothing.
+        # A connection that was just accepted begins: a task that never began closes nothing.
         await asyncio.sleep(0)
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
@@ -136,7 +136,7 @@ class Balancer:
         await asyncio.sleep(0)
 
     async def _probe_for_ever(self) -> None:
-        # What was found, each with the time at which it counts.
+        # The results of probes, each with the time at which it counts.
         known: deque[tuple[float, list[int]]] = deque()
         counts: list[int] = []
         while True:
@@ -150,7 +150,7 @@ class Balancer:
             await asyncio.sleep(_PROBE_SECONDS)
 
     async def _is_ready(self, port: int) -> bool:
-        """A probe that failed late met a machine that stood still, and is no answer: another one follows at once."""
+        """A probe that failed late met a paused machine, and does not count: another one follows at once."""
         while True:
             began = self._loop.time()
             ready = await self._probed(port)
@@ -160,7 +160,7 @@ class Balancer:
                 return False
 
     async def _probed(self, port: int) -> bool | None:
-        """What it says; None: the connection ended, or there was none."""
+        """The status of the answer; None: the connection ended, or there was none."""
         writer = None
         try:
             async with asyncio.timeout(_SILENCE_SECONDS):
@@ -182,7 +182,7 @@ class Balancer:
         return reader, writer
 
     def _accept(self) -> None:
-        # Not by asyncio's server: at its end it forgets what it has accepted without closing it (Python 3.11).
+        # Not by asyncio's server: at its end it forgets accepted connections without closing them (Python 3.11).
         connection, _ = self._listener.accept()
         task = self._loop.create_task(self._serve(connection))
         self._tasks.add(task)
@@ -217,7 +217,7 @@ class Balancer:
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, heard: Callable[[], bool]) -> None:
-    """Pass on what comes until it ends, then its end: the other direction may go on."""
+    """Forward data until it ends, then its end: the other direction may continue."""
     try:
         while data := await reader.read(_CHUNK):
             if heard():
@@ -225,5 +225,5 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hear
                 await writer.drain()
         writer.write_eof()
     except OSError:
-        # One that was broken off is so for both.
+        # A connection that breaks off does so for both sides.
         writer.close()

@@ -14,10 +14,10 @@ _ADMISSION = "apiserver.config.k8s.io/v1"
 
 
 def shown_to_webhooks(files: Files, name: str, folder: Path) -> Path:
-    """What ``--admission-control-config-file`` needs for an API server that shows all webhooks a certificate.
+    """The files of ``--admission-control-config-file`` for an API server that shows all webhooks a certificate.
 
     Args:
-        files: Whose authority signs it.
+        files: The authority that signs it.
         name: Its common name.
         folder: For the files.
     """

@@ -1,4 +1,4 @@
-"""Clusters for handlers: caches that are filled by hand, and a source for what they read live."""
+"""Clusters for handlers: caches that are filled by hand, and a source of live reads."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def make_cluster(
     """A cluster as handlers see it.
 
     Args:
-        cached: What the caches hold.
-        live: What is read live; the same when not given.
+        cached: The objects in the caches.
+        live: The objects of live reads; the same when not given.
         scheduler_config: The KubeSchedulerConfiguration, YAML.
         write_system_defaults: Whether default constraints of type System are written.
         now: The time.
-        force_deletion: What is done about force deletions; the program's default when not given.
-        options: What is done about new pods; the program's defaults when not given.
+        force_deletion: The rules for force deletions; the program's default when not given.
+        options: The rules for new pods; the program's defaults when not given.
         knows_clients: Whether the caller has shown a certificate.
     """
     objects = list(cached)
@@ -114,13 +114,13 @@ def make_cluster(
 
 
 def make_namespace(name: str = "shop", **labels: str) -> Object:
-    """A Namespace as it is stored; underscores of a label's name stand for what Python's names cannot hold."""
+    """A stored Namespace; underscores in a label's name stand for characters that Python's names cannot have."""
     marked = {f"kubectl-qos.io/{label.replace('_', '-')}": value for label, value in labels.items()}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": marked}}
 
 
 def make_class(name: str, value: int, *, default: bool = False, policy: str = "PreemptLowerPriority") -> Object:
-    """A PriorityClass as it is stored."""
+    """A stored PriorityClass."""
     stored: Object = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",

@@ -14,12 +14,12 @@ __all__ = ["control_plane", "control_plane_binaries", "helm", "make_node", "name
 
 @pytest.fixture(scope="session")
 def demo_backend() -> Backend:
-    """What stands behind ``qos-webhook --demo``."""
+    """The backend of ``qos-webhook --demo``."""
     return start_demo()
 
 
 def start_demo() -> Backend:
-    """The same, for who is no test."""
+    """The same, for callers outside tests."""
     return start_backend(
         Settings(
             address="127.0.0.1:0",
@@ -29,7 +29,7 @@ def start_demo() -> Backend:
             demo=True,
             scheduler_config=None,
             write_system_defaults=False,
-            # As webhook.demo has it.
+            # The same as in webhook.demo.
             force_deletion=ForceDeletion(namespaces={"data": ForceDeletionMode.CONFIRM}),
         )
     )

@@ -1,4 +1,4 @@
-"""``qos-webhook --demo`` as a program of its own: over TLS, with gunicorn and gevent, and no API server."""
+"""``qos-webhook --demo`` as a separate program: over TLS, with gunicorn and gevent, and no API server."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["ANYBODY", "Answer", "DemoServer", "running_demo"]
 
 _READY_SECONDS = 120
 ANYBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""A client that does not look at certificates, as a kubelet's probe."""
+"""A client that does not verify certificates, like a kubelet's probe."""
 ANYBODY.check_hostname = False
 ANYBODY.verify_mode = ssl.CERT_NONE
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back."""
+    """The answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -52,7 +52,7 @@ class DemoServer:
         *,
         context: ssl.SSLContext = ANYBODY,
     ) -> Answer:
-        """One request on a connection of its own; on another one if the machine stood still meanwhile."""
+        """One request on a new connection; on another one if the machine was paused meanwhile."""
         sent = {"Content-Type": "application/json", **(headers or {})} if body is not None else dict(headers or {})
 
         def asked() -> Answer:
@@ -62,7 +62,7 @@ class DemoServer:
                 answer = connection.getresponse()
                 return Answer(answer.status, dict(answer.getheaders()), answer.read())
 
-        # The server ends a handshake that takes longer; its last word comes when the client has sent the request.
+        # The server ends a handshake that takes longer; its last message comes when the client has sent the request.
         return again_if_late(asked, HANDSHAKE_SECONDS, (OSError, http.client.HTTPException))
 
     def metrics(self) -> str:
@@ -75,7 +75,7 @@ class DemoServer:
         return float(found.group(1)) if found else 0.0
 
     def log(self) -> str:
-        """What it has logged."""
+        """The log so far."""
         return self.process.log.read_text(errors="replace")
 
     @property
@@ -92,8 +92,8 @@ def running_demo(folder: Path, *arguments: str, demo: bool = True) -> Iterator[D
 
     Args:
         folder: For its log.
-        arguments: More of them.
-        demo: Whether the demo cluster is behind it, and it is waited for until it is ready; else until it is alive.
+        arguments: Additional arguments.
+        demo: Whether it uses the demo cluster, and the block waits until it is ready; otherwise until it is alive.
     """
     metrics_ports: dict[int, int] = {}
     program = Path(sys.executable).parent / "qos-webhook"

@@ -1,4 +1,4 @@
-"""The chart on a real API server with a replica that answers, and people who force deletions there."""
+"""The chart on a real API server with a replica that answers, and users who force deletions there."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ __all__ = [
 ]
 
 ADMIN = "kubernetes-admin"
-"""Who cleans up after the tests: exempt, so that no mode is in the way."""
+"""The user who cleans up after the tests: exempt, so that no mode blocks the cleanup."""
 MODE = "kubectl-qos.io/force-delete"
 CONFIRMATION = "kubectl-qos.io/confirm-force-delete"
 PATHS = ("delete", "collection", "eviction", "drain", "node")
-"""The ways to force the deletion of a pod."""
+"""The paths to force the deletion of a pod."""
 STRICTNESS = ("warn", "confirm", "deny")
 """The modes, each stricter than the one before."""
 _KUBECTLS_OWN = "Immediate deletion does not wait"
@@ -56,16 +56,16 @@ def make_pod(name: str, namespace: str, node: str, **spec: Any) -> Object:
 
 
 def strictest(configured: str, label: str) -> str:
-    """The mode that counts for a pod: webhook and policies agree. A label that is no mode counts for nothing."""
+    """The mode for a pod: webhook and policies agree. A label that is not a mode is ignored."""
     return max(configured, label if label in STRICTNESS else "warn", key=STRICTNESS.index)
 
 
 def thinned(*axes: Sequence[Any], held_by: str) -> list[Any]:
-    """All combinations; in `make test` as many run as the longest axis has values, each value of each axis among them.
+    """All combinations; `make test` runs as many as the longest axis has values, with each value of each axis.
 
     Args:
         axes: The values of each parameter.
-        held_by: Which tests hold the same when the other combinations do not run.
+        held_by: The tests that check the same when the other combinations do not run.
     """
     diagonal = {tuple(axis[place % len(axis)] for axis in axes) for place in range(max(map(len, axes)))}
     return [
@@ -75,7 +75,7 @@ def thinned(*axes: Sequence[Any], held_by: str) -> list[Any]:
 
 
 class People:
-    """The API server as people use it, by kubectl."""
+    """The API server as users see it, through kubectl."""
 
     def __init__(self, control_plane: ControlPlane) -> None:
         self.control_plane = control_plane
@@ -83,7 +83,7 @@ class People:
     def kubectl(
         self, *arguments: str, user: str = "jane", body: Mapping[str, Any] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run kubectl as somebody who may do everything; a refusal raises nothing."""
+        """Run kubectl as a user with all permissions; a refusal raises nothing."""
         text = None if body is None else json.dumps(body)
         return self.control_plane.kubectl(
             *arguments, f"--as={user}", "--as-group=system:masters", input=text, check=False
@@ -92,7 +92,7 @@ class People:
     def force(
         self, path: str, pod: Mapping[str, Any], *, user: str = "jane", dry_run: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """Force a pod's deletion by one of `PATHS`; some take all pods of its namespace or node with it."""
+        """Force a pod's deletion by one of `PATHS`; some also delete all pods of its namespace or node."""
         name, namespace, node = pod["metadata"]["name"], pod["metadata"]["namespace"], pod["spec"].get("nodeName", "")
         pods = f"/api/v1/namespaces/{namespace}/pods"
         flags = ("--dry-run=server",) if dry_run else ()
@@ -120,7 +120,7 @@ class People:
         return self.kubectl(*line, user=user, body=body)
 
     def run(self, message: str) -> None:
-        """Type the confirming command that a message says, as a shell runs it."""
+        """Run the confirming command in a message, as a shell would."""
         uid = r'("\$\(kubectl .*\)"|\S+)'
         found = re.search(rf"kubectl annotate .* {CONFIRMATION}={uid} --overwrite", message)
         assert found is not None, message
@@ -136,21 +136,21 @@ class People:
         return done.stdout
 
     def pod(self, pod: Mapping[str, Any]) -> Object | None:
-        """The pod as it is stored; None when it is gone."""
+        """The stored pod; None if it does not exist."""
         name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
         found = self.control_plane.api.list_items("v1", "Pod", namespace, fieldSelector=f"metadata.name={name}")
         return found[0] if found else None
 
     def has_node(self, name: str) -> bool:
-        """Whether there is a Node of that name."""
+        """Whether a Node of that name exists."""
         return bool(self.control_plane.api.list_items("v1", "Node", fieldSelector=f"metadata.name={name}"))
 
     def is_gone(self, path: str, pod: Mapping[str, Any]) -> bool:
-        """Whether a path has led to its end: of a Node's pods that is garbage collection's business, later."""
+        """Whether a path has completed: a Node's pods are deleted later, by garbage collection."""
         return not self.has_node(pod["spec"]["nodeName"]) if path == "node" else self.pod(pod) is None
 
     def is_untouched(self, pod: Mapping[str, Any]) -> bool:
-        """Whether a pod runs on as before, on its node."""
+        """Whether a pod still runs as before, on its node."""
         stored = self.pod(pod)
         return (
             stored is not None
@@ -168,13 +168,13 @@ class Cluster(People):
         self._balancer = balancer
 
     def is_asked(self) -> bool:
-        """Whether the webhook warns of a pod."""
+        """Whether the webhook warns about a pod."""
         probe = make_pod("probe", "default", "", terminationGracePeriodSeconds=0)
         return bool(warnings(self.kubectl("create", "--dry-run=server", "-f", "-", body=probe)))
 
     @contextmanager
     def without_webhook(self) -> Iterator[None]:
-        """Nobody answers the API server until the block ends."""
+        """The webhook is unreachable for the API server until the block ends."""
         with away(self._balancer, self.replica):
             yield
         wait_for(self.is_asked, "the webhook is asked again")
@@ -190,7 +190,7 @@ def warnings(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 @contextmanager
 def away(balancer: Balancer, replica: Replica) -> Iterator[None]:
-    """The replica is not to be had until the block ends, as if it had ended."""
+    """The replica is unavailable until the block ends, as if it had ended."""
     balancer.remove(replica.port)
     balancer.cut()
     yield
@@ -207,7 +207,7 @@ def serving(
     force_deletion: Mapping[str, Any],
     **values: Any,
 ) -> Iterator[Cluster]:
-    """The chart, installed with these values, and one replica that is asked, until the block ends."""
+    """The chart, installed with these values, and one replica that is called, until the block ends."""
     control_plane.create_namespace(namespace)
     installation = Installation(control_plane, helm, folder, namespace=namespace)
     with Balancer() as balancer:
@@ -226,6 +226,6 @@ def serving(
 
 
 def undrained(node: str) -> str:
-    """What a policy says of a Node that was not drained."""
+    """The message of a policy about a Node that was not drained."""
     consequence = "without the Node, pod garbage collection force deletes the pods that still run there"
     return f"{node} is not cordoned, so it was not drained: {consequence}"

@@ -1,7 +1,7 @@
-"""The chart, installed by the real helm; its container command runs here, as its ServiceAccount may.
+"""The chart, installed by the real helm; its container command runs here, with the permissions of its ServiceAccount.
 
-``make siege`` has the chart's own timeout and the program itself. Elsewhere both are patient: a machine that is busy
-with other things would be one attack more.
+``make siege`` uses the chart's own timeout and the program itself. Elsewhere both are patient: a machine that is busy
+with other work would be one more attack.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CHART = _ROOT / "charts" / "qos-webhook"
 _READY_SECONDS = 120
 _BESIEGED = "SIEGE" in os.environ
 TIMEOUT_SECONDS = 2 if _BESIEGED else 30
-"""That the API server waits for an answer; the chart has 2."""
+"""The API server's timeout; the chart has 2."""
 
 
 ZONE = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway"}
@@ -45,22 +45,22 @@ def program_for_tests(name: str, tree: Path = _ROOT, *, patient: bool = not _BES
     """The installed program of that name.
 
     Args:
-        name: As the chart has it.
-        tree: Where its packages are.
-        patient: Whether no read is late when the machine stands still.
+        name: The name in the chart.
+        tree: The folder of its packages.
+        patient: Whether no read is late when the machine is paused.
     """
     assert (Path(sys.executable).parent / name).is_file()
     return (*_module(tree), "tests.webhook.patient_replica" if patient else "webhook.main")
 
 
 def _module(tree: Path) -> Sequence[str]:
-    """Python that runs a module, with the program's packages of a tree and tests of this one."""
-    # -P: the folder that tests run in is not looked into first.
+    """Python that runs a module, with the program's packages from a tree and this tree's tests."""
+    # -P: the current folder of the tests is not searched first.
     return ("env", f"PYTHONPATH={tree}:{_ROOT}", sys.executable, "-P", "-m")
 
 
 def chart_values(port: int, *constraints: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Values with which the API server calls a port of this machine, and pods get these default constraints."""
+    """Values that make the API server call a port of this machine, with these default constraints for pods."""
     args = {"defaultingType": "List", "defaultConstraints": list(constraints)}
     configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -97,16 +97,16 @@ class Installation:
         clock: Path | None = None,
         patient: bool = not _BESIEGED,
     ) -> None:
-        """Describe it; `install` does it.
+        """Set up the installation; `install` runs it.
 
         Args:
             control_plane: The cluster.
             helm: The program.
             folder: For values, logs, and helm's own files.
-            namespace: Of the release; exists.
+            namespace: The release's namespace; it exists.
             release: Its name.
-            clock: File of a `tests.webhook.certificates.moved_time.MovedTime`, by which replicas measure durations.
-            patient: Whether no read of a replica is late when the machine stands still.
+            clock: File of a `tests.webhook.certificates.moved_time.MovedTime`, the replicas' clock for durations.
+            patient: Whether no read of a replica is late when the machine is paused.
         """
         self._control_plane = control_plane
         self._helm = helm
@@ -114,25 +114,25 @@ class Installation:
         self._clock = clock
         self._patient = patient
         self.tree = _ROOT
-        """Folder with the chart and the program's packages; may be that of another version from then on."""
+        """The folder with the chart and the program's packages; can be set to that of another version."""
         self._count = 0
         self.namespace = namespace
         self.release = release
 
     def install(self, values: dict[str, Any]) -> str:
-        """``helm install``; returns what it prints."""
+        """``helm install``; returns its output."""
         return self.helm("install", self.release, self._chart, *self._values(values))
 
     def upgrade(self, values: dict[str, Any]) -> str:
-        """``helm upgrade`` with all values anew."""
+        """``helm upgrade`` with a complete set of values."""
         return self.helm("upgrade", self.release, self._chart, *self._values(values))
 
     def roll_back(self) -> str:
-        """``helm rollback`` to what was there before the last upgrade."""
+        """``helm rollback`` to the state before the last upgrade."""
         return self.helm("rollback", self.release)
 
     def uninstall(self) -> str:
-        """``helm uninstall``; nothing, if it was not installed."""
+        """``helm uninstall``; does nothing if it was not installed."""
         return self.helm("uninstall", self.release, "--ignore-not-found")
 
     def helm(self, *arguments: str | Path) -> str:
@@ -152,7 +152,7 @@ class Installation:
 
     @property
     def deployment(self) -> dict[str, Any]:
-        """The Deployment as it is stored."""
+        """The stored Deployment."""
         found = self._control_plane.api.list_items(
             "apps/v1", "Deployment", self.namespace, labelSelector=f"app.kubernetes.io/instance={self.release}"
         )
@@ -160,11 +160,11 @@ class Installation:
         return found[0]
 
     def start_replica(self, *more: str, until: str = "/readyz") -> Replica:
-        """Run the container's own command with a token of its ServiceAccount, and wait until it is ready.
+        """Run the container's command with a token of its ServiceAccount, and wait until it is ready.
 
         Args:
-            more: Arguments that count in place of the container's own.
-            until: The path that has to answer 200.
+            more: Arguments that override the container's own.
+            until: The path that must answer 200.
         """
         self._count += 1
         pod = self.deployment["spec"]["template"]["spec"]
@@ -175,7 +175,7 @@ class Installation:
         metrics_ports: dict[int, int] = {}
 
         def line(port: int) -> Sequence[str | Path]:
-            # Replicas of one machine need ports of their own, and there is no kubelet to mount the account's token.
+            # Replicas on one machine need different ports, and there is no kubelet to mount the account's token.
             metrics_ports[port] = port_beside(port)
             own = (f"--address=127.0.0.1:{port}", f"--metrics-address=127.0.0.1:{metrics_ports[port]}")
             return [*self._program(command[0]), *command[1:], *own, f"--kubeconfig={kubeconfig}", *more]
@@ -185,7 +185,7 @@ class Installation:
         return Replica(process, port, metrics_ports[port])
 
     def _program(self, name: str) -> Sequence[str | Path]:
-        """The program of that name, with a clock of the tests where one is given."""
+        """The program of that name, with a clock of the tests if one is given."""
         if self._clock is None:
             return program_for_tests(name, self.tree, patient=self._patient)
         return (*_module(self.tree), "tests.webhook.certificates.moved_replica", self._clock)
@@ -197,7 +197,7 @@ class Installation:
 
 
 def port_beside(port: int) -> int:
-    """A free port that is not the given one, which is free still."""
+    """A free port other than the given one, which is still free."""
     while (found := free_port()) == port:
         pass
     return found

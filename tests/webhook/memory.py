@@ -1,4 +1,4 @@
-"""The memory of a replica of the webhook, whose processes are here, beside the limit of its container."""
+"""The memory of a local replica of the webhook, compared with the limit of its container."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.waiting import wait_for
 __all__ = ["MEMORY_LIMIT", "peak", "worker_of"]
 
 MEMORY_LIMIT = 192 << 10
-"""What a replica may take under one attack, KiB; the chart's limit leaves room for two at once."""
+"""The memory that a replica may use under one attack, KiB; the chart's limit leaves room for two at once."""
 
 
 def worker_of(arbiter: int) -> int:
@@ -20,7 +20,7 @@ def worker_of(arbiter: int) -> int:
 
 
 def peak(worker: int) -> int:
-    """The most memory that a worker ever had, KiB."""
+    """The peak memory of a worker, KiB."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{worker}/status").read_text())
     assert found is not None
     print(f"peak {int(found.group(1)) >> 10} MiB")

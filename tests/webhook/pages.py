@@ -1,4 +1,4 @@
-"""Commands on pages of the documentation, typed on a real cluster."""
+"""Commands in the documentation, run on a real cluster."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["typed"]
 
 
 def typed(control_plane: ControlPlane, block: str, manifests: Mapping[str, Mapping[str, Any]]) -> str:
-    """A block of commands and what they print, printed anew.
+    """Run a block of commands; return it with their current output.
 
     Args:
         control_plane: The cluster.
-        block: Lines that begin with ``$`` are commands of kubectl; all others are passed over.
-        manifests: What the files of these names hold.
+        block: Lines that begin with ``$`` are commands of kubectl; all others are ignored.
+        manifests: The contents of files, by name.
     """
     commands = [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")]
     return "".join(f"$ {line}\n{_printed(control_plane, line, manifests)}" for line in commands)

@@ -1,7 +1,7 @@
-"""``qos-webhook`` whose live reads may take as long as the API server waits for its answer, and whose Lease lasts long.
+"""``qos-webhook`` with live reads that may take the API server's whole timeout, and with a long Lease.
 
-A machine that stands still for some seconds then makes no read late, and no replica lose its Lease. How little time a
-read may take otherwise, and how a Lease is lost, is held with clocks and sources of the tests' own.
+A machine that is paused for some seconds then makes no read late, and no replica lose its Lease. Other tests check the
+limit of reads and the loss of a Lease, with their own clocks and sources.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _LEASE_SECONDS = 90
 
 
 class _PatientServer(Server):
-    """The program itself, but for its patience."""
+    """The program, except for its patience."""
 
     def load(self) -> Any:
-        # In the worker, as the program itself imports them: gevent comes first.
+        # In the worker, at the same place as in the program: gevent comes first.
         from webhook.certificates import keeper
         from webhook.cluster.view import view as cluster
         from webhook.serving import backend
 
-        cluster._LIVE_SHARE = 1.0  # type: ignore[misc]  # this process serves nobody else
+        cluster._LIVE_SHARE = 1.0  # type: ignore[misc]  # this process is only for tests
         _client()._CONNECT_SECONDS = _SECONDS
         backend._LEASE_SECONDS = _LEASE_SECONDS  # type: ignore[misc]
         keeper._MAX_LEASE_SECONDS = _LEASE_SECONDS  # type: ignore[misc]
@@ -34,7 +34,7 @@ class _PatientServer(Server):
 
 
 def _client() -> Any:
-    """The module of the API server's client; the release before has it in another place."""
+    """The module of the API server's client; the previous release has it in another place."""
     try:
         return import_module("cluster_io.live.client")
     except ModuleNotFoundError:

@@ -51,7 +51,7 @@ def pod_object(
     owner: Mapping[str, Any] | None = None,
     **spec: Any,
 ) -> Object:
-    """A pod as a mutating webhook sees it: defaulted; without ``name`` it is about to get one, and has generateName.
+    """A pod as a mutating webhook sees it: defaulted; without ``name`` it will get one, and has generateName.
 
     Args:
         name: Its name.
@@ -59,7 +59,7 @@ def pod_object(
         labels: Its labels.
         annotations: Its annotations.
         owner: The reference to its controller.
-        spec: Fields of ``spec``; None leaves out one that is usually there.
+        spec: Fields of ``spec``; None omits a default one.
     """
     metadata = {
         **({"name": name} if name else {"name": None, "generateName": "web-"}),
@@ -78,7 +78,7 @@ def pod_object(
 
 
 def controlled_by(owner: Mapping[str, Any]) -> Object:
-    """The reference that a pod has to its controller."""
+    """The reference of a pod to its controller."""
     meta = owner["metadata"]
     return {
         "apiVersion": owner["apiVersion"],
@@ -91,7 +91,7 @@ def controlled_by(owner: Mapping[str, Any]) -> Object:
 
 
 def workload_object(kind: str, class_name: str | None, *, owner: Mapping[str, Any] | None = None) -> Object:
-    """A workload named ``web`` whose pods are of a class, or of none."""
+    """A workload named ``web``; its pods have a class or none."""
     group, version, _ = _RESOURCES[kind]
     metadata: Object = {"name": "web", "namespace": "shop", "uid": "0b5f"}
     if owner is not None:
@@ -107,17 +107,17 @@ def workload_object(kind: str, class_name: str | None, *, owner: Mapping[str, An
 
 
 def create_review(obj: Object, *, sub_resource: str = "", groups: tuple[str, ...] = ("system:authenticated",)) -> bytes:
-    """The review of an object's creation; one that is about to get its name has none in the request either."""
+    """The review of an object's creation; if its name is generated, the request has none either."""
     return _review("CREATE", obj, None, sub_resource, groups)
 
 
 def update_review(obj: Object, *, old: Object | None = None, sub_resource: str = "") -> bytes:
-    """The review of a change; what was there is the same when not given."""
+    """The review of a change; the old object is the same when not given."""
     return _review("UPDATE", obj, obj if old is None else old, sub_resource)
 
 
 def patched(obj: Object, answer: Answer) -> Object:
-    """The object after the API server took the patch of an answer as it goes over the wire (RFC 6902)."""
+    """The object after the API server has applied the patch of an answer in its wire format (RFC 6902)."""
     response = json.loads(encode_answer("uid", answer))["response"]
     changed = copy.deepcopy(obj)
     for step in json.loads(base64.b64decode(response.get("patch", ""))) if "patch" in response else ():
@@ -134,7 +134,7 @@ def patched(obj: Object, answer: Answer) -> Object:
 
 
 def said(answer: Answer) -> Answer:
-    """What people are told, without what the audit log and Events tell."""
+    """The answer as users see it, without the audit log and Events."""
     return replace(answer, forced=None, audit=())
 
 
@@ -148,7 +148,7 @@ def _review(
     group, version, resource = _RESOURCES[obj["kind"]]
     named: Object = {"name": obj["metadata"]["name"]} if "name" in obj["metadata"] else {}
     below: Object = {"subResource": sub_resource, "requestSubResource": sub_resource} if sub_resource else {}
-    # In the API server's order: who asks for what comes before the objects.
+    # In the API server's order: the identifying fields come before the objects.
     request = {
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
         "kind": {"group": group, "version": version, "kind": obj["kind"]},
@@ -169,7 +169,7 @@ def _review(
 
 
 def eviction_review(name: str, namespace: str, options: Object | None, *, user: str = "jane") -> bytes:
-    """The review of an eviction: what is evicted is not in it."""
+    """The review of an eviction, which does not contain the pod."""
     eviction: Object = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",

@@ -1,4 +1,4 @@
-"""What Prometheus would read of a webhook."""
+"""Scrapes the metrics of a webhook as Prometheus does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["scraped"]
 
 
 def scraped(port: int, path: str = "/metrics") -> str:
-    """The text of a page of metrics; asked for again if the machine stood still meanwhile.
+    """The text of a page of metrics; requested again if the machine was paused meanwhile.
 
     Raises:
         urllib.error.HTTPError: The server refused it.

@@ -1,6 +1,6 @@
-"""What a real API server records of the webhook's answers: audit annotations, and Events of force deletions.
+"""The API server's records of the webhook's answers: audit annotations, and Events of force deletions.
 
-It shows the webhook a client certificate, for there are no Events without one.
+It shows the webhook a client certificate, because there are no Events without one.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ SECRET_TEXT = "correct-horse-battery-staple"
 
 
 class World(NamedTuple):
-    """A replica that the API server asks, and what the API server writes down."""
+    """A replica that the API server calls, and the API server's records."""
 
     control_plane: ControlPlane
     replica: Replica
     audit_log: Path
 
     def refused(self, *arguments: str, user: str = "jane") -> str:
-        """What kubectl says of something that is refused."""
+        """The message of kubectl about a refused request."""
         done = self.control_plane.kubectl(*arguments, f"--as={user}", "--as-group=system:masters", check=False)
         assert done.returncode == 1, done.stdout
         assert "denied the request" in done.stderr
         return done.stderr
 
     def recorded(self, verb: str, resource: str, name: str) -> dict[str, str]:
-        """The annotations of ours in the audit log, of the last request of a kind."""
+        """Our annotations in the audit log, of the last request of a kind."""
 
         def found() -> list[Object]:
             entries = map(json.loads, self.audit_log.read_text().splitlines())
@@ -132,7 +132,7 @@ def force_delete(name: str, *more: str) -> tuple[str, ...]:
     return ("delete", "pod", name, "-n", "shop", "--grace-period=0", "--force", "--wait=false", *more)
 
 
-def test_audit_log_names_rule_and_fields_of_a_patch_and_a_warning(world: World) -> None:
+def test_audit_log_names_rule_and_fields_of_patch_and_warning(world: World) -> None:
     make_pod(world, "patched", nodeName=None, terminationGracePeriodSeconds=0)
     assert world.recorded("create", "pods", "patched") == {
         "pods.mutate.kubectl-qos.io/patched": "topology-spread: spec.topologySpreadConstraints",
@@ -163,20 +163,20 @@ def test_audit_log_gets_nothing_that_objects_hold(world: World) -> None:
     world.refused(*force_delete("secretive"))
     assert world.recorded("delete", "pods", "secretive")
     assert SECRET_TEXT not in world.audit_log.read_text()
-    # A key of ours that the API server could not take is in its log.
+    # A key of ours that the API server does not accept would be in its log.
     assert "Failed to set admission audit annotation" not in world.control_plane.log("kube-apiserver")
 
 
-def test_describe_of_a_pod_shows_who_was_refused_its_force_deletion_and_why(world: World) -> None:
+def test_describe_pod_shows_refused_user_and_reason(world: World) -> None:
     make_pod(world, "described")
-    # A dry run has no effects; trying again and again is one Event.
+    # A dry run has no effects; repeated attempts are one Event.
     world.refused(*force_delete("described", "--dry-run=server"), user="dry")
     for _ in range(3):
         said = world.refused(*force_delete("described"))
-    told = wait_for(lambda: world.events("shop", "described"), "an Event")
+    events = wait_for(lambda: world.events("shop", "described"), "an Event")
     world.refused(*force_delete("described"), user="joe")
     wait_for(lambda: len(world.events("shop", "described")) == 2, "another user's")
-    assert told[0]["reportingController"] == "kubectl-qos.io/webhook"
+    assert events[0]["reportingController"] == "kubectl-qos.io/webhook"
     described = world.control_plane.kubectl("describe", "pod", "described", "-n", "shop").stdout
     lines = [line for line in described.splitlines() if "ForceDeletionRefused" in line]
     jane, joe = sorted(lines, key=lambda line: line.partition(" by ")[2])
@@ -186,8 +186,8 @@ def test_describe_of_a_pod_shows_who_was_refused_its_force_deletion_and_why(worl
     assert jane.partition("described on node-1: ")[2].strip() in said
 
 
-def test_died_shows_who_force_deleted_a_pod_that_is_gone(world: World, runtime: Path) -> None:
-    """With what the webhook's warning says to check."""
+def test_died_shows_who_force_deleted_a_missing_pod(world: World, runtime: Path) -> None:
+    """With the command from the webhook's warning."""
     world.control_plane.api.create(raw_pod("db-0", "warned", nodeName=NODE))
     jane = ("--as=jane", "--as-group=system:masters")
     forced = ("delete", "pod", "db-0", "-n", "warned", "--grace-period=0", "--force")
@@ -196,8 +196,8 @@ def test_died_shows_who_force_deleted_a_pod_that_is_gone(world: World, runtime: 
     done = world.control_plane.kubectl(*forced, *jane)
     died, node = "kubectl qos died pod/db-0 -n warned", f"kubectl qos node {NODE}"
     assert f"Check now whether container app still runs on {NODE}: {died}; {node}" in done.stderr
-    (told,) = wait_for(lambda: world.events("warned", "db-0"), "an Event")
-    assert told["reason"] == "ForceDeletionAllowed"
+    (event,) = wait_for(lambda: world.events("warned", "db-0"), "an Event")
+    assert event["reason"] == "ForceDeletionAllowed"
     ran = Plugin(world.control_plane, runtime, command="died")("pod/db-0", "-n", "warned")
     page = " ".join(ran.out.split())
     assert ran.code == 11
@@ -207,14 +207,14 @@ def test_died_shows_who_force_deleted_a_pod_that_is_gone(world: World, runtime: 
     assert Plugin(world.control_plane, runtime, command="node")(NODE).code in {0, 11}
 
 
-def test_describe_of_a_node_shows_who_was_refused_its_deletion(world: World) -> None:
+def test_describe_node_shows_refused_user(world: World) -> None:
     make_pod(world, "kept")
     world.refused("delete", "node", NODE, "--wait=false")
     wait_for(lambda: world.events("default", NODE), "an Event")
     described = world.control_plane.kubectl("describe", "node", NODE).stdout
     (line,) = [line for line in described.splitlines() if "ForceDeletionRefused" in line]
     assert "The deletion by jane was refused (mode deny): its pods" in line
-    # Who may read Events of Nodes need not know which pods they run.
+    # Readers of Events of Nodes may lack permission to see their pods.
     assert "kept" not in line
     refused = world.recorded("delete", "nodes", NODE)["nodes.kubectl-qos.io/refused"]
     assert refused == "node-deletion: name (mode deny)"

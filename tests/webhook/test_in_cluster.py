@@ -1,4 +1,4 @@
-"""In a pod there is no kubeconfig: the service account's token and the API server's address come with the container."""
+"""A pod has no kubeconfig: the service account's token and the API server's address come with the container."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.controlplane.control_plane import ControlPlane
 
 @pytest.fixture(autouse=True)
 def no_kubeconfig(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As in a container: no KUBECONFIG, an empty home."""
+    """Like in a container: no KUBECONFIG, an empty home."""
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
 
@@ -34,7 +34,7 @@ def test_the_service_account_is_taken(
     transport = ClientTransport(request_timeout=60)
     status, body = transport.get("/api/v1/nodes")
     transport.close()
-    # Known and not allowed: the API server says whom it took the token for.
+    # Authenticated and not allowed: the API server names the user of the token.
     assert status == 403
     assert f"system:serviceaccount:{namespace}:webhook".encode() in body
 

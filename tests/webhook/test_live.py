@@ -1,4 +1,4 @@
-"""The real server behind a real API server: what kubectl prints."""
+"""The real server behind a real API server: kubectl's output."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def webhook(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def warned(control_plane: ControlPlane, webhook: dict[str, Any], namespace: str) -> Iterator[None]:
-    """The webhook asked about deletions of pods in the test's namespace."""
+    """The webhook configured for deletions of pods in the test's namespace."""
     configuration = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",
@@ -76,7 +76,7 @@ def warned(control_plane: ControlPlane, webhook: dict[str, Any], namespace: str)
 
 @pytest.fixture
 def pod(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Any], warned: None) -> dict[str, Any]:
-    """A bare pod on a node, in a namespace that the webhook watches."""
+    """A bare pod on a node, in a namespace that the webhook reviews."""
     node = make_node(capacity={"cpu": "4", "memory": "8Gi", "pods": "110"})["metadata"]["name"]
     made = raw_pod("db", namespace, nodeName=node)
     control_plane.apply([made])
@@ -92,7 +92,7 @@ def pod(control_plane: ControlPlane, namespace: str, make_node: Callable[..., An
 
 
 def _delete(control_plane: ControlPlane, pod: dict[str, Any], *flags: str) -> str:
-    """What kubectl prints on standard error."""
+    """The standard error of kubectl."""
     namespace = pod["metadata"]["namespace"]
     done = control_plane.kubectl("delete", "pod", "db", "-n", namespace, "--wait=false", *flags)
     return done.stderr

@@ -1,4 +1,4 @@
-"""The command line of qos-webhook: what each flag sets, and what each mistake says."""
+"""The command line of qos-webhook: the effect of each flag, and the message of each mistake."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DEFAULTS = Settings(
     force_deletion=ForceDeletion(),
 )
 LIVE = replace(DEFAULTS, demo=False, options=Options(default_constraints=False))
-"""The same of a live cluster, where no flag gives constraints."""
+"""The same for a live cluster, without flags for constraints."""
 KEPT = KeptCertificate(
     secret=ObjectRef("kube-system", "qos-tls"),
     names=("qos.kube-system.svc",),
@@ -53,7 +53,7 @@ KEEP = (*SECRET, "--tls-name", "qos.kube-system.svc", "--webhook-configuration",
 
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of the names that the tests give."""
+    """Files with the names that the tests use."""
     monkeypatch.chdir(tmp_path)
     for name in ("tls.crt", "tls.key", "admin.conf"):
         Path(name).touch()
@@ -186,7 +186,7 @@ def test_a_certificate_that_is_kept(flags: Sequence[str], kept: KeptCertificate)
     assert parse_settings(flags) == replace(LIVE, certificate=kept, release=release)
 
 
-def test_a_lease_beside_a_certificate_of_somebody_else() -> None:
+def test_lease_beside_a_foreign_certificate() -> None:
     assert parse_settings([*FILES, *COUNTED]) == replace(
         LIVE,
         certificate=CertificateFiles("tls.crt", "tls.key"),
@@ -292,7 +292,7 @@ def test_a_lease_beside_a_certificate_of_somebody_else() -> None:
             ["--demo", "--default-constraints", f'shop=[{CONSTRAINT[:-1]}, "minDomains": 0}}]'],
             "argument --default-constraints: shop: defaultConstraints[0].minDomains: Invalid value: 0: "
             "must be greater than zero",
-            id="constraints that nobody would take",
+            id="unacceptable constraints",
         ),
         pytest.param(
             ["--demo", "--default-class", "Shop=a"],

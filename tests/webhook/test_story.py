@@ -1,6 +1,6 @@
-"""The whole way, with real helm and kubectl: install the chart, create pods, force delete them, upgrade, uninstall.
+"""The whole story, with real helm and kubectl: install the chart, create pods, force delete them, upgrade, uninstall.
 
-The container's own command runs here with a token of its ServiceAccount: a right that the chart forgets fails a test.
+The container's own command runs here with a token of its ServiceAccount: a missing permission fails a test.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Story:
         self.balancer = balancer
 
     def answers(self, namespace: str = "default") -> bool:
-        """Whether the API server asks both: a pod of a Service would be patched, and one without grace warned of."""
+        """Whether the API server calls both: a pod of a Service would be patched, and one without grace warns."""
         constraints = _tried(self.control_plane, _pod("probe", namespace, terminationGracePeriodSeconds=0))
         warned = any("terminationGracePeriodSeconds: 0" in text for text in self.control_plane.api.warnings)
         return bool(constraints) and warned
@@ -74,13 +74,13 @@ def _tried(control_plane: ControlPlane, pod: Object) -> list[Object]:
 
 
 def yaml_of(*objects: Object) -> str:
-    """What kubectl reads: JSON is YAML."""
+    """The input of kubectl: JSON is YAML."""
     return "\n---\n".join(json.dumps(entry) for entry in objects)
 
 
 @pytest.fixture(scope="module")
 def classes(control_plane: ControlPlane) -> Iterator[None]:
-    """Two classes of the shop, which the replica finds there when it starts."""
+    """Two classes of the shop, which exist when the replica starts."""
     made = [raw_priority_class("shop-high", 1000, preemptionPolicy="Never"), raw_priority_class("shop-low", 10)]
     with control_plane.holding(made):
         yield
@@ -90,7 +90,7 @@ def classes(control_plane: ControlPlane) -> Iterator[None]:
 def story(
     control_plane: ControlPlane, helm: Path, classes: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Story]:
-    """The chart, installed once for all tests; what they create is theirs."""
+    """The chart, installed once for all tests; each test creates its own objects."""
     control_plane.create_namespace(RELEASE_NAMESPACE)
     control_plane.apply([_service("probe", "default")])
     installation = Installation(
@@ -102,9 +102,9 @@ def story(
         try:
             replicas.append(installation.start_replica())
             balancer.add(replicas[0].port)
-            told = Story(control_plane, installation, balancer)
-            wait_for(told.answers, "the webhook is asked")
-            yield told
+            story = Story(control_plane, installation, balancer)
+            wait_for(story.answers, "the webhook is asked")
+            yield story
         finally:
             installation.uninstall()
             stop_all([replica.process for replica in replicas], timeout=2)
@@ -112,7 +112,7 @@ def story(
 
 @pytest.fixture
 def create(control_plane: ControlPlane) -> Callable[..., str]:
-    """``kubectl create``: what it says on standard error."""
+    """The standard error of ``kubectl create``."""
 
     def create(*objects: Object, check: bool = True) -> str:
         return control_plane.kubectl("create", "-f", "-", input=yaml_of(*objects), check=check).stderr
@@ -122,7 +122,7 @@ def create(control_plane: ControlPlane) -> Callable[..., str]:
 
 @pytest.fixture
 def service(control_plane: ControlPlane, namespace: str, create: Callable[..., str]) -> None:
-    """A Service of pods labelled app=web, of which the webhook has heard."""
+    """A Service of pods labelled app=web, which the webhook knows."""
     create(_service("web", namespace))
     wait_for(lambda: _tried(control_plane, _pod("web", namespace)), "the Service is known")
 
@@ -133,7 +133,7 @@ def _stored(control_plane: ControlPlane, pod: Object) -> Object:
 
 
 def _pod_of(control_plane: ControlPlane, namespace: str, app: str) -> Object:
-    """The pod that a controller made, when it has."""
+    """The pod that a controller has created, once it has."""
 
     def found() -> Object | None:
         pods = control_plane.api.list_items("v1", "Pod", namespace, labelSelector=f"app={app}")
@@ -226,7 +226,7 @@ def test_P1_unknown_class_of_a_pod_is_refused(namespace: str, create: Callable[.
         pytest.param("CronJob", "spec.jobTemplate.spec.template.spec", id="CronJob"),
     ],
 )
-def test_P1_unknown_class_of_a_workload_is_warned_of(
+def test_P1_unknown_class_of_a_workload_warns(
     namespace: str, create: Callable[..., str], classes: None, kind: str, path: str
 ) -> None:
     workload = _workload(kind, "web", namespace, priorityClassName="shop-hihg")
@@ -259,7 +259,7 @@ def force(control_plane: ControlPlane) -> Callable[..., list[str]]:
 
 @pytest.fixture
 def bound(control_plane: ControlPlane, make_node: Callable[..., Object]) -> Callable[..., Object]:
-    """The pod that a controller made, once the scheduler has bound it to the only node that it may go to."""
+    """The pod of a controller, once the scheduler has bound it to the only possible node."""
 
     def bound(workload: Object) -> Object:
         name, namespace = workload["metadata"]["name"], workload["metadata"]["namespace"]
@@ -344,7 +344,7 @@ def test_F4_read_write_once_on_nfs(
 
 @pytest.fixture
 def silence(control_plane: ControlPlane, own_node: str) -> Callable[[], None]:
-    """Makes the node silent, as the node lifecycle controller reports it."""
+    """Make the node silent, as the node lifecycle controller reports it."""
 
     def silence() -> None:
         ready = {
@@ -428,7 +428,7 @@ def test_upgrade_takes_effect_and_keeps_the_webhook_trusted(
         pod["metadata"]["labels"] = {"app": "web"}
         create(pod)
         found: list[Object] = _stored(control_plane, pod).get("topologySpreadConstraints", [])
-        # Never without the patch: an upgrade must not take the certificate's authority out of the configuration.
+        # Never without the patch: an upgrade must not remove the certificate's authority from the configuration.
         assert found
         return found
 

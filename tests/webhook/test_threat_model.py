@@ -1,4 +1,4 @@
-"""The page of threats: what it says is kept is held by tests that there are."""
+"""The page of threats: existing tests check each protection that it names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_every_test_that_the_threat_model_names_exists() -> None:
 
 
 @pytest.mark.parametrize("attacker", ATTACKERS)
-def test_threat_model_says_of_each_attacker_what_is_kept_by_which_test_and_what_is_not(attacker: str) -> None:
+def test_threat_model_names_tests_and_gaps_for_each_attacker(attacker: str) -> None:
     text = sections()[attacker]
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ") and "---" not in line]
     assert rows[0] == ["| what is tried", "what is kept", "held by |"]

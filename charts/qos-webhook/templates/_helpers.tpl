@@ -1,4 +1,4 @@
-{{/* Name of the objects in the release's namespace; also the Service's, which may hold no dot. */}}
+{{/* Name of the objects in the release's namespace; also the Service's, which may not contain a dot. */}}
 {{- define "qos-webhook.fullname" -}}
 {{- $name := .Values.fullnameOverride -}}
 {{- if not $name -}}
@@ -6,14 +6,14 @@
 {{- $name = contains .Chart.Name $release | ternary $release (printf "%s-%s" $release .Chart.Name) | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 {{- if not (regexMatch "^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$" $name) -}}
-{{- fail (printf "fullnameOverride: %q is no name for a Service: set one of at most 63 of a-z, 0-9 and '-', with a letter first" $name) -}}
+{{- fail (printf "fullnameOverride: %q is not a valid name for a Service: set one of at most 63 of a-z, 0-9 and '-', with a letter first" $name) -}}
 {{- end -}}
 {{- $name -}}
 {{- end -}}
 
 {{/*
-Name of the objects that do not live in the release's namespace. Neither part can hold a dot, so two releases in two
-namespaces never share one.
+Name of the objects outside the release's namespace. Neither part can contain a dot, so two releases in two namespaces
+never share one.
 */}}
 {{- define "qos-webhook.clusterName" -}}
 {{- printf "%s.%s" (include "qos-webhook.fullname" .) .Release.Namespace -}}
@@ -61,7 +61,7 @@ annotations:
   namespace: {{ .Release.Namespace }}
 {{- end -}}
 
-{{/* The image by tag or digest. Without a registry, a runtime would take a name to be one of Docker Hub: anybody's. */}}
+{{/* The image with its tag or digest. A runtime would resolve a name without a registry on Docker Hub, where anyone may own it. */}}
 {{- define "qos-webhook.image" -}}
 {{- with .Values.image -}}
 {{- if not (regexMatch "^(localhost|[^/]*[.:][^/]*)/[^/]" .repository) -}}
@@ -75,7 +75,7 @@ annotations:
 {{- end -}}
 {{- end -}}
 
-{{/* Why the release should be in another namespace; empty: it need not be. */}}
+{{/* The reason why the release should be in another namespace; empty: there is none. */}}
 {{- define "qos-webhook.systemNamespace" -}}
 {{- if and (has .Release.Namespace (list "kube-system" "kube-public" "kube-node-lease")) (not .Values.allowSystemNamespace) -}}
 {{ .Release.Namespace }} is a namespace of Kubernetes itself, where bootstrap tokens and the control plane's own objects are
@@ -90,17 +90,17 @@ annotations:
 {{- end -}}
 {{- end -}}
 
-{{/* Nobody else has the ports. */}}
+{{/* The ports must not be in use. */}}
 {{- define "qos-webhook.checkPorts" -}}
 {{- if and .Values.hostNetwork (eq (int .Values.containerPort) 10250) -}}
-{{- fail "containerPort: 10250 is the kubelet's in a node's network: with hostNetwork set another one, such as 8443, and let the control plane reach it on the nodes" -}}
+{{- fail "containerPort: 10250 is the kubelet's port in a node's network: with hostNetwork set another one, such as 8443, and let the control plane reach it on the nodes" -}}
 {{- end -}}
 {{- if and .Values.metrics.enabled (eq (int .Values.containerPort) (int .Values.metrics.port)) -}}
-{{- fail (printf "metrics.port: %d is containerPort, too: set another one" (int .Values.metrics.port)) -}}
+{{- fail (printf "metrics.port: %d is also containerPort: set another one" (int .Values.metrics.port)) -}}
 {{- end -}}
 {{- end -}}
 
-{{/* NAMESPACE/NAME of the ConfigMap with the KubeSchedulerConfiguration; empty: there is none. */}}
+{{/* NAMESPACE/NAME of the ConfigMap with the KubeSchedulerConfiguration; empty: none. */}}
 {{- define "qos-webhook.schedulerConfigMap" -}}
 {{- with .Values.clusterDefaultConstraints -}}
 {{- if and .schedulerConfiguration .existingConfigMap.name -}}
@@ -115,7 +115,7 @@ annotations:
 {{- end -}}
 {{- end -}}
 
-{{/* Whether any pod may get default constraints, as the program sees it; empty: none can. */}}
+{{/* Whether any pod may get default constraints, as the program decides it; empty: none can. */}}
 {{- define "qos-webhook.usesConstraints" -}}
 {{- $values := .Values.clusterDefaultConstraints -}}
 {{- $used := or (include "qos-webhook.schedulerConfigMap" .) $values.writeSystemDefaults $values.annotations -}}
@@ -130,7 +130,7 @@ annotations:
 {{- if not (regexMatch "^0+[smhd]$" .Values.auditInterval) }}yes{{ end -}}
 {{- end -}}
 
-{{/* webhook.url without a slash at its end; empty: the API server calls the Service. */}}
+{{/* webhook.url without a trailing slash; empty: the API server calls the Service. */}}
 {{- define "qos-webhook.url" -}}
 {{- $url := .Values.webhook.url | trimSuffix "/" -}}
 {{- if and $url (not (regexMatch "^https://[^/?#@\\s]+$" $url)) -}}
@@ -140,8 +140,8 @@ annotations:
 {{- end -}}
 
 {{/*
-What the entries of both webhook configurations have in common; takes the root context, the path to call and, if it is
-not that of the values, the failurePolicy, and then the sideEffects, if there are any.
+The common part of the entries of both webhook configurations; takes the root context, the path to call and, if it is not
+that of the values, the failurePolicy, and then the sideEffects, if there are any.
 */}}
 {{- define "qos-webhook.common" -}}
 {{- $root := index . 0 -}}
@@ -176,7 +176,7 @@ namespaceSelector:
   {{- include "qos-webhook.namespaceSelector" $root | nindent 2 }}
 {{- end -}}
 
-{{/* The namespaces whose pods, workloads, deletions and evictions are anybody's business here. */}}
+{{/* Selects the namespaces with pods, workloads, deletions and evictions that are reviewed. */}}
 {{- define "qos-webhook.namespaceSelector" -}}
 matchExpressions:
   - key: kubernetes.io/metadata.name
@@ -188,8 +188,8 @@ matchExpressions:
 {{- end -}}
 
 {{/*
-What the program is told of force deletions. It is asked about Nodes everywhere: pods of a namespace that is excluded are
-warned of at most, unless somebody names it.
+The program's arguments for force deletions. It reviews all Nodes: pods of an excluded namespace cause at most a warning,
+unless the values name the namespace.
 */}}
 {{- define "qos-webhook.forceDeletionArguments" -}}
 {{- $modes := dict -}}
@@ -213,7 +213,7 @@ warned of at most, unless somebody names it.
 {{- end }}
 {{- end -}}
 
-{{/* Usernames of those who delete Nodes as part of their work, a JSON list. */}}
+{{/* Usernames of controllers that delete Nodes as part of their work, a JSON list. */}}
 {{- define "qos-webhook.nodeControllers" -}}
 {{- $users := list -}}
 {{- range .Values.forceDeletion.exemptNodeControllers -}}
@@ -223,8 +223,8 @@ warned of at most, unless somebody names it.
 {{- end -}}
 
 {{/*
-Who deletes without grace as part of the work: the program leaves them alone, too, but need not be asked. The last delete
-of a pod that has stopped is its kubelet's.
+Excludes the clients that delete without grace as part of their work: the program would ignore them, too, but need not be
+called. The last delete of a stopped pod comes from its kubelet.
 */}}
 {{- define "qos-webhook.notPartOfTheWork" -}}
 {{- $names := list "pod-garbage-collector" "generic-garbage-collector" "namespace-controller" "node-controller" -}}
@@ -240,7 +240,7 @@ of a pod that has stopped is its kubelet's.
     !has(request.userInfo.username) || !(request.userInfo.username in {{ concat $users .Values.forceDeletion.exemptUsers | toJson }})
 {{- end -}}
 
-{{/* The same of deletions of Nodes. */}}
+{{/* The same for deletions of Nodes. */}}
 {{- define "qos-webhook.notPartOfTheWorkOnNodes" -}}
 {{ include "qos-webhook.notPartOfTheWork" . }}
 - name: not-by-a-node-controller
@@ -248,18 +248,18 @@ of a pod that has stopped is its kubelet's.
     !has(request.userInfo.username) || !(request.userInfo.username in {{ include "qos-webhook.nodeControllers" . }})
 {{- end -}}
 
-{{/* The sideEffects of webhooks that may refuse a force deletion: an Event, but not of a dry run. */}}
+{{/* The sideEffects of webhooks that may refuse a force deletion: an Event, except in a dry run. */}}
 {{- define "qos-webhook.forcedEffects" -}}
 {{- if not .Values.forceDeletion.events -}}
 None
 {{- else if not (and .Values.clientAuthentication.configMap .Values.clientAuthentication.names) -}}
-{{- fail "forceDeletion.events: without client certificates any pod could have Events made about any object: set clientAuthentication.configMap and clientAuthentication.names, or leave it false" -}}
+{{- fail "forceDeletion.events: without client certificates any pod could cause Events about any object: set clientAuthentication.configMap and clientAuthentication.names, or leave it false" -}}
 {{- else -}}
 NoneOnDryRun
 {{- end -}}
 {{- end -}}
 
-{{/* What the program is told of new pods and what makes them. */}}
+{{/* The program's arguments for new pods and workloads. */}}
 {{- define "qos-webhook.podArguments" -}}
 {{- with .Values.clusterDefaultConstraints -}}
 {{- range $namespace, $constraints := .namespaces }}
@@ -289,14 +289,14 @@ NoneOnDryRun
 - --warnings={{ .Values.warnings }}
 {{- end -}}
 
-{{/* A mirror pod is its kubelet's report of what runs already. */}}
+{{/* A kubelet creates a mirror pod to report a static pod that already runs. */}}
 {{- define "qos-webhook.notAMirrorPod" -}}
 - name: not-a-mirror-pod
   expression: >-
     !has(object.metadata.annotations) || !('kubernetes.io/config.mirror' in object.metadata.annotations)
 {{- end -}}
 
-{{/* The same where a class is refused: anybody can write the annotation, and a kubelet alone makes such pods. */}}
+{{/* The same for rules that refuse a class: any client can set the annotation, but only a kubelet creates mirror pods. */}}
 {{- define "qos-webhook.notAKubeletsMirrorPod" -}}
 - name: not-a-mirror-pod
   expression: >-
@@ -304,9 +304,9 @@ NoneOnDryRun
     !has(request.userInfo.groups) || !('system:nodes' in request.userInfo.groups)
 {{- end -}}
 
-{{/* Which deletions of pods are force deletions. */}}
+{{/* Matches deletions of pods that are force deletions. */}}
 {{- define "qos-webhook.forcedDeletion" -}}
-# Each step is safe because of the one before: options may be missing, or null. Of a collection no period is filled in.
+# Each step relies on the one before: options may be missing, or null. For a collection no period is filled in.
 - name: without-grace
   expression: >-
     has(request.options) && request.options != null && (has(request.options.gracePeriodSeconds) ?
@@ -318,13 +318,13 @@ NoneOnDryRun
   expression: >-
     has(oldObject.spec.nodeName) && oldObject.spec.nodeName != '' &&
     !(has(oldObject.status) && has(oldObject.status.phase) && oldObject.status.phase in ['Succeeded', 'Failed'])
-# kubectl asks twice: the second review is of what the first one let through.
+# kubectl sends two requests: the second review is about a pod that the first one allowed.
 - name: not-forced-before
   expression: >-
     !has(oldObject.metadata.deletionGracePeriodSeconds) || oldObject.metadata.deletionGracePeriodSeconds != 0
 {{- end -}}
 
-{{/* Which evictions are force deletions. The delete that follows is not asked about; what is evicted is not in the request. */}}
+{{/* Matches evictions that are force deletions. The delete that follows is not reviewed; the request does not contain the pod. */}}
 {{- define "qos-webhook.forcedEviction" -}}
 - name: without-grace
   expression: >-
@@ -333,7 +333,7 @@ NoneOnDryRun
 {{ include "qos-webhook.notPartOfTheWork" . }}
 {{- end -}}
 
-{{/* What makes pods. */}}
+{{/* Workloads, which create pods. */}}
 {{- define "qos-webhook.workloadRules" -}}
 - apiGroups: [""]
   apiVersions: [v1]
@@ -352,7 +352,7 @@ NoneOnDryRun
   scope: Namespaced
 {{- end -}}
 
-{{/* The owner of a workload was told of it; a Deployment's every scaling of its ReplicaSets would be asked about. */}}
+{{/* The client that wrote the owner was warned; without this, each scaling of a Deployment's ReplicaSets would be reviewed. */}}
 {{- define "qos-webhook.notOwned" -}}
 - name: not-owned-by-a-controller
   expression: >-
@@ -360,7 +360,7 @@ NoneOnDryRun
     !object.metadata.ownerReferences.exists(owner, has(owner.controller) && owner.controller)
 {{- end -}}
 
-{{/* Labels and annotations of the webhook configurations: cert-manager's own part of it writes each caBundle where it is told to. */}}
+{{/* Labels and annotations of the webhook configurations: an annotation makes cert-manager's cainjector write each caBundle. */}}
 {{- define "qos-webhook.configurationDescription" -}}
 {{- $description := include "qos-webhook.description" . | fromYaml -}}
 {{- if eq .Values.certificate.mode "cert-manager" -}}
@@ -370,7 +370,7 @@ NoneOnDryRun
 {{- toYaml $description -}}
 {{- end -}}
 
-{{/* The authorities as the API server wants them; empty: somebody writes them later. */}}
+{{/* The authorities in the API server's encoding; empty: the program or cert-manager writes them later. */}}
 {{- define "qos-webhook.caBundle" -}}
 {{- $given := .Values.certificate.existing -}}
 {{- if ne .Values.certificate.mode "existing" -}}
@@ -381,13 +381,13 @@ NoneOnDryRun
 {{- fail (printf "certificate.certManager: is for certificate.mode cert-manager, which is %s: leave it empty, or change the mode" .Values.certificate.mode) -}}
 {{- end -}}
 {{- else if not (or $given.caBundle .Values.webhook.url) -}}
-{{- fail "certificate.existing.caBundle: give the authorities that signed the certificate, PEM: the API server calls a Service's name with no others" -}}
+{{- fail "certificate.existing.caBundle: give the authorities that signed the certificate, PEM: for a Service the API server trusts no others" -}}
 {{- else -}}
 {{- $given.caBundle | b64enc -}}
 {{- end -}}
 {{- end -}}
 
-{{/* Name of the Secret with the certificate. cert-manager's has another type, and so another name than the program's. */}}
+{{/* Name of the Secret with the certificate. cert-manager's Secret has another type than the program's, so another name. */}}
 {{- define "qos-webhook.certificateSecret" -}}
 {{- $mode := .Values.certificate.mode -}}
 {{- if eq $mode "existing" -}}
@@ -398,8 +398,8 @@ NoneOnDryRun
 {{- end -}}
 
 {{/*
-The Lease whose holder does what one replica does for all: it writes the certificate, and counts what was stored without
-the webhook. Empty: there is none.
+The Lease; its holder does the work that one replica does for all: it writes the certificate, and counts pods that were
+stored without the webhook. Empty: no Lease.
 */}}
 {{- define "qos-webhook.lease" -}}
 {{- if eq .Values.certificate.mode "self" -}}
@@ -409,7 +409,7 @@ the webhook. Empty: there is none.
 {{- end -}}
 {{- end -}}
 
-{{/* By which the API server calls, a list. */}}
+{{/* The names that the API server uses to call the webhook, a list. */}}
 {{- define "qos-webhook.certificateNames" -}}
 - {{ include "qos-webhook.fullname" . }}.{{ .Release.Namespace }}.svc
 {{- with include "qos-webhook.url" . }}
@@ -417,18 +417,18 @@ the webhook. Empty: there is none.
 {{- end }}
 {{- end -}}
 
-{{/* certificate.lifetime as Go has it: without days. */}}
+{{/* certificate.lifetime in Go's format: without days. */}}
 {{- define "qos-webhook.certificateDuration" -}}
 {{- $given := .Values.certificate.lifetime -}}
 {{- $number := regexFind "^[0-9]+" $given | int64 -}}
 {{- $hours := get (dict "s" (div $number 3600) "m" (div $number 60) "h" $number "d" (mul $number 24)) (regexFind "[smhd]$" $given) -}}
 {{- if lt $hours 1 -}}
-{{- fail (printf "certificate.lifetime: %s is less than cert-manager makes: at least 1h" $given) -}}
+{{- fail (printf "certificate.lifetime: %s is less than cert-manager's minimum: at least 1h" $given) -}}
 {{- end -}}
 {{- printf "%dh" $hours -}}
 {{- end -}}
 
-{{/* What the program is told of its certificate. */}}
+{{/* The program's arguments for its certificate. */}}
 {{- define "qos-webhook.certificateArguments" -}}
 {{- if eq .Values.certificate.mode "self" -}}
 - --tls-secret={{ .Release.Namespace }}/{{ include "qos-webhook.certificateSecret" . }}
@@ -454,7 +454,7 @@ the webhook. Empty: there is none.
 {{- mul (regexFind "^[0-9]+" $lifetime | int) (get $units (regexFind "[smhd]$" $lifetime)) -}}
 {{- end -}}
 
-{{/* What the program is told of clients that may send reviews. */}}
+{{/* The program's arguments for clients that may send reviews. */}}
 {{- define "qos-webhook.clientArguments" -}}
 {{- with .Values.clientAuthentication -}}
 {{- if .configMap -}}
@@ -463,14 +463,14 @@ the webhook. Empty: there is none.
 - {{ printf "--client-name=%s" . | quote }}
 {{- end }}
 {{- else if .names -}}
-{{- fail "clientAuthentication.configMap: names are of certificates: name the ConfigMap with the authorities that sign them, or leave clientAuthentication.names empty" -}}
+{{- fail "clientAuthentication.configMap: names belong to certificates: name the ConfigMap with the authorities that sign them, or leave clientAuthentication.names empty" -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 
 {{/*
-Whether `helm test` can also ask without the API server: the authorities of a certificate that somebody else brings may
-stand nowhere, and only the API server has a client certificate.
+Whether `helm test` can also call the webhook without the API server: the authorities of an existing certificate may be
+unknown, and only the API server has a client certificate.
 */}}
 {{- define "qos-webhook.canBeAsked" -}}
 {{- if and (ne .Values.certificate.mode "existing") (not .Values.clientAuthentication.configMap) }}true{{ end -}}
@@ -480,7 +480,7 @@ stand nowhere, and only the API server has a client certificate.
 {{- printf "%s-test" (include "qos-webhook.fullname" . | trunc 58 | trimSuffix "-") -}}
 {{- end -}}
 
-{{/* Labels and annotations of what `helm test` makes, and removes; takes the root context and a weight: the least comes first. */}}
+{{/* Labels and annotations of the objects that `helm test` creates and removes; takes the root context and a weight: the lowest comes first. */}}
 {{- define "qos-webhook.testDescription" -}}
 {{- $root := index . 0 -}}
 {{- $hook := dict "helm.sh/hook" "test" "helm.sh/hook-weight" (index . 1) "helm.sh/hook-delete-policy" "before-hook-creation,hook-succeeded,hook-failed" "helm.sh/hook-output-log-policy" "hook-succeeded,hook-failed" -}}
@@ -490,7 +490,7 @@ annotations:
   {{- merge $hook $root.Values.commonAnnotations | toYaml | nindent 2 }}
 {{- end -}}
 
-{{/* The annotation, on a line of its own, that leads from an alert to its heading in docs/runbook.md; takes the root context and the alert's name. */}}
+{{/* The annotation, on a separate line, that links an alert to its heading in docs/runbook.md; takes the root context and the alert's name. */}}
 {{- define "qos-webhook.runbook" -}}
 {{- $alert := index . 1 | lower -}}
 {{- with (index . 0).Values.metrics.prometheusRule.runbookUrl -}}
@@ -498,7 +498,7 @@ annotations:
 {{- end -}}
 {{- end -}}
 
-{{/* For NOTES.txt: what force deletions meet, by namespace, and how a namespace chooses a stricter mode. */}}
+{{/* For NOTES.txt: the mode of force deletions by namespace, and how a namespace chooses a stricter one. */}}
 {{- define "qos-webhook.modesOfForceDeletions" -}}
 {{- $default := .Values.forceDeletion.mode -}}
 {{- $named := dict -}}

@@ -1,6 +1,6 @@
 {{/*
-Whether the cluster serves kinds of policies; empty: no. It is known by what it serves when pods are among it, as with
-`helm install` and with Argo CD; else by its version alone. Takes the root context, the version and the kinds.
+Whether the cluster serves kinds of policies; empty: no. If the served APIs are known, which include pods then, as with
+`helm install` and Argo CD, these decide; otherwise only the version. Takes the root context, the version and the kinds.
 */}}
 {{- define "qos-webhook.serves" -}}
 {{- $root := index . 0 -}}
@@ -22,14 +22,14 @@ Whether the cluster serves kinds of policies; empty: no. It is known by what it 
 {{- end -}}
 
 {{/*
-Refuses what policies cannot do: on a cluster that does not serve them, and of the values.
+Fails if policies cannot work: if the cluster does not serve them, or if they do not support a value.
 */}}
 {{- define "qos-webhook.checkPolicies" -}}
 {{- if not (include "qos-webhook.servesValidatingPolicies" .) -}}
 {{- fail (printf "mode: %s: the API server does not serve ValidatingAdmissionPolicy and its binding of admissionregistration.k8s.io/v1: set mode to webhook, or enable them there (--runtime-config)" .Values.mode) -}}
 {{- end -}}
 {{- if and (eq .Values.mode "policy") (not (include "qos-webhook.servesMutatingPolicies" .)) -}}
-{{- $why := printf "a MutatingAdmissionPolicy would do that, which the API server does not serve (Kubernetes does from 1.36, this is %s): leave it out, or set mode to both or webhook" .Capabilities.KubeVersion.Version -}}
+{{- $why := printf "this needs a MutatingAdmissionPolicy, which the API server does not serve (Kubernetes does from 1.36, this is %s): omit it, or set mode to both or webhook" .Capabilities.KubeVersion.Version -}}
 {{- if .Values.priorityClasses.defaults -}}
 {{- fail (printf "priorityClasses.defaults: %s" $why) -}}
 {{- end -}}
@@ -51,7 +51,7 @@ Refuses what policies cannot do: on a cluster that does not serve them, and of t
 {{- include "qos-webhook.checkDefaultClasses" .Values.priorityClasses -}}
 {{- end -}}
 
-{{/* As the program does at its start: a namespace's default class is among those that it allows. */}}
+{{/* Checks, as the program does at its start, that a namespace allows its default class. */}}
 {{- define "qos-webhook.checkDefaultClasses" -}}
 {{- $allowed := .allowed -}}
 {{- range $key, $class := .defaults -}}
@@ -83,7 +83,7 @@ name: {{ include "qos-webhook.policyName" . }}
 {{ include "qos-webhook.description" (index . 0) }}
 {{- end -}}
 
-{{/* A ValidatingAdmissionPolicyBinding; takes the root context, the policy's short name and what a violation meets. */}}
+{{/* A ValidatingAdmissionPolicyBinding; takes the root context, the policy's short name and the action for a violation. */}}
 {{- define "qos-webhook.binding" -}}
 ---
 apiVersion: admissionregistration.k8s.io/v1
@@ -95,7 +95,7 @@ spec:
   validationActions: [{{ index . 2 }}]
 {{- end -}}
 
-{{/* What a policy matches; takes the root context and the rules. */}}
+{{/* The requests that a policy matches; takes the root context and the rules. */}}
 {{- define "qos-webhook.matchConstraints" -}}
 matchConstraints:
   matchPolicy: Equivalent
@@ -114,8 +114,8 @@ matchConstraints:
 {{- end -}}
 
 {{/*
-A CEL expression that goes by request.namespace; takes CEL expressions by namespace, or by its beginning and `*`, and the
-one for all others. The most specific counts. Namespaces of one expression are put together, for CEL nests only so deep.
+A CEL expression that depends on request.namespace; takes CEL expressions by namespace, or by prefix and `*`, and the one
+for all others. The most specific counts. Namespaces with the same expression are combined, because CEL limits nesting.
 */}}
 {{- define "qos-webhook.byNamespace" -}}
 {{- $names := dict -}}
@@ -145,7 +145,7 @@ request.namespace.startsWith({{ trimSuffix "*" $key | toJson }}) ? {{ get (index
 {{- include "qos-webhook.byNamespace" (list $lists "['*']") -}}
 {{- end -}}
 
-{{/* CEL: the default class of the request's namespace by the values, empty where there is none. */}}
+{{/* CEL: the default class of the request's namespace in the values; empty: none. */}}
 {{- define "qos-webhook.configuredClass" -}}
 {{- $configured := dict -}}
 {{- range $key, $class := .Values.priorityClasses.defaults -}}
@@ -155,8 +155,8 @@ request.namespace.startsWith({{ trimSuffix "*" $key | toJson }}) ? {{ get (index
 {{- end -}}
 
 {{/*
-Variables for the default class of the request's namespace: `wanted`, empty where there is none. A label that names a
-class which is not allowed does not count.
+Variables for the default class of the request's namespace: `wanted`; empty: none. A label with a class that is not
+allowed does not count.
 */}}
 {{- define "qos-webhook.defaultClassVariables" -}}
 - name: label
@@ -171,7 +171,7 @@ class which is not allowed does not count.
   expression: "variables.labelCounts ? variables.label : variables.configured"
 {{- end -}}
 
-{{/* Those of a list of classes that a label can name, each once. */}}
+{{/* The classes of a list that fit into a label, without duplicates. */}}
 {{- define "qos-webhook.inLabels" -}}
 {{- $found := list -}}
 {{- range . -}}
@@ -183,9 +183,10 @@ class which is not allowed does not count.
 {{- end -}}
 
 {{/*
-A policy of which a PriorityClass is the parameter: the one that is wanted writes itself, class, priority and
-preemptionPolicy together, for the API server's Priority plugin looks at them again. Takes the root context, the policy's
-short name, which class is wanted, and as far as that is known without the Namespace, which one can be: the rest is cheap.
+A policy with a PriorityClass as its parameter: for the wanted class, it writes class, priority and preemptionPolicy
+together, because the API server's Priority plugin checks them again. Takes the root context, the policy's short name, the
+wanted class, and, as far as this is known without the Namespace, the class that can be wanted: the other classes then
+cost little.
 */}}
 {{- define "qos-webhook.defaultClassPolicy" -}}
 {{- $root := index . 0 -}}
@@ -194,7 +195,7 @@ kind: MutatingAdmissionPolicy
 metadata:
   {{- include "qos-webhook.policyMetadata" . | nindent 2 }}
 spec:
-  # A default that cannot be found out hinders nobody.
+  # If the default cannot be determined, the pod is not refused.
   failurePolicy: Ignore
   reinvocationPolicy: Never
   paramKind:
@@ -203,7 +204,7 @@ spec:
   {{- include "qos-webhook.matchConstraints" (list $root (include "qos-webhook.createdPods" $root)) | nindent 2 }}
   matchConditions:
     {{- include "qos-webhook.notAMirrorPod" $root | nindent 4 }}
-    # The global default was filled in before: that is not the author's choice.
+    # The global default was filled in before: the author did not choose it.
     - name: class-is-not-the-authors
       expression: >-
         object.spec.?priorityClassName.orValue('') == '' ||
@@ -226,8 +227,8 @@ spec:
 {{- end -}}
 
 {{/*
-Whether whoever sent a new pod wrote a field of its spec: the API server notes in managedFields what a request holds
-before any plugin changes it; nothing noted: yes.
+Whether the author of a new pod wrote a field of its spec: the API server records in managedFields which fields a request
+contains before any plugin changes it. Without managedFields: yes.
 */}}
 {{- define "qos-webhook.authorWrote" -}}
 (object.metadata.?managedFields.orValue([]).size() == 0 ||
@@ -235,8 +236,8 @@ dyn(object.metadata.managedFields).exists(entry, entry.?fieldsV1[?'f:spec'][?'f:
 {{- end -}}
 
 {{/*
-What is wrong with `variables.class`. People's own texts can be shown as they are: the API server validates an object before
-it asks a validating policy.
+The problem with `variables.class`. Texts from the object can be shown unchanged: the API server validates an object before
+it evaluates a validating policy.
 */}}
 {{- define "qos-webhook.disallowedClass" -}}
 'PriorityClass ' + variables.class + ' is not allowed in namespace ' + request.namespace +
@@ -252,7 +253,7 @@ it asks a validating policy.
     (request.kind.kind == 'CronJob' ? dyn(object).spec.jobTemplate.spec : dyn(object).spec).?template.orValue({})
 {{- end -}}
 
-{{/* Whether a template's class is allowed, and whether an update leaves it as it was. */}}
+{{/* Whether a template's class is allowed, and whether an update keeps it. */}}
 {{- define "qos-webhook.templateClassVariables" -}}
 - name: class
   expression: variables.template.?spec.?priorityClassName.orValue('')
@@ -273,20 +274,20 @@ variables.path + '.priorityClassName: ' + {{ include "qos-webhook.disallowedClas
 
 {{/*
 CEL: whether a text can be the name of an object. The API server does not validate spec.nodeName in pods/binding, nor
-owner references. A command has plain names only: they hold nothing that a shell interprets, and are no flags.
+owner references. A command contains only plain names: they have nothing that a shell interprets, and are not flags.
 */}}
 {{- define "qos-webhook.isPlain" -}}
 {{ . }}.matches('^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$')
 {{- end -}}
 
-{{/* CEL: a command, or that there is none; takes the expressions of the names in the command, and last its own. */}}
+{{/* CEL: a command, or a note that it is omitted; takes the expressions of the names in the command, and last the command. */}}
 {{- define "qos-webhook.command" -}}
 ([{{ initial . | join ", " }}].all(name, {{ include "qos-webhook.isPlain" "name" }}) ? {{ last . }} : 'no command: a name in it is not plain')
 {{- end -}}
 
 {{/*
-What a force deletion in the request's namespace meets: warn, confirm or deny. The Namespace's label counts where it is
-stricter than the values; one that is none of the three counts for nothing.
+The mode of force deletions in the request's namespace: warn, confirm or deny. The Namespace's label counts if it is
+stricter than the values; a label with another value is ignored.
 */}}
 {{- define "qos-webhook.forceDeletionMode" -}}
 {{- $modes := dict -}}
@@ -304,9 +305,9 @@ stricter than the values; one that is none of the three counts for nothing.
 {{- end -}}
 
 {{/*
-`refused`: whether the deletion is. A pod whose own period is 0 is always deleted without grace, by its controllers too; a
-mirror pod stops nothing. `standing`: where the pod runs and what its owner does next, with plain names only: a sentence of
-a tenant's own would read as ours.
+`refused`: whether the deletion is refused. A pod with terminationGracePeriodSeconds 0 is always deleted without grace, also
+by its controllers; deleting a mirror pod stops nothing. `standing`: the pod's node and what its owner does next, with plain
+names only: a tenant's sentence would look like ours.
 */}}
 {{- define "qos-webhook.forcedDeletionVariables" -}}
 {{ include "qos-webhook.forceDeletionMode" . }}
@@ -344,7 +345,7 @@ a tenant's own would read as ours.
     variables.risk
 {{- end -}}
 
-{{/* A note on a Namespace's label that is no mode; takes what else there is to be no note, as the beginning of an expression. */}}
+{{/* A note about a Namespace's label that is not a mode; takes the condition for no note, as the beginning of an expression. */}}
 {{- define "qos-webhook.labelIsAMode" -}}
 - expression: {{ . }}variables.label in ['warn', 'confirm', 'deny']
   messageExpression: >-
@@ -360,8 +361,8 @@ a tenant's own would read as ours.
 {{- end -}}
 
 {{/*
-Which deletions of Nodes are looked at. What drains a Node cordons it first; of one that is out of service the pods are
-gone, or go; one with finalizers stays until they are done.
+Matches deletions of Nodes that are checked. A drain cordons the Node first; the pods of a Node that is out of service are
+deleted anyway; a Node with finalizers stays until they are removed.
 */}}
 {{- define "qos-webhook.undrainedNode" -}}
 {{ include "qos-webhook.notPartOfTheWorkOnNodes" . }}
@@ -383,8 +384,8 @@ oldObject.metadata.name + ' is not cordoned, so it was not drained: without the 
 {{- end -}}
 
 {{/*
-The cluster's default constraints by schedulerName, as YAML: those of type List, and of type System when they are asked
-for. As strict as the API server is with a pod, which would otherwise be refused for what it is given.
+The cluster's default constraints by schedulerName, as YAML: those of type List, and of type System if the values enable
+them. As strict as the API server is with a pod, which would otherwise be refused because of its defaults.
 */}}
 {{- define "qos-webhook.clusterConstraints" -}}
 {{- $path := "clusterDefaultConstraints.schedulerConfiguration.profiles" -}}
@@ -400,7 +401,7 @@ for. As strict as the API server is with a pod, which would otherwise be refused
 {{- $name = "default-scheduler" -}}
 {{- end -}}
 {{- if or (not $name) (hasKey $found $name) -}}
-{{- fail (printf "%s[%d].schedulerName: %q: each of several profiles needs one of its own" $path $index $name) -}}
+{{- fail (printf "%s[%d].schedulerName: %q: each of several profiles needs a unique one" $path $index $name) -}}
 {{- end -}}
 {{- $constraints := $system -}}
 {{- range $profile.pluginConfig -}}
@@ -432,7 +433,7 @@ for. As strict as the API server is with a pod, which would otherwise be refused
 {{- else if not (has $constraint.whenUnsatisfiable (list "DoNotSchedule" "ScheduleAnyway")) -}}
 {{- fail (printf "%s.whenUnsatisfiable: %v: write DoNotSchedule or ScheduleAnyway" $path $constraint.whenUnsatisfiable) -}}
 {{- else if hasKey $constraint "labelSelector" -}}
-{{- fail (printf "%s.labelSelector: take it away: a default's is each pod's own" $path) -}}
+{{- fail (printf "%s.labelSelector: remove it: a default constraint uses each pod's own" $path) -}}
 {{- else if and (hasKey $constraint "minDomains") (or (lt (int $constraint.minDomains) 1) (ne $constraint.whenUnsatisfiable "DoNotSchedule")) -}}
 {{- fail (printf "%s.minDomains: %v: write a number from 1, with DoNotSchedule only" $path $constraint.minDomains) -}}
 {{- end -}}
@@ -443,13 +444,13 @@ for. As strict as the API server is with a pod, which would otherwise be refused
 {{- end -}}
 {{- $kind := printf "%s, %s" $constraint.topologyKey $constraint.whenUnsatisfiable -}}
 {{- if hasKey $seen $kind -}}
-{{- fail (printf "%s: %s stands there twice: take one away" $path $kind) -}}
+{{- fail (printf "%s: %s is a duplicate: remove one" $path $kind) -}}
 {{- end -}}
 {{- $_ := set $seen $kind true -}}
 {{- end -}}
 {{- end -}}
 
-{{/* The value by which pods get default constraints, one of several; empty: none do. */}}
+{{/* A value that gives pods default constraints, one of several; empty: none does. */}}
 {{- define "qos-webhook.givesConstraints" -}}
 {{- $value := "" -}}
 {{- range values (include "qos-webhook.clusterConstraints" . | fromYaml) -}}
@@ -465,7 +466,7 @@ for. As strict as the API server is with a pod, which would otherwise be refused
 {{- $value -}}
 {{- end -}}
 
-{{/* Which pods get default constraints, as far as that is known without Services: those whose controller keeps a number. */}}
+{{/* Matches pods that get default constraints, as far as this is known without Services: their controller keeps a number. */}}
 {{- define "qos-webhook.podsWithoutConstraints" -}}
 matchConstraints:
   matchPolicy: Equivalent
@@ -527,7 +528,7 @@ atomic, and a list of typed literals (Object.spec…) makes the API server 1.36.
 {{- list "pod-template-hash" "pod-template-generation" "controller-revision-hash" "statefulset.kubernetes.io/pod-name" "apps.kubernetes.io/pod-index" "batch.kubernetes.io/controller-uid" "batch.kubernetes.io/job-name" "batch.kubernetes.io/job-completion-index" "controller-uid" "job-name" | toJson -}}
 {{- end -}}
 
-{{/* Those of them that a default constraint leaves out: a ReplicaSet selects by pod-template-hash, too. */}}
+{{/* The added labels that a default constraint omits: a ReplicaSet also selects by pod-template-hash. */}}
 {{- define "qos-webhook.labelsLeftOut" -}}
 {{- $added := include "qos-webhook.addedLabels" . | fromJsonArray -}}
 {{- if not .Values.clusterDefaultConstraints.leaveOutTemplateHash -}}
@@ -537,9 +538,8 @@ atomic, and a list of typed literals (Object.spec…) makes the API server 1.36.
 {{- end -}}
 
 {{/*
-The lint of constraints: `problems`, of `variables.template` at `variables.path`, of the first 128: CEL counts by itself only
-from Kubernetes 1.34. A term fails that does not match the template's own labels; what controllers add to those does not
-count.
+The lint of constraints: `problems` of `variables.template` at `variables.path`, for the first 128: CEL can count only from
+Kubernetes 1.34. A term fails if it does not match the template's own labels; labels that controllers add do not count.
 */}}
 {{- define "qos-webhook.lintVariables" -}}
 {{- $added := include "qos-webhook.addedLabels" . -}}
@@ -574,7 +574,7 @@ count.
     .filter(problem, problem != '').map(problem, variables.path + '.topologySpreadConstraints' + problem).join('; ')
 {{- end -}}
 
-{{/* Takes what is passed over, as the beginning of an expression. */}}
+{{/* Takes the condition that skips the check, as the beginning of an expression. */}}
 {{- define "qos-webhook.lintValidation" -}}
 - expression: {{ . }}variables.problems == ''
   messageExpression: variables.problems

@@ -1,4 +1,4 @@
-"""Releases on the real API server, each with an authority of its own."""
+"""Releases on the real API server, each with its own authority."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fleet(control_plane: ControlPlane, helm: Path, namespace: str, tmp_path: Pat
 
 @pytest.fixture
 def moved_fleet(control_plane: ControlPlane, helm: Path, namespace: str, tmp_path: Path) -> Iterator[Fleet]:
-    """The same; its replicas go by a clock that the test sets forward."""
+    """The same; its replicas use a clock that the test sets forward."""
     with _removed(control_plane, helm, namespace, tmp_path, real_time=False) as found:
         yield found
 

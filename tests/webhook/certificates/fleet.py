@@ -1,7 +1,7 @@
-"""Replicas of a release on the real API server, which calls one of them, and everybody who would notice a fault.
+"""Replicas of a release on the real API server, which calls one of them, and all clients that would notice a fault.
 
-The webhook is called with failurePolicy Fail: a call that fails is a pod that is refused. The replicas are processes of
-their own; Leases lapse, and certificates come into service, when the test sets their clock forward.
+The webhook is called with failurePolicy Fail: a failed call is a refused pod. The replicas are separate processes;
+Leases expire, and certificates come into service, when the test sets their clock forward.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ T = TypeVar("T")
 ADMISSION = "admissionregistration.k8s.io/v1"
 KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 _WRITES = "this replica writes now"
-_WRITES_NO_LONGER = "this replica writes no longer"
+_WRITES_NO_LONGER = "this replica no longer writes"
 _STEP_SECONDS = 4
-"""Of the replicas' clock: more than until the next renewal of their Lease, and less than for which one counts."""
+"""On the replicas' clock: longer than until the next renewal of their Lease, and shorter than one renewal counts."""
 _SETTLE_SECONDS = 60
-"""For which clients are told of a certificate before it is served."""
+"""The time for which clients know a certificate before it is served."""
 _END_SECONDS = 60
-"""For what ends by itself; nothing takes so long."""
+"""For work that ends by itself; nothing takes so long."""
 _MARKS = itertools.count(1)
 
 
 def patiently(ask: Callable[[], T]) -> T:
-    """Ask, and ask again where no good answer came for so long that one may have been cut off for standing still."""
+    """Send a request, and repeat it if no good answer came for so long that a pause may have ended the connection."""
     return again_if_late(ask, HANDSHAKE_SECONDS, (ApiError, OSError))
 
 
 class Fleet:
-    """A release that watches one namespace, and its replicas."""
+    """A release for one namespace, and its replicas."""
 
     def __init__(
         self,
@@ -65,16 +65,16 @@ class Fleet:
         real_time: bool = False,
         webhook: Mapping[str, Any] | None = None,
     ) -> None:
-        """Describe it.
+        """Set up the release.
 
         Args:
             control_plane: The cluster; shared.
             helm: The program.
             folder: For values and logs.
-            balancer: What the API server calls.
-            namespace: Where pods are asked about; that of the release is made beside it.
-            real_time: Whether the replicas go by the machine's clock.
-            webhook: The chart's values of that name, in place of those with which nobody overlooks a fault.
+            balancer: The server that the API server calls.
+            namespace: The namespace of the reviewed pods; the release's namespace is made beside it.
+            real_time: Whether the replicas use the machine's clock.
+            webhook: The chart's values of that name; the default ones reveal every fault.
         """
         self.control_plane = control_plane
         self.api = control_plane.api
@@ -83,18 +83,18 @@ class Fleet:
         self.balancer = balancer
         file = folder / "clock"
         self.clock = MovedTime(file)
-        """Of the replicas."""
+        """The clock of the replicas."""
         self.installation = Installation(
             control_plane, helm, folder, namespace=self.release_namespace, clock=None if real_time else file
         )
         self._webhook = {"failurePolicy": "Fail", **(webhook or {})}
         self.replicas: list[Replica] = []
         self._clients: dict[threading.Thread, int] = {}
-        """Those of `unnoticed`, with how often each has looked."""
+        """The clients of `unnoticed`, with the number of their connections."""
 
     @property
     def name(self) -> str:
-        """Of the Secret and the Lease."""
+        """The name of the Secret and the Lease."""
         return "qos-qos-webhook-tls"
 
     @property
@@ -104,7 +104,7 @@ class Fleet:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """By which the chart's program is told that it is called."""
+        """The name that the chart gives its program for calls."""
         return f"qos-qos-webhook.{self.release_namespace}.svc", "127.0.0.1"
 
     def install(self, **certificate: Any) -> None:
@@ -117,7 +117,7 @@ class Fleet:
         self.installation.install(self._values(certificate))
 
     def upgrade(self, **certificate: Any) -> None:
-        """Give the release other values for its certificate."""
+        """Change the release's values for its certificate."""
         self.installation.upgrade(self._values(certificate))
 
     def _values(self, certificate: Object) -> Object:
@@ -132,7 +132,7 @@ class Fleet:
         return values
 
     def remove(self) -> None:
-        """Stop the replicas and take the release away."""
+        """Stop the replicas and uninstall the release."""
         stop_all([replica.process for replica in self.replicas], timeout=2)
         assert "not deleted" not in self.installation.uninstall()
         namespace: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.release_namespace}}
@@ -145,7 +145,7 @@ class Fleet:
         return replica
 
     def lead_to(self, replica: Replica) -> None:
-        """Let the API server call this replica and no other."""
+        """Let the API server call only this replica."""
         if self.balancer.known != (replica.port,):
             for port in self.balancer.known:
                 self.balancer.remove(port)
@@ -161,10 +161,10 @@ class Fleet:
         self.replicas.remove(replica)
 
     def end(self, replica: Replica) -> None:
-        """Tell it to end, and wait until it has."""
+        """Send it SIGTERM, and wait until it has ended."""
         if replica.port in self.balancer.known:
             self.balancer.remove(replica.port)
-            # Else it would wait for its clients to leave.
+            # Otherwise it would wait for its clients to leave.
             self.balancer.cut()
         replica.process.terminate()
         replica.process.wait_ended(timeout=_END_SECONDS)
@@ -186,7 +186,7 @@ class Fleet:
         return wait_for(after_a_step, what)
 
     def let_lapse(self, condition: Callable[[], T | None], what: str) -> T:
-        """Let time pass until ``condition`` is truthy, whoever holds the Lease and however he gets on."""
+        """Let time pass until ``condition`` is truthy, regardless of the holder of the Lease."""
 
         def after_a_step() -> T | None:
             if value := condition():
@@ -197,18 +197,18 @@ class Fleet:
         return wait_for(after_a_step, what)
 
     def come_into_service(self, certificate: bytes) -> None:
-        """Let the time pass until all replicas serve a certificate that clients have been told of."""
+        """Let time pass until all replicas serve a certificate that clients know."""
         self.be_known()
         self.let_pass(lambda: self.serve(certificate), "all serve the next one")
 
     def renew(self) -> None:
-        """Have all replicas serve another certificate, as whoever empties the Secret wants it."""
+        """Make all replicas serve another certificate, by emptying the Secret."""
         self.empty_secret()
         kept = wait_for(self.whole, "the Secret is filled again")
         self.come_into_service(kept["next.crt"])
 
     def settle(self) -> None:
-        """Have what an earlier test has left staged come into service, whoever writes then."""
+        """Bring a certificate that an earlier test has left staged into service, regardless of the writer."""
         if not self.is_settled():
             self.be_known()
             self.clock.set_forward(_SETTLE_SECONDS)
@@ -219,15 +219,15 @@ class Fleet:
         return all(self.connect_pem(replica.port) == certificate for replica in self.replicas)
 
     def be_known(self) -> None:
-        """Wait until the API server, and each client of `unnoticed`, goes by what it is told to trust now.
+        """Wait until the API server, and each client of `unnoticed`, uses the authorities that are published now.
 
-        For the API server an object that it is told of later is a sign: it takes them in one after the other.
+        For the API server a later object is a sign: it processes them in order.
         """
         mark = f"known-{self.namespace}-{next(_MARKS)}"
         with self.control_plane.holding([_mark(mark)]):
             wait_for(lambda: self._is_refused(mark), "the API server knows")
         for client, looked in list(self._clients.items()):
-            # One look may have begun before.
+            # One check may have begun before.
             wait_for(
                 lambda: self._clients[client] >= looked + 2 or not client.is_alive(),  # noqa: B023
                 "each client has looked anew",
@@ -245,15 +245,15 @@ class Fleet:
             return mark in error.message
         return False
 
-    # Who writes
+    # The writer
 
     def writes(self, replica: Replica) -> bool:
-        """Whether a replica says that it is the one that writes."""
+        """Whether a replica reports that it is the writer."""
         log = self.log(replica)
         return log.rfind(_WRITES) > log.rfind(_WRITES_NO_LONGER)
 
     def log(self, replica: Replica) -> str:
-        """What a replica has said so far."""
+        """The log of a replica so far."""
         return replica.process.log.read_text(encoding="utf-8")
 
     @property
@@ -274,21 +274,21 @@ class Fleet:
         spec: Object = self.api.get("coordination.k8s.io/v1", "Lease", self.name, self.release_namespace)["spec"]
         return spec
 
-    # What is kept and told
+    # Stored and published authorities
 
     def secret(self) -> dict[str, bytes]:
-        """What the Secret holds; nothing when there is none."""
+        """The data of the Secret; empty if it does not exist."""
         found = self.api.list_items("v1", "Secret", self.release_namespace, fieldSelector=f"metadata.name={self.name}")
         data = found[0].get("data") or {} if found else {}
         return {name: base64.b64decode(value) for name, value in data.items()}
 
     def secret_labels(self) -> Object:
-        """Who the Secret belongs to."""
+        """The owners of the Secret."""
         labels: Object = self.api.get("v1", "Secret", self.name, self.release_namespace)["metadata"]["labels"]
         return labels
 
     def spoil(self, **data: bytes | None) -> None:
-        """Replace what the Secret holds: underscores stand for dots."""
+        """Replace the Secret's data: underscores stand for dots."""
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": self._metadata}
         encoded = {
             name.replace("_", "."): base64.b64encode(value).decode() if value is not None else None
@@ -297,7 +297,7 @@ class Fleet:
         self.api.patch(secret, {"data": encoded})
 
     def empty_secret(self) -> None:
-        """Take all data from the Secret."""
+        """Remove all data from the Secret."""
         self.api.patch({"apiVersion": "v1", "kind": "Secret", "metadata": self._metadata}, {"data": None})
 
     def delete_secret(self) -> None:
@@ -317,7 +317,7 @@ class Fleet:
         return [self.api.get(ADMISSION, kind, self.configuration) for kind in KINDS]
 
     def bundles(self) -> set[bytes]:
-        """What the API server is told to trust, of each webhook."""
+        """The authorities that the API server trusts, for each webhook."""
         return {
             base64.b64decode(entry["clientConfig"].get("caBundle", ""))
             for found in self.configurations()
@@ -325,7 +325,7 @@ class Fleet:
         }
 
     def wipe_bundles(self) -> None:
-        """Take caBundle from each webhook, as somebody with the right to do so."""
+        """Remove caBundle from each webhook, with the necessary permissions."""
         for found in self.configurations():
             steps = [
                 {"op": "remove", "path": f"/webhooks/{number}/clientConfig/caBundle"}
@@ -335,24 +335,24 @@ class Fleet:
             self.api.request("PATCH", path, json.dumps(steps).encode(), content_type="application/json-patch+json")
 
     def whole(self) -> dict[str, bytes]:
-        """What the Secret holds when the API server has been told of it and nothing is missing, else nothing."""
+        """The data of the Secret if its authorities are published and nothing is missing, otherwise empty."""
         data = self.secret()
         whole = {"tls.crt", "tls.key", "ca.crt"} <= set(data) and self.bundles() == {data["ca.crt"]}
         return data if whole else {}
 
     def is_whole(self) -> bool:
-        """Whether the API server has been told of what is kept, and nothing is missing."""
+        """Whether the stored authorities are published, and nothing is missing."""
         return bool(self.whole())
 
     def is_settled(self) -> bool:
-        """Whether all replicas serve what is kept, and the next certificate is not under way."""
+        """Whether all replicas serve the stored certificate, and no next certificate is under way."""
         data = self.whole()
         return bool(data) and "next.crt" not in data and self.serve(data["tls.crt"])
 
-    # Who would notice
+    # Clients that would notice a fault
 
     def refusal(self) -> str:
-        """Why a pod is refused now, or that it is not patched; empty when all is well."""
+        """Why a pod is refused now, or that it is not patched; empty if neither."""
         pod = raw_pod("web", self.namespace, labels={"app": "web"})
         path = self.api.path("v1", "Pod", self.namespace)
         try:
@@ -362,10 +362,10 @@ class Fleet:
         return "" if made["spec"].get("topologySpreadConstraints") else "it is not patched"
 
     def connect(self, port: int) -> bytes:
-        """What a client is shown that trusts what the API server is told, DER, on a connection of its own.
+        """The certificate, DER, that a client with the published authorities sees on a new connection.
 
         Raises:
-            ssl.SSLError: It does not trust what is served.
+            ssl.SSLError: It does not trust the served certificate.
         """
         return patiently(lambda: [_served(port, bundle) for bundle in self.bundles()][-1])
 
@@ -375,10 +375,10 @@ class Fleet:
 
     @contextmanager
     def unnoticed(self, *direct: Replica) -> Iterator[None]:
-        """Nobody notices what happens in the block: pods are made all the time, and patched.
+        """Check that no client notices the events of the block: pods are created and patched all the time.
 
         Args:
-            direct: Replicas to which clients connect anew all the time, with what the API server trusts.
+            direct: Replicas to which clients reconnect all the time, with the published authorities.
         """
         stopped = threading.Event()
         made: list[str] = []
@@ -422,7 +422,7 @@ class Fleet:
 
 
 def _served(port: int, bundle: bytes) -> bytes:
-    """What a client is shown that trusts these authorities, DER."""
+    """The certificate, DER, that a client with these authorities sees."""
     context = ssl.create_default_context(cadata=bundle.decode())
     with (
         socket.create_connection(("127.0.0.1", port), timeout=60) as connection,
@@ -432,7 +432,7 @@ def _served(port: int, bundle: bytes) -> bytes:
 
 
 def _mark(name: str) -> Object:
-    """A configuration by which every ConfigMap with this mark is refused: nobody listens there."""
+    """A configuration that refuses every ConfigMap with this label, because its webhook is unreachable."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}
     webhook = {
         "name": f"{name}.example.com",

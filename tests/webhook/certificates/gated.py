@@ -1,4 +1,4 @@
-"""Requests to the API server whose writes a test can hold back, as those of a process that was paused."""
+"""Requests to the API server; a test can delay the writes, as those of a paused process."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from cluster_io.live.responses import ChangeAnswer
 __all__ = ["GatedTransport"]
 
 _REQUEST_SECONDS = 60
-"""More than a machine stands still."""
+"""Longer than any pause of a machine."""
 _WATCH_SECONDS = 10
-"""Whoever watches sees only then that he was told to stop."""
+"""A watch notices only after this time that it was stopped."""
 
 
 class GatedTransport(ClientTransport):
@@ -26,9 +26,9 @@ class GatedTransport(ClientTransport):
         self.gate = threading.Event()
         self.gate.set()
         self.held_back: list[str] = []
-        """Of each write that found the gate closed: its method and path."""
+        """The method and path of each write that found the gate closed."""
         self.answers: list[tuple[str, int]] = []
-        """Of each write: its method and path, and the status of the answer."""
+        """The method and path of each write, and the status of the answer."""
 
     def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> ChangeAnswer:
         if not self.gate.is_set():

@@ -1,4 +1,4 @@
-"""TLS as clients and servers speak it, over a pair of sockets, without threads."""
+"""TLS of clients and servers over a pair of sockets, without threads."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Connection:
         """Shake hands.
 
         Args:
-            serving: What the server serves.
+            serving: The server's context.
             trusting: The authorities that the client trusts, PEM.
-            name: By which the client calls.
-            client: In place of a client with Python's defaults that trusts them.
+            name: The name that the client calls.
+            client: Replaces a client with Python's defaults that trusts them.
 
         Raises:
-            ssl.SSLError: The client does not trust what is served, or nothing is.
+            ssl.SSLError: The client does not trust the served certificate, or none is served.
         """
         context = client or ssl.create_default_context(cadata=trusting.decode())
         near, far = socket.socketpair()
@@ -51,7 +51,7 @@ class Connection:
 
     @property
     def served(self) -> str:
-        """The certificate that the client was shown, PEM."""
+        """The certificate that the client saw, PEM."""
         shown = self._client.getpeercert(binary_form=True)
         assert shown is not None
         return ssl.DER_cert_to_PEM_cert(shown)
@@ -65,7 +65,7 @@ class Connection:
         return version, suite[0]
 
     def ask(self, text: bytes) -> bytes:
-        """What the client reads after the server has sent back what it was sent."""
+        """The data that the client reads after the server has echoed it."""
         self._client.sendall(text)
         self._server.sendall(self._server.recv(1024))
         return self._client.recv(1024)

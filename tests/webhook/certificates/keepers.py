@@ -22,7 +22,7 @@ LIFETIME = timedelta(days=90)
 
 
 class Keeping:
-    """A replica's part in keeping the certificate, from the beginning of the block to its end."""
+    """One replica's keeper of the certificate, from the start of the block to its end."""
 
     def __init__(
         self,
@@ -34,14 +34,14 @@ class Keeping:
         elapsed: MovedTime,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Describe it.
+        """Set up the keeper.
 
         Args:
-            kubeconfig: Who keeps it.
-            secret: Where; the Lease has the same name.
-            names: By which clients call.
+            kubeconfig: The identity of the keeper.
+            secret: The Secret; the Lease has the same name.
+            names: The names that clients call.
             configuration: The name of both webhook configurations.
-            elapsed: By what durations are measured.
+            elapsed: The clock for durations.
             clock: The time of day.
         """
         self.transport = GatedTransport(kubeconfig)
@@ -71,6 +71,6 @@ class Keeping:
         self.keeper.stop()
 
     def served_to(self, bundle: bytes) -> bytes:
-        """The certificate that a client is shown that trusts these authorities, PEM."""
+        """The certificate, PEM, that a client with these authorities sees."""
         with Connection(self.serving, trusting=bundle, name=self._name) as connection:
             return connection.served.encode()

@@ -1,4 +1,4 @@
-"""A Secret in a pod, as its kubelet keeps it."""
+"""A Secret in a pod, as mounted by its kubelet."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Mounted:
         self.files = CertificateFiles(str(folder / "tls.crt"), str(folder / "tls.key"))
 
     def write(self, certificate: bytes, key: bytes) -> None:
-        """Files of a folder of their own, to which one link then leads."""
+        """Files in a new folder, to which one link then points."""
         self._count += 1
         inside = self._folder / f"..{self._count}"
         inside.mkdir()

@@ -1,4 +1,4 @@
-"""``qos-webhook`` with another clock to measure durations by: the file CLOCK, which a test sets forward.
+"""``qos-webhook`` with another clock for durations: the file CLOCK, which a test sets forward.
 
 Usage: python -m tests.webhook.certificates.moved_replica CLOCK [the program's own arguments]
 """
@@ -16,7 +16,7 @@ from webhook.serving.server import Server
 
 
 class _MovedServer(Server):
-    """The program itself, but for the clock."""
+    """The program, except for the clock."""
 
     def __init__(self, clock: Path, arguments: list[str]) -> None:
         self._clock = clock
@@ -24,11 +24,11 @@ class _MovedServer(Server):
 
     def load_config(self) -> None:
         super().load_config()
-        # A test may pause the program for longer than a worker may be silent otherwise.
+        # A test may pause the program for longer than a worker may otherwise be silent.
         self.cfg.set("timeout", 0)
 
     def load(self) -> Any:
-        # In the worker, as the program itself imports them: gevent comes first.
+        # In the worker, at the same place as in the program: gevent comes first.
         from webhook.certificates.keeper import CertificateKeeper
         from webhook.serving import backend
 

@@ -1,7 +1,7 @@
-"""A clock that tests set forward, for threads of the test and for replicas that are processes of their own.
+"""A clock that tests set forward, for threads of the test and for replicas in separate processes.
 
-By itself it goes so slowly that nothing lapses while a machine is busy or stands still for a while, and yet what is
-tried again after a failure is tried again.
+By itself it runs so slowly that nothing expires while a machine is busy or paused for a while, but retries after a
+failure still happen.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.waiting import wait_for
 __all__ = ["SLOWNESS", "MovedTime"]
 
 SLOWNESS = 5
-"""Real seconds to one of this clock: a Lease of 15 s lasts for 75 s as long as nobody sets the clock forward."""
+"""Real seconds per second of this clock: a Lease of 15 s lasts for 75 s unless the clock is set forward."""
 _FORMAT = struct.Struct("d")
 _CHECK_SECONDS = 0.02
 
@@ -26,10 +26,10 @@ class MovedTime:
     """A `webhook.certificates.elapsed.Elapsed`."""
 
     def __init__(self, file: Path | None = None) -> None:
-        """Begin at the time that the file holds.
+        """Begin at the time in the file.
 
         Args:
-            file: By which several processes have one clock; of this process alone when not given.
+            file: Shares the clock between processes; when not given, it belongs to this process.
         """
         if file is None:
             self._shared = mmap.mmap(-1, _FORMAT.size)
@@ -39,7 +39,7 @@ class MovedTime:
             with file.open("r+b") as opened:
                 self._shared = mmap.mmap(opened.fileno(), _FORMAT.size)
         self._waiting: dict[threading.Thread, float] = {}
-        """Until when each thread of this process waits, at most; 0 for one that has waited and does something now."""
+        """The latest time until which each thread of this process waits; 0 for one that has waited and is working."""
 
     def now(self) -> float:
         """See `Elapsed.now`."""
@@ -55,18 +55,18 @@ class MovedTime:
         self._waiting[threading.current_thread()] = 0.0
 
     def set_forward(self, seconds: float) -> None:
-        """Make it so much later; returns at once."""
+        """Set it forward by this time; return at once."""
         (ahead,) = _FORMAT.unpack_from(self._shared)
         _FORMAT.pack_into(self._shared, 0, ahead + seconds)
 
     def let_pass(self, seconds: float) -> None:
-        """Make it so much later, and wait until each thread of this process that goes by it has done what is due."""
+        """Set it forward, and wait until each thread of this process that uses it has done its due work."""
         self.set_forward(seconds)
         for thread in list(self._waiting):
             self.let_do(thread)
 
     def let_do(self, thread: threading.Thread) -> None:
-        """Wait until a thread that goes by this clock has done what is due by now."""
+        """Wait until a thread that uses this clock has done its due work."""
         wait_for(
             lambda: not thread.is_alive() or self._waiting.get(thread, 0.0) > self.now(),
             f"{thread.name} has done what is due",

@@ -1,4 +1,4 @@
-"""A certificate whose key is RSA, as others may bring it: the program's own are ECDSA."""
+"""A certificate with an RSA key, as users may provide it: the program's own are ECDSA."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["rsa_pair"]
 
 
 def rsa_pair() -> Pair:
-    """A certificate of its own for localhost, with its key."""
+    """A self-signed certificate for localhost, with its key."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     now, name = datetime.now(UTC), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     certificate = (

@@ -1,9 +1,9 @@
 """A release with cert-manager, on the real API server with cert-manager's own kinds.
 
-Its controllers are not here. The test does their work, from the objects that the chart has made and by the rules that
-cert-manager documents: it signs what a Certificate asks for, keeps it in the Secret that it names, and writes the
-caBundle of whatever has the annotation cert-manager.io/inject-ca-from. It is the kubelet, too, and puts the Secret in
-files. The program, the chart and the API server are real.
+Its controllers do not run here. The test does their work, with the chart's objects and the documented rules of
+cert-manager: it signs the certificate that a Certificate requests, stores it in the named Secret, and writes the
+caBundle of objects with the annotation cert-manager.io/inject-ca-from. It also acts as the kubelet, and writes the
+Secret to files. The program, the chart and the API server are real.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ CERT_MANAGER_IO = "cert-manager.io/v1"
 
 
 class _CertManager:
-    """What its controllers do."""
+    """The work of its controllers."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._authorities: dict[str, Authority] = {}
-        """By the Secret that their Issuer names."""
+        """The authorities, by the Secret that their Issuer names."""
 
     def issue(self, name: str) -> Credential:
-        """Sign what a Certificate asks for and keep it in its Secret."""
+        """Sign the certificate that a Certificate requests, and store it in its Secret."""
         spec = self._get("Certificate", name)["spec"]
         assert spec["ipAddresses"] == ["127.0.0.1"]
         authority = self._authority(spec["issuerRef"])
@@ -45,7 +45,7 @@ class _CertManager:
         return made
 
     def inject(self) -> None:
-        """Tell the API server what to trust, where it is asked for."""
+        """Publish the authority to the API server, in annotated objects."""
         for configuration in self._fleet.configurations():
             namespace, name = configuration["metadata"]["annotations"]["cert-manager.io/inject-ca-from"].split("/")
             assert namespace == self._fleet.release_namespace
@@ -62,7 +62,7 @@ class _CertManager:
         return self._fleet.api.get("v1", "Secret", name, self._fleet.release_namespace)
 
     def _authority(self, issuer: Object) -> Authority:
-        """That of an Issuer of type CA, which is made when its Certificate asks for it."""
+        """The authority of an Issuer of type CA, which is made when its Certificate requests it."""
         secret_name = self._get("Issuer", issuer["name"])["spec"]["ca"]["secretName"]
         (asked,) = [
             entry
@@ -90,7 +90,7 @@ class _CertManager:
 
 
 def _mount(fleet: Fleet, mounted: Mounted, manager: _CertManager) -> None:
-    """What the kubelet does, of the pods of the Deployment, now and whenever the Secret changes."""
+    """Act as the kubelet for the pods of the Deployment, now and whenever the Secret changes."""
     pod = fleet.installation.deployment["spec"]["template"]["spec"]
     (volume,) = [entry["secret"]["secretName"] for entry in pod["volumes"] if "secret" in entry]
     data = manager.secret(volume)["data"]
@@ -105,7 +105,7 @@ def test_A_cert_manager_renews_and_the_program_writes_nothing(
     manager, mounted = _CertManager(fleet), Mounted(tmp_path / "tls")
     manager.issue("qos-qos-webhook-cert")
     manager.inject()
-    told = fleet.configurations()
+    configurations = fleet.configurations()
     _mount(fleet, mounted, manager)
     replica = fleet.start(f"--tls-cert={mounted.files.certificate}", f"--tls-key={mounted.files.key}")
     fleet.lead_to(replica)
@@ -113,19 +113,19 @@ def test_A_cert_manager_renews_and_the_program_writes_nothing(
         renewed = manager.issue("qos-qos-webhook-cert")
         _mount(fleet, mounted, manager)
         wait_for(lambda: fleet.connect_pem(replica.port) == renewed.certificate, "the next one is served")
-    assert fleet.configurations() == told
+    assert fleet.configurations() == configurations
     _assert_may_write_nothing(control_plane, fleet)
 
 
 def _assert_may_write_nothing(control_plane: ControlPlane, fleet: Fleet) -> None:
-    """Nothing of what the program's own certificate needs is granted."""
+    """The permissions for the program's own certificate are not granted."""
     account = f"system:serviceaccount:{fleet.release_namespace}:qos-qos-webhook"
     configuration = f"mutatingwebhookconfigurations.admissionregistration.k8s.io/{fleet.configuration}"
     for verb, what in (
         ("patch", configuration),
         ("get", "secrets/qos-qos-webhook-cert"),
         ("create", "secrets"),
-        # It may have its own, by which replicas agree who counts.
+        # The program may have its own Lease, which elects the replica that counts.
         ("patch", "leases.coordination.k8s.io/qos-qos-webhook-tls"),
     ):
         line = ("auth", "can-i", verb, what, f"--as={account}", f"--namespace={fleet.release_namespace}")
@@ -133,7 +133,7 @@ def _assert_may_write_nothing(control_plane: ControlPlane, fleet: Fleet) -> None
 
 
 def test_A_cert_manager_takes_every_object_as_it_is(control_plane: ControlPlane, fleet: Fleet) -> None:
-    """No field is unknown to its kinds: one that is would be dropped without a word."""
+    """All fields are known to its kinds: an unknown one would be dropped silently."""
     require_kinds(control_plane, CERT_MANAGER)
     fleet.install(mode="cert-manager")
     manifest = fleet.installation.helm("get", "manifest", fleet.installation.release)

@@ -1,4 +1,4 @@
-"""Who holds the Lease, on the real API server, which takes one write of each version; by a clock that tests move."""
+"""The holder of the Lease, on the real API server, which accepts one write per version; with a test clock."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.controlplane
 
 COORDINATION = "coordination.k8s.io/v1"
 DURATION = 60
-"""Of the Lease, in seconds of the test's clock; a holder counts as such for two thirds of it."""
+"""The Lease's duration, in seconds of the test's clock; a holder counts as such for two thirds of it."""
 LOOK = 15
-"""A little more than a candidate waits from one look at it to the next."""
+"""Slightly longer than a candidate waits between two checks."""
 
 
 class Candidates:
-    """Those who would hold one Lease."""
+    """The candidates for one Lease."""
 
     def __init__(self, control_plane: ControlPlane, namespace: str) -> None:
         self._control_plane = control_plane
@@ -48,7 +48,7 @@ class Candidates:
         return found
 
     def write(self, **spec: object) -> None:
-        """Write the Lease as another holder does."""
+        """Write the Lease as another holder would."""
         metadata = {"name": "tls", "namespace": self.namespace, "labels": {"team": "platform"}}
         self.api.apply([{"apiVersion": COORDINATION, "kind": "Lease", "metadata": metadata, "spec": spec}])
 
@@ -66,7 +66,7 @@ class Candidates:
         changes: list[str] | None = None,
         transport: GatedTransport | None = None,
     ) -> Iterator[Election]:
-        """One of them, until the block ends; ``changes`` gets its name whenever it begins or ceases to hold."""
+        """One candidate, until the block ends; ``changes`` gets its name whenever it gains or loses the Lease."""
         election = Election(
             transport or self.transport(),
             ObjectRef(self.namespace, "tls"),
@@ -79,7 +79,7 @@ class Candidates:
         thread = threading.Thread(target=election.run)
         thread.start()
         try:
-            # It has looked once.
+            # It has checked once.
             self.elapsed.let_do(thread)
             yield election
         finally:
@@ -89,24 +89,24 @@ class Candidates:
             thread.join()
 
     def transport(self) -> GatedTransport:
-        """One that can be made to wait."""
+        """A transport that can be made to wait."""
         return GatedTransport(self._control_plane.admin_kubeconfig)
 
 
 @pytest.fixture
 def candidates(control_plane: ControlPlane, namespace: str) -> Candidates:
-    """For a Lease as the chart makes it."""
+    """For a Lease as the chart creates it."""
     found = Candidates(control_plane, namespace)
     found.write()
     return found
 
 
 def _holds(election: Election) -> bool:
-    """Whether it holds the Lease now; another answer may come a moment later."""
+    """Whether it holds the Lease now; the answer may change a moment later."""
     return election.held
 
 
-def test_the_first_holds_it_and_the_next_when_it_is_given_back(candidates: Candidates) -> None:
+def test_next_replica_holds_the_lease_after_its_release(candidates: Candidates) -> None:
     with candidates.taking_part("first") as first:
         assert _holds(first)
         assert candidates.spec["leaseTransitions"] == 1
@@ -114,7 +114,7 @@ def test_the_first_holds_it_and_the_next_when_it_is_given_back(candidates: Candi
             candidates.elapsed.let_pass(LOOK)
             assert not _holds(second)
             first.stop(timeout=60)
-            # The first one's duration is not waited for.
+            # It does not wait for the first one's duration.
             candidates.elapsed.let_pass(LOOK)
             assert _holds(second)
             assert not _holds(first)
@@ -124,7 +124,7 @@ def test_the_first_holds_it_and_the_next_when_it_is_given_back(candidates: Candi
 
 
 def test_lease_is_taken_after_any_number_of_transitions(candidates: Candidates) -> None:
-    """A stolen token may write the largest number, and none may be larger."""
+    """A stolen token may write the largest number, and the API server accepts no larger one."""
     most = (1 << 31) - 1
     candidates.write(leaseTransitions=most)
     with candidates.taking_part("first") as first:
@@ -147,8 +147,8 @@ def test_a_lease_without_a_holder_is_taken_and_keeps_its_labels(candidates: Cand
     assert candidates.labels == {"team": "platform"}
 
 
-def test_a_holder_that_cannot_renew_it_counts_as_such_for_two_thirds_of_the_duration(candidates: Candidates) -> None:
-    """It stops before anybody else may begin."""
+def test_holder_that_cannot_renew_holds_two_thirds_of_duration(candidates: Candidates) -> None:
+    """It stops before another replica may begin."""
     transport = candidates.transport()
     with candidates.taking_part("first", transport=transport) as first:
         assert _holds(first)
@@ -160,20 +160,20 @@ def test_a_holder_that_cannot_renew_it_counts_as_such_for_two_thirds_of_the_dura
 
 
 @pytest.mark.parametrize("renewed", ["1999-12-31T23:59:59", "2199-12-31T23:59:59"])
-def test_a_holder_has_it_while_it_is_seen_to_renew_whatever_its_clock(candidates: Candidates, renewed: str) -> None:
+def test_holder_keeps_lease_while_it_renews_with_any_clock(candidates: Candidates, renewed: str) -> None:
     def renew(number: int) -> None:
         candidates.write(holderIdentity="other", leaseDurationSeconds=DURATION, renewTime=f"{renewed}.{number:06}Z")
 
     changes: list[str] = []
     renew(0)
     with candidates.taking_part("first", changes=changes) as first:
-        # For longer than the Lease lasts.
+        # For longer than the duration of the Lease.
         for number in range(1, 9):
             candidates.elapsed.let_pass(LOOK)
             renew(number)
         candidates.elapsed.let_pass(LOOK)
         assert changes == []
-        # It is heard of no more.
+        # It sends nothing more.
         candidates.elapsed.let_pass(DURATION / 2)
         assert not _holds(first)
         candidates.elapsed.let_pass(DURATION / 2)
@@ -181,8 +181,8 @@ def test_a_holder_has_it_while_it_is_seen_to_renew_whatever_its_clock(candidates
     assert set(changes) == {"first"}
 
 
-def test_a_renewal_that_comes_late_is_told_to_who_found_it_lapsed(candidates: Candidates) -> None:
-    """Else the keeper would sleep on, which has seen in between that it is not the one that writes."""
+def test_late_renewal_notifies_who_found_the_lease_expired(candidates: Candidates) -> None:
+    """Otherwise the keeper would keep sleeping after it had seen that its replica was not the writer."""
     changes: list[str] = []
     transport = candidates.transport()
     with candidates.taking_part("first", changes=changes, transport=transport) as first:
@@ -194,27 +194,27 @@ def test_a_renewal_that_comes_late_is_told_to_who_found_it_lapsed(candidates: Ca
         assert not _holds(first)
         changes.clear()
         transport.gate.set()
-        wait_for(lambda: _holds(first) and changes, "it is told")
+        wait_for(lambda: _holds(first) and changes, "it is notified")
 
 
-def test_what_another_has_taken_is_given_up(candidates: Candidates) -> None:
+def test_lease_taken_by_another_is_given_up(candidates: Candidates) -> None:
     with candidates.taking_part("first") as first:
         assert _holds(first)
         candidates.write(holderIdentity="other", leaseDurationSeconds=DURATION)
-        # Its renewal is refused, and then it looks why.
+        # Its renewal is refused, and then it reads the Lease.
         candidates.elapsed.let_pass(LOOK)
         candidates.elapsed.let_pass(LOOK)
         assert not _holds(first)
     assert candidates.spec["holderIdentity"] == "other"
 
 
-def test_a_deleted_lease_is_not_made_again_and_is_taken_when_it_is_back(
+def test_deleted_lease_is_not_recreated_but_taken_once_it_exists(
     candidates: Candidates, caplog: pytest.LogCaptureFixture
 ) -> None:
     with candidates.taking_part("first") as first:
         assert _holds(first)
         candidates.delete()
-        # Its renewal finds no Lease, and then it looks.
+        # Its renewal finds no Lease, and then it reads.
         candidates.elapsed.let_pass(LOOK)
         candidates.elapsed.set_forward(DURATION)
         candidates.elapsed.let_pass(LOOK)
@@ -226,8 +226,8 @@ def test_a_deleted_lease_is_not_made_again_and_is_taken_when_it_is_back(
         assert candidates.spec["holderIdentity"] == "first"
 
 
-def test_a_write_of_somebody_else_in_between_costs_nothing(candidates: Candidates) -> None:
-    """As an upgrade of the chart that changes labels."""
+def test_concurrent_write_is_retried(candidates: Candidates) -> None:
+    """Like an upgrade of the chart that changes labels."""
     changes: list[str] = []
     with candidates.taking_part("first", changes=changes) as first:
         assert _holds(first)
@@ -242,15 +242,15 @@ def test_a_write_of_somebody_else_in_between_costs_nothing(candidates: Candidate
 
 @pytest.mark.parametrize("ahead", [timedelta(days=200), timedelta(days=-200), timedelta(seconds=5)])
 def test_how_far_the_clock_is_ahead_of_the_api_servers(candidates: Candidates, ahead: timedelta) -> None:
-    """Of the holder, and of one that only looks on."""
-    told = ahead if abs(ahead) > timedelta(seconds=10) else timedelta()
+    """The clock of the holder, and of a replica that only observes."""
+    expected = ahead if abs(ahead) > timedelta(seconds=10) else timedelta()
     with candidates.taking_part("first") as first:
         assert _holds(first)
         with candidates.taking_part("second", ahead=ahead) as second:
             for _ in range(3):
                 candidates.elapsed.let_pass(LOOK)
-            assert abs(second.ahead - told) < timedelta(minutes=2)
+            assert abs(second.ahead - expected) < timedelta(minutes=2)
         assert first.ahead == timedelta()
     with candidates.taking_part("third", ahead=ahead) as third:
         assert _holds(third)
-        assert abs(third.ahead - told) < timedelta(minutes=2)
+        assert abs(third.ahead - expected) < timedelta(minutes=2)

@@ -1,4 +1,4 @@
-"""A release with a certificate of somebody else's, on the real API server; the test is the kubelet that mounts it."""
+"""A release with an existing certificate, on the real API server; the test acts as the kubelet that mounts it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ pytestmark = pytest.mark.controlplane
 
 
 def _existing(*authorities: Authority) -> dict[str, Any]:
-    """Values that name the Secret, and what the API server is to trust."""
+    """Values that name the Secret, and the authorities that the API server trusts."""
     bundle = b"".join(authority.certificate for authority in authorities).decode()
     return {"mode": "existing", "existing": {"secretName": "serving", "caBundle": bundle}}
 
 
 def test_A_existing_certificate_and_its_authority_are_replaced(fleet: Fleet, tmp_path: Path) -> None:
-    """As the page says: both authorities are named until the new certificate is served."""
+    """As documented: both authorities are configured until the new certificate is served."""
     old, new, mounted = Authority(), Authority(), Mounted(tmp_path / "tls")
     first, then = old.server([]), new.server([])
     fleet.install(**_existing(old))
@@ -31,9 +31,9 @@ def test_A_existing_certificate_and_its_authority_are_replaced(fleet: Fleet, tmp
     fleet.lead_to(replica)
     with fleet.unnoticed(replica):
         fleet.upgrade(**_existing(new, old))
-        wait_for(lambda: fleet.bundles() == {new.certificate + old.certificate}, "both are told")
+        wait_for(lambda: fleet.bundles() == {new.certificate + old.certificate}, "both are published")
         fleet.be_known()
-        # Half of it, as a program would that writes one file after the other.
+        # Half of it, like a program that writes one file after the other.
         mounted.write(then.certificate, first.key)
         wait_for(lambda: "the previous certificate stays in use" in fleet.log(replica), "it is said")
         assert fleet.connect_pem(replica.port) == first.certificate

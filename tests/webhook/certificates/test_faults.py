@@ -1,6 +1,6 @@
-"""What befalls the certificate, on the real API server. All the while pods are made and patched, none is refused.
+"""Faults of the certificate, on the real API server. Meanwhile pods are created and patched, and none is refused.
 
-Certificates live for 90 days. Others come into service, and Leases lapse, when a test lets the replicas' time pass.
+Certificates are valid for 90 days. Others come into service, and Leases expire, when a test lets time pass.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def installed(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.
 
 @pytest.fixture
 def running(installed: Fleet) -> Fleet:
-    """Two replicas at work, of which the API server calls the one that does not write."""
+    """Two running replicas; the API server calls the one that does not write."""
     while len(installed.replicas) < 2:
         installed.start()
     installed.settle()
@@ -60,7 +60,7 @@ def running(installed: Fleet) -> Fleet:
 
 
 def _holds_still(bundle: bytes, before: bytes) -> bool:
-    """Whether a bundle ends with all authorities of an earlier one that have not expired since."""
+    """Whether a bundle ends with all unexpired authorities of an earlier one."""
     now = datetime.now(UTC)
     known = authorities_in(before, now=now)
     found = authorities_in(bundle, now=now)
@@ -77,21 +77,21 @@ def _other(fleet: Fleet) -> Any:
 # The Secret
 
 
-def test_A_emptied_secret_is_filled_again_with_what_is_served(running: Fleet) -> None:
+def test_A_emptied_secret_is_restored_from_memory(running: Fleet) -> None:
     (bundle,) = running.bundles()
     with running.unnoticed(*running.replicas):
         served = running.connect_pem(running.replicas[0].port)
         running.empty_secret()
         kept = wait_for(running.whole, "the Secret is filled again")
         assert kept["tls.crt"] == served
-        # Whoever emptied it may have wanted another one.
+        # A user who empties it may want another certificate.
         running.come_into_service(kept["next.crt"])
-    (told,) = running.bundles()
-    assert _holds_still(told, bundle)
+    (published,) = running.bundles()
+    assert _holds_still(published, bundle)
 
 
-def test_A_deleted_secret_and_lease_are_for_an_upgrade_to_make_again(running: Fleet) -> None:
-    """The program may not create them. It serves on with what it has, says what to do, and renews nothing meanwhile."""
+def test_A_upgrade_recreates_a_deleted_secret_and_lease(running: Fleet) -> None:
+    """The program may not create them. It keeps serving, logs the remedy, and renews nothing meanwhile."""
     served = running.connect_pem(running.replicas[0].port)
     labels = running.secret_labels()
     with running.unnoticed(*running.replicas):
@@ -119,7 +119,7 @@ def test_A_deleted_secret_and_lease_are_for_an_upgrade_to_make_again(running: Fl
         pytest.param(dict.fromkeys(("tls_crt", "tls_key", "next_crt", "next_key", "ca_crt"), b""), id="empty"),
     ],
 )
-def test_A_corrupted_secret_is_mended_with_what_is_served(running: Fleet, spoilt: dict[str, bytes | None]) -> None:
+def test_A_corrupted_secret_is_restored_from_memory(running: Fleet, spoilt: dict[str, bytes | None]) -> None:
     with running.unnoticed(*running.replicas):
         before = running.secret()
         running.spoil(**spoilt)
@@ -134,19 +134,19 @@ def test_A_corrupted_secret_is_mended_with_what_is_served(running: Fleet, spoilt
         assert _holds_still(kept["ca.crt"], before["ca.crt"])
 
 
-def test_A_corrupted_secret_that_is_another_clusters_is_told_before_it_is_served(running: Fleet) -> None:
-    """As when a backup is restored: it is whole, and the API server does not know it."""
+def test_A_foreign_secret_is_published_before_it_is_served(running: Fleet) -> None:
+    """Like a restored backup: it is complete, and the API server does not know it."""
     foreign = make_pair(running.names, now=datetime.now(UTC), lifetime=timedelta(days=1))
     with running.unnoticed(*running.replicas):
         (known,) = running.bundles()
         restored = {"tls_crt": foreign.certificate, "tls_key": foreign.key, "ca_crt": foreign.authority}
         running.spoil(**restored, next_crt=None, next_key=None)
-        wait_for(lambda: all(foreign.authority in bundle for bundle in running.bundles()), "it is told")
+        wait_for(lambda: all(foreign.authority in bundle for bundle in running.bundles()), "it is published")
         assert foreign.certificate not in {running.connect_pem(replica.port) for replica in running.replicas}
         running.come_into_service(foreign.certificate)
-        (told,) = running.bundles()
-    assert foreign.authority in told
-    assert _holds_still(told, known)
+        (published,) = running.bundles()
+    assert foreign.authority in published
+    assert _holds_still(published, known)
 
 
 def test_A_hot_reload_cuts_no_connection(running: Fleet) -> None:
@@ -165,7 +165,7 @@ def test_A_hot_reload_cuts_no_connection(running: Fleet) -> None:
 
 
 def _asked(connection: http.client.HTTPSConnection) -> bytes:
-    """The certificate of this connection, after a question on it; a broken one is not opened again."""
+    """The certificate of this connection, after a request on it; a broken connection is not reopened."""
     if connection.sock is None:
         patiently(connection.connect)
     connection.auto_open = False
@@ -180,7 +180,7 @@ def _asked(connection: http.client.HTTPSConnection) -> bytes:
 
 
 def test_A_foreign_configurations_are_never_touched(running: Fleet) -> None:
-    """Neither one of another name that calls the same host, nor, in our own, an entry that calls another."""
+    """Neither one with another name that calls the same host, nor an entry in our own that calls another host."""
     api, (ours, _) = running.api, running.configurations()
     bundle = ours["webhooks"][0]["clientConfig"]["caBundle"]
     entry: Object = {
@@ -209,18 +209,18 @@ def test_A_foreign_configurations_are_never_touched(running: Fleet) -> None:
             found, _ = running.configurations()
             return {webhook["name"]: webhook["clientConfig"]["caBundle"] for webhook in found["webhooks"]}
 
-        wait_for(lambda: bundles()["pods.mutate.kubectl-qos.io"] != bundle, "ours is told of another")
+        wait_for(lambda: bundles()["pods.mutate.kubectl-qos.io"] != bundle, "ours gets another")
         assert bundles()[entry["name"]] == bundle
         assert api.get(ADMISSION, ours["kind"], name) == stored
     finally:
         api.delete(foreign)
         gone = [{"$patch": "delete", "name": entry["name"]}]
         api.request("PATCH", path, {"webhooks": gone}, content_type=strategic)
-    wait_for(running.is_whole, "all is told")
+    wait_for(running.is_whole, "everything is published")
 
 
 def test_A_ca_bundle_is_written_again_while_the_writer_is_dead(running: Fleet) -> None:
-    """By the other replica, long before the Lease lapses."""
+    """By the other replica, long before the Lease expires."""
     writer, other = running.writer, _other(running)
     holder = running.lease["holderIdentity"]
     running.kill(writer)
@@ -231,11 +231,11 @@ def test_A_ca_bundle_is_written_again_while_the_writer_is_dead(running: Fleet) -
     assert not running.writes(other)
 
 
-# Who writes
+# The writer
 
 
 def test_A_one_writer_among_replicas(running: Fleet) -> None:
-    """The others read, load what was written and are ready."""
+    """The others read, load the written certificate and are ready."""
     writer, other = running.writer, _other(running)
     holder = running.lease["holderIdentity"]
     running.empty_secret()
@@ -246,8 +246,8 @@ def test_A_one_writer_among_replicas(running: Fleet) -> None:
     assert "serving the certificate" in running.log(other)
 
 
-def test_A_expiry_of_what_is_served_is_measured(running: Fleet) -> None:
-    """By every replica, also after another certificate came into service; the one that writes says so."""
+def test_A_expiry_of_the_served_certificate_is_measured(running: Fleet) -> None:
+    """By every replica, also after another certificate came into service; the writer reports itself."""
     writer = running.writer
 
     def measured(replica: Replica) -> bool:
@@ -269,7 +269,7 @@ def test_A_expiry_of_what_is_served_is_measured(running: Fleet) -> None:
 
 
 def _metrics(replica: Replica) -> dict[str, float]:
-    """Those of the certificate, by their names without what all have in common."""
+    """The metrics of the certificate, by name without the common prefix."""
     text = scraped(replica.metrics_port)
     return {name: float(value) for name, value in re.findall(r"^qos_webhook_(\w+) (\S+)$", text, re.MULTILINE)}
 
@@ -305,8 +305,8 @@ def test_A_writer_pauses_and_does_not_write_when_it_goes_on(running: Fleet) -> N
         running.let_pass(lambda: running.serve(kept["next.crt"]), "it serves what the other wrote")
 
 
-def test_A_lease_that_cannot_be_had_leaves_the_service_as_it_is(running: Fleet) -> None:
-    """As with a ServiceAccount of somebody's own that lacks the rule."""
+def test_A_unavailable_lease_does_not_affect_serving(running: Fleet) -> None:
+    """Like a user's ServiceAccount that lacks the rule."""
     role = running.api.get("rbac.authorization.k8s.io/v1", "Role", "qos-qos-webhook", running.release_namespace)
     without = [rule for rule in role["rules"] if rule["resources"] != ["leases"]]
     assert len(without) < len(role["rules"])
@@ -314,7 +314,7 @@ def test_A_lease_that_cannot_be_had_leaves_the_service_as_it_is(running: Fleet) 
     with running.unnoticed(*running.replicas):
         running.api.patch(role, {"rules": without})
         try:
-            running.let_lapse(lambda: not running.writes(writer), "nobody writes")
+            running.let_lapse(lambda: not running.writes(writer), "no replica writes")
             for replica in running.replicas:
                 running.let_lapse(lambda: "is forbidden" in running.log(replica), "it is said")  # noqa: B023
                 assert patiently(lambda: _is_ready(running, replica.port))  # noqa: B023
@@ -337,7 +337,7 @@ def _is_ready(fleet: Fleet, port: int) -> bool:
 
 
 def test_A_expired_authority_is_replaced_before_the_first_review(fleet: Fleet) -> None:
-    """As after all replicas were away for longer than the certificate lives."""
+    """Like after all replicas were away for longer than the certificate is valid."""
     fleet.install()
     old = make_pair(fleet.names, now=datetime.now(UTC) - timedelta(days=91), lifetime=timedelta(days=90))
     fleet.spoil(tls_crt=old.certificate, tls_key=old.key, ca_crt=old.authority)
@@ -348,8 +348,8 @@ def test_A_expired_authority_is_replaced_before_the_first_review(fleet: Fleet) -
         assert fleet.secret()["tls.crt"] != old.certificate
 
 
-def test_A_clock_skew_of_the_writer_makes_no_certificate_out_of_its_time(moved_fleet: Fleet) -> None:
-    """Its clock is as wrong as it may be: the API server's counts, also for a replica whose clock is right."""
+def test_A_writers_clock_skew_makes_no_invalid_certificate(moved_fleet: Fleet) -> None:
+    """Its clock has the largest possible error: the API server's time counts, also for a correct replica."""
     moved_fleet.install()
     with _skewed(moved_fleet, timedelta(days=-200)) as behind, _skewed(moved_fleet, timedelta(days=200)) as ahead:
         moved_fleet.let_lapse(lambda: ahead.keeper.ready and behind.keeper.ready, "the certificate is made")
@@ -370,12 +370,12 @@ def test_A_clock_skew_of_the_writer_makes_no_certificate_out_of_its_time(moved_f
         with moved_fleet.unnoticed(*moved_fleet.replicas):
             then.keeper.stop()
             assert moved_fleet.writer
-            wait_for(moved_fleet.is_whole, "all is told")
+            wait_for(moved_fleet.is_whole, "everything is published")
         _assert_is_of_now(moved_fleet.secret()["tls.crt"])
 
 
 def _skewed(fleet: Fleet, ahead: timedelta) -> Keeping:
-    """A keeper with a clock that is wrong, as its own replica would have it."""
+    """A keeper with a wrong clock, as its own replica would have it."""
     kubeconfig = fleet.control_plane.kubeconfig_for_service_account("qos-qos-webhook", fleet.release_namespace)
     return Keeping(
         kubeconfig,
@@ -390,12 +390,12 @@ def _skewed(fleet: Fleet, ahead: timedelta) -> Keeping:
 def _assert_is_of_now(certificate: bytes) -> None:
     leaf, now = x509.load_pem_x509_certificate(certificate), datetime.now(UTC)
     assert timedelta(minutes=50) < now - leaf.not_valid_before_utc < timedelta(minutes=90)
-    # How wrong a clock is can be told to a second or two.
+    # The error of a clock is known to a second or two.
     assert timedelta(days=89) < leaf.not_valid_after_utc - now < timedelta(days=90, minutes=1)
 
 
-def test_A_clock_skew_of_another_replica_takes_nothing_from_the_writer(running: Fleet) -> None:
-    """It sees a Lease that was renewed 200 days ago by its clock, and a certificate that has expired."""
+def test_A_clock_skew_of_another_replica_keeps_the_writer(running: Fleet) -> None:
+    """It sees a Lease that was renewed 200 days ago by its clock, and an expired certificate."""
     holder = running.lease["holderIdentity"]
     with running.unnoticed(*running.replicas), _skewed(running, timedelta(days=200)) as skewed:
         running.let_pass(lambda: skewed.keeper.ready, "it is ready")
@@ -406,8 +406,8 @@ def test_A_clock_skew_of_another_replica_takes_nothing_from_the_writer(running: 
     assert running.lease["holderIdentity"] == holder
 
 
-def test_A_writer_that_ends_in_order_gives_the_lease_back(running: Fleet) -> None:
-    """Nobody else is there to take it, so what it wrote last is seen."""
+def test_A_writer_releases_the_lease_when_it_ends(running: Fleet) -> None:
+    """No other replica can take it, so its last write is visible."""
     running.end(_other(running))
     running.end(running.writer)
     assert "holderIdentity" not in running.lease

@@ -1,4 +1,4 @@
-"""A certificate in files that somebody else writes, as a kubelet does and as others do."""
+"""A certificate in files that a kubelet or another program writes."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_A_half_written_pair_keeps_the_old_one(tmp_path: Path, first: str, caplo
 
 
 @pytest.mark.parametrize("spoilt", [b"", b"garbage", b"\xff\x00"])
-def test_what_cannot_be_served_keeps_the_old_one(mounted: Mounted, spoilt: bytes) -> None:
+def test_unusable_files_keep_the_old_certificate(mounted: Mounted, spoilt: bytes) -> None:
     serving, pair = ServingContext(), _pair()
     mounted.write(pair.certificate, pair.key)
     watched = WatchedFiles(mounted.files, serving)
@@ -96,7 +96,7 @@ def test_what_cannot_be_served_keeps_the_old_one(mounted: Mounted, spoilt: bytes
     assert watched.status().failures == 1
 
 
-def test_files_that_are_gone_keep_the_old_one_until_they_are_back(mounted: Mounted, tmp_path: Path) -> None:
+def test_missing_files_keep_the_old_certificate(mounted: Mounted, tmp_path: Path) -> None:
     serving, old, new = ServingContext(), _pair(), _pair()
     mounted.write(old.certificate, old.key)
     watched = WatchedFiles(mounted.files, serving)
@@ -124,8 +124,8 @@ def test_files_that_do_not_belong_together_at_the_start(mounted: Mounted) -> Non
         WatchedFiles(mounted.files, ServingContext())
 
 
-def test_when_they_expire(mounted: Mounted) -> None:
-    """Of the authorities behind the certificate in its file, the first that ends counts."""
+def test_expiry_of_the_files(mounted: Mounted) -> None:
+    """Among the authorities behind the certificate in its file, the first to expire counts."""
     pair, long = _pair(days=2), _pair(days=30)
     mounted.write(pair.certificate, pair.key)
     watched = WatchedFiles(mounted.files, ServingContext())

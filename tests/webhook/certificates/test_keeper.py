@@ -1,4 +1,4 @@
-"""`CertificateKeeper` on the real API server, by clocks that the test moves."""
+"""`CertificateKeeper` on the real API server, with clocks that the test moves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = ("127.0.0.1",)
 
 
 class Place:
-    """A Secret, a Lease and a webhook configuration that nobody is asked by, as the chart makes them."""
+    """A Secret, a Lease and an unused webhook configuration, as the chart creates them."""
 
     def __init__(self, control_plane: ControlPlane, namespace: str) -> None:
         self._kubeconfig = control_plane.admin_kubeconfig
@@ -50,7 +50,7 @@ class Place:
         self._api.apply([self._secret, self._lease])
 
     def keeping(self) -> Keeping:
-        """One more replica's part."""
+        """The keeper of one more replica."""
         return Keeping(
             self._kubeconfig,
             secret=ObjectRef(self.namespace, "tls"),
@@ -60,22 +60,22 @@ class Place:
         )
 
     def keep(self, pair: Pair) -> None:
-        """Write a Secret as if it had been made before."""
+        """Write a Secret as if it had been created earlier."""
         data = {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": pair.authority}
         encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
         self._api.apply([{**self._secret, "data": encoded}])
 
     def spoil(self, data: Object | None) -> None:
-        """Change the Secret's data; None: take all of it."""
+        """Change the Secret's data; None: remove all of it."""
         self._api.patch(self._secret, {"data": data})
 
     def let_another_write(self) -> None:
-        """Have somebody hold the Lease for ever."""
+        """Make another holder keep the Lease forever."""
         spec = {"holderIdentity": "another", "leaseDurationSeconds": 10**9}
         self._api.patch(self._lease, {"spec": spec})
 
     def wipe_bundle(self) -> None:
-        """Take caBundle from the webhook."""
+        """Remove caBundle from the webhook."""
         found = self._api.get(ADMISSION, self.configuration["kind"], self.configuration["metadata"]["name"])
         found["webhooks"][0]["clientConfig"].pop("caBundle")
         self._api.patch(found, {"webhooks": found["webhooks"]})
@@ -86,27 +86,27 @@ class Place:
 
     @property
     def secret(self) -> dict[str, bytes]:
-        """What the Secret holds."""
+        """The data of the Secret."""
         data = self._api.get("v1", "Secret", "tls", self.namespace).get("data", {})
         return {name: base64.b64decode(value) for name, value in data.items()}
 
     @property
     def holder(self) -> str | None:
-        """Who holds the Lease."""
+        """The holder of the Lease."""
         spec: Object = self._api.get("coordination.k8s.io/v1", "Lease", "tls", self.namespace)["spec"]
         return spec.get("holderIdentity")
 
-    def told(self) -> dict[str, bytes]:
-        """What the Secret holds when that is what the API server is told to trust, else nothing."""
+    def published(self) -> dict[str, bytes]:
+        """The data of the Secret if its authorities are published, otherwise empty."""
         secret = self.secret
         found = self._api.get(ADMISSION, self.configuration["kind"], self.configuration["metadata"]["name"])
         bundle = base64.b64decode(found["webhooks"][0]["clientConfig"].get("caBundle", ""))
         return secret if secret.get("ca.crt") == bundle else {}
 
     def staged(self) -> dict[str, bytes]:
-        """The same while there is a next certificate, else nothing."""
-        told = self.told()
-        return told if "next.crt" in told else {}
+        """The same while there is a next certificate, otherwise empty."""
+        published = self.published()
+        return published if "next.crt" in published else {}
 
 
 @pytest.fixture
@@ -124,18 +124,18 @@ def test_A_certificate_in_its_first_two_thirds_stays(place: Place) -> None:
     pair = _aged(59)
     place.keep(pair)
     with place.keeping() as replica:
-        wait_for(lambda: place.told() and replica.keeper.ready, "it is told")
-        # More than an hour, after which everything is looked at anew.
+        wait_for(lambda: place.published() and replica.keeper.ready, "it is published")
+        # Longer than an hour, after which everything is checked again.
         place.elapsed.let_pass(4000)
         assert place.secret == {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": pair.authority}
         assert replica.served_to(pair.authority) == pair.certificate
 
 
-def test_A_certificate_in_its_last_third_gives_way_when_the_next_was_told_for_a_minute(place: Place) -> None:
+def test_A_certificate_is_replaced_once_next_was_known_a_minute(place: Place) -> None:
     pair = _aged(61)
     place.keep(pair)
     with place.keeping() as replica:
-        kept = wait_for(place.staged, "the next one is told")
+        kept = wait_for(place.staged, "the next one is published")
         assert len(authorities_in(kept["ca.crt"], now=datetime.now(UTC))) == 2
         wait_for(lambda: replica.keeper.ready, "it is ready")
         place.elapsed.let_pass(30)
@@ -147,14 +147,14 @@ def test_A_certificate_in_its_last_third_gives_way_when_the_next_was_told_for_a_
 
         wait_for(promoted, "the next one is served")
         assert place.secret == {"tls.crt": kept["next.crt"], "tls.key": kept["next.key"], "ca.crt": kept["ca.crt"]}
-        # A client that knows the old authority alone would be one that was not told.
+        # A client that knows only the old authority was not updated.
         assert kept["ca.crt"].endswith(pair.authority)
 
 
-def test_A_clock_that_is_set_forward_gives_clients_no_time_to_be_told(place: Place) -> None:
+def test_A_clock_set_forward_does_not_end_the_settling_time(place: Place) -> None:
     place.keep(_aged(61))
     with place.keeping() as replica:
-        kept = wait_for(place.staged, "the next one is told")
+        kept = wait_for(place.staged, "the next one is published")
         wait_for(lambda: (replica.keeper._first_announced or (b"",))[0] == kept["ca.crt"], "the replica knows")
         later = datetime.now(UTC) + timedelta(hours=2)
         since = replica.keeper._announced_since(kept["ca.crt"], later)
@@ -163,7 +163,7 @@ def test_A_clock_that_is_set_forward_gives_clients_no_time_to_be_told(place: Pla
 
 
 def test_A_write_that_comes_too_late_changes_nothing(place: Place) -> None:
-    """As of a writer that was paused when it had decided what to write."""
+    """Like a writer that was paused after its decision."""
     with place.keeping() as first, place.keeping() as second:
         replicas = (first, second)
 
@@ -183,7 +183,7 @@ def test_A_write_that_comes_too_late_changes_nothing(place: Place) -> None:
             return other.keeper.status().writer
 
         wait_for(other_writes, "the other takes over")
-        kept = wait_for(place.told, "the Secret is filled again")
+        kept = wait_for(place.published, "the Secret is filled again")
         holder = place.holder
         before = len(writer.transport.answers)
         writer.transport.gate.set()
@@ -199,12 +199,12 @@ def test_A_write_that_comes_too_late_changes_nothing(place: Place) -> None:
     "authorities",
     [pytest.param(None, id="none"), pytest.param(_aged(1).authority, id="another's")],
 )
-def test_A_a_reader_publishes_no_bundle_without_its_own_authority(place: Place, authorities: bytes | None) -> None:
-    """The writer mends such a Secret first."""
+def test_A_reader_publishes_no_bundle_without_own_authority(place: Place, authorities: bytes | None) -> None:
+    """The writer repairs such a Secret first."""
     place.let_another_write()
     place.keep(_aged(1))
     with place.keeping() as replica:
-        wait_for(lambda: place.told() and replica.keeper.ready, "it is told")
+        wait_for(lambda: place.published() and replica.keeper.ready, "it is published")
         before = len(replica.transport.answers)
         encoded = base64.b64encode(authorities).decode() if authorities else None
         place.spoil({"ca.crt": encoded})
@@ -215,7 +215,7 @@ def test_A_a_reader_publishes_no_bundle_without_its_own_authority(place: Place, 
             return bool(found.data.get("ca.crt") == encoded)
 
         wait_for(is_spoilt, "the replica knows")
-        # More than an hour, after which everything is looked at anew.
+        # Longer than an hour, after which everything is checked again.
         place.elapsed.let_pass(4000)
         assert replica.transport.answers[before:] == []
         assert not replica.keeper.status().writer
@@ -226,21 +226,21 @@ def test_A_a_fight_about_the_bundle_stays_slow(place: Place) -> None:
     place.let_another_write()
     place.keep(_aged(1))
     with place.keeping() as replica:
-        wait_for(place.told, "it is told")
+        wait_for(place.published, "it is published")
         begun = place.elapsed.now()
 
-        def is_told() -> bool:
+        def is_published() -> bool:
             place.elapsed.set_forward(0.02)
-            return bool(place.told())
+            return bool(place.published())
 
         for _ in range(5):
             place.wipe_bundle()
-            wait_for(is_told, "it is told again")
-        # The first of the five may come right away.
+            wait_for(is_published, "it is published again")
+        # The first of the five may come at once.
         assert place.elapsed.now() - begun > 0.8
         assert len(_answers_to("mutatingwebhookconfigurations", replica.transport.answers)) == 6
 
 
 def _answers_to(kind: str, answers: list[tuple[str, int]]) -> list[int]:
-    """The statuses of those writes that were of this kind."""
+    """The statuses of the writes of this kind."""
     return [status for write, status in answers if f"/{kind}" in write]

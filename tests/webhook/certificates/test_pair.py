@@ -1,4 +1,4 @@
-"""An authority and its one certificate, as clients see them."""
+"""An authority and its only certificate, from the view of clients."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_another_authority_of_the_same_names_is_not_trusted(pair: Pair, other: P
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_two_authorities_in_one_bundle_are_kept_apart(pair: Pair, other: Pair, reverse: bool) -> None:
-    """Also when they were made in the same instant."""
+    """Also if they were made at the same instant."""
     bundle = b"".join([pair.authority, other.authority][:: -1 if reverse else 1])
     for served in (pair, other):
         with Connection(_serving(served), trusting=bundle, name="localhost") as connection:
@@ -75,7 +75,7 @@ def test_outside_its_time_it_is_not_trusted(ahead: timedelta, problem: str) -> N
         Connection(_serving(pair), trusting=pair.authority, name="localhost")
 
 
-def test_a_client_whose_clock_is_a_little_behind_trusts_it() -> None:
+def test_client_with_a_clock_slightly_behind_trusts_it() -> None:
     pair = make_pair(["localhost"], now=datetime.now(UTC) + timedelta(minutes=55), lifetime=LIFETIME)
     with Connection(_serving(pair), trusting=pair.authority, name="localhost") as connection:
         assert connection.served.encode() == pair.certificate
@@ -129,7 +129,7 @@ def _encrypted() -> bytes:
         pytest.param(lambda pair, _: (pair.certificate, _encrypted()), id="a key with a password"),
     ],
 )
-def test_what_is_no_pair_is_refused(pair: Pair, other: Pair, spoil: object) -> None:
+def test_invalid_pair_is_refused(pair: Pair, other: Pair, spoil: object) -> None:
     assert callable(spoil)
     with pytest.raises(PairError):
         inspect(*spoil(pair, other))
@@ -161,15 +161,15 @@ def test_an_expired_authority_is_left_out(pair: Pair) -> None:
 
 
 def _flipped(certificate: bytes, byte: int) -> bytes:
-    """The certificate with one bit of it changed."""
+    """The certificate with one bit changed."""
     der = bytearray(ssl.PEM_cert_to_DER_cert(certificate.decode()))
     der[byte] ^= 1
     return ssl.DER_cert_to_PEM_cert(bytes(der)).encode()
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_whatever_bit_is_flipped_is_said_in_one_way(pair: Pair) -> None:
-    """Cryptography raises an exception of its own for each way to be corrupt; all of them are ours then."""
+def test_every_flipped_bit_raises_the_same_error(pair: Pair) -> None:
+    """Cryptography raises a different exception for each kind of damage; all become ours."""
     for byte in range(len(ssl.PEM_cert_to_DER_cert(pair.certificate.decode()))):
         spoilt = _flipped(pair.certificate, byte)
         authorities_in(spoilt, now=NOW)

@@ -1,4 +1,4 @@
-"""What waits for a Lease to lapse and for clients to be told, by the machine's own clock."""
+"""Waits for a Lease to expire and for clients to learn of a certificate, with the machine's own clock."""
 
 from __future__ import annotations
 

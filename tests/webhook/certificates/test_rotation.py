@@ -1,4 +1,4 @@
-"""Renewal of the certificate: each step, and whole lives of it with replicas and clients that lag behind."""
+"""Renewal of the certificate: each step, and whole lifetimes with replicas and clients that lag."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 RENEWAL = START + timedelta(days=60)
 STAGED = RENEWAL + timedelta(days=1)
-"""When the next certificate was made, in the tests below: a little late."""
+"""When the next certificate was made, in the tests below: slightly late."""
 GARBAGE = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
 
-def _step(kept: Kept, now: datetime, *, names: Sequence[str] = NAMES, told: bool = True) -> RotationStep:
-    """``told``: since what is kept was made."""
+def _step(kept: Kept, now: datetime, *, names: Sequence[str] = NAMES, known: bool = True) -> RotationStep:
+    """``known``: clients have known the authorities since they were stored."""
     try:
         made = _validity(kept.next_certificate or kept.certificate)[0] + BACKDATED
     except ValueError:
         made = now
-    since = made if told else None
+    since = made if known else None
     return next_step(kept, names, now=now, lifetime=LIFETIME, announced_since=since)
 
 
@@ -66,13 +66,13 @@ def _trusted(certificate: bytes, bundle: bytes, now: datetime, name: str = NAMES
 
 @pytest.fixture(scope="module")
 def fresh() -> Kept:
-    """What is kept since `START`."""
+    """The stored certificates since `START`."""
     return _step(Kept(), START).kept
 
 
 @pytest.fixture(scope="module")
 def staged(fresh: Kept) -> Kept:
-    """What is kept since `STAGED`."""
+    """The stored certificates since `STAGED`."""
     return _step(fresh, STAGED).kept
 
 
@@ -85,14 +85,14 @@ def test_nothing_kept() -> None:
     assert step.next_decision == RENEWAL
 
 
-@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("age", [timedelta(0), timedelta(days=1), timedelta(days=60) - timedelta(seconds=1)])
-def test_nothing_is_due_before_two_thirds_of_the_lifetime(fresh: Kept, age: timedelta, told: bool) -> None:
-    assert _step(fresh, START + age, told=told) == RotationStep(fresh, RENEWAL)
+def test_nothing_is_due_before_two_thirds_of_the_lifetime(fresh: Kept, age: timedelta, known: bool) -> None:
+    assert _step(fresh, START + age, known=known) == RotationStep(fresh, RENEWAL)
 
 
 @pytest.mark.parametrize("late", [timedelta(0), timedelta(days=1), timedelta(days=29)])
-def test_then_the_next_one_is_staged_and_told_beside_the_present_one(fresh: Kept, late: timedelta) -> None:
+def test_next_one_is_staged_and_announced_beside_present_one(fresh: Kept, late: timedelta) -> None:
     now = RENEWAL + late
     step = _step(fresh, now)
     kept = step.kept
@@ -105,20 +105,20 @@ def test_then_the_next_one_is_staged_and_told_beside_the_present_one(fresh: Kept
 
 
 @pytest.mark.parametrize(
-    ("after", "told", "serves"),
+    ("after", "known", "serves"),
     [
         pytest.param(timedelta(0), True, False, id="just staged"),
-        pytest.param(timedelta(seconds=59), True, False, id="told, not settled"),
-        pytest.param(timedelta(seconds=60), True, True, id="told and settled"),
-        pytest.param(timedelta(seconds=60), False, False, id="settled, not told"),
-        pytest.param(timedelta(days=20), False, False, id="not told for long"),
-        pytest.param(timedelta(days=20), True, True, id="told late"),
+        pytest.param(timedelta(seconds=59), True, False, id="known, not settled"),
+        pytest.param(timedelta(seconds=60), True, True, id="known and settled"),
+        pytest.param(timedelta(seconds=60), False, False, id="settled, not known"),
+        pytest.param(timedelta(days=20), False, False, id="not known for long"),
+        pytest.param(timedelta(days=20), True, True, id="known late"),
     ],
 )
-def test_it_is_served_once_it_was_told_and_had_time_to_settle(
-    staged: Kept, after: timedelta, told: bool, serves: bool
+def test_staged_one_is_served_after_the_settling_time(
+    staged: Kept, after: timedelta, known: bool, serves: bool
 ) -> None:
-    step = _step(staged, STAGED + after, told=told)
+    step = _step(staged, STAGED + after, known=known)
     if serves:
         assert step.kept == Kept(staged.next_certificate, staged.next_key, authorities=staged.authorities)
         assert step.next_decision == STAGED + timedelta(days=60)
@@ -132,7 +132,7 @@ def test_a_clock_set_back_a_little_changes_nothing(fresh: Kept, back: timedelta)
     assert _step(fresh, START - back) == RotationStep(fresh, RENEWAL)
 
 
-def test_a_clock_set_back_before_the_certificate_makes_another_and_keeps_trusting_the_first(fresh: Kept) -> None:
+def test_clock_before_the_certificate_makes_another_trusts_both(fresh: Kept) -> None:
     now = START - timedelta(days=1)
     kept = _step(fresh, now).kept
     assert kept.certificate != fresh.certificate
@@ -140,7 +140,7 @@ def test_a_clock_set_back_before_the_certificate_makes_another_and_keeps_trustin
     assert _trusted(fresh.certificate, kept.authorities, START)
 
 
-def test_a_clock_set_back_while_the_next_one_is_staged_serves_the_present_one(staged: Kept) -> None:
+def test_clock_set_back_while_staged_serves_the_present_one(staged: Kept) -> None:
     now = START + timedelta(days=30)
     kept = _step(staged, now).kept
     assert (kept.certificate, kept.next_certificate) == (staged.certificate, b"")
@@ -160,11 +160,11 @@ def test_a_clock_set_back_while_the_next_one_is_staged_serves_the_present_one(st
         ),
     ],
 )
-@pytest.mark.parametrize("told", [True, False])
-def test_what_cannot_be_served_is_made_anew_at_once(fresh: Kept, spoil: Callable[[Kept], Kept], told: bool) -> None:
-    """Replicas that serve what was kept before are trusted still."""
+@pytest.mark.parametrize("known", [True, False])
+def test_unusable_certificate_is_replaced_at_once(fresh: Kept, spoil: Callable[[Kept], Kept], known: bool) -> None:
+    """Replicas that serve the previously stored certificate are still trusted."""
     now = START + timedelta(days=1)
-    kept = _step(spoil(fresh), now, told=told).kept
+    kept = _step(spoil(fresh), now, known=known).kept
     assert kept.certificate != fresh.certificate
     assert _trusted(kept.certificate, kept.authorities, now)
     assert _trusted(fresh.certificate, kept.authorities, now)
@@ -180,7 +180,7 @@ def test_what_cannot_be_served_is_made_anew_at_once(fresh: Kept, spoil: Callable
         pytest.param(lambda kept: replace(kept, next_key=b""), id="no key"),
     ],
 )
-def test_a_staged_one_that_cannot_be_served_never_is(staged: Kept, spoil: Callable[[Kept], Kept]) -> None:
+def test_unusable_staged_certificate_is_never_served(staged: Kept, spoil: Callable[[Kept], Kept]) -> None:
     now = STAGED + 2 * MINUTE
     kept = _step(spoil(staged), now).kept
     assert kept.certificate == staged.certificate
@@ -198,8 +198,8 @@ def test_expired_and_its_authority_forgotten(fresh: Kept) -> None:
     assert fresh.authorities not in kept.authorities
 
 
-def test_fewer_names_are_served_by_the_present_one_and_kept_in_the_next(fresh: Kept) -> None:
-    """So that the old and the new version of a deployment do not take turns."""
+def test_fewer_names_keep_the_present_one_and_stay_in_the_next(fresh: Kept) -> None:
+    """So that the old and the new version of a deployment do not replace each other's certificate in turn."""
     assert _step(fresh, START + timedelta(days=1), names=NAMES[:1]) == RotationStep(fresh, RENEWAL)
     kept = _step(fresh, STAGED, names=NAMES[:1]).kept
     assert inspect(kept.next_certificate, kept.next_key).names == set(NAMES)
@@ -243,14 +243,14 @@ def test_two_versions_with_different_names_do_not_take_turns(fresh: Kept) -> Non
         pytest.param(make_pair(NAMES, now=START, lifetime=LIFETIME).authority, id="another's"),
     ],
 )
-def test_a_certificate_whose_authority_is_not_kept_is_made_anew(fresh: Kept, bundle: bytes) -> None:
+def test_certificate_without_stored_authority_is_replaced(fresh: Kept, bundle: bytes) -> None:
     now = START + timedelta(days=1)
     kept = _step(replace(fresh, authorities=bundle), now).kept
     assert _trusted(kept.certificate, kept.authorities, now)
 
 
 def test_a_staged_one_is_served_when_the_present_one_has_expired(staged: Kept) -> None:
-    """As after all replicas were away for long: clients know the staged one, and nobody knows a new one."""
+    """Like after a long absence of all replicas: clients know the staged one, and no client knows a new one."""
     kept = _step(staged, START + LIFETIME + HOUR).kept
     assert kept.certificate == staged.next_certificate
 
@@ -267,13 +267,13 @@ OTHER = make_pair(NAMES, now=START, lifetime=LIFETIME)
         pytest.param(lambda kept: replace(kept, certificate=b"", key=b"", authorities=b""), id="emptied"),
     ],
 )
-@pytest.mark.parametrize("told", [True, False])
-def test_what_is_lost_is_kept_again_from_what_is_served_and_the_next_is_staged(
-    fresh: Kept, spoil: Callable[[Kept], Kept], told: bool
+@pytest.mark.parametrize("known", [True, False])
+def test_lost_secret_is_restored_and_the_next_one_is_staged(
+    fresh: Kept, spoil: Callable[[Kept], Kept], known: bool
 ) -> None:
     now = START + timedelta(days=1)
     kept = next_step(
-        spoil(fresh), NAMES, now=now, lifetime=LIFETIME, announced_since=START if told else None, served=fresh
+        spoil(fresh), NAMES, now=now, lifetime=LIFETIME, announced_since=START if known else None, served=fresh
     ).kept
     assert (kept.certificate, kept.key) == (fresh.certificate, fresh.key)
     assert _trusted(kept.next_certificate, kept.authorities, now)
@@ -282,21 +282,21 @@ def test_what_is_lost_is_kept_again_from_what_is_served_and_the_next_is_staged(
     assert next_step(kept, NAMES, now=now, lifetime=LIFETIME, announced_since=None, served=fresh).kept == kept
 
 
-def test_what_is_lost_while_the_next_is_staged_is_not_staged_twice(staged: Kept) -> None:
+def test_lost_secret_is_not_staged_twice(staged: Kept) -> None:
     spoilt = replace(staged, certificate=b"")
     kept = next_step(spoilt, NAMES, now=STAGED, lifetime=LIFETIME, announced_since=STAGED, served=staged).kept
     assert kept == staged
 
 
-def test_what_has_expired_is_not_kept_again(fresh: Kept) -> None:
+def test_expired_certificate_is_not_restored(fresh: Kept) -> None:
     now = START + LIFETIME
     kept = next_step(Kept(), NAMES, now=now, lifetime=LIFETIME, announced_since=None, served=fresh).kept
     assert kept.certificate != fresh.certificate
     assert fresh.authorities not in kept.authorities
 
 
-def test_an_authority_that_is_taken_out_of_the_secret_is_told_again_before_anything_else(staged: Kept) -> None:
-    """Clients that were told what is kept have not been told this one."""
+def test_removed_authority_is_announced_before_anything_else(staged: Kept) -> None:
+    """Clients that know the stored authorities do not know this one."""
     now = STAGED + timedelta(days=1)
     newest, _ = authorities_in(staged.authorities, now=now)
     cut = replace(staged, authorities=newest)
@@ -308,11 +308,11 @@ def _to_serve(kept: Kept, served: Kept, now: datetime, announced_since: datetime
     return to_serve(kept, served, now=now, lifetime=LIFETIME, announced_since=announced_since)
 
 
-def test_what_is_kept_is_served_at_once_when_nothing_is(fresh: Kept) -> None:
+def test_stored_certificate_is_served_at_once_if_none_is(fresh: Kept) -> None:
     assert _to_serve(fresh, Kept(), START, None)[0] == fresh
 
 
-def test_what_clients_do_not_know_waits_while_what_is_served_is_good(fresh: Kept) -> None:
+def test_unknown_authority_waits_while_the_served_one_is_usable(fresh: Kept) -> None:
     foreign = Kept(OTHER.certificate, OTHER.key, authorities=OTHER.authority)
     now = START + timedelta(days=1)
     assert _to_serve(foreign, fresh, now, None)[0] == fresh
@@ -320,24 +320,24 @@ def test_what_clients_do_not_know_waits_while_what_is_served_is_good(fresh: Kept
     assert _to_serve(foreign, fresh, now + MINUTE, now)[0] == foreign
 
 
-def test_what_clients_do_not_know_is_served_when_the_other_has_expired(fresh: Kept) -> None:
+def test_unknown_authority_is_served_when_the_other_has_expired(fresh: Kept) -> None:
     now = START + LIFETIME
     new = _step(Kept(), now).kept
     assert _to_serve(new, fresh, now, None)[0] == new
 
 
 @pytest.mark.parametrize("announced_since", [START, None])
-def test_what_cannot_be_served_never_is(fresh: Kept, announced_since: datetime | None) -> None:
+def test_unusable_certificate_is_never_served(fresh: Kept, announced_since: datetime | None) -> None:
     now = START + timedelta(days=1)
     for spoilt in (Kept(), replace(fresh, key=OTHER.key), replace(fresh, authorities=OTHER.authority)):
         assert _to_serve(spoilt, fresh, now, announced_since)[0] == fresh
 
 
 @pytest.mark.parametrize("odd", ["key", "chain"])
-def test_certificate_that_clients_do_not_take_is_never_served(
+def test_certificate_that_clients_reject_is_never_served(
     fresh: Kept, monkeypatch: pytest.MonkeyPatch, odd: str
 ) -> None:
-    """A stolen token writes it once; it is for the right names, and signed by an authority that is announced."""
+    """A stolen token writes it once; it has the right names, and its authority is announced."""
     with monkeypatch.context() as patch:
         if odd == "key":
             patch.setattr(ec, "SECP256R1", ec.SECP256K1)
@@ -351,27 +351,27 @@ def test_certificate_that_clients_do_not_take_is_never_served(
     assert _step(kept, now).kept.certificate != stolen.certificate
 
 
-def test_certificate_that_somebody_stored_for_a_thousand_years_is_renewed_in_time() -> None:
+def test_stored_thousand_year_certificate_is_renewed_in_time() -> None:
     pair = make_pair(NAMES, now=START, lifetime=1000 * 365 * timedelta(days=1))
     kept = Kept(pair.certificate, pair.key, authorities=pair.authority)
     assert _step(kept, RENEWAL - MINUTE).kept == kept
     assert _step(kept, STAGED).kept.next_certificate
 
 
-def test_authorities_beside_what_is_served_are_remembered(fresh: Kept, staged: Kept) -> None:
+def test_authorities_of_the_served_certificate_are_remembered(fresh: Kept, staged: Kept) -> None:
     served, _ = _to_serve(staged, fresh, STAGED, None)
     assert served == replace(fresh, authorities=staged.authorities)
 
 
 class _Replica:
-    """A replica that learns of what is kept late, by so many steps."""
+    """A replica that learns of stored certificates late, by so many steps."""
 
     def __init__(self, lag: int) -> None:
         self.lag = lag
         self.kept = Kept()
-        """What it serves, with the authorities that were kept beside it last."""
-        self.told: tuple[bytes, datetime] | None = None
-        """The bundle that it has seen told, and since when."""
+        """The served certificate, with the authorities that were last stored with it."""
+        self.published: tuple[bytes, datetime] | None = None
+        """The bundle that it has seen published, and since when."""
 
     @property
     def served(self) -> bytes:
@@ -387,25 +387,25 @@ class _Life:
         self.replicas = [_Replica(lag) for lag in replica_lags]
         self._client_lag = client_lag
         self._kept = [Kept()]
-        """As it was after each step."""
+        """The history of the Secret, by step."""
         self._told = [b""]
-        """The configuration's bundle, likewise."""
+        """The history of the configuration's bundle."""
         self.now = START
 
     @property
     def kept(self) -> Kept:
-        """What is kept now."""
+        """The stored certificates now."""
         return self._kept[-1]
 
     @property
     def known(self) -> bytes:
-        """What the client goes by: late by its lag."""
+        """The bundle that the client uses: late by its lag."""
         return self._told[max(0, len(self._told) - 1 - self._client_lag)]
 
     def go_on(self, by: timedelta, *, reachable: bool) -> Iterator[None]:
-        """Let time pass; yields after each thing that happens.
+        """Let time pass; yield after each event.
 
-        While the configuration is not reachable, nobody is told anything.
+        While the configuration is unreachable, no client learns anything.
         """
         self.now += by
         self._kept.append(self.kept)
@@ -417,14 +417,14 @@ class _Life:
             yield
 
     def _keep(self, replica: _Replica, seen: Kept, *, reachable: bool) -> None:
-        """What `CertificateKeeper` does: writes only what nobody else has changed, tells only what is kept.
+        """Act like `CertificateKeeper`: write only what no other replica has changed, publish only stored authorities.
 
-        Each replica takes itself for the one that writes, which is worse than the Lease allows.
+        Each replica considers itself the writer, which is worse than the Lease allows.
         """
         announced_since = self.now if self._told[-1] == seen.authorities else None
-        if announced_since and replica.told and replica.told[0] == seen.authorities:
-            announced_since = replica.told[1]
-        replica.told = (seen.authorities, announced_since) if announced_since else None
+        if announced_since and replica.published and replica.published[0] == seen.authorities:
+            announced_since = replica.published[1]
+        replica.published = (seen.authorities, announced_since) if announced_since else None
         replica.kept, _ = to_serve(
             seen, replica.kept, now=self.now, lifetime=self._lifetime, announced_since=announced_since
         )
@@ -439,7 +439,7 @@ class _Life:
 
 
 class _Case:
-    """How long, in what steps, and who lags by how much."""
+    """The length, the steps, and the lags."""
 
     def __init__(
         self,
@@ -459,7 +459,7 @@ class _Case:
 
 
 LIVES = 4
-"""Lifetimes that are simulated."""
+"""The number of simulated lifetimes."""
 
 
 @pytest.mark.parametrize(
@@ -470,15 +470,15 @@ LIVES = 4
         pytest.param(_Case(HOUR, 10 * SECOND, replica_lags=(60, 30)), id="both load late"),
         pytest.param(_Case(HOUR, 10 * SECOND, client_lag=4), id="a client hears it 40 s late"),
         pytest.param(
-            _Case(HOUR, 10 * SECOND, replica_lags=(0, 30), outage=range(235, 300)), id="nobody is told for 10 min"
+            _Case(HOUR, 10 * SECOND, replica_lags=(0, 30), outage=range(235, 300)), id="no publication for 10 min"
         ),
         pytest.param(
             _Case(HOUR, 10 * SECOND, replica_lags=(0, 0), client_lag=4, outage=range(235, 300)),
-            id="nobody is told for 10 min, and a client hears it late",
+            id="no publication for 10 min, and a client learns it late",
         ),
         pytest.param(
             _Case(HOUR, 10 * SECOND, replica_lags=(7, 3), outage=frozenset(range(360)) - frozenset(range(0, 360, 20))),
-            id="they can be told in one moment of twenty",
+            id="publication works in one moment of twenty",
         ),
         pytest.param(_Case(12 * SECOND, SECOND / 8), id="the shortest lifetime"),
         pytest.param(_Case(12 * SECOND, SECOND / 8, replica_lags=(2, 8), client_lag=3), id="the shortest, all late"),
@@ -486,7 +486,7 @@ LIVES = 4
     ],
 )
 def test_every_replica_is_trusted_all_its_life_long(case: _Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A life looks thousands of times at the same few certificates: each is read once.
+    # A simulation reads the same few certificates thousands of times: each is parsed once.
     for function in (inspect, is_signed_by):
         monkeypatch.setattr(rotation, function.__name__, lru_cache(function))
     life = _Life(case.lifetime, replica_lags=case.replica_lags, client_lag=case.client_lag)
@@ -495,7 +495,7 @@ def test_every_replica_is_trusted_all_its_life_long(case: _Case, monkeypatch: py
     started = False
     for number in range(LIVES * steps_of_a_life):
         for _ in life.go_on(case.step, reachable=number % steps_of_a_life not in case.outage):
-            # Until the first certificate has been told the replicas are not ready, and nobody calls.
+            # Until the first certificate has been published the replicas are not ready, and no client calls.
             started = started or (life.known != b"" and all(replica.served for replica in life.replicas))
             if not started:
                 continue
@@ -503,12 +503,12 @@ def test_every_replica_is_trusted_all_its_life_long(case: _Case, monkeypatch: py
                 assert _trusted(replica.served, life.known, life.now), f"step {number}, {life.now}"
                 served[replica.served] = None
             assert life.kept.authorities.count(b"-----BEGIN") <= 3
-    # Renewed when two thirds of a lifetime are over, or a little later.
+    # Renewed when two thirds of a lifetime have passed, or slightly later.
     assert LIVES <= len(served) <= LIVES * 3 / 2
 
 
 def test_replicas_agree_on_one_certificate() -> None:
-    """Whoever writes first wins: the others take it."""
+    """The first writer wins: the others use its certificate."""
     life = _Life(HOUR, replica_lags=(0, 1, 2), client_lag=0)
     for _ in range(12):
         for _ in life.go_on(SECOND, reachable=True):

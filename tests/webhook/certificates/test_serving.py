@@ -19,7 +19,7 @@ def _pair() -> Pair:
     return make_pair(["localhost"], now=datetime.now(UTC), lifetime=timedelta(days=1))
 
 
-def test_a_new_certificate_is_served_to_new_connections_and_cuts_none() -> None:
+def test_new_certificate_serves_new_connections_and_closes_none() -> None:
     old, new = _pair(), _pair()
     bundle = new.authority + old.authority
     serving = ServingContext()
@@ -53,7 +53,7 @@ def test_no_key_is_left_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_cannot_be_read_leaves_the_old_certificate() -> None:
+def test_unreadable_input_keeps_the_old_certificate() -> None:
     serving, pair = ServingContext(), _pair()
     serving.load(pair.certificate, pair.key)
     with pytest.raises(PairError):
@@ -64,7 +64,7 @@ def test_what_cannot_be_read_leaves_the_old_certificate() -> None:
 
 @pytest.mark.parametrize("key", ["RSA", "EC"])
 def test_a_key_of_another_type_takes_the_place_of_the_one_before(key: str) -> None:
-    """A context that is loaded twice would go on with the first of them, whatever it is told."""
+    """A context that is loaded twice would keep using the first of them."""
     pair, other = _pair(), rsa_pair()
     first, second = (pair, other) if key == "RSA" else (other, pair)
     serving = ServingContext()
@@ -74,7 +74,7 @@ def test_a_key_of_another_type_takes_the_place_of_the_one_before(key: str) -> No
             assert connection.served.encode() == served.certificate
 
 
-def test_a_key_that_is_anothers_changes_nothing() -> None:
+def test_key_of_another_certificate_changes_nothing() -> None:
     first, second = _pair(), _pair()
     serving = ServingContext()
     serving.load(first.certificate, first.key)
@@ -109,7 +109,7 @@ def test_a_client_may_prove_who_it_is_after_a_renewal_too(tmp_path: Path) -> Non
         assert len(serving.context.now.get_ca_certs()) == 1
 
 
-def test_client_authorities_that_are_gone_leave_the_old_certificate(tmp_path: Path) -> None:
+def test_missing_client_authorities_keep_the_old_certificate(tmp_path: Path) -> None:
     authorities, pair = tmp_path / "clients.crt", _pair()
     authorities.write_bytes(pair.authority)
     serving = ServingContext(str(authorities))

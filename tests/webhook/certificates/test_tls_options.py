@@ -1,4 +1,4 @@
-"""Versions and cipher suites of TLS that are served, by real handshakes."""
+"""The served TLS versions and cipher suites, with real handshakes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webhook.tls_options import CIPHER_SUITES, TlsOptions, TlsVersion
 
 @pytest.fixture(scope="module")
 def pairs() -> Mapping[str, Pair]:
-    """By the kind of their keys."""
+    """By the type of their keys."""
     own = make_pair(["localhost"], now=datetime.now(UTC), lifetime=timedelta(days=1))
     return {"ECDSA": own, "RSA": rsa_pair()}
 
@@ -25,7 +25,7 @@ def pairs() -> Mapping[str, Pair]:
 def spoken(
     pair: Pair, options: TlsOptions, version: ssl.TLSVersion, ciphers: str = "", group: str = ""
 ) -> tuple[str, str]:
-    """Version and suite that a client of one version gets, with a group for the exchange of keys."""
+    """Version and suite of a client of one version, with a group for the key exchange."""
     serving = ServingContext(None, options)
     serving.load(pair.certificate, pair.key)
     client = ssl.create_default_context(cadata=pair.authority.decode())
@@ -57,7 +57,7 @@ def test_tls_cipher_suites_are_all_that_older_clients_get(pairs: Mapping[str, Pa
     for other in CIPHER_SUITES.keys() - {suite}:
         with pytest.raises(ssl.SSLError):
             spoken(pair, chosen, ssl.TLSVersion.TLSv1_2, CIPHER_SUITES[other])
-    # Those of TLS 1.3 cannot be chosen.
+    # The suites of TLS 1.3 cannot be chosen.
     assert spoken(pair, chosen, ssl.TLSVersion.TLSv1_3)[0] == "TLSv1.3"
 
 

@@ -1,4 +1,4 @@
-"""Objects as large and as odd as the API server takes them, on a real one: they switch no refusal off."""
+"""The largest and strangest objects that a real API server accepts: they disable no refusal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOT_ALLOWED = f"PriorityClass large-high is not allowed in namespace {LIMITED}"
 ONLY = f"namespace {LIMITED} allows only these PriorityClasses: large-low"
 DENIED = f"namespace {LIMITED} forbids force deletions"
 ODD_TEXT = '{"f:a\\ud800": {}}'
-"""Half a surrogate pair, which Go hands on as it came where a field holds JSON."""
+"""Half a surrogate pair, which Go passes on unchanged in fields with JSON."""
 DEEP = '{"f:a":' * 5000 + "{}" + "}" * 5000
 
 
@@ -33,7 +33,7 @@ def _with_commas(pod: Object) -> Object:
 
 
 def _with_escaped_text(pod: Object) -> Object:
-    """Nearly as much as etcd takes, each byte of which becomes six in JSON."""
+    """Nearly etcd's limit; each byte becomes six in JSON."""
     pod["spec"]["containers"] = [raw_container(args=["<" * 1_500_000])]
     return pod
 
@@ -74,7 +74,7 @@ def test_large_pod_of_a_class_that_is_not_allowed_is_refused(
     pod = grown(make_pod("web", LIMITED, "", priorityClassName="large-high"))
     with pytest.raises(ApiError, match=NOT_ALLOWED):
         cluster.control_plane.api.create(pod)
-    # It is the class, and not the size.
+    # The class is the reason, not the size.
     pod["spec"]["priorityClassName"] = "large-low"
     cluster.control_plane.api.create(pod)
     cluster.control_plane.api.delete(pod)
@@ -97,7 +97,7 @@ def test_force_deletion_of_a_large_pod_is_refused(
 
 
 def test_change_of_a_large_template_is_refused(cluster: Cluster) -> None:
-    """Its review holds it twice: 18 MB."""
+    """Its review contains it twice: 18 MB."""
     api = cluster.control_plane.api
     workload = make_workload("Deployment", LIMITED, priorityClassName="large-low")
     template_of(workload)["spec"]["containers"] = [raw_container(args=["<" * 1_500_000])]
@@ -119,9 +119,9 @@ def test_class_of_a_template_with_odd_json_is_refused(cluster: Cluster, text: st
 
 
 def test_large_pods_at_once_are_all_refused(cluster: Cluster) -> None:
-    """As many as a tenant can send: there is no memory for all of them, and some are refused unseen.
+    """As many as a tenant can send: memory does not suffice for all, and some are refused without their objects.
 
-    The API server stores what it gets no answer for, by failurePolicy Ignore, so no connection may be ended for memory.
+    With failurePolicy Ignore, the API server stores pods without an answer, so no connection may be ended for memory.
     """
     api = cluster.control_plane.api
 

@@ -1,4 +1,4 @@
-"""The live reads of one review together, beside an API server that accepts connections and answers nothing."""
+"""The live reads of one review together, with an API server that accepts connections and answers nothing."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entr
 OWNER = controlled_by({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web-1", "uid": "77"}})
 UNRESOLVED: dict[str, Any] = {"priority": None, "preemptionPolicy": None, "priorityClassName": "high"}
 TIMEOUT_SECONDS = 4
-"""Of the API server: a quarter of it is for live reads."""
+"""The API server's timeout: a quarter of it is for live reads."""
 BUDGET_SECONDS = 1.0
 
 
 class Silent:
-    """What accepts connections, and never sends a byte."""
+    """A server that accepts connections, and never sends a byte."""
 
     def __init__(self, listener: socket.socket) -> None:
         self._listener = listener
         self.port: int = listener.getsockname()[1]
 
     def asked(self) -> list[bytes]:
-        """The beginning of what came on each connection since this was asked last."""
+        """The first bytes on each connection since the last call."""
         found: list[bytes] = []
         self._listener.setblocking(False)
         while True:
@@ -62,7 +62,7 @@ class Silent:
 
     @contextmanager
     def dripping(self) -> Iterator[None]:
-        """Answer each request with a body that comes byte by byte, until the block ends."""
+        """Answer each request with a body that arrives byte by byte, until the block ends."""
         is_over = threading.Event()
 
         def drip(connection: socket.socket) -> None:
@@ -96,7 +96,7 @@ def silent() -> Iterator[Silent]:
 
 @pytest.fixture
 def client(silent: Silent, tmp_path: Path) -> Iterator[FlaskClient]:
-    """The webhook whose caches hold nothing, so that everything has to be read live."""
+    """The webhook with empty caches, so that everything must be read live."""
     context = {"name": "x", "context": {"cluster": "x", "user": "x"}}
     server = {"name": "x", "cluster": {"server": f"http://127.0.0.1:{silent.port}"}}
     users = [{"name": "x", "user": {}}]
@@ -141,26 +141,26 @@ def test_all_live_reads_of_a_review_share_one_budget(
 ) -> None:
     seconds = ask(client, path, review)
     assert set(silent.asked()) == {b"GET "}
-    # Twice as long for a machine that is busy; two budgets would take longer.
+    # Twice as long for a busy machine; two budgets would take longer.
     assert BUDGET_SECONDS <= seconds < 2 * BUDGET_SECONDS
 
 
 def test_answers_that_come_byte_by_byte_gain_no_time(client: FlaskClient, silent: Silent) -> None:
-    """As those of an API server that is busy with many large objects."""
+    """Like the answers of an API server that is busy with many large objects."""
     with silent.dripping():
         for review in (eviction_review("db-0", "shop", {"gracePeriodSeconds": 0}), delete_review(DB_0)):
             assert BUDGET_SECONDS / 2 <= ask(client, "/validate", review) < 2 * BUDGET_SECONDS
 
 
 class _LateBody(io.BytesIO):
-    """A body that is there when the time for live reads is over."""
+    """A body that is complete when the time for live reads is over."""
 
     def read(self, size: int | None = -1) -> bytes:
         time.sleep(1.1 * BUDGET_SECONDS)
         return super().read(size)
 
 
-def test_the_budget_begins_with_the_review_and_not_with_its_first_read(client: FlaskClient, silent: Silent) -> None:
+def test_budget_starts_with_the_review_not_its_first_read(client: FlaskClient, silent: Silent) -> None:
     review = create_review(pod_object(owner=OWNER, **UNRESOLVED))
     answer = client.post(
         f"/mutate?timeout={TIMEOUT_SECONDS}s",

@@ -1,4 +1,4 @@
-"""Clients that are no use to anybody: they connect and are silent, or say as little as they can."""
+"""Useless clients: they connect and are silent, or send as little as possible."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["HEAD", "idle_connections", "open_tls", "slow_clients"]
 
 HEAD = "POST /mutate HTTP/1.1\r\nHost: webhook\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
 _STEP_SECONDS = 0.5
-# One for all: to load the authorities of the machine for each connection would take longer than its handshake.
+# Shared: loading the machine's authorities for each connection would take longer than its handshake.
 _ANYBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 _ANYBODY.check_hostname = False
 _ANYBODY.verify_mode = ssl.CERT_NONE
 
 
 def open_tls(port: int, address: str = "127.0.0.1", *, timeout: float = 30) -> ssl.SSLSocket:
-    """A TLS connection, whoever serves it; another one if the machine stood still during its handshake."""
+    """A TLS connection, without verification; another one if the machine was paused during its handshake."""
 
     def opened() -> ssl.SSLSocket:
         plain = socket.create_connection(("127.0.0.1", port), timeout, (address, 0))
@@ -38,14 +38,14 @@ def open_tls(port: int, address: str = "127.0.0.1", *, timeout: float = 30) -> s
 
 @contextmanager
 def idle_connections(ports: Sequence[int], count: int) -> Iterator[list[ssl.SSLSocket]]:
-    """So many TLS connections to each port that never ask anything, until the block ends."""
+    """So many TLS connections to each port that never send a request, until the block ends."""
     with ExitStack() as stack:
         yield [stack.enter_context(open_tls(port)) for port in ports for _ in range(count)]
 
 
 @contextmanager
 def slow_clients(ports: Sequence[int], count: int) -> Iterator[None]:
-    """To each port so many of each kind: who never begins TLS, who sends a head byte by byte, and who so a body."""
+    """So many clients of each kind per port: without TLS, with a head byte by byte, and with a body byte by byte."""
     stopped = threading.Event()
     head = HEAD.format(length=1 << 20).encode()
     with ExitStack() as stack:
@@ -72,7 +72,7 @@ def _trickle(
     while not stopped.wait(_STEP_SECONDS):
         for connections, byte in ((heads, head[sent : sent + 1] or b"x"), (bodies, b" ")):
             for connection in connections:
-                # Whoever was shown the door stays outside.
+                # Ended clients do not reconnect.
                 with contextlib.suppress(OSError):
                     connection.sendall(byte)
         sent += 1

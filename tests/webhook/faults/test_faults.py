@@ -1,9 +1,9 @@
-"""Pods are created all the while: each that is stored carries the patch, and no call of the webhook fails.
+"""Pods are created during each fault: each stored pod has the patch, and no call of the webhook fails.
 
-The webhook is called with failurePolicy Ignore: what a failed call leaves behind is a pod without its patch, and the
-API server's own count of such calls. Creations that the API server or etcd refuses are counted apart.
+The webhook is called with failurePolicy Ignore: a failed call leaves a pod without its patch, and increases the API
+server's own count of such calls. Creations that the API server or etcd refuses are counted separately.
 
-All faults: ``make test-all``. The same for 5,000 pods a fault: ``make chaos``.
+All faults: ``make test-all``. The same for 5,000 pods per fault: ``make chaos``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PAUSE_SECONDS = 10
 IDLE_CONNECTIONS = 500
 SLOW_CLIENTS = 100
 CACHES = 11
-"""Of a replica, each with a watch of its own."""
+"""The number of caches of a replica, each with its own watch."""
 WATCHES = "qos_webhook_cache_watches_total"
 
 
@@ -53,12 +53,11 @@ def assert_all_patched(account: Account) -> None:
 
 
 @pytest.mark.long(
-    "test_A_for_its_drain_time_it_answers_all_and_says_that_it_ends, "
-    "test_A_after_it_nobody_new_is_let_in_and_who_is_connected_is_answered_once_more"
+    "test_A_draining_server_answers_and_announces_its_end, test_A_drained_server_answers_once_more_accepts_no_new"
 )
 def test_rolling_restart_of_two_replicas(world: World) -> None:
     with Load(world, "rolling-restart") as load:
-        # As a Deployment does it: the new one first, then an old one is told to end.
+        # Like a Deployment: start the new replica first, then end an old one.
         for replica in list(world.replicas):
             world.add_replica()
             world.retire(replica)
@@ -80,7 +79,7 @@ def test_slow_loris(world: World) -> None:
     ports = [replica.port for replica in world.replicas]
     with slow_clients(ports, SLOW_CLIENTS), Load(world, "slow-loris") as load:
         for replica in world.replicas:
-            # Those that never begin TLS, and those whose bodies do not come; those without a whole head may stay.
+            # Clients without TLS, and clients with slow bodies, are ended; those without a whole head may stay.
             wait_for(partial(_shown_the_door, world, replica, 2 * SLOW_CLIENTS), "slow clients go")
     assert_all_patched(load.account())
 
@@ -92,7 +91,7 @@ def test_worker_killed_between_reviews(world: World) -> None:
     with Load(world, "worker-killed") as load:
         with load.held():
             os.kill(worker, signal.SIGKILL)
-            # The next review finds no connection that is about to end: the API server would not ask again on another.
+            # The next review finds no connection that is about to end: the API server would not retry on another.
             wait_for(lambda: not world.balancer.carried(killed.port), "its connections have ended")
         wait_for(lambda: killed.port not in world.balancer.ready or world.worker(killed) != worker, "its end")
         load.more(10 * CLIENTS)
@@ -103,7 +102,7 @@ def test_worker_killed_between_reviews(world: World) -> None:
 
 @pytest.mark.long("test_worker_killed_between_reviews")
 def test_worker_killed_during_reviews(world: World) -> None:
-    """What it was asked at that moment is lost, and no more: the API server does not ask again for a broken answer."""
+    """The requests of that moment are lost, and no more: the API server does not retry after a broken answer."""
     killed = world.replicas[0]
     with Load(world, "worker-killed-busy") as load:
         load.more(10 * CLIENTS)
@@ -111,14 +110,14 @@ def test_worker_killed_during_reviews(world: World) -> None:
         gone = world.balancer.opened(killed.port) - world.balancer.carried(killed.port)
         os.kill(worker, signal.SIGKILL)
         wait_for(lambda: not _runs(worker), "its end")
-        # Those that it had, and those that it was given until it had ended.
+        # The connections that it had, and those that it got until it had ended.
         connections = world.balancer.opened(killed.port) - gone
         load.more(10 * CLIENTS)
         world.all_replicas()
     account = load.account()
     assert account.refused == 0
     assert account.stored == account.created
-    # A client may go on to another connection before the API server has seen that this one has ended, too.
+    # A client may continue on another connection before the API server has seen that this one has ended, too.
     assert len(account.unpatched) <= account.fail_open <= max(CLIENTS, connections)
 
 
@@ -128,20 +127,20 @@ def test_apiserver_restarted(world: World) -> None:
         load.more(10 * CLIENTS)
         watches = [world.by_cache(replica, WATCHES) for replica in world.replicas]
         world.restart_apiserver()
-        # Caches follow what happens again: a Service that is new is known, and every watch has begun anew.
+        # Caches follow changes again: a new Service is known, and every watch has restarted.
         wait_for(world.is_asked, "the webhook is asked again")
         world.pod_namespace("after-restart")
         for replica, before in zip(world.replicas, watches, strict=True):
             assert len(before) == CACHES
             wait_for(partial(_watches_again, world, replica, before), "all watch again")
     account = load.account()
-    # A creation whose answer was cut off may have been stored or not.
+    # If the answer to a creation was cut off, the pod may be stored or not.
     assert account.created <= account.stored <= account.created + account.refused
     assert account.unpatched == ()
     assert account.fail_open == 0
 
 
-@pytest.mark.long("test_A_lease_that_cannot_be_had_leaves_the_service_as_it_is")
+@pytest.mark.long("test_A_unavailable_lease_does_not_affect_serving")
 def test_etcd_paused(world: World) -> None:
     with Load(world, "etcd-paused") as load:
         load.more(10 * CLIENTS)
@@ -155,7 +154,7 @@ def test_etcd_paused(world: World) -> None:
 
 
 def test_both_replicas_dead(world: World) -> None:
-    """Creations go on, and afterwards somebody says how many pods lack what they should carry."""
+    """Creations continue, and afterwards a replica counts the pods that lack their defaults."""
     pods = 50
     before = world.unpatched()
     with Load(world, "both-dead", pods=pods) as load:
@@ -169,11 +168,11 @@ def test_both_replicas_dead(world: World) -> None:
     world.let_lease_run_out()
     world.all_replicas("--audit=1h")
     missed = before + len(account.unpatched)
-    # By the replica that counts; if its first look fails, the next one is a minute later.
-    wait_for(lambda: any(_tells(world, replica, missed) for replica in world.replicas), "it is told", timeout=300)
+    # By the replica that counts; if its first audit fails, the next one is a minute later.
+    wait_for(lambda: any(_reports(world, replica, missed) for replica in world.replicas), "it is reported", timeout=300)
 
 
-@pytest.mark.long("test_A_emptied_secret_is_filled_again_with_what_is_served")
+@pytest.mark.long("test_A_emptied_secret_is_restored_from_memory")
 def test_certificates_and_authorities_rotate(world: World) -> None:
     with Load(world, "rotation") as load:
         for _ in range(2):
@@ -181,7 +180,7 @@ def test_certificates_and_authorities_rotate(world: World) -> None:
     assert_all_patched(load.account())
 
 
-def _tells(world: World, replica: Replica, unpatched: int) -> bool:
+def _reports(world: World, replica: Replica, unpatched: int) -> bool:
     return world.metric(replica, "qos_webhook_unpatched_pods") == unpatched
 
 
@@ -196,7 +195,7 @@ def _watches_again(world: World, replica: Replica, before: dict[str, float]) -> 
 
 
 def _runs(pid: int) -> bool:
-    """Whether a process has not ended: one that nobody has asked about its end has."""
+    """Whether a process has not ended; a zombie has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Two replicas behind a balancer, an API server that asks them, and clients that create pods all the while."""
+"""Two replicas behind a balancer, an API server that calls them, and clients that create pods all the time."""
 
 from __future__ import annotations
 
@@ -30,35 +30,35 @@ from tests.webhook.scraping import scraped
 __all__ = ["PODS", "Account", "Load", "World"]
 
 PODS = int(os.environ.get("CHAOS_PODS", "300"))
-"""Created at least under each fault; ``make chaos`` asks for 5,000."""
+"""The minimum number of pods under each fault; ``make chaos`` requests 5,000."""
 CLIENTS = 4
 TIMEOUT_SECONDS = 2 if "CHAOS_PODS" in os.environ else 30
-"""That the API server waits. With the chart's 2 a machine that is busy with other things would be one fault more."""
+"""The API server's timeout. With the chart's 2 s, a machine that is busy with other work would be one more fault."""
 DRAIN_SECONDS = 30
-"""More than the balancer's lag, also while everything stands still for a while."""
+"""Longer than the balancer's lag, also while everything is paused for a while."""
 _END_SECONDS = 300
-"""For what takes its own time, such as the drain time and the wait for clients to leave."""
+"""For slow steps, such as the drain time and the wait for clients to leave."""
 _RELEASE_NAMESPACE = "qos-system"
 _AGAIN_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What became of the pods."""
+    """The outcomes of the pods."""
 
     created: int
-    """The API server said that they are stored."""
+    """The API server reported that they are stored."""
     refused: int
-    """The API server, or etcd behind it, said no or nothing: not stored, or stored without a word of it."""
+    """The API server or etcd refused or did not answer: not stored, or stored without a report."""
     stored: int
     unpatched: tuple[str, ...]
     """Stored without constraints."""
     fail_open: float
-    """How often the API server went on without an answer of a webhook."""
+    """How often the API server continued without the webhook's answer."""
 
     @property
     def lost(self) -> float:
-        """Pods that were refused, not stored, or not patched, and calls that the API server went on without."""
+        """Pods that were refused, not stored, or not patched, and calls that failed open."""
         return self.refused + abs(self.stored - self.created) + len(self.unpatched) + self.fail_open
 
     def __str__(self) -> str:
@@ -72,14 +72,14 @@ class World:
     def __init__(
         self, control_plane: ControlPlane, helm: Path, folder: Path, *, tree: Path | None = None, replicas: int = 2
     ) -> None:
-        """Describe it; the block starts it.
+        """Set up the world; the block starts it.
 
         Args:
-            control_plane: Of its own: it is paused and restarted.
+            control_plane: A separate one: it is paused and restarted.
             helm: The program.
             folder: For logs.
             tree: Folder with the chart and the program's packages, if not these.
-            replicas: How many are started.
+            replicas: The number of replicas that are started.
         """
         self.control_plane = control_plane
         self.installation = Installation(control_plane, helm, folder, namespace=_RELEASE_NAMESPACE)
@@ -110,23 +110,23 @@ class World:
         stop_all([replica.process for replica in (*self.replicas, *self._leaving)], timeout=2)
 
     def all_replicas(self, *more: str) -> None:
-        """Have all replicas that serve: each test leaves as many as it does."""
+        """Make all replicas serve: each test leaves as many as it found."""
         self.replicas = [replica for replica in self.replicas if replica.process.running]
         while len(self.replicas) < self._count:
             self.add_replica(*more)
-        # The balancer notices late that a worker has ended, and may take its replica for ready while it has no other.
+        # The balancer notices late that a worker has ended, and may consider its replica ready while it has no other.
         wait_for(lambda: all(self.metric(replica, "qos_webhook_ready") for replica in self.replicas), "all are ready")
         wait_for(lambda: len(self.balancer.ready) == self._count and self.is_asked(), "all are asked")
 
     def add_replica(self, *more: str, until: str = "/readyz") -> Replica:
-        """Start one more; new connections reach it when the balancer has noticed that it is ready."""
+        """Start one more; it gets new connections when the balancer has noticed that it is ready."""
         replica = self.installation.start_replica("--audit=0s", *more, until=until)
         self.replicas.append(replica)
         self.balancer.add(replica.port)
         return replica
 
     def retire(self, replica: Replica) -> None:
-        """Tell one to end, as its kubelet does; it takes its time, but gets no new connections any more."""
+        """Send one SIGTERM, as its kubelet does; it takes time, but gets no new connections."""
         replica.process.terminate()
         wait_for(lambda: replica.port not in self.balancer.ready, "the end of a replica is known")
         self.balancer.remove(replica.port)
@@ -134,7 +134,7 @@ class World:
         self._leaving.append(replica)
 
     def wait_retired(self) -> None:
-        """Wait until those that were told to end have done so."""
+        """Wait until the retired replicas have ended."""
         wait_for(
             lambda: not any(replica.process.running for replica in self._leaving), "they end", timeout=_END_SECONDS
         )
@@ -148,7 +148,7 @@ class World:
         self.replicas.remove(replica)
 
     def let_lease_run_out(self) -> None:
-        """Have nobody hold the Lease, as when a dead holder's time is over: here it is a minute and a half."""
+        """Remove the holder of the Lease, as when a dead holder has expired: here that takes a minute and a half."""
         for lease in self.control_plane.api.list_items("coordination.k8s.io/v1", "Lease", _RELEASE_NAMESPACE):
             self.control_plane.api.patch(lease, {"spec": {"holderIdentity": None}})
 
@@ -157,7 +157,7 @@ class World:
         return worker_of(replica.process.pid)
 
     def rotate(self) -> None:
-        """Have all replicas serve another certificate of another authority, which takes more than a minute."""
+        """Make all replicas serve another certificate from another authority, which takes more than a minute."""
         name = "qos_webhook_certificate_renewals_total"
         before = {replica: self.metric(replica, name) or 0 for replica in self.replicas}
         for secret in self.control_plane.api.list_items("v1", "Secret", _RELEASE_NAMESPACE):
@@ -179,7 +179,7 @@ class World:
         return {cache: float(value) for cache, value in found}
 
     def is_asked(self, namespace: str = "default") -> bool:
-        """Whether a pod that was made now would be patched; nothing is stored."""
+        """Whether a pod that is created now would be patched; nothing is stored."""
         try:
             path = self.control_plane.api.path("v1", "Pod", namespace)
             made = self.control_plane.api.request("POST", path, _pod("probe", namespace), query={"dryRun": "All"})
@@ -188,11 +188,11 @@ class World:
         return _is_patched(made)
 
     def pod_namespace(self, name: str) -> str:
-        """A namespace whose pods get constraints: there is a Service that selects them."""
+        """A namespace with a Service that selects its pods: they get constraints."""
         self.control_plane.create_namespace(name)
         self.control_plane.apply([_service(name)])
         wait_for(lambda: self.is_asked(name), f"pods in {name} are patched")
-        # By one of them, which need not be the one that is asked next.
+        # By one of them, which may not be the one that is called next.
         for replica in self.replicas:
             wait_for(partial(self._knows_services, replica), "each replica knows all Services")
         return name
@@ -202,17 +202,17 @@ class World:
         return self.by_cache(replica, "qos_webhook_cache_objects").get("services") == len(services)
 
     def unpatched(self) -> int:
-        """How many pods of all namespaces that the webhook is asked about lack their constraints."""
+        """The number of pods in all reviewed namespaces that lack their constraints."""
         pods = self.control_plane.api.list_items("v1", "Pod")
         return sum(not _is_patched(pod) for pod in pods)
 
     def restart_apiserver(self) -> None:
-        """Stop and start it; what it has counted is kept."""
+        """Stop and restart it; its counts are kept."""
         self._earlier += self._fail_open_now()
         self.control_plane.restart_apiserver()
 
     def fail_open(self) -> float:
-        """How often an API server of this world went on without an answer of a webhook."""
+        """How often an API server of this world continued without the webhook's answer."""
         return self._earlier + self._fail_open_now()
 
     def _fail_open_now(self) -> float:
@@ -220,22 +220,22 @@ class World:
         return _sum_of("apiserver_admission_webhook_fail_open_count", text) or 0.0
 
     def values(self) -> Object:
-        """Of the release."""
+        """The name of the release."""
         values = chart_values(self.balancer.port, ZONE, drainSeconds=DRAIN_SECONDS)
         values["webhook"]["timeoutSeconds"] = TIMEOUT_SECONDS
         return values
 
 
 class Load:
-    """Clients that create pods, one after the other each, from the beginning of the block to its end."""
+    """Clients that each create pods one after the other, from the start of the block to its end."""
 
     def __init__(self, world: World, namespace: str, *, pods: int = PODS, pause: float = 0) -> None:
-        """Describe it.
+        """Set up the load.
 
         Args:
-            world: Where.
-            namespace: Of all the pods, and of nothing else.
-            pods: How many are created at least; as many more as there is time for while the block lasts.
+            world: The world.
+            namespace: The namespace of all the pods, and of nothing else.
+            pods: The minimum number of pods; more are created while the block lasts.
             pause: Seconds that each client waits between two pods.
         """
         self._world = world
@@ -268,7 +268,7 @@ class Load:
 
     @property
     def created(self) -> int:
-        """How many pods have been created so far."""
+        """The number of pods that have been created so far."""
         return sum(self._created)
 
     def more(self, pods: int) -> None:
@@ -278,8 +278,8 @@ class Load:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """No pod is being created during the block: all that were are answered."""
-        # A client would be back at its gate before anybody else has passed it.
+        """During the block no pod is being created: all earlier ones have been answered."""
+        # A client could be back at its gate before any other has passed it.
         self._open.clear()
         with ExitStack() as stack:
             stack.callback(self._open.set)
@@ -288,7 +288,7 @@ class Load:
             yield
 
     def account(self) -> Account:
-        """What became of the pods; to be asked after the block."""
+        """The outcomes of the pods; for use after the block."""
         api = self._world.control_plane.api
         stored = api.list_items("v1", "Pod", self._namespace)
         found = Account(
@@ -338,7 +338,7 @@ def _is_patched(pod: Object) -> bool:
 
 
 def _scraped(replica: Replica) -> str:
-    """What a replica tells of itself; nothing while its arbiter starts a worker anew."""
+    """The metrics of a replica; empty while its arbiter starts a new worker."""
     try:
         return scraped(replica.metrics_port)
     except urllib.error.URLError as error:

@@ -1,7 +1,7 @@
-"""``make fuzz``: bodies chosen by which lines of the handlers they reach (atheris), until the time is over.
+"""``make fuzz``: bodies chosen by the lines of the handlers that they reach (atheris), until the time is over.
 
 Exit code 0: nothing was found. A body that makes a handler fail ends the run with its traceback; it is written to the
-present folder as ``crash-…``, and read again when it is given as an argument.
+current folder as ``crash-…``, and read again when it is given as an argument.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ with atheris.instrument_imports(include=["webhook", "podrules", "cluster_io"]):
 
 
 _DRAWN: Final = b"\x80"
-"""Before the bytes that Hypothesis draws a body from; before one that stands as it is there is less."""
+"""The prefix of bytes that Hypothesis draws a body from; a body that is used unchanged has a smaller one."""
 _SEEDS: Final = 50
 _SEED_BYTES: Final = 2048
 
 
 def main() -> None:
     """Run libFuzzer with its own arguments, such as ``-max_total_time=60``."""
-    # What a handler says of a broken pod, as often as there are bodies.
+    # The log of a handler about a broken pod, once per body.
     logging.disable(logging.WARNING)
     cluster = start_demo().cluster
     for body in reviews():
@@ -42,7 +42,7 @@ def main() -> None:
         review_once(body, cluster)
 
     def test_one_input(data: bytes) -> None:
-        """Each other input is a body as it stands: what Hypothesis makes of one is nearer to a review."""
+        """Every second input is used as a body unchanged: Hypothesis's bodies are more like reviews."""
         if data[:1] < _DRAWN:
             review_once(data[1:], cluster)
         else:
@@ -51,7 +51,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="fuzz-") as corpus:
         _write_seeds(Path(corpus))
         known = [] if any(Path(argument).is_file() for argument in sys.argv[1:]) else [corpus]
-        # Long inputs from the beginning: a review has some thousand bytes.
+        # Long inputs from the start: a review has some thousand bytes.
         atheris.Setup([*sys.argv, "-len_control=0", "-max_len=16384", *known], test_one_input)
         atheris.Fuzz()
 

@@ -1,4 +1,4 @@
-"""Bodies that somebody may send in place of a review: reviews of each kind, with parts of them spoilt."""
+"""Bodies that a client may send instead of a review: reviews of each kind, with damaged parts."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ _VALUES = st.recursive(
 
 @st.composite
 def bodies(draw: st.DrawFn) -> bytes:
-    """A good review, with some of its values replaced, removed or nested deeply, and some of its bytes spoilt.
+    """A good review, with some of its values replaced, removed or nested deeply, and some of its bytes damaged.
 
-    Most bodies are reviews still, for what reads a review refuses whatever is none before any handler sees it.
+    Most bodies are still reviews, because other bodies are refused before any handler sees them.
     """
     review: Any = json.loads(draw(st.sampled_from(_REVIEWS)))
     request = review["request"]
@@ -84,12 +84,12 @@ def bodies(draw: st.DrawFn) -> bytes:
 
 
 def _one_in(draw: st.DrawFn, count: int) -> bool:
-    """Not for the smallest draw, which is the likeliest."""
+    """Not for the smallest draw, which is the most likely."""
     return draw(st.integers(1, count)) == count
 
 
 def _spoilt(draw: st.DrawFn, value: Any) -> Any:
-    """The value with one of the values in it spoilt, or itself."""
+    """The value with one of the values in it damaged, or unchanged."""
     keys: list[Any] = list(value) if isinstance(value, dict) else list(range(len(value))) if _is_list(value) else []
     if not keys or _one_in(draw, 8):
         return draw(_VALUES)

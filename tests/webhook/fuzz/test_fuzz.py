@@ -1,4 +1,4 @@
-"""No body makes a handler fail: it is refused as no review, or it is answered. ``make fuzz`` looks for a minute."""
+"""No body makes a handler fail: it is refused as invalid, or it is answered. ``make fuzz`` searches for a minute."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BODIES = 200
 
 
 def review_once(body: bytes, cluster: Cluster) -> bool:
-    """Answer a body as the server does, with nothing caught; returns whether it is a review at all."""
+    """Answer a body as the server does, without catching errors; return whether it is a review at all."""
     try:
         review = decode_review(body)
     except BadReview:
@@ -53,7 +53,7 @@ def test_no_body_makes_a_handler_fail(demo_cluster: Cluster) -> None:
         seen[review_once(body, demo_cluster)] += 1
 
     review()
-    told = f"{seen[True]} of {seen.total()} bodies were reviews"
-    print(told)
-    # Bodies that are refused before any handler sees them would prove nothing of the handlers.
-    assert seen[True] > seen.total() / 2, told
+    summary = f"{seen[True]} of {seen.total()} bodies were reviews"
+    print(summary)
+    # Bodies that are refused before any handler sees them would not test the handlers.
+    assert seen[True] > seen.total() / 2, summary

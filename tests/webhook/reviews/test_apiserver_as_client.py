@@ -1,4 +1,4 @@
-"""How the real API server calls: with its client certificate, and again when a replica is not ready."""
+"""The calls of the real API server: with its client certificate, and repeated when a replica is not ready."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EXAMPLE_TEXTS: dict[str, str] = {
     yaml.safe_load(text)["kind"]: text for text in re.findall(r"```yaml\n(apiVersion: .*?)```", PAGE, re.DOTALL)
 }
 EXAMPLES: dict[str, Any] = {kind: yaml.safe_load(text) for kind, text in EXAMPLE_TEXTS.items()}
-"""Of the page, by kind."""
+"""The examples of the page, by kind."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 @pytest.fixture(scope="module")
 def server(files: Files, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
-    """A server that the API server can verify, and that wants to know who asks."""
+    """A server that the API server can verify, and that requests a client certificate."""
     certificate, key = files.credential("server", files.authority.server(()))
     flags = (f"--tls-cert={certificate}", f"--tls-key={key}", f"--client-ca={files.ca}", f"--client-name={NAME}")
     with running_demo(tmp_path_factory.mktemp("server"), *flags) as running:
@@ -58,14 +58,14 @@ def test_without_a_certificate(server: DemoServer) -> None:
     assert answer.body == b"show a client certificate of an authority in --client-ca\n"
 
 
-def test_with_the_certificate_of_somebody_else(server: DemoServer, files: Files) -> None:
+def test_with_the_certificate_of_another_client(server: DemoServer, files: Files) -> None:
     answer = server.ask("POST", "/validate", GOOD, context=files.client("system:kube-proxy"))
     assert answer.status == 403
     assert answer.body == b"common name system:kube-proxy is not one of --client-name\n"
 
 
 def test_with_a_certificate_of_another_authority(server: DemoServer, tmp_path: Path) -> None:
-    """It says the right name; who signed it is nobody we know."""
+    """It has the right name, but its authority is unknown."""
     with pytest.raises((ssl.SSLError, ConnectionError)):
         server.ask("POST", "/mutate", GOOD, context=Files(tmp_path).client(NAME))
 
@@ -85,7 +85,7 @@ def test_with_a_certificate_out_of_its_time(
     lifetime: timedelta,
     reason: str,
 ) -> None:
-    """Also if the clock of the replica is wrong. The log says which of both; other clients are served."""
+    """Also if the clock of the replica is wrong. The log shows which of both; other clients are served."""
     with monkeypatch.context() as patch:
         patch.setattr(certificates, "_BACKDATED", backdated)
         patch.setattr(certificates, "_LIFETIME", lifetime)
@@ -107,14 +107,14 @@ def test_probes_need_none(server: DemoServer, path: str) -> None:
 def control_plane(
     control_plane_binaries: Binaries, files: Files, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ControlPlane]:
-    """One whose API server shows a certificate to webhooks."""
+    """A control plane with an API server that shows webhooks a certificate."""
     folder = tmp_path_factory.mktemp("admission")
     certificate, key = files.credential("apiserver", files.authority.client(NAME))
     kubeconfig = folder / "webhooks.kubeconfig"
-    # The page's own files, but for their folders and the name of the Service.
-    told = EXAMPLES["Config"]["users"][0]["user"]
+    # The page's own files, except for their folders and the name of the Service.
+    user = EXAMPLES["Config"]["users"][0]["user"]
     users = EXAMPLE_TEXTS["Config"].replace("qos-webhook.qos-system.svc", "'*'")
-    for path, own in ((told["client-certificate"], certificate), (told["client-key"], key)):
+    for path, own in ((user["client-certificate"], certificate), (user["client-key"], key)):
         users = users.replace(path, str(own))
     kubeconfig.write_text(users)
     configuration = folder / "admission.yaml"
@@ -132,7 +132,7 @@ def create_pod(control_plane: ControlPlane, namespace: str, name: str) -> Object
 
 
 def wait_until_asked(control_plane: ControlPlane, namespace: str, server: DemoServer) -> None:
-    """The API server hears of a new configuration a little later."""
+    """The API server learns of a new configuration a little later."""
     reviews = 'qos_webhook_reviews_total{outcome="allowed",path="/mutate"}'
     before = server.metric(reviews)
     numbers = iter(range(1000))
@@ -167,7 +167,7 @@ def test_the_api_server_shows_a_certificate_of_another_name(
     control_plane: ControlPlane, files: Files, tmp_path: Path
 ) -> None:
     certificate, key = files.credential("server", files.authority.server(()))
-    flags = (f"--tls-cert={certificate}", f"--tls-key={key}", f"--client-ca={files.ca}", "--client-name=somebody-else")
+    flags = (f"--tls-cert={certificate}", f"--tls-key={key}", f"--client-ca={files.ca}", "--client-name=another-client")
     with running_demo(tmp_path, *flags) as server:
         ask_for_pods_in("unknown", control_plane, files, server.port)
         numbers = iter(range(1000))
@@ -187,9 +187,9 @@ def test_the_api_server_shows_a_certificate_of_another_name(
 def test_the_api_server_asks_again_where_a_replica_is_not_ready(
     control_plane: ControlPlane, server: DemoServer, files: Files, tmp_path: Path
 ) -> None:
-    """Its first connection reaches one whose caches are empty, and will stay so; no pod is lost by it."""
+    """Its first connection reaches a replica with caches that stay empty; no pod is lost."""
     certificate, key = files.credential("server", files.authority.server(()))
-    never = control_plane.kubeconfig_for_token("nobody")
+    never = control_plane.kubeconfig_for_token("unknown")
     flags = (f"--tls-cert={certificate}", f"--tls-key={key}", f"--kubeconfig={never}")
     with ExitStack() as stack:
         waiting = stack.enter_context(running_demo(tmp_path, *flags, demo=False))
@@ -198,7 +198,7 @@ def test_the_api_server_asks_again_where_a_replica_is_not_ready(
             balancer.add(port)
         ask_for_pods_in("again", control_plane, files, balancer.port)
         wait_until_asked(control_plane, "again", server)
-        # Connections that are used again would only ever reach the one that answers.
+        # Reused connections would always reach the one that answers.
         assert waiting.metric('qos_webhook_refused_requests_total{code="503"}') >= 1
-        # It was asked again, and not answered without a look.
+        # It was called again, and did not answer without a check.
         assert not waiting.metric('qos_webhook_reviews_total{outcome="failed",path="/mutate"}')

@@ -1,4 +1,4 @@
-"""Events of force deletions: how many there are at most, and of what none is made."""
+"""Events of force deletions: their maximum number, and the reviews without Events."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Clock:
         return self.now
 
 
-def test_one_user_is_told_of_once_in_ten_minutes_for_each_object() -> None:
+def test_one_event_per_user_and_object_in_ten_minutes() -> None:
     clock = Clock()
     limits = Limits(clock)
     assert limits.admit("a", "jane", "shop")
@@ -61,14 +61,14 @@ def test_one_user_is_told_of_once_in_ten_minutes_for_each_object() -> None:
     assert limits.admit("a", "jane", "shop")
 
 
-def test_a_namespace_has_its_share_and_no_other_loses_by_it() -> None:
+def test_quota_of_a_namespace_does_not_affect_others() -> None:
     clock = Clock()
     limits = Limits(clock)
     assert [limits.admit(f"{number}", "jane", "loud") for number in range(20)].count(True) == 10
     assert limits.admit("other", "jane", "quiet")
     clock.now = 300
     assert [limits.admit(f"later-{number}", "jane", "loud") for number in range(20)].count(True) == 10
-    # In an hour: what was left at the beginning, and what came since.
+    # In an hour: the initial quota, and the refills.
     clock.now = 0.0
     limits, made = Limits(clock), 0
     for second in range(3600):
@@ -85,7 +85,7 @@ def test_what_is_remembered_is_bounded() -> None:
 
 
 class Silent:
-    """An API server that takes its time, then is not there; the first request holds all others up."""
+    """An API server that is slow, then unavailable; the first request delays all others."""
 
     def __init__(self) -> None:
         self.asked = threading.Event()
@@ -111,7 +111,7 @@ def forced(number: int, kind: str = "Pod") -> Forced:
 
 
 def test_no_refusal_waits_for_its_event() -> None:
-    """One is under way and the queue is full: what comes then is counted and dropped."""
+    """One is under way and the queue is full: later ones are counted and dropped."""
     outcomes: list[str] = []
     transport = Silent()
     events = Events(transport, outcomes.append)
@@ -138,7 +138,7 @@ def test_text_of_others_is_made_plain_and_short() -> None:
     transport.go_on.set()
 
 
-# On the page
+# Documentation
 
 
 def test_rules_that_the_audit_log_names_are_documented() -> None:
@@ -153,26 +153,26 @@ def test_rules_that_the_audit_log_names_are_documented() -> None:
     assert set(re.findall(r"`([a-z-]+)`", listed)) == named
 
 
-# Of which reviews
+# Reviews with Events
 
 
-def told_of(review: bytes, mode: str = "deny") -> list[tuple[str, str, str]]:
-    """Kind, name and user of each force deletion that one review leads to."""
-    told: list[tuple[str, str, str]] = []
+def reported(review: bytes, mode: str = "deny") -> list[tuple[str, str, str]]:
+    """Kind, name and user of each force deletion in one review."""
+    found: list[tuple[str, str, str]] = []
 
-    def tell(forced: Forced, user: str, denial: str) -> None:
+    def report(forced: Forced, user: str, denial: str) -> None:
         assert bool(denial) is (mode == "deny")
-        told.append((forced.kind, forced.metadata.name, user))
+        found.append((forced.kind, forced.metadata.name, user))
 
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "uid": "1"}}
     cluster = make_cluster([node, RUNNING], force_deletion=ForceDeletion(mode=ForceDeletionMode(mode)))
-    app = create_app(cluster, lambda: (), lambda: False, report_forced=tell)
+    app = create_app(cluster, lambda: (), lambda: False, report_forced=report)
     assert app.test_client().post("/validate", data=review, content_type="application/json").status_code == 200
-    return told
+    return found
 
 
 @pytest.mark.parametrize(
-    ("review", "told"),
+    ("review", "expected"),
     [
         pytest.param(delete_review(RUNNING), [("Pod", "db-0", "jane")], id="a refused force deletion"),
         pytest.param(delete_review(RUNNING, seconds=30), [], id="a plain deletion"),
@@ -185,15 +185,15 @@ def told_of(review: bytes, mode: str = "deny") -> list[tuple[str, str, str]]:
         pytest.param(delete_review(RUNNING, groups=("system:nodes",)), [], id="a kubelet's"),
     ],
 )
-def test_events_are_of_refused_force_deletions_alone(review: bytes, told: list[tuple[str, str, str]]) -> None:
-    assert told_of(review) == told
+def test_events_are_of_refused_force_deletions_alone(review: bytes, expected: list[tuple[str, str, str]]) -> None:
+    assert reported(review) == expected
 
 
 ZERO_GRACE = {**RUNNING, "spec": {**RUNNING["spec"], "terminationGracePeriodSeconds": 0}}
 
 
 @pytest.mark.parametrize(
-    ("review", "told"),
+    ("review", "expected"),
     [
         pytest.param(delete_review(RUNNING), [("Pod", "db-0", "jane")], id="a force deletion"),
         pytest.param(delete_review(RUNNING, seconds=30), [], id="a plain deletion"),
@@ -206,11 +206,13 @@ ZERO_GRACE = {**RUNNING, "spec": {**RUNNING["spec"], "terminationGracePeriodSeco
         pytest.param(node_deletion_review({"metadata": {"name": "node-1", "uid": "1"}}), [], id="a Node's"),
     ],
 )
-def test_events_are_of_force_deletions_that_are_let_through(review: bytes, told: list[tuple[str, str, str]]) -> None:
-    assert told_of(review, "warn") == told
+def test_events_are_of_force_deletions_that_are_let_through(
+    review: bytes, expected: list[tuple[str, str, str]]
+) -> None:
+    assert reported(review, "warn") == expected
 
 
-def test_an_event_of_what_is_let_through_names_user_risk_and_node() -> None:
+def test_event_of_allowed_force_deletion_names_user_risk_node() -> None:
     transport = Silent()
     events = Events(transport, lambda _: None)
     threading.Thread(target=events.run, daemon=True).start()

@@ -1,7 +1,7 @@
 """Hostile texts in every field of a review, and in the objects that are read for it.
 
-requests   each path and query that follows from them has the segments and terms that it should have, and no other
-commands   each command in an answer has plain names only, and the form that it has for a harmless review
+requests   each resulting path and query has the expected segments and terms, and no others
+commands   each command in an answer has only plain names, and the form of a harmless review's command
 texts      each text in an answer is printable and short
 """
 
@@ -59,7 +59,7 @@ HOSTILE: Final = (
     "x" * 254,
 )
 FREE: Final = frozenset({"nodeName", "ownerReferences"})
-"""Fields that the API server stores with any text: a sentence in one must not read as ours."""
+"""Fields that the API server stores with any text: a sentence in one must not look like ours."""
 LONGEST: Final = 1024
 _NAME: Final = "[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?"
 _PATH: Final = re.compile(
@@ -77,7 +77,7 @@ def _end(outcome: str) -> None:
 
 
 class ApiServer:
-    """It holds a few objects, and writes down what it is asked for."""
+    """It contains a few objects, and records its requests."""
 
     def __init__(self, *objects: Object) -> None:
         self.objects = {entry["metadata"]["name"]: entry for entry in objects}
@@ -113,7 +113,7 @@ class ApiServer:
 
 
 def field_terms(selector: str) -> list[tuple[str, str]]:
-    """What an API server reads in a field selector (fields.ParseSelector)."""
+    """A field selector as the API server parses it (fields.ParseSelector)."""
     terms = re.findall(r"(?:\\.|[^\\,])+", selector, re.DOTALL)
     pairs = (term.partition("=") for term in terms)
     return [(path, re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL)) for path, _, value in pairs]
@@ -162,13 +162,13 @@ REVIEWS: Final[Mapping[str, bytes]] = {
 
 
 CLUSTERS: Final = tuple(itertools.product(ForceDeletionMode, (True, False), (NODE, SILENT, None)))
-"""Mode, whether clients are known, and the Node; None: it is not there."""
+"""Mode, whether clients are known, and the Node; None: it does not exist."""
 
 
 def answers(
     review: bytes, server: ApiServer, mode: ForceDeletionMode, *, known: bool, node: Object | None
 ) -> list[Answer]:
-    """What both webhooks say; none to what is no review."""
+    """The answers of both webhooks; empty for an invalid review."""
     cached = [make_class("low", 1), *([node] if node else [])]
     cluster = make_cluster(
         cached,
@@ -193,7 +193,7 @@ def answers(
 
 
 def said(answers: list[Answer]) -> Iterator[str]:
-    """The texts that reach a person."""
+    """The texts that a user sees."""
     for answer in answers:
         response = json.loads(encode_answer("uid", answer))["response"]
         yield from response.get("warnings", ())
@@ -206,7 +206,7 @@ def commands(texts: Iterator[str]) -> Iterator[str]:
 
 
 def hold_request(path: str, texts: str) -> None:
-    """A request asks for one object or one list, and no text of a stranger adds to it."""
+    """A request reads one object or one list, and no text of another user changes it."""
     address = urlsplit(path)
     assert _PATH.fullmatch(address.path), path
     pairs = parse_qsl(address.query, strict_parsing=bool(address.query), keep_blank_values=True)
@@ -222,7 +222,7 @@ def hold_request(path: str, texts: str) -> None:
 
 
 def shape(command: str, names: set[str]) -> str:
-    """A command with its names left out."""
+    """A command without its names."""
     return re.sub(_WORD, lambda found: "{}" if found.group() in names else found.group(), command)
 
 
@@ -245,7 +245,7 @@ def usual() -> set[str]:
 
 
 def hold(review: bytes, stored: tuple[Object, ...], usual: set[str], text: str) -> None:
-    """Ask with a hostile text, in every mode; each request and each command is as it should be."""
+    """Send a hostile text, in every mode; each request and each command is as expected."""
     for mode, known, node in CLUSTERS:
         server = ApiServer(*stored)
         texts = list(said(answers(review, server, mode, known=known, node=node)))
@@ -253,7 +253,7 @@ def hold(review: bytes, stored: tuple[Object, ...], usual: set[str], text: str) 
         for path in server.asked:
             hold_request(path, json.dumps([json.loads(review), *stored], ensure_ascii=False) + text)
         for command in commands(iter(texts)):
-            # A text of one's own in a sentence would read as ours.
+            # A hostile sentence would look like ours.
             assert MARK not in command, command
             assert shape(command, PLAIN) in usual, command
 
@@ -276,30 +276,30 @@ def of_review(case: tuple[str, tuple[Any, ...], str], usual: set[str]) -> None:
 
 
 def of_object(case: tuple[str, tuple[Any, ...], str], usual: set[str]) -> None:
-    """What is read for a review: a pod's eviction holds none of it."""
+    """The objects that are read for a review: an eviction contains no pod."""
     number, place, text = case
     stored = {**HELD, number: with_text(HELD[number], place, text)}
     for name in ("evict", "evict stopping"):
         hold(REVIEWS[name], tuple(stored.values()), usual, text)
 
 
-def test_hostile_texts_of_a_review_stay_out_of_requests_and_commands(usual: set[str]) -> None:
-    """Some of them, and all that may become a Node's name."""
+def test_hostile_review_texts_stay_out_of_requests_and_commands(usual: set[str]) -> None:
+    """Some texts, and all that may become a Node's name."""
     for number, case in enumerate(cases(READ)):
         if number % 97 == 0 or case[1][-1] == "nodeName" or (case[0] == "node" and case[1][-1] == "name"):
             of_review(case, usual)
 
 
-def test_hostile_texts_of_objects_stay_out_of_requests_and_commands(usual: set[str]) -> None:
-    """Some of them, and all Nodes' names."""
+def test_hostile_object_texts_stay_out_of_requests_and_commands(usual: set[str]) -> None:
+    """Some texts, and all Nodes' names."""
     for number, case in enumerate(cases(HELD)):
         if number % 97 == 0 or case[1][-1] == "nodeName":
             of_object(case, usual)
 
 
 @pytest.mark.long(
-    "test_hostile_texts_of_a_review_stay_out_of_requests_and_commands, "
-    "test_hostile_texts_of_objects_stay_out_of_requests_and_commands"
+    "test_hostile_review_texts_stay_out_of_requests_and_commands, "
+    "test_hostile_object_texts_stay_out_of_requests_and_commands"
 )
 def test_all_hostile_texts_stay_out_of_requests_and_commands(usual: set[str]) -> None:
     for case in cases(READ):

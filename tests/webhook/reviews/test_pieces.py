@@ -1,4 +1,4 @@
-"""Objects that are too rich to be built whole: what is read of them, what is left out, and what never is."""
+"""Objects that are too rich to be built whole: the parts that are read, omitted, and never omitted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def text(obj: Object) -> bytes:
 
 
 def test_in_pieces_an_object_is_what_it_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """But for annotations that no rule reads."""
+    """Except annotations that no rule reads."""
     entries = [entry for entry in demo_objects() if entry["kind"] in KINDS]
     whole = [see(text(entry), KINDS[entry["kind"]]) for entry in entries]
     monkeypatch.setattr(partial_objects, "_USUAL_SIZE", 0)
@@ -87,7 +87,7 @@ def test_a_single_value_is_never_left_out(spec: Object, words: str) -> None:
 
 
 def test_a_list_that_does_not_fit_is_left_out() -> None:
-    """The API server sends none; a pod of which all else can be read is judged by that."""
+    """The API server sends none; a pod with otherwise readable fields is evaluated by these."""
     seen = see(text(pod_object(name="web", volumes=[{"name": 7}], priorityClassName="high")), Pod)
     assert seen.left_out == {"spec.volumes"}
     assert seen.object.spec.priority_class_name == "high"

@@ -1,6 +1,6 @@
-"""The reviews that ``make demo`` sends are what the API server sends, and what it prints is what kubectl prints.
+"""The reviews that ``make demo`` sends match the API server's, and its output matches kubectl's.
 
-``UPDATE_GOLDEN=1`` records them anew.
+``UPDATE_GOLDEN=1`` records them again.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ NEEDED = {
 
 
 class Command(NamedTuple):
-    """What is typed, and the manifest that it reads."""
+    """The command, and the manifest that it reads."""
 
     line: str
     manifest: Object | None = None
 
 
 class Recorder:
-    """A webhook by URL that notes what it is sent, and answers as the one over the demo cluster."""
+    """A webhook by URL that records its requests, and answers like the one over the demo cluster."""
 
     def __init__(self, client: FlaskClient, folder: Path) -> None:
         self.calls: list[tuple[str, Object]] = []
@@ -98,7 +98,7 @@ class Recorder:
         self._thread.start()
 
     def url(self, path: str) -> str:
-        """Where the API server finds it."""
+        """The URL for the API server."""
         return f"https://127.0.0.1:{self._server.server_address[1]}{path}"
 
     def stop(self) -> None:
@@ -130,7 +130,7 @@ def demo_api_server(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def recorder(demo_api_server: ControlPlane, demo_backend: Backend, tmp_path: Path) -> Iterator[Recorder]:
-    """The recorder, which the API server asks of pods and Deployments in namespace shop."""
+    """The recorder, which the API server calls for pods and Deployments in namespace shop."""
     app = create_app(demo_backend.cluster, demo_backend.waiting_for, lambda: False)
     recorder = Recorder(app.test_client(), tmp_path)
     bundle = base64.b64encode(recorder.bundle).decode()
@@ -142,7 +142,7 @@ def recorder(demo_api_server: ControlPlane, demo_backend: Backend, tmp_path: Pat
             "metadata": {"name": "recorder"},
             "webhooks": [
                 {
-                    # What a refusal names; the chart has one such entry for each kind of request.
+                    # A refusal names the entry; the chart has one for each kind of request.
                     "name": "force-delete.kubectl-qos.io",
                     "clientConfig": {"url": recorder.url(path), "caBundle": bundle},
                     "rules": rules,
@@ -211,7 +211,7 @@ def _commands() -> list[Command]:
 
 
 def _record(control_plane: ControlPlane, recorder: Recorder) -> list[Object]:
-    """Run the commands with real kubectl; each with the reviews that it led to, and what it printed."""
+    """Run the commands with real kubectl; each with its reviews and its output."""
     recorded = []
     for command in _commands():
         if command.line.startswith("kubectl delete pod db-1"):
@@ -246,13 +246,13 @@ def _essence(recorded: Object) -> tuple[str, str, list[Any]]:
 
 
 def _shapes(recorded: Object) -> list[Any]:
-    """The shapes of a command's reviews: the API server may ask once more when it has to try again."""
+    """The shapes of a command's reviews: the API server may send one more if it has to retry."""
     shapes = [_shape(call) for call in recorded["calls"]]
     return [shape for number, shape in enumerate(shapes) if shape not in shapes[:number]]
 
 
 def _shape(value: Any) -> Any:
-    """Names and types of all fields; managedFields speak of times and uids in their keys."""
+    """Names and types of all fields; the keys of managedFields contain times and uids."""
     if isinstance(value, dict):
         return {key: _shape(item) for key, item in value.items() if key != "managedFields"}
     if isinstance(value, list | tuple):
@@ -274,7 +274,7 @@ def test_recorded_reviews_are_what_the_api_server_sends(demo_api_server: Control
 
 @pytest.fixture(scope="module")
 def shown() -> str:
-    """What ``python -m webhook.demo`` prints."""
+    """The output of ``python -m webhook.demo``."""
     with contextlib.redirect_stdout(io.StringIO()) as out:
         assert main() == 0
     return out.getvalue()

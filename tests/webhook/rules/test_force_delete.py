@@ -1,4 +1,4 @@
-"""Who is warned of a force deletion, of what, and who is never bothered."""
+"""The clients that get a warning about a force deletion, the warning's content, and the exempt clients."""
 
 from __future__ import annotations
 
@@ -42,9 +42,7 @@ Warnings = Callable[..., tuple[str, ...]]
         ("price-feed", "node-a2: its processes may run on, and no controller replaces it"),
     ],
 )
-def test_F3_force_deletion_warns_of_what_the_owner_no_longer_keeps(
-    warnings_for: Warnings, name: str, line: str
-) -> None:
+def test_F3_force_deletion_warns_about_the_owners_promise(warnings_for: Warnings, name: str, line: str) -> None:
     first, second = warnings_for(name)
     assert first.startswith(f"{name} on {line}")
     spec, namespace = PODS[name]["spec"], PODS[name]["metadata"]["namespace"]
@@ -57,7 +55,7 @@ def test_F3_force_deletion_warns_of_what_the_owner_no_longer_keeps(
 
 
 def test_F3_after_a_dry_run_the_pod_is_there(demo_cluster: Cluster) -> None:
-    """Otherwise the warning arrives when it is gone."""
+    """Otherwise the warning arrives when the pod no longer exists."""
     answer = validate(decode_review(in_a_dry_run(delete_review(PODS["db-0"]))), demo_cluster)
     assert answer.warnings[1] == (
         "nothing keeps a second writer off volume data (claim data-db-0, NFS, ReadWriteOnce); "
@@ -65,7 +63,7 @@ def test_F3_after_a_dry_run_the_pod_is_there(demo_cluster: Cluster) -> None:
     )
 
 
-def test_F3_a_warning_names_what_to_check_as_far_as_there_is_room(demo_cluster: Cluster) -> None:
+def test_F3_warning_names_checks_as_far_as_there_is_room(demo_cluster: Cluster) -> None:
     pod = deepcopy(PODS["price-feed"])
     (box,) = pod["spec"]["containers"]
     pod["spec"]["containers"] = [box | {"name": name} for name in ("feed", "cache", "proxy", "log")]
@@ -83,7 +81,7 @@ def test_F3_a_warning_names_what_to_check_as_far_as_there_is_room(demo_cluster: 
     assert check().startswith("Check now: kubectl qos died pod/ppp")
 
 
-def test_forcing_what_a_second_delete_shortened_names_the_end_of_the_stop_in_flight(demo_cluster: Cluster) -> None:
+def test_forcing_shortened_deletion_names_end_of_running_stop(demo_cluster: Cluster) -> None:
     pod = deepcopy(PODS["alertmanager-0"])
     pod["metadata"] |= {"deletionTimestamp": "2026-11-21T03:10:10Z", "deletionGracePeriodSeconds": 10}
     pod["spec"]["terminationGracePeriodSeconds"] = 120
@@ -91,7 +89,7 @@ def test_forcing_what_a_second_delete_shortened_names_the_end_of_the_stop_in_fli
     assert "is already stopping and may run until 2026-11-21 03:12:00 UTC: forcing" in answer.warnings[0]
 
 
-def test_forcing_a_pod_that_is_stopping_on_a_silent_node_stops_nothing_sooner(warnings_for: Warnings) -> None:
+def test_forcing_stopping_pod_on_silent_node_does_not_speed_up(warnings_for: Warnings) -> None:
     first, second = warnings_for("db-1")
     assert first == (
         "db-1 on node-c3, silent since 03:02:56 UTC, is already stopping, and its end is unknown: "
@@ -116,10 +114,10 @@ def test_forcing_a_pod_that_is_stopping_on_a_silent_node_stops_nothing_sooner(wa
         pytest.param("web-there", True, "{} may start a replacement while it still runs", id="its node answers"),
     ],
 )
-def test_a_replica_set_has_another_instead_of_what_was_told_to_end_on_a_silent_node(
+def test_replica_set_has_replaced_a_pod_deleted_on_a_silent_node(
     demo_cluster: Cluster, name: str, stopping: bool, risk: str
 ) -> None:
-    """As kubectl qos says it: a ReplicaSet counts no pod that was marked for deletion."""
+    """As in kubectl qos: a ReplicaSet counts no pod that was marked for deletion."""
     pod = deepcopy(PODS["checkout-mv9cgvs6p-m2n4z"])
     pod["metadata"]["name"] = name
     pod["spec"]["nodeName"] = "node-c3" if name == "web-silent" else "node-a1"
@@ -132,7 +130,7 @@ def test_a_replica_set_has_another_instead_of_what_was_told_to_end_on_a_silent_n
 @pytest.mark.parametrize(
     "name", ["checkout-mv9cgvs6p-x2x7p", "nightly-report-29870100-wm6rq", "report-export-kjj87m522-zr4gw"]
 )
-def test_nothing_is_at_stake_where_nothing_runs(warnings_for: Warnings, name: str) -> None:
+def test_pod_without_processes_has_no_risk(warnings_for: Warnings, name: str) -> None:
     assert warnings_for(name) == ()
 
 
@@ -150,11 +148,11 @@ def test_graceful_deletion_is_no_concern(warnings_for: Warnings, seconds: int | 
         "system:kube-controller-manager",
     ],
 )
-def test_controllers_are_never_bothered(warnings_for: Warnings, user: str) -> None:
+def test_controllers_get_no_warnings(warnings_for: Warnings, user: str) -> None:
     assert warnings_for("db-0", user=user) == ()
 
 
-def test_the_kubelets_last_delete_is_never_bothered(warnings_for: Warnings) -> None:
+def test_kubelets_last_delete_gets_no_warning(warnings_for: Warnings) -> None:
     assert warnings_for("db-0", user="system:node:node-b2", groups=("system:nodes",)) == ()
 
 

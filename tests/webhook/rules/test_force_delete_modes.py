@@ -1,4 +1,4 @@
-"""Modes of force deletion, by namespace: whom they refuse, with which remedy, and what they never hinder."""
+"""Modes of force deletion, by namespace: the refused clients, the remedies, and the requests that are never refused."""
 
 from __future__ import annotations
 
@@ -129,9 +129,9 @@ OFF = f"once node-1 is off for certain: {TAINT}"
             OUT_OF_SERVICE,
             False,
             "delete it with grace: kubectl delete pod db -n shop",
-            id="out of service, and not deleted: nobody collects it",
+            id="out of service, and not deleted: garbage collection keeps it",
         ),
-        pytest.param(BACK, True, "wait until it has stopped", id="back in service: nobody collects it"),
+        pytest.param(BACK, True, "wait until it has stopped", id="back in service: garbage collection keeps it"),
     ],
 )
 def test_F2_deny_names_what_to_do_instead(node: Object, stopping: bool, remedy: str) -> None:
@@ -156,7 +156,7 @@ def test_finalizers_keep_what_garbage_collection_deletes(finalizers: list[str], 
     assert denial.endswith(words) is kept
 
 
-def test_F2_deny_advises_no_deletion_where_garbage_collection_does_not_wait_for_the_kubelet() -> None:
+def test_F2_deny_suggests_no_deletion_on_back_not_ready_node() -> None:
     node = raw_node("node-1", conditions=[raw_condition("Ready", "False")], taints=TAINTS)
     cluster = make_cluster([make_namespace(force_delete="deny"), node, make_lease(FRESH), make_pod()])
     denial = validate(decode_review(delete_review(make_pod())), cluster).denial
@@ -166,11 +166,11 @@ def test_F2_deny_advises_no_deletion_where_garbage_collection_does_not_wait_for_
 
 @pytest.mark.parametrize("mode", ["confirm", "deny"])
 @pytest.mark.parametrize(("user", "groups"), EXEMPT)
-def test_F2_who_is_never_hindered(mode: str, user: str, groups: Sequence[str]) -> None:
+def test_F2_exempt_clients_are_never_refused(mode: str, user: str, groups: Sequence[str]) -> None:
     assert answer_to(make_pod(), mode, user=user, groups=groups) == ALLOWED
 
 
-def test_F2_who_deletes_nodes_as_its_work_forces_pods_as_anybody_else() -> None:
+def test_F2_node_controllers_are_not_exempt_for_pods() -> None:
     assert not answer_to(make_pod(), "deny", user="reaper").allowed
 
 
@@ -183,20 +183,20 @@ def test_F2_who_deletes_nodes_as_its_work_forces_pods_as_anybody_else() -> None:
         pytest.param(make_pod(phase="Failed"), id="failed"),
     ],
 )
-def test_F2_what_is_never_hindered(mode: str, pod: Object) -> None:
+def test_F2_exempt_pods_are_never_refused(mode: str, pod: Object) -> None:
     assert answer_to(pod, mode) == ALLOWED
 
 
 @pytest.mark.parametrize("mode", ["confirm", "deny"])
 def test_F2_own_period_of_0_is_warned_of_only(mode: str) -> None:
-    """Its controllers' plain deletes come with 0 as well."""
+    """Its controllers' plain deletes have 0, too."""
     answer = answer_to(make_pod(terminationGracePeriodSeconds=0), mode)
     assert answer.allowed
     assert answer.warnings[0] == RISK
 
 
 @pytest.mark.parametrize(
-    ("spec", "metadata", "told"),
+    ("spec", "metadata", "warns"),
     [
         pytest.param({"terminationGracePeriodSeconds": 0}, {}, True, id="own period 0"),
         pytest.param({"terminationGracePeriodSeconds": 30}, {}, False, id="own period 30"),
@@ -210,13 +210,13 @@ def test_F2_own_period_of_0_is_warned_of_only(mode: str) -> None:
         pytest.param({"terminationGracePeriodSeconds": 0, "nodeName": None}, {}, False, id="not scheduled"),
     ],
 )
-def test_F1_collection_without_a_period_goes_by_each_pods_own(spec: Object, metadata: Object, *, told: bool) -> None:
-    """The API server fills none in, as it does for one pod."""
+def test_F1_collection_without_period_uses_each_pods_own(spec: Object, metadata: Object, *, warns: bool) -> None:
+    """The API server fills in none, unlike for one pod."""
     pod = make_pod(**spec)
     pod["metadata"] |= metadata
     answer = validate(decode_review(delete_review(pod, seconds=None)), make_cluster([make_namespace(), NODE, pod]))
     assert answer.allowed
-    assert answer.warnings[:1] == ((RISK,) if told else ())
+    assert answer.warnings[:1] == ((RISK,) if warns else ())
 
 
 @pytest.mark.parametrize("mode", ["confirm", "deny"])
@@ -244,7 +244,7 @@ def test_F2_label_that_is_no_mode_lifts_nothing_and_is_said(label: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ForceDeletionMode)
-def test_F2_configured_mode_of_a_namespace_that_cannot_be_read_counts(mode: ForceDeletionMode) -> None:
+def test_F2_configured_mode_counts_for_unreadable_namespace(mode: ForceDeletionMode) -> None:
     cluster = make_cluster([NODE], live=SilentSource(), force_deletion=ForceDeletion(mode=mode))
     answer = validate(decode_review(delete_review(make_pod())), cluster)
     assert answer.allowed == (mode is ForceDeletionMode.WARN)
@@ -298,14 +298,14 @@ def test_F1_eviction_without_grace_is_warned_of() -> None:
 
 @pytest.mark.parametrize("mode", ["warn", "confirm", "deny"])
 def test_F1_eviction_is_a_dry_run_by_its_own_options_too(mode: str) -> None:
-    """As of ``kubectl drain --dry-run=server``: the request has no dryRun, its Eviction has."""
+    """Like ``kubectl drain --dry-run=server``: the request has no dryRun, its Eviction has."""
     answer = evicted({"gracePeriodSeconds": 0, "dryRun": ["All"]}, mode=mode)
     assert answer.allowed is (mode == "warn")
     assert answer.forced is None
     assert answer.warnings[1:] == (("Check first: kubectl qos explain pod/db -n shop",) if answer.allowed else ())
 
 
-def test_F2_confirming_advises_no_eviction_with_grace_of_what_stops_or_is_silent() -> None:
+def test_F2_confirm_suggests_no_eviction_of_stopping_or_silent() -> None:
     review = decode_review(eviction_review("db", "shop", {"gracePeriodSeconds": 0}))
     cluster = make_cluster([make_namespace(force_delete="confirm"), SILENT, make_pod()])
     assert validate(review, cluster).denial.endswith(f"; namespace shop requires a confirmation: {COMMAND}")
@@ -327,7 +327,7 @@ def test_F2_eviction_is_refused_as_a_deletion_is() -> None:
 @pytest.mark.parametrize("stopping", [False, True])
 @pytest.mark.parametrize("knows_clients", [False, True])
 def test_F2_a_refused_eviction_advises_no_deletion(node: Object, *, stopping: bool, knows_clients: bool) -> None:
-    """A deletion asks no PodDisruptionBudget."""
+    """A deletion bypasses PodDisruptionBudgets."""
     pod = make_pod()
     if stopping:
         pod["metadata"] |= {"deletionTimestamp": "2026-11-21T03:11:20Z", "deletionGracePeriodSeconds": 30}
@@ -351,7 +351,7 @@ def test_F2_eviction_of_what_does_not_run() -> None:
 def test_F2_eviction_of_a_pod_on_no_node_names_its_version(
     mode: ForceDeletionMode, preconditions: Object, *, is_pinned: bool
 ) -> None:
-    """Without that the API server may evict it later, when it runs."""
+    """Otherwise the API server may evict it later, when it runs."""
     pod = make_pod(nodeName=None)
     pod["metadata"]["resourceVersion"] = "7"
     answer = evicted({"gracePeriodSeconds": 0, "preconditions": preconditions}, mode=mode.value, pod=pod)
@@ -362,7 +362,7 @@ def test_F2_eviction_of_a_pod_on_no_node_names_its_version(
         assert answer.denial.endswith(f"{EVICT}: on no node it is removed at once")
 
 
-def test_F2_eviction_by_whom_nobody_bothers() -> None:
+def test_F2_eviction_by_exempt_clients_is_allowed() -> None:
     assert evicted({"gracePeriodSeconds": 0}, mode="deny", user="fencer") == ALLOWED
 
 
@@ -373,8 +373,8 @@ def test_F1_eviction_of_a_pod_that_is_not_there() -> None:
 
 @pytest.mark.parametrize("mode", ForceDeletionMode)
 @pytest.mark.parametrize("how", ["by label", "by configuration"])
-def test_F2_eviction_of_a_pod_that_cannot_be_read_goes_only_where_all_do(mode: ForceDeletionMode, how: str) -> None:
-    """Else whoever keeps the API server busy would be free to force."""
+def test_F2_eviction_of_unreadable_pod_is_allowed_only_by_warn(mode: ForceDeletionMode, how: str) -> None:
+    """Otherwise a client that keeps the API server busy could force it."""
     label = {"force_delete": mode.value} if how == "by label" else {}
     configured = mode if how == "by configuration" else ForceDeletionMode.WARN
     cluster = make_cluster(

@@ -1,6 +1,6 @@
-"""The cluster's own controllers at work in a namespace that forbids force deletions.
+"""The cluster's own controllers in a namespace that forbids force deletions.
 
-Once each under its own account, as kubeadm has it, and once all as one user.
+First with an account for each, as kubeadm does, and then with one user for all.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _NUMBERS = itertools.count(1)
     ],
 )
 def cluster(request: pytest.FixtureRequest, helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster where force deletions are forbidden wherever nothing else is said."""
+    """A cluster that forbids force deletions unless a namespace has another mode."""
     with ExitStack() as stack:
         if request.param == "own accounts":
             control_plane: ControlPlane = request.getfixturevalue("control_plane")
         else:
             control_plane = stack.enter_context(_as_one_user(request.getfixturevalue("control_plane_binaries")))
-        # Once the webhook has gone, which would be asked, and while the control plane is there.
+        # After the webhook has ended, which would be called, and while the control plane still runs.
         stack.callback(_delete_what_is_left, control_plane)
         running = stack.enter_context(
             serving(
@@ -66,7 +66,7 @@ def _delete_what_is_left(control_plane: ControlPlane) -> None:
 def _as_one_user(binaries: Binaries) -> Iterator[ControlPlane]:
     arguments = ["--use-service-account-credentials=false"]
     with ControlPlane(binaries, controller_manager_args=arguments) as control_plane:
-        # Whoever runs all controllers so has to let that user do what each of them may.
+        # A cluster with one user for all controllers must grant that user the permissions of each.
         control_plane.kubectl(
             "create", "clusterrolebinding", "controllers", "--clusterrole=cluster-admin",
             "--user=system:kube-controller-manager",
@@ -76,7 +76,7 @@ def _as_one_user(binaries: Binaries) -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def namespace(cluster: Cluster) -> str:
-    """A namespace without a label that says a mode."""
+    """A namespace without a label that sets a mode."""
     name = f"{NAME}-{next(_NUMBERS)}"
     cluster.control_plane.create_namespace(name, {"of": NAME})
     return name
@@ -84,7 +84,7 @@ def namespace(cluster: Cluster) -> str:
 
 @pytest.fixture
 def pod(cluster: Cluster, namespace: str) -> Object:
-    """A bare pod on a node of its own; nobody may force its deletion."""
+    """A bare pod on its own node; its force deletion is forbidden."""
     node = cluster.control_plane.create_node(f"{NAME}-{next(_NUMBERS)}", labels={"of": NAME})["metadata"]["name"]
     made = cluster.control_plane.api.create(make_pod("db", namespace, node))
     assert "forbids force deletions" in cluster.force("delete", made).stderr
@@ -92,8 +92,8 @@ def pod(cluster: Cluster, namespace: str) -> Object:
 
 
 @pytest.mark.long("test_F2_never_refused_controllers_of_kubernetes, test_F2_namespace_controller_ends_a_namespace")
-def test_F2_pod_garbage_collection_ends_pods_of_nodes_that_are_out_of_service(cluster: Cluster, pod: Object) -> None:
-    """It looks every 20 s."""
+def test_F2_pod_gc_ends_pods_on_out_of_service_nodes(cluster: Cluster, pod: Object) -> None:
+    """It checks every 20 s."""
     api = cluster.control_plane.api
     node = raw_node(pod["spec"]["nodeName"], conditions=[raw_condition("Ready", "Unknown")])
     api.patch(node, {"status": node["status"]}, subresource="status")
@@ -105,7 +105,7 @@ def test_F2_pod_garbage_collection_ends_pods_of_nodes_that_are_out_of_service(cl
 
 
 def test_F2_namespace_controller_ends_a_namespace(cluster: Cluster, namespace: str, pod: Object) -> None:
-    """Also of pods without a grace of their own, and of pods that wait for a node."""
+    """Also for pods with a zero grace period, and for pods that wait for a node."""
     api, node = cluster.control_plane.api, pod["spec"]["nodeName"]
     api.create(make_pod("without-grace", namespace, node, terminationGracePeriodSeconds=0))
     api.create(make_pod("waiting", namespace, "", nodeSelector={"nowhere": "at-all"}))
@@ -120,7 +120,7 @@ def test_F2_namespace_controller_ends_a_namespace(cluster: Cluster, namespace: s
 
 
 def test_F2_no_pod_is_forced_in_a_namespace_that_was_finalized(cluster: Cluster, namespace: str, pod: Object) -> None:
-    """An account with every right in a namespace may take it away from around its pods: no label is left to match."""
+    """An account with all permissions in a namespace may delete it under its pods: no label remains to match."""
     api = cluster.control_plane.api
     api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     finalized = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}, "spec": {}}
@@ -134,7 +134,7 @@ def test_F2_no_pod_is_forced_in_a_namespace_that_was_finalized(cluster: Cluster,
         cluster.control_plane.create_namespace(namespace, {"of": NAME})
 
 
-def test_F2_garbage_collector_ends_what_its_owner_left(
+def test_F2_garbage_collector_ends_orphaned_pods(
     cluster: Cluster, namespace: str, pod: Object, made_by: Callable[..., Object]
 ) -> None:
     waiting = made_by("waiting", nodeSelector={"nowhere": "at-all"})
@@ -145,7 +145,7 @@ def test_F2_garbage_collector_ends_what_its_owner_left(
 
 @pytest.fixture
 def made_by(cluster: Cluster, namespace: str) -> Callable[..., Object]:
-    """Makes a ReplicaSet, and returns its pod."""
+    """Make a ReplicaSet; return its pod."""
 
     def made_by(name: str, **spec: object) -> Object:
         template = make_pod(name, namespace, "", **spec)

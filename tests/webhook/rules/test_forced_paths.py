@@ -1,4 +1,4 @@
-"""Every way to force a deletion, in every mode, by kubectl on a real API server behind the chart."""
+"""Every path to force a deletion, in every mode, by kubectl on a real API server behind the chart."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.webhook.forcing import (
 pytestmark = pytest.mark.controlplane
 
 CONFIGURED = {f"qos-forced-{mode}-{number}": mode for mode in STRICTNESS for number in range(30)}
-"""Namespaces of which the configuration says a mode."""
+"""Namespaces with a configured mode."""
 NO_GRACE = (
     "terminationGracePeriodSeconds: 0, so every deletion is a force deletion: the object is removed at once, "
     "and its processes may run on next to a replacement; 1 or more waits for them"
@@ -49,7 +49,7 @@ def cluster(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.Te
 
 @pytest.fixture
 def space(control_plane: ControlPlane) -> Iterator[Callable[..., str]]:
-    """Makes a namespace with a mode by configuration, and maybe one by label; it has no pods after the test."""
+    """Makes a namespace with a configured mode, and optionally one by label; it has no pods after the test."""
     made = []
 
     def space(mode: str = "", *, label: str | None = None) -> str:
@@ -66,10 +66,10 @@ def space(control_plane: ControlPlane) -> Iterator[Callable[..., str]]:
 def make(
     control_plane: ControlPlane, space: Callable[..., str], make_node: Callable[..., Object]
 ) -> Callable[..., Object]:
-    """Makes a bare pod on a node of its own, in a namespace of a mode."""
+    """Makes a bare pod on its own node, in a namespace with a mode."""
 
     def make(mode: str = "", *, label: str | None = None, node: bool = True, **spec: object) -> Object:
-        # Cordoned, for the scheduler runs, too, and other pods would be told of.
+        # Cordoned, because the scheduler also runs, and other pods would cause warnings.
         bound = make_node(unschedulable=True)["metadata"]["name"] if node else ""
         return control_plane.api.create(make_pod("db", space(mode, label=label), bound, **spec))
 
@@ -83,14 +83,14 @@ KEEP = (
 
 
 def lines(path: str, pod: Object, *, dry_run: bool = False) -> list[str]:
-    """What is said of a bare pod on a node that answers, to a client that shows no certificate."""
+    """The text about a bare pod on a node that answers, for a client without a certificate."""
     node, namespace = pod["spec"]["nodeName"], pod["metadata"]["namespace"]
     if path == "node":
         return [
             f"{node}: without the Node, pod garbage collection force deletes 1 pod that may still run",
             KEEP.format(node),
         ]
-    # The review of an eviction does not hold its pod.
+    # The review of an eviction does not contain its pod.
     is_evicted = path in {"eviction", "drain"}
     place, died = "db" if is_evicted else f"db on {node}", f"kubectl qos died pod/db -n {namespace}"
     check = f"Check now whether container app still runs on {node}: {died}; kubectl qos node {node}"
@@ -115,9 +115,7 @@ def test_F1_warned_of_once_on_every_path(cluster: Cluster, make: Callable[..., O
 
 
 @pytest.mark.parametrize("path", ["delete", "collection", "eviction"])
-def test_F1_forcing_what_is_stopping_is_warned_of_once(
-    cluster: Cluster, make: Callable[..., Object], path: str
-) -> None:
+def test_F1_forcing_a_stopping_pod_warns_once(cluster: Cluster, make: Callable[..., Object], path: str) -> None:
     pod = make()
     cluster.control_plane.api.delete(pod)
     said = warnings(cluster.force(path, pod))
@@ -158,7 +156,7 @@ def test_F1_workload_without_grace_is_warned_of(cluster: Cluster, space: Callabl
 
 
 @pytest.mark.parametrize("mode", ["", "confirm", "deny"])
-def test_F1_plain_deletion_of_a_pod_without_grace_is_warned_of_and_never_refused(
+def test_F1_plain_deletion_of_zero_grace_pod_only_warns(
     cluster: Cluster, make: Callable[..., Object], mode: str
 ) -> None:
     pod = make(mode, terminationGracePeriodSeconds=0)
@@ -169,7 +167,7 @@ def test_F1_plain_deletion_of_a_pod_without_grace_is_warned_of_and_never_refused
 
 
 @pytest.mark.parametrize("mode", ["", "deny"])
-def test_F1_plain_collection_is_warned_of_for_its_pods_without_grace_and_never_refused(
+def test_F1_plain_collection_only_warns_for_zero_grace_pods(
     cluster: Cluster, make: Callable[..., Object], mode: str
 ) -> None:
     pod = make(mode, terminationGracePeriodSeconds=0)
@@ -184,7 +182,7 @@ def test_F1_plain_collection_is_warned_of_for_its_pods_without_grace_and_never_r
     assert stopping["metadata"]["deletionGracePeriodSeconds"] == 30
 
 
-def test_F1_what_was_forced_before_is_said_nothing_of(cluster: Cluster, make: Callable[..., Object]) -> None:
+def test_F1_earlier_force_deletion_causes_no_warning(cluster: Cluster, make: Callable[..., Object]) -> None:
     """A finalizer keeps the object, which has no grace left."""
     pod = make("deny")
     keep = {"metadata": {"finalizers": ["example.com/keep"]}}
@@ -236,7 +234,7 @@ def test_F1_forced_replacement_is_graceful(
 def test_F2_debug_copy_that_replaces_its_pod_forces_its_deletion(
     cluster: Cluster, make: Callable[..., Object], mode: str
 ) -> None:
-    """``kubectl debug --copy-to --replace`` makes the copy, and deletes the pod without grace."""
+    """``kubectl debug --copy-to --replace`` creates the copy, and deletes the pod without grace."""
     pod = make(mode)
     namespace = pod["metadata"]["namespace"]
     replacing = ("--copy-to=copy", "--replace", "--image=debug", "--attach=false")
@@ -299,7 +297,7 @@ def test_F2_deny_refuses_and_says_what_to_do_instead(cluster: Cluster, make: Cal
     else:
         remedy = f"delete it with grace: kubectl delete pod db -n {namespace}"
         if path in {"eviction", "drain"}:
-            # Not a deletion: that asks no PodDisruptionBudget.
+            # Not a deletion: that bypasses PodDisruptionBudgets.
             remedy = "evict it with grace: drain again without --grace-period=0, or leave deleteOptions.gracePeriod"
             again = cluster.kubectl("drain", node, "--force", "--dry-run=server")
             assert again.returncode == 0, again.stderr
@@ -360,7 +358,7 @@ def test_F2_label_that_is_no_mode_is_said(cluster: Cluster, make: Callable[..., 
 
 @pytest.mark.parametrize("label", ["confirm", "deny"])
 def test_F2_label_keeps_no_node(cluster: Cluster, make: Callable[..., Object], label: str) -> None:
-    """A tenant that may label its Namespace would keep all Nodes on which it has a pod."""
+    """Otherwise a tenant that may label its Namespace could keep all Nodes with its pods."""
     pod = make(label=label)
     assert cluster.force("delete", pod, dry_run=True).returncode == 1
     done = cluster.force("node", pod)
@@ -388,7 +386,7 @@ def test_F2_dry_run_is_answered_as_the_real_one_and_does_nothing(
     assert cluster.is_untouched(pod)
     assert cluster.pod(pod) == cluster.control_plane.api.get("v1", "Pod", "db", pod["metadata"]["namespace"])
     done = cluster.force(path, pod)
-    # What to check is another thing once it has happened.
+    # The advice to check differs once it has happened.
     assert (tried.returncode, warnings(tried)[:1]) == (done.returncode, warnings(done)[:1])
     if mode:
         assert tried.stderr == done.stderr

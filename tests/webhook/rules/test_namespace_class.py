@@ -1,4 +1,4 @@
-"""The class that a namespace gives pods which name none, and the classes that it allows."""
+"""The class that a namespace gives to pods without one, and the classes that it allows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rules(**rule: Any) -> Options:
 
 
 def noted(pod: Object, *fields: str) -> Object:
-    """The pod with the API server's note of which fields of its spec its author wrote."""
+    """The pod with the API server's record of the fields that its author wrote."""
     entry = {"manager": "kubectl", "operation": "Update", "fieldsType": "FieldsV1"}
     spec: Object = {f"f:{name}": {} for name in ("containers", *fields)}
     managed = [{**entry, "fieldsV1": {"f:metadata": {}, "f:spec": spec}}]
@@ -44,9 +44,9 @@ def noted(pod: Object, *fields: str) -> Object:
 
 
 def filled_in(pod: Object, cluster: Cluster) -> tuple[tuple[Any, Any, Any], tuple[str, ...]]:
-    """Class, priority and policy after the mutation, and what is said; a second look changes nothing more.
+    """Class, priority and policy after the mutation, and the warnings; a second mutation changes nothing more.
 
-    What the API server's plugin had resolved it resolves again after a mutation, before anybody looks.
+    Fields that the API server's plugin had resolved are resolved again after a mutation, before the check.
     """
     answer = mutate(decode_review(create_review(pod)), cluster)
     after = patched(pod, answer)
@@ -86,8 +86,8 @@ def test_P1_default_of_the_namespace(pod: Object, namespace: Object, options: Op
     assert filled_in(pod, make_cluster([*CLASSES, namespace], options=options)) == (expected, ())
 
 
-def test_P1_a_pod_that_was_resolved_without_a_class_gets_the_default_too() -> None:
-    """The API server's plugin has written priority 0 where there is no global default."""
+def test_P1_pod_resolved_without_a_class_gets_namespace_default() -> None:
+    """The API server's plugin has written priority 0 if there is no global default."""
     assert filled_in(pod_object(), make_cluster([LOW, HIGH, LABELLED])) == (("low", -10, "Never"), ())
 
 
@@ -97,7 +97,7 @@ def test_P1_a_pod_that_was_resolved_without_a_class_gets_the_default_too() -> No
         pytest.param(pod_object(priorityClassName="high", priority=1000), id="another class"),
         pytest.param(noted(pod_object(priorityClassName="high", priority=1000)), id="another class, of a webhook"),
         pytest.param(noted(pod_object(**GLOBAL), "priorityClassName"), id="the global default, by name"),
-        pytest.param(pod_object(**GLOBAL), id="the global default, and nobody noted by whom"),
+        pytest.param(pod_object(**GLOBAL), id="the global default without managedFields"),
         pytest.param(pod_object(priorityClassName="low", priority=-10, preemptionPolicy="Never"), id="the default"),
     ],
 )
@@ -105,19 +105,19 @@ def test_P1_a_class_that_was_chosen_stays(pod: Object) -> None:
     assert mutate(decode_review(create_review(pod)), make_cluster([*CLASSES, LABELLED])) == ALLOWED
 
 
-def test_P1_a_default_that_does_not_exist_is_told_and_passed_over() -> None:
+def test_P1_missing_default_warns_and_is_ignored() -> None:
     cluster = make_cluster([HIGH, USUAL, LABELLED])
     warning = "namespace shop: its default class is not given: no PriorityClass with name low was found"
     assert filled_in(pod_object(**UNRESOLVED), cluster) == (("usual", 100, PREEMPT), (warning,))
 
 
-def test_P1_a_default_and_a_namespace_that_the_cache_does_not_have_yet() -> None:
+def test_P1_uncached_default_and_namespace_are_read() -> None:
     cluster = make_cluster([], live=[LABELLED, LOW])
     assert filled_in(pod_object(), cluster) == (("low", -10, "Never"), ())
 
 
-def test_P1_the_value_of_a_default_is_left_to_the_api_server_that_had_filled_in_another() -> None:
-    """It refuses a value that is not the class's, and the cache's may be old."""
+def test_P1_api_server_resolves_a_replaced_default_class() -> None:
+    """It refuses a value that differs from the class's, and the cache may be old."""
     pod = noted(pod_object(**GLOBAL))
     answer = mutate(decode_review(create_review(pod)), make_cluster([*CLASSES, LABELLED], live=SilentSource()))
     assert [(step.op, step.path) for step in answer.patch] == [
@@ -127,7 +127,7 @@ def test_P1_the_value_of_a_default_is_left_to_the_api_server_that_had_filled_in_
     ]
 
 
-def test_P1_a_default_that_went_is_told_and_passed_over_though_it_is_cached() -> None:
+def test_P1_deleted_but_cached_default_warns_and_is_ignored() -> None:
     cluster = make_cluster([*CLASSES, LABELLED], live=[HIGH, USUAL])
     cache = cluster._caches.priority_classes
     assert cache.heard_at is not None
@@ -136,14 +136,14 @@ def test_P1_a_default_that_went_is_told_and_passed_over_though_it_is_cached() ->
     assert filled_in(noted(pod_object(**GLOBAL)), cluster) == (("usual", 100, PREEMPT), (warning,))
 
 
-def test_P1_a_default_that_cannot_be_read_hinders_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_P1_unreadable_default_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
     cluster = make_cluster([HIGH, USUAL, LABELLED], live=SilentSource())
     with caplog.at_level(logging.WARNING):
         assert filled_in(pod_object(**UNRESOLVED), cluster) == (("usual", 100, PREEMPT), ())
     assert "a pod in shop gets no default class: low cannot be read" in caplog.text
 
 
-def test_P1_a_namespace_that_cannot_be_read_has_the_configurations_rules(caplog: pytest.LogCaptureFixture) -> None:
+def test_P1_unreadable_namespace_gets_the_configured_rules(caplog: pytest.LogCaptureFixture) -> None:
     cluster = make_cluster(CLASSES, live=SilentSource(), options=rules(default_class="high"))
     with caplog.at_level(logging.WARNING):
         assert filled_in(pod_object(**UNRESOLVED), cluster) == (("high", 1000, PREEMPT), ())
@@ -151,7 +151,7 @@ def test_P1_a_namespace_that_cannot_be_read_has_the_configurations_rules(caplog:
 
 
 @pytest.mark.parametrize(
-    ("namespace", "pod", "told"),
+    ("namespace", "pod", "warnings"),
     [
         pytest.param(
             LABELLED,
@@ -169,9 +169,11 @@ def test_P1_a_namespace_that_cannot_be_read_has_the_configurations_rules(caplog:
         pytest.param(PLAIN, noted(pod_object(**GLOBAL)), (), id="nothing is filled in"),
     ],
 )
-def test_A_defaults_are_told_when_asked_for(namespace: Object, pod: Object, told: tuple[str, ...]) -> None:
+def test_A_filled_in_defaults_are_reported_if_configured(
+    namespace: Object, pod: Object, warnings: tuple[str, ...]
+) -> None:
     verbose = make_cluster([*CLASSES, namespace], options=Options(verbose=True))
-    assert filled_in(pod, verbose)[1] == told
+    assert filled_in(pod, verbose)[1] == warnings
     assert filled_in(pod, make_cluster([*CLASSES, namespace]))[1] == ()
 
 
@@ -205,17 +207,17 @@ def test_P1_a_class_that_is_not_allowed_is_refused_or_warned_of(allowed: tuple[s
         pytest.param({}, rules(allowed_classes=("low",)), id="a pod of no class"),
     ],
 )
-def test_P1_who_is_let_in(spec: Mapping[str, Any], options: Options) -> None:
+def test_P1_allowed_pods(spec: Mapping[str, Any], options: Options) -> None:
     assert judged(spec, options) == ALLOWED
 
 
-def test_P1_a_class_that_does_not_exist_is_told_first() -> None:
+def test_P1_missing_class_is_reported_first() -> None:
     answer = judged({"priorityClassName": "hihg"}, rules(allowed_classes=("low",)))
     assert answer.denial == 'pods "web" is forbidden: no PriorityClass with name hihg was found; did you mean high?'
 
 
-def test_P1_mirror_pods_of_kubelets_are_let_in() -> None:
-    """And those of nobody else: anybody can write the annotation."""
+def test_P1_mirror_pods_of_kubelets_are_allowed() -> None:
+    """But no others: any client can set the annotation."""
     mirror = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.source": "file"}
     pod = pod_object(name="etcd", annotations=mirror, **HIGH_SPEC)
     cluster = make_cluster(CLASSES, options=rules(allowed_classes=()))

@@ -59,10 +59,10 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
 
 @pytest.fixture
 def make(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]) -> Callable[..., Object]:
-    """Makes a bare pod on a node of its own."""
+    """Makes a bare pod on its own node."""
 
     def make(*, place: str = namespace, **spec: object) -> Object:
-        # Cordoned, for the scheduler runs, too, and other pods would be told of.
+        # Cordoned, because the scheduler also runs, and other pods would cause warnings.
         return control_plane.api.create(
             make_pod("db", place, make_node(unschedulable=True)["metadata"]["name"], **spec)
         )
@@ -71,7 +71,7 @@ def make(control_plane: ControlPlane, namespace: str, make_node: Callable[..., O
 
 
 def goes(cluster: Cluster, path: str, pod: Object, *, user: str = "jane") -> list[str]:
-    """The warnings with which a forced deletion, which is real, goes through."""
+    """The warnings of an allowed, real force deletion."""
     done = cluster.force(path, pod, user=user)
     assert done.returncode == 0, done.stderr
     assert cluster.is_gone(path, pod)
@@ -86,7 +86,7 @@ def is_refused(cluster: Cluster, path: str, pod: Object, *, user: str = "jane") 
 
 
 def test_F2_page_names_what_is_tested_here() -> None:
-    """Each point of the page has a test of its name, and the other way round."""
+    """Each point of the page has a test of its name, and vice versa."""
     (section,) = re.findall(r"\n## Never refused\n(.*)\Z", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     points = {name.lower().replace(" ", "_") for name in re.findall(r"^- \*\*(.+?)\*\*", section, re.MULTILINE)}
     tests = {name.removeprefix("test_F2_never_refused_") for name in globals() if name.startswith("test_F2_never_")}
@@ -120,7 +120,7 @@ def test_F2_never_refused_kubelets(cluster: Cluster, make: Callable[..., Object]
 def test_F2_node_identity_ends_pods_of_its_own_node_alone(
     cluster: Cluster, namespace: str, make: Callable[..., Object], make_node: Callable[..., Object]
 ) -> None:
-    """The API server limits what an account with a node's credentials does, which is exempt here."""
+    """The API server limits an account with a node's credentials, which is exempt here."""
     own, elsewhere = make(), make_node(unschedulable=True)["metadata"]["name"]
     other = cluster.control_plane.api.create(make_pod("other", namespace, elsewhere))
     node = own["spec"]["nodeName"]
@@ -148,7 +148,7 @@ def test_F2_node_identity_ends_pods_of_its_own_node_alone(
         assert "spec.nodeName set to itself" in refusal(lambda: api.create(mirror))
         assert "cannot delete resource" in refusal(lambda: api.delete(raw_node(node)))
         assert cluster.is_untouched(other)
-        # Its own pod counts as finished then, so anybody who may delete it may do that without grace.
+        # Its own pod counts as finished then, so every user who may delete it may do that without grace.
         ended(own)
     assert goes(cluster, "delete", own) == []
 
@@ -158,13 +158,13 @@ def test_F2_node_identity_ends_pods_of_its_own_node_alone(
     thinned(
         CONTROLLERS,
         ("delete", "collection", "eviction", "node"),
-        held_by="the other cases, test_F2_who_is_never_hindered of the handlers",
+        held_by="the other cases, test_F2_exempt_clients_are_never_refused of the handlers",
     ),
 )
 def test_F2_never_refused_controllers_of_kubernetes(
     cluster: Cluster, make: Callable[..., Object], user: str, path: str
 ) -> None:
-    """What they do by themselves is in tests/webhook/rules/test_forced_by_controllers.py."""
+    """tests/webhook/rules/test_forced_by_controllers.py has their own deletions."""
     pod = make()
     for other in ("job-controller", "default", "pod-garbage-collector-2"):
         assert is_refused(cluster, path, pod, user=f"{KUBE_SYSTEM}:{other}")
@@ -178,9 +178,7 @@ def test_F2_never_refused_node_controllers(cluster: Cluster, make: Callable[...,
     assert goes(cluster, "node", pod, user=user) == []
 
 
-def test_F2_node_controllers_are_exempt_for_nodes_alone_and_by_their_whole_name(
-    cluster: Cluster, make: Callable[..., Object]
-) -> None:
+def test_F2_node_controllers_are_exempt_for_nodes_by_full_name(cluster: Cluster, make: Callable[..., Object]) -> None:
     pod = make()
     for path in ("delete", "collection", "eviction"):
         assert is_refused(cluster, path, pod, user=f"{KUBE_SYSTEM}:karpenter")
@@ -200,7 +198,7 @@ def test_F2_never_refused_exempt_users(cluster: Cluster, make: Callable[..., Obj
     thinned(
         ("delete", "collection", "eviction"),
         ("Succeeded", "Failed", "never scheduled"),
-        held_by="the other cases, test_F2_what_is_never_hindered of the handlers",
+        held_by="the other cases, test_F2_exempt_pods_are_never_refused of the handlers",
     ),
 )
 def test_F2_never_refused_pods_without_processes(
@@ -232,9 +230,7 @@ def test_F2_never_refused_pods_without_grace(cluster: Cluster, make: Callable[..
     assert len(goes(cluster, path, pod)) == 2
 
 
-def test_F2_eviction_that_names_no_period_says_nothing_of_a_pod_without_grace(
-    cluster: Cluster, make: Callable[..., Object]
-) -> None:
+def test_F2_eviction_without_period_ignores_zero_grace_pods(cluster: Cluster, make: Callable[..., Object]) -> None:
     pod = make(terminationGracePeriodSeconds=0)
     namespace = pod["metadata"]["namespace"]
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "db", "namespace": namespace}}
@@ -245,7 +241,7 @@ def test_F2_eviction_that_names_no_period_says_nothing_of_a_pod_without_grace(
 
 
 def test_F2_never_refused_nodes_without_pods(cluster: Cluster, namespace: str, make: Callable[..., Object]) -> None:
-    """A DaemonSet's pods are the node's own, and mirror pods."""
+    """A DaemonSet's pods belong to the node, like mirror pods."""
     pod = make()
     mirror = make_pod("etcd", namespace, pod["spec"]["nodeName"])
     mirror["metadata"]["annotations"] = MIRROR
@@ -260,7 +256,7 @@ def test_F2_never_refused_nodes_without_pods(cluster: Cluster, namespace: str, m
 
 
 def test_F2_never_refused_nodes_with_finalizers(cluster: Cluster, make: Callable[..., Object]) -> None:
-    """As Karpenter's."""
+    """Like Karpenter's."""
     pod = make()
     node = raw_node(pod["spec"]["nodeName"])
     assert is_refused(cluster, "node", pod)
@@ -273,7 +269,7 @@ def test_F2_never_refused_nodes_with_finalizers(cluster: Cluster, make: Callable
 
 
 def test_F2_never_refused_excluded_namespaces(cluster: Cluster, make: Callable[..., Object]) -> None:
-    """The release's own is named in the configuration, kube-system is not."""
+    """The configuration names the release's own, but not kube-system."""
     for place, keeps_its_node in ((RELEASE, True), ("kube-system", False)):
         pod = make(place=place)
         assert is_refused(cluster, "node", pod) is keeps_its_node
@@ -285,7 +281,7 @@ def test_F2_never_refused_excluded_namespaces(cluster: Cluster, make: Callable[.
 
 @contextmanager
 def without_permissions(cluster: Cluster) -> Iterator[None]:
-    """The program may read nothing until the block ends."""
+    """The program has no read permissions until the block ends."""
     api = cluster.control_plane.api
     bindings = [
         entry
@@ -303,8 +299,8 @@ def without_permissions(cluster: Cluster) -> Iterator[None]:
             api.create(entry)
 
 
-def test_F2_what_cannot_be_read_is_refused(cluster: Cluster, make: Callable[..., Object]) -> None:
-    """A Node, for its pods, and the eviction of a pod."""
+def test_F2_unreadable_objects_are_refused(cluster: Cluster, make: Callable[..., Object]) -> None:
+    """A Node, because of its pods, and the eviction of a pod."""
     pod = make()
     node = pod["spec"]["nodeName"]
     unread = (
@@ -315,7 +311,7 @@ def test_F2_what_cannot_be_read_is_refused(cluster: Cluster, make: Callable[...,
         assert is_refused(cluster, "node", pod)
         assert "db: the pod cannot be read" in cluster.force("eviction", pod, dry_run=True).stderr
         assert is_refused(cluster, "eviction", pod)
-        # The pod of a DELETE is in the review.
+        # The review of a DELETE contains the pod.
         assert "forbids force deletions" in cluster.force("delete", pod, dry_run=True).stderr
     wait_for(lambda: unread not in cluster.force("node", pod, dry_run=True).stderr, "it can be read again")
 
@@ -326,6 +322,6 @@ def test_F2_never_refused_an_absent_webhook(cluster: Cluster, make: Callable[...
     assert is_refused(cluster, "delete", pod)
     with cluster.without_webhook():
         # An answer may be under way.
-        wait_for(lambda: not is_refused(cluster, "delete", pod), "nobody answers")
+        wait_for(lambda: not is_refused(cluster, "delete", pod), "the webhook is unreachable")
         for path in ("eviction", "node"):
             assert goes(cluster, path, pod) == []

@@ -42,14 +42,14 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("toys")
-def test_a_registered_rule_judges_pods() -> None:
+def test_registered_rule_checks_pods() -> None:
     refused = handlers.validate(decode_review(create_review(pod_object(name="web", hostNetwork=True))), CLUSTER)
     assert (refused.denial, refused.audit) == ("no host network here", (("refused", "toy: spec.hostNetwork"),))
     assert handlers.validate(decode_review(create_review(pod_object(name="web"))), CLUSTER) == ALLOWED
 
 
 @pytest.mark.usefixtures("toys")
-def test_a_registered_rule_judges_templates() -> None:
+def test_registered_rule_checks_templates() -> None:
     workload = workload_object("Deployment", None)
     workload["spec"]["template"]["spec"]["hostNetwork"] = True
     answer = handlers.validate(decode_review(create_review(workload)), CLUSTER)

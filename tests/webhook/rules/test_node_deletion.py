@@ -1,4 +1,4 @@
-"""Who is told of the pods that go with a Node, and which of them may keep it from being deleted."""
+"""Warnings about the pods that a Node's deletion force deletes, and the pods that may prevent it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def answer_to(
 
 @pytest.mark.parametrize(("dry_run", "remedy"), [(True, f"D{DRAIN}"), (False, KEEP)])
 def test_F1_node_deletion_names_its_pods_and_what_can_be_done(remedy: str, *, dry_run: bool) -> None:
-    """The warning arrives once the Node is gone, except after a dry run."""
+    """The warning arrives once the Node is deleted, except after a dry run."""
     answer = answer_to(make_pod("web", "ReplicaSet"), make_pod("db-0", "StatefulSet"), dry_run=dry_run)
     assert answer == Answer(
         warnings=(
@@ -152,7 +152,7 @@ def test_F2_own_period_of_0_keeps_no_node() -> None:
 
 
 def test_F2_node_with_finalizers_is_never_refused() -> None:
-    """Whoever set them goes on with it: Karpenter drains it then."""
+    """Their owner continues: Karpenter drains it then."""
     answer = answer_to(make_pod("web"), node=make_node(finalizers=["karpenter.sh/termination"]), modes={"shop": "deny"})
     assert answer == Answer(
         warnings=(
@@ -171,7 +171,7 @@ def test_F2_node_with_finalizers_is_never_refused() -> None:
         pytest.param("reaper", (), id="named in the configuration, for Nodes"),
     ],
 )
-def test_F2_who_is_never_hindered_with_nodes(user: str, groups: tuple[str, ...]) -> None:
+def test_F2_exempt_clients_may_delete_nodes(user: str, groups: tuple[str, ...]) -> None:
     assert answer_to(make_pod("web"), modes={"shop": "deny"}, user=user, groups=groups) == ALLOWED
 
 
@@ -196,7 +196,7 @@ def test_F2_node_whose_pods_cannot_be_read(mode: ForceDeletionMode, *, everywher
 
 @pytest.mark.parametrize("label", ["confirm", "deny", "denny"])
 def test_F2_label_keeps_no_node(label: str) -> None:
-    """Else a tenant could keep all Nodes on which it has a pod."""
+    """Otherwise a tenant could keep all Nodes with its pods."""
     assert answer_to(make_pod("web"), labels={"shop": label}) == answer_to(make_pod("web"))
 
 

@@ -18,7 +18,7 @@ JANE = ("--as=jane", "--as-group=system:masters")
 
 @pytest.fixture(scope="module")
 def cluster(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Namespace ``asking`` wants a confirmation, ``forbidding`` wants none of it."""
+    """Namespace ``asking`` requires a confirmation, ``forbidding`` accepts none."""
     for name in ("asking", "forbidding"):
         control_plane.create_namespace(name)
     control_plane.create_node("node-of-confirmations", unschedulable=True)
@@ -35,7 +35,7 @@ def delete(control_plane: ControlPlane, runtime: Path) -> Plugin:
     return Plugin(control_plane, runtime, command="delete")
 
 
-def test_F2_confirms_where_it_is_asked_to(cluster: Cluster, delete: Plugin) -> None:
+def test_F2_confirms_if_requested(cluster: Cluster, delete: Plugin) -> None:
     pod = cluster.control_plane.api.create(make_pod("db", "asking", "node-of-confirmations"))
     dry = delete("pod/db", "-n", "asking", "--grace-period=0", "--confirm", "--dry-run=server", *JANE)
     assert dry.code == 0, dry
@@ -51,8 +51,8 @@ def test_F2_confirms_where_it_is_asked_to(cluster: Cluster, delete: Plugin) -> N
     assert cluster.pod(pod) is None
 
 
-def test_F2_does_not_confirm_unasked(cluster: Cluster, delete: Plugin) -> None:
-    """Without --confirm nothing is annotated, and where no confirmation helps none is given."""
+def test_F2_does_not_confirm_without_the_flag(cluster: Cluster, delete: Plugin) -> None:
+    """Without --confirm nothing is annotated, and if no confirmation helps none is written."""
     asking = cluster.control_plane.api.create(make_pod("db", "asking", "node-of-confirmations"))
     forbidding = cluster.control_plane.api.create(make_pod("db", "forbidding", "node-of-confirmations"))
     assert delete("pod/db", "-n", "asking", "--grace-period=0", *JANE).code == 3

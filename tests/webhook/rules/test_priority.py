@@ -1,4 +1,4 @@
-"""The priority of new pods: what is filled in, and who is refused."""
+"""The priority of new pods: the filled-in fields, and the refusals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLASSES = [LOW, HIGH, DEFAULT]
 MIRROR = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.source": "file"}
 PREEMPT = "PreemptLowerPriority"
 UNRESOLVED: dict[str, Any] = {"priority": None, "preemptionPolicy": None}
-"""As pods come where the API server's own Priority plugin is off."""
+"""Pods as they arrive if the API server's own Priority plugin is off."""
 
 
 def _priority(pod: Mapping[str, Any]) -> tuple[Any, Any, Any]:
@@ -173,12 +173,12 @@ def test_P1_refused(pod: dict[str, Any], denial: str) -> None:
         pytest.param(pod_object(name="web", priorityClassName="low", **UNRESOLVED), id="not resolved yet"),
     ],
 )
-def test_P1_let_through(pod: dict[str, Any]) -> None:
+def test_P1_allowed(pod: dict[str, Any]) -> None:
     assert validate(decode_review(create_review(pod)), make_cluster(CLASSES)) == ALLOWED
 
 
 def test_P1_a_class_that_the_cache_does_not_have_yet() -> None:
-    """It was made a moment ago: else the pod would be stored with the priority of no class."""
+    """It was created a moment ago: otherwise the pod would be stored with the priority of no class."""
     pod = pod_object(name="web", priorityClassName="new", **UNRESOLVED)
     cluster = make_cluster(CLASSES, live=[*CLASSES, make_class("new", 7)])
     after = patched(pod, mutate(decode_review(create_review(pod)), cluster))
@@ -186,7 +186,7 @@ def test_P1_a_class_that_the_cache_does_not_have_yet() -> None:
     assert validate(decode_review(create_review(pod)), cluster) == ALLOWED
 
 
-def test_P1_a_class_that_the_cache_does_not_have_yet_and_the_api_server_has_resolved() -> None:
+def test_P1_uncached_class_that_the_api_server_has_resolved() -> None:
     pod = pod_object(name="web", priorityClassName="new", priority=7, preemptionPolicy=PREEMPT)
     cluster = make_cluster(CLASSES, live=[*CLASSES, make_class("new", 7)])
     assert mutate(decode_review(create_review(pod)), cluster) == ALLOWED
@@ -200,7 +200,7 @@ def test_P1_a_class_that_was_made_anew_with_another_value() -> None:
     assert validate(decode_review(create_review(pod)), cluster) == ALLOWED
 
 
-def test_P1_a_class_that_is_gone_and_cached_still_is_the_api_servers_to_refuse() -> None:
+def test_P1_api_server_refuses_a_deleted_but_cached_class() -> None:
     pod = pod_object(name="web", priorityClassName="high", priority=1000)
     cluster = make_cluster(CLASSES, live=[LOW, DEFAULT])
     assert mutate(decode_review(create_review(pod)), cluster) == ALLOWED
@@ -208,7 +208,7 @@ def test_P1_a_class_that_is_gone_and_cached_still_is_the_api_servers_to_refuse()
 
 
 def in_doubt(cluster: Cluster) -> Cluster:
-    """The same; of its PriorityClasses nothing was heard for a minute."""
+    """The same; the watch of PriorityClasses has been silent for a minute."""
     cache = cluster._caches.priority_classes
     assert cache.heard_at is not None
     cache.heard_at -= 60
@@ -223,8 +223,8 @@ def in_doubt(cluster: Cluster) -> Cluster:
         pytest.param({"priorityClassName": "low"}, ("low", None, None), id="a class that is gone"),
     ],
 )
-def test_P1_where_classes_are_in_doubt_they_are_read_live(spec: Mapping[str, Any], expected: Any) -> None:
-    """Where the API server's own plugin is off: nobody else would see that the cache is wrong."""
+def test_P1_uncertain_classes_are_read_live(spec: Mapping[str, Any], expected: Any) -> None:
+    """If the API server's own plugin is off, nothing else would detect that the cache is wrong."""
     pod = pod_object(**UNRESOLVED, **spec)
     present = [make_class("high", 2000, default=True, policy="Never")]
     cluster = in_doubt(make_cluster(CLASSES, live=present))
@@ -232,7 +232,7 @@ def test_P1_where_classes_are_in_doubt_they_are_read_live(spec: Mapping[str, Any
 
 
 class _Counted(MemorySource):
-    """Counts how often everything of a kind is listed, and may be silent."""
+    """Counts the complete lists of a kind, and may be silent."""
 
     lists = 0
     silent = False
@@ -263,7 +263,7 @@ def test_P1_near_names_are_those_that_exist_now() -> None:
     assert validate(decode_review(create_review(pod)), cluster).denial.endswith(" was found; did you mean high-2?")
 
 
-def test_P1_while_the_api_server_does_not_answer_nobody_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+def test_P1_pods_are_allowed_while_the_api_server_is_silent(caplog: pytest.LogCaptureFixture) -> None:
     pod = pod_object(name="web", priorityClassName="gone", **UNRESOLVED)
     cluster = make_cluster(CLASSES, live=SilentSource())
     with caplog.at_level(logging.WARNING):
@@ -289,7 +289,7 @@ def test_P1_before_the_first_class_has_arrived_nothing_happens() -> None:
         pytest.param('"}],"allowed":true,"x":"', id="JSON"),
     ],
 )
-def test_a_hostile_class_name_is_refused_in_plain_and_short_words(name: str) -> None:
+def test_refusal_of_hostile_class_name_is_plain_and_short(name: str) -> None:
     pod = pod_object(name="web", priorityClassName=name)
     body = encode_answer("u", said(validate(decode_review(create_review(pod)), make_cluster(CLASSES))))
     response = json.loads(body)["response"]
@@ -324,7 +324,7 @@ def test_P1_a_class_that_was_deleted_in_the_demo_cluster(demo_cluster: Cluster) 
 
 
 def test_P1_a_pod_that_was_resolved_without_a_class_gets_none() -> None:
-    """The cache may have a default of value 0 that is gone: the API server would refuse it by name."""
+    """The cache may have a deleted default with value 0: the API server would refuse it by name."""
     pod = pod_object()
     after = patched(pod, mutate(decode_review(create_review(pod)), make_cluster([make_class("zero", 0, default=True)])))
     assert after == pod

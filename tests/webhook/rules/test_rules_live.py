@@ -1,4 +1,4 @@
-"""Rules of namespaces, templates and constraints on a real API server: the chart twice, with other values each time."""
+"""Rules of namespaces, templates and constraints on a real API server: two releases of the chart with other values."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def classes(control_plane: ControlPlane) -> Iterator[None]:
 def _installed(
     control_plane: ControlPlane, helm: Path, folder: Path, name: str, values: Callable[[int], Object]
 ) -> Iterator[Asked]:
-    """The chart, asked about namespaces that carry its label, and a running replica."""
+    """The chart, for namespaces with its label, and a running replica."""
     namespace = f"{name}-system"
     control_plane.create_namespace(namespace)
     installation = Installation(control_plane, helm, folder, namespace=namespace, release=name)
@@ -119,7 +119,7 @@ def usual(control_plane: ControlPlane, helm: Path, classes: None, tmp_path_facto
 
 @pytest.fixture(scope="module")
 def strict(control_plane: ControlPlane, helm: Path, classes: None, tmp_path_factory: Any) -> Iterator[Asked]:
-    """Templates are refused, people are told of defaults, those of type System are written, without the hash."""
+    """Templates are refused, defaults are reported, those of type System are written, without the hash."""
     constraints = {"writeSystemDefaults": True, "leaveOutTemplateHash": True}
     yield from _installed(
         control_plane, helm, tmp_path_factory.mktemp("strict"), "strict",
@@ -129,7 +129,7 @@ def strict(control_plane: ControlPlane, helm: Path, classes: None, tmp_path_fact
 
 @pytest.fixture(scope="module")
 def lenient(control_plane: ControlPlane, helm: Path, classes: None, tmp_path_factory: Any) -> Iterator[Asked]:
-    """Of classes that are not allowed people are warned only."""
+    """Classes that are not allowed cause only warnings."""
     yield from _installed(
         control_plane, helm, tmp_path_factory.mktemp("lenient"), "lenient",
         lambda port: {**chart_values(port), **LENIENT_VALUES},
@@ -158,7 +158,7 @@ def test_P2_default_class_brings_its_preemption_policy(usual: Asked) -> None:
     assert priority_of(usual.stored(pod)) == ("rules-never", 20, "Never")
 
 
-def test_P1_configuration_gives_the_default_class_and_a_label_another(usual: Asked) -> None:
+def test_P1_default_class_comes_from_configuration_or_label(usual: Asked) -> None:
     namespace = usual.namespace("configured")
     pod, named = make_pod(namespace), make_pod(namespace, "named", priorityClassName="rules-high")
     usual.create(pod, named)
@@ -185,7 +185,7 @@ def test_P1_default_class_of_a_controllers_pods(usual: Asked) -> None:
 
 @pytest.fixture
 def global_default(control_plane: ControlPlane) -> Iterator[str]:
-    """A global default, for as short as possible: it is everybody's."""
+    """A global default, for a time as short as possible: it is shared."""
     made = raw_priority_class("rules-global", 5, globalDefault=True)
     control_plane.apply([made])
     path = control_plane.api.path("v1", "Pod", "default")
@@ -195,7 +195,7 @@ def global_default(control_plane: ControlPlane) -> Iterator[str]:
         found: int = control_plane.api.request("POST", path, pod, query={"dryRun": "All"})["spec"]["priority"]
         return found
 
-    wait_for(lambda: priority() == 5, "the API server goes by the global default")
+    wait_for(lambda: priority() == 5, "the API server uses the global default")
     yield "rules-global"
     control_plane.api.delete(made)
     wait_for(lambda: priority() == 0, "the global default is forgotten")
@@ -215,7 +215,7 @@ def test_P1_default_of_the_namespace_comes_before_the_global_one(usual: Asked, g
         made = usual.control_plane.api.request("POST", path, pods[0], query={"dryRun": "All"})
         return priority_of(made["spec"])[0] == "rules-low"
 
-    # Until the webhook has heard of the new global default, it takes it for the author's choice.
+    # Until the webhook knows the new global default, it takes it for the author's choice.
     wait_for(known, "the webhook knows the global default")
     usual.create(*pods)
     assert [priority_of(usual.stored(pod))[:2] for pod in pods] == [
@@ -225,7 +225,7 @@ def test_P1_default_of_the_namespace_comes_before_the_global_one(usual: Asked, g
     ]
 
 
-def test_P1_default_class_that_does_not_exist_is_told_and_hinders_nobody(usual: Asked) -> None:
+def test_P1_missing_default_class_only_warns(usual: Asked) -> None:
     pod = make_pod(usual.namespace("gone"))
     assert usual.create(pod) == (
         "Warning: namespace usual-gone: its default class is not given: "
@@ -260,8 +260,8 @@ def test_P1_class_that_the_namespace_does_not_allow_is_refused(usual: Asked) -> 
     assert usual.create(pod) == ""
 
 
-def test_P1_class_that_the_namespace_does_not_allow_is_only_warned_of_when_asked_for(lenient: Asked) -> None:
-    """Nor are templates refused then, for their pods will not be."""
+def test_P1_disallowed_class_only_warns_if_configured(lenient: Asked) -> None:
+    """Templates are not refused either, because their pods are not."""
     namespace = lenient.namespace("limited")
     pod = make_pod(namespace, priorityClassName="rules-high")
     problem = f"PriorityClass rules-high is not allowed in namespace {namespace} (allowed: rules-low)"
@@ -287,8 +287,8 @@ def test_P1_label_cannot_name_a_class_that_is_not_allowed(usual: Asked) -> None:
     assert priority_of(usual.stored(pod)) == (None, 0, "PreemptLowerPriority")
 
 
-def test_P1_pods_of_a_template_that_is_warned_of_are_refused(usual: Asked) -> None:
-    """What the warning says comes true: the ReplicaSet makes no pod, and says why."""
+def test_P1_pods_of_a_template_with_warning_are_refused(usual: Asked) -> None:
+    """The warning is correct: the ReplicaSet creates no pod, and reports why."""
     namespace = usual.namespace("limited-owned")
     workload = make_workload("Deployment", namespace, priorityClassName="rules-high")
     workload["spec"]["replicas"] = 1
@@ -297,12 +297,12 @@ def test_P1_pods_of_a_template_that_is_warned_of_are_refused(usual: Asked) -> No
         "usual-limited-owned (allowed: rules-low, rules-never), its pods will be refused\n"
     )
 
-    def told() -> bool:
+    def is_reported() -> bool:
         events = usual.control_plane.api.list_items("v1", "Event", namespace)
         reasons = [event["message"] for event in events if event["reason"] == "FailedCreate"]
         return any("PriorityClass rules-high is not allowed" in reason for reason in reasons)
 
-    wait_for(told, "the event of the ReplicaSet")
+    wait_for(is_reported, "the event of the ReplicaSet")
     assert usual.control_plane.api.list_items("v1", "Pod", namespace) == []
 
 
@@ -335,7 +335,7 @@ def test_P1_refusal_costs_no_quota(usual: Asked) -> None:
 
 
 @pytest.mark.parametrize("kind", WORKLOADS)
-def test_P1_template_of_a_class_that_pods_may_not_have_is_warned_of(usual: Asked, kind: str) -> None:
+def test_P1_template_with_disallowed_class_warns(usual: Asked, kind: str) -> None:
     namespace = usual.namespace(f"limited-{kind.lower()}")
     workload = make_workload(kind, namespace, priorityClassName="rules-hihg")
     unknown = (
@@ -358,7 +358,7 @@ def test_P1_template_of_a_class_that_pods_may_not_have_is_warned_of(usual: Asked
 
 
 @pytest.mark.parametrize("kind", WORKLOADS)
-def test_P1_template_is_refused_when_asked_for(strict: Asked, kind: str) -> None:
+def test_P1_template_is_refused_if_configured(strict: Asked, kind: str) -> None:
     namespace = strict.namespace(f"templates-{kind.lower()}")
     workload = make_workload(kind, namespace, priorityClassName="rules-hihg")
     refusal = (
@@ -374,8 +374,8 @@ def test_P1_template_is_refused_when_asked_for(strict: Asked, kind: str) -> None
         assert refusal in strict.apply(workload, check=False)
 
 
-def test_P1_template_that_was_stored_before_can_be_scaled_changed_and_deleted(strict: Asked) -> None:
-    """The class goes away later: nobody may be kept from cleaning up, finalizers least of all."""
+def test_P1_stored_template_can_be_scaled_changed_and_deleted(strict: Asked) -> None:
+    """The class is deleted later: cleaning up must still work, especially the removal of finalizers."""
     control_plane = strict.control_plane
     namespace = strict.namespace("stored")
     made = raw_priority_class("rules-passing", 40)
@@ -408,7 +408,7 @@ def test_P1_template_without_a_class_is_judged_by_its_default(strict: Asked, glo
 
 
 def test_S4_match_label_keys_of_a_default_are_not_written(usual: Asked) -> None:
-    """The selector holds pod-template-hash already, and the API server takes no key in both."""
+    """The selector contains pod-template-hash already, and the API server accepts no key in both."""
     namespace = usual.namespace("keys")
     workload = make_workload("Deployment", namespace)
     workload["spec"]["replicas"] = 1
@@ -423,7 +423,7 @@ def test_S4_match_label_keys_of_a_default_are_not_written(usual: Asked) -> None:
     assert "exists in both matchLabelKeys and labelSelector" in usual.create(refused, check=False)
 
 
-def test_S4_system_defaults_are_written_when_asked_for_and_revisions_count_together(strict: Asked) -> None:
+def test_S4_system_defaults_are_written_without_template_hash(strict: Asked) -> None:
     namespace = strict.namespace("revisions")
     workload = make_workload("Deployment", namespace)
     workload["spec"]["replicas"] = 1
@@ -441,10 +441,10 @@ def test_S4_system_defaults_are_written_when_asked_for_and_revisions_count_toget
         ]
 
 
-def test_S4_configuration_gives_a_namespace_its_own_constraints_or_none(usual: Asked) -> None:
+def test_S4_configuration_sets_constraints_of_a_namespace(usual: Asked) -> None:
     racks, plain = usual.namespace("racks"), usual.namespace("plain-old")
     usual.create(make_service(plain), make_service(racks))
-    # The last one that was made: then it knows of both.
+    # The last one that was created: then it knows both.
     wait_for(lambda: _eventually(usual, racks, RACK), "the Services are known")
     usual.create(make_pod(racks), make_pod(plain))
     assert usual.stored(make_pod(racks))["topologySpreadConstraints"] == [with_labels(RACK, {"app": "web"})]
@@ -456,11 +456,11 @@ def _eventually(asked: Asked, namespace: str, expected: Object | None, warning: 
     api = asked.control_plane.api
     made = api.request("POST", api.path("v1", "Pod", namespace), make_pod(namespace, "next"), query={"dryRun": "All"})
     found = made["spec"].get("topologySpreadConstraints")
-    told = not warning or any(text.startswith(warning) for text in api.warnings)
-    return told and found == (None if expected is None else [with_labels(expected, {"app": "web"})])
+    warned = not warning or any(text.startswith(warning) for text in api.warnings)
+    return warned and found == (None if expected is None else [with_labels(expected, {"app": "web"})])
 
 
-def test_S4_annotation_of_the_namespace_comes_first_and_a_label_switches_off(usual: Asked) -> None:
+def test_S4_annotation_takes_precedence_and_label_disables(usual: Asked) -> None:
     annotation = "kubectl-qos.io/default-topology-spread-constraints"
     namespace = usual.namespace("annotated", annotations={annotation: json.dumps([HOST])})
     usual.create(make_service(namespace))
@@ -469,18 +469,19 @@ def test_S4_annotation_of_the_namespace_comes_first_and_a_label_switches_off(usu
     usual.control_plane.kubectl("annotate", "namespace", namespace, "--overwrite", f'{annotation}=[{{"maxSkew": 0}}]')
     warning = f"namespace {namespace}: annotation {annotation} is ignored: defaultConstraints[0].maxSkew"
     wait_for(
-        lambda: _eventually(usual, namespace, ZONE, warning), "the mistake is told, and the cluster's defaults count"
+        lambda: _eventually(usual, namespace, ZONE, warning),
+        "the mistake is reported, and the cluster's defaults count",
     )
 
     usual.control_plane.kubectl("label", "namespace", namespace, "kubectl-qos.io/topology-spread=disabled")
     wait_for(lambda: _eventually(usual, namespace, None), "the label is seen")
 
 
-# What people are told
+# Warnings
 
 
 def _dry_run(asked: Asked, entry: Object, *, check: bool = True) -> str:
-    """What kubectl would say on standard error about an object that is not stored."""
+    """The standard error of kubectl about an object that is not stored."""
     api = asked.control_plane.api
     refusal = ""
     try:
@@ -494,26 +495,24 @@ def _dry_run(asked: Asked, entry: Object, *, check: bool = True) -> str:
 
 
 def _said(asked: Asked, entry: Object, expected: str) -> None:
-    """Waits until exactly this is said of an object: what the webhook knows comes by watches."""
+    """Wait until an object causes exactly this output: the webhook's knowledge comes from watches."""
     wait_for(lambda: _dry_run(asked, entry) == expected, f"{asked.name}: {expected}")
 
 
-def test_A_defaults_are_told_only_when_asked_for(usual: Asked, strict: Asked) -> None:
+def test_A_filled_in_defaults_are_reported_only_if_configured(usual: Asked, strict: Asked) -> None:
     class_of_its_own = {"kubectl-qos.io/default-priority-class": "rules-low"}
     for asked in (usual, strict):
-        asked.create(make_service(asked.namespace("told", labels=class_of_its_own)))
-    told = (
+        asked.create(make_service(asked.namespace("reported", labels=class_of_its_own)))
+    expected = (
         "Warning: spec.priorityClassName: rules-low (priority 10, PreemptLowerPriority) is filled in, "
-        "the default of strict-told\n"
+        "the default of strict-reported\n"
         "Warning: spec.topologySpreadConstraints: 2 constraints are filled in, the cluster's defaults\n"
     )
-    _said(strict, make_pod("strict-told"), told)
-    _said(usual, make_pod("usual-told"), "")
+    _said(strict, make_pod("strict-reported"), expected)
+    _said(usual, make_pod("usual-reported"), "")
 
 
-def test_A_constraint_that_does_not_match_its_own_pod_is_warned_of(
-    usual: Asked, make_node: Callable[..., Object]
-) -> None:
+def test_A_constraint_that_misses_its_own_pod_warns(usual: Asked, make_node: Callable[..., Object]) -> None:
     make_node(labels={"topology.kubernetes.io/zone": "a"})
     namespace = usual.namespace("lint-selector")
     mistyped = [with_labels(ZONE, {"app": "wbe"})]
@@ -531,9 +530,7 @@ def test_A_constraint_that_does_not_match_its_own_pod_is_warned_of(
     assert _dry_run(usual, make_workload("Deployment", namespace, topologySpreadConstraints=keys)) == ""
 
 
-def test_A_constraint_of_a_key_that_no_node_has_is_warned_of(
-    usual: Asked, strict: Asked, make_node: Callable[..., Object]
-) -> None:
+def test_A_constraint_with_unknown_key_warns(usual: Asked, strict: Asked, make_node: Callable[..., Object]) -> None:
     make_node(labels={"topology.kubernetes.io/zone": "a"})
     constraint = {**with_labels(ZONE, {"app": "web"}), "topologyKey": "topology.kubernetes.io/zoen"}
 
@@ -545,15 +542,15 @@ def test_A_constraint_of_a_key_that_no_node_has_is_warned_of(
         )
         pod = make_pod("usual-probe", priorityClassName="rules-low", topologySpreadConstraints=own)
 
-        def told(pod: Object = pod, words: str = words) -> bool:
+        def is_reported(pod: Object = pod, words: str = words) -> bool:
             return _dry_run(usual, pod).startswith(words)
 
-        wait_for(told, "the node is seen, and that none has the label")
+        wait_for(is_reported, "the node is seen, and that none has the label")
         said = _dry_run(strict, make_pod("strict-probe", priorityClassName="rules-low", topologySpreadConstraints=own))
         assert said == ""
 
 
-# What `kubectl qos explain` predicts
+# Predictions of `kubectl qos explain`
 
 
 WEBHOOKS = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
@@ -561,7 +558,7 @@ WRITTEN = ("topologySpreadConstraints", "priorityClassName", "priority", "preemp
 
 
 def _written(pod: Object) -> Object:
-    """What the webhook and the Priority plugin write, whatever the hash of the revision."""
+    """The fields that the webhook and the Priority plugin write, with any hash of the revision."""
     labels = pod["metadata"].get("labels", {})
     text = json.dumps({name: pod["spec"].get(name) for name in WRITTEN}, sort_keys=True)
     found: Object = json.loads(text.replace(labels.get("pod-template-hash", "planned-web"), "HASH"))
@@ -569,7 +566,7 @@ def _written(pod: Object) -> Object:
 
 
 def _predicted(report: Object, name: str = "planned-web") -> Object:
-    """The same by a report."""
+    """The same with a report."""
     priority, webhook = report["priority"], report["webhook"]
     constraints = [
         {key: value for key, value in one.items() if value not in (None, [])}
@@ -599,7 +596,7 @@ def test_S4_explain_predicts_what_is_written(usual: Asked, qos: InProcess, tmp_p
     (pod,) = usual.pods_of(namespace)
     assert _predicted(before) == _written(pod)
     assert before["webhook"]["unknown"] == []
-    # Another pod of the revision that is there.
+    # Another pod of the existing revision.
     report = qos.json("deployment/web", "-n", namespace)
     assert _predicted(report["template"], pod["metadata"]["labels"]["pod-template-hash"]) == _written(pod)
 

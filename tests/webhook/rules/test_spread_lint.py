@@ -1,4 +1,4 @@
-"""Who is told that a constraint does not do what it seems to."""
+"""Warnings about ineffective topology spread constraints."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def node(name: str, *keys: str) -> Object:
     return raw_node(name, dict.fromkeys(keys, "x"))
 
 
-def told(*constraints: Object, nodes: tuple[Object, ...] = (), options: Options | None = None) -> tuple[str, ...]:
+def warnings(*constraints: Object, nodes: tuple[Object, ...] = (), options: Options | None = None) -> tuple[str, ...]:
     """The warnings for a new pod, without the field that all of them begin with."""
     pod = pod_object(name="web", labels=LABELS, topologySpreadConstraints=list(constraints))
     answer = validate(decode_review(create_review(pod)), make_cluster(nodes, options=options or Options()))
@@ -75,14 +75,14 @@ def told(*constraints: Object, nodes: tuple[Object, ...] = (), options: Options 
         pytest.param(labels(**{"-": "x"}), {}, "", id="one that the API server refuses"),
     ],
 )
-def test_A_selector_of_ones_own(selector: Any, more: Object, said: str) -> None:
+def test_A_selector_of_the_author(selector: Any, more: Object, said: str) -> None:
     given = constraint(selector, **more)
-    assert told(given) == ((f"[0]{said}",) if said else ())
-    assert told(given, options=Options(lint_selectors=False)) == ()
+    assert warnings(given) == ((f"[0]{said}",) if said else ())
+    assert warnings(given, options=Options(lint_selectors=False)) == ()
 
 
-def test_A_every_constraint_is_looked_at() -> None:
-    first, second = told(constraint(labels(app="a")), constraint(labels(app="web")), constraint(labels(app="b")))
+def test_A_every_constraint_is_checked() -> None:
+    first, second = warnings(constraint(labels(app="a")), constraint(labels(app="web")), constraint(labels(app="b")))
     assert (first[:3], second[:3]) == ("[0]", "[2]")
 
 
@@ -103,38 +103,38 @@ def test_A_every_constraint_is_looked_at() -> None:
             id="and it is no condition",
         ),
         pytest.param((), constraint(labels(app="web")), "", id="there are no nodes"),
-        pytest.param((node("a"),), constraint(labels(app="web")), "", id="nodes without any labels tell nothing"),
+        pytest.param((node("a"),), constraint(labels(app="web")), "", id="nodes without any labels"),
     ],
 )
 def test_A_topology_key_that_no_node_has(nodes: tuple[Object, ...], given: Object, said: str) -> None:
-    assert told(given, nodes=nodes, options=KEYS) == ((f"[0].topologyKey: {said}",) if said else ())
-    assert told(given, nodes=nodes) == ()
+    assert warnings(given, nodes=nodes, options=KEYS) == ((f"[0].topologyKey: {said}",) if said else ())
+    assert warnings(given, nodes=nodes) == ()
 
 
-def test_A_ten_problems_are_told_and_the_others_counted() -> None:
+def test_A_ten_problems_are_listed_and_the_others_counted() -> None:
     wrong = [constraint(labels(app=f"x{number}"), f"key-{number}") for number in range(95)]
-    said = told(*wrong, nodes=(node("a", "key-x"),), options=KEYS)
+    said = warnings(*wrong, nodes=(node("a", "key-x"),), options=KEYS)
     assert len(said) == 11
     assert said[-1] == ": and 180 more"
     assert sum("did you mean" in text for text in said) == 3
 
 
-def test_A_of_many_constraints_the_first_hundred_are_looked_at() -> None:
+def test_A_only_the_first_hundred_constraints_are_checked() -> None:
     right = [constraint(labels(app="web"), f"key-{number}") for number in range(150)]
-    assert told(*right) == ()
-    assert told(constraint(labels(app="x")), *right)[1:] == (": only the first 100 of 151 constraints are checked",)
-    assert told(*right, constraint(labels(app="x"))) == ()
+    assert warnings(*right) == ()
+    assert warnings(constraint(labels(app="x")), *right)[1:] == (": only the first 100 of 151 constraints are checked",)
+    assert warnings(*right, constraint(labels(app="x"))) == ()
 
 
-def test_A_so_many_constraints_that_they_are_not_built_are_told_of() -> None:
+def test_A_unread_constraints_cause_a_warning() -> None:
     """A megabyte of them, each wrong twice."""
     wrong = [constraint(None, f"topology.kubernetes.io/zo{number}") for number in range(12_000)]
-    (said,) = told(*wrong, nodes=(node("a", ZONE),), options=KEYS)
+    (said,) = warnings(*wrong, nodes=(node("a", ZONE),), options=KEYS)
     assert said == ": not checked: they or the labels have more than 5000 values"
 
 
 def test_A_warnings_together_are_short_enough_to_be_sent_whole() -> None:
-    """The API server cuts each where all have more than 4,096 characters."""
+    """The API server truncates each if all together have more than 4,096 characters."""
     answer = Answer(warnings=tuple(f"{number} {'x' * 300}" for number in range(500)))
     said = json.loads(encode_answer("uid", answer))["response"]["warnings"]
     assert said[-1] == "and 486 more warnings"
@@ -153,7 +153,7 @@ def _with(workload: Object, *constraints: Object) -> Object:
 @pytest.mark.parametrize(
     "kind", ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob"]
 )
-def test_A_templates_are_looked_at(kind: str, review: Any) -> None:
+def test_A_templates_are_checked(kind: str, review: Any) -> None:
     path = "spec.jobTemplate.spec.template.spec" if kind == "CronJob" else "spec.template.spec"
     workload = _with(workload_object(kind, None), constraint(labels(app="wbe")))
     place = f"{path}.topologySpreadConstraints[0].labelSelector"
@@ -167,7 +167,7 @@ def test_A_labels_that_controllers_add_are_taken_to_match() -> None:
     assert validate(decode_review(create_review(workload)), make_cluster()) == ALLOWED
 
 
-def test_A_what_a_controller_made_is_passed_over() -> None:
+def test_A_objects_of_controllers_are_ignored() -> None:
     owner = workload_object("ReplicaSet", None)
     wrong = [constraint(labels(app="wbe"))]
     pod = pod_object(name="web", labels=LABELS, owner=controlled_by(owner), topologySpreadConstraints=wrong)

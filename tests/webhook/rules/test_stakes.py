@@ -1,4 +1,4 @@
-"""What a force deletion puts at stake, and how it is said."""
+"""The risk of a force deletion, and its words."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def make_claim(claim: str, volume: str, mode: str = "ReadWriteOnce") -> Object:
 
 
 def make_volume(name: str, source: str, about: Mapping[str, Any] | None = None) -> Object:
-    # NFS could be mounted by many: the claim tells how it is meant to be used.
+    # NFS could be mounted by many: the claim shows how it is meant to be used.
     modes = ["ReadWriteOnce", "ReadWriteMany"] if source == "nfs" else ["ReadWriteOnce"]
     spec = {"accessModes": modes, source: dict(about or {})}
     return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}
@@ -246,7 +246,7 @@ def test_F4_volumes_while_the_api_server_does_not_answer() -> None:
 
 
 def _longest(length: int) -> str:
-    """A name of that length: labels of at most 63 characters, as DNS has them."""
+    """A name of that length: labels of at most 63 characters, as in DNS."""
     return ".".join(["n" * 60] * 5)[: length - 1] + "z"
 
 
@@ -270,7 +270,7 @@ def test_F1_lines_for_the_longest_names_are_short(phase: str) -> None:
 
 
 class _Served:
-    """An API server behind a transport, each of whose answers takes ``delay`` seconds; ``waited`` is their sum."""
+    """An API server behind a transport that takes ``delay`` seconds for each answer; ``waited`` is their sum."""
 
     def __init__(self, objects: Mapping[str, Object], *, delay: float = 0.0, status: int = 404) -> None:
         self._objects = objects
@@ -325,12 +325,12 @@ def test_F4_what_the_webhook_may_not_read_is_unknown() -> None:
 def test_F4_what_cannot_be_read_in_time_is_unknown(delay: float) -> None:
     served = _Served(PATHS, delay=delay)
     assert _stakes(served, budget=0.05, volumes=["data", "data", "data"]) == (Reach.UNKNOWN, [WriterLock.UNKNOWN] * 3)
-    # All reads together, and not each of them.
+    # All reads together, not each of them.
     assert served.waited < 0.06
 
 
 class _Counting(SilentSource):
-    """Counts how often it is asked."""
+    """Counts its requests."""
 
     def __init__(self) -> None:
         self.asked = 0

@@ -1,4 +1,4 @@
-"""A namespace's default class that changes or goes while the watch of PriorityClasses is cut off without a word."""
+"""A namespace's default class that is changed or deleted while the watch of PriorityClasses is silently cut off."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.controlplane
 
 NAMESPACE = "stale-class"
 ELSEWHERE = "default"
-"""Where the webhook is not asked."""
+"""A namespace without the webhook."""
 CLASS = "stale-team"
 
 
 @pytest.fixture(scope="module")
 def way(control_plane: ControlPlane) -> Iterator[Balancer]:
-    """Between the webhook and its API server."""
+    """A proxy between the webhook and its API server."""
     with Balancer(blind=True) as balancer:
         balancer.add(int(control_plane.server.rpartition(":")[2]))
         yield balancer
@@ -37,7 +37,7 @@ def way(control_plane: ControlPlane) -> Iterator[Balancer]:
 def server(
     control_plane: ControlPlane, way: Balancer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DemoServer]:
-    """A webhook that gives pods of the namespace the class, and is asked."""
+    """A webhook that gives pods of the namespace the class."""
     folder = tmp_path_factory.mktemp("stale")
     files = Files(folder)
     certificate, key = files.credential("server", files.authority.server(()))
@@ -72,16 +72,18 @@ def _dry_run(control_plane: ControlPlane, pod: Object) -> tuple[str | None, int,
 
 
 def given(control_plane: ControlPlane) -> tuple[str | None, int, str] | str:
-    """The same of a pod that names no class."""
+    """The same for a pod that names no class."""
     return _dry_run(control_plane, make_pod(NAMESPACE))
 
 
 def resolved(control_plane: ControlPlane) -> tuple[str | None, int, str] | str:
-    """What the API server's own plugin makes of the class."""
+    """The API server's own plugin resolves the class so."""
     return _dry_run(control_plane, make_pod(ELSEWHERE, priorityClassName=CLASS))
 
 
-def test_what_changed_or_went_is_not_patched_in(control_plane: ControlPlane, server: DemoServer, way: Balancer) -> None:
+def test_removed_or_changed_fields_are_not_patched_in(
+    control_plane: ControlPlane, server: DemoServer, way: Balancer
+) -> None:
     assert server.metric("qos_webhook_ready") == 1
     way.mute()
     control_plane.api.delete(raw_priority_class(CLASS, 10))
@@ -92,7 +94,7 @@ def test_what_changed_or_went_is_not_patched_in(control_plane: ControlPlane, ser
     assert given(control_plane) == (CLASS, 20, "Never")
     control_plane.api.delete(other)
     wait_for(lambda: f"no PriorityClass with name {CLASS}" in str(resolved(control_plane)), "the plugin knows of none")
-    # What was listed a moment ago still counts.
+    # A list from a moment ago still counts.
     time.sleep(0.5)
     assert given(control_plane) == (None, 0, "PreemptLowerPriority")
     (warning,) = control_plane.api.warnings

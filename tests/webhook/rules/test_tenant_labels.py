@@ -15,9 +15,7 @@ def may(control_plane: ControlPlane, *line: str) -> bool:
     return control_plane.kubectl(*line, "--as=jane", check=False).returncode == 0
 
 
-def test_F2_admins_of_a_namespace_may_not_label_it_and_a_role_in_it_may(
-    control_plane: ControlPlane, namespace: str
-) -> None:
+def test_F2_role_in_a_namespace_may_label_it_admins_may_not(control_plane: ControlPlane, namespace: str) -> None:
     label = ("label", "namespace", namespace, "example.com/tried=yes", "--overwrite")
     # It may do all that edit may.
     control_plane.kubectl("create", "rolebinding", "admin", "--clusterrole=admin", "--user=jane", "-n", namespace)
@@ -29,8 +27,8 @@ def test_F2_admins_of_a_namespace_may_not_label_it_and_a_role_in_it_may(
     wait_for(lambda: may(control_plane, *label), "the role counts")
 
 
-def test_F2_nobody_changes_the_label_with_the_name_of_a_namespace(control_plane: ControlPlane, namespace: str) -> None:
-    """By it the chart leaves namespaces out."""
+def test_F2_label_with_the_namespace_name_cannot_be_changed(control_plane: ControlPlane, namespace: str) -> None:
+    """The chart excludes namespaces by this label."""
     for change in ("kubernetes.io/metadata.name=other", "kubernetes.io/metadata.name-"):
         control_plane.kubectl("label", "namespace", namespace, change, "--overwrite", check=False)
         stored = control_plane.api.get("v1", "Namespace", namespace)

@@ -1,4 +1,4 @@
-"""The default topology spread constraints that new pods are given."""
+"""The default topology spread constraints of new pods."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ SERVICE = make_service({"app": "web"})
 
 
 def make_owned(owner: Mapping[str, Any] | None = REPLICA_SET, **spec: Any) -> Object:
-    """A pod as it is sent on CREATE: of ``owner``, without a name."""
+    """A pod as it is sent on CREATE: owned by ``owner``, without a name."""
     return pod_object(labels=LABELS, owner=None if owner is None else controlled_by(owner), **spec)
 
 
 def _constraints(pod: Object, cluster: Cluster) -> Any:
-    """What the pod holds once it was let in; a second look then changes nothing."""
+    """The admitted pod; a second mutation changes nothing."""
     after = patched(pod, mutate(decode_review(create_review(pod)), cluster))
     assert mutate(decode_review(create_review(after)), cluster) == ALLOWED
     given = after["spec"].pop("topologySpreadConstraints", None)
@@ -160,7 +160,7 @@ def test_S4_the_selector_is_deduced(
         ),
         pytest.param("nothing", None, id="an empty List"),
         pytest.param("system", None, id="System, which the scheduler applies by itself"),
-        pytest.param("somebody-elses", None, id="a scheduler that the configuration does not name"),
+        pytest.param("another-scheduler", None, id="a scheduler that the configuration does not name"),
     ],
 )
 def test_S4_each_scheduler_has_its_own(scheduler: str | None, expected: Sequence[Object] | None) -> None:
@@ -182,7 +182,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "field"), REFUSED.values(), ids=list(REFUSED))
-def test_S4_a_refused_configuration_leaves_the_last_good_one(
+def test_S4_refused_configuration_keeps_the_last_valid_one(
     text: str, field: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     noted: list[bool] = []
@@ -264,7 +264,7 @@ def test_S4_constraints_of_its_own_stay() -> None:
 
 
 @pytest.mark.parametrize("value", ["enabled", "", "Disabled"])
-def test_S4_other_values_of_the_label_opt_nobody_out(value: str) -> None:
+def test_S4_other_values_of_the_label_do_not_opt_out(value: str) -> None:
     objects = [make_namespace(**{OPT_OUT_LABEL: value}), REPLICA_SET]
     cluster = make_cluster(objects, scheduler_config=CONFIG)
     assert _constraints(make_owned(), cluster) == by_zone({"matchLabels": LABELS})
@@ -309,7 +309,7 @@ def test_S4_an_owner_that_is_cached_needs_no_api_server() -> None:
         pytest.param([SERVICE, REPLICA_SET], id="one of the same name is"),
     ],
 )
-def test_S4_an_owner_that_cannot_be_read_leaves_the_pod_as_it_is(
+def test_S4_unreadable_owner_leaves_the_pod_unchanged(
     cached: Iterable[Object], caplog: pytest.LogCaptureFixture
 ) -> None:
     """The Service alone would give another selector than the scheduler's."""
@@ -346,7 +346,7 @@ def test_S4_a_pod_of_the_demo_cluster(demo_cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("cached", [True, False])
 def test_S4_selector_is_of_the_owner_with_the_pods_uid(*, cached: bool) -> None:
-    """A client that invents a pod must not learn the selector of whatever has that name."""
+    """A client that forges a pod must not learn the selector of the object with that name."""
     objects = [make_namespace(), *([REPLICA_SET] if cached else [])]
     cluster = make_cluster(objects, live=[REPLICA_SET], scheduler_config=CONFIG)
     assert _constraints(make_owned(), cluster) == by_zone({"matchLabels": LABELS})
@@ -354,7 +354,7 @@ def test_S4_selector_is_of_the_owner_with_the_pods_uid(*, cached: bool) -> None:
     assert _constraints(make_owned(other), cluster) is None
 
 
-# A namespace's own, and what is told
+# A namespace's own constraints, and warnings
 
 RACK = {"maxSkew": 2, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["app"]}
 RACKS = [{name: RACK[name] for name in ("maxSkew", "topologyKey", "whenUnsatisfiable")}]
@@ -395,10 +395,10 @@ def test_S4_a_namespace_may_have_its_own(namespace: Object, options: Options, ex
     for config in (CONFIG, ""):
         cluster = make_cluster([REPLICA_SET, namespace], scheduler_config=config, options=options)
         assert _constraints(make_owned(), cluster) == wanted
-        assert _constraints(make_owned(schedulerName="somebody-elses"), cluster) is None
+        assert _constraints(make_owned(schedulerName="another-scheduler"), cluster) is None
 
 
-def test_S4_a_mistake_in_the_annotation_is_told_and_the_next_in_line_counts() -> None:
+def test_S4_wrong_annotation_warns_and_the_next_source_counts() -> None:
     objects = [REPLICA_SET, of_the_namespace("[{}]")]
     cluster = make_cluster(objects, scheduler_config=CONFIG)
     answer = mutate(decode_review(create_review(make_owned())), cluster)
@@ -411,7 +411,7 @@ def test_S4_a_mistake_in_the_annotation_is_told_and_the_next_in_line_counts() ->
     ] == racks({"matchLabels": LABELS})
 
 
-def test_S4_a_mistake_in_the_annotation_is_told_where_nothing_is_filled_in() -> None:
+def test_S4_wrong_annotation_warns_if_nothing_is_filled_in() -> None:
     cluster = make_cluster([REPLICA_SET, of_the_namespace("[{}]")], options=configured("[]"))
     answer = mutate(decode_review(create_review(make_owned())), cluster)
     assert not answer.patch
@@ -419,7 +419,7 @@ def test_S4_a_mistake_in_the_annotation_is_told_where_nothing_is_filled_in() -> 
     assert all("defaultConstraints[0]" in warning for warning in answer.warnings)
 
 
-def test_S4_an_annotation_is_told_not_to_count_where_no_default_constraints_are_configured() -> None:
+def test_S4_annotation_warns_without_configured_constraints() -> None:
     options = Options(default_constraints=False)
     cluster = make_cluster([REPLICA_SET, of_the_namespace(json.dumps([RACK]))], options=options)
     answer = mutate(decode_review(create_review(make_owned())), cluster)
@@ -449,7 +449,7 @@ def test_S4_constraints_are_left_out_where_they_are_too_long(number: int, *, are
 
 
 def test_S4_constraints_that_are_left_out_cost_no_more_than_one() -> None:
-    """They would take 40 MB; a replica that writes them before it looks at their length answers nobody meanwhile."""
+    """They would take 40 MB; a replica that writes them before it checks their length answers no request."""
     terms = [{"key": "app", "operator": "In", "values": ["web"]}] * 13_500
     owner = make_owner("ReplicaSet", {"matchExpressions": terms})
 
@@ -487,7 +487,7 @@ def test_S4_the_hash_can_be_left_out(owner: Object, selector: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("namespace", "options", "told"),
+    ("namespace", "options", "warning"),
     [
         pytest.param(
             make_namespace(), Options(verbose=True), "1 constraint is filled in, the cluster's defaults", id="1"
@@ -501,7 +501,7 @@ def test_S4_the_hash_can_be_left_out(owner: Object, selector: Any) -> None:
         pytest.param(make_namespace(), Options(), "", id="not asked for"),
     ],
 )
-def test_A_constraints_are_told_when_asked_for(namespace: Object, options: Options, told: str) -> None:
+def test_A_filled_in_constraints_are_reported_if_configured(namespace: Object, options: Options, warning: str) -> None:
     cluster = make_cluster([REPLICA_SET, namespace], scheduler_config=CONFIG, options=options)
     warnings = mutate(decode_review(create_review(make_owned())), cluster).warnings
-    assert warnings == ((f"spec.topologySpreadConstraints: {told}",) if told else ())
+    assert warnings == ((f"spec.topologySpreadConstraints: {warning}",) if warning else ())

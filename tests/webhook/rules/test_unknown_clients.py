@@ -1,4 +1,4 @@
-"""What whoever reaches the port is told of others' objects: a pod of the cluster, say, that invents a review."""
+"""Answers to unknown clients about others' objects, for example to a pod of the cluster that forges a review."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Ask = Callable[[bytes], Object]
 
 @pytest.fixture(scope="module")
 def victim(control_plane: ControlPlane) -> Iterator[Object]:
-    """A running pod of somebody else, with an owner."""
+    """A running pod of another user, with an owner."""
     control_plane.create_node(NODE)
     control_plane.create_namespace(NAMESPACE)
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": OWNER, "namespace": NAMESPACE}}
@@ -51,7 +51,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 def _serving(control_plane: ControlPlane, files: Files, folder: Path, *flags: str) -> Iterator[DemoServer]:
     certificate, key = files.credential("server", files.authority.server(()))
     own = (f"--tls-cert={certificate}", f"--tls-key={key}", f"--kubeconfig={control_plane.admin_kubeconfig}")
-    # The configuration's mode is what counts for Nodes.
+    # For Nodes the configuration's mode counts.
     with running_demo(folder, *own, f"--force-delete-mode={NAMESPACE}=confirm", *flags, demo=False) as server:
         wait_for(lambda: server.ask("GET", "/readyz").status == 200, "it is ready")
         yield server
@@ -59,7 +59,7 @@ def _serving(control_plane: ControlPlane, files: Files, folder: Path, *flags: st
 
 @pytest.fixture(scope="module")
 def ask(control_plane: ControlPlane, files: Files, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
-    """Sends a review that nobody vouches for; returns the response."""
+    """Send a forged review; return the response."""
     with _serving(control_plane, files, tmp_path_factory.mktemp("server")) as server:
 
         def ask(review: bytes) -> Object:
@@ -69,7 +69,7 @@ def ask(control_plane: ControlPlane, files: Files, tmp_path_factory: pytest.Temp
         yield ask
 
 
-def _told(response: Object) -> str:
+def _texts(response: Object) -> str:
     """All texts of a response."""
     return "\n".join([response.get("status", {}).get("message", ""), *response.get("warnings", ())])
 
@@ -82,7 +82,7 @@ def _leaked(response: Object, victim: Object) -> set[str]:
     return {secret for secret in _secrets(victim) if secret in json.dumps(response)}
 
 
-def test_an_invented_eviction_is_refused_and_told_no_names(ask: Ask, victim: Object) -> None:
+def test_forged_eviction_is_refused_without_names(ask: Ask, victim: Object) -> None:
     response = ask(eviction_review("ledger", NAMESPACE, FORCED))
     assert _leaked(response, victim) == set()
     assert response["allowed"] is False
@@ -90,13 +90,13 @@ def test_an_invented_eviction_is_refused_and_told_no_names(ask: Ask, victim: Obj
         "kubectl annotate pod ledger -n secret-tenant kubectl-qos.io/confirm-force-delete="
         '"$(kubectl get pod ledger -n secret-tenant -o jsonpath={.metadata.uid})" --overwrite'
     )
-    assert _told(response).startswith("ledger: Its owner decides whether a second starts while ")
-    assert "namespace secret-tenant requires a confirmation; evict it with grace: drain again " in _told(response)
-    assert f", or: {command}" in _told(response)
+    assert _texts(response).startswith("ledger: Its owner decides whether a second starts while ")
+    assert "namespace secret-tenant requires a confirmation; evict it with grace: drain again " in _texts(response)
+    assert f", or: {command}" in _texts(response)
 
 
-def test_its_command_confirms_for_who_may(control_plane: ControlPlane, ask: Ask, victim: Object) -> None:
-    command = _told(ask(eviction_review("ledger", NAMESPACE, FORCED))).partition(", or: ")[2].strip()
+def test_command_confirms_for_permitted_users(control_plane: ControlPlane, ask: Ask, victim: Object) -> None:
+    command = _texts(ask(eviction_review("ledger", NAMESPACE, FORCED))).partition(", or: ")[2].strip()
     subprocess.run(["bash", "-c", command], check=True, env=control_plane.kubectl_environment(), capture_output=True)
     try:
         response = ask(eviction_review("ledger", NAMESPACE, FORCED))
@@ -107,7 +107,7 @@ def test_its_command_confirms_for_who_may(control_plane: ControlPlane, ask: Ask,
         control_plane.api.patch(victim, {"metadata": {"annotations": annotation}})
 
 
-def test_what_there_is_to_do_instead_holds_no_names(control_plane: ControlPlane, ask: Ask, victim: Object) -> None:
+def test_alternative_contains_no_names(control_plane: ControlPlane, ask: Ask, victim: Object) -> None:
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     control_plane.api.patch(space, {"metadata": {"labels": {MODE: "deny"}}})
     try:
@@ -119,13 +119,13 @@ def test_what_there_is_to_do_instead_holds_no_names(control_plane: ControlPlane,
 
 def _forbidden(ask: Ask) -> Object | None:
     response = ask(eviction_review("ledger", NAMESPACE, FORCED))
-    return response if "forbids force deletions" in _told(response) else None
+    return response if "forbids force deletions" in _texts(response) else None
 
 
-def test_an_invented_deletion_of_a_node_is_refused_and_names_no_pods(ask: Ask, victim: Object) -> None:
+def test_forged_node_deletion_is_refused_and_names_no_pods(ask: Ask, victim: Object) -> None:
     response = ask(node_deletion_review(raw_node(NODE)))
     assert response["allowed"] is False
-    assert "force deletes 1 pod that may still run; to be confirmed for the namespace of some of them" in _told(
+    assert "force deletes 1 pod that may still run; to be confirmed for the namespace of some of them" in _texts(
         response
     )
     assert not any(name in json.dumps(response) for name in ("ledger", NAMESPACE, victim["metadata"]["uid"]))
@@ -134,28 +134,28 @@ def test_an_invented_deletion_of_a_node_is_refused_and_names_no_pods(ask: Ask, v
 @pytest.mark.parametrize(
     "name", [f"{NODE},metadata.namespace={NAMESPACE}", f"{NODE},metadata.name=ledger", f"{NODE}=", ""]
 )
-def test_invented_name_of_a_node_asks_for_nothing_else(ask: Ask, victim: Object, name: str) -> None:
-    """The answer is that of a Node without pods, so it does not show which pod of which namespace runs where."""
+def test_forged_node_name_causes_no_other_request(ask: Ask, victim: Object, name: str) -> None:
+    """The answer is that of a Node without pods, so it does not show the node of any pod."""
     assert victim["spec"]["nodeName"] == NODE
     for asked in (name, name.replace("ledger", "other")):
         response = ask(node_deletion_review(raw_node(asked)))
-        assert (response["allowed"], _told(response).strip()) == (True, "")
+        assert (response["allowed"], _texts(response).strip()) == (True, "")
 
 
-def test_a_deletion_is_told_what_it_holds_itself(ask: Ask, victim: Object) -> None:
-    """Whoever sent the pod knows it."""
+def test_answer_to_a_deletion_names_only_its_own_objects(ask: Ask, victim: Object) -> None:
+    """The sender of the pod knows it."""
     own: dict[str, Any] = json.loads(json.dumps(victim))
     own["metadata"]["uid"] = "own-uid"
-    assert "ledger on secret-node: ConfigMap secret-owner decides" in _told(ask(delete_review(own)))
+    assert "ledger on secret-node: ConfigMap secret-owner decides" in _texts(ask(delete_review(own)))
 
 
-def test_a_client_with_a_certificate_is_told_all(
+def test_client_with_a_certificate_gets_all_names(
     control_plane: ControlPlane, files: Files, victim: Object, tmp_path: Path
 ) -> None:
     with _serving(control_plane, files, tmp_path, f"--client-ca={files.ca}") as server:
         review = eviction_review("ledger", NAMESPACE, FORCED)
         answer = server.ask("POST", "/validate", review, context=files.client("kube-apiserver"))
-        told = _told(json.loads(answer.body)["response"])
-        assert all(text in told for text in (NODE, OWNER, victim["metadata"]["uid"]))
+        texts = _texts(json.loads(answer.body)["response"])
+        assert all(text in texts for text in (NODE, OWNER, victim["metadata"]["uid"]))
         answer = server.ask("POST", "/validate", node_deletion_review(raw_node(NODE)), context=files.client("x"))
-        assert f"{NAMESPACE}/ledger" in _told(json.loads(answer.body)["response"])
+        assert f"{NAMESPACE}/ledger" in _texts(json.loads(answer.body)["response"])

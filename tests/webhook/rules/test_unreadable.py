@@ -1,4 +1,4 @@
-"""Reviews that are large, odd or unreadable: no rule is switched off by what an object holds."""
+"""Reviews that are large, odd or unreadable: the content of an object disables no rule."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ COMMAS = {"example.com/list": "," * 100_001}
 ODD = b'"spec": {"x": "\x01", '
 """A control character, which JSON does not have."""
 DENSE = b'"spec": {"x": ' + b"[" * 1000 + b"[[1],1]," * 150_000 + b"1" + b"]" * 1000 + b", "
-"""Deep, and of more brackets than are looked at."""
+"""Deep, and with more brackets than are parsed."""
 STORED = {
     "half a pair": b'"\\ud800"',
     "no UTF-8": b'"\xff"',
@@ -54,7 +54,7 @@ STORED = {
     "list": b"[" * 9000 + b"]" * 9000,
     "fields": b'{"f:a":' * 9000 + b"{}" + b"}" * 9000,
 }
-"""What the API server stores in fields that hold JSON."""
+"""The values that the API server stores in fields with JSON."""
 
 
 def cluster_of(options: Options = STRICT, force_deletion: ForceDeletion = DENY) -> Cluster:
@@ -120,7 +120,7 @@ UNREADABLE = [
 
 @pytest.mark.parametrize("spoilt", [pytest.param(ODD, id="control character"), pytest.param(DENSE, id="dense")])
 @pytest.mark.parametrize(("body", "rule"), UNREADABLE)
-def test_what_cannot_be_read_is_refused_where_a_rule_might_have(body: bytes, rule: str, spoilt: bytes) -> None:
+def test_unreadable_request_is_refused_if_a_rule_might_apply(body: bytes, rule: str, spoilt: bytes) -> None:
     body = body.replace(b'"spec": {', spoilt)
     assert rule in refusal(body)
     assert "cannot be read" in refusal(body)
@@ -144,7 +144,7 @@ def test_all_json_that_can_be_stored_is_read(body: bytes, rule: str, value: byte
 
 
 @pytest.mark.parametrize(("body", "rule"), UNREADABLE)
-def test_what_cannot_be_read_is_let_through_and_told_of_where_no_rule_refuses(body: bytes, rule: str) -> None:
+def test_unreadable_request_is_allowed_with_warning_without_rule(body: bytes, rule: str) -> None:
     response = answered(body.replace(b'"spec": {', ODD), cluster_of(Options(), ForceDeletion()))
     assert response["allowed"], rule
     assert "allowed without a check: it cannot be read" in response["warnings"][0]
@@ -154,8 +154,8 @@ def test_what_cannot_be_read_is_let_through_and_told_of_where_no_rule_refuses(bo
     ("seconds", "user", "refused"),
     [(0, "jane", True), (30, "jane", False), (None, "jane", False), (0, "fencer", False)],
 )
-def test_plain_deletion_of_what_cannot_be_read_is_let_through(seconds: int | None, user: str, refused: bool) -> None:
-    """The options of a DELETE stand at the end of the review."""
+def test_plain_deletion_of_an_unreadable_pod_is_allowed(seconds: int | None, user: str, refused: bool) -> None:
+    """The options of a DELETE are at the end of the review."""
     body = delete_review(BOUND, seconds=seconds, user=user).replace(b'"spec": {', ODD)
     assert bool(refusal(body)) == refused
 
@@ -175,7 +175,7 @@ def test_eviction_that_cannot_be_read_is_refused_where_force_is() -> None:
 
 
 @pytest.mark.parametrize(("body", "rule"), UNREADABLE)
-def test_what_is_too_long_is_refused_where_a_rule_might_have(body: bytes, rule: str) -> None:
+def test_too_long_request_is_refused_if_a_rule_might_apply(body: bytes, rule: str) -> None:
     """By its beginning: no more of it is kept."""
     body += b" " * (MAX_REVIEW_BYTES + 1 - len(body))
     assert rule in refusal(body)
@@ -183,12 +183,12 @@ def test_what_is_too_long_is_refused_where_a_rule_might_have(body: bytes, rule: 
 
 
 @pytest.mark.parametrize(("seconds", "refused"), [(0, True), (30, False)])
-def test_plain_deletion_of_what_is_too_long_is_let_through(seconds: int, refused: bool) -> None:
+def test_plain_deletion_of_a_too_long_pod_is_allowed(seconds: int, refused: bool) -> None:
     pod = {**BOUND, "padding": "x" * MAX_REVIEW_BYTES}
     assert bool(refusal(delete_review(pod, seconds=seconds))) == refused
 
 
-def test_what_is_too_long_is_left_as_it_is() -> None:
+def test_too_long_pod_is_not_patched() -> None:
     body = create_review(pod_object(name="web"))
     response = answered(body + b" " * MAX_REVIEW_BYTES, path="/mutate")
     assert response["allowed"]
@@ -203,7 +203,7 @@ def test_review_as_long_as_may_be_is_read() -> None:
 
 
 def test_key_of_userinfo_does_not_stand_for_the_object() -> None:
-    """Whoever may name keys of userInfo.extra cannot cut the review short before what tells who asks."""
+    """A user who chooses keys of userInfo.extra cannot end the review before its identifying fields."""
     review = json.loads(create_review(pod_object(name="web")))
     request = review["request"]
     request["userInfo"]["extra"] = {"a": ['x","object":{'], "object": ["{"]}
@@ -211,7 +211,7 @@ def test_key_of_userinfo_does_not_stand_for_the_object() -> None:
     assert "allows only these PriorityClasses" in refusal(body)
 
 
-def test_review_that_does_not_tell_what_is_asked_is_none() -> None:
+def test_review_that_identifies_no_request_is_invalid() -> None:
     review = json.loads(create_review(pod_object(name="web")))
     review["request"]["userInfo"]["groups"] = ["g" * EDGE_BYTES]
     body = json.dumps(review).encode().replace(b'"spec": {', ODD)
@@ -238,7 +238,7 @@ def test_fault_of_a_handler_switches_no_refusal_off(monkeypatch: pytest.MonkeyPa
 
 
 def test_constraints_that_are_not_read_are_left_alone() -> None:
-    """A pod that has too many to be looked at does not get the defaults in their place."""
+    """A pod that has too many to be read does not get the defaults instead."""
     one = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
     pod = pod_object(name="web", labels={"app": "web"}, topologySpreadConstraints=[one] * 20_000)
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"}}
@@ -254,8 +254,8 @@ def test_constraints_that_are_not_read_are_left_alone() -> None:
     assert mutate(decode_review(create_review(pod)), cluster).patch
 
 
-def test_what_was_left_out_is_not_taken_for_absent() -> None:
-    """Of a pod with too many owners and volumes nobody says that it has none."""
+def test_omitted_list_is_not_treated_as_absent() -> None:
+    """For a pod with too many owners and volumes, the answer does not claim that it has none."""
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "x", "controller": True}
     pod = {**pod_object(name="web", nodeName="node-1", volumes=[{"name": "v", "nfs": {}}] * 5001)}
     pod["status"] = {"phase": "Running"}

@@ -1,4 +1,4 @@
-"""A force deletion on a virtual kubelet: no time by which the pod would end, for only the provider knows."""
+"""A force deletion on a virtual kubelet: the answer names no time for the pod's end, as only the provider knows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the API server's own Priority plugin is off, the webhook is what resolves classes and refuses unknown ones."""
+"""If the API server's own Priority plugin is off, the webhook resolves classes and refuses unknown ones."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def control_plane(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
             raw_priority_class("shop-low", 10),
             raw_priority_class("shop-default", 100, globalDefault=True),
         )
-        # No plugin has to hear of them.
+        # No plugin needs to learn of them.
         running.api.apply(classes)
         yield running
 
 
 @pytest.fixture(scope="module", autouse=True)
 def installed(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The chart and a replica that is asked."""
+    """The chart and a replica that is called."""
     installation = Installation(control_plane, helm, tmp_path_factory.mktemp("helm"), namespace=RELEASE_NAMESPACE)
     with Balancer() as balancer:
         installation.install(chart_values(balancer.port, ZONE))
@@ -107,7 +107,7 @@ def test_P1_another_priority_than_the_class_says_is_refused(control_plane: Contr
 
 
 def test_P1_class_made_a_moment_ago_is_resolved_and_not_refused(control_plane: ControlPlane) -> None:
-    # The cache may or may not have it yet: either way the pod gets its priority.
+    # The cache may or may not have it yet: in both cases the pod gets its priority.
     for number in range(1, 21):
         control_plane.api.apply([raw_priority_class(f"new-{number}", number)])
         assert _dry_run(control_plane, _pod("web", priorityClassName=f"new-{number}"))["spec"]["priority"] == number

@@ -1,4 +1,4 @@
-"""Who is warned that the pods of a workload will be refused for their class."""
+"""Warnings about workloads with pods that will be refused because of their class."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _path(kind: str) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("review", [create_review, update_review])
-def test_P1_an_unknown_class_is_warned_of(kind: str, review: Any) -> None:
+def test_P1_unknown_class_warns(kind: str, review: Any) -> None:
     answer = validate(decode_review(review(workload_object(kind, "hihg"))), make_cluster(CLASSES))
     assert answer.allowed
     assert answer.warnings == (f"{_path(kind)}: {WORDS}",)
@@ -81,12 +81,12 @@ def test_P1_a_class_that_the_cache_does_not_have_yet() -> None:
     assert validate(decode_review(create_review(DEPLOYMENT)), cluster) == ALLOWED
 
 
-def test_P1_a_class_that_is_gone_and_cached_still() -> None:
+def test_P1_deleted_but_cached_class() -> None:
     workload = workload_object("Deployment", "high")
     assert validate(decode_review(create_review(workload)), make_cluster(CLASSES, live=[])) == ALLOWED
 
 
-def test_P1_a_class_that_cannot_be_read_is_taken_to_exist(caplog: pytest.LogCaptureFixture) -> None:
+def test_P1_unreadable_class_is_assumed_to_exist(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         answer = validate(decode_review(create_review(DEPLOYMENT)), make_cluster(CLASSES, live=SilentSource()))
     assert answer == ALLOWED
@@ -101,7 +101,7 @@ def test_P1_a_class_that_cannot_be_read_is_taken_to_exist(caplog: pytest.LogCapt
         pytest.param("high" * 25_000, id="100 KB of a near name"),
     ],
 )
-def test_a_hostile_class_name_is_warned_of_in_plain_and_short_words(name: str) -> None:
+def test_warning_about_hostile_class_name_is_plain_and_short(name: str) -> None:
     answer = validate(decode_review(create_review(workload_object("Deployment", name))), make_cluster(CLASSES))
     response = json.loads(encode_answer("u", said(answer)))["response"]
     (warning,) = response["warnings"]
@@ -111,7 +111,7 @@ def test_a_hostile_class_name_is_warned_of_in_plain_and_short_words(name: str) -
     assert len(warning) <= 256
 
 
-def test_P1_of_the_demo_cluster_only_who_names_the_deleted_class_is_warned(demo_cluster: Cluster) -> None:
+def test_P1_demo_cluster_warns_only_about_the_deleted_class(demo_cluster: Cluster) -> None:
     workloads = [entry for entry in demo_objects() if entry["kind"] in KINDS]
     warned = {
         (entry["kind"], entry["metadata"]["name"])
@@ -146,7 +146,7 @@ def test_P1_a_class_that_is_not_allowed_is_warned_of_or_refused(kind: str) -> No
     assert said(validate(review, make_cluster(CLASSES, options=DENIES))) == Answer(denial=denial)
 
 
-def test_P1_where_pods_are_only_warned_of_no_template_is_refused() -> None:
+def test_P1_template_is_not_refused_if_pods_only_get_warnings() -> None:
     options = Options(rules=LIMITED, template_class=RuleMode.DENY, disallowed_class=RuleMode.WARN)
     review = decode_review(create_review(workload_object("Deployment", "high")))
     answer = validate(review, make_cluster(CLASSES, options=options))
@@ -172,7 +172,7 @@ def test_P1_where_pods_are_only_warned_of_no_template_is_refused() -> None:
         ),
     ],
 )
-def test_P1_a_template_without_a_class_is_judged_by_what_its_pods_get(
+def test_P1_template_without_class_is_judged_by_its_pods_class(
     objects: list[dict[str, Any]], options: Options, text: str
 ) -> None:
     review = decode_review(create_review(workload_object("Deployment", None)))

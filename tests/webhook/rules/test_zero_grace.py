@@ -1,4 +1,4 @@
-"""Who is told that a pod's own grace period is 0."""
+"""Warnings about pods with terminationGracePeriodSeconds 0."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_F1_pod_with_grace_is_no_concern(seconds: int | None) -> None:
 
 
 @pytest.mark.parametrize(("kind", "version"), [("ReplicaSet", "apps/v1"), ("Job", "batch/v1")])
-def test_F1_of_a_workloads_pods_its_creator_was_told(kind: str, version: str) -> None:
+def test_F1_pods_of_a_workload_cause_no_warning(kind: str, version: str) -> None:
     review = create_review(pod_object(terminationGracePeriodSeconds=0, owner=of_kind(kind, version)))
     assert validate(decode_review(review), make_cluster()) == ALLOWED
 
@@ -58,7 +58,7 @@ def test_F1_workload_without_grace_is_warned_of(kind: str, review: Any) -> None:
     assert all(len(line) <= 256 for line in warnings)
 
 
-def test_F1_workload_of_a_controller_is_passed_over() -> None:
+def test_F1_workload_of_a_controller_is_ignored() -> None:
     workload = workload_object("ReplicaSet", None, owner=of_kind("Deployment", "apps/v1"))
     workload["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 0
     assert validate(decode_review(create_review(workload)), make_cluster()) == ALLOWED

@@ -57,7 +57,7 @@ def test_answer_is_a_whole_admission_review(client: FlaskClient) -> None:
     ("query", "seconds"),
     [("", 0.5), ("?timeout=10s", 2.5), ("?a=b&timeout=1s", 0.25), ("?timeout=999s", 7.5), ("?timeout=soon", 0.5)],
 )
-def test_live_reads_take_a_quarter_of_the_time_that_the_api_server_waits(
+def test_live_reads_take_a_quarter_of_the_api_servers_timeout(
     demo_cluster: Cluster, query: str, seconds: float
 ) -> None:
     deadlines: list[float] = []
@@ -72,7 +72,7 @@ def test_live_reads_take_a_quarter_of_the_time_that_the_api_server_waits(
     review = create_review(pod_object(priority=None, priorityClassName="high"))
     before = time.monotonic()
     assert client.post(f"/mutate{query}", data=review, content_type="application/json").status_code == 200
-    # One source, though its namespace and its class are both read; and it is the review's.
+    # One source, although its namespace and its class are both read; and it belongs to the review.
     (deadline,) = deadlines
     assert before + seconds <= deadline <= time.monotonic() + seconds
 
@@ -94,7 +94,7 @@ def test_healthz(client: FlaskClient) -> None:
         (b'{"kind": \xff}', "not valid JSON"),
     ],
 )
-def test_bad_reviews_are_told_why(client: FlaskClient, body: bytes, words: str) -> None:
+def test_bad_reviews_get_the_reason(client: FlaskClient, body: bytes, words: str) -> None:
     answer = client.post("/validate", data=body, content_type="application/json")
     assert answer.status_code == 400
     assert words in answer.get_data(as_text=True)
@@ -109,7 +109,7 @@ def test_wrong_type(client: FlaskClient) -> None:
     assert client.post("/validate", data=b"{}", content_type="text/plain").status_code == 415
 
 
-def test_a_pod_that_cannot_be_read_is_let_through(client: FlaskClient) -> None:
+def test_unreadable_pod_is_allowed(client: FlaskClient) -> None:
     review = json.loads(delete_review(DB_0))
     review["request"]["oldObject"] = {"spec": 7}
     answer = client.post("/validate", data=json.dumps(review), content_type="application/json")

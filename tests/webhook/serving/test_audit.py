@@ -1,4 +1,4 @@
-"""Which pods of the real API server count as stored without an answer of the webhook."""
+"""The pods of the real API server that count as stored without an answer of the webhook."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ SERVICE = {
 
 @pytest.fixture
 def older(control_plane: ControlPlane, namespace: str) -> str:
-    """A pod from before the webhook was configured, where a test names this before `audited`."""
+    """A pod from before the webhook was configured, if a test requests this before `audited`."""
     name: str = control_plane.api.create(_pod(namespace, "before"))["metadata"]["name"]
-    # The API server tells times in seconds.
+    # The API server's times have a resolution of one second.
     time.sleep(1.1)
     return name
 
 
 @pytest.fixture
 def audited(control_plane: ControlPlane, namespace: str) -> Iterator[str]:
-    """A namespace whose pods a webhook is asked about that is not there."""
+    """A namespace with a configured but unreachable webhook for its pods."""
     control_plane.create_node("audit-node")
     path = "https://127.0.0.1:1/mutate"
     webhook = {
@@ -87,13 +87,13 @@ def audited(control_plane: ControlPlane, namespace: str) -> Iterator[str]:
 
 def _pod(namespace: str, name: str, *, labels: dict[str, str] | None = None, **spec: Any) -> Object:
     own = {"app": "web"} | (labels or {})
-    return raw_pod(name, namespace, labels=own, **{"schedulerName": "nobody", **spec})
+    return raw_pod(name, namespace, labels=own, **{"schedulerName": "no-scheduler", **spec})
 
 
 def _cluster(namespace: str, *, default_class: str | None = None) -> Cluster:
-    """What the webhook's caches would hold; of scheduler ``nobody``, so that nobody places the pods."""
+    """The content of the webhook's caches; for scheduler ``no-scheduler``, so that the pods are not placed."""
     configuration = chart_values(1, ZONE)["clusterDefaultConstraints"]["schedulerConfiguration"]
-    configuration["profiles"][0]["schedulerName"] = "nobody"
+    configuration["profiles"][0]["schedulerName"] = "no-scheduler"
     rules = NamespaceRules({namespace: NamespaceRule(default_class=default_class)})
     space = make_namespace(namespace)
     space["metadata"]["labels"]["kubernetes.io/metadata.name"] = namespace
@@ -124,7 +124,7 @@ Count = Callable[..., Unpatched]
 
 
 def test_stored_without_constraints(control_plane: ControlPlane, older: str, audited: str, count: Count) -> None:
-    """Not the pod that is older than the configuration, nor one in another namespace."""
+    """Neither the pod that is older than the configuration, nor one in another namespace."""
     control_plane.api.create(_pod(audited, "missed"))
     control_plane.api.create(_pod("default", "not-asked-about"))
     try:
@@ -135,13 +135,13 @@ def test_stored_without_constraints(control_plane: ControlPlane, older: str, aud
 
 
 def test_bound_since(control_plane: ControlPlane, audited: str, count: Count) -> None:
-    """A scheduler's binding makes no difference; a node that the pod's author named does: such pods get nothing."""
+    """A scheduler's binding makes no difference; a node that the author named does: such pods get nothing."""
     control_plane.bind(control_plane.api.create(_pod(audited, "bound")), "audit-node")
     control_plane.api.create(_pod(audited, "placed-by-its-author", nodeName="audit-node"))
     assert count().first == (f"{audited}/bound",)
 
 
-def test_what_gets_nothing(control_plane: ControlPlane, audited: str, count: Count) -> None:
+def test_pods_without_missing_defaults(control_plane: ControlPlane, audited: str, count: Count) -> None:
     selector = {"labelSelector": {"matchLabels": {"app": "web"}}}
     control_plane.api.create(_pod(audited, "has-some", topologySpreadConstraints=[{**ZONE, **selector}]))
     control_plane.api.create(_pod(audited, "not-selected", labels={"skip": "yes"}))
@@ -160,7 +160,7 @@ def test_stored_without_the_default_class(control_plane: ControlPlane, audited: 
 def test_a_handler_that_is_added_is_audited_too(
     control_plane: ControlPlane, audited: str, count: Count, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reviews and the audit go by one list."""
+    """Reviews and the audit use the same list."""
 
     def default_hostname(new: NewPod, _: Cluster) -> Answer:
         return ALLOWED if new.pod.metadata.name == "other" else Answer(patch=(add("/spec/hostname", "web"),))
@@ -182,14 +182,16 @@ def test_every_handler_that_patches_is_in_that_list() -> None:
 
 
 def test_pages(control_plane: ControlPlane, audited: str, count: Count, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All are counted, and a few named, however many there are."""
+    """All are counted, and only a few are named."""
     monkeypatch.setattr("webhook.serving.audit._PAGE", 2)
     for number in range(7):
         control_plane.api.create(_pod(audited, f"missed-{number}"))
     assert count() == Unpatched(7, tuple(f"{audited}/missed-{number}" for number in range(3)))
 
 
-def test_told_once_and_measured(control_plane: ControlPlane, audited: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_result_is_logged_once_and_measured(
+    control_plane: ControlPlane, audited: str, caplog: pytest.LogCaptureFixture
+) -> None:
     control_plane.api.create(_pod(audited, "missed"))
     metrics = Metrics()
     transport = ClientTransport(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=60)
@@ -205,8 +207,8 @@ def test_told_once_and_measured(control_plane: ControlPlane, audited: str, caplo
 
 
 @pytest.mark.parametrize("mode", ["self", "files"])
-def test_one_replica_counts_for_all(control_plane: ControlPlane, audited: str, tmp_path: Path, mode: str) -> None:
-    """The holder of the Lease, whoever makes the certificate; when it ends in order another one goes on."""
+def test_one_replica_audits_for_all(control_plane: ControlPlane, audited: str, tmp_path: Path, mode: str) -> None:
+    """The holder of the Lease, with every source of the certificate; when it ends normally another one continues."""
     control_plane.api.create(_pod(audited, "no-class"))
     lease = f"{audited}/audit-{mode}"
     certificate, key = Files(tmp_path).credential("server", Authority().server(()))
@@ -220,7 +222,7 @@ def test_one_replica_counts_for_all(control_plane: ControlPlane, audited: str, t
         f"--kubeconfig={control_plane.admin_kubeconfig}",
         *flags,
     )
-    # As the chart makes them: the program creates neither.
+    # As the chart creates them: the program creates neither.
     metadata = {"name": f"audit-{mode}", "namespace": audited}
     kept: list[Object] = [
         {"apiVersion": "v1", "kind": "Secret", "metadata": metadata},
@@ -232,7 +234,7 @@ def test_one_replica_counts_for_all(control_plane: ControlPlane, audited: str, t
             (folder := tmp_path / str(number)).mkdir()
             replicas.append(stack.enter_context(running_demo(folder, *always, demo=False)))
         wait_for(lambda: all(map(_ready, replicas)) and any(map(_counted, replicas)), "one has counted")
-        # Time enough for the other to do it too.
+        # Enough time for the other to do it too.
         time.sleep(2.5)
         (holder,) = filter(_counted, replicas)
         (other,) = (replica for replica in replicas if replica is not holder)
@@ -253,7 +255,7 @@ def _counted(replica: DemoServer) -> bool:
 
 
 def test_pages_are_read_slowly(control_plane: ControlPlane, audited: str, count: Count, monkeypatch: Any) -> None:
-    """The API server lists as slowly as its answers are looked at."""
+    """The API server lists as slowly as its answers are processed."""
     monkeypatch.setattr("webhook.serving.audit._PAGE", 1)
     for number in range(5):
         control_plane.api.create(_pod(audited, f"missed-{number}"))
@@ -265,7 +267,7 @@ def test_pages_are_read_slowly(control_plane: ControlPlane, audited: str, count:
 def test_others_are_served_between_pods_that_cost_much(
     control_plane: ControlPlane, audited: str, count: Count, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A rest of no length would not let gevent look at its sockets."""
+    """With a pause of zero length, gevent would not poll its sockets."""
     for number in range(5):
         control_plane.api.create(_pod(audited, f"missed-{number}"))
     sleep, rests = time.sleep, []
@@ -283,10 +285,8 @@ def test_others_are_served_between_pods_that_cost_much(
     assert len([seconds for seconds in rests if seconds >= 0.02]) > 5
 
 
-def test_lease_that_comes_back_begins_no_audit_again(
-    control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Replicas that lose it to each other, because they are busy, must not be busier by that."""
+def test_regained_lease_starts_no_second_audit(control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replicas that lose it to each other because they are busy must not get more work from that."""
     terms, audits = iter([True, False, True, False, True]), []
     transport = ClientTransport(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=60)
     audit = Audit(transport, make_cluster([]), Metrics(), terms.__next__, configuration="")
@@ -303,7 +303,7 @@ def test_lease_that_comes_back_begins_no_audit_again(
     assert audits == ["audit"]
 
 
-def test_who_is_elected_no_longer_stops_at_the_next_page(
+def test_replica_that_loses_the_lease_stops_at_the_next_page(
     control_plane: ControlPlane, audited: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("webhook.serving.audit._PAGE", 1)

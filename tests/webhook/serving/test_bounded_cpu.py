@@ -1,8 +1,8 @@
-"""Objects of three megabytes, each extreme in its own way: a review of any takes little CPU.
+"""Objects of three megabytes, each with a different extreme: a review of any of them takes little CPU.
 
-The limit is twice what Python's own decoder takes for three megabytes of small objects, on the same machine: about a
-tenth of a second. Others wait meanwhile, for a replica has one thread. Besides what the API server would store there is
-what it would refuse: whoever reaches the port can send that.
+The limit is twice the time of Python's own decoder for three megabytes of small objects, on the same machine: about a
+tenth of a second. Other reviews wait meanwhile, because a replica has one thread. The objects include some that the API
+server would refuse: every client that reaches the port can send them.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from webhook.settings import ForceDeletion, ForceDeletionMode, Options, RuleMode
 Object = dict[str, Any]
 SIZE = 3 << 20
 TIMES = 2
-"""The limit: this often what a review would take that decodes all of three megabytes by Python's own decoder."""
+"""The limit: a multiple of a review that decodes all three megabytes with Python's own decoder."""
 SMALL_OBJECTS = b"[%s]" % b",".join([b'{"name":"c"}'] * (SIZE // 13))
 ROOM = 300
-"""Values that a review has besides."""
+"""The other values of a review."""
 LABELS = {"app": "web"}
 KEY = f"topology.example.com/{'zone' * 10}-"
 CLASSES = [make_class("low", 1), *(make_class(f"class-{number}-of-{'shop' * 20}", number) for number in range(500))]
@@ -84,7 +84,7 @@ LISTS = {
     "nodeSelector": ('"nodeSelector":{', '"k%d":""', "}"),
     "taints": ('"taints":[', '{"key":"k%d","effect":"NoSchedule"}', "]"),
 }
-"""Of a pod's spec: what comes before, one of many, what comes after."""
+"""Parts of a pod's spec: the text before, one of many values, the text after."""
 META_LISTS = {
     "labels": ('"labels":{"app":"web",', '"k%d":""', "}"),
     "annotations": ('"annotations":{', '"k%d":""', "}"),
@@ -112,7 +112,7 @@ LONG_TEXTS = ["a" * (SIZE - 9000), "a-" * (SIZE // 2 - 9000), "a." * (1 << 16), 
 
 
 class _Cluster(SilentSource):
-    """What is read live: classes alone."""
+    """Live reads: only classes."""
 
     def get(self, kind: Any, name: str, *_: Any) -> NoReturn:
         """See `Source.get`."""
@@ -125,7 +125,7 @@ class _Cluster(SilentSource):
 
 @pytest.fixture(scope="module")
 def client() -> FlaskClient:
-    """Over nodes with many labels, many Services, all of which select the pods, and many classes."""
+    """With nodes that have many labels, many Services that all select the pods, and many classes."""
     nodes = [raw_node(f"node-{number}", {f"{KEY}{number}-{entry}": "" for entry in range(30)}) for number in range(100)]
     service = {"apiVersion": "v1", "kind": "Service", "spec": {"selector": LABELS}}
     services = [service | {"metadata": {"name": f"s{number}", "namespace": "shop"}} for number in range(3000)]
@@ -146,7 +146,7 @@ def _many(shape: tuple[str, str, str], count: int) -> str:
 
 
 def _as_many_as_there_may_be(shape: tuple[str, str, str]) -> str:
-    """In three megabytes: such a list is left out."""
+    """In three megabytes: such a list is omitted."""
     return _many(shape, (SIZE - 9000) // (len(shape[1]) + 5))
 
 
@@ -168,7 +168,7 @@ FILLS = (_as_many_as_there_may_be, _as_many_as_are_built)
 
 
 def _fields() -> Iterator[Any]:
-    """Fields that make an object extreme: of its metadata, of its spec, of its status."""
+    """Fields that make an object extreme: in its metadata, in its spec, in its status."""
     for place, lists in enumerate((META_LISTS, LISTS, STATUS_LISTS)):
         for (name, shape), fill in itertools.product(lists.items(), FILLS):
             yield pytest.param(place, fill, shape, id=f"{name}, {fill.__name__.strip('_').replace('_', ' ')}")
@@ -190,9 +190,9 @@ def _fields() -> Iterator[Any]:
 
 
 def _marked(obj: Object, metadata: Object, spec: Object, status: Object) -> Object:
-    """The object with places for more fields, which count in place of those before them."""
+    """The object with placeholders for more fields, which override those before them."""
     metadata["META"] = status["STATUS"] = 0
-    # What follows the spec of a pod may follow it here, too.
+    # Fields that follow the spec of a pod may follow it here, too.
     if "status" in obj:
         obj["spec"] = obj.pop("spec")
     spec["SPEC"] = 0
@@ -230,7 +230,7 @@ MARKS = (b'"META": 0', b'"SPEC": 0', b'"STATUS": 0')
 
 
 def cpu_of(path: str, body: bytes, client: FlaskClient) -> float:
-    """CPU seconds of a review, without what the API server is asked."""
+    """CPU seconds of a review, without the API server's work."""
     started = time.thread_time()
     answer = client.post(path, data=body, content_type="application/json")
     spent = time.thread_time() - started
@@ -239,7 +239,7 @@ def cpu_of(path: str, body: bytes, client: FlaskClient) -> float:
 
 
 def cpu_of_decoding() -> float:
-    """CPU seconds that Python's own decoder takes for three megabytes."""
+    """CPU seconds of Python's own decoder for three megabytes."""
     started = time.thread_time()
     json.loads(SMALL_OBJECTS)
     return time.thread_time() - started
@@ -247,7 +247,7 @@ def cpu_of_decoding() -> float:
 
 @pytest.fixture(scope="module")
 def usual_decoding() -> float:
-    """The least of several times: a limit that is too low is asked for again."""
+    """The minimum of several measurements: measured again if the limit is exceeded."""
     return min(cpu_of_decoding() for _ in range(4))
 
 
@@ -262,6 +262,6 @@ def test_cpu_of_a_review_is_bounded(
             extreme = extreme.replace(mark, field if number == place else b'"x": 0')
         if cpu_of(path, extreme, client) <= TIMES * usual_decoding:
             continue
-        # Side by side where others that use the machine's caches may be the reason.
+        # Measured alternately, because other users of the machine's caches may be the reason.
         pairs = [(cpu_of(path, extreme, client), cpu_of_decoding()) for _ in range(4)]
         assert any(spent <= TIMES * decoding for spent, decoding in pairs), f"{what}, {path}: {pairs}"

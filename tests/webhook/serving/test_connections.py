@@ -1,4 +1,4 @@
-"""Which connections end, and which stay: rule by rule, with a clock that is set."""
+"""The connections that are ended, and those that stay: rule by rule, with a test clock."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ KIB = 1 << 10
 MOST = 100 * KIB
 SHARE = 30 * KIB
 FREE = 16 * KIB
-"""Of each request; it does not count in memory."""
+"""The bytes of each request that do not count."""
 EDGES = 4 * KIB
 SPARE = 32 * EDGES
-"""Room for edges beside what is kept."""
+"""Room for edges in addition to the kept bytes."""
 HERE = "10.0.0.1"
 THERE = "10.0.0.2"
 
@@ -83,7 +83,7 @@ class Client:
 
 
 class World:
-    """A registry, and who connects."""
+    """A registry, and its clients."""
 
     def __init__(self, stack: ExitStack, *, most: int = 4, newcomers: int = 2) -> None:
         self._stack = stack
@@ -99,17 +99,17 @@ class World:
         )
 
     def connect(self, address: str = HERE) -> Client:
-        """A connection whose handshake is under way."""
+        """A connection with a handshake under way."""
         ours, theirs = socket.socketpair()
         theirs.setblocking(False)
         return Client(self.registry, self._stack.enter_context(ours), self._stack.enter_context(theirs), address)
 
     def new(self, address: str = HERE) -> Client:
-        """One that has asked nothing yet."""
+        """One that has sent no request yet."""
         return self.connect(address).shake_hands()
 
     def wait(self, seconds: float) -> None:
-        """Let so much time pass while the server looks for those that are late."""
+        """Let time pass while the server searches for late connections."""
         for _ in range(round(seconds / CHECK_SECONDS)):
             self.clock.now += CHECK_SECONDS
             self.registry.end_late()
@@ -123,7 +123,7 @@ def world() -> Iterator[World]:
 
 @pytest.fixture
 def wide() -> Iterator[World]:
-    """One in which there are places enough."""
+    """A registry with enough places."""
     with ExitStack() as stack:
         yield World(stack, most=1000)
 
@@ -209,8 +209,8 @@ def test_of_newcomers_one_goes_whose_address_has_most(world: World) -> None:
     assert [client.is_open() for client in flood] == [False, True, True]
 
 
-def test_of_those_in_their_handshakes_the_oldest_goes_of_the_address_that_has_most(wide: World) -> None:
-    """There are places enough: what is short is the memory that TLS takes meanwhile."""
+def test_too_many_handshakes_end_oldest_of_busiest_address(wide: World) -> None:
+    """There are enough places: the memory for TLS is limited."""
     alone, done, *flood = (wide.connect(HERE), *(wide.connect(THERE) for _ in range(5)))
     for client in (alone, done, *flood):
         wide.registry.begin_handshake(client.seen)
@@ -220,7 +220,7 @@ def test_of_those_in_their_handshakes_the_oldest_goes_of_the_address_that_has_mo
     assert wide.ended == ["full"]
 
 
-def test_address_with_the_most_connections_is_not_taken_for_a_flood(wide: World) -> None:
+def test_address_with_most_connections_is_not_a_flood(wide: World) -> None:
     """The flood has many addresses; the API server opens several connections at once, after all of the flood's."""
     flood = [wide.connect(f"10.0.1.{number}") for number in range(2)]
     ours = [wide.connect(HERE) for _ in range(2)]
@@ -230,7 +230,7 @@ def test_address_with_the_most_connections_is_not_taken_for_a_flood(wide: World)
 
 
 def test_newcomers_from_addresses_of_known_clients_stay(wide: World) -> None:
-    """Also where theirs are older, and as long as there are others."""
+    """Also if theirs are older, and as long as there are others."""
     known = wide.new(HERE).ask()
     ours = [wide.connect(HERE) for _ in range(3)]
     flood = [wide.connect(f"10.0.1.{number}") for number in range(2)]
@@ -259,7 +259,7 @@ def test_the_known_cannot_take_the_places_of_newcomers(world: World) -> None:
 
 
 def test_of_the_known_the_one_goes_that_sent_least(world: World) -> None:
-    """Not the one that was idle longest: whole reviews of some bytes each are cheap."""
+    """Not the one that was idle longest: whole reviews of few bytes are cheap."""
     usual = world.new().ask(40 * KIB)
     tiny = [world.new(THERE).ask(500) for _ in range(3)]
     tiny[0].ask(500)
@@ -268,7 +268,7 @@ def test_of_the_known_the_one_goes_that_sent_least(world: World) -> None:
     assert [client.is_open() for client in tiny] == [True, False, True]
 
 
-def test_of_the_known_that_sent_alike_one_goes_whose_address_has_most_then_who_was_idle_longest(world: World) -> None:
+def test_ties_of_known_end_busiest_address_then_longest_idle(world: World) -> None:
     alone = world.new(HERE).ask()
     several = [world.new(THERE).ask() for _ in range(3)]
     several[0].ask(0)
@@ -278,7 +278,7 @@ def test_of_the_known_that_sent_alike_one_goes_whose_address_has_most_then_who_w
 
 
 def test_who_has_sent_much_is_worth_no_more_than_who_sent_enough(world: World) -> None:
-    """The API server's own connections come to it, too."""
+    """The API server's own connections reach it, too."""
     much = [world.new(THERE).ask(60 * KIB) for _ in range(3)]
     enough = world.new(HERE)
     for _ in range(20):
@@ -292,8 +292,8 @@ def test_who_has_sent_much_is_worth_no_more_than_who_sent_enough(world: World) -
 
 
 @pytest.mark.parametrize("addresses", [1, 3])
-def test_known_connections_of_a_flood_take_no_place_of_one_in_use(world: World, addresses: int) -> None:
-    """They sent much once; the API server's begins anew each time it is ended."""
+def test_known_connections_of_a_flood_never_end_one_in_use(world: World, addresses: int) -> None:
+    """They sent much once; the API server's starts again each time it is ended."""
     flood = [world.new(f"10.0.1.{number % addresses}").ask(60 * KIB) for number in range(3)]
     world.wait(10)
     ours = world.new(HERE).ask(500)
@@ -329,14 +329,14 @@ def test_nobody_goes_whose_request_is_whole(world: World) -> None:
 
 
 def test_an_announced_body_takes_no_memory(wide: World) -> None:
-    """Only what is there counts: whatever silent ones announce, nobody has to go for it."""
+    """Only arrived bytes count: no connection is ended because silent ones announce bytes."""
     for _ in range(500):
         wide.new().send_head()
     wide.new().send_head().send(MOST - SHARE + FREE - 100)
     assert wide.ended == []
 
 
-def test_where_memory_is_short_the_slowest_goes_and_not_the_newest(wide: World) -> None:
+def test_short_memory_ends_the_slowest_not_the_newest(wide: World) -> None:
     fast = wide.new().send_head().send(60 * KIB)
     slow = wide.new().send_head().send(36 * KIB)
     wide.wait(1)
@@ -349,7 +349,7 @@ def test_where_memory_is_short_the_slowest_goes_and_not_the_newest(wide: World) 
 
 
 def test_a_young_request_is_not_slow_yet(wide: World) -> None:
-    """However little of it is there; of several the largest goes."""
+    """Even if few of its bytes have arrived; among several, the largest is ended."""
     small = wide.new().send_head().send(FREE + KIB)
     large = wide.new().send_head().send(60 * KIB)
     wide.new().send_head().send(50 * KIB)
@@ -383,7 +383,7 @@ def test_the_known_cannot_take_the_memory_of_newcomers(wide: World) -> None:
     assert newcomer.is_open()
 
 
-def test_where_all_others_are_whole_the_one_that_asks_goes(wide: World) -> None:
+def test_if_all_others_are_complete_the_asking_one_is_ended(wide: World) -> None:
     wide.new().send_whole(80 * KIB)
     last = wide.new().send_head().send(40 * KIB)
     assert not last.seen.is_kept
@@ -403,7 +403,7 @@ def test_a_body_that_gives_way_takes_no_memory_any_more(wide: World) -> None:
 
 
 def test_edges_of_bodies_take_memory_too(wide: World) -> None:
-    """Who stalls in masses after it gave way is ended."""
+    """Many connections that stall after they made room are ended."""
     clients = [wide.new().send_head().send(60 * KIB) for _ in range(80)]
     kept = sum(client.seen.held for client in clients if client.is_open())
     assert kept <= MOST - SHARE + SPARE
@@ -411,8 +411,8 @@ def test_edges_of_bodies_take_memory_too(wide: World) -> None:
     assert any(client.is_open() and not client.seen.is_kept for client in clients)
 
 
-def test_nobody_is_ended_while_another_can_give_way(wide: World) -> None:
-    """The slowest has given way already: the next gives way, too, and both are answered."""
+def test_no_connection_is_ended_while_another_can_give_way(wide: World) -> None:
+    """The slowest has made room already: the next makes room, too, and both are answered."""
     slow = wide.new().send_head().send(40 * KIB)
     wide.wait(1)
     fast = wide.new().send_head().send(72 * KIB)
@@ -425,7 +425,7 @@ def test_nobody_is_ended_while_another_can_give_way(wide: World) -> None:
 
 
 def test_a_full_memory_leaves_room_for_edges(wide: World) -> None:
-    """Whole requests fill it: who comes then is answered by its edges."""
+    """Complete requests fill it: a later one is answered by its edges."""
     wide.new().send_whole(MOST - SHARE + FREE - 100)
     clients = [wide.new().send_head().send(60 * KIB) for _ in range(30)]
     assert all(client.is_open() for client in clients)
@@ -433,7 +433,7 @@ def test_a_full_memory_leaves_room_for_edges(wide: World) -> None:
 
 
 def test_heads_give_way_as_a_whole(wide: World) -> None:
-    """Nothing is known of what they ask for."""
+    """Their requests are not identified yet."""
     wide.new().send_whole(80 * KIB)
     with pytest.raises(NoMemory):
         wide.new().send(40 * KIB)
@@ -456,7 +456,7 @@ def test_what_comes_after_its_end_is_not_taken(wide: World) -> None:
     assert wide.ended == ["body"]
 
 
-def test_one_that_is_gone_already(world: World) -> None:
+def test_connection_that_has_already_closed(world: World) -> None:
     client = world.connect()
     client.seen.sock.close()
     world.wait(HANDSHAKE_SECONDS)
@@ -471,7 +471,7 @@ def test_forgotten(world: World) -> None:
 
 
 def test_connection_that_was_ended_begins_no_handshake(wide: World) -> None:
-    """It may be ended before its greenlet runs. Counted, it would be the oldest of too many, and be ended twice."""
+    """It may be ended before its greenlet runs. If counted, it would be the oldest of too many, and ended twice."""
     gone = wide.connect()
     wide.registry.end(gone.seen, "full")
     with pytest.raises(ConnectionResetError):
@@ -492,7 +492,7 @@ def test_connection_that_was_ended_holds_no_memory(wide: World) -> None:
 
 
 class Timeline:
-    """Turns whose pauses are counted."""
+    """Turns with counted pauses."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -508,7 +508,7 @@ class Timeline:
         )
 
     def ask(self, world: World, name: str, address: str) -> Connection:
-        """Let somebody ask for a turn, which takes a second."""
+        """Let a connection request a turn, which takes a second."""
         client = world.connect(address)
 
         def go(*, has_left: bool) -> bool:
@@ -522,7 +522,7 @@ class Timeline:
         return client.seen
 
     def run(self) -> None:
-        """Until nobody waits."""
+        """Run until no connection waits."""
         while self._next:
             at, go = self._next.pop(0)
             self.clock.now = max(self.clock.now, at)
@@ -543,7 +543,7 @@ def test_handshakes_take_half_of_the_time(wide: World, timeline: Timeline) -> No
     assert timeline.clock.now - began == 19
 
 
-def test_addresses_have_their_turns_one_after_the_other_and_newest_ones_first(wide: World, timeline: Timeline) -> None:
+def test_addresses_take_turns_with_newest_connections_first(wide: World, timeline: Timeline) -> None:
     for number in range(4):
         timeline.ask(wide, f"flood {number}", THERE)
     timeline.ask(wide, "asks", HERE)
@@ -561,7 +561,7 @@ def test_every_other_turn_is_for_addresses_of_known_clients(wide: World, timelin
     assert timeline.served == ["flood 0", "asks 2", "flood 1", "asks 1", "flood 2", "asks 0", "flood 3"]
 
 
-def test_who_is_ended_has_no_turn_and_others_have_theirs(wide: World, timeline: Timeline) -> None:
+def test_ended_connection_gets_no_turn_and_others_do(wide: World, timeline: Timeline) -> None:
     timeline.ask(wide, "first", HERE)
     ended = timeline.ask(wide, "ended", HERE)
     timeline.ask(wide, "stays", HERE)
@@ -571,7 +571,7 @@ def test_who_is_ended_has_no_turn_and_others_have_theirs(wide: World, timeline: 
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_an_error_costs_nobody_elses_turn(wide: World, timeline: Timeline, *, waits: bool) -> None:
+def test_error_costs_no_other_connections_turn(wide: World, timeline: Timeline, *, waits: bool) -> None:
     def fail(*, has_left: bool) -> bool:
         raise ValueError(has_left)
 

@@ -1,6 +1,6 @@
-"""A server that is told to end says so at once, answers on for its drain time, and then ends without losing anybody.
+"""A server that gets SIGTERM reports its end at once, answers for its drain time, then ends without losing a request.
 
-`test_restart` has the same under load, with a real API server.
+`test_restart` checks the same under load, with a real API server.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ REVIEW = create_review(pod_object(name="web"))
 
 @contextmanager
 def connected(server: DemoServer) -> Iterator[http.client.HTTPSConnection]:
-    """A connection on which a review was answered, as those that the API server keeps."""
+    """A connection with an answered review, like those that the API server keeps."""
     connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=ANYBODY)
     with closing(connection):
-        # One that is not opened in time was asked nothing.
+        # A connection that is not opened in time has sent no request.
         again_if_late(connection.connect, HANDSHAKE_SECONDS)
         assert answer_on(connection).status == 200
-        # From now on no other one is opened in its place.
+        # From now on no other one is opened instead.
         connection.auto_open = 0
         yield connection
 
 
 def answer_on(connection: http.client.HTTPSConnection) -> http.client.HTTPResponse:
-    """What a review is answered on a connection."""
+    """The answer to a review on a connection."""
     connection.request("POST", "/mutate", REVIEW, {"Content-Type": "application/json"})
     answer = connection.getresponse()
     assert b'"uid"' in answer.read()
     return answer
 
 
-def test_A_for_its_drain_time_it_answers_all_and_says_that_it_ends(tmp_path: Path) -> None:
+def test_A_draining_server_answers_and_announces_its_end(tmp_path: Path) -> None:
     with running_demo(tmp_path, "--drain=1h") as server, connected(server) as kept:
         server.process.terminate()
         wait_for(lambda: server.ask("GET", "/readyz").status == 503, "it is not ready")
@@ -53,18 +53,18 @@ def test_A_for_its_drain_time_it_answers_all_and_says_that_it_ends(tmp_path: Pat
         os.killpg(server.process.pid, signal.SIGKILL)
 
 
-def test_A_after_it_nobody_new_is_let_in_and_who_is_connected_is_answered_once_more(tmp_path: Path) -> None:
+def test_A_drained_server_answers_once_more_accepts_no_new(tmp_path: Path) -> None:
     with running_demo(tmp_path) as server, connected(server) as kept:
         server.process.terminate()
         wait_for(lambda: not _listens(server.port), "it listens no longer")
         assert answer_on(kept).headers["Connection"] == "close"
-        wait_for(lambda: not server.process.running, "it ends when nobody is connected any more")
+        wait_for(lambda: not server.process.running, "it ends when no client is connected")
 
 
 def _listens(port: int) -> bool:
     try:
         socket.create_connection(("127.0.0.1", port), timeout=60).close()
     except ConnectionError:
-        # Refused, or reset where it came in the moment of the end.
+        # Refused, or reset if it arrived at the moment of the end.
         return False
     return True

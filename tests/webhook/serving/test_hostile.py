@@ -1,4 +1,4 @@
-"""Hostile clients of the running server: each gets a clear answer or none, and everybody else is served on.
+"""Hostile clients of the running server: each gets a clear answer or none, and all other clients are served.
 
 No answer is a 500, no line of the log is a traceback, and the memory stays within the chart's limit.
 """
@@ -34,7 +34,7 @@ GOOD = create_review(pod_object(name="web"))
 DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")
 """KiB: the limit of the chart."""
 LONG_UID = GOOD.replace(b"705ab4f5-6393-11e8-b7cc-42010a800002", b"u" * 250_000)
-"""An answer repeats it, and its client may not read that."""
+"""An answer repeats it, and the client may not read the answer."""
 PADDED = b" " * 64
 SPEC = b'"spec": {'
 
@@ -50,7 +50,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
 
 
 def is_served(server: DemoServer) -> bool:
-    """Whether somebody else gets the usual answer."""
+    """Whether another client gets the usual answer."""
     answer = server.ask("POST", "/validate", delete_review(DB_0))
     return answer.status == 200 and b"at most one" in answer.body
 
@@ -64,14 +64,14 @@ def is_answered(connection: http.client.HTTPSConnection) -> bool:
 
 
 def read_some(connection: ssl.SSLSocket) -> bytes:
-    """What comes first; nothing from a connection that was cut off."""
+    """The first bytes; empty for a connection that was ended."""
     with suppress(ssl.SSLError, ConnectionError):
         return connection.recv(1 << 16)
     return b""
 
 
 def read_all(connection: ssl.SSLSocket) -> bytes:
-    """What comes until the connection ends, however it does."""
+    """All bytes until the connection ends in any way."""
     parts = []
     with suppress(ssl.SSLError, ConnectionError):
         while part := connection.recv(1 << 16):
@@ -80,7 +80,7 @@ def read_all(connection: ssl.SSLSocket) -> bytes:
 
 
 def exchanged(server: DemoServer, *parts: bytes) -> bytes:
-    """What comes back for bytes on a connection, until the server ends it."""
+    """The answer to bytes on a connection, until the server ends it."""
     with open_tls(server.port) as connection:
         for part in parts:
             connection.sendall(part)
@@ -125,7 +125,7 @@ def test_answered_with_an_error(
 
 
 def test_oversized(server: DemoServer) -> None:
-    """Told at once; not a byte of the body is waited for."""
+    """Answered at once, without waiting for the body."""
     answer = exchanged(server, HEAD.format(length=10 << 30).encode())
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert f"at most {MAX_REVIEW_BYTES} are read".encode() in answer
@@ -133,7 +133,7 @@ def test_oversized(server: DemoServer) -> None:
 
 @pytest.mark.parametrize("more", [1, MAX_REVIEW_BYTES])
 def test_too_long_a_review_is_answered_by_its_beginning(server: DemoServer, more: int) -> None:
-    """When it was sent: before that its sender might not read the answer."""
+    """When the body has been sent: before that its sender might not read the answer."""
     body = GOOD + b" " * (MAX_REVIEW_BYTES + more - len(GOOD))
     answer = server.ask("POST", "/validate", body)
     assert answer.status == 200
@@ -156,7 +156,7 @@ def test_no_http(server: DemoServer, text: bytes) -> None:
 
 
 def test_headers_of_proxies_do_not_count(server: DemoServer) -> None:
-    """There is none before us: nobody says for another where he comes from, or what he asked for."""
+    """No proxy is trusted: a header cannot change the client's address, or the request."""
     headers = {"Script_Name": "/x", "X-Forwarded-Proto": "http", "X-Forwarded-For": "10.0.0.1"}
     assert server.ask("GET", "/healthz", None, headers).status == 200
     server.ask("POST", "/nowhere", GOOD, headers)
@@ -164,13 +164,13 @@ def test_headers_of_proxies_do_not_count(server: DemoServer) -> None:
 
 
 def test_both_lengths(server: DemoServer) -> None:
-    """What a proxy may read otherwise than we do is refused."""
+    """A request that a proxy may read differently is refused."""
     head = HEAD.replace("\r\n\r\n", "\r\nTransfer-Encoding: chunked\r\n\r\n").format(length=2).encode()
     assert exchanged(server, head, b"0\r\n\r\n").startswith(b"HTTP/1.1 4")
 
 
 def test_half_closed(server: DemoServer) -> None:
-    """Who says no more is answered."""
+    """A client that has finished sending is answered."""
     with open_tls(server.port) as connection:
         connection.sendall(HEAD.format(length=len(GOOD)).encode() + GOOD)
         socket.socket.shutdown(connection, socket.SHUT_WR)
@@ -178,7 +178,7 @@ def test_half_closed(server: DemoServer) -> None:
 
 
 def test_an_answer_comes_whole(server: DemoServer) -> None:
-    """Head and body in one TLS record, of which one read gives no more: each more wakes the client once more."""
+    """Head and body in one TLS record, which one read returns: each further record wakes the client once more."""
     with open_tls(server.port) as connection:
         connection.sendall(HEAD.format(length=len(GOOD)).encode() + GOOD)
         head, _, body = connection.recv(1 << 16).partition(b"\r\n\r\n")
@@ -187,7 +187,7 @@ def test_an_answer_comes_whole(server: DemoServer) -> None:
 
 
 def test_body_that_ends_early(server: DemoServer) -> None:
-    """It is counted; TLS lets nobody answer after such an end."""
+    """It is counted; TLS allows no answer after such an end."""
     refused = 'qos_webhook_refused_requests_total{code="400"}'
     before = server.metric(refused)
     with open_tls(server.port) as connection:
@@ -230,7 +230,7 @@ def test_old_tls(server: DemoServer) -> None:
 
 
 def test_renegotiation(server: DemoServer) -> None:
-    """Each would cost us much more than the client: the connection ends."""
+    """Each would cost the server much more than the client: the connection ends."""
     openssl = shutil.which("openssl")
     if openssl is None:
         without("there is no openssl, the only client here that renegotiates: make ci-tools installs it")
@@ -240,7 +240,7 @@ def test_renegotiation(server: DemoServer) -> None:
     def asked() -> subprocess.CompletedProcess[str]:
         return subprocess.run(line, input=typed, capture_output=True, text=True, check=False, timeout=60)
 
-    # One whose handshake was late never came to it.
+    # A connection with a late handshake was never registered.
     done = answer_in_the_end(asked, lambda ended: "RENEGOTIATING" in ended.stdout + ended.stderr)
     assert "RENEGOTIATING" in done.stdout + done.stderr
     assert "no renegotiation" in done.stderr
@@ -248,7 +248,7 @@ def test_renegotiation(server: DemoServer) -> None:
 
 
 def test_more_connections_than_there_may_be(server: DemoServer) -> None:
-    """Whoever comes is let in; those that say nothing go, and whoever had an answer stays."""
+    """All newcomers are admitted; silent ones are ended, and clients with an answer stay."""
     with ExitStack() as stack:
         used = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=ANYBODY)
         stack.callback(used.close)
@@ -258,7 +258,7 @@ def test_more_connections_than_there_may_be(server: DemoServer) -> None:
             return server.metric('qos_webhook_closed_connections_total{reason="full"}')
 
         def some_go() -> bool:
-            """A standstill of the machine breaks a crowd up, for its handshakes: then comes another."""
+            """A pause of the machine ends a crowd by its handshake deadlines: then another one follows."""
             with ExitStack() as crowd:
                 for _ in range(MAX_CONNECTIONS + 100):
                     crowd.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=30))
@@ -272,7 +272,7 @@ def test_more_connections_than_there_may_be(server: DemoServer) -> None:
 
 @pytest.mark.parametrize("size", [190 << 10, 1 << 20])
 def test_memory_of_bodies_that_stall(server: DemoServer, size: int) -> None:
-    """As many as there may be connections, each with some of a body that does not go on: most of them are ended."""
+    """As many as the limit of connections, each with a stalled body: most of them are ended."""
     part = HEAD.format(length=MAX_REVIEW_BYTES).encode() + b" " * size
     with ExitStack() as stack:
         for connection in [stack.enter_context(open_tls(server.port)) for _ in range(MAX_CONNECTIONS - 100)]:
@@ -283,13 +283,13 @@ def test_memory_of_bodies_that_stall(server: DemoServer, size: int) -> None:
 
 
 def _unsent(port: int) -> list[int]:
-    """The bytes that the kernel keeps for each connection of a server until its client takes them."""
+    """The bytes that the kernel keeps for each connection of a server until its client reads them."""
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     mine = [line for line in lines if int(line[1].partition(":")[2], 16) == port and line[3] != "0A"]
     return [int(line[4].partition(":")[0], 16) for line in mine]
 
 
-def test_answers_that_nobody_reads_take_little_memory_and_for_seconds(server: DemoServer) -> None:
+def test_unread_answers_take_little_memory_for_seconds(server: DemoServer) -> None:
     """The kernel counts them as memory of the pod, and keeps them when the webhook has closed the connection."""
     if not Path("/proc/net/tcp").exists():
         without("there is no /proc/net/tcp, where Linux shows what waits to be sent")
@@ -315,7 +315,7 @@ def test_answers_that_nobody_reads_take_little_memory_and_for_seconds(server: De
 
 
 def _filled(before: bytes, piece: bytes, after: bytes) -> bytes:
-    """A good review with as many pieces at one place as there may be bytes: they are left out."""
+    """A good review with as many values at one place as its bytes allow: they are omitted."""
     at = GOOD.index(SPEC)
     start, rest = GOOD[:at] + before, after + GOOD[at:]
     count = (MAX_REVIEW_BYTES - len(start) - len(rest) - len(piece)) // len(piece)
@@ -323,23 +323,23 @@ def _filled(before: bytes, piece: bytes, after: bytes) -> bytes:
 
 
 def _dense(before: bytes, piece: bytes, after: bytes) -> bytes:
-    """Of as many pieces as are built, and blanks for the rest."""
+    """As many values as are built, and blanks for the rest."""
     at = GOOD.index(SPEC)
     body = GOOD[:at] + before + piece * (MAX_VALUES - 100) + piece.rstrip(b",") + after + GOOD[at:]
     return body + b" " * (MAX_REVIEW_BYTES - len(body))
 
 
 def _all_at_once(server: DemoServer, bodies: Sequence[bytes]) -> list[bytes]:
-    """How the answer to each body begins, empty where there is none.
+    """The start of the answer to each body, empty if there is none.
 
     Raises:
-        ConnectionError: The last body has none: the others, which lack a byte for longer, have to go for it.
+        ConnectionError: The last body has none: the others, which miss a byte for longer, must be ended for it.
     """
-    # However slow the machine is, it is judged as a whole.
+    # Also on a slow machine, it is evaluated completely.
     head = HEAD.replace("/mutate", "/mutate?timeout=30s")
     with ExitStack() as stack:
         connections = [stack.enter_context(open_tls(server.port, timeout=60)) for _ in bodies]
-        # Those that there is no room for are cut off, while they still speak.
+        # Connections without room are ended while they still send.
         for connection, body in zip(connections, bodies, strict=True):
             with suppress(ssl.SSLError, ConnectionError):
                 connection.sendall(head.format(length=len(body)).encode() + body[:-1])
@@ -353,7 +353,7 @@ def _all_at_once(server: DemoServer, bodies: Sequence[bytes]) -> list[bytes]:
 
 
 def _several_at_once(server: DemoServer, bodies: Sequence[bytes]) -> list[bytes]:
-    """As `_all_at_once`; each half alone on a machine that is too slow for the server's deadlines."""
+    """Like `_all_at_once`; each half separately on a machine that is too slow for the server's deadlines."""
     began = time.monotonic()
     try:
         return _all_at_once(server, bodies)
@@ -366,7 +366,7 @@ def _several_at_once(server: DemoServer, bodies: Sequence[bytes]) -> list[bytes]
 
 @pytest.mark.parametrize("fill", [_filled, _dense])
 def test_memory(server: DemoServer, fill: Callable[[bytes, bytes, bytes], bytes]) -> None:
-    """Bodies that are as long as they may be, of many small values, several at once."""
+    """Bodies of maximum length, with many small values, several at once."""
     shapes: Sequence[tuple[bytes, bytes, bytes]] = (
         (b'"spec": {"containers": [', b"{},", b"]}, "),
         (b'"spec": {"containers": [', b"[],", b"]}, "),
@@ -381,35 +381,35 @@ def test_memory(server: DemoServer, fill: Callable[[bytes, bytes, bytes], bytes]
     answers = _several_at_once(server, bodies)
     assert set(answers) <= {b"", b"HTTP/1.1 200", b"HTTP/1.1 400", b"HTTP/1.1 503"}
     if answers[-1] == b"HTTP/1.1 503":
-        # The others were being answered, and held the memory for a moment. The API server asks again.
+        # The others were being answered, and used the memory for a moment. The API server retries.
         answers = _all_at_once(server, bodies[-1:])
     assert answers[-1] in {b"HTTP/1.1 200", b"HTTP/1.1 400"}
     assert is_served(server)
     assert peak(server.worker) < MEMORY_LIMIT
 
 
-def test_a_repeated_fault_is_told_a_few_times(server: DemoServer) -> None:
-    def told() -> int:
+def test_repeated_fault_is_logged_a_few_times(server: DemoServer) -> None:
+    def logged() -> int:
         """Lines of this kind."""
         return server.log().count(" WARNING webhook.serving.app: 127.0.0.1 /mutate: 415: ")
 
-    before, started = told(), time.monotonic()
+    before, started = logged(), time.monotonic()
     for _ in range(50):
         server.ask("POST", "/mutate", b"{}", {"Content-Type": "text/plain"})
     # Ten times in ten seconds, which may begin and end anywhere.
     whiles = 2 + int((time.monotonic() - started) / 10)
-    assert told() - before <= 10 * whiles
+    assert logged() - before <= 10 * whiles
 
 
 def test_client_that_breaks_off_is_no_fault(server: DemoServer) -> None:
-    # Whoever is answered now comes after all that other tests have led to.
+    # This answer comes after all lines that other tests have caused.
     assert is_served(server)
     before = faults(server)
     for _ in range(20):
         with socket.create_connection(("127.0.0.1", server.port), timeout=30):
             pass
         with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
-            # Closed by a reset, as some load balancers do when they only look: it may be gone before it is accepted.
+            # Closed by a reset, like some load balancers' checks: it may end before it is accepted.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         with open_tls(server.port) as connection:
             connection.sendall(b"POST /mut")
@@ -423,5 +423,5 @@ def test_client_that_breaks_off_is_no_fault(server: DemoServer) -> None:
 
 
 def faults(server: DemoServer) -> list[str]:
-    """What the log holds beside lines of level INFO: warnings, errors, and tracebacks, whose lines have no level."""
+    """The log except lines of level INFO: warnings, errors, and tracebacks, which have no level."""
     return [line for line in server.log().splitlines() if not re.match(r"\S+Z INFO ", line)]

@@ -1,4 +1,4 @@
-"""Objects as large as a tenant can store: the webhook lists them, and no page of them takes its memory."""
+"""Objects as large as a tenant can store: the webhook lists them, and no page of them exhausts its memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.controlplane
 
 TENANT, OTHER_TENANT = "lists-tenant", "selectors-tenant"
 LARGE = 10
-"""ReplicaSets of 9 MB of JSON: 90 MB in the page that holds them."""
+"""ReplicaSets of 9 MB of JSON: 90 MB in the page that contains them."""
 SERVICES = 12
 """Each with a selector of 100,000 short labels, which takes 15 MB in a process."""
 
@@ -46,7 +46,7 @@ def test_large_objects_of_a_tenant_keep_no_replica_from_starting(
 
 @pytest.mark.long("test_namespace_takes_no_more_memory_than_it_may")
 def test_large_selectors_of_a_tenant_take_no_memory(control_plane: ControlPlane, helm: Path, tmp_path: Path) -> None:
-    """Half of them are there when the replica starts; the others come later."""
+    """Half of them exist when the replica starts; the others come later."""
     api = control_plane.api
     control_plane.create_namespace(OTHER_TENANT)
 

@@ -1,4 +1,4 @@
-"""Lines of the log: whole lines in both forms, and how few of them one fault makes."""
+"""Lines of the log: whole lines in both formats, and few of them per fault."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Written(NamedTuple):
 
 @pytest.fixture
 def written(request: pytest.FixtureRequest) -> Iterator[Written]:
-    """What is logged in the form that the test names."""
+    """The log in the format that the test names."""
     stream = io.StringIO()
     handler = make_handler(request.param, stream)
     logger = logging.getLogger("webhook")
@@ -131,7 +131,7 @@ def _record(created: float, *, name: str = "webhook.serving.app", line: int = 1)
     return record
 
 
-def test_a_place_in_the_code_speaks_a_few_times() -> None:
+def test_place_in_the_code_logs_a_few_times() -> None:
     sparing = Sparing(lines=3, seconds=10)
     assert [sparing.filter(_record(100 + count)) for count in range(5)] == [True, True, True, False, False]
     assert sparing.filter(_record(104, line=2))
@@ -143,6 +143,6 @@ def test_a_place_in_the_code_speaks_a_few_times() -> None:
     assert quiet.getMessage() == "400 is bad"
 
 
-def test_each_review_is_told() -> None:
+def test_each_review_is_logged() -> None:
     sparing = Sparing(lines=3, seconds=10)
     assert all(sparing.filter(_record(100, name="webhook.review")) for _ in range(100))

@@ -27,7 +27,7 @@ NOT_BASE_UNITS = re.compile(
 
 
 def families() -> list[Metric]:
-    """All of them, each with a sample."""
+    """All metrics, each with a sample."""
     now = datetime.now(UTC)
     metrics = Metrics(REVIEW_PATHS)
     metrics.count_review(REVIEW_PATHS[0], ReviewResult.ALLOWED, 0.1)

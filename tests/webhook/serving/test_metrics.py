@@ -50,13 +50,13 @@ def client_of(cluster: Cluster, metrics: Metrics, waiting_for: tuple[str, ...] =
 
 
 def outcomes(metrics: Metrics) -> dict[str, float]:
-    """The reviews that were counted."""
+    """The counted reviews."""
     prefix = "qos_webhook_reviews_total"
     return {name.removeprefix(prefix): value for name, value in samples(metrics).items() if prefix in name and value}
 
 
 class BrokenCluster(Cluster):
-    """A mistake of ours."""
+    """An error of ours."""
 
     def __init__(self) -> None:
         pass
@@ -92,7 +92,7 @@ def test_reviews_are_counted_by_outcome(path: str, body: bytes, outcome: str, de
     assert samples(metrics)[f"qos_webhook_review_duration_seconds_count{{path={path}}}"] == 1
 
 
-def test_crashing_handler_lets_through_and_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_crashing_handler_allows_and_is_counted(caplog: pytest.LogCaptureFixture) -> None:
     metrics = Metrics(REVIEW_PATHS)
     client = client_of(BrokenCluster(), metrics)
     answer = client.post("/mutate", data=create_review(pod_object(name="web")), content_type="application/json")
@@ -105,8 +105,8 @@ def test_crashing_handler_lets_through_and_is_counted(caplog: pytest.LogCaptureF
     assert f"review {uid} of pods was not checked" in caplog.text
 
 
-def test_not_ready_is_worth_asking_again(demo_cluster: Cluster) -> None:
-    """client-go asks again on a 503 that says when; the connection is closed, so that another replica may answer."""
+def test_not_ready_is_retried(demo_cluster: Cluster) -> None:
+    """client-go retries after a 503 with Retry-After; the connection is closed, so that another replica may answer."""
     metrics = Metrics(REVIEW_PATHS)
     client = client_of(demo_cluster, metrics, ("services",))
     answer = client.post("/mutate", data=create_review(pod_object()), content_type="application/json")
@@ -127,7 +127,7 @@ def test_ready_while_a_review_waits(demo_cluster: Cluster, monkeypatch: pytest.M
 
 
 class _Silent:
-    """An API server that is not there: the cache is filled by hand."""
+    """An unavailable API server: the cache is filled by hand."""
 
     def get(self, path: str, accept: str = "application/json") -> Any:
         raise AssertionError(f"{path}: {accept}")
@@ -188,7 +188,7 @@ def test_of_a_running_server(server: DemoServer) -> None:
 
 
 def test_metrics_hold_no_names(server: DemoServer) -> None:
-    """A client that reaches their port learns nothing of what runs in the cluster, nor who asked for what."""
+    """A client that reaches their port learns neither the objects in the cluster nor the users."""
     mark = "somebodys-secret"
     for body in (delete_review(DB_0), create_review(pod_object(name="web", priorityClassName="shop-secret"))):
         review = json.loads(body)
@@ -204,7 +204,7 @@ def test_every_metric_is_documented(server: DemoServer) -> None:
     named = set(re.findall(r"^# TYPE (qos_webhook_\w+) ", server.metrics(), re.MULTILINE))
     documented = set(re.findall(r"^\| `(qos_webhook_\w+)`", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE))
     of_certificates = {name for name in documented if "_certificate_" in name or "_authority_" in name}
-    # Counters begin with the first of their kind, and the demo cluster has no certificate that anybody keeps.
+    # Counters appear with their first count, and the demo cluster has no kept certificate.
     later = {
         "qos_webhook_refused_requests_total",
         "qos_webhook_closed_connections_total",
@@ -214,7 +214,7 @@ def test_every_metric_is_documented(server: DemoServer) -> None:
 
 
 def test_only_metrics_are_served_there(server: DemoServer) -> None:
-    """Whatever the method, and whatever the other port serves."""
+    """For every method, and for the paths of the other port."""
     review = delete_review(DB_0)
     counted = 'qos_webhook_reviews_total{outcome="warned",path="/validate"}'
     before = server.metric(counted)
@@ -231,7 +231,7 @@ def test_only_metrics_are_served_there(server: DemoServer) -> None:
 
 
 def test_lines_of_the_server_are_json(server: DemoServer) -> None:
-    """Those of gunicorn, too."""
+    """Including gunicorn's."""
     server.ask("POST", "/validate", create_review({**pod_object(name="web"), "spec": 7}))
     lines = [json.loads(line) for line in server.log().splitlines()]
     assert {"gunicorn.error", "webhook.review"} <= {line["logger"] for line in lines}

@@ -1,4 +1,4 @@
-"""What the server changes for its whole process: only once it runs, and with no other effect than the intended one."""
+"""Process-wide changes of the server: only once it runs, and without unintended effects."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ def test_cached_settings_are_those_of_gunicorn() -> None:
 def test_cached_settings_are_plain_attributes() -> None:
     config = Config()
     cache_settings(config)
-    # A change of gunicorn's own settings is no longer read: attributes are found before `Config.__getattr__` is asked.
+    # A change of gunicorn's own settings is no longer read: attributes are found before `Config.__getattr__` is called.
     config.set("keepalive", 7)
     assert config.keepalive != 7

@@ -1,7 +1,7 @@
 """No pod is stored without its patch while a replica is restarted and while its certificate is replaced.
 
-The webhook is called with failurePolicy Ignore, so a failed call is no error to whoever creates a pod: what counts is
-what is stored, and the API server's own count of calls that it went on without.
+The webhook is called with failurePolicy Ignore, so a failed call is no error for the client: the test checks the stored
+pods, and the API server's own count of failed calls.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ SECRET: Object = {
     "metadata": {"name": "qos-qos-webhook-tls", "namespace": RELEASE_NAMESPACE},
 }
 DRAIN_SECONDS = 15
-"""In which the balancer has to hear of a replica's end, also on a machine that stands still for some of them."""
+"""The time in which the balancer must notice a replica's end, also on a machine that is paused for a part of it."""
 LIFETIME_SECONDS = 120
 SETTLE_SECONDS = LIFETIME_SECONDS / 12
-"""For which clients have been told of a certificate before it is served."""
+"""The time for which clients know a certificate before it is served."""
 
 
 @pytest.fixture
 def control_plane(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
-    """One of its own, where nobody else creates pods; the scheduler and the controllers would only cost time."""
+    """A separate one, without other pods; the scheduler and the controllers would only cost time."""
     with ControlPlane(control_plane_binaries, scheduler=False, controllers=False) as running:
         yield running
 
 
 class World(NamedTuple):
-    """Two replicas that the API server asks."""
+    """Two replicas that the API server calls."""
 
     control_plane: ControlPlane
     installation: Installation
@@ -65,7 +65,7 @@ class World(NamedTuple):
     replicas: list[Replica]
 
     def restart_a_replica(self) -> None:
-        """As a Deployment does it: the new one first, then the old one is told to end."""
+        """Like a Deployment: start the new replica first, then end the old one."""
         leaving = self.replicas[0]
         self.replicas.append(self.installation.start_replica())
         self.balancer.add(self.replicas[-1].port)
@@ -75,7 +75,7 @@ class World(NamedTuple):
         leaving.process.wait_ended(timeout=60)
 
     def fail_open_count(self) -> float:
-        """How often the API server went on without an answer of a webhook."""
+        """How often the API server continued without the webhook's answer."""
         text = self.control_plane.kubectl("get", "--raw", "/metrics").stdout
         lines = re.findall(r"^apiserver_admission_webhook_fail_open_count\{.*\} (.+)$", text, re.MULTILINE)
         return sum(map(float, lines))
@@ -121,11 +121,11 @@ class _Client:
         self._failed = False
 
     def has_seen(self, rotations: int) -> bool:
-        """Whether a certificate was replaced so often; or that no more will be seen, for one was not to be trusted."""
+        """Whether a certificate was replaced so often; true after an untrusted one, because no more will be seen."""
         return self._failed or len(self.seen) > rotations
 
     def connect_until(self, stopped: threading.Event) -> None:
-        """Connect again and again."""
+        """Connect repeatedly."""
         try:
             while not stopped.wait(0.02):
                 self._connect()
@@ -136,16 +136,16 @@ class _Client:
             self._world.control_plane.api.close()
 
     def _connect(self) -> None:
-        """Trust what the API server has been told, and shake hands.
+        """Trust the published authorities, and shake hands.
 
         Raises:
-            ssl.SSLCertVerificationError: The certificate is not one that clients know.
+            ssl.SSLCertVerificationError: Clients do not know the certificate.
         """
         asked = time.monotonic()
         try:
             self._shake_hands()
         except ssl.SSLCertVerificationError:
-            # Who looked that long ago may know less than the API server does.
+            # A client that read them so long ago may know less than the API server does.
             if time.monotonic() < asked + SETTLE_SECONDS:
                 raise
 
@@ -164,17 +164,17 @@ class _Client:
 
 
 @pytest.mark.long(
-    "test_A_for_its_drain_time_it_answers_all_and_says_that_it_ends, "
-    "test_A_after_it_nobody_new_is_let_in_and_who_is_connected_is_answered_once_more, "
-    "test_A_emptied_secret_is_filled_again_with_what_is_served"
+    "test_A_draining_server_answers_and_announces_its_end, "
+    "test_A_drained_server_answers_once_more_accepts_no_new, "
+    "test_A_emptied_secret_is_restored_from_memory"
 )
-def test_A_every_pod_is_patched_while_a_replica_restarts_and_certificates_rotate(world: World) -> None:
-    """A certificate is replaced when its Secret is emptied, long before its time."""
+def test_A_pods_are_patched_during_restarts_and_rotation(world: World) -> None:
+    """A certificate is replaced when its Secret is emptied, long before it is due."""
     before = world.fail_open_count()
     api, client, stopped = world.control_plane.api, _Client(world), threading.Event()
 
     def create(number: int) -> int:
-        """Pods one after the other until all has happened that may disturb; returns how many."""
+        """Create pods one after the other until all disturbances have happened; return their number."""
         made = 0
         with closing(api):
             while not stopped.is_set():

@@ -1,4 +1,4 @@
-"""What flags of the running server do: how much it logs, and which TLS it serves."""
+"""Effects of flags on the running server: the amount of logging, and the served TLS versions."""
 
 from __future__ import annotations
 
@@ -42,27 +42,27 @@ def ask_everything(server: DemoServer) -> None:
         assert server.ask("POST", "/validate", body).status == 200
 
 
-def test_log_level_debug_tells_of_every_review(talkative: DemoServer) -> None:
+def test_log_level_debug_logs_every_review(talkative: DemoServer) -> None:
     ask_everything(talkative)
     lines = [json.loads(line) for line in talkative.log().splitlines()]
     reviews = {line["outcome"]: line["level"] for line in lines if line["logger"] == "webhook.review"}
     assert reviews == {"allowed": "debug", "denied": "info", "unreadable": "warning"}
 
 
-def test_log_level_debug_is_of_our_own_lines_alone(talkative: DemoServer) -> None:
-    # A client library's debug lines hold what the API server answers: Secrets, too.
+def test_log_level_debug_applies_only_to_our_lines(talkative: DemoServer) -> None:
+    # A client library's debug lines contain the API server's answers, including Secrets.
     lines = [json.loads(line) for line in talkative.log().splitlines()]
     loggers = {line["logger"].partition(".")[0] for line in lines if line["level"] == "debug"}
     assert loggers <= {"webhook", "podrules", "cluster_io", "gunicorn"}
 
 
-def test_log_level_error_tells_of_no_review(taciturn: DemoServer) -> None:
+def test_log_level_error_logs_no_review(taciturn: DemoServer) -> None:
     ask_everything(taciturn)
     assert taciturn.log() == ""
 
 
 def spoken(server: DemoServer, version: ssl.TLSVersion) -> tuple[str, str]:
-    """Version and suite that a client of one version gets."""
+    """Version and suite of a client of one version."""
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname, client.verify_mode = ANYBODY.check_hostname, ANYBODY.verify_mode
     client.minimum_version = client.maximum_version = version
@@ -86,7 +86,7 @@ def test_tls_cipher_suites_of_the_server(taciturn: DemoServer) -> None:
 
 
 def test_as_many_files_may_be_open_as_there_may_be_connections(tmp_path: Path) -> None:
-    """Many systems allow 1,024 unless a program asks; without one more, the server lets nobody in."""
+    """Many systems allow 1,024 by default; without one more, the server accepts no client."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
     try:

@@ -1,7 +1,7 @@
-"""Random requests that the API server takes, each made to the webhook's side and to the policies', by dry run.
+"""Random requests that the API server accepts, each sent to the webhook and to the policies, by dry run.
 
-What docs/policies.md says differs is not asked: a class that does not exist in a template, and evictions of pods whose
-force deletion is none or is confirmed.
+Requests that docs/policies.md names as different are left out: templates with a missing class, and evictions of pods
+that are not force deleted or are confirmed.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["NAMESPACES", "STATES", "Asked", "Field", "answer", "draw", "prepared
 NAMESPACES = ("limited", "asking", "free")
 STATES = ("running", "finished", "unscheduled", "without grace", "mirror", "confirmed", "stopping")
 FIELDS = ("priorityClassName", "priority", "preemptionPolicy", "topologySpreadConstraints")
-"""Of a pod: what the rules fill in."""
+"""The fields of a pod that the rules fill in."""
 _SYSTEM = "system-node-critical"
 _TEXTS = ("x", "", "<&>" * 100, "," * 100_001, "\u202e\u2028ä😀", '{"a": [1, 2]}', "y" * 60_000)
 _LABELS = {"app": "web"}
 
 
 class Field(NamedTuple):
-    """The pods of one namespace by state, and a ReplicaSet whose pods have the labels that it selects."""
+    """The pods of one namespace by state, and a ReplicaSet; its pods have the labels that it selects."""
 
     namespace: str
     pods: Mapping[str, Object]
@@ -38,22 +38,22 @@ class Field(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A request that fits the namespaces of any side."""
+    """A request that fits the namespaces of either side."""
 
     namespace: str
-    """Of `NAMESPACES`."""
+    """A key of `NAMESPACES`."""
     verb: str
     """create, delete or evict."""
     entry: Object
-    """What is created, its namespace left out; or the DeleteOptions."""
+    """The created object, without its namespace; or the DeleteOptions."""
     state: str = ""
-    """Of the pod that is deleted or evicted."""
+    """The state of the pod that is deleted or evicted."""
     owned: bool = False
-    """Whether what is created has the ReplicaSet as its owner."""
+    """Whether the ReplicaSet owns the created object."""
 
 
 def prepared(tenant: Tenant) -> Mapping[str, Field]:
-    """What requests are about, on one side."""
+    """The objects of the requests on one side."""
     return {name: _field(tenant, getattr(tenant, name)) for name in NAMESPACES}
 
 
@@ -67,7 +67,7 @@ def _field(tenant: Tenant, namespace: str) -> Field:
 def _in_state(tenant: Tenant, namespace: str, state: str) -> Object:
     name, api = f"pod-{state.replace(' ', '-')}", tenant.control_plane.api
     spec: Object = {"nodeName": tenant.node}
-    # No label that the ReplicaSet selects: it would adopt the pod, and delete it.
+    # No label that the ReplicaSet selects: it would adopt the pod and delete it.
     metadata: Object = {"labels": {"app": "prepared"}}
     match state:
         case "unscheduled":
@@ -133,7 +133,7 @@ def _decide_class(chance: random.Random, spec: Object, names: Sequence[str | Non
 
 
 def _decide_rest(chance: random.Random, spec: Object) -> None:
-    """Anything else that a pod may have, mostly of no interest to rules."""
+    """Any other fields of a pod, mostly irrelevant to rules."""
     may = (
         ("terminationGracePeriodSeconds", chance.choice((0, 1, 30, 2**40))),
         ("schedulerName", "another"),
@@ -163,7 +163,7 @@ def _workload(chance: random.Random) -> Object:
 
 
 def answer(tenant: Tenant, fields: Mapping[str, Field], asked: Asked) -> Any:
-    """What the rules make of a request: the code of a refusal, or what was filled in; the same on all sides."""
+    """The effect of the rules on a request: the code of a refusal, or the filled-in fields; the same on all sides."""
     field = fields[asked.namespace]
     try:
         done = _made(tenant, field, asked)
@@ -185,7 +185,7 @@ def _made(tenant: Tenant, field: Field, asked: Asked) -> Object:
         path = api.path(asked.entry["apiVersion"], asked.entry["kind"], field.namespace)
         return api.request("POST", path, {**asked.entry, "metadata": metadata}, query=query)
     name = field.pods[asked.state]["metadata"]["name"]
-    # What a body of options does not say is not looked for in the query.
+    # Options that the body does not contain are not read from the query.
     options = {**asked.entry, "dryRun": ["All"]}
     if asked.verb == "delete":
         return api.request("DELETE", api.path(*PODS, field.namespace, name), options)

@@ -1,8 +1,8 @@
 """A client that floods a port of this machine: ``python -m tests.webhook.siege.flood PORT KIND COUNT FROM``.
 
-It has COUNT connections at once, from an address, or each from its own with `EVERYWHERE`; each that ends is followed by
-another one at once. It says so on standard output when each has been connected, and is killed in the end. It leaves the
-processor to others, as a client elsewhere would.
+It has COUNT connections at once, from one address, or each from its own with `EVERYWHERE`; each ended connection is
+replaced at once. It reports on standard output when all have been connected, and runs until it is killed. It leaves the
+CPU to others, like a client elsewhere.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MANY: Final = 1_000_000
 
 
 class _Hostile:
-    """What each connection does, after it has been made."""
+    """The behaviour of each established connection."""
 
     def __init__(self) -> None:
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -70,7 +70,7 @@ class _Hostile:
             channel.recv(1)
 
     def byte_by_byte(self, connection: socket.socket) -> None:
-        """A byte a second: of the handshake, the head or the body."""
+        """A byte per second: of the handshake, the head or the body."""
         part = next(self._numbers) % 3
         if part == 0:
             _trickle(connection, self._hello)
@@ -91,7 +91,7 @@ class _Hostile:
                 channel.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
     def begun(self, connection: socket.socket) -> None:
-        """The beginning of a handshake; every other one leaves at once."""
+        """The start of a handshake; every second one leaves at once."""
         connection.sendall(self._hello)
         if next(self._numbers) % 2:
             while connection.recv(1 << 12):
@@ -106,7 +106,7 @@ class _Hostile:
                 channel.sendall(b" " * size)
 
     def long_bodies(self, connection: socket.socket) -> None:
-        """Bodies as long as they may be, one after the other, as fast as they are taken."""
+        """Bodies of maximum length, one after the other, as fast as they are received."""
         with self._context.wrap_socket(connection) as channel:
             while True:
                 channel.sendall(_LONG_HEAD)
@@ -114,13 +114,13 @@ class _Hostile:
                     channel.sendall(b" " * (1 << 20))
 
     def pipelined_reviews(self, connection: socket.socket) -> None:
-        """Requests that are answered with an error or an empty answer, without a pause; their answers are not read."""
+        """Requests that get an error or an empty answer, without a pause; their answers are not read."""
         with self._context.wrap_socket(connection) as channel:
             while True:
                 channel.sendall(b"GET /healthz HTTP/1.1\r\nHost: webhook\r\n\r\n" * 200)
 
     def key_updates(self, connection: socket.socket, padding: int = 0) -> None:
-        """Updates of the keys of TLS 1.3, which Python's module does not send; padded to so many bytes."""
+        """Key updates of TLS 1.3, which Python's module cannot send; padded to so many bytes."""
         with _OpenSSL(connection, padding) as tls:
             for number in range(_MANY):
                 tls.update_key(answered=number % 2 == 0)
@@ -143,13 +143,13 @@ class _Hostile:
         self.silent(connection)
 
     def trickled_scrape(self, connection: socket.socket) -> None:
-        """A scrape byte by byte, as fast as they are taken."""
+        """A scrape byte by byte, as fast as it is received."""
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while True:
             connection.sendall(b"G")
 
     def silent(self, connection: socket.socket) -> None:
-        """Nothing; what comes is read."""
+        """Nothing; answers are read."""
         with contextlib.suppress(OSError):
             while connection.recv(1 << 20):
                 pass
@@ -179,7 +179,7 @@ class _OpenSSL:
         self._library.SSL_CTX_free(self._context)
 
     def update_key(self, *, answered: bool) -> None:
-        """Update the key for sending; answered: the server has to update its own, too."""
+        """Update the key for sending, with a request for an answer: the server must update its own, too."""
         self._check(self._library.SSL_key_update(self._tls, int(answered)))
         self._check(self._library.SSL_do_handshake(self._tls))
 
@@ -205,7 +205,7 @@ HEAVY_KINDS: Final[Mapping[str, Callable[[_Hostile, socket.socket], None]]] = {
     "padded key updates": partial(_Hostile.key_updates, padding=512),
     "handshake in pieces": _Hostile.handshake_in_pieces,
 }
-"""One connection of each is enough to keep a server busy that does not defend itself."""
+"""One connection of each keeps a server busy that does not defend itself."""
 METRICS_KINDS: Final[Mapping[str, Callable[[_Hostile, socket.socket], None]]] = {
     "pipelined scrapes": _Hostile.pipelined_scrapes,
     "scrapes": _Hostile.scrape,

@@ -1,4 +1,4 @@
-"""Ways to delete a pod without grace, by somebody who may do everything in its namespace."""
+"""Ways to delete a pod without grace, by a user with all permissions in its namespace."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _with_a_precondition(tenant: Tenant, pod: Object) -> None:
 
 
 def _with_its_dependents_kept(tenant: Tenant, pod: Object) -> None:
-    """Orphaning takes a finalizer; the object goes when the garbage collector has done its work."""
+    """Orphaning adds a finalizer; the object is removed when the garbage collector has finished."""
     delete(tenant, pod, delete_options(propagationPolicy="Orphan"))
 
 

@@ -1,4 +1,4 @@
-"""Objects grown at random from the API server's own OpenAPI schemas: all fields it knows, with values at the edge."""
+"""Objects grown at random from the API server's own OpenAPI schemas: all known fields, with extreme values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NAMED = {
 
 
 def read_schemas(api: ApiClient) -> Mapping[str, Any]:
-    """All schemas of the groups that the webhook is asked about, by name."""
+    """All schemas of the reviewed groups, by name."""
     found: dict[str, Any] = {}
     for group in _GROUPS:
         found |= api.request("GET", f"/openapi/v3/{group}")["components"]["schemas"]
@@ -51,7 +51,7 @@ class Grower:
     """Draws objects."""
 
     def __init__(self, schemas: Mapping[str, Any], chance: random.Random) -> None:
-        """Take what `read_schemas` returns, and where chance comes from."""
+        """Take the result of `read_schemas`, and the source of randomness."""
         self._schemas = schemas
         self.chance = chance
 
@@ -85,7 +85,7 @@ class Grower:
                 return self.chance.choice((0, 0.5, -1))
             case "string":
                 return self.chance.choice(_TIMES if schema.get("format") == "date-time" else _TEXTS)
-        # Anything, as of a value of a custom kind.
+        # Anything, like a value of a custom kind.
         return {}
 
     def _object(self, schema: Mapping[str, Any], depth: int) -> Object:
@@ -95,7 +95,7 @@ class Grower:
             if name in required or self._keeps(depth):
                 found[name] = self._value(inner, depth + 1)
             elif self.chance.random() < 0.01:
-                # As Go writes what is empty and not left out.
+                # As Go writes empty values that are not omitted.
                 found[name] = None
         if "additionalProperties" in schema:
             for _ in range(self._count(depth)):
@@ -103,11 +103,11 @@ class Grower:
         return found
 
     def _keeps(self, depth: int) -> bool:
-        """Whether an optional field is there."""
+        """Whether an optional field is present."""
         return depth < _DEEPEST and self.chance.random() < 0.8 / (1 + depth)
 
     def _count(self, depth: int) -> int:
-        """Of a list or a map, now and then a long one."""
+        """The length of a list or a map, sometimes a long one."""
         if depth < 3 and self.chance.random() < 0.002:
             return 300
         return self.chance.choice((0, 1, 1, 2, 3) if depth < _DEEPEST else (0, 0, 1))

@@ -1,4 +1,4 @@
-"""Reviews of all kinds that the webhook is asked about: what rules look at is set, the rest of each object is grown."""
+"""Reviews of all kinds that the webhook gets: fields that rules read are set, the rest of each object is grown."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _OWNERS = (
 
 
 class Grown(NamedTuple):
-    """A review, and what is there besides."""
+    """A review, and the objects that exist besides."""
 
     path: str
     request: Object
     pods: list[Object]
-    """That the API server has."""
+    """The objects in the API server."""
 
 
 def draw(grower: Grower) -> Grown:
@@ -111,7 +111,7 @@ def _workload_written(grower: Grower) -> Grown:
 
 
 def _subresource(grower: Grower) -> Grown:
-    """Nothing that a rule is about."""
+    """Values that no rule reads."""
     pod = _pod(grower)
     request = _request(grower, grower.chance.choice(("CREATE", "UPDATE", "DELETE")), "pods", pod, pod)
     request["subResource"] = grower.chance.choice(("status", "binding", "ephemeralcontainers", "resize", "scale"))
@@ -155,7 +155,7 @@ def _delete_options(grower: Grower) -> Object:
 
 
 def _metadata(grower: Grower, entry: Object) -> Object:
-    """Grown metadata with what rules look at."""
+    """Grown metadata with the fields that rules read."""
     chance = grower.chance
     metadata = entry.get("metadata") or {}
     annotations = dict(metadata.get("annotations") or {})

@@ -1,6 +1,6 @@
-"""What the documentation says is refused, read from the JSON of a review by nothing that the product has.
+"""The documented refusals, decided from the JSON of a review without any code of the product.
 
-All rules are of one configuration, `CONFIGURED`; the classes that there are, with their values, are `CLASSES`.
+All rules belong to one configuration, `CONFIGURED`; `CLASSES` has the existing classes with their values.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ALLOWED: Mapping[str, tuple[str, ...]] = {
 }
 DEFAULTS: Mapping[str, str] = {"limited": "low"}
 MODES: Mapping[str, str] = {"limited": "deny", "asking": "confirm", "nothing": "warn"}
-"""Of force deletions, as configured."""
+"""The configured mode of force deletions."""
 LABELS: Mapping[str, Mapping[str, str]] = {
     "limited": {"force-delete": "warn"},
     "asking": {"force-delete": "deny"},
@@ -60,11 +60,11 @@ _ALONE_ON_A_NODE = ("DaemonSet", "Node")
 
 
 def is_refused(request: Mapping[str, Any], live: Iterable[Object]) -> bool:
-    """Whether a request is to be refused.
+    """Whether a request must be refused.
 
     Args:
         request: ``request`` of an AdmissionReview.
-        live: The pods that there are.
+        live: The existing pods.
     """
     resource, below = request["resource"]["resource"], request.get("subResource") or ""
     operation = request["operation"]
@@ -87,19 +87,19 @@ def is_refused(request: Mapping[str, Any], live: Iterable[Object]) -> bool:
 
 
 def class_of_new_pod(pod: Object, namespace: str) -> str | None:
-    """The class that a pod is to have; None: it depends on what the API server filled in."""
+    """The class that a pod must get; None: it depends on the fields that the API server filled in."""
     name = _of(pod, "spec", "priorityClassName") or ""
     if _is_mirror(pod) or (name and name != GLOBAL_DEFAULT):
         return name
     if name:
-        # Whether its author named it stands in managedFields.
+        # managedFields show whether its author named it.
         return None if _of(pod, "metadata", "managedFields") else name
     own = _default(namespace)
     return None if own == GLOBAL_DEFAULT else own
 
 
 def _of(entry: Mapping[str, Any] | None, *path: str) -> Any:
-    """A value in nested objects; None: it is not there, or null."""
+    """A value in nested objects; None: it is missing or null."""
     found: Any = entry
     for step in path:
         found = (found or {}).get(step)
@@ -137,7 +137,7 @@ def _is_kubelet(request: Mapping[str, Any]) -> bool:
 
 
 def _is_stopped(pod: Object) -> bool:
-    """Whether nothing of a pod runs: it has ended, never had a node, or was forced before."""
+    """Whether no process of a pod runs: it has ended, never had a node, or was force deleted before."""
     return (
         _of(pod, "status", "phase") in {"Succeeded", "Failed"}
         or not _of(pod, "spec", "nodeName")
@@ -152,7 +152,7 @@ def _counts(pod: Object) -> bool:
 
 
 def _may_start(pod: Object, version: str, request: Mapping[str, Any]) -> bool:
-    """Whether a pod may be evicted later than it is looked at, and run by then, where not every force goes through."""
+    """Whether a pod may start before its later eviction, in a namespace that does not allow every force deletion."""
     other = version != (_of(pod, "metadata", "resourceVersion") or "")
     return other and not _of(pod, "spec", "nodeName") and _mode(request["namespace"]) != "warn"
 

@@ -1,4 +1,4 @@
-"""Ways to make a pod of a class, by somebody who may do everything in the namespace."""
+"""Ways to create a pod with a class, by a user with all permissions in the namespace."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _with_escaped_key(tenant: Tenant, class_name: str) -> None:
 
 
 def _with_keys_of_other_cases(tenant: Tenant, class_name: str) -> None:
-    """They are no fields, and are dropped."""
+    """They are not fields, and are dropped."""
     pod = limited_pod(tenant, class_name)
     pod["spec"] |= {"PriorityClassName": LOW, "priorityclassname": LOW}
     _post(tenant, pod, query={"fieldValidation": "Ignore"})
@@ -119,7 +119,7 @@ def _with_gates_and_another_scheduler(tenant: Tenant, class_name: str) -> None:
 
 
 def _as_what_a_kubelet_reports(tenant: Tenant, class_name: str) -> None:
-    """A mirror pod, which kubelets alone make."""
+    """A mirror pod, which only kubelets create."""
     annotations = {"kubernetes.io/config.mirror": "0123456789abcdef", "kubernetes.io/config.source": "file"}
     _post(tenant, limited_pod(tenant, class_name, annotations=annotations))
 

@@ -1,4 +1,4 @@
-"""A tenant with every right inside some namespaces and none outside, and a release whose rules it meets there."""
+"""A tenant with every permission in some namespaces and none outside, and a release with rules for them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LOW, HIGH = "siege-low", "siege-high"
 """Classes: the rules allow the first one."""
 CLASSES: Mapping[str, int] = {LOW: 10, HIGH: 1000}
 SIDES = ("webhook", "policy")
-"""What applies the rules."""
+"""The program or the policies that apply the rules."""
 PODS = ("v1", "Pod")
 YAML = "application/yaml"
 APPLY = "application/apply-patch+yaml"
@@ -50,15 +50,15 @@ _NUMBERS = itertools.count(1)
 
 
 class Tenant:
-    """Who may do everything in its namespaces.
+    """A user with all permissions in its namespaces.
 
     limited    only the class `LOW` is allowed, also in templates, and is the default; force deletions are forbidden
-    asking     force deletions are to be confirmed
+    asking     force deletions require a confirmation
     free       no rule
     """
 
     def __init__(self, control_plane: ControlPlane, side: str) -> None:
-        """Make its namespaces and its roles."""
+        """Create its namespaces and its roles."""
         self.control_plane = control_plane
         self.user = f"tenant-{side}"
         self.limited, self.asking, self.free = (f"siege-{side}-{name}" for name in ("limited", "asking", "free"))
@@ -71,7 +71,7 @@ class Tenant:
 
     @property
     def values(self) -> Object:
-        """Of a release that has these rules."""
+        """The values of a release with these rules."""
         return {
             "priorityClasses": {
                 "allowed": {self.limited: [LOW]},
@@ -91,7 +91,7 @@ class Tenant:
         return self.control_plane.set_pod_status(stored, {"phase": "Running"})
 
     def stored(self, pod: Mapping[str, Any]) -> Object | None:
-        """A pod as it is now; None: it is gone."""
+        """The current pod; None if it does not exist."""
         _, namespace, name = identity(pod)
         found = self.control_plane.api.list_items("v1", "Pod", namespace, fieldSelector=f"metadata.name={name}")
         return found[0] if found else None
@@ -118,14 +118,14 @@ def in_protobuf(api_version: str, kind: str, content: bytes) -> bytes:
 
 
 def some_owner(tenant: Tenant) -> Object:
-    """A reference to what exists, and is no controller."""
+    """A reference to an existing object that is not a controller."""
     found = tenant.api.get("v1", "ConfigMap", str(_OWNER["name"]), tenant.limited)
     return {**_OWNER, "uid": found["metadata"]["uid"]}
 
 
 @contextmanager
 def besieged(control_plane: ControlPlane, helm: Path, folder: Path, side: str) -> Iterator[Tenant]:
-    """A tenant whose requests meet the rules of one side until the block ends."""
+    """A tenant that is subject to the rules of one side until the block ends."""
     tenant = Tenant(control_plane, side)
     with ExitStack() as stack:
         stack.callback(tenant.leave)
@@ -136,7 +136,7 @@ def besieged(control_plane: ControlPlane, helm: Path, folder: Path, side: str) -
 def _apply_rules(stack: ExitStack, tenant: Tenant, helm: Path, folder: Path, side: str) -> None:
     name = f"siege-{side}"
     values = {**tenant.values, "mode": side}
-    # Nobody can change the label with a namespace's name.
+    # The label with a namespace's name cannot be changed.
     expressions = [{**only_in("")[0], "values": [tenant.limited, tenant.asking, tenant.free]}]
     scope = {"namespaceMatchExpressions": expressions}
     if side == "policy":

@@ -1,4 +1,4 @@
-"""A tenant, and an administrator, nest objects as deeply as the API server stores them: webhook and plugin go on."""
+"""A tenant, and an administrator, nest objects as deeply as the API server stores them: webhook and plugin work."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ CACHES = {
     "nodes": "Node",
 }
 DEEPEST = "Pod"
-"""The kind of the object that has 6,000 levels; the others have 1,500. Of 9,000 the API server may end its request."""
+"""The kind of the object with 6,000 levels; the others have 1,500. With 9,000 the API server may end its request."""
 PARAMETERS = '{"a":' * 1_600 + "1" + "}" * 1_600
-"""Of a device: at most 10 KiB are stored."""
+"""The value of a device: at most 10 KiB are stored."""
 ANSWERED = {0, NO_PLACE, NOT_CERTAIN, NOTHING_LEFT}
 NOT_IN_TESTS = {"nodes/proxy", "nodes.metrics.k8s.io", "pods.metrics.k8s.io"}
-"""What nobody serves here."""
+"""A URL without a server."""
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def installation(
 
 @pytest.fixture(scope="module")
 def cluster(control_plane: ControlPlane, installation: Installation) -> Iterator[Cluster]:
-    """The chart that forbids force deletions in the tenant's namespace, and a replica that is asked."""
+    """The chart with force deletions forbidden in the tenant's namespace, and a replica that is called."""
     forbidden = {"namespaces": {TENANT: "deny"}, "exemptUsers": [ADMIN]}
     with Balancer() as balancer:
         installation.install(chart_values(balancer.port, ZONE, forceDeletion=forbidden))
@@ -117,7 +117,7 @@ def _metrics(replica: Replica, name: str) -> dict[str, int]:
 
 
 def test_caches_go_on(control_plane: ControlPlane, cluster: Cluster, deep: dict[str, Object]) -> None:
-    """A label that is set after the attack counts, and no list or watch has failed."""
+    """A label that is set after the attack takes effect, and no list or watch has failed."""
     control_plane.create_namespace(OTHER, {MODE: "deny"})
     pod = control_plane.api.create(make_pod("web", OTHER, NODE, terminationGracePeriodSeconds=30))
     said = wait_for(lambda: cluster.force("delete", pod, dry_run=True).stderr, "it is judged")

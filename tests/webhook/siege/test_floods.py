@@ -1,7 +1,7 @@
-"""Who floods the webhook loses, and not who asks: pods are created on a real API server all the while.
+"""A flood of the webhook loses its own connections, not those in use: meanwhile pods are created on a real API server.
 
-``make siege`` has 2,000 hostile connections of each kind at once, 1,000 pods under each, and the chart's own time-out.
-The API server and the flood share one address, which is the worst case: nothing tells them apart but what they send.
+``make siege`` has 2,000 hostile connections of each kind at once, 1,000 pods under each, and the chart's own timeout.
+The API server and the flood share one address, which is the worst case: only their data distinguishes them.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ PODS = 60
 PODS_OF_A_ROUND = 200
 PAIRS = 5
 CLIENTS = 4
-"""That create pods at once."""
+"""The number of clients that create pods at once."""
 OF_WHICH_REFUSED = 10
-"""Each pod of so many is refused."""
+"""Each pod with such a number is refused."""
 MAX_SLOWER = 5.0
-"""Times: two cores are shared by the control plane, the webhook and the flood."""
+"""Factor: two cores are shared by the control plane, the webhook and the flood."""
 MAX_SLOW = 2.0
-"""Times: the slowest of 100 creations beside one hostile connection, and without it."""
+"""Factor: the slowest of 100 creations beside one hostile connection, and without it."""
 HOSTILE = dict.fromkeys([*flood.HEAVY_KINDS, *flood.METRICS_KINDS], 1) | {"silent": 8, "scrapes": 4}
 """Connections of each kind."""
 MAX_DELAY_SECONDS = 1.0
-"""A tenth of the shortest standstill that one connection caused when nothing limited it."""
+"""A tenth of the shortest standstill that one connection caused without any limit."""
 DIALS = 40
 """Connections that an API server opens at once."""
 AT_ONCE = 60 if "SIEGE" in os.environ else 12
 """Large reviews."""
 MANY = 4
-"""So many large bodies are judged by their edges; all but one are there already."""
+"""So many large bodies are judged by their edges; all except one are there already."""
 PIECE = 64 << 10
 TEXT = {"text": "x" * 40_000}
 REVIEW = create_review(pod_object(name="web", annotations=TEXT))
@@ -68,11 +68,11 @@ REVIEW = create_review(pod_object(name="web", annotations=TEXT))
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What became of some pods."""
+    """The outcomes of some pods."""
 
     unpatched: int
     missed: int
-    """So many were created although their class is not allowed."""
+    """The number of created pods with a class that is not allowed."""
     seconds: float
     """For one creation."""
     slow: float
@@ -80,7 +80,7 @@ class Round:
 
 
 class Target:
-    """A replica of the chart, which the API server asks without anybody in between."""
+    """A replica of the chart, which the API server calls directly."""
 
     def __init__(self, control_plane: ControlPlane, replica: Replica, namespace: str) -> None:
         self._api = control_plane.api
@@ -90,7 +90,7 @@ class Target:
 
     @property
     def peak(self) -> int:
-        """The most memory that its worker ever had, KiB."""
+        """The peak memory of its worker, KiB."""
         return peak(worker_of(self.replica.process.pid))
 
     def is_asked(self) -> bool:
@@ -99,12 +99,12 @@ class Target:
         return found.unpatched == 0 and found.missed == 0
 
     def is_calm(self) -> bool:
-        """Whether the flood has gone: the API server keeps some connections, of which it opens a few ahead."""
+        """Whether the flood has ended: the API server keeps some connections, and opens a few ahead."""
         return self._sum("connections") < CONNECTIONS / 3
 
     @property
     def seen(self) -> float:
-        """How many connections there are, or were until it ended them or they broke off their handshakes."""
+        """The number of connections that are open, or that it ended or that broke off their handshakes."""
         return self._sum("connections") + self._sum("closed_connections_total")
 
     def _sum(self, name: str) -> float:
@@ -112,7 +112,7 @@ class Target:
         return sum(map(float, counts))
 
     def create(self, pods: int) -> Round:
-        """Create pods of 40 KB, some of a class that is not allowed."""
+        """Create pods of 40 KB, some with a class that is not allowed."""
         began = time.monotonic()
         with ThreadPoolExecutor(CLIENTS) as pool:
             parts = list(pool.map(self._create_some, [pods // CLIENTS] * CLIENTS))
@@ -151,7 +151,7 @@ class Target:
         return "patched" if stored["spec"].get("topologySpreadConstraints") else "unpatched"
 
     def create_at_once(self, pods: int, grow: Callable[[Object], object]) -> list[str]:
-        """The refusals of large pods of a class that is not allowed, made at once; an empty one: it was stored."""
+        """The refusals of large pods with a class that is not allowed, created at once; an empty one: it was stored."""
 
         def create(number: int) -> str:
             pod = make_pod(self._namespace, f"large-{number}")
@@ -169,7 +169,7 @@ class Target:
             return list(pool.map(create, range(pods)))
 
     def leave(self) -> None:
-        """Delete all pods: etcd is not there for gigabytes."""
+        """Delete all pods: etcd cannot store gigabytes."""
         self._api.request("DELETE", self._api.path("v1", "Pod", self._namespace), query={"gracePeriodSeconds": "0"})
 
 
@@ -199,7 +199,7 @@ def target(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.Tem
 
 @contextmanager
 def flooded(port: int, kind: str, connections: int, folder: Path, *, address: str = "127.0.0.1") -> Iterator[None]:
-    """Hostile connections of a kind to a port, from when all have been connected to the end of the block."""
+    """Hostile connections of a kind to a port, from the time when all have been connected to the end of the block."""
     log = folder / "flood.log"
     hostile = Process([sys.executable, flood.__file__, str(port), kind, str(connections), address], log=log)
     try:
@@ -237,8 +237,10 @@ def test_creation_is_no_much_slower_under_a_large_flood(target: Target, kind: st
         ratios.append(found.seconds / alone.seconds)
         target.leave()
     ratio = statistics.median(ratios)
-    told = ", ".join(f"{each:.2f}" for each in sorted(ratios))
-    print(f"{kind}: {under.unpatched} unpatched, {under.missed} missed, {ratio:.2f}x ({told}), {target.peak >> 10} MiB")
+    times = ", ".join(f"{each:.2f}" for each in sorted(ratios))
+    print(
+        f"{kind}: {under.unpatched} unpatched, {under.missed} missed, {ratio:.2f}x ({times}), {target.peak >> 10} MiB"
+    )
     assert (under.unpatched, under.missed) == (0, 0)
     assert ratio < MAX_SLOWER
     assert target.peak < MEMORY_LIMIT
@@ -273,14 +275,14 @@ LARGE = {
     ),
 }
 LARGE_AT_ONCE = {"text": 60, "escaped text": 20, "many values": 60}
-"""The API server has to write and send them within its 2 s, on two cores: 60 escaped texts are 460 MiB of reviews."""
+"""The API server must write and send them within its 2 s, on two cores: 60 escaped texts are 460 MiB of reviews."""
 
 
 @pytest.mark.long("test_large_reviews_at_once_are_judged_by_their_edges")
 @pytest.mark.controlplane
 @pytest.mark.parametrize("shape", LARGE)
 def test_tenant_floods_itself_past_no_refusal(target: Target, shape: str) -> None:
-    """The API server waits 2 s, and stores a pod without an answer by failurePolicy Ignore."""
+    """The API server waits 2 s, and failurePolicy Ignore stores a pod without an answer."""
     said = target.create_at_once(LARGE_AT_ONCE[shape], LARGE[shape])
     by_edges = sum("try again" in text for text in said)
     target.leave()
@@ -296,7 +298,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
 
 @pytest.mark.parametrize("shape", LARGE)
 def test_large_reviews_at_once_are_judged_by_their_edges(server: DemoServer, shape: str) -> None:
-    """Judged whole, the last would be answered after the API server's timeout."""
+    """If all were read completely, the last would be answered after the API server's timeout."""
     pod = pod_object(name="web", namespace="shop", priorityClassName="high")
     LARGE[shape](pod)
     body = create_review(pod).replace(b"<", rb"\u003c")
@@ -309,7 +311,7 @@ def test_large_reviews_at_once_are_judged_by_their_edges(server: DemoServer, sha
         began = time.monotonic()
 
         def ask(connection: ssl.SSLSocket) -> tuple[str, float]:
-            # As Go's client does, which sends no more once it has the answer.
+            # Like Go's client, which stops sending once it has the answer.
             answer = b""
             for at in range(0, len(request), PIECE):
                 connection.sendall(request[at : at + PIECE])
@@ -332,16 +334,16 @@ def test_large_reviews_at_once_are_judged_by_their_edges(server: DemoServer, sha
 
 @pytest.mark.parametrize("kind", flood.KINDS)
 def test_a_new_connection_from_elsewhere_gets_in(server: DemoServer, kind: str, tmp_path: Path) -> None:
-    """As one of an API server that has just been started, beside a flood that fills all places."""
+    """Like a connection of an API server that has just started, beside a flood that fills all places."""
     with flooded(server.port, kind, MAX_CONNECTIONS + 100, tmp_path, address="127.0.0.2"):
-        # Each on a connection of its own; where it is ended, that fails.
+        # Each on a new connection; if that is ended, the request fails.
         statuses = [server.ask("POST", "/mutate", REVIEW).status for _ in range(20)]
     assert statuses == [200] * 20
 
 
-@pytest.mark.long("test_known_connections_of_a_flood_take_no_place_of_one_in_use")
+@pytest.mark.long("test_known_connections_of_a_flood_never_end_one_in_use")
 def test_known_connections_of_a_flood_end_none_in_use(server: DemoServer) -> None:
-    """All places are taken by clients that sent one long review each; ten more come each second."""
+    """All places are taken by clients that each sent one long review; ten more arrive each second."""
     long = create_review(pod_object(name="web", annotations={"text": "x" * 200_000}))
 
     def known(stack: ExitStack) -> None:
@@ -361,7 +363,7 @@ def test_known_connections_of_a_flood_end_none_in_use(server: DemoServer) -> Non
 
 
 def test_new_connections_of_an_api_server_get_in(server: DemoServer, tmp_path: Path) -> None:
-    """It opens several at once beside one that is known; the flood has as many addresses as connections."""
+    """It opens several at once beside a known one; the flood has as many addresses as connections."""
     with open_tls(server.port) as known, ThreadPoolExecutor(DIALS) as pool:
         known.sendall(HEAD.format(length=len(REVIEW)).encode() + REVIEW)
         assert known.recv(1 << 16).startswith(b"HTTP/1.1 200")
@@ -385,7 +387,7 @@ def test_one_hostile_connection_delays_no_review(server: DemoServer, kind: str, 
 
 
 def test_silent_bodies_keep_no_review_out(server: DemoServer) -> None:
-    """Three announce more than there may be at once, and send nothing."""
+    """Three announce more than the limit, and send nothing."""
     with ExitStack() as stack:
         for length in (MAX_REVIEW_BYTES, MAX_REVIEW_BYTES, 2 << 20):
             connection = stack.enter_context(open_tls(server.port))

@@ -1,4 +1,4 @@
-"""For how long rules do not hold after a change of the cluster, by the machine's own clock."""
+"""The time for which rules are not applied after a change of the cluster, with the machine's own clock."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ pytestmark = pytest.mark.controlplane
 
 KILLS = 4
 WIPES = 5
-"""For each kill, and for none."""
+"""The delays of a kill, and none."""
 LABELS = 300
 NAME = "siege-gaps"
 MOST_SECONDS = 5
 AS_THE_CHART = {"failurePolicy": "Ignore", "timeoutSeconds": 2}
 _APART_SECONDS = 0.5
-"""From one wipe to the next: a replica writes again at most five times a second."""
+"""The time between two wipes: a replica writes at most five times a second."""
 
 
 @pytest.fixture(scope="module")
 def fleet(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    """A release that is called as the chart has it: what it does not answer is stored."""
+    """A release that is called with the chart's settings: objects without an answer are stored."""
     control_plane.create_namespace(NAME)
     with Balancer() as balancer:
         folder = tmp_path_factory.mktemp("fleet")
@@ -59,7 +59,7 @@ def _called(fleet: Fleet) -> tuple[Replica, Replica]:
 
 
 def _gap(fleet: Fleet) -> float:
-    """Seconds from the first of two wipes until the last pod was not patched, and both caBundles were written again."""
+    """Seconds from the first of two wipes until the last pod was not patched, and both caBundles were restored."""
     time.sleep(_APART_SECONDS)
     began = last = time.monotonic()
     fleet.wipe_bundles()
@@ -91,7 +91,7 @@ def test_gap_after_ca_bundle_was_wiped(fleet: Fleet) -> None:
         fleet.kill(writer)
         without += [_gap(fleet) for _ in range(WIPES)]
         assert not fleet.writes(other), "the Lease has lapsed meanwhile: the writer was not away for long enough"
-        # The test does not wait for the Lease to lapse.
+        # The test does not wait for the Lease to expire.
         lease: Object = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
@@ -104,7 +104,7 @@ def test_gap_after_ca_bundle_was_wiped(fleet: Fleet) -> None:
 
 @pytest.mark.long("test_F2_label_may_only_tighten_what_the_configuration_says")
 def test_gap_after_a_label_was_changed(fleet: Fleet) -> None:
-    """A force deletion is asked for right after its namespace forbids it, and again until it is refused."""
+    """A force deletion is requested right after its namespace forbids it, and repeated until it is refused."""
     _called(fleet)
     api, control_plane = fleet.api, fleet.control_plane
     node = control_plane.create_node(NAME, unschedulable=True)

@@ -1,6 +1,6 @@
-"""Reviews grown from the API server's own schemas: each is read, and refused exactly where the documentation says so.
+"""Reviews grown from the API server's own schemas: each is read, and refused exactly as documented.
 
-``make siege`` has 200,000 of them; SIEGE_REVIEWS and SIEGE_SEED say others.
+``make siege`` has 200,000 of them; SIEGE_REVIEWS and SIEGE_SEED change this.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ pytestmark = pytest.mark.controlplane
 REVIEWS = int(os.environ.get("SIEGE_REVIEWS", "2000"))
 SEED = int(os.environ.get("SIEGE_SEED", "1"))
 LEAST_OF_EACH = 0.05
-"""Of all reviews: that many at least are refused, and that many are not."""
+"""The minimum share of all reviews that are refused, and that are not."""
 
 
 class World:
-    """The application in this process, over the cluster that `oracle` has in mind."""
+    """The application in this process, over the cluster of `oracle`."""
 
     def __init__(self) -> None:
         """Fill it."""
@@ -70,7 +70,7 @@ class World:
         if review.pods:
             self._source = self._having(review.pods)
         request = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": review.request}
-        # As Go writes text: what is no character is escaped, and all else is not.
+        # Like Go's text: invalid characters are escaped, all others are not.
         body = json.dumps(request, ensure_ascii=False).encode()
         environ = {
             "REQUEST_METHOD": "POST",
@@ -108,20 +108,20 @@ def _force_deletion() -> ForceDeletion:
 
 
 def test_grown_reviews_are_read_and_refused_as_documented(control_plane: ControlPlane) -> None:
-    """None is left unread, no rule is passed by, and nothing is refused by no rule."""
+    """No review is left unread, no rule is bypassed, and nothing is refused without a rule."""
     world = World()
     grower = Grower(read_schemas(control_plane.api), random.Random(SEED))  # noqa: S311  # no secret
     seen: Counter[tuple[str, bool]] = Counter()
     for number in range(REVIEWS):
         review = draw(grower)
         response = world.answer(review)
-        told = f"review {number} of seed {SEED}: {_short(review)}: {str(response)[:800]}"
-        assert "unseen" not in json.dumps(response.get("auditAnnotations", {})), told
+        details = f"review {number} of seed {SEED}: {_short(review)}: {str(response)[:800]}"
+        assert "unseen" not in json.dumps(response.get("auditAnnotations", {})), details
         refused = review.path == "/validate" and oracle.is_refused(review.request, review.pods)
-        assert response["allowed"] is not refused, told
+        assert response["allowed"] is not refused, details
         if review.path == "/mutate" and _what(review) == "CREATE pods/":
             wanted = oracle.class_of_new_pod(review.request["object"], review.request["namespace"])
-            assert wanted in {None, _class_given(review.request["object"], response)}, told
+            assert wanted in {None, _class_given(review.request["object"], response)}, details
         seen[_what(review), refused] += 1
     for (what, refused), count in sorted(seen.items()):
         print(f"{count:7} {what} {'refused' if refused else 'allowed'}")
@@ -133,7 +133,7 @@ def test_grown_reviews_are_read_and_refused_as_documented(control_plane: Control
 
 
 def _class_given(pod: Object, response: Object) -> str:
-    """The class that a pod has after the patch of an answer."""
+    """The class of a pod after the patch of an answer."""
     name: str = pod["spec"].get("priorityClassName", "")
     for step in json.loads(base64.b64decode(response.get("patch", "W10="))):
         if step["path"] == "/spec/priorityClassName":
@@ -147,7 +147,7 @@ def _what(review: Grown) -> str:
 
 
 def _short(review: Grown) -> str:
-    """What a rule looks at, of a review of any size."""
+    """The fields that a rule reads, in a review of any size."""
     request = review.request
     entry = request["oldObject"] or request["object"]
     spec = entry.get("spec") or {}

@@ -32,7 +32,7 @@ LARGE = {"containers": [raw_container(args=["<" * 1_450_000])]}
 
 @pytest.fixture(scope="module")
 def way() -> Iterator[Balancer]:
-    """Carries the reads of the replica to the API server."""
+    """Forwards the reads of the replica to the API server."""
     with Balancer(blind=True) as balancer:
         yield balancer
 
@@ -41,7 +41,7 @@ def way() -> Iterator[Balancer]:
 def cluster(
     control_plane: ControlPlane, helm: Path, way: Balancer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
-    """With the program itself, called as the chart has it; one namespace forbids force deletions."""
+    """With the program itself, called with the chart's settings; one namespace forbids force deletions."""
     for name in (NAME, FORBIDDING, WARNING):
         control_plane.create_namespace(name)
     folder = tmp_path_factory.mktemp(NAME)
@@ -79,11 +79,11 @@ def _port_of(control_plane: ControlPlane) -> int:
 
 @pytest.fixture(scope="module")
 def node(control_plane: ControlPlane) -> str:
-    """A Node that nothing is scheduled to."""
+    """A Node without scheduled pods."""
     return str(control_plane.create_node(NAME, unschedulable=True)["metadata"]["name"])
 
 
-@pytest.mark.long("test_F2_eviction_of_a_pod_that_cannot_be_read_goes_only_where_all_do")
+@pytest.mark.long("test_F2_eviction_of_unreadable_pod_is_allowed_only_by_warn")
 def test_rules_hold_while_no_read_is_answered(cluster: Cluster, way: Balancer, node: str) -> None:
     api = cluster.control_plane.api
     pods = {where: api.create(make_pod("db", where, node)) for where in (FORBIDDING, WARNING)}
@@ -111,7 +111,7 @@ def test_rules_hold_while_no_read_is_answered(cluster: Cluster, way: Balancer, n
 
 @pytest.mark.long("test_answers_that_come_byte_by_byte_gain_no_time, test_F2_claims_of_a_pod_take_few_reads")
 def test_large_pods_lift_no_rule(cluster: Cluster, node: str) -> None:
-    """Twenty evictions of one at once, the deletion of a Node that has six, and a pod with a thousand claims."""
+    """Twenty evictions of one pod at once, the deletion of a Node with six pods, and a pod with a thousand claims."""
     api = cluster.control_plane.api
 
     def create(name: str, namespace: str, **spec: object) -> Object:

@@ -1,7 +1,7 @@
-"""A tenant tries to get past each rule, by every way that the API server has; webhook and policies hold.
+"""A tenant tries to bypass each rule, on every path of the API server; webhook and policies prevent it.
 
-Each attack is made twice: with what a rule forbids, which must leave nothing behind, and with what it does not, which
-must go through. An attack that fails by itself would prove nothing.
+Each attack is made twice: with a forbidden object, which must leave nothing behind, and with an allowed one, which must
+succeed. An attack that fails by itself would not test anything.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _NUMBERS = itertools.count(1)
 
 
 def _name(value: object) -> str | None:
-    """Of an attack; pytest names what is none."""
+    """The parameters of an attack; pytest names missing ones."""
     return value.__name__.strip("_").replace("_", " ") if isinstance(value, FunctionType) else None
 
 
@@ -72,7 +72,7 @@ def _name(value: object) -> str | None:
 def tenants(
     control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Mapping[str, Tenant]]:
-    """One that meets the rules of the webhook, and one that meets those of the policies."""
+    """A tenant under the rules of the webhook, and one under those of the policies."""
     classes = [raw_priority_class(name, value) for name, value in CLASSES.items()]
     with control_plane.holding(classes), contextlib.ExitStack() as stack:
         yield {
@@ -83,7 +83,7 @@ def tenants(
 
 @pytest.fixture
 def tenant(tenants: Mapping[str, Tenant], request: pytest.FixtureRequest) -> Tenant:
-    """The one of a side."""
+    """The tenant of a side."""
     return tenants[request.param]
 
 
@@ -145,12 +145,12 @@ def _workload(tenant: Tenant, kind: str, class_name: str) -> Object:
     ("kind", "tenant"), thinned(tuple(WORKLOADS), SIDES, held_by=HELD_BY), ids=_name, indirect=["tenant"]
 )
 def test_template_gets_no_class_that_is_not_allowed(tenant: Tenant, kind: str) -> None:
-    """Neither when it is made nor when it is changed, by whatever kind of patch."""
+    """Neither on creation nor on a change, with any kind of patch."""
     with pytest.raises(ApiError, match=NOT_ALLOWED):
         tenant.api.create(_workload(tenant, kind, HIGH))
     workload = tenant.api.create(_workload(tenant, kind, LOW))
     changed = json.loads(json.dumps(workload))
-    # Its controller writes, too.
+    # Its controller also writes.
     del changed["metadata"]["resourceVersion"]
     template_of(changed)["spec"]["priorityClassName"] = HIGH
     path = tenant.api.path(WORKLOADS[kind][0], kind, tenant.limited, workload["metadata"]["name"])
@@ -175,8 +175,8 @@ def test_template_gets_no_class_that_is_not_allowed(tenant: Tenant, kind: str) -
 
 
 @pytest.mark.parametrize("tenant", SIDES, indirect=True)
-def test_template_gets_no_such_class_while_its_workload_is_deleted(tenant: Tenant) -> None:
-    """A finalizer of the tenant keeps the workload; taking it away changes no class, and is accepted."""
+def test_deleted_workload_gets_no_disallowed_class(tenant: Tenant) -> None:
+    """A finalizer of the tenant keeps the workload; removing it changes no class, and is accepted."""
     workload = _workload(tenant, "ReplicationController", LOW)
     workload["metadata"]["finalizers"] = ["example.com/mine"]
     stored = tenant.api.create(workload)
@@ -196,7 +196,7 @@ def test_template_gets_no_such_class_while_its_workload_is_deleted(tenant: Tenan
     indirect=["tenant"],
 )
 def test_workload_with_a_forged_owner_makes_no_pods(tenant: Tenant, kind: str) -> None:
-    """What a controller owns is passed over, as the documentation says: the limit is that of pods."""
+    """Workloads of controllers are ignored, as documented: the rule applies to their pods."""
     workload = _workload(tenant, kind, HIGH)
     workload["metadata"]["ownerReferences"] = [some_owner(tenant)]
     workload["spec"]["replicas"] = 1
@@ -208,7 +208,7 @@ def test_workload_with_a_forged_owner_makes_no_pods(tenant: Tenant, kind: str) -
 
 
 def _refusals(tenant: Tenant, name: str) -> list[str]:
-    """What a controller says of pods that it could not make."""
+    """A controller's message about pods that it could not create."""
     selector = f"involvedObject.name={name},reason=FailedCreate"
     events = tenant.api.list_items("v1", "Event", tenant.limited, fieldSelector=selector)
     return [event["message"] for event in events]
@@ -216,7 +216,7 @@ def _refusals(tenant: Tenant, name: str) -> list[str]:
 
 @pytest.mark.parametrize("tenant", SIDES, indirect=True)
 def test_template_too_deep_for_a_review_makes_no_pods(tenant: Tenant) -> None:
-    """The API server cannot ask a webhook about it, and stores it with failurePolicy Ignore; a policy refuses it."""
+    """The API server cannot call a webhook for it, and stores it with failurePolicy Ignore; a policy refuses it."""
     path = tenant.api.path("apps/v1", "ReplicaSet", tenant.limited)
     body = replica_set_no_event_holds("deep", tenant.limited, replicas=1, class_name=HIGH)
     before = _classes_of_pods(tenant)
@@ -232,7 +232,7 @@ def test_template_too_deep_for_a_review_makes_no_pods(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("tenant", SIDES, indirect=True)
 def test_pod_too_deep_for_a_review_is_refused_by_policies_alone(tenant: Tenant) -> None:
-    """With failurePolicy Ignore the API server stores what it can ask no webhook about."""
+    """With failurePolicy Ignore the API server stores objects that it cannot send to a webhook."""
     path = tenant.api.path(*PODS, tenant.limited)
     body = pod_no_review_holds("deep", tenant.limited, HIGH)
     if tenant.user.endswith("policy"):
@@ -261,9 +261,9 @@ def test_no_pod_is_force_deleted_where_that_is_forbidden(
 
 @pytest.mark.parametrize("tenant", SIDES, indirect=True)
 def test_pod_that_started_after_the_review_is_not_evicted(tenant: Tenant) -> None:
-    """After a conflict the API server tries again for ten seconds, without another review."""
+    """After a conflict the API server retries for ten seconds, without another review."""
     pod = None
-    # On a slow machine the eviction may find no conflict: it ends a pod that has not started, as it may.
+    # On a slow machine the eviction may find no conflict: it ends a pod that has not started, which is allowed.
     for _ in range(5):
         pod = pod or _started_during_its_eviction(tenant)
     assert pod is not None, "each eviction came before its pod started"
@@ -284,7 +284,7 @@ def _may_be_gone() -> Iterator[None]:
 
 def _started_during_its_eviction(tenant: Tenant) -> Object | None:
     """A pod that is bound and runs while the API server tries to evict it; None: it was evicted before."""
-    made = make_pod(tenant.limited, f"later-{next(_NUMBERS)}", schedulerName="nobody")
+    made = make_pod(tenant.limited, f"later-{next(_NUMBERS)}", schedulerName="no-scheduler")
     made["spec"]["terminationGracePeriodSeconds"] = 600
     pod = tenant.api.create(made)
     is_over = threading.Event()
@@ -320,7 +320,7 @@ def _started_during_its_eviction(tenant: Tenant) -> Object | None:
 
 
 def _waits_for_its_kubelet(pod: Mapping[str, Any] | None) -> bool:
-    """Whether a pod is there and somebody still has to say that its processes have ended."""
+    """Whether a pod exists and its kubelet must still confirm that its processes have ended."""
     return pod is not None and pod["metadata"].get("deletionGracePeriodSeconds") != 0
 
 
@@ -328,7 +328,7 @@ def _waits_for_its_kubelet(pod: Mapping[str, Any] | None) -> bool:
     ("seconds", "tenant"), thinned((1, -1, 2**31), SIDES, held_by=HELD_BY), ids=_name, indirect=["tenant"]
 )
 def test_any_grace_waits_for_the_kubelet(tenant: Tenant, seconds: int) -> None:
-    """A second is no force deletion: the object stays until the kubelet says that the processes have ended."""
+    """One second is not a force deletion: the object stays until the kubelet confirms the processes' end."""
     for namespace in (tenant.limited, tenant.free):
         pod = tenant.running_pod(namespace)
         delete(tenant, pod, delete_options(seconds))
@@ -355,7 +355,7 @@ CHANGES: Mapping[str, Object] = {
     indirect=["tenant"],
 )
 def test_running_pod_becomes_none_that_is_exempt(tenant: Tenant, change: str, subresource: str) -> None:
-    """The API server lets nobody change what exempts a pod, or it has no effect."""
+    """The API server prevents changes that would exempt a pod, or they have no effect."""
     pod = tenant.running_pod(tenant.asking)
     with contextlib.suppress(ApiError):
         tenant.api.patch(pod, CHANGES[change], subresource=subresource or None)
@@ -372,8 +372,8 @@ def test_pod_is_not_confirmed_before_it_has_its_uid(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("tenant", SIDES, indirect=True)
-def test_who_may_write_the_status_of_pods_ends_them_without_grace(tenant: Tenant) -> None:
-    """See docs/webhook/reference.md: even a plain deletion of a pod that is marked as finished is one without grace."""
+def test_writers_of_pod_status_can_end_pods_without_grace(tenant: Tenant) -> None:
+    """As in docs/webhook/reference.md: for a pod with a finished status, even a plain deletion is one without grace."""
     for options in (delete_options(), delete_options(None)):
         pod = tenant.running_pod(tenant.limited)
         tenant.api.patch(pod, {"status": {"phase": "Succeeded"}}, subresource="status")
@@ -382,8 +382,8 @@ def test_who_may_write_the_status_of_pods_ends_them_without_grace(tenant: Tenant
 
 
 @pytest.mark.parametrize("tenant", SIDES, indirect=True)
-def test_tenant_is_nobody_who_is_exempt(tenant: Tenant) -> None:
-    """It may impersonate the accounts of its namespace, in no group of its choice, and those are judged as it is."""
+def test_tenant_is_not_exempt(tenant: Tenant) -> None:
+    """It may impersonate its namespace's accounts, without choosing groups; they are subject to the same rules."""
     pod = tenant.running_pod(tenant.limited)
     _, namespace, name = identity(pod)
     kubeconfig = tenant.control_plane.kubeconfig_for_client_certificate(tenant.user)
@@ -438,8 +438,8 @@ PLAIN_COMMAND = re.compile(
 
 
 def _bound(tenant: Tenant, namespace: str, node: str) -> Object:
-    """A pod that the tenant bound to a Node of any name, and that has an owner of that name."""
-    pod = make_pod(namespace, f"odd-{next(_NUMBERS)}", schedulerName="nobody")
+    """A pod that the tenant bound to a Node with any name, and that has an owner of that name."""
+    pod = make_pod(namespace, f"odd-{next(_NUMBERS)}", schedulerName="no-scheduler")
     owner = {"apiVersion": "evil.example/v1", "kind": node, "name": node, "uid": "evil", "controller": True}
     pod["metadata"]["ownerReferences"] = [owner]
     stored = tenant.api.create(pod)
@@ -452,7 +452,7 @@ def _bound(tenant: Tenant, namespace: str, node: str) -> Object:
         chosen = {"resourceVersion": "0", "fieldSelector": f"metadata.name={name}"}
         return any("nodeName" in one["spec"] for one in tenant.api.list_items(*PODS, namespace, **chosen))
 
-    # A deletion begins with the pod of the API server's cache: one that is not bound has no grace period.
+    # A deletion begins with the pod in the API server's cache: an unbound one has no grace period.
     wait_for(cached, "the cache has its node")
     return stored
 
@@ -460,7 +460,7 @@ def _bound(tenant: Tenant, namespace: str, node: str) -> Object:
 @pytest.mark.parametrize("name", EVIL, ids=range(len(EVIL)))
 @pytest.mark.parametrize("tenant", SIDES, indirect=True)
 def test_no_answer_has_a_command_of_a_tenant(tenant: Tenant, name: str) -> None:
-    """Whatever Node a pod is bound to, and whoever its owner is said to be."""
+    """With any Node that a pod is bound to, and any owner that it names."""
     for namespace, stopping in itertools.product((tenant.limited, tenant.asking), (False, True)):
         pod = _bound(tenant, namespace, name)
         if stopping:
@@ -483,17 +483,17 @@ def test_no_node_is_deleted_by_a_tenant(tenant: Tenant) -> None:
 
 
 def test_webhook_and_policies_answer_alike(tenants: Mapping[str, Tenant]) -> None:
-    """Requests of all kinds by dry run, wherever docs/policies.md says that both do the same."""
+    """Requests of all kinds by dry run, as far as docs/policies.md says that both do the same."""
     chance = random.Random(SEED)  # noqa: S311  # no secret
     fields = {side: agreement.prepared(tenant) for side, tenant in tenants.items()}
     seen: Counter[tuple[str, str]] = Counter()
     for number in range(ASKED):
         asked = agreement.draw(chance)
         answers = {side: agreement.answer(tenant, fields[side], asked) for side, tenant in tenants.items()}
-        told = f"request {number} of seed {SEED}: {str(asked)[:800]}: {answers}"
-        assert answers["webhook"] == answers["policy"], told
+        details = f"request {number} of seed {SEED}: {str(asked)[:800]}: {answers}"
+        assert answers["webhook"] == answers["policy"], details
         given = answers["webhook"]
-        assert given != 404, told
+        assert given != 404, details
         seen[asked.verb, _outcome(given)] += 1
     for (verb, outcome), count in sorted(seen.items()):
         print(f"{count:6} {verb}: {outcome}")

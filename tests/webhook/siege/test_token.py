@@ -42,9 +42,9 @@ VALUES = {
     },
     "webhook": {"namespaceMatchExpressions": only_in("nowhere")},
 }
-"""All that grants something."""
+"""All objects that grant permissions."""
 PATHS = ("/metrics", "/logs/", "/debug/pprof/", "/configz", "/flagz", "/statusz", "/proxy/")
-"""No resources, and not for everybody."""
+"""They are not resources, or not granted to everyone."""
 
 
 class Attempt(NamedTuple):
@@ -57,7 +57,7 @@ class Attempt(NamedTuple):
     path: str
 
     def is_granted(self, table: set[Grant]) -> bool:
-        """Whether a table of permissions has it."""
+        """Whether a table of permissions contains it."""
         return any(
             self.resource == grant.resource
             and self.verb in grant.verbs
@@ -117,7 +117,7 @@ def _served(control_plane: ControlPlane) -> Iterator[tuple[str, Object]]:
 
 
 def _passes(transport: ClientTransport, attempt: Attempt) -> bool:
-    """Whether RBAC lets it pass; whatever refuses it later does not count."""
+    """Whether RBAC allows it; a later refusal does not count."""
     query = "?dryRun=All"
     if attempt.verb in {"list", "watch"}:
         query = "?watch=1&timeoutSeconds=1" if attempt.verb == "watch" else "?limit=1"
