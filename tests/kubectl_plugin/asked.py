@@ -1,4 +1,4 @@
-"""What commands ask for: each request of a source like a live one, and each change, by its resource in RBAC."""
+"""The requests that commands send to a source, and the changes they make, by RBAC resource."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ M = TypeVar("M", bound=Model)
 
 
 Request = tuple[str, str, bool]
-"""Verb, resource, and whether the resource has a namespace."""
+"""Verb, resource, and whether the resource is namespaced."""
 _GPU: Final = "example.com/gpu"
 _RARE: Final[Mapping[str, Any]] = {
     "containers": [raw_container(requests={"cpu": "1", _GPU: "1"}, limits={_GPU: "1"})],
@@ -56,7 +56,7 @@ _RARE: Final[Mapping[str, Any]] = {
         }
     },
 }
-"""A pod that the scheduler has to read much for."""
+"""A pod for which the scheduler has to read many kinds."""
 MANIFEST: Final = json.dumps(
     {
         "apiVersion": "v1",
@@ -78,7 +78,7 @@ _KILLED: Final = {
 
 
 def _owned(kind: Kind[Any]) -> Mapping[str, Any]:
-    """A pod of a controller that is gone; its container was killed a few minutes ago."""
+    """A pod with a deleted controller; its container was killed a few minutes ago."""
     owner = {"apiVersion": kind.api_version, "kind": kind.kind, "name": "gone", "uid": "gone", "controller": True}
     metadata = {"creationTimestamp": _CREATED, "ownerReferences": [owner]}
     name = f"of-{kind.singular}"
@@ -86,7 +86,7 @@ def _owned(kind: Kind[Any]) -> Mapping[str, Any]:
 
 
 def _held(kind: str, owner: str) -> Mapping[str, Any]:
-    """A pod of a budget that needs all, on a cordoned node."""
+    """A pod on a cordoned node, with a budget that allows no eviction."""
     own = {"apiVersion": "apps/v1", "kind": kind, "name": owner, "uid": owner, "controller": True}
     metadata = {"creationTimestamp": _CREATED, "ownerReferences": [own]}
     status = {"phase": "Running", "conditions": [raw_condition("Ready")]}
@@ -95,7 +95,7 @@ def _held(kind: str, owner: str) -> Mapping[str, Any]:
 
 
 def _limited(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Our webhook's Deployment, which allows one PriorityClass in a namespace."""
+    """The webhook's Deployment, which allows one PriorityClass in a namespace."""
     [container] = spec["template"]["spec"]["containers"]
     limited = {**container, "args": [*container["args"], "--allowed-classes=shop=shop-low"]}
     return {**spec, "template": {**spec["template"], "spec": {"containers": [limited]}}}
@@ -209,23 +209,23 @@ COMMANDS: Final[Mapping[str, Sequence[str]]] = {
     "fence": ["node/node-c3 --confirm-powered-off --timeout 1ms", "node/node-a1"],
     "unfence": ["node/node-c3", "node/fenced --confirm"],
 }
-"""What is typed behind each command."""
+"""The arguments of each command."""
 _OF_WEBHOOK: Final = {"Deployment", "ConfigMap", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 _WEBHOOK: Final = tuple(
     {**one, "spec": _limited(one["spec"])} if one["kind"] == "Deployment" else one
     for one in json.loads((ROOT / "tests/testdata/manifests/cluster-with-webhook.json").read_text())["items"]
     if one["kind"] in _OF_WEBHOOK and one["metadata"]["name"].startswith(("qos-webhook", "kube-scheduler"))
 )
-"""The objects of our own webhook."""
+"""The objects of the project's webhook."""
 
 
 def _is_scheduler(entry: Mapping[str, Any]) -> bool:
-    """Whether it tells the scheduler's version, which is asked for then."""
+    """Whether the object shows the scheduler's version, so that commands read it."""
     return bool(entry["kind"] == "Pod" and entry["metadata"]["name"].startswith("kube-scheduler"))
 
 
 class _Asked(MemorySource):
-    """The demo cluster, and more, as a live cluster."""
+    """The demo cluster with further objects, as a live cluster."""
 
     side_by_side = True
     forbidden = ""
@@ -268,7 +268,7 @@ class _Asked(MemorySource):
 
 
 class _Changes:
-    """Takes changes; the first deletion asks for a confirmation, which is a patch."""
+    """Accepts changes; the first deletion requires a confirmation, which is a patch."""
 
     def __init__(self, asked: set[Request]) -> None:
         self._asked = asked
@@ -278,7 +278,7 @@ class _Changes:
         del content_type
         kind = path.partition("?")[0].split("/")[-2]
         if method == "POST":
-            # Some webhook adds a label to what is created.
+            # A webhook adds a label to created objects.
             sent = json.loads(body)
             stored = {**sent, "metadata": {**sent.get("metadata", {}), "labels": {"added": "yes"}}}
             stored |= {"status": {"allowed": True}} if "Review" in sent["kind"] else {}
@@ -295,9 +295,9 @@ class _Changes:
 
 
 def asked_by(command: str, folder: Path) -> set[Request]:
-    """Everything that a command asks for, also its completion."""
+    """All requests of a command, including its completion."""
     asked: set[Request] = set()
-    # Without our webhook policies may write in its place.
+    # Without the webhook, policies may write the fields instead.
     worlds = [_Asked(asked, ()), _Asked(asked, _WEBHOOK)]
     world = worlds[0]
 
@@ -324,7 +324,7 @@ def asked_by(command: str, folder: Path) -> set[Request]:
 
 
 def missed(resource: str, folder: Path) -> bool:
-    """Whether a command says that it may not read a resource."""
+    """Whether a command reports that it may not read a resource."""
     world = _Asked(set(), _WEBHOOK)
     world.forbidden = resource
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Runs the command line in this process and keeps what it printed."""
+"""Runs the command line in this process and records its output."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ANY_TIME: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Ran(NamedTuple):
-    """What a person sees of one run."""
+    """The visible result of one run."""
 
     code: int
     out: str
@@ -38,19 +38,19 @@ class Ran(NamedTuple):
 
 
 def run(*arguments: str, stdin: str = "", env: Mapping[str, str] | None = None) -> Ran:
-    """The same as typing ``kubectl qos ARGUMENTS``, with output that is no terminal.
+    """Run ``kubectl qos ARGUMENTS`` with output that is not a terminal.
 
     Args:
         arguments: What is typed.
         stdin: What comes through a pipe.
         env: The whole environment; this process' own when not given.
     """
-    # Files, for a program that is started may be given one of them.
+    # Real files, because a started program may inherit one of them.
     with _file() as out, _file(errors="backslashreplace") as err:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "stdin", io.StringIO(stdin))
             patch.setattr(sys, "stdout", out)
-            # By this one libraries find out how wide the terminal is.
+            # Libraries read the width of the terminal from this variable.
             patch.setattr(sys, "__stdout__", out)
             patch.setattr(sys, "stderr", err)
             if env is not None:
@@ -80,7 +80,7 @@ def _written(file: IO[str]) -> str:
 
 
 def write_cluster(file: Path, objects: Sequence[Mapping[str, Any]]) -> str:
-    """Write a whole cluster as a snapshot, which shows that nothing else exists; returns the file's name.
+    """Write a whole cluster as a snapshot, which shows that no other objects exist; return the file's name.
 
     Args:
         file: The file.
@@ -104,5 +104,5 @@ def write_cluster(file: Path, objects: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _placed(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An object with its namespace, as the API server stores it."""
+    """An object with a namespace, as the API server stores it."""
     return {**entry, "metadata": {"namespace": "default", **entry["metadata"]}}

@@ -1,4 +1,4 @@
-"""Commands that change something, on the objects of the demo cluster and with the API server's answers given.
+"""Commands that change objects of the demo cluster, with scripted answers of the API server.
 
 What a real API server answers is held in `tests/e2e`; here each answer is had without one.
 """
@@ -39,7 +39,7 @@ def refusal(status: int, message: str) -> ChangeAnswer:
 
 
 class _Server:
-    """Answers changes by their method, one after the other, and questions about rights with yes or no."""
+    """Answers changes by method, in order, and questions about rights with yes or no."""
 
     def __init__(self, given: Mapping[str, list[Given]], *, allowed: bool | frozenset[str]) -> None:
         self._given, self._allowed = given, allowed
@@ -60,7 +60,7 @@ class _Server:
 
 
 class _Unread(MemorySource):
-    """A cluster of which the user may not list some kinds."""
+    """A cluster in which the user may not list some kinds."""
 
     unread: tuple[Kind[Any], ...] = ()
 
@@ -78,7 +78,7 @@ def change(
     unread: tuple[Kind[Any], ...] = (),
     fenced: str = "",
 ) -> Ran:
-    """The same as typing ``kubectl qos WORDS`` with a cluster.
+    """Run ``kubectl qos WORDS`` with a cluster.
 
     Args:
         words: What is typed.

@@ -1,4 +1,4 @@
-"""Terminals of the tests' own."""
+"""Terminals for tests."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ __all__ = ["resize"]
 
 
 def resize(descriptor: int, *, rows: int, columns: int) -> None:
-    """Give a terminal another size, as a window that is pulled at does."""
+    """Change the size of a terminal, as resizing a window does."""
     fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))

@@ -1,4 +1,4 @@
-"""Volumes that are still attached to a node that does not answer: of which driver, until when, and what helps."""
+"""Volumes that are still attached to a silent node: their driver, when they are detached, and the remedy."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _cluster(
     attachment: Json | None = None,
     more: tuple[Json, ...] = (),
 ) -> str:
-    """A List: ``mute-1`` has the volume of claim ``tank-db-0``, for which ``db-0`` waits on ``well-1``.
+    """A List: ``mute-1`` has the volume of claim ``tank-db-0`` attached, and ``db-0`` on ``well-1`` waits for it.
 
     Args:
         folder: Where to write it.
@@ -170,7 +170,7 @@ def _said(*words: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_anonymised_node_has_the_same_volumes(source: str) -> None:
-    """What the status of a node calls a disk is made of values of its PersistentVolume."""
+    """A node's status names a disk by values of its PersistentVolume."""
     spec, name = SOURCES[source]
     volume = from_object({"metadata": {"name": "pv-7"}, "spec": spec}, PersistentVolume)
     node = from_object({"metadata": {"name": "n"}, "status": {"volumesAttached": [{"name": name}]}}, Node)
@@ -189,7 +189,7 @@ FENCE_IT: Final = "Make sure that the machine of mute-1 is off, then fence mute-
 def test_in_tree_disk_is_attached_by_its_csi_driver(source: str, attachment: Json | None, tmp_path: Path) -> None:
     file = _cluster(tmp_path, source, attachment=attachment)
     code, text = _said(*EXPLAIN, file)
-    # Whether a driver of CSI attaches, its CSIDriver says, which the file lacks.
+    # The CSIDriver shows whether a CSI driver attaches; the file has none.
     assert code == (0 if attachment is not None and source != "CSI" else 11)
     assert f"Detach: mute-1 does not answer: detached by force 6 min after the pod object was gone. {FENCE_IT}" in text
     assert "Recreate" not in text
@@ -248,9 +248,9 @@ def test_fence_does_not_help_a_failed_detach(tmp_path: Path) -> None:
     ("owner", "created", "by"),
     [
         pytest.param("StatefulSet/db", "2026-11-28T11:00:00Z", "11:06:00", id="of a StatefulSet"),
-        pytest.param("StatefulSet/db", "2026-11-28T09:00:00Z", "10:00:00", id="made before the node fell silent"),
+        pytest.param("StatefulSet/db", "2026-11-28T09:00:00Z", "10:00:00", id="created before the node became silent"),
         pytest.param("StatefulSet/db", "2026-11-28T11:54:00Z", "", id="due"),
-        pytest.param("ReplicaSet/db-5d", "2026-11-28T11:00:00Z", "", id="the old pod may have gone just now"),
+        pytest.param("ReplicaSet/db-5d", "2026-11-28T11:00:00Z", "", id="the old pod may have been removed just now"),
     ],
 )
 def test_overdue_detach_points_to_controller_manager(owner: str, created: str, by: str, tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_driver_without_attach_needs_no_volume_attachment(required: bool | None,
         assert (guarded in text) == (required is False)
 
 
-@pytest.mark.parametrize("old", [False, True], ids=["the old object is gone", "the old pod is Terminating"])
+@pytest.mark.parametrize("old", [False, True], ids=["the old object is deleted", "the old pod is Terminating"])
 def test_report_shows_volume_held_by_silent_node(old: bool, tmp_path: Path) -> None:
     file = _cluster(tmp_path, old=old, attachment={})
     _, text = _said("report", "-A", "--snapshot", file)
@@ -316,8 +316,8 @@ def test_why_names_what_helps_against_a_silent_holder_first() -> None:
     assert fence < recreate
 
 
-def test_an_inline_disk_is_one_volume_with_its_attachment(tmp_path: Path) -> None:
-    """Its VolumeAttachment has the volume in inlineVolumeSpec, and no PersistentVolume."""
+def test_inline_disk_is_one_volume_with_its_attachment(tmp_path: Path) -> None:
+    """The VolumeAttachment has the volume in inlineVolumeSpec and no PersistentVolume."""
     file = Path(_cluster(tmp_path, "AWS EBS", old=True, attachment={}))
     cluster = json.loads(file.read_text())
     csi = {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-77"}

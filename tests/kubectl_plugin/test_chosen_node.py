@@ -1,4 +1,4 @@
-"""Pods without a node that have one chosen: what they wait for before they are bound, in `explain` and `report`."""
+"""Pods without a node for which one is chosen: what they wait for before binding, in `explain` and `report`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Json = dict[str, Any]
 
 
 def pod(name: str = "db", *, claim: str = "data", nominated: str = "n1", reason: str = "", **more: Any) -> Json:
-    told = [raw_condition("PodScheduled", "False", reason=reason, message=TIMEOUT, lastTransitionTime=MADE)]
+    conditions = [raw_condition("PodScheduled", "False", reason=reason, message=TIMEOUT, lastTransitionTime=MADE)]
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}] if claim else []
-    status = {"phase": "Pending", "nominatedNodeName": nominated, "conditions": told if reason else []}
+    status = {"phase": "Pending", "nominatedNodeName": nominated, "conditions": conditions if reason else []}
     made = raw_pod(name, "shop", uid=name, volumes=volumes, status=status, requests={"cpu": "1"}, **more)
     made["metadata"]["creationTimestamp"] = MADE
     return made
@@ -73,12 +73,12 @@ def event(reason: str, at: str, *, first: str = "", kind: str = "PersistentVolum
 
 
 def waiting(at: str) -> Json:
-    """The controller's word that a provisioner is awaited; the newest one is the present."""
+    """The controller's event about an awaited provisioner; the newest one is the present."""
     return event("ExternalProvisioning", at, first="12:00:02", count=9, message=ASKED)
 
 
 class Cluster:
-    """Nodes n1 and n2 with 2 CPUs, and what a test adds."""
+    """Nodes n1 and n2 with 2 CPUs, and the objects of a test."""
 
     def __init__(self, folder: Path, *objects: Json) -> None:
         heartbeat = raw_condition("Ready", lastHeartbeatTime=MADE)
@@ -94,7 +94,7 @@ class Cluster:
         return self.said("explain", f"pod/{name}", "-n", "shop")
 
 
-def test_a_dead_provisioner_is_named(tmp_path: Path) -> None:
+def test_failed_provisioner_is_named(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, pod(), claim(), CLASS, waiting("12:00:12"))
     said = cluster.explained()
     assert (
@@ -107,14 +107,14 @@ def test_a_dead_provisioner_is_named(tmp_path: Path) -> None:
     assert "trouble" not in cluster.said("report", "-n", "shop")
 
 
-def test_since_when_and_how_long(tmp_path: Path) -> None:
+def test_start_and_duration_of_the_wait(tmp_path: Path) -> None:
     said = Cluster(tmp_path, pod(), claim(), CLASS, waiting("12:04:00")).explained()
     assert "The volume was requested at 12:00:02 UTC; the scheduler gives up after 600 s (" in said
     assert "default), at 12:10:02 UTC, and tries again." in said
 
 
 @pytest.mark.parametrize("nominated", ["n1", ""])
-def test_an_attempt_that_timed_out_is_trouble(nominated: str, tmp_path: Path) -> None:
+def test_attempt_that_timed_out_is_trouble(nominated: str, tmp_path: Path) -> None:
     failed = event("FailedScheduling", "12:10:04", kind="Pod", type="Warning", message=TIMEOUT)
     given = pod(nominated=nominated, reason="SchedulerError")
     cluster = Cluster(tmp_path, given, claim(), CLASS, failed, waiting("12:11:00"))
@@ -127,7 +127,7 @@ def test_an_attempt_that_timed_out_is_trouble(nominated: str, tmp_path: Path) ->
     assert "trouble 1 pod: claim stays unbound. shop/db." in report
 
 
-def test_the_report_names_the_claim_and_its_provisioner(tmp_path: Path) -> None:
+def test_report_names_the_claim_and_its_provisioner(tmp_path: Path) -> None:
     unbound = 'Claim "data" is unbound: csi.acme.io has not created a volume of class "fast" yet.'
     for at in ("12:00:12", "12:20:00"):
         report = Cluster(tmp_path, pod(), claim(), CLASS, waiting(at)).said("report", "-n", "shop")
@@ -145,15 +145,15 @@ def test_wait_without_failure_is_trouble_after_5_min(at: str, late: bool, tmp_pa
     assert ("trouble 1 pod: claim stays unbound" in cluster.said("report", "-n", "shop")) is late
 
 
-def test_an_older_scheduler_names_no_node(tmp_path: Path) -> None:
-    """Nor does one with the feature gate off: the claim shows the node."""
+def test_older_scheduler_names_no_node(tmp_path: Path) -> None:
+    """This also holds with the feature gate off: the claim shows the node."""
     said = Cluster(tmp_path, pod(nominated=""), claim(selected="n2"), CLASS, waiting("12:20:00")).explained()
     assert 'kube-scheduler chose n2 and waits for claim "data"' in said
     assert "no scheduler has seen it" not in said
 
 
 def test_room_that_preemption_made(tmp_path: Path) -> None:
-    """The claim keeps the node of an attempt before; that is full now."""
+    """The claim keeps the node of an earlier attempt, which is full now."""
     full = [raw_pod("low", "shop", uid="low", nodeName="n1", requests={"cpu": "2"})]
     said = Cluster(tmp_path, pod(reason="Unschedulable"), claim(), CLASS, *full, waiting("12:01:00")).explained()
     assert "preemption made room on n1" in said
@@ -168,13 +168,13 @@ def test_unschedulable_pod_that_now_waits_for_its_volume(tmp_path: Path) -> None
     assert "An attempt failed" not in said
 
 
-def test_a_nomination_that_nothing_explains(tmp_path: Path) -> None:
+def test_unexplained_nomination(tmp_path: Path) -> None:
     said = Cluster(tmp_path, pod(claim=""), waiting("12:01:00")).explained()
     assert "n1 is named for it (status.nominatedNodeName), and nothing shows what it waits for" in said
     assert "preemption" not in said
 
 
-def test_a_pod_that_nothing_awaited_and_that_fits_nowhere_now(tmp_path: Path) -> None:
+def test_unawaited_pod_that_fits_nowhere_now(tmp_path: Path) -> None:
     full = [raw_pod(name, "shop", uid=name, nodeName=name, requests={"cpu": "2"}, priority=9) for name in ("n1", "n2")]
     for given in (pod(claim=""), pod(claim="", nominated="", reason="SchedulerError")):
         said = Cluster(tmp_path, given, *full, waiting("12:07:00")).explained()
@@ -184,8 +184,8 @@ def test_a_pod_that_nothing_awaited_and_that_fits_nowhere_now(tmp_path: Path) ->
     assert "trouble" not in Cluster(tmp_path, given, waiting("12:07:00")).said("report", "-n", "shop")
 
 
-def test_a_volume_that_is_reserved(tmp_path: Path) -> None:
-    """kube-controller-manager has still to bind the claim to it."""
+def test_volume_that_is_reserved(tmp_path: Path) -> None:
+    """kube-controller-manager still has to bind the claim to it."""
     volume = {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -231,7 +231,7 @@ def test_several_claims(tmp_path: Path) -> None:
 
 
 def gpu(*, failure: tuple[str, ...] = (), **conditions: str) -> Json:
-    """A claim with an allocated device that is bound once Attached is True; conditions have a message if True."""
+    """A claim with an allocated device that is bound once Attached is True; True conditions have a message."""
     device = {
         "request": "gpu",
         "driver": "fabric.acme.io",
@@ -240,7 +240,7 @@ def gpu(*, failure: tuple[str, ...] = (), **conditions: str) -> Json:
         "bindingConditions": ["Attached"],
         "bindingFailureConditions": list(failure),
     }
-    told = [{"type": name, "status": status, "message": f"port 7: {name}"} for name, status in conditions.items()]
+    shown = [{"type": name, "status": status, "message": f"port 7: {name}"} for name, status in conditions.items()]
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
@@ -249,7 +249,9 @@ def gpu(*, failure: tuple[str, ...] = (), **conditions: str) -> Json:
         "status": {
             "allocation": {"devices": {"results": [device]}, "allocationTimestamp": "2026-10-01T12:00:30Z"},
             "reservedFor": [{"resource": "pods", "name": "db", "uid": "db"}],
-            "devices": [{"driver": "fabric.acme.io", "pool": "p", "device": "g0", "conditions": told}] if told else [],
+            "devices": [{"driver": "fabric.acme.io", "pool": "p", "device": "g0", "conditions": shown}]
+            if shown
+            else [],
         },
     }
 
@@ -261,7 +263,7 @@ def explained_with(claimed: Json, tmp_path: Path) -> str:
 
 
 def test_device_binding_failure_quotes_the_driver(tmp_path: Path) -> None:
-    """One failure condition ends the attempt, whatever else is True."""
+    """One failure condition ends the attempt, regardless of other True conditions."""
     for attached in ("False", "True"):
         said = explained_with(gpu(failure=("Broken", "Lost"), Attached=attached, Broken="True", Lost="False"), tmp_path)
         assert 'which is not ready: driver fabric.acme.io set "Broken" to True (port 7: Broken).' in said
@@ -272,7 +274,7 @@ def test_device_binding_failure_quotes_the_driver(tmp_path: Path) -> None:
 
 
 def test_devices_that_are_not_ready(tmp_path: Path) -> None:
-    """A device with binding conditions is made ready after the node is chosen."""
+    """A device with binding conditions becomes ready after the node is chosen."""
     said = explained_with(gpu(), tmp_path)
     assert 'chose n1 and waits for claim "gpu", which is not ready: ' in said
     assert 'driver fabric.acme.io has not set "Attached" to True.' in said
@@ -280,7 +282,7 @@ def test_devices_that_are_not_ready(tmp_path: Path) -> None:
 
 
 def test_chosen_node_is_unexplained_without_claims(tmp_path: Path) -> None:
-    """Without the claims, neither is said."""
+    """Without the claims, neither reason is shown."""
     given = pod(reason="Unschedulable")
     cluster = {"apiVersion": "v1", "kind": "List", "items": [raw_node("n1"), given]}
     file = tmp_path / "list.json"
@@ -291,7 +293,7 @@ def test_chosen_node_is_unexplained_without_claims(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("reason", ["", "SchedulerError"])
 def test_only_a_pod_that_was_unschedulable_has_preempted(reason: str, tmp_path: Path) -> None:
-    """The event of the preemption is gone: another pod is nominated to the node, and waits for its volume."""
+    """The preemption event has expired: another pod is nominated to the node and waits for its volume."""
     target = raw_condition("DisruptionTarget", reason="PreemptionByScheduler", lastTransitionTime=MADE)
     low = raw_pod("low", "shop", uid="low", nodeName="n1", status={"phase": "Running", "conditions": [target]})
     low["metadata"] |= {"deletionTimestamp": "2026-10-01T12:01:30Z", "deletionGracePeriodSeconds": 30}
@@ -318,7 +320,7 @@ CONFLICT: Final = (
 
 
 def test_first_failed_attempt_is_not_trouble(tmp_path: Path) -> None:
-    """As of two pods that share a claim."""
+    """This happens to two pods that share a claim."""
     given = pod(reason="SchedulerError")
     given["status"]["conditions"][0]["message"] = CONFLICT
     for at, late in (("12:00:20", False), ("12:06:00", True)):
@@ -327,13 +329,13 @@ def test_first_failed_attempt_is_not_trouble(tmp_path: Path) -> None:
         assert ("trouble 1 pod: claim stays unbound" in cluster.said("report", "-n", "shop")) is late
 
 
-def test_a_pod_of_a_group_that_waits_for_the_others(tmp_path: Path) -> None:
+def test_pod_of_a_group_that_waits_for_the_others(tmp_path: Path) -> None:
     given = pod(claim="", schedulingGroup={"podGroupName": "train"})
     said = Cluster(tmp_path, given, waiting("12:00:30")).explained()
     assert "it has chosen n1 for this one, and may wait for the others (Permit)" in said
 
 
-def test_a_plugin_of_the_profile_that_may_let_it_wait(tmp_path: Path) -> None:
+def test_plugin_of_the_profile_that_may_let_it_wait(tmp_path: Path) -> None:
     config = tmp_path / "scheduler.yaml"
     config.write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -353,7 +355,7 @@ def test_a_plugin_of_the_profile_that_may_let_it_wait(tmp_path: Path) -> None:
         ("no nodes available to schedule pods", False),
     ],
 )
-def test_a_plugin_that_rejects_the_pod_and_no_node_leads(message: str, *, leads: bool, tmp_path: Path) -> None:
+def test_plugin_that_rejects_the_pod_itself_leads(message: str, *, leads: bool, tmp_path: Path) -> None:
     given = pod(claim="", nominated="", reason="Unschedulable")
     given["status"]["conditions"][0]["message"] = message
     said = Cluster(tmp_path, given, waiting("12:00:30")).explained()
@@ -362,7 +364,7 @@ def test_a_plugin_that_rejects_the_pod_and_no_node_leads(message: str, *, leads:
     assert ("not yet bound: 2 of 2 nodes fit now." in said) is not leads
 
 
-def test_the_timeout_is_that_of_the_profile(tmp_path: Path) -> None:
+def test_timeout_is_that_of_the_profile(tmp_path: Path) -> None:
     config = tmp_path / "scheduler.yaml"
     config.write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -419,7 +421,7 @@ def test_claim_page_shows_missing_driver(tmp_path: Path) -> None:
 
 
 def test_claim_pins_pod_to_chosen_node_without_volumes(tmp_path: Path) -> None:
-    """A file of a plain List has neither PersistentVolumes nor CSIStorageCapacities: the scheduler needs none here."""
+    """A plain List has neither PersistentVolumes nor CSIStorageCapacities: the scheduler needs none here."""
     heartbeat = raw_condition("Ready", lastHeartbeatTime=MADE)
     nodes = [raw_node(name, allocatable={"cpu": "2", "pods": "9"}, conditions=[heartbeat]) for name in ("n1", "n2")]
     tracking = {**DRIVERS[0], "metadata": {"name": "csi.acme.io"}, "spec": {"storageCapacity": True}}
@@ -440,7 +442,7 @@ def test_claim_pins_pod_to_chosen_node_without_volumes(tmp_path: Path) -> None:
     assert placed(claim(selected="n2"), claim("log", selected=""))["feasible"] == 2
 
 
-def test_a_name_that_no_object_can_have_is_cut(tmp_path: Path) -> None:
+def test_name_that_no_object_can_have_is_cut(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, pod(nominated=""), claim(selected="n" * 3000), CLASS, waiting("12:00:12"))
     assert "n" * 50 not in cluster.explained() + cluster.said("explain", "pvc/data", "-n", "shop")
     named = Cluster(tmp_path, pod(nominated="n" * 3000, claim="")).said("explain", "pods", "-n", "shop", "-o", "wide")

@@ -1,4 +1,4 @@
-"""The command line: flags, errors, exit codes. Nothing prints a traceback."""
+"""The command line: flags, errors, exit codes. No command prints a traceback."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_help_names_every_exit_code() -> None:
         assert code in ran.out
 
 
-def test_help_starts_as_kubectl_users_know_it() -> None:
+def test_help_starts_like_kubectl_help() -> None:
     assert run("--help").out.startswith("usage: kubectl qos ")
 
 
@@ -78,7 +78,7 @@ def test_every_flag_with_a_value_is_known_to_take_one() -> None:
     assert taking == FLAGS_WITH_VALUE
 
 
-def test_a_value_is_no_command() -> None:
+def test_flag_value_is_not_a_command() -> None:
     ran = run("-n", "explain", "--demo", "explain", "pod/db-0")
     assert (ran.code, ran.err) == (
         3,
@@ -201,7 +201,7 @@ MODULE = ["-m", "kubectl_plugin"]
 
 
 def _ended(words: Sequence[str], **streams: Any) -> tuple[int, str]:
-    """The exit code and standard error of a process; output that is buffered is written at its end."""
+    """The exit code and standard error of a process; buffered output is written when it exits."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **streams}
     ran = subprocess.run(
@@ -217,7 +217,7 @@ def _ended(words: Sequence[str], **streams: Any) -> tuple[int, str]:
 
 @pytest.fixture
 def unread() -> Iterator[int]:
-    """A pipe that has no reader any more, as after ``| head -1``."""
+    """A pipe without a reader, as after ``| head -1``."""
     reader, writer = os.pipe()
     os.close(reader)
     yield writer
@@ -306,7 +306,7 @@ def _drained(descriptor: int) -> bytes:
     while True:
         try:
             chunk = os.read(descriptor, 4096)
-        except OSError:  # Linux ends a terminal that its writer left with an error
+        except OSError:  # Linux reports an error when the writer of a terminal has closed it
             return shown
         if not chunk:
             return shown
@@ -432,7 +432,7 @@ def test_lone_surrogate_is_decoded_as_in_go(tmp_path: Path) -> None:
 
 
 def test_arrays_are_loaded_for_placement_only() -> None:
-    """They take longer to load than all else; who explains a running pod does not wait for them."""
+    """They load more slowly than everything else; explaining a running pod does not need them."""
     code = (
         "import sys\n"
         "from kubectl_plugin.cli import main\n"
@@ -443,7 +443,7 @@ def test_arrays_are_loaded_for_placement_only() -> None:
 
 
 def test_readers_of_files_are_loaded_for_files_only(tmp_path: Path) -> None:
-    """Nor is what reads a scheduler's configuration, where none is named."""
+    """The reader of scheduler configurations is not loaded without one, either."""
     snapshot = tmp_path / "demo.qos"
     assert run("snapshot", "--demo", "-o", str(snapshot)).code == 0
     code = (
@@ -472,7 +472,7 @@ def test_every_missing_target_is_reported() -> None:
 @pytest.mark.parametrize(
     "words", [("versions", "--demo"), ("explain", "pods", "--demo", "-o", "json"), ("--help",)], ids=" ".join
 )
-def test_an_answer_that_cannot_be_written_is_one_line(words: tuple[str, ...]) -> None:
+def test_answer_that_cannot_be_written_is_one_line(words: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:
         ended = _ended([*MODULE, *words], stdout=full)
         completed = _ended(COMPLETION, stdout=full)

@@ -1,4 +1,4 @@
-"""What a page says of containers that hold a pod up, that have ended, or that have not started."""
+"""Containers that delay a pod, have ended, or have not started."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_sidecar_killed_at_job_end_is_shown(tmp_path: Path) -> None:
     assert ": every container succeeded" in _said(tmp_path, "Succeeded", [_status("app", DONE)])
 
 
-def test_the_wide_page_has_every_container_and_its_whole_message(tmp_path: Path) -> None:
+def test_wide_page_has_every_container_and_its_whole_message(tmp_path: Path) -> None:
     waiting = {"waiting": {"reason": "CreateContainerError", "message": "e" * 300 + " END"}}
     apps = [_status(name, waiting) for name in ("a", "b", "d")]
     sidecar = _status("proxy", RUNNING, ready=True)

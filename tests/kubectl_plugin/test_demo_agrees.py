@@ -1,4 +1,4 @@
-"""The demo cluster's recorded words of kube-scheduler are what the rules say of it."""
+"""The demo cluster's recorded messages of kube-scheduler agree with the rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PENDING = [
     and any(condition.get("reason") == "Unschedulable" for condition in entry["status"].get("conditions", []))
 ]
 ROW = re.compile(r"^ +(\d+) {2}(\S+) {2,}(\S.*(?:\n {20,}\S.*)*)", re.MULTILINE)
-"""Count, plugin and reason of a row, which goes on below."""
+"""Count, plugin and reason of a row, which continues below."""
 
 
 def test_demo_has_pending_pods() -> None:
@@ -31,7 +31,7 @@ def test_condition_agrees(namespace: str, name: str) -> None:
     assert placement["told"]["agrees"] is True, placement
 
 
-def test_the_verdict_and_the_row_of_taints_count_the_same_nodes() -> None:
+def test_verdict_and_the_row_of_taints_count_the_same_nodes() -> None:
     page = run("explain", "--demo", "-n", "shop", "pod/checkout-mv9cgvs6p-x2x7p").out
     verdict, table = page.partition("\n\n")[0], page.partition("Why no node fits")[2]
     said = "5 have taints that it does not tolerate, node-c3 is silent (taint unreachable)"

@@ -1,4 +1,4 @@
-"""Links of the documentation hold where the repository is read: to files that it has, and to headings of theirs.
+"""Links of the documentation work in the repository: they lead to existing files and headings.
 
 tests/release/test_site.py holds them on the site.
 """
@@ -15,7 +15,7 @@ import pytest
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 MADE: Final = ROOT / "docs" / "reference"
-"""Written by ``make site``: whoever reads the repository does not have it."""
+"""Written by ``make site``, so not part of the repository."""
 PAGES: Final = [
     *(
         ROOT / name
@@ -30,7 +30,7 @@ LINK: Final = re.compile(r"\]\(([^)\s]+)\)|^\[[^\]]+\]:\s*(\S+)|\b(?:href|src)=\
 
 
 def dead_links(page: Path, text: str) -> Iterator[str]:
-    """Relative links of a page that lead nowhere, each with what is missing."""
+    """Relative links of a page without a target, each with the missing part."""
     for found in LINK.finditer(INLINE.sub("", BLOCK.sub("", text))):
         target = next(filter(None, found.groups()))
         if re.match(r"[a-z]+:", target):
@@ -44,7 +44,7 @@ def dead_links(page: Path, text: str) -> Iterator[str]:
 
 
 def anchors(text: str) -> set[str]:
-    """Of a page's headings, as code hosts make them: the second of a name ends with -1."""
+    """The anchors of a page's headings, as code hosts create them: the second of a name ends with -1."""
     seen: Counter[str] = Counter()
     made = set()
     for heading in HEADING.findall(BLOCK.sub("", text)):
@@ -71,7 +71,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         ("[a]: gone.md", "gone.md: not in the repository"),
     ],
 )
-def test_a_dead_link_is_found(text: str, missing: str) -> None:
+def test_dead_link_is_found(text: str, missing: str) -> None:
     assert list(dead_links(ROOT / "docs" / "index.md", f"# Begin\n{text}\n")) == [missing]
 
 

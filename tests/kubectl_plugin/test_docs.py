@@ -1,4 +1,4 @@
-"""Outputs shown in the documentation are what the commands print."""
+"""Outputs in the documentation match what the commands print."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAGES = [
     *(page for folder in ("how-to", "webhook") for page in sorted((ROOT / "docs" / folder).glob("*.md"))),
 ]
 BLOCK = re.compile(r"(<!-- output(?: \((.+?)\))?: kubectl qos (.+?) -->\n```\n)(.*?)(```\n)", re.DOTALL)
-"""The marker, what of the output is shown, the command, the text and the end.
+"""The marker, the shown part of the output, the command, the text and the end.
 
 ``(verdict, Why no node fits)`` shows parts: the verdict with its title, sections and tables by the words with which
 they begin. ``at most 20 lines`` at the end leaves out the rows of a table that go beyond. Without parentheses all is
@@ -38,43 +38,43 @@ FORMATS = {
     **{f"`{name}`": (name,) for name in ("table", "wide", "json", "yaml", "markdown", "html", "name")},
     "`jsonpath`, `custom-columns`": ("jsonpath={.a}", "jsonpath-as-json={.a}", "custom-columns=A:.a"),
 }
-"""Columns of the table of formats, with what is typed for each."""
+"""Columns of the table of formats, with the typed name of each."""
 FILES = {"report": "the HTML page", "snapshot": "the capture"}
 _REPEATED = 200
-"""Characters of a paragraph that stands on one page only."""
+"""Minimum length of a paragraph that may appear on one page only."""
 
 
 def _printed(command: str, patch: pytest.MonkeyPatch, scratch: Path) -> str:
-    # The one command that is shown with a file that it writes.
+    # The one command that is shown with the file that it writes.
     patch.chdir(scratch if command.startswith("snapshot ") else ROOT)
     patch.setenv("COLUMNS", "80")
     ran = run(*shlex.split(command))
-    # 3: shown and not done, for nobody confirmed it. 7: not everything that was asked for has a place.
-    # 1: lint found an error. 11: not certain what ended it.
+    # 3: shown and not done, because it was not confirmed. 7: not every requested pod has a place.
+    # 1: lint found an error. 11: the cause of an end is not certain.
     assert ran.code in {0, 3, 7, 11} or (ran.code == 1 and command.startswith("lint ")), ran.err
     return ran.out
 
 
 def _part(output: str, name: str) -> str:
-    """A part of an answer; it must be there."""
+    """A part of an answer, which must exist."""
     if name == "verdict":
         return output.split("\n\n", maxsplit=1)[0].rstrip("\n")
     begin = re.search(rf"^{re.escape(name)}\b", output, re.MULTILINE)
     assert begin is not None, f"no {name} in\n{output}"
     text = output[begin.start() :]
-    # The lines of a label go on to the next label, a table to the next blank line.
+    # The lines of a label continue to the next label, a table to the next blank line.
     end = re.search(r"\n(?=\S)|\n\n|\Z" if _is_section(text) else r"\n\n|\Z", text)
     assert end is not None
     return text[: end.start()].rstrip("\n")
 
 
 def _is_section(part: str) -> bool:
-    """A label with its lines, which stands below another one without a gap."""
+    """A label with its lines, which follows another one without a gap."""
     return re.match(r"(?!Next )\S.{11}  \S", part) is not None
 
 
 def _shown(output: str, wanted: str | None) -> str:
-    """What a marker asks for."""
+    """The part of the output that a marker selects."""
     if wanted is None:
         return output
     wanted, _, lines = wanted.partition(", at most ")
@@ -92,7 +92,7 @@ def _whole_rows(text: str, most: int) -> str:
 
 
 def _paragraphs(page: Path) -> set[str]:
-    """Long paragraphs; without the flags that help pages share, and the answers that README shows."""
+    """Long paragraphs, without the flags that help pages share and the answers that README shows."""
     text = page.read_text(encoding="utf-8")
     text = re.sub(r"<!-- output: kubectl qos \w+ --help -->\n```.*?```\n", "", text, flags=re.DOTALL)
     if page.name == "README.md":
@@ -106,7 +106,7 @@ def _without_command(shown: str) -> str:
 
 
 def _without_layout(text: str) -> str:
-    """A help page in one line; where a flag has a short form, its value stands behind the long one alone."""
+    """A help page in one line; for a flag with a short form, the value follows only the long form."""
     return " ".join(re.sub(r"^(  -\w) \S+, (?=--)", r"\1, ", text, flags=re.MULTILINE).split())
 
 
@@ -114,7 +114,7 @@ def _without_layout(text: str) -> str:
 def test_outputs_are_generated(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def shown(found: re.Match[str]) -> str:
         printed = _shown(_printed(found[3], monkeypatch, tmp_path), found[2])
-        # Each Python lays help out in its own way; the documentation shows that of 3.11.
+        # Each Python version formats help differently; the documentation shows the format of 3.11.
         other = found[3].endswith(" --help") and sys.version_info[:2] != (3, 11)
         if other and _without_layout(printed) == _without_layout(_without_command(found[4])):
             printed = _without_command(found[4])
@@ -125,14 +125,14 @@ def test_outputs_are_generated(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_no_output_is_written_by_hand(page: Path) -> None:
-    """A block without a language stands behind the marker of a test that writes it."""
+    """A block without a language follows the marker of a test that writes it."""
     lines = page.read_text(encoding="utf-8").splitlines()
     fences = [at for at, line in enumerate(lines) if line.startswith("```")]
     assert not [lines[at + 1] for at in fences[::2] if lines[at] == "```" and not lines[at - 1].endswith("-->")]
 
 
 def _takes(command: str, output: str) -> bool:
-    """Whether a command's parser takes that behind -o, and not as the name of a file."""
+    """Whether a command's parser accepts that as a format of -o, not as a file name."""
     words = {
         "explain": ["pod/a"],
         "place": ["pod/a"],
@@ -151,7 +151,7 @@ def _takes(command: str, output: str) -> bool:
     return isinstance(getattr(options, "output", None), Output)
 
 
-def test_the_table_of_formats_is_that_of_the_parsers() -> None:
+def test_table_of_formats_is_that_of_the_parsers() -> None:
     lines = [f"| command | {' | '.join(FORMATS)} | also |", f"|{' --- |' * (len(FORMATS) + 2)}"]
     for command in COMMANDS:
         flag = next(flag for group in groups_of(command) for flag in group.flags if "--output" in flag.names)
@@ -166,7 +166,7 @@ def test_the_table_of_formats_is_that_of_the_parsers() -> None:
 
 
 def _settable(change: Change) -> str:
-    """In which of the listed minors a gate can be set, if not in all."""
+    """The listed minors in which a gate can be set, if not all."""
     first = change.introduced if change.introduced > OLDEST_VERIFIED else None
     last = change.locked and change.locked - 1
     if first and last:
@@ -176,7 +176,7 @@ def _settable(change: Change) -> str:
     return ""
 
 
-def test_the_table_of_versions_is_that_of_the_rules() -> None:
+def test_table_of_versions_is_that_of_the_rules() -> None:
     lines = ["| since | rule | what a user sees | feature gate |", "| --- | --- | --- | --- |"]
     for change in sorted(CHANGES.values(), key=lambda one: (-one.since, one.rule)):
         gate = f"`{change.gate}`{_settable(change)}" if change.gate else ""
@@ -204,7 +204,7 @@ def test_no_page_repeats_a_paragraph_of_another() -> None:
     assert not repeated
 
 
-def test_the_first_screen_has_an_answer_of_each_kind() -> None:
+def test_first_screen_has_an_answer_of_each_kind() -> None:
     screen = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Try it")[0]
     pending, killed = (text for _, _, command, text, _ in BLOCK.findall(screen) if command.startswith("explain"))
     assert "Why no node fits" in pending

@@ -1,4 +1,4 @@
-"""What `died` and `node` must not claim: pods, nodes and events that look like another end."""
+"""Claims that `died` and `node` must not make: pods, nodes and events that resemble another end."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NODE: Final = "edge-3"
 SIZE: Final = {"cpu": "16", "memory": "64Gi", "pods": "110"}
 NOW: Final = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 FLAT: Final = 10_000
-"""Columns, so that no line wraps."""
+"""The width of the output, so that no line wraps."""
 
 
 def at(seconds: float) -> str:
-    """The time so many seconds from now on."""
+    """The time this many seconds from now."""
     return (NOW + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -58,7 +58,7 @@ def failed(reason: str, message: str, since: float = -7000, *conditions: Object,
 
 
 def ran(end: Object, *, runs: float | None = -10, restarts: int = 1, name: str = "app") -> Object:
-    """A status of a container that ended, and runs again since a moment."""
+    """The status of a container that ended and restarted a moment ago."""
     again = {"running": {"startedAt": at(runs)}} if runs is not None else {"terminated": end}
     last = {"lastState": {"terminated": end}} if runs is not None else {}
     return {"name": name, "restartCount": restarts, "ready": runs is not None, "image": "i", "state": again, **last}
@@ -91,7 +91,7 @@ def event(about: str, reason: str, message: str, when: float, by: str = "kubelet
 
 
 def said(folder: Path, objects: Sequence[Object], *words: str) -> str:
-    """The page of some objects; ``now`` is one of their times."""
+    """The page for some objects; ``now`` is one of their times."""
     file = folder / "list.json"
     clock = event("Node/clock", "Clock", "", 0, "none")
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*objects, clock]}))
@@ -104,7 +104,7 @@ def died(folder: Path, *objects: Object, name: str = "mail-55d-abcde") -> str:
     return said(folder, objects, "died", f"pod/{name}", "-n", "post")
 
 
-# When
+# Time
 
 
 PODS_FAILED: Final = raw_condition("Ready", "False", reason="PodFailed", lastTransitionTime=at(-7300))
@@ -122,14 +122,14 @@ UNKNOWN: Final = {"exitCode": 137, "reason": "ContainerStatusUnknown", "startedA
         failed("Terminated", "Pod was terminated in response to imminent node shutdown.", -9000, TARGET),
     ],
 )
-def test_a_pod_that_failed_long_ago_is_not_of_the_last_hour(ended: Object, tmp_path: Path) -> None:
+def test_old_failure_is_not_in_the_last_hour(ended: Object, tmp_path: Path) -> None:
     assert "Nothing has ended in the last 60 min" in said(tmp_path, [node(), ended], "died", "-A")
     assert "Ended in the last hour" not in said(tmp_path, [node(), ended], "node", NODE)
     assert "1 pod in the last 3 h" in said(tmp_path, [node(), ended], "died", "-A", "--since", "3h")
     assert "At 09:58:20 UTC (121 min ago)" in died(tmp_path, node(), ended)
 
 
-def test_a_failed_pod_without_any_time_is_not_of_the_last_hour(tmp_path: Path) -> None:
+def test_failed_pod_without_times_is_not_in_the_last_hour(tmp_path: Path) -> None:
     status = {"phase": "Failed", "reason": "Evicted", "message": LOW, "containerStatuses": [ran(UNKNOWN, runs=None)]}
     assert "Nothing has ended in the last 60 min" in said(tmp_path, [pod(status=status)], "died", "-A")
     assert "evicted the pod" in died(tmp_path, pod(status=status))
@@ -148,8 +148,8 @@ def out_of_memory(*kills: tuple[str, float], limit: str = "2Gi", reason: str = "
     box = raw_container(limits={"memory": limit} if limit else None)
     status = {"phase": "Running", "containerStatuses": [ran(exited(137, reason, -100))]}
     reasons = {SYSTEM: "SystemOOM"}
-    told = [event(f"Node/{NODE}", reasons.get(text, "OOMKilling"), text, when) for text, when in kills]
-    return [node(), pod(containers=[box], status=status), *told]
+    evidence = [event(f"Node/{NODE}", reasons.get(text, "OOMKilling"), text, when) for text, when in kills]
+    return [node(), pod(containers=[box], status=status), *evidence]
 
 
 def test_oom_event_of_the_same_second_comes_first(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_oom_event_of_the_same_second_comes_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kills", [((SYSTEM, -100), (CGROUP, -100)), ((CGROUP, -106), (SYSTEM, -101))])
-def test_events_of_both_kinds_leave_the_limit_and_the_node(kills: Any, tmp_path: Path) -> None:
+def test_both_oom_events_leave_limit_and_node_open(kills: Any, tmp_path: Path) -> None:
     page = died(tmp_path, *out_of_memory(*kills))
     assert "Either the kernel killed container app: it reached its own memory limit" in page
     assert f"or the kernel killed container app: node {NODE} ran out of memory" in page
@@ -221,7 +221,7 @@ def test_sibling_is_not_replacement_of_rejected_pod(tmp_path: Path) -> None:
     assert "no replacement was found" in died(tmp_path, node(), owner, one, sibling)
 
 
-# Replacements of pods that are gone
+# Replacements of deleted pods
 
 
 PERHAPS: Final = "perhaps replaced by {} on edge-3: Pending, not Ready, created 100 s ago: unknown, because no event"
@@ -263,7 +263,7 @@ PENDING: Final = {"phase": "Pending"}
         ("ReplicationController/old", "old-bcdfg", "old-k9x2p"),
     ],
 )
-def test_a_younger_pod_of_the_controller_is_not_denied(
+def test_younger_pod_is_a_possible_replacement(
     of: str, gone: str, new: str, tmp_path: Path, *, owner_is_there: bool
 ) -> None:
     """No event shows when the pod ended."""
@@ -288,9 +288,7 @@ def test_a_younger_pod_of_the_controller_is_not_denied(
         ("ReplicaSet/mail-55d", "mail-55d-bcdfg", "mail-55d-k9x2p", {"status": {"phase": "Failed"}}),
     ],
 )
-def test_no_pod_of_another_place_or_time_is_a_replacement(
-    of: str, gone: str, other: str, more: Any, tmp_path: Path
-) -> None:
+def test_unrelated_pods_are_no_replacement(of: str, gone: str, other: str, more: Any, tmp_path: Path) -> None:
     page = died(tmp_path, node(), owner(*of.split("/")), successor(other, of, **more), *ran_before(gone), name=gone)
     assert f"{of.replace('/', ' ')}: no replacement was found" in page
 
@@ -298,20 +296,20 @@ def test_no_pod_of_another_place_or_time_is_a_replacement(
 def test_late_kubelet_does_not_rule_out_replacement(tmp_path: Path) -> None:
     gone, of = "mail-55d-bcdfg", "ReplicaSet/mail-55d"
     stop = event(f"Pod/{gone}", "Killing", "Stopping container app", -60, field="spec.containers{app}")
-    told = [node(), owner(*of.split("/")), successor("mail-55d-k9x2p", of, made=-500), *ran_before(gone), stop]
-    assert "perhaps replaced by mail-55d-k9x2p" in died(tmp_path, *told, name=gone)
+    evidence = [node(), owner(*of.split("/")), successor("mail-55d-k9x2p", of, made=-500), *ran_before(gone), stop]
+    assert "perhaps replaced by mail-55d-k9x2p" in died(tmp_path, *evidence, name=gone)
     tainted = event(f"Pod/{gone}", "TaintManagerEviction", f"Marking for deletion Pod post/{gone}", -505, "taint")
-    assert "replacement mail-55d-k9x2p on edge-3" in died(tmp_path, *told, tainted, name=gone)
+    assert "replacement mail-55d-k9x2p on edge-3" in died(tmp_path, *evidence, tainted, name=gone)
 
 
 @pytest.mark.parametrize("made", [-500, -30])
 def test_scaled_down_pod_has_no_replacement(made: int, tmp_path: Path) -> None:
-    """It deletes those that are too many, as in a rollout; a pod that it makes later is for another wish."""
+    """It deletes surplus pods, as in a rollout; a pod that it creates later belongs to another replica count."""
     gone, of = "mail-55d-bcdfg", "ReplicaSet/mail-55d"
     stop = event(f"Pod/{gone}", "Killing", "Stopping container app", -60, field="spec.containers{app}")
     by_owner = event(of, "SuccessfulDelete", f"Deleted pod: {gone}", -62, "replicaset-controller")
-    told = [node(), owner(*of.split("/")), successor("mail-55d-k9x2p", of, made=made), *ran_before(gone), stop]
-    page = died(tmp_path, *told, by_owner, name=gone)
+    evidence = [node(), owner(*of.split("/")), successor("mail-55d-k9x2p", of, made=made), *ran_before(gone), stop]
+    page = died(tmp_path, *evidence, by_owner, name=gone)
     assert "not replaced: ReplicaSet mail-55d wanted fewer pods" in page
     assert "replacement" not in page
     assert "replaced by" not in page
@@ -322,8 +320,8 @@ def test_reason_of_pending_replacement_is_named(tmp_path: Path) -> None:
     stop = event(f"Pod/{gone}", "Killing", "Stopping container app", -60, field="spec.containers{app}")
     waits = {"name": "app", "restartCount": 4, "state": {"waiting": {"reason": "ImagePullBackOff"}}}
     status = {"phase": "Pending", "containerStatuses": [waits]}
-    told = [node(), owner(*of.split("/")), successor("mail-55d-k9x2p", of, made=-50, status=status), stop]
-    page = died(tmp_path, *told, *ran_before(gone), name=gone)
+    evidence = [node(), owner(*of.split("/")), successor("mail-55d-k9x2p", of, made=-50, status=status), stop]
+    page = died(tmp_path, *evidence, *ran_before(gone), name=gone)
     assert "replacement mail-55d-k9x2p on edge-3: ImagePullBackOff, not Ready, created" in page
     assert "kubectl qos explain pod/mail-55d-k9x2p -n post" in page
 
@@ -344,7 +342,7 @@ def test_fence_deletes_pods_before_toleration_ends(
     gone, unreachable = "mail-55d-bcdfg", {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
     added = {} if lost is None else {"timeAdded": at(lost)}
     out = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
-    told = [
+    evidence = [
         node(UNKNOWN_NODE, taints=[unreachable | added, out]),
         owner("ReplicaSet", "mail-55d"),
         event(f"Pod/{gone}", "NodeNotReady", "Node is not ready", -230, "node-controller"),
@@ -355,15 +353,15 @@ def test_fence_deletes_pods_before_toleration_ends(
         stays = [{"key": unreachable["key"], "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": own}]
         target = raw_condition("DisruptionTarget", reason="DeletionByTaintManager", lastTransitionTime=at(-100))
         meta = {"deletionTimestamp": at(-70), "deletionGracePeriodSeconds": 30}
-        told.append(pod(gone, metadata=meta, tolerations=stays, status={"conditions": [target]}))
-    page = died(tmp_path, *told, name=gone)
+        evidence.append(pod(gone, metadata=meta, tolerations=stays, status={"conditions": [target]}))
+    page = died(tmp_path, *evidence, name=gone)
     words = ["node.kubernetes.io/unreachable:NoExecute", "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"]
     assert f"a taint of its node: {', '.join(words[::-1] if fenced else words)}. " in page
     assert ("(a fence) deletes pods at once" in page) is fenced
     assert ("Kubernetes deletes pods there once their tolerationSeconds are over" in page) is not fenced
 
 
-def test_a_capture_without_pods_leaves_the_replacement_open(tmp_path: Path) -> None:
+def test_capture_without_pods_leaves_the_replacement_open(tmp_path: Path) -> None:
     gone = "mail-55d-bcdfg"
     stop = event(f"Pod/{gone}", "Killing", "Stopping container app", -60, field="spec.containers{app}")
     page = died(tmp_path, node(), owner("ReplicaSet", "mail-55d"), *ran_before(gone), stop, name=gone)
@@ -411,8 +409,8 @@ def test_webhook_names_user_of_force_deletion(tmp_path: Path) -> None:
 
 
 def test_force_deletion_of_stopping_pod_is_not_only_cause(tmp_path: Path) -> None:
-    told = [stop_of("bare-one", -400), allowed("bare-one", -100)]
-    page = died(tmp_path, node(), pod("other"), *ran_before("bare-one"), *told, name="bare-one")
+    evidence = [stop_of("bare-one", -400), allowed("bare-one", -100)]
+    page = died(tmp_path, node(), pod("other"), *ran_before("bare-one"), *evidence, name="bare-one")
     assert "The kubelet stopped the pod" in page.partition("Proof")[0]
     marked = event("Pod/bare-one", "TaintManagerEviction", "Marking for deletion Pod post/bare-one", -300, "taint")
     page = died(tmp_path, node(), pod("other"), marked, allowed("bare-one", -100), name="bare-one")
@@ -421,7 +419,7 @@ def test_force_deletion_of_stopping_pod_is_not_only_cause(tmp_path: Path) -> Non
 
 
 def captured(folder: Path, *objects: Object, name: str) -> str:
-    """The page of a pod, by a snapshot: what it lacks does not exist."""
+    """The page of a pod from a snapshot: objects that it lacks do not exist."""
     clock = event("Node/clock", "Clock", "", 0, "none")
     file = write_cluster(folder / "c.qos", [*objects, clock])
     return " ".join(run("died", f"pod/{name}", "-n", "post", "--snapshot", file).out.split())
@@ -444,14 +442,14 @@ def test_silent_kubelet_did_not_stop_deleted_pod(of: str, tmp_path: Path) -> Non
     ("gone", "objects"),
     [
         pytest.param("mail-55d-bcdfg", [node(), owner("ReplicaSet", "mail-55d")], id="its node answers"),
-        pytest.param("import-bcdfg", [node(UNKNOWN_NODE), owner("Job", "import")], id="it may have been done"),
+        pytest.param("import-bcdfg", [node(UNKNOWN_NODE), owner("Job", "import")], id="it may have completed"),
         pytest.param("bare", [node(UNKNOWN_NODE)], id="nothing restarts it"),
-        pytest.param("import-bcdfg", [node(), owner("Job", "import")], id="it was done, or its node answers"),
+        pytest.param("import-bcdfg", [node(), owner("Job", "import")], id="it was completed, or its node answers"),
         pytest.param("bare", [node()], id="nothing restarts it, and its node answers"),
         pytest.param("mail-55d-bcdfg", [owner("ReplicaSet", "mail-55d")], id="its node is not known"),
     ],
 )
-def test_a_pod_without_a_stop_may_have_ended_by_itself(gone: str, objects: list[Object], tmp_path: Path) -> None:
+def test_pod_without_a_stop_may_have_ended_by_itself(gone: str, objects: list[Object], tmp_path: Path) -> None:
     page = captured(tmp_path, *objects, pod("other"), *ran_before(gone), name=gone)
     assert "The remaining evidence does not show what ended it." in page
     assert "force deleted" not in page
@@ -475,8 +473,8 @@ def removed_by(controller: str, name: str, when: float) -> Object:
     return event(controller, "SuccessfulDelete", text, when, "statefulset-controller")
 
 
-def test_a_stateful_set_deletes_what_garbage_collection_ended(tmp_path: Path) -> None:
-    """The Node object was deleted, not the machine: the pod is set Failed, and its controller makes another."""
+def test_stateful_set_deletes_what_garbage_collection_ended(tmp_path: Path) -> None:
+    """The Node object was deleted, not the machine: the pod is set to Failed, and its controller creates another."""
     new = successor("db-7", "StatefulSet/db", made=-99, nodeName="edge-4")
     other = {**node(), "metadata": {**node()["metadata"], "name": "edge-4"}}
     events = [*ran_before("db-7"), removed_by("StatefulSet/db", "db-7", -100)]
@@ -493,12 +491,12 @@ def test_a_stateful_set_deletes_what_garbage_collection_ended(tmp_path: Path) ->
     assert f"kubectl qos node {NODE}" not in page
     listed = " ".join(run("died", f"node/{NODE}", "--snapshot", str(tmp_path / "c.qos")).out.split())
     assert f"No event shows that the kubelet stopped db-7 on {NODE}: it may still run." in listed
-    # Its kubelet stopped it, or its node is there: no garbage collection.
+    # Its kubelet stopped it, or its node exists: no garbage collection.
     page = captured(tmp_path, other, owner("StatefulSet", "db"), new, *events, stop_of("db-7", -99), name="db-7")
     assert "StatefulSet db removed the pod, for a rollout or because it was scaled down." in page
     page = captured(tmp_path, node(), owner("StatefulSet", "db"), new, *events, name="db-7")
     assert "StatefulSet db removed the pod, for a rollout or because it was scaled down." in page
-    # The Node was made anew since.
+    # The Node was created again since.
     again = {**node(), "metadata": {**node()["metadata"], "creationTimestamp": at(-90)}}
     page = captured(tmp_path, again, owner("StatefulSet", "db"), new, *events, name="db-7")
     assert "Either garbage collection removed the pod" in page
@@ -529,9 +527,9 @@ def test_unfinished_job_did_not_remove_pod_at_its_end(
     generation: int, spec: Object, conditions: Sequence[tuple[str, str, float]], left: str, tmp_path: Path
 ) -> None:
     job = owner("Job", "import")
-    told = [raw_condition(kind, status, lastTransitionTime=at(when)) for kind, status, when in conditions]
+    written = [raw_condition(kind, status, lastTransitionTime=at(when)) for kind, status, when in conditions]
     meta = {**job["metadata"], "generation": generation, "creationTimestamp": at(-9000)}
-    job = {**job, "metadata": meta, "spec": {"parallelism": 1, **spec}, "status": {"conditions": told}}
+    job = {**job, "metadata": meta, "spec": {"parallelism": 1, **spec}, "status": {"conditions": written}}
     events = [*ran_before("import-bcdfg"), stop_of("import-bcdfg", -30)]
     page = captured(tmp_path, node(), job, pod("other"), *events, name="import-bcdfg")
     assert ("controller" in page.partition("Proof")[0]) is ("few" in left)
@@ -544,7 +542,7 @@ def test_unfinished_job_did_not_remove_pod_at_its_end(
 
 
 def test_refused_force_deletion_ended_nothing(tmp_path: Path) -> None:
-    """The webhook tells of it before it happens."""
+    """The webhook's event precedes the deletion."""
     runs = pod("mail-55d-bcdfg", status={"phase": "Running"})
     assert "Nothing of it has ended." in died(tmp_path, node(), runs, allowed("mail-55d-bcdfg"), name="mail-55d-bcdfg")
 
@@ -556,7 +554,7 @@ def test_finalizer_keeps_force_deleted_pod(tmp_path: Path) -> None:
     assert "User jane@example.com force deleted the pod" in died(tmp_path, node(), kept, allowed("kept"), name="kept")
 
 
-# Containers that never began
+# Containers that never started
 
 
 def waits(name: str, reason: str, **more: Any) -> Object:
@@ -568,7 +566,7 @@ def waits(name: str, reason: str, **more: Any) -> Object:
 NOT_STARTED: Final = {"terminated": exited(128, "StartError", -20, -20)}
 
 
-def test_containers_that_never_began_are_not_among_what_ended(tmp_path: Path) -> None:
+def test_unstarted_containers_have_not_ended(tmp_path: Path) -> None:
     waiting = [
         waits("image", "ImagePullBackOff"),
         waits("key", "CreateContainerConfigError"),
@@ -590,7 +588,7 @@ def test_containers_that_never_began_are_not_among_what_ended(tmp_path: Path) ->
     assert {one["name"] for one in ends} == {"image", "key", "path"}
 
 
-def test_a_failed_hook_ended_a_container_that_began(tmp_path: Path) -> None:
+def test_failed_hook_ended_started_container(tmp_path: Path) -> None:
     page = said(tmp_path, [node(), waits("hook", "PostStartHookError")], "died", "-A")
     assert "What ended: 1 pod" in page
     assert "Not counted" not in page
@@ -600,13 +598,15 @@ def test_a_failed_hook_ended_a_container_that_began(tmp_path: Path) -> None:
 
 
 def crashed(code: int, reason: str, reboot: float | None = -595, sandbox: float | None = -590) -> list[Object]:
-    """A container that ended 600 s ago, and runs again since 540 s ago."""
+    """A container that ended 600 s ago and restarted 540 s ago."""
     status = {"phase": "Running", "containerStatuses": [ran(exited(code, reason, -600), runs=-540)]}
-    told = [event(f"Node/{NODE}", "Rebooted", f"Node {NODE} has been rebooted, boot id: 7f", reboot or 0)]
-    told = told if reboot is not None else []
+    evidence = [event(f"Node/{NODE}", "Rebooted", f"Node {NODE} has been rebooted, boot id: 7f", reboot or 0)]
+    evidence = evidence if reboot is not None else []
     if sandbox is not None:
-        told.append(event("Pod/mail-55d-abcde", "SandboxChanged", "Pod sandbox changed, it will be killed", sandbox))
-    return [node(), pod(status=status), *told]
+        evidence.append(
+            event("Pod/mail-55d-abcde", "SandboxChanged", "Pod sandbox changed, it will be killed", sandbox)
+        )
+    return [node(), pod(status=status), *evidence]
 
 
 @pytest.mark.parametrize(("code", "sandbox"), [(255, -590), (255, None), (137, -590), (0, -580), (143, -560)])
@@ -621,7 +621,7 @@ def test_node_restart_ended_restarted_containers(code: int, sandbox: float | Non
 
 
 @pytest.mark.parametrize("reboot", [-595, -602])
-def test_a_lost_container_of_a_node_that_restarted(reboot: float, tmp_path: Path) -> None:
+def test_lost_container_of_a_node_that_restarted(reboot: float, tmp_path: Path) -> None:
     page = died(tmp_path, *crashed(255, "Unknown", reboot))
     assert f"Node {NODE} restarted: the runtime lost container app: how it ended is not known." in page
     assert "event of its node, Rebooted" in page
@@ -635,7 +635,7 @@ def test_another_restart_of_the_node_did_not_end_it(reboot: float | None, tmp_pa
     assert "node restarted" not in died(tmp_path, *crashed(1, "Error", reboot, None))
 
 
-# Nodes that are gone
+# Deleted nodes
 
 
 GONE: Final = "mail-55d-abcde"
@@ -649,16 +649,16 @@ SILENT: Final = event(f"Pod/{GONE}", "NodeNotReady", "Node is not ready", -860, 
 OTHER: Final = [raw_node("edge-9"), pod("other", made=-100)]
 
 
-@pytest.mark.parametrize("told", [(ASSIGNED, SILENT), (ASSIGNED,)])
-def test_a_pod_without_a_stop_on_a_node_that_the_cloud_removed(told: Sequence[Object], tmp_path: Path) -> None:
-    page = died(tmp_path, *OTHER, CLOUD, *told)
+@pytest.mark.parametrize("events", [(ASSIGNED, SILENT), (ASSIGNED,)])
+def test_pod_without_a_stop_on_a_node_that_the_cloud_removed(events: Sequence[Object], tmp_path: Path) -> None:
+    page = died(tmp_path, *OTHER, CLOUD, *events)
     assert f"pod/{GONE} in namespace post, on {NODE}" in page
     assert "its Node object is gone; its machine no longer exists in the cloud" in page
     assert "Likely, not certain" in page
     assert "Perhaps" not in page
     assert "kubectl get nodes" not in page
     registered = event(f"Node/{NODE}", "RegisteredNode", f"Registered Node {NODE} in Controller", -400, "nc")
-    assert "The remaining evidence does not show what ended it" in died(tmp_path, *OTHER, CLOUD, registered, *told)
+    assert "The remaining evidence does not show what ended it" in died(tmp_path, *OTHER, CLOUD, registered, *events)
 
 
 def test_node_of_deleted_pod_is_named_without_node_object(tmp_path: Path) -> None:
@@ -672,12 +672,12 @@ def test_node_of_deleted_pod_is_named_without_node_object(tmp_path: Path) -> Non
 
 def test_event_host_is_not_the_pod_node(tmp_path: Path) -> None:
     source = {"component": "volcano", "host": "edge-1"}
-    told = event(f"Pod/{GONE}", "Evict", "Pod is evicted", -701, "volcano", source=source)
-    assert f"in namespace post, on {NODE}" in died(tmp_path, node(), told, KILLING)
-    assert "on edge-1" not in died(tmp_path, node(), told)
+    evidence = event(f"Pod/{GONE}", "Evict", "Pod is evicted", -701, "volcano", source=source)
+    assert f"in namespace post, on {NODE}" in died(tmp_path, node(), evidence, KILLING)
+    assert "on edge-1" not in died(tmp_path, node(), evidence)
 
 
-def test_a_daemon_set_that_deletes_a_failed_pod_names_the_node(tmp_path: Path) -> None:
+def test_daemon_set_that_deletes_a_failed_pod_names_the_node(tmp_path: Path) -> None:
     said = f"Found failed daemon pod post/logs-zz9xk on node {NODE}, will try to kill it"
     events = [event("DaemonSet/logs", "FailedDaemonPod", said, -700, "daemonset-controller")]
     events.append(event("DaemonSet/logs", "SuccessfulDelete", "Deleted pod: logs-zz9xk", -700, "daemonset-controller"))
@@ -689,7 +689,7 @@ def test_a_daemon_set_that_deletes_a_failed_pod_names_the_node(tmp_path: Path) -
     assert "Node object is not known" not in page
 
 
-# Why a node is not Ready
+# Reasons of nodes that are not Ready
 
 
 CNI: Final = "container runtime network not ready: NetworkReady=false message:cni plugin not initialized"
@@ -710,13 +710,13 @@ def test_kubelet_message_explains_unready_node(message: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("status", ["Unknown", "True"])
-def test_a_node_that_is_ready_or_silent_gives_no_reason(status: str, tmp_path: Path) -> None:
+def test_node_that_is_ready_or_silent_gives_no_reason(status: str, tmp_path: Path) -> None:
     old = raw_condition("Ready", status, message=GOES_DOWN, lastHeartbeatTime=at(0), lastTransitionTime=at(-100))
     assert "shutting down" not in said(tmp_path, [node(old)], "node", NODE)
     assert "shutting down" not in said(tmp_path, [node(old)], "report", "-A")
 
 
-# Hooks, and taints of devices
+# Hooks and device taints
 
 
 def stopped(code: int, ended: float, hook: float | None, grace: int = 40) -> list[Object]:
@@ -726,14 +726,14 @@ def stopped(code: int, ended: float, hook: float | None, grace: int = 40) -> lis
     status = {"containerStatuses": [ran(exited(code, "Error" if code else "Completed", ended), runs=None)]}
     one = pod(metadata=meta, containers=[box], status=status, terminationGracePeriodSeconds=grace)
     field = "spec.containers{app}"
-    told = [event(f"Pod/{GONE}", "Killing", "Stopping container app", -300, field=field)]
-    told.append(event("ReplicaSet/mail-55d", "SuccessfulDelete", f"Deleted pod: {GONE}", -300, "rs"))
+    evidence = [event(f"Pod/{GONE}", "Killing", "Stopping container app", -300, field=field)]
+    evidence.append(event("ReplicaSet/mail-55d", "SuccessfulDelete", f"Deleted pod: {GONE}", -300, "rs"))
     if hook is not None:
-        told.append(event(f"Pod/{GONE}", "FailedPreStopHook", "PreStopHook failed", hook, field=field))
-    return [node(), one, *told]
+        evidence.append(event(f"Pod/{GONE}", "FailedPreStopHook", "PreStopHook failed", hook, field=field))
+    return [node(), one, *evidence]
 
 
-def test_a_pre_stop_hook_that_took_all_of_the_grace_period(tmp_path: Path) -> None:
+def test_pre_stop_hook_that_took_all_of_the_grace_period(tmp_path: Path) -> None:
     page = died(tmp_path, *stopped(137, -258, -258))
     assert "its preStop hook took all of the grace period of 40 s (FailedPreStopHook)" in page
     assert "app: let the preStop hook end sooner" in page
@@ -742,7 +742,7 @@ def test_a_pre_stop_hook_that_took_all_of_the_grace_period(tmp_path: Path) -> No
     assert "nothing: " not in page
 
 
-def test_a_pre_stop_hook_that_failed_at_once(tmp_path: Path) -> None:
+def test_pre_stop_hook_that_failed_at_once(tmp_path: Path) -> None:
     page = died(tmp_path, *stopped(0, -298, -299))
     assert "its preStop hook failed after 1 s (FailedPreStopHook)" in page
     assert "app: correct the preStop hook, which failed" in page
@@ -755,8 +755,8 @@ def test_a_pre_stop_hook_that_failed_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("gone", [True, False])
-def test_a_taint_of_a_device_is_not_one_of_the_node(gone: bool, tmp_path: Path) -> None:
-    told = event(f"Pod/{GONE}", "DeviceTaintManagerEviction", "Marking for deletion", -701, "controller-manager")
+def test_device_taint_is_not_a_node_taint(gone: bool, tmp_path: Path) -> None:
+    evidence = event(f"Pod/{GONE}", "DeviceTaintManagerEviction", "Marking for deletion", -701, "controller-manager")
     meta = {"deletionTimestamp": at(-660), "deletionGracePeriodSeconds": 40}
     said = {
         "reason": "DeletionByDeviceTaintManager",
@@ -764,13 +764,13 @@ def test_a_taint_of_a_device_is_not_one_of_the_node(gone: bool, tmp_path: Path) 
     }
     target = raw_condition("DisruptionTarget", lastTransitionTime=at(-701), **said)
     there = [pod(metadata=meta, status={"conditions": [target]})]
-    page = died(tmp_path, node(), *([told] if gone else there), KILLING)
+    page = died(tmp_path, node(), *([evidence] if gone else there), KILLING)
     assert "its ResourceClaim does not tolerate a taint of its device" in page
     assert "in the request of its ResourceClaim or template" in page
     assert "taint of its node" not in page
 
 
-# Jobs, evictions without a resource, and what else fits
+# Jobs, evictions without a resource, and further possible causes
 
 
 @pytest.mark.parametrize(
@@ -792,22 +792,22 @@ def test_event_of_deleted_job_explains_pod_deletion(reason: str, says: str, tmp_
 
 
 @pytest.mark.parametrize("message", ["", "The node was low on resource: example.com/x."])
-def test_an_eviction_without_a_known_resource_is_an_eviction(message: str, tmp_path: Path) -> None:
+def test_eviction_without_a_known_resource_is_an_eviction(message: str, tmp_path: Path) -> None:
     page = died(tmp_path, failed("Evicted", message, -200, TARGET))
     assert "The kubelet evicted the pod; the resource is not known. At 09:58:20 UTC" in page
     assert "Unknown what ended it" not in page
 
 
-def test_the_kubelet_evicts_no_static_pod(tmp_path: Path) -> None:
+def test_kubelet_evicts_no_static_pod(tmp_path: Path) -> None:
     uid = {"uid": "0c9e5b1f2a3d4e5f60718293a4b5c6d7"}
-    told = event("Pod/proxy-edge-3", "Killing", "Stopping container proxy", -700, field="spec.containers{proxy}")
-    stop = {**told, "involvedObject": {**told["involvedObject"], **uid}}
+    evidence = event("Pod/proxy-edge-3", "Killing", "Stopping container proxy", -700, field="spec.containers{proxy}")
+    stop = {**evidence, "involvedObject": {**evidence["involvedObject"], **uid}}
     page = died(tmp_path, node(), pod("other"), stop, name="proxy-edge-3")
     assert "stopped the static pod: its manifest" in page
     assert "evicted:" not in page
 
 
-def test_two_causes_that_fit_are_not_all(tmp_path: Path) -> None:
+def test_two_likely_causes_are_not_exhaustive(tmp_path: Path) -> None:
     page = died(tmp_path, *out_of_memory(("Killed process 4 (ruby) total-vm:9kB", -100), reason="Error"))
     assert "Both fit the remaining evidence. Also possible: node out of memory" in page
 
@@ -820,13 +820,13 @@ def test_two_causes_that_fit_are_not_all(tmp_path: Path) -> None:
     [("Evict", "Pod is evicted, because of preempt", "volcano"), ("Evicted", "Evicted by team robot", "robot")],
 )
 @pytest.mark.parametrize("gone", [True, False])
-def test_a_stop_that_another_program_announces_has_its_event(
+def test_stop_that_another_program_announces_has_its_event(
     reason: str, message: str, by: str, gone: bool, tmp_path: Path
 ) -> None:
     meta = {"deletionTimestamp": at(-661), "deletionGracePeriodSeconds": 40}
     there = [] if gone else [pod(metadata=meta)]
-    told = event(f"Pod/{GONE}", reason, message, -701, by)
-    page = died(tmp_path, node(), *there, KILLING, told)
+    evidence = event(f"Pod/{GONE}", reason, message, -701, by)
+    page = died(tmp_path, node(), *there, KILLING, evidence)
     assert page.count(f"event {reason} at") == 1
     assert message in page
     old = event(f"Pod/{GONE}", reason, message, -4000, by)
@@ -837,12 +837,12 @@ COMBINED: Final = "(combined from similar events): "
 
 
 @pytest.mark.parametrize("lead", ["", COMBINED])
-def test_a_replica_set_deletes_only_pods_that_run(lead: str, tmp_path: Path) -> None:
-    told = [event("ReplicaSet/mail-55d", "SuccessfulDelete", f"{lead}Deleted pod: {GONE}", -700, "rs")]
-    told.append(
+def test_replica_set_deletes_only_pods_that_run(lead: str, tmp_path: Path) -> None:
+    evidence = [event("ReplicaSet/mail-55d", "SuccessfulDelete", f"{lead}Deleted pod: {GONE}", -700, "rs")]
+    evidence.append(
         event("Deployment/mail", "ScalingReplicaSet", f"{lead}Scaled down replica set mail-55d to 4", -701, "d")
     )
-    page = died(tmp_path, node(), *told)
+    page = died(tmp_path, node(), *evidence)
     assert "ReplicaSet mail-55d removed the pod: it was scaled down to 4. At" in page
     assert "also possible" not in page
 
@@ -856,12 +856,12 @@ def test_similar_names_are_searched_only_when_printed(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(("asked", "runs"), [(-2400, True), (-20, False)])
-def test_a_deleted_pod_that_runs_on_has_not_ended(asked: float, runs: bool, tmp_path: Path) -> None:
+def test_deleted_pod_that_still_runs_has_not_ended(asked: float, runs: bool, tmp_path: Path) -> None:
     meta = {"deletionTimestamp": at(asked + 30), "deletionGracePeriodSeconds": 30}
     state = {"name": "app", "restartCount": 0, "state": {"running": {"startedAt": at(-6000)}}}
     one = pod(metadata=meta, status={"containerStatuses": [state]})
-    told = event(f"Pod/{GONE}", "FailedKillPod", "error killing pod: context deadline exceeded", -10, count=18)
-    page = died(tmp_path, node(), one, told)
+    evidence = event(f"Pod/{GONE}", "FailedKillPod", "error killing pod: context deadline exceeded", -10, count=18)
+    page = died(tmp_path, node(), one, evidence)
     still = "It has not ended: its grace period of 30 s is over, and these containers run: app."
     assert (still in page) == runs
     assert "event FailedKillPod" in page
@@ -893,14 +893,14 @@ def test_disk_pressure_shows_recent_kubelet_events(tmp_path: Path) -> None:
     short = "Attempting to reclaim ephemeral-storage"
     freed = "Failed to garbage collect required amount of images, only found 0 bytes eligible to free"
     for when in (-60, -2000):
-        told = [event(f"Node/{NODE}", "EvictionThresholdMet", short, when, count=40)]
-        told.append(event(f"Node/{NODE}", "FreeDiskSpaceFailed", freed, when))
-        page = said(tmp_path, [pressed, pod(), *told], "node", NODE)
+        evidence = [event(f"Node/{NODE}", "EvictionThresholdMet", short, when, count=40)]
+        evidence.append(event(f"Node/{NODE}", "FreeDiskSpaceFailed", freed, when))
+        page = said(tmp_path, [pressed, pod(), *evidence], "node", NODE)
         assert (f"EvictionThresholdMet 60 s ago: {short}." in page) == (when == -60)
         assert ("FreeDiskSpaceFailed 60 s ago: Failed to garbage collect" in page) == (when == -60)
 
 
 @pytest.mark.parametrize("known", [[ASSIGNED], [event(f"Pod/{GONE}", "FailedScheduling", "0/3 nodes", -500)], []])
-def test_a_name_that_an_event_has_is_not_mistyped(known: Sequence[Object], tmp_path: Path) -> None:
+def test_name_that_an_event_has_is_not_mistyped(known: Sequence[Object], tmp_path: Path) -> None:
     page = died(tmp_path, *known, pod(f"{GONE[:-1]}f", made=-100), raw_node(NODE))
     assert ("Did you mean" in page) is not bool(known)

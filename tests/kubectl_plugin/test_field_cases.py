@@ -1,4 +1,4 @@
-"""Captures rebuilt from public bug reports: each command ends, and every two of them agree."""
+"""Captures rebuilt from public bug reports: each command ends, and each pair of commands agrees."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_each_command_ends(name: str, words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("name", MANIFESTS)
-def test_lint_and_explain_refuse_the_same(name: str) -> None:
+def test_lint_and_explain_agree_on_refusals(name: str) -> None:
     path = str(FIELD / name)
     linted, explained = run("lint", "-f", path), run("explain", "-f", path, "--offline")
     assert "Traceback" not in linted.err + explained.err
@@ -68,7 +68,7 @@ def test_explain_and_died_name_one_cause(name: str) -> None:
         if last is not None:
             assert last["end"] == died["end"]
         elif died["exists"] and not died["earlier"]:
-            # Why a container does not start is the headline of an explanation.
+            # An explanation leads with the reason why a container does not start.
             assert died["end"]["of"] in {"Nothing", "NeverRan"}
 
 
@@ -140,7 +140,7 @@ def test_exit_codes_show_missing_kinds(name: str) -> None:
         assert ("Not certain: " in " ".join(asked(name, *words).out.split())) == bool(verdict["lacks"])
 
 
-# What these captures lack was once taken for deleted, for none, or for a yes.
+# Objects that these captures lack were once treated as deleted, as none, or as a yes.
 
 
 def flat(name: str, *words: str) -> tuple[int, str]:
@@ -190,7 +190,7 @@ def test_scheduler_is_quoted_first_without_csi_nodes(command: str) -> None:
     assert code == 11
 
 
-def test_a_victim_that_a_budget_may_protect_is_not_certain() -> None:
+def test_victim_that_a_budget_may_protect_is_not_certain() -> None:
     code, text = flat("c05-nopdb.json", "explain", "pod/very-high")
     assert "Not certain: no poddisruptionbudgets.policy in the file: assumed none." in text
     assert "to add: kubectl get poddisruptionbudgets -A -o json >> FILE" in text
@@ -200,7 +200,7 @@ def test_a_victim_that_a_budget_may_protect_is_not_certain() -> None:
 
 
 @pytest.mark.parametrize("command", ["explain", "node"])
-def test_a_node_without_captured_pods_promises_nothing_known(command: str) -> None:
+def test_node_without_captured_pods_promises_nothing_known(command: str) -> None:
     code, text = flat("AL-nodesonly.json", command, "node/worker-1")
     assert "Every pod" not in text
     assert "is unknown: its pods could not be read." in text
@@ -244,7 +244,7 @@ def test_objects_of_unread_version_count_as_missing(tmp_path: Path) -> None:
         ("sc-top.yaml", 'unknown field "percentageOfNodeToScore" (5): write percentageOfNodesToScore'),
     ],
 )
-def test_a_scheduler_configuration_is_refused_before_any_answer(command: tuple[str, ...], name: str, said: str) -> None:
+def test_scheduler_configuration_is_refused_before_any_answer(command: tuple[str, ...], name: str, said: str) -> None:
     ran = run(*command, "-n", "shop", "--demo", "--scheduler-config", str(FIELD / name))
     assert (ran.code, ran.out) == (6, "")
     assert ran.err.startswith(f"error: {FIELD / name}: ")

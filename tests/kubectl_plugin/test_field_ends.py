@@ -1,4 +1,4 @@
-"""Ends rebuilt from public bug reports, and others like them: what the commands say of each."""
+"""Ends rebuilt from public bug reports, and similar ones, in every command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 
 def first_lines(file: Path | str, *words: str, whole: bool = False) -> str:
-    """The first lines of a page as one line; all of them if asked."""
+    """The first lines of a page as one line; the whole page if requested."""
     ran = run(*words, "--snapshot", str(FIELD / file))
     assert "Traceback" not in ran.err
     lines = ran.out.splitlines()
@@ -28,7 +28,7 @@ def first_lines(file: Path | str, *words: str, whole: bool = False) -> str:
 
 
 def varied(folder: Path, name: str, change: Callable[[Json], None], kind: str = "Pod") -> Path:
-    """A capture, with each object of a kind changed."""
+    """A capture with each object of a kind changed."""
     items = json.loads((FIELD / name).read_text())["items"]
     for entry in items:
         if entry["kind"] == kind:
@@ -39,7 +39,7 @@ def varied(folder: Path, name: str, change: Callable[[Json], None], kind: str = 
 
 
 def ended(index: int = 0, statuses: str = "containerStatuses", /, **fields: Any) -> Callable[[Json], None]:
-    """Changes how a container ended last."""
+    """Changes how a container last ended."""
 
     def change(pod: Json) -> None:
         status = pod["status"][statuses][index]
@@ -63,7 +63,7 @@ def test_oom_killed_init_container_failed_despite_exit_0() -> None:
     assert "failed despite exit code 0" in first_lines(MULTI, "explain", *PREP)
 
 
-def test_an_init_container_that_completes_is_done(tmp_path: Path) -> None:
+def test_init_container_that_completes_is_done(tmp_path: Path) -> None:
     file = varied(tmp_path, MULTI, ended(0, "initContainerStatuses", reason="Completed"))
     assert "failed despite" not in first_lines(file, "died", *PREP)
 
@@ -81,7 +81,7 @@ def test_init_container_before_running_app_has_not_failed(tmp_path: Path) -> Non
     assert "failed" not in first_lines(file, "explain", *PREP)
 
 
-def test_the_node_may_have_been_it_without_a_limit_of_its_own(tmp_path: Path) -> None:
+def test_node_is_possible_cause_without_own_limit(tmp_path: Path) -> None:
     def change(pod: Json) -> None:
         pod["spec"]["initContainers"][0]["resources"] = {}
         pod["spec"]["containers"][0]["resources"] = {}
@@ -95,7 +95,7 @@ def test_the_node_may_have_been_it_without_a_limit_of_its_own(tmp_path: Path) ->
 GROWN: Final = "D3-evicted-unknown.json"
 
 
-def test_an_unknown_exit_code_is_no_signal() -> None:
+def test_unknown_exit_code_is_no_signal() -> None:
     said = first_lines(GROWN, "died", "pod/grow-1", "-n", "prod", whole=True)
     assert "an unknown exit code (ContainerStatusUnknown)" in said
     assert "SIGKILL" not in said
@@ -139,7 +139,7 @@ def test_windows_ctrl_c_suggests_a_liveness_probe(tmp_path: Path) -> None:
 # Old kubelets
 
 
-def test_a_shutdown_of_1_20_is_a_shutdown() -> None:
+def test_shutdown_of_1_20_is_a_shutdown() -> None:
     said = first_lines("H2-shutdown-old.json", "died", "pod/api-66-x", "-n", "prod")
     assert "The kubelet ended the pod: its node shut down." in said
 
@@ -209,7 +209,7 @@ def test_system_oom_event_with_reason_error(tmp_path: Path) -> None:
     assert "also possible: own memory limit" in said
 
 
-def test_an_event_of_another_node_does_not_count(tmp_path: Path) -> None:
+def test_event_of_another_node_does_not_count(tmp_path: Path) -> None:
     def change(event: Json) -> None:
         event["involvedObject"]["name"] = "worker-9"
 
@@ -229,20 +229,20 @@ def test_node_and_report_show_that_it_ran_out_of_memory() -> None:
     assert "The kernel killed java on worker-1 (SystemOOM)." in found
 
 
-def test_a_kill_in_a_cgroup_is_no_shortage_of_the_node(tmp_path: Path) -> None:
+def test_cgroup_kill_is_no_node_shortage(tmp_path: Path) -> None:
     change = reported("OOMKilling", "Memory cgroup out of memory: Killed process 4 (java) total-vm:9kB")
     file = varied(tmp_path, JAVA, change, "Event")
     assert "It ran out of memory" not in first_lines(file, "node", "worker-1")
     assert "worker-1 ran out" not in first_lines(file, "report", "-A", whole=True)
 
 
-def test_a_list_without_events_leaves_that_open() -> None:
+def test_list_without_events_leaves_node_shortage_open() -> None:
     ran = run("node", "worker-1", "--snapshot", str(FIELD / GROWN))
     assert ran.code == 11
     assert "Not certain: no events in the file: assumed none." in ran.out
 
 
-# Pods that a kubelet did not take on
+# Pods that a kubelet rejected
 
 SHUT: Final = "H2-shutdown-old.json"
 API: Final = ("pod/api-66-x", "-n", "prod")
@@ -290,7 +290,7 @@ BACK: Final = {"key": "node.kubernetes.io/disk-pressure", "operator": "Exists"}
         ),
     ],
 )
-def test_why_a_kubelet_did_not_take_a_pod_on(status: Json, said: str, helps: str, tmp_path: Path) -> None:
+def test_reason_of_a_kubelet_rejection(status: Json, said: str, helps: str, tmp_path: Path) -> None:
     page = first_lines(varied(tmp_path, SHUT, rejected(status)), "died", *API, whole=True)
     assert said in page
     assert helps in page
@@ -365,7 +365,7 @@ def test_deleted_rejected_pod(reason: str, message: str, said: str, tmp_path: Pa
 # Stock sentences
 
 
-def test_an_old_end_has_not_ended_just_now() -> None:
+def test_old_end_is_not_recent() -> None:
     page = first_lines("AB-gone-taint.json", "died", "pod/web-x", whole=True)
     assert "34 min ago" in page
     assert "just now" not in page
@@ -373,7 +373,7 @@ def test_an_old_end_has_not_ended_just_now() -> None:
     assert "its node was lost" in page
 
 
-def test_an_end_of_seconds_ago_may_still_get_events(tmp_path: Path) -> None:
+def test_end_of_seconds_ago_may_still_get_events(tmp_path: Path) -> None:
     def change(event: Json) -> None:
         event.update({"firstTimestamp": "2026-03-06T09:59:40Z", "lastTimestamp": "2026-03-06T09:59:40Z"})
 
@@ -381,7 +381,7 @@ def test_an_end_of_seconds_ago_may_still_get_events(tmp_path: Path) -> None:
     assert "it ended just now" in first_lines(file, "died", "pod/web-x", whole=True)
 
 
-def test_which_times_count_as_the_present(tmp_path: Path) -> None:
+def test_times_that_count_as_the_present(tmp_path: Path) -> None:
     said = first_lines(GROWN, "died", "pod/grow-1", "-n", "prod")
     assert "Now is taken to be 2026-03-06 10:00:00 UTC, by the heartbeats in" in said
     assert "later times, up to 2026-03-24 01:00:00 UTC, do not count." in said
@@ -414,7 +414,7 @@ def hooked(code: int, reason: str = "Error", *, ran: bool = True) -> Callable[[J
 
 @pytest.mark.parametrize("code", [0, 137, 143])
 @pytest.mark.parametrize("ran", [True, False])
-def test_a_post_start_hook_that_fails_in_a_loop_is_certain(code: int, ran: bool, tmp_path: Path) -> None:
+def test_post_start_hook_that_fails_in_a_loop_is_certain(code: int, ran: bool, tmp_path: Path) -> None:
     ran_out = varied(tmp_path, JAVA, hooked(code, ran=ran))
     result = run("died", *JAVA_POD, "--snapshot", str(ran_out))
     assert result.code == 0
@@ -427,7 +427,7 @@ def test_own_exit_code_with_failed_hook_is_likely(tmp_path: Path) -> None:
     assert "Likely, not certain" in said
 
 
-# Pods that are gone
+# Deleted pods
 
 GONE: Final = "AC2-gone-scaledown-nodes-pods-events.json"
 
@@ -447,8 +447,8 @@ def from_controller(kind: str, name: str, reason: str, message: str, clock: str)
     }
 
 
-def of_gone(folder: Path, without: set[str], *more: Json) -> str:
-    """What is said of ``web-y`` without some events, and with others."""
+def of_deleted(folder: Path, without: set[str], *more: Json) -> str:
+    """The page of ``web-y`` without some events and with others."""
     items = json.loads((FIELD / GONE).read_text())["items"]
     left = [entry for entry in items if entry.get("reason") not in without]
     file = folder / "c.json"
@@ -480,8 +480,8 @@ OTHER_NAME: Final = from_controller(
     "without",
     [set(), {"Scheduled"}, {"Scheduled", "Killing"}, {"Scheduled", "Killing", "Unhealthy"}, {"Scheduled", "Unhealthy"}],
 )
-def test_the_controllers_event_decides_whatever_else_has_expired(without: set[str], tmp_path: Path) -> None:
-    said = of_gone(tmp_path, without)
+def test_controller_event_decides_without_other_events(without: set[str], tmp_path: Path) -> None:
+    said = of_deleted(tmp_path, without)
     assert "ReplicaSet web removed the pod" in said
 
 
@@ -499,14 +499,14 @@ def test_the_controllers_event_decides_whatever_else_has_expired(without: set[st
     ],
 )
 @pytest.mark.parametrize("without", [set(), {"Scheduled", "Unhealthy"}])
-def test_why_its_replica_set_had_fewer_pods(
+def test_reason_of_a_smaller_replica_set(
     events: tuple[Json, ...], said: str, without: set[str], tmp_path: Path
 ) -> None:
-    assert said in of_gone(tmp_path, without, *events)
+    assert said in of_deleted(tmp_path, without, *events)
 
 
 def test_deployment_scale_down_without_event_is_likely(tmp_path: Path) -> None:
-    said = of_gone(tmp_path, {"SuccessfulDelete"}, DOWN, RESCALE)
+    said = of_deleted(tmp_path, {"SuccessfulDelete"}, DOWN, RESCALE)
     assert "removed the pod: it was scaled down from 5 to 4, probably by HorizontalPodAutoscaler shop" in said
     assert "Likely, not certain" in said
 
@@ -519,7 +519,7 @@ def test_older_scheduler_messages_are_equivalent() -> None:
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded", "Running"])
 @pytest.mark.parametrize("deadline", ["2026-03-06T09:59:00Z", "9999-12-31T23:59:59Z"])
-def test_the_longest_grace_period_overflows_nowhere(phase: str, deadline: str, tmp_path: Path) -> None:
+def test_longest_grace_period_does_not_overflow(phase: str, deadline: str, tmp_path: Path) -> None:
     def change(pod: Json) -> None:
         pod["metadata"] |= {"deletionTimestamp": deadline, "deletionGracePeriodSeconds": 2**63 - 1}
         pod["spec"]["terminationGracePeriodSeconds"] = 2**63 - 1

@@ -70,7 +70,7 @@ def test_existing_pod_waits_for_unbound_claim(pod: str, claim: str) -> None:
     assert code == 11
 
 
-def test_the_report_lists_pods_that_wait_for_such_a_claim() -> None:
+def test_report_lists_pods_that_wait_for_such_a_claim() -> None:
     code, text = flat("c10.json", "report", "-A")
     assert "trouble 2 pods: claim stays unbound." in text
     assert 'Claim "aaa2" stays unbound: its StorageClass' in text
@@ -79,7 +79,7 @@ def test_the_report_lists_pods_that_wait_for_such_a_claim() -> None:
 
 
 @pytest.mark.parametrize("missing", ["StorageClass", "PersistentVolumeClaim"])
-def test_a_claim_or_class_that_was_not_captured_is_no_cause(missing: str, tmp_path: Path) -> None:
+def test_claim_or_class_that_was_not_captured_is_no_cause(missing: str, tmp_path: Path) -> None:
     content = json.loads((FIELD / "c10.json").read_text())
     file = tmp_path / "part.json"
     file.write_text(json.dumps({**content, "items": [one for one in content["items"] if one["kind"] != missing]}))
@@ -91,7 +91,7 @@ def test_a_claim_or_class_that_was_not_captured_is_no_cause(missing: str, tmp_pa
 
 
 @pytest.mark.parametrize("command", ["explain", "place"])
-def test_a_volume_names_its_zone_and_what_would_help(command: str) -> None:
+def test_volume_names_its_zone_and_what_would_help(command: str) -> None:
     _, text = flat("c21.json", command, "pod/worker-0", "-n", "ci")
     assert (
         'Volume "pvc-9" of claim "work-0" (20Gi, Bound, ebs.csi.aws.com) can be used only in zone us-east-2a '
@@ -101,7 +101,7 @@ def test_a_volume_names_its_zone_and_what_would_help(command: str) -> None:
     assert (f"--add-node like={NODE},zone=us-east-2a" in text) == (command == "explain")
 
 
-def test_a_volume_names_its_host_and_what_would_help() -> None:
+def test_volume_names_its_host_and_what_would_help() -> None:
     _, text = flat("c20.json", "explain", "pod/svc")
     assert (
         'Volume "log-pv" of claim "log-pvc" (20Gi, Bound, hostPath) can be used only on host node4 '
@@ -124,7 +124,7 @@ IN_STATUS: Final = {
 def of_silent_node(
     tmp_path: Path, name: str, source: str = "", *, in_use: bool = True, declared: bool = False
 ) -> tuple[str, str]:
-    """A capture whose silent node has a volume, of another source if one is given; the file, and the volume's name."""
+    """A capture in which the silent node has a volume, of another source if given; the file and the volume's name."""
     items = json.loads((FIELD / name).read_text())["items"]
     volume = next(item for item in items if item["kind"] == "PersistentVolume")
     node = next(item for item in items if item["metadata"]["name"] == "node-a" and item["kind"] == "Node")
@@ -144,7 +144,7 @@ def of_silent_node(
 
 @pytest.mark.parametrize("source", ["", "iscsi", "fc"])
 @pytest.mark.parametrize("name", ["s11p.json", "s13p.json"])
-def test_a_fence_detaches_volumes_that_have_no_volume_attachment(name: str, source: str, tmp_path: Path) -> None:
+def test_fence_detaches_volumes_that_have_no_volume_attachment(name: str, source: str, tmp_path: Path) -> None:
     file, volume = of_silent_node(tmp_path, name, source)
     text = " ".join(run("fence", "node/node-a", "--snapshot", file).out.split())
     assert f"detaches 1 volume: {volume}" in text
@@ -173,7 +173,7 @@ def test_partitions_counts_waiting_pod_after_deletion(name: str) -> None:
     assert "1 pod elsewhere waits for a volume still attached to it" in report
 
 
-def test_a_volume_that_is_not_in_use_is_detached_at_once(tmp_path: Path) -> None:
+def test_volume_that_is_not_in_use_is_detached_at_once(tmp_path: Path) -> None:
     file, _ = of_silent_node(tmp_path, "s13p.json", in_use=False)
     text = " ".join(run("partitions", "--snapshot", file).out.split())
     assert "1 volume detached once the pod objects are gone: status.volumesInUse does not list it" in text
@@ -203,7 +203,7 @@ def test_empty_rest_is_uncertain_without_attachments(tmp_path: Path) -> None:
 
 
 class Recorded(MemorySource):
-    """Notes the kinds in the order in which they are read."""
+    """Records the kinds in the order of reading."""
 
     def __init__(self, items: Sequence[Mapping[str, Any]]) -> None:
         super().__init__(items, description="a cluster", now=datetime(2026, 11, 27, 22, tzinfo=UTC))
@@ -219,7 +219,7 @@ class Recorded(MemorySource):
 
 
 def test_fence_reads_volumes_after_pods() -> None:
-    """A volume leaves the node's status after its pod object is gone: read the other way round, both may be missed."""
+    """A volume leaves the node's status after its pod object is deleted: the reverse order might miss both."""
     source = Recorded(json.loads((FIELD / "s11p.json").read_text())["items"])
     options = parse(["fence", "node/node-a", "--confirm-powered-off"]).options
     assert isinstance(options, FenceOptions)

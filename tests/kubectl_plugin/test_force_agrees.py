@@ -1,4 +1,4 @@
-"""Whether a pod may be deleted without grace: `explain` says of each what `delete` says, for one rule tells both."""
+"""Whether a pod may be deleted without grace: `explain` and `delete` follow one rule and agree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PODS: Final = [
 ]
 OF_EACH_OWNER: Final = list({name.rpartition("-")[0]: (namespace, name) for namespace, name in PODS}.values())
 LEAD: Final = re.compile(r"[^:,;]+")
-"""What a sentence says first: ``Not safe yet``."""
+"""The first words of a sentence: ``Not safe yet``."""
 
 
 @cache
@@ -61,7 +61,7 @@ def test_F1_explain_and_delete_use_the_same_words(*, wide: bool) -> None:
     said = set()
     for namespace, name in OF_EACH_OWNER:
         section = _force_section(_explained(namespace, name, "--demo", *(["-o", "wide"] if wide else [])))
-        # By default the page leaves it out where Stops says it: nothing of it runs, or a delete stops nothing.
+        # The default page leaves it out if Stops shows it: no process runs, or a delete stops nothing.
         if not section and not wide:
             continue
         lead = _first_words(_looked_at(namespace, name, "--demo")["verdict"]["text"])
@@ -83,7 +83,7 @@ def test_F2_force_deletion_without_confirm_deletes_nothing() -> None:
 
 def test_F2_ended_pod_is_deleted_only_with_confirm() -> None:
     words = "delete", "pod/nightly-report-29870100-wm6rq", "-n", "batch", "--grace-period=0"
-    # It has no answer to a deletion: one that is sent fails.
+    # The server has no answer to a deletion: one that is sent fails.
     looked = change(*words, given={})
     assert looked.code == 3
     assert looked.out.splitlines()[1:3] == [
@@ -120,9 +120,9 @@ def test_F1_three_commands_agree_on_replaced_pod() -> None:
 
 
 def test_F5_partitions_and_delete_agree_on_silent_node() -> None:
-    told = {(pod["namespace"], pod["name"]): pod["forceSafety"] for pod in _partitions()}
-    assert len(told) == 9
-    assert told == {pod: _looked_at(*pod, "--demo")["stakes"]["safety"] for pod in told}
+    safety = {(pod["namespace"], pod["name"]): pod["forceSafety"] for pod in _partitions()}
+    assert len(safety) == 9
+    assert safety == {pod: _looked_at(*pod, "--demo")["stakes"]["safety"] for pod in safety}
     none = "none of the 9 pods is safe until the machine is off: then fence node-c3"
     assert _force_section(run("partitions", "--demo").out) == none
     assert _force_section(run("partitions", "--demo", "-o", "wide").out) == none
@@ -130,7 +130,7 @@ def test_F5_partitions_and_delete_agree_on_silent_node() -> None:
 
 
 def _of_three_kinds(entry: dict[str, Any]) -> None:
-    """On the silent node one pod has ended, and one is static."""
+    """On the silent node, one pod has ended and one is static."""
     if entry["kind"] == "Pod" and entry["metadata"]["name"] == "web-wkmm8tk5p-m7lqd":
         entry["status"]["phase"] = "Succeeded"
     if entry["kind"] == "Pod" and entry["metadata"]["name"] == "net-agent-f7j29":
@@ -152,15 +152,15 @@ def test_F5_partitions_separates_safe_pods(tmp_path: Path) -> None:
 
 
 def test_F1_replacement_of_terminating_pod_stays_open(tmp_path: Path) -> None:
-    """A rollout may have told it to end, or a smaller number of replicas."""
+    """A rollout or a smaller number of replicas may have deleted it."""
 
-    def told_to_end(entry: dict[str, Any]) -> None:
+    def deleted(entry: dict[str, Any]) -> None:
         if entry["kind"] == "Pod" and entry["metadata"]["name"] == "checkout-mv9cgvs6p-m2n4z":
             entry["metadata"] |= {"deletionTimestamp": "2026-10-17T03:11:20Z", "deletionGracePeriodSeconds": 30}
 
-    source = _on(tmp_path, told_to_end)
-    told = run("delete", "pod/checkout-mv9cgvs6p-m2n4z", "-n", "shop", "--grace-period=0", *source).out
-    assert "ReplicaSet checkout-mv9cgvs6p may start a replacement" in " ".join(told.split())
+    source = _on(tmp_path, deleted)
+    page = run("delete", "pod/checkout-mv9cgvs6p-m2n4z", "-n", "shop", "--grace-period=0", *source).out
+    assert "ReplicaSet checkout-mv9cgvs6p may start a replacement" in " ".join(page.split())
 
 
 def _partitions() -> list[dict[str, Any]]:
@@ -184,7 +184,7 @@ def _virtual(entry: dict[str, Any]) -> None:
 
 
 def _replaced(entry: dict[str, Any]) -> None:
-    """``db-0`` is of a ReplicaSet: its volume decides, for nothing keeps a second writer off."""
+    """``db-0`` belongs to a ReplicaSet: its volume decides, because nothing keeps a second writer off."""
     if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0":
         entry["metadata"]["ownerReferences"][0] |= {"kind": "ReplicaSet", "name": "db-7"}
 
@@ -208,7 +208,7 @@ def _ended(entry: dict[str, Any]) -> None:
         pytest.param(_ended, "Safe", "safe: no container of it runs now; StatefulSet db may make another", id="idle"),
     ],
 )
-def test_F1_they_agree_on_what_the_demo_does_not_have(change: Any, safety: str, section: str, tmp_path: Path) -> None:
+def test_F1_commands_agree_on_cases_outside_the_demo(change: Any, safety: str, section: str, tmp_path: Path) -> None:
     source = _on(tmp_path, change)
     report = _looked_at("shop", "db-0", *source)
     assert report["stakes"]["safety"] == safety
@@ -219,8 +219,8 @@ def test_F1_they_agree_on_what_the_demo_does_not_have(change: Any, safety: str, 
 
 
 def test_F1_volumes_that_were_not_read_are_not_mentioned(tmp_path: Path) -> None:
-    """A list reads no claims: what hangs on them is left open, and what does not is told."""
+    """A list reads no claims: pods that depend on them stay open, the others are judged."""
     source = _on(tmp_path, _replaced)
     listed = json.loads(run("explain", "pods", "-n", "shop", *source, "-o", "json").out)["items"]
-    told = {entry["name"]: entry["forceSafety"] for entry in listed}
-    assert (told["db-0"], told["db-1"], told["price-feed"]) == (None, "NotSafeYet", "NoPromiseBroken")
+    safety = {entry["name"]: entry["forceSafety"] for entry in listed}
+    assert (safety["db-0"], safety["db-1"], safety["price-feed"]) == (None, "NotSafeYet", "NoPromiseBroken")

@@ -1,4 +1,4 @@
-"""A node whose requests reach what is allocatable of a resource: who fits there still, said alike everywhere."""
+"""A node on which requests reach allocatable of a resource: all answers agree on which pods still fit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def flat(ran: Ran) -> str:
 
 
 def on(tmp_path: Path, pods: Sequence[Mapping[str, Any]], *arguments: str) -> str:
-    """What is said with a node of 2 cpu, 4Gi and three pods."""
+    """The output for a node of 2 cpu, 4Gi and three pods."""
     node = raw_node(
         "n1",
         capacity={"cpu": "2", "memory": "4Gi", "pods": "3"},
@@ -43,12 +43,12 @@ def test_Q4_overcommitted_node_takes_pod_without_requests() -> None:
     said = flat(run("explain", "node/node-a3", "--demo"))
     assert f"Requests add up to memory 112% of allocatable: {NO_MEMORY}." in said
     assert "puts nothing more" not in said
-    # The scheduler's own rule puts that pod there.
+    # The scheduler's own rule places that pod there.
     placed = json.loads(run("explain", "-f", str(NOMEM), "--demo", "-o", "json").out)["placement"]
     assert placed["best"] == ["node-a3"]
 
 
-def test_Q4_and_none_that_requests_any(tmp_path: Path) -> None:
+def test_Q4_overcommitted_node_rejects_pod_with_requests(tmp_path: Path) -> None:
     manifest = tmp_path / "some.yaml"
     manifest.write_text(NOMEM.read_text().replace("cpu: 100m", "memory: 1Ki"))
     placed = json.loads(run("explain", "-f", str(manifest), "--demo", "-o", "json").out)["placement"]

@@ -1,4 +1,4 @@
-"""Whole outputs, as people see them."""
+"""Whole recorded outputs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ DEMO = {
 def test_demo(name: str) -> None:
     ran = run("explain", "--demo", *DEMO[name])
     assert (ran.code, ran.err) == (0, "")
-    # Commands to paste and names of cgroups are not broken.
+    # Commands to paste and names of cgroups are not wrapped.
     prose = [line for line in ran.out.splitlines() if "kubectl " not in line and "kubepods" not in line]
     assert max(map(len, prose)) <= 80
     check(GOLDEN / f"{name}.txt", ran.out)
@@ -58,7 +58,7 @@ def test_demo(name: str) -> None:
 
 @pytest.mark.parametrize("columns", [80, 200])
 def test_states(columns: int) -> None:
-    """What leads the page of a pod in each state."""
+    """The first lines of a pod's page in each state."""
     pods = [item["metadata"]["name"] for item in json.loads(STATES.read_text())["items"] if item["kind"] == "Pod"]
     env = {**os.environ, "COLUMNS": str(columns)}
     pages = [run("explain", f"pod/{name}", "--snapshot", str(STATES), env=env).out for name in pods]
@@ -67,7 +67,7 @@ def test_states(columns: int) -> None:
 
 @pytest.mark.parametrize("name", ["node-a1", "node-a3"])
 def test_node_at_200_columns(name: str) -> None:
-    """Near an eviction; over its requests, with a container at its limit."""
+    """One node is near an eviction; one is over its requests and has a container at its limit."""
     check(GOLDEN / f"qos-{name}-200.txt", run("node", name, "--demo", env={**os.environ, "COLUMNS": "200"}).out)
 
 

@@ -1,4 +1,4 @@
-"""Pods that a PodDisruptionBudget keeps from an eviction: whether waiting helps, and what does."""
+"""Pods that a PodDisruptionBudget protects from eviction: whether waiting helps, and the remedy."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_remedy_fits_the_budget(held: Json, way: str, tmp_path: Path) -> None:
         assert way.removesuffix(".") in flat(run(*words, "--snapshot", file)), words
 
 
-def test_a_budget_that_needs_all_while_one_is_not_ready(tmp_path: Path) -> None:
+def test_budget_that_needs_all_while_one_is_not_ready(tmp_path: Path) -> None:
     items = [node("n1", cordoned=False), node("n0", cordoned=False), *CRASHING, needs_all(healthy=2, maxUnavailable=0)]
     file = write_cluster(tmp_path / "cluster.json", items)
     assert "Every pod is needed. Way out: pods that are not Ready first; then maxUnavailable 1." in flat(
@@ -191,7 +191,7 @@ def alone(place: int) -> Json:
 
 
 def test_drain_fails_for_pod_of_two_budgets_and_continues(tmp_path: Path) -> None:
-    """A drain asks again only after a 429; this refusal is a 500."""
+    """A drain retries only after a 429; this refusal is a 500."""
     both = [budget(name, disruptionsAllowed=1, currentHealthy=3, desiredHealthy=2, expectedPods=3) for name in "ab"]
     items = [node("n0", cordoned=True), node("n1", cordoned=False), pod(0), alone(1), alone(2), *both]
     file = write_cluster(tmp_path / "cluster.json", [*items, node("n2", cordoned=False)])
@@ -210,8 +210,8 @@ def test_drain_fails_for_pod_of_two_budgets_and_continues(tmp_path: Path) -> Non
     assert "A drain of n0 fails." in flat(run("explain", "pdb/a", "-n", "post", "--snapshot", file))
 
 
-def test_a_drain_that_waits_for_one_pod_and_fails_for_another(tmp_path: Path) -> None:
-    """The failure is said once all other pods of the node are gone."""
+def test_drain_that_waits_for_one_pod_and_fails_for_another(tmp_path: Path) -> None:
+    """The drain fails after all other pods of the node are gone."""
     waits = {**alone(2), "metadata": {**alone(2)["metadata"], "labels": {"only": "cart"}}}
     full = needs_all("cart", pods=1, healthy=1, maxUnavailable=0)
     full["spec"]["selector"] = {"matchLabels": {"only": "cart"}}
@@ -224,7 +224,7 @@ def test_a_drain_that_waits_for_one_pod_and_fails_for_another(tmp_path: Path) ->
 
 @pytest.mark.parametrize("others", [[], [alone(2)]])
 def test_silent_node_comes_before_its_budgets(others: Sequence[Json], tmp_path: Path) -> None:
-    """No eviction ends there, so a change of the budget gains nothing."""
+    """No eviction ends there, so a change of the budget does not help."""
     silent = node("n0", cordoned=False)
     silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown", "lastTransitionTime": TIME}]
     silent["spec"]["taints"] = [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": TIME}]
@@ -248,7 +248,7 @@ def test_policy_that_allows_eviction_of_unready_pods(tmp_path: Path) -> None:
     assert POLICY not in run("report", "-A", "--snapshot", file).out
 
 
-def test_a_node_that_takes_pods_is_not_drained(tmp_path: Path) -> None:
+def test_node_that_takes_pods_is_not_drained(tmp_path: Path) -> None:
     items = [node("n0", cordoned=False), *THREE, NEEDS_ALL]
     file = write_cluster(tmp_path / "cluster.json", items)
     assert "drain" not in run("node", "n0", "--snapshot", file).out
@@ -310,10 +310,10 @@ def replica_set(replicas: int) -> Json:
         (2, "even if all are Ready: 1 healthy of 2 pods, 2 needed (minAvailable 2).", True),
     ],
 )
-def test_a_controller_that_lacks_pods_needs_no_lower_budget(
+def test_controller_that_lacks_pods_needs_no_lower_budget(
     replicas: int, said: str, lacks: bool, tmp_path: Path
 ) -> None:
-    """During an outage a number of pods that exist is no reason to protect fewer."""
+    """A low number of existing pods during an outage is no reason to protect fewer."""
     held = needs_all(pods=2, healthy=1, minAvailable=2)
     items = [node("n0", cordoned=False), node("n1", cordoned=False), pod(1), pod(2, ready=False), held]
     file = write_cluster(tmp_path / "cluster.json", [*items, replica_set(replicas)])
@@ -327,7 +327,7 @@ def test_a_controller_that_lacks_pods_needs_no_lower_budget(
         assert "Waiting does not help" not in helps
 
 
-def test_a_list_without_the_controller_is_not_certain(tmp_path: Path) -> None:
+def test_list_without_the_controller_is_not_certain(tmp_path: Path) -> None:
     items = [node("n1", cordoned=False), pod(1), needs_all(pods=1, healthy=1, minAvailable=1)]
     file = tmp_path / "list.json"
     for more, code in (([], 11), ([replica_set(1)], 0)):
@@ -339,8 +339,8 @@ def test_a_list_without_the_controller_is_not_certain(tmp_path: Path) -> None:
     ("pods", "said"),
     [([pod(1)], "all that exist are, so"), ([pod(1), pod(2, ready=False)], "(not Ready: post/mail-2).")],
 )
-def test_which_pods_have_to_be_ready_first(pods: Sequence[Json], said: str, tmp_path: Path) -> None:
-    """Its controller may not have made the others, or nothing makes them."""
+def test_pods_that_must_be_ready_first(pods: Sequence[Json], said: str, tmp_path: Path) -> None:
+    """Its controller may not have created the others yet, or nothing creates them."""
     held = budget(currentHealthy=1, desiredHealthy=1, expectedPods=2)
     nodes = [node(name, cordoned=name == "n1") for name in ("n0", "n1", "n2")]
     file = write_cluster(tmp_path / "cluster.json", [*nodes, *pods, held])
@@ -348,14 +348,14 @@ def test_which_pods_have_to_be_ready_first(pods: Sequence[Json], said: str, tmp_
     text = flat(run("place", "--drain", "n1", "--snapshot", file))
     assert first in text
     assert said in text
-    # It does not read the pods of other nodes.
+    # The command does not read the pods of other nodes.
     assert f"{first}check pods that are not Ready or not made yet" in flat(run("node", "n1", "--snapshot", file))
     turns = flat(run("place", "--drain", "n1,n2", "--one-by-one", "--snapshot", file))
     assert "n2 waits behind n1: an upgrade does not come there before that." in turns
 
 
 def outage(wanted: int = 3, *, of: str = "StatefulSet", labels: Json | None = None, known: bool = True) -> list[Json]:
-    """A budget of two pods: one runs on n0, one is Terminating on n1, which does not answer; others are not made."""
+    """A budget of two pods: one runs on n0, one is Terminating on the silent n1; no others are created."""
     silent = node("n1", cordoned=False)
     silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown", "lastTransitionTime": TIME}]
     owner = {"apiVersion": "apps/v1", "kind": of, "name": "mail", "uid": "mail", "controller": True}
@@ -389,7 +389,7 @@ ASKED: Final = (
 
 
 @pytest.mark.parametrize("of", ["StatefulSet", "ReplicaSet"])
-def test_an_outage_is_not_blamed_on_the_budget(of: str, tmp_path: Path) -> None:
+def test_outage_is_not_blamed_on_the_budget(of: str, tmp_path: Path) -> None:
     """Its controller wants more pods than exist, and more than the budget needs."""
     file = write_cluster(tmp_path / "cluster.json", outage(of=of))
     for words in ASKED:
@@ -429,7 +429,7 @@ def test_desired_count_of_uncaptured_controller_is_unknown(words: Sequence[str],
     assert said.code in {7, 11}
 
 
-def test_drain_waits_for_nothing_where_the_rest_is_not_recreated(tmp_path: Path) -> None:
+def test_drain_does_not_wait_for_unrecreated_pods(tmp_path: Path) -> None:
     alone = [pod(0), pod(2), pod(4)]
     for one in alone:
         del one["metadata"]["ownerReferences"]
@@ -441,7 +441,7 @@ def test_drain_waits_for_nothing_where_the_rest_is_not_recreated(tmp_path: Path)
 
 
 def surplus(going: Json, *, wanted: int = 2, expected: int = 3, healthy: int = 2) -> list[Json]:
-    """Two pods that stay, and one that goes and that no controller makes anew."""
+    """Two pods that stay, and one terminating pod that no controller recreates."""
     stay = [pod(0), pod(1, ready=healthy > 1)]
     held = budget(currentHealthy=healthy, desiredHealthy=2, expectedPods=expected)
     return [node("n0", cordoned=True), node("n1", cordoned=False), *stay, going, held, replica_set(wanted)]
@@ -459,7 +459,7 @@ FAILED: Final = {**pod(2), "status": {"phase": "Failed", "reason": "Evicted"}}
 @pytest.mark.parametrize("going", [terminating(2), terminating(3), FAILED])
 @pytest.mark.parametrize("healthy", [2, 1])
 def test_terminating_pod_does_not_become_ready(going: Json, healthy: int, tmp_path: Path) -> None:
-    """The disruption controller expects it; once it is gone, as many pods are left as are needed."""
+    """The disruption controller expects the pod; after it ends, exactly the needed pods remain."""
     file = write_cluster(tmp_path / "cluster.json", surplus(going, healthy=healthy))
     way = f"{'pods that are not Ready first; then ' if healthy == 1 else ''}minAvailable 1, or 3 pods (now 2)"
     for words in (*ASKED[:1], *ASKED[2:]):
@@ -479,7 +479,7 @@ def test_terminating_pod_is_ignored_for_share_or_zero(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wanted", [3, None])
 def test_terminating_pod_is_or_may_be_recreated(wanted: int | None, tmp_path: Path) -> None:
-    """Its controller wants more than there are, or what it wants is not known."""
+    """Its controller wants more pods than exist, or the desired number is unknown."""
     objects = surplus(terminating(3), wanted=wanted or 0)
     file = tmp_path / "list.json"
     objects = objects if wanted else objects[:-1]
@@ -494,7 +494,7 @@ def test_terminating_pod_is_or_may_be_recreated(wanted: int | None, tmp_path: Pa
 
 
 def test_terminating_pod_with_mixed_owners_is_uncertain(tmp_path: Path) -> None:
-    """The StatefulSet makes the pod on the silent node anew; who makes the two others is not known."""
+    """The StatefulSet recreates the pod of the silent node; the controller of the two others is unknown."""
     others = [pod(2), pod(4)]
     for one in others:
         one["metadata"]["ownerReferences"][0] |= {"kind": "Fleet", "apiVersion": "fleet.example/v1"}

@@ -1,4 +1,4 @@
-"""Pods that only the finalizer of the Job controller keeps: whether their Job exists, and what to do."""
+"""Pods kept only by the finalizer of the Job controller: whether their Job exists, and the remedy."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ def test_job_of_a_kept_pod(objects: list[Json], said: str, exists: bool, tmp_pat
         {"ownerReferences": [{"apiVersion": "jobset.x-k8s.io/v1", "kind": "Job", "name": "a", "controller": True}]},
     ],
 )
-def test_other_reasons_to_stay(meta: Json, tmp_path: Path) -> None:
+def test_other_reasons_why_a_pod_remains(meta: Json, tmp_path: Path) -> None:
     file = write_cluster(tmp_path / "cluster.json", [NODE, LEASE, pod(**meta)])
     assert explained(file, "nightly-x", "etl")[1] is None
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_another_finalizer_does_not_hide_what_helps(tmp_path: Path, exists: bool) -> None:
-    """The patch that removes all finalizers is not offered: the other one is somebody's."""
+def test_other_finalizer_does_not_hide_the_remedy(tmp_path: Path, exists: bool) -> None:
+    """The patch that removes all finalizers is not offered: the other finalizer has another owner."""
     kept = pod(finalizers=["batch.kubernetes.io/job-tracking", "example.com/bill"])
     file = write_cluster(tmp_path / "c.json", [NODE, LEASE, kept, *([job("job-1")] if exists else [])])
     page, tracking = explained(file, "nightly-x", "etl")

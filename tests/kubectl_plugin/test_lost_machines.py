@@ -1,4 +1,4 @@
-"""What is known of the machine of a silent node, and of volumes that are on it alone."""
+"""The machine of a silent node, and volumes that exist only on it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ SAID: Final = (
 Json = dict[str, Any]
 
 
-def _told(folder: Path, change: Callable[[Json], None], *words: str) -> str:
-    """What a command says of the case, with each object changed."""
+def _page(folder: Path, change: Callable[[Json], None], *words: str) -> str:
+    """The output of a command for the case, with each object changed."""
     cluster = json.loads(CASE.read_text())
     for one in cluster["items"]:
         change(one)
@@ -52,10 +52,10 @@ def _shut_down(one: Json) -> None:
     ],
 )
 def test_F5_cloud_state_of_the_machine_comes_first(tmp_path: Path, words: tuple[str, ...], before: str) -> None:
-    told = _told(tmp_path, _shut_down, *words)
-    assert SAID in told
-    assert before not in told.partition(SAID)[0]
-    assert SAID not in _told(tmp_path, lambda _: None, *words)
+    page = _page(tmp_path, _shut_down, *words)
+    assert SAID in page
+    assert before not in page.partition(SAID)[0]
+    assert SAID not in _page(tmp_path, lambda _: None, *words)
 
 
 def test_F5_answering_node_is_not_called_off(tmp_path: Path) -> None:
@@ -66,13 +66,13 @@ def test_F5_answering_node_is_not_called_off(tmp_path: Path) -> None:
         if one["kind"] == "Lease":
             one["spec"]["renewTime"] = "2026-11-27T22:00:00Z"
 
-    assert "is off" not in _told(tmp_path, answers, "explain", "node/node-a")
+    assert "is off" not in _page(tmp_path, answers, "explain", "node/node-a")
 
 
-def test_F5_the_taint_is_explained() -> None:
-    told = " ".join(run("why", SHUTDOWN).out.split())
-    assert "its cloud provider said that the machine is shut down" in told
-    assert "fence the node" in told
+def test_F5_taint_is_explained() -> None:
+    page = " ".join(run("why", SHUTDOWN).out.split())
+    assert "its cloud provider said that the machine is shut down" in page
+    assert "fence the node" in page
 
 
 def _folder(source: Json, *nodes: str) -> Callable[[Json], None]:
@@ -100,17 +100,15 @@ BOUND: Final = "the next pod stays Pending: volume data (local, ReadWriteOnce) i
         (("explain", "pod/pet-2"), BOUND),
     ],
 )
-def test_F5_the_next_pod_waits_for_the_node_of_a_local_volume(
-    tmp_path: Path, words: tuple[str, ...], said: str
-) -> None:
-    told = _told(tmp_path, _folder({"local": {"path": "/disk"}}, "node-a"), *words)
-    assert said in told
-    assert "second writer off" not in told.replace("here nothing keeps a second writer off", "")
-    assert "both would write" not in told
-    assert "may start a second" not in told
+def test_F5_next_pod_waits_for_the_node_of_a_local_volume(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    page = _page(tmp_path, _folder({"local": {"path": "/disk"}}, "node-a"), *words)
+    assert said in page
+    assert "second writer off" not in page.replace("here nothing keeps a second writer off", "")
+    assert "both would write" not in page
+    assert "may start a second" not in page
     if words[0] in {"partitions", "fence"}:
         first = "default/pet-2: the next one stays Pending until node-a is back, or the claim is deleted"
-        assert f"{first}, and its data with it" in told.partition("NodeDown")[0]
+        assert f"{first}, and its data with it" in page.partition("NodeDown")[0]
 
 
 def test_F5_host_path_differs_on_another_node(tmp_path: Path) -> None:
@@ -123,10 +121,10 @@ def test_F5_host_path_differs_on_another_node(tmp_path: Path) -> None:
     cases = ((_folder({"hostPath": {"path": "/srv"}}), ", ReadWriteOnce"), (inline, " in the pod itself"))
     for change, of in cases:
         for words in (("partitions",), ("delete", "pod/pet-2", "--grace-period=0")):
-            told = _told(tmp_path, change, *words)
-            assert other.format(of) in told
-            assert "both would write" not in told
-    assert '"risk": "NoReplacement"' in _told(tmp_path, inline, "partitions", "-o", "json")
+            page = _page(tmp_path, change, *words)
+            assert other.format(of) in page
+            assert "both would write" not in page
+    assert '"risk": "NoReplacement"' in _page(tmp_path, inline, "partitions", "-o", "json")
 
 
 def test_F5_local_volume_of_ready_node_gets_second_writer(tmp_path: Path) -> None:
@@ -140,13 +138,13 @@ def test_F5_local_volume_of_ready_node_gets_second_writer(tmp_path: Path) -> Non
         if one["kind"] == "Lease":
             one["spec"]["renewTime"] = "2026-11-27T22:00:00Z"
 
-    told = _told(tmp_path, answers, "delete", "pod/pet-2", "--grace-period=0")
-    assert "both would write to volume data (local, ReadWriteOnce: nothing keeps a second writer off)" in told
-    assert "stays Pending" not in told
+    page = _page(tmp_path, answers, "delete", "pod/pet-2", "--grace-period=0")
+    assert "both would write to volume data (local, ReadWriteOnce: nothing keeps a second writer off)" in page
+    assert "stays Pending" not in page
 
 
 def _pending(on: str, *, phase: str = "Bound", source: Json | None = None) -> Callable[[Json], None]:
-    """The same with pet-2 on no node, and its volume on one node."""
+    """The case with pet-2 on no node and its volume on one node."""
     folder = _folder(source or {"local": {"path": "/disk"}}, on)
 
     def change(one: Json) -> None:
@@ -165,16 +163,16 @@ def _pending(on: str, *, phase: str = "Bound", source: Json | None = None) -> Ca
 @pytest.mark.parametrize("words", [("partitions",), ("fence", "node/node-a")])
 def test_pod_pending_for_local_volume_of_silent_node(words: tuple[str, ...], tmp_path: Path) -> None:
     row = "default/pet-2 Pending until node-a is back: its volume data-pet-2 is only on this node"
-    assert row in _told(tmp_path, _pending("node-a"), *words)
+    assert row in _page(tmp_path, _pending("node-a"), *words)
     csi = {"csi": {"driver": "local.csi.example.com", "volumeHandle": "h"}}
-    assert row in _told(tmp_path, _pending("node-a", source=csi), *words)
+    assert row in _page(tmp_path, _pending("node-a", source=csi), *words)
     for other in (_pending("node-b"), _pending("node-a", phase="Released")):
-        assert row not in _told(tmp_path, other, *words)
+        assert row not in _page(tmp_path, other, *words)
 
 
 def test_pending_pods_are_counted(tmp_path: Path) -> None:
-    assert "1 pod stays Pending for a volume only on it." in _told(tmp_path, _pending("node-a"), "partitions")
-    report = _told(tmp_path, _pending("node-a"), "report")
+    assert "1 pod stays Pending for a volume only on it." in _page(tmp_path, _pending("node-a"), "partitions")
+    report = _page(tmp_path, _pending("node-a"), "report")
     assert "1 pod stays Pending for a volume only on it." in report
 
 
@@ -186,13 +184,13 @@ def test_pending_pods_without_volumes_in_the_file_are_unknown(tmp_path: Path) ->
         if one["kind"] == "PersistentVolume":
             one |= {"kind": "ConfigMap", "apiVersion": "v1"}
 
-    told = _told(tmp_path, lacking, "partitions")
-    assert "persistentvolumes" in told.partition("Unknown")[2]
+    page = _page(tmp_path, lacking, "partitions")
+    assert "persistentvolumes" in page.partition("Unknown")[2]
 
 
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
 def test_deleted_node_is_found_on_live_cluster(phase: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the pods that name no known node are asked for."""
+    """Only pods that name no known node are read."""
     there = raw_node("n1", conditions=[raw_condition("Ready")])
     pods = [raw_pod(name, "shop", nodeName=node, status={"phase": phase}) for name, node in (("a", "n1"), ("b", "n2"))]
     waits = raw_pod("c", "shop", status={"phase": "Pending"})

@@ -1,4 +1,4 @@
-"""Manual pages and examples: what they say is what the parsers know."""
+"""Manual pages and examples agree with the parsers."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tests.required import without
 
 @pytest.fixture(scope="module")
 def groff() -> str:
-    """The program that lays pages out."""
+    """The program that formats pages."""
     return shutil.which("groff") or without("there is no groff: make ci-tools installs Debian's")
 
 
 def _rendered(groff: str, text: str) -> str:
-    """What a reader sees, in one line: without hyphenation, colour and justification."""
+    """The visible text in one line: without hyphenation, colour and justification."""
     command = [groff, "-man", "-Tutf8", "-P-cbou", "-ww", "-rHY=0", "-rLL=200n"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, encoding="utf-8", check=True)
     assert done.stderr == ""
-    # Distributions differ in how a dash that is to be typed is shown.
+    # Distributions differ in how they show a dash that is to be typed.
     return " ".join(done.stdout.replace("\N{MINUS SIGN}", "-").replace("\N{HYPHEN}", "-").split())
 
 
@@ -43,7 +43,7 @@ def test_K_every_flag_is_in_the_page_of_its_command(groff: str, command: str) ->
         assert f" {heading} " in page
 
 
-def test_K_the_first_page_leads_to_the_others(groff: str) -> None:
+def test_K_first_page_leads_to_the_others(groff: str) -> None:
     page = _rendered(groff, pages()["kubectl-qos.1"])
     assert [command for command in COMMANDS if f"kubectl-qos-{command}(1)" not in page] == []
     assert "130 interrupted" in page
@@ -55,7 +55,7 @@ def test_pages_are_written(tmp_path: Path) -> None:
 
 
 def _examples() -> Iterator[tuple[str, str]]:
-    """The words behind ``kubectl qos`` of each example of each command."""
+    """The words after ``kubectl qos`` of each example of each command."""
     for command in COMMANDS:
         for line in command_parser(command).EXAMPLES.splitlines():
             found = re.match(r"  (?:.*\| )?kubectl qos (.*?)(?: [|>] .*|   ?#? ?[a-z.].*)?$", line)
@@ -72,5 +72,5 @@ def test_K_help_has_examples(command: str) -> None:
 def test_K_examples_are_understood(command: str, line: str) -> None:
     parsed = parse(shlex.split(line))
     assert parsed.command in COMMANDS
-    # An example may begin with a capture, and snapshot's are read by explain.
+    # An example may begin with a capture, and explain reads snapshot's files.
     assert parsed.command in {command, "snapshot"} or command in {"fence", "snapshot"}

@@ -1,4 +1,4 @@
-"""Where a volume is on its way to a pod, in words (F7)."""
+"""The steps of a volume on its way to a pod, in text (F7)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_F7_each_step_has_a_text(position: VolumePosition, words: str) -> None:
 
 
 def test_F7_waiting_pod_leads_with_the_reason(tmp_path: Path) -> None:
-    """The demo's broker-2 was forced: the next one has a node, and the lost node keeps the disk."""
+    """The demo's broker-2 was force deleted: its successor has a node, and the lost node keeps the disk."""
     objects = demo_objects()
     for entry in objects:
         if (entry["kind"], entry["metadata"]["name"]) == ("Pod", "broker-2"):
@@ -73,8 +73,8 @@ def test_F7_waiting_pod_leads_with_the_reason(tmp_path: Path) -> None:
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     ran = run("explain", "pod/broker-2", "-n", "data", "--snapshot", str(file))
     assert (ran.code, ran.err) == (0, "")
-    told = " ".join(ran.out.split())
+    page = " ".join(ran.out.split())
     assert (
-        'it waits for volume "data". Detach: node-c3 does not answer; it should have been detached by force by' in told
+        'it waits for volume "data". Detach: node-c3 does not answer; it should have been detached by force by' in page
     )
-    assert "Volumes data step 2 of 4, detach: node-c3 does not answer" in told
+    assert "Volumes data step 2 of 4, detach: node-c3 does not answer" in page

@@ -1,4 +1,4 @@
-"""``kubectl qos node``, and a pod's place on its node."""
+"""``kubectl qos node``, and a pod's rank on its node."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NODE_METRICS = {
 
 
 def _pod(name: str, request: str = "", **more: Any) -> dict[str, Any]:
-    """A pod that runs on the node, unless it says otherwise."""
+    """A pod that runs on the node, unless the arguments differ."""
     requests = {"memory": request} if request else None
     running: dict[str, Any] = {"nodeName": "n1", "status": {"phase": "Running"}}
     return raw_pod(name, "default", uid=name, requests=requests, **{**running, **more})
@@ -89,7 +89,7 @@ def test_targets_that_are_not_nodes(words: list[str], code: int, said: str) -> N
 
 
 @pytest.mark.parametrize("words", [["node", "node-a2"], ["explain", "node/node-a2"]])
-def test_next_lists_what_runs_there(words: list[str]) -> None:
+def test_next_command_lists_pods_of_the_node(words: list[str]) -> None:
     line = "kubectl qos explain pods -A --demo --field-selector spec.nodeName=node-a2"
     assert line in run(*words, "--demo").out
     pods = run(*line.split()[2:], "-o", "json").out
@@ -136,8 +136,8 @@ def test_Q3_containers_near_own_limits_are_shown() -> None:
         for percent in (89, 90, 97, 91, 99)
     ]
     page = node_pressure_page(replace(report, oom=(report.oom[0], *own)), now=None, wide=False)
-    told = next(part.lines for part in page.parts if isinstance(part, Section) and part.label == "Own limits")
-    assert told == (
+    limits = next(part.lines for part in page.parts if isinstance(part, Section) and part.label == "Own limits")
+    assert limits == (
         "shop/web-0 c99: working set 990Mi, 99% of 1000Mi",
         "shop/web-0 c97: working set 970Mi, 97% of 1000Mi",
         "shop/web-0 c91: working set 910Mi, 91% of 1000Mi",
@@ -158,7 +158,7 @@ def test_Q3_containers_near_own_limits_are_shown() -> None:
     ],
 )
 def test_measured_signal_heads_its_column(source: UsageSource, swap: int, heading: str) -> None:
-    """Resident memory and the working set of one container differ by its file cache: neither is plainly "used"."""
+    """Resident memory and the working set of one container differ by its file cache: neither is simply "used"."""
     report = msgspec.json.decode(run("node", "node-a1", "--demo", "-o", "json").out, type=NodePressureReport)
     order = report.oom[0]
     swapped = replace(order, places=tuple(replace(place, swap=swap) for place in order.places))
@@ -215,7 +215,7 @@ def test_Q6_met_threshold_comes_first(tmp_path: Path) -> None:
     full = {**NODE_METRICS, "usage": {"memory": "8150Mi"}}
     ran = _on(tmp_path, [_pod("web", "1Gi"), _pod("batch"), full, _metrics("web", "2Gi")], "node", "n1")
     assert ran.out.splitlines()[1].startswith("Under pressure: memory.available is 42Mi, below 100Mi: the kubelet")
-    # The metrics API lacks batch; the kubelet measures by itself.
+    # The metrics API lacks batch; the kubelet has its own measurements.
     assert "evicts default/web now, unless 1 pod without measurements is first." in _flat(ran)
     assert "not measured default/batch: place unknown" in _flat(ran)
     metered = [_pod("web", "1Gi"), _pod("batch"), full, _metrics("web", "2Gi")]
@@ -241,7 +241,7 @@ FIELD = ROOT / "tests" / "testdata" / "cases" / "field"
 
 
 @pytest.mark.parametrize("name", ["evict.json", "evict3.json"])
-def test_Q6_a_reason_compares_pods_that_are_shown(name: str) -> None:
+def test_Q6_reason_compares_pods_that_are_shown(name: str) -> None:
     snapshot = ("--snapshot", str(FIELD / name))
     node, pod = run("node", "n1", *snapshot), run("explain", "pod/lowunder", *snapshot, "-o", "wide")
     assert "1000000 default/be, BestEffort: over its request" in " ".join(node.out.split())
@@ -271,7 +271,7 @@ def test_Q3_equal_kube_proxy_scores_are_shown_once(tmp_path: Path) -> None:
     file = tmp_path / "twins.json"
     file.write_text(json.dumps({**snapshot, "items": [*snapshot["items"], twin]}))
     said = " ".join(run("node", "kind-worker", "--snapshot", str(file), "-o", "wide").out.split())
-    # In the order of the machine, and in that of all pods.
+    # In the order of the machine and in that of all pods.
     assert said.count("BestEffort, writes its adj itself") == 4
     assert said.count("kube-proxy writes its adj itself: -999 over the kubelet's -997") == 1
 
@@ -292,7 +292,7 @@ def test_Q5_wide_page_has_the_tree_of_cgroups() -> None:
     assert "Cgroups" not in run("node", "n1", *snapshot).out
 
 
-def test_Q5_data_has_the_cgroups_of_pods_as_explain_has_them(tmp_path: Path) -> None:
+def test_Q5_json_has_the_same_pod_cgroups_as_explain(tmp_path: Path) -> None:
     limits = {"cpu": "250m", "memory": "640Mi"}
     whole = _pod("whole", containers=[raw_container("app", limits, limits)])
     objects = [whole, _pod("part", "1Gi"), _pod("least")]
@@ -319,7 +319,7 @@ def test_hostile_names_reach_no_command(tmp_path: Path) -> None:
     assert "default/web;reboot" in ran.out
 
 
-def test_list_of_pods_has_the_usage_that_is_at_hand() -> None:
+def test_list_of_pods_has_the_available_usage() -> None:
     printed = json.loads(run("explain", "pods", "-n", "shop", "--demo", "-o", "json").out)
     listed = {item["name"]: item["pressure"] for item in printed["items"]}
     named = json.loads(run("explain", "pod/db-0", "-n", "shop", "--demo", "-o", "json").out)
@@ -347,7 +347,7 @@ def test_Q3_Q6_manifest_on_node_shows_both_orders(tmp_path: Path) -> None:
     assert "using all that it may: 1st of 21 containers that the kernel kills if node-a1 runs out" in said
 
 
-def test_likely_node_is_taken_where_placement_is_asked_for() -> None:
+def test_likely_node_is_used_with_placement() -> None:
     printed = json.loads(run("explain", "-f", MANIFEST, "--placement", "--demo", "-o", "json").out)
     assert {entry["node"] for entry in printed["pressure"]} == {printed["placement"]["best"][0]}
     plain = json.loads(run("explain", "-f", MANIFEST, "--demo", "-o", "json").out)
@@ -400,11 +400,11 @@ def test_Q3_node_under_pressure_leads_without_usage(words: Sequence[str], tmp_pa
 
 
 def test_Q3_pod_on_a_node_under_pressure_without_usage(tmp_path: Path) -> None:
-    told = _flat(_short(tmp_path, [_pod("web")], "explain", "pod/web"))
+    page = _flat(_short(tmp_path, [_pod("web")], "explain", "pod/web"))
     assert (
         "on n1 Running, readiness not reported. Services that select only ready pods send it no traffic. "
         f"Its node n1 has {SAID} Pods above their requests are evicted first"
-    ) in told
+    ) in page
 
 
 def test_Q3_pod_under_pressure_shows_earlier_evictions(tmp_path: Path) -> None:
@@ -417,8 +417,8 @@ def test_Q3_pod_under_pressure_shows_earlier_evictions(tmp_path: Path) -> None:
 
 
 def test_Q3_critical_pod_on_a_node_under_pressure_stays(tmp_path: Path) -> None:
-    told = _flat(_short(tmp_path, [_pod("agent", priority=2_000_001_000)], "explain", "pod/agent"))
-    assert f"Its node n1 has {SAID} This pod is never evicted: it is critical." in told
+    page = _flat(_short(tmp_path, [_pod("agent", priority=2_000_001_000)], "explain", "pod/agent"))
+    assert f"Its node n1 has {SAID} This pod is never evicted: it is critical." in page
 
 
 def test_Q3_report_counts_a_node_under_pressure_without_usage(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Pods of a group and of other schedulers: never a verdict as if they were alone, nor by kube-scheduler's rules."""
+"""Pods of a group and of other schedulers are never judged as single pods or by kube-scheduler's rules."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _snapshot(tmp_path: Path, spec: Object) -> str:
 
 
 @pytest.mark.parametrize(("spec", "named"), CASES)
-def test_S2_no_verdict_as_if_it_were_alone(tmp_path: Path, spec: Object, named: str) -> None:
+def test_S2_group_pod_is_not_judged_alone(tmp_path: Path, spec: Object, named: str) -> None:
     ran = run("explain", "pod/web", "-n", "shop", "--snapshot", _snapshot(tmp_path, spec))
     said = " ".join(ran.out.split())
     assert f"Pending: its placement is not modelled, because {named}" in said
@@ -49,7 +49,7 @@ def test_S2_no_verdict_for_a_manifest(tmp_path: Path, spec: Object, named: str) 
     manifest = tmp_path / "pod.json"
     manifest.write_text(json.dumps(raw_pod("new", "shop", requests={"memory": "1Gi"}, **spec)))
     snapshot = _snapshot(tmp_path, {})
-    # Newer versions do not have the group of 1.35.
+    # Newer versions do not have the API group of 1.35.
     asked = "-f", str(manifest), "--snapshot", snapshot, "--validate=ignore"
     said = " ".join(run("explain", *asked, "--placement").out.split())
     assert f"Its placement is not modelled: {named}" in said
@@ -59,14 +59,14 @@ def test_S2_no_verdict_for_a_manifest(tmp_path: Path, spec: Object, named: str) 
 
 
 @pytest.mark.parametrize(("spec", "named"), CASES)
-def test_S2_the_report_does_not_count_it_as_without_a_place(tmp_path: Path, spec: Object, named: str) -> None:
+def test_S2_report_does_not_count_it_as_without_a_place(tmp_path: Path, spec: Object, named: str) -> None:
     page = run("report", "-A", "-o", "-", "--snapshot", _snapshot(tmp_path, spec)).out
     assert "1 pod: waiting, not modelled." in page
     assert "no place." not in page
     assert "1 pod: no node fits." in run("report", "-A", "-o", "-", "--snapshot", _snapshot(tmp_path, {})).out
 
 
-def test_S2_a_profile_of_that_name_is_modelled(tmp_path: Path) -> None:
+def test_S2_profile_of_own_scheduler_name_is_modelled(tmp_path: Path) -> None:
     config = tmp_path / "scheduler.yaml"
     config.write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -139,13 +139,13 @@ def test_S2_plugin_that_ignores_the_pod_keeps_certainty(tmp_path: Path, configur
     assert ran.code == 0
 
 
-def test_S2_no_node_is_still_proved(tmp_path: Path) -> None:
+def test_S2_rejection_by_all_nodes_remains_proved(tmp_path: Path) -> None:
     ran = _place(tmp_path, "place", "extenders: [{urlPrefix: http://e, filterVerb: f}]", amount="9Ti")
     assert "stays pending" in ran.out
     assert ran.code == 7
 
 
-def test_S2_a_score_that_was_not_asked_may_move_it(tmp_path: Path) -> None:
+def test_S2_unmodelled_score_may_change_the_node(tmp_path: Path) -> None:
     ran = _place(tmp_path, "place", "profiles: [{plugins: {score: {enabled: [{name: Carbon}]}}}]")
     assert "It fits" in ran.out
     assert "Not certain: plugin Carbon was not asked." in ran.out

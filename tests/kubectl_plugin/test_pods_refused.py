@@ -1,4 +1,4 @@
-"""Workloads that lack pods because the API server refuses them: who refused, and what lets the pods in."""
+"""Workloads that lack pods because the API server refuses them: the refuser, and the remedy."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_field_workloads_without_pods(name: str, namespace: str, target: str, sh
 )
 def test_refusal_by_event(cluster: Any, kind: str, status: Json, spec: Json, message: str, said: str) -> None:
     events = (failed(kind, message), failed(kind, "older", "2026-05-04T08:30:00Z")) if message else ()
-    # It still refuses: of a quota with room the page says that the next pod is admitted.
+    # It still refuses: for a quota with room, the page shows that the next pod is allowed.
     file = cluster(workload(kind, status, **spec), quota(7, {"limits.cpu": "2"}), *events)
     report = first_lines(run("report", "-A", "--snapshot", file))
     assert "1 workload: pods refused." in report
@@ -209,7 +209,7 @@ def test_met_replica_count_is_fine(cluster: Any) -> None:
     assert "workload: pods refused" not in run("report", "-A", "--snapshot", file).out
 
 
-def test_a_list_without_workloads_is_not_certain(tmp_path: Path) -> None:
+def test_list_without_workloads_is_not_certain(tmp_path: Path) -> None:
     file = tmp_path / "list.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE]}))
     ran = run("report", "-A", "--snapshot", str(file))
@@ -247,7 +247,7 @@ def test_events_that_could_name_the_refusal(kind: str, lacks: str, tmp_path: Pat
     assert f"no {lacks} in the file" in ran.out
 
 
-def test_a_manifest_without_an_amount_that_a_quota_counts(cluster: Any, tmp_path: Path) -> None:
+def test_manifest_without_an_amount_that_a_quota_counts(cluster: Any, tmp_path: Path) -> None:
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
@@ -290,7 +290,7 @@ def test_deployment_shows_why_its_replica_set_has_no_pods(cluster: Any, used: in
     assert "exceeded quota: team" in listed
 
 
-def test_the_report_names_all_that_pod_security_refuses(cluster: Any) -> None:
+def test_report_names_all_that_pod_security_refuses(cluster: Any) -> None:
     long = 'container "a-long-name" must set securityContext.allowPrivilegeEscalation=false and a lot more of it'
     refused = f'violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false ({long}), seccompProfile'
     status = {"observedGeneration": 3, "conditions": [condition(f"{FORBIDDEN}{refused} ({long})")]}
@@ -316,12 +316,12 @@ def test_refused_rollout_with_all_old_pods(cluster: Any, updated: int) -> None:
     report = " ".join(run("report", "-A", "--snapshot", file).out.split())
     assert ("1 workload: pods refused" in report) is (updated == 0)
     assert ("news/deployment/feed in a rollout: " in report) is (updated == 0)
-    told = run("explain", "quota/team", "-n", "news", "--snapshot", file).out
-    assert ("Refuses 1 of 2 pods of deployment/feed: pods is 7 of 7." in told) is (updated == 0)
+    page = run("explain", "quota/team", "-n", "news", "--snapshot", file).out
+    assert ("Refuses 1 of 2 pods of deployment/feed: pods is 7 of 7." in page) is (updated == 0)
 
 
 def live(patch: pytest.MonkeyPatch, *objects: Json) -> None:
-    """Let commands ask for these objects as they ask a live cluster."""
+    """Let commands read these objects as from a live cluster."""
     source = MemorySource(
         [
             one if one["kind"] == "Node" else {**one, "metadata": {"namespace": "news", **one["metadata"]}}
@@ -352,7 +352,7 @@ UNSET: Final = f"{FORBIDDEN}failed quota: team: must specify requests.cpu for: "
     ("message", "requests", "used", "remedy"),
     [
         (CPU, {"cpu": "300m"}, "900m", "Request less"),
-        # A webhook of someone else adds a container: the template alone would fit.
+        # A third-party webhook adds a container: the template alone would fit.
         (CPU, {"cpu": "50m"}, "900m", "Request less"),
         (CPU, {"cpu": "300m"}, "700m", ""),
         (f"{UNSET}app", {}, "100m", "Set requests.cpu for: app"),
@@ -361,7 +361,7 @@ UNSET: Final = f"{FORBIDDEN}failed quota: team: must specify requests.cpu for: "
         (f"{UNSET}mesh", {"cpu": "50m"}, "100m", "Set requests.cpu for: mesh"),
     ],
 )
-def test_a_live_cluster_is_asked_for_the_quota_that_refuses(
+def test_live_cluster_is_asked_for_the_quota_that_refuses(
     monkeypatch: pytest.MonkeyPatch, message: str, requests: Json, used: str, remedy: str
 ) -> None:
     bound = quota(1, {"requests.cpu": "1"})
@@ -372,7 +372,7 @@ def test_a_live_cluster_is_asked_for_the_quota_that_refuses(
     assert remedy in first_lines(ran)
 
 
-def test_a_quota_that_may_not_be_read_lets_no_pod_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quota_that_may_not_be_read_lets_no_pod_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Gatherer, "list", without_quotas(Gatherer.list))
     live(monkeypatch, NODE, asking({"cpu": "300m"}), failed("StatefulSet", CPU))
     ran = run("explain", "statefulset/feed", "-n", "news")
@@ -416,7 +416,7 @@ SMALL: Final = (
             f"{FORBIDDEN}minimum memory usage per Container is 80Mi, but request is 64Mi",
             "Write amounts inside that range, or have LimitRange small changed.",
         ),
-        # Nothing of the namespace gives that limit: a webhook does.
+        # No object of the namespace sets that limit: a webhook does.
         (
             {"defaultRequest": {"memory": "1Mi"}},
             SMALL,
@@ -424,7 +424,7 @@ SMALL: Final = (
         ),
     ],
 )
-def test_the_limit_range_that_refuses_is_named(
+def test_limit_range_that_refuses_is_named(
     monkeypatch: pytest.MonkeyPatch, bounds: Json, message: str, said: str
 ) -> None:
     limits = {"limits": [{"type": "Container", **bounds}]}

@@ -1,4 +1,4 @@
-"""Recorded small clusters in which a pod fits nowhere: what is said of preemption, everywhere where it is said."""
+"""Recorded small clusters in which a pod fits nowhere: preemption in every answer that shows it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEEDS: Final = Path(__file__).parents[1] / "testdata/cases/seeds"
 
 
 def seed(folder: Path, name: str) -> str:
-    """A cluster that has the objects of a recorded List and no others."""
+    """A cluster that has only the objects of a recorded List."""
     return write_cluster(folder / "cluster.qos", json.loads((SEEDS / name).read_text())["items"])
 
 
@@ -67,7 +67,7 @@ def test_P4_reason_of_plugin_is_quoted(tmp_path: Path) -> None:
 
 
 def without_preemption(folder: Path, command: str, *more: str) -> str:
-    """What a command about s2a.json says with a profile that disables DefaultPreemption."""
+    """The output of a command about s2a.json with a profile that disables DefaultPreemption."""
     ran = run(command, *more, "--snapshot", seed(folder, "s2a.json"), "--scheduler-config", str(SEEDS / "nopre.yaml"))
     assert ran.err == ""
     return " ".join(ran.out.split())
@@ -135,7 +135,7 @@ def test_unchosen_running_pod_shows_it_only_in_wide() -> None:
 
 
 def crowd(folder: Path, *pending: dict[str, Any]) -> str:
-    """Two full nodes with a pod of low priority each, and pods that wait."""
+    """Two full nodes with one pod of low priority each, and pending pods."""
     items = json.loads((FIELD / "pre.json").read_text())["items"]
     [waits] = [one for one in items if one["metadata"]["name"] == "P"]
     kept = [one for one in items if one is not waits]
@@ -152,8 +152,10 @@ def preemptors(cluster: str, *more: str) -> Any:
 
 
 def test_preemptors_are_judged_alone_in_queue_order(tmp_path: Path) -> None:
-    told = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2"}]}
-    cluster = crowd(tmp_path, {}, {"spec": {"priority": 2_000_000}}, {"spec": {"priority": 11}, "is": told})
+    unschedulable = {
+        "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2"}]
+    }
+    cluster = crowd(tmp_path, {}, {"spec": {"priority": 2_000_000}}, {"spec": {"priority": 11}, "is": unschedulable})
     ran = run("explain", "pod/v1", "--snapshot", cluster)
     said = " ".join(ran.out.split())
     assert ran.code == 0
@@ -168,13 +170,18 @@ def test_preemptors_are_judged_alone_in_queue_order(tmp_path: Path) -> None:
 
 
 def test_non_preempting_and_unmodelled_pods_are_not_named(tmp_path: Path) -> None:
-    told = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2"}]}
+    unschedulable = {
+        "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2"}]
+    }
     pending: list[dict[str, Any]] = [
         {"spec": {"preemptionPolicy": "Never"}},
         {"spec": {"schedulingGates": [{"name": "quota"}]}},
         {"spec": {"priority": 10}},
         {"spec": {"schedulerName": "volcano"}},
-        {"is": {"nominatedNodeName": "n1", **told}, "spec": {"nodeSelector": {"kubernetes.io/hostname": "n2"}}},
+        {
+            "is": {"nominatedNodeName": "n1", **unschedulable},
+            "spec": {"nodeSelector": {"kubernetes.io/hostname": "n2"}},
+        },
         # Without that condition it is being bound.
         {"is": {"nominatedNodeName": "n2"}},
     ]
@@ -187,7 +194,7 @@ def test_profile_without_preemption_has_no_preemptors(tmp_path: Path) -> None:
     assert found["found"] == []
 
 
-def test_pods_behind_the_first_fifty_are_counted_not_judged(tmp_path: Path) -> None:
+def test_pods_after_the_first_fifty_are_only_counted(tmp_path: Path) -> None:
     cluster = crowd(tmp_path, *[{"spec": {"nodeSelector": {"disk": "ssd"}}}] * 53)
     found = preemptors(cluster)
     assert (found["found"], found["judged"], found["leftOut"]) == ([], 50, 3)
@@ -209,7 +216,7 @@ def test_preemptors_are_named_up_to_node_limit(tmp_path: Path, monkeypatch: pyte
 
 
 def test_victims_and_preemptors_agree(tmp_path: Path) -> None:
-    """On the recorded clusters: whom a pending pod would preempt is who names it."""
+    """In the recorded clusters, a victim names exactly the pending pods that would preempt it."""
     named = 0
     for path in sorted((*SEEDS.glob("*.json"), *FIELD.glob("*.json"))):
         items = [one for one in json.loads(path.read_text()).get("items", []) if one["kind"] == "Pod"]

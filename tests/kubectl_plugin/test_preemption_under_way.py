@@ -1,4 +1,4 @@
-"""A pod for which preemption is making room: the wait leads, and the report does not count it."""
+"""A pod that waits for its victims to end: the wait leads, and the report does not count the pod as unplaced."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def victim() -> dict[str, Any]:
 
 
 def waiting(name: str, *, nominated: str = "", deleted: bool = False, **spec: Any) -> dict[str, Any]:
-    """A pod that the scheduler found no node for."""
+    """A pod for which the scheduler found no node."""
     metadata = {"deletionTimestamp": "2026-01-01T10:00:30Z", "finalizers": ["example.com/keep"]} if deleted else None
     status = {"phase": "Pending", "conditions": [UNSCHEDULABLE]}
     if nominated:
@@ -56,7 +56,7 @@ def ask(tmp_path: Path, objects: Sequence[Mapping[str, Any]], *arguments: str) -
     return " ".join(ran.out.split())
 
 
-def test_P5_the_wait_leads() -> None:
+def test_P5_wait_leads() -> None:
     ran = run("explain", f"pod/{FRAUD_SCORE}", "-n", "payments", "--demo")
     first = ran.out.splitlines()[1]
     assert first == "Pending for 43 s: waits for embed-n6d8t to end, by 03:12:18 UTC."
@@ -89,12 +89,12 @@ def test_P5_node_unfit_after_victims_end_is_reported(tmp_path: Path) -> None:
         pytest.param(waiting("web", deleted=True), False, id="being deleted"),
     ],
 )
-def test_P5_the_report_counts_pods_without_a_place(tmp_path: Path, pod: Mapping[str, Any], counted: bool) -> None:
+def test_P5_report_counts_pods_without_a_place(tmp_path: Path, pod: Mapping[str, Any], counted: bool) -> None:
     page = ask(tmp_path, [node(), victim(), pod], "report", "--all", "-o", "-")
     assert (re.search(r"1 pod: no node fits\.", page) is not None) is counted
 
 
-def test_P5_a_wait_that_does_not_end_is_no_place(tmp_path: Path) -> None:
+def test_P5_endless_wait_is_no_placement(tmp_path: Path) -> None:
     objects = [node("Unknown"), victim(), waiting("web", nominated="n1")]
     assert "1 pod: no node fits." in ask(tmp_path, objects, "report", "--all", "-o", "-")
 

@@ -1,4 +1,4 @@
-"""What a node has promised is one number, whoever tells it; what pods beyond it are to get is told apart."""
+"""All answers agree on the requests of a node; requests of nominated pods are shown separately."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.objects import raw_pod
 
 Json = dict[str, Any]
 Promised = dict[str, tuple[int, int]]
-"""By resource what is requested and what is allocatable; cpu in thousandths, memory in bytes."""
+"""Requested and allocatable by resource; cpu in thousandths, memory in bytes."""
 
 NODES: Final = sorted(entry["metadata"]["name"] for entry in demo_objects() if entry["kind"] == "Node")
 PENDING: Final = sorted(
@@ -29,10 +29,10 @@ NOMINATED: Final = "fraud-score-w88lqz7hx-c8z2n"
 HUGE: Final = yaml.safe_dump(
     raw_pod("huge", "shop", requests={"cpu": "500", "memory": "5Ti"}, tolerations=[{"operator": "Exists"}])
 )
-"""It fits on no node for want of both."""
+"""It fits on no node because both are lacking."""
 
 
-def told(*words: str, stdin: str = "") -> Json:
+def report_of(*words: str, stdin: str = "") -> Json:
     read: Json = json.loads(run(*words, "--demo", "-o", "json", stdin=stdin).out)
     return read
 
@@ -52,12 +52,12 @@ def of_report() -> dict[str, Promised]:
             resource: (sum(node[resource]["requested"].values()), node[resource]["allocatable"])
             for resource in ("cpu", "memory")
         }
-        for node in told("report", "--all")["nodes"]
+        for node in report_of("report", "--all")["nodes"]
     }
 
 
 def shortages(placement: Json) -> Iterator[tuple[str, Json]]:
-    """What nodes have too little of, each with its node."""
+    """The resources that nodes lack, each with its node."""
     for group in placement["rejected"]:
         for node in group["nodes"]:
             for fact in node["facts"]:
@@ -65,20 +65,20 @@ def shortages(placement: Json) -> Iterator[tuple[str, Json]]:
                     yield node["node"], fact
 
 
-def test_the_report_has_every_node() -> None:
+def test_report_has_every_node() -> None:
     assert sorted(of_report()) == NODES
 
 
 @pytest.mark.parametrize("node", NODES)
-def test_pages_of_a_node_and_the_report_have_one_number(node: str) -> None:
-    explained = of_resources(told("explain", f"node/{node}")["resources"])
-    assert explained == of_resources(told("node", node)["promised"]["resources"]) == of_report()[node]
+def test_node_pages_and_report_agree_on_requests(node: str) -> None:
+    explained = of_resources(report_of("explain", f"node/{node}")["resources"])
+    assert explained == of_resources(report_of("node", node)["promised"]["resources"]) == of_report()[node]
 
 
 def test_pod_pages_separate_requests_of_nominated_pods() -> None:
-    placements = [told("explain", f"pod/{name}", "-n", space)["placement"] for space, name in PENDING]
-    placements.append(told("explain", "-f", "-", stdin=HUGE)["placement"])
-    placements += [spec["stopped"] for spec in told("place", "-f", "-", stdin=HUGE)["specs"]]
+    placements = [report_of("explain", f"pod/{name}", "-n", space)["placement"] for space, name in PENDING]
+    placements.append(report_of("explain", "-f", "-", stdin=HUGE)["placement"])
+    placements += [spec["stopped"] for spec in report_of("place", "-f", "-", stdin=HUGE)["specs"]]
     seen, apart = set(), set()
     for placement in placements:
         for node, fact in shortages(placement):
@@ -94,15 +94,15 @@ def test_pod_pages_separate_requests_of_nominated_pods() -> None:
 @pytest.mark.parametrize("words", [("explain", "node/{}"), ("node", "{}")], ids=["explain", "node"])
 @pytest.mark.parametrize("node", NODES)
 def test_node_shows_room_kept_for_nominated_pods(words: tuple[str, str], node: str) -> None:
-    """As much as they count for where another pod is refused."""
+    """The kept amount equals the amount counted when another pod is rejected."""
     command, target = words
-    report = told(command, target.format(node))
+    report = report_of(command, target.format(node))
     kept = report.get("promised", report)["kept"]
     page = " ".join(run(command, target.format(node), "--demo").out.split())
     if node != "node-b3":
         assert (kept, "Nominated" in page) == (None, False)
         return
-    placement = told("explain", "-f", "-", stdin=HUGE)["placement"]
+    placement = report_of("explain", "-f", "-", stdin=HUGE)["placement"]
     counted = {fact["resource"]: fact["nominated"] for name, fact in shortages(placement) if name == node}
     requests = {name: Quantity.parse(text) for name, text in kept["requests"].items()}
     assert counted == {"cpu": requests["cpu"].milli_value, "memory": requests["memory"].value}
@@ -131,9 +131,9 @@ def test_texts_show_the_same_numbers() -> None:
     assert "memory 61.2Gi 68.6Gi 112%" in own
 
 
-def test_a_pod_that_is_nominated_has_the_score_of_that_node() -> None:
-    """Of nodes that are as large another one comes first by name."""
-    named = told("explain", f"pod/{NOMINATED}", "-n", "payments")
+def test_pod_that_is_nominated_has_the_score_of_that_node() -> None:
+    """Among equally large nodes, another one comes first by name."""
+    named = report_of("explain", f"pod/{NOMINATED}", "-n", "payments")
     assert [entry["node"] for entry in named["oom"]] == ["node-b3"]
     page = " ".join(run("explain", f"pod/{NOMINATED}", "-n", "payments", "--demo").out.split())
     assert "OOM score 682 as on node-b3 " in page

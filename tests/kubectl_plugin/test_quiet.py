@@ -1,4 +1,4 @@
-"""Nobody knows when the pods of a node that does not answer end, and every answer says so."""
+"""The pods of a silent node end at an unknown time, and every answer shows this."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WELL: Final = raw_node("well", conditions=[raw_condition("Ready", lastHeartbeatT
 PROMISES: Final = re.compile(r"SIGKILL by|may live until|may run until|ends? by \d|overdue|up to \d+ s")
 
 
-def _told(*words: str) -> str:
+def _page(*words: str) -> str:
     ran = run(*words)
     assert (ran.code, ran.err) in {(0, ""), (3, "")}
     return " ".join(ran.out.split())
@@ -44,7 +44,7 @@ def _cluster(directory: Path, *items: Mapping[str, Any]) -> str:
 
 
 def _case(directory: Path, name: str) -> str:
-    """A cluster that has the objects of a recorded List and no others."""
+    """A cluster that has only the objects of a recorded List."""
     return write_cluster(directory / "cluster.qos", json.loads((CASES / name).read_text())["items"])
 
 
@@ -55,9 +55,7 @@ BACK: Final = _node("True", TAINT)
 
 @pytest.mark.parametrize("deleted", [True, False])
 @pytest.mark.parametrize("nodes", [[SILENT], [OUT], []], ids=["silent", "out of service", "gone"])
-def test_T5_no_answer_names_a_time_by_which_it_ends(
-    nodes: Sequence[Mapping[str, Any]], deleted: bool, tmp_path: Path
-) -> None:
+def test_T5_no_answer_names_an_end_time(nodes: Sequence[Mapping[str, Any]], deleted: bool, tmp_path: Path) -> None:
     file = _cluster(tmp_path, WELL, *nodes, _pod(deleted=deleted))
     for words in (
         ("explain", "pod/db-0"),
@@ -65,20 +63,20 @@ def test_T5_no_answer_names_a_time_by_which_it_ends(
         ("delete", "pod/db-0", "--grace-period=0"),
         ("partitions",),
     ):
-        assert not PROMISES.search(_told(*words, "--snapshot", file)), words
-    explained = _told("explain", "pod/db-0", "--snapshot", file)
+        assert not PROMISES.search(_page(*words, "--snapshot", file)), words
+    explained = _page("explain", "pod/db-0", "--snapshot", file)
     assert "unknown when: only its kubelet stops processes" in explained
     assert "make sure that the machine is off first" in explained
-    stakes = _told("delete", "pod/db-0", "--grace-period=0", "--snapshot", file)
+    stakes = _page("delete", "pod/db-0", "--grace-period=0", "--snapshot", file)
     assert "unknown when its processes end" in stakes
     report = json.loads(run("delete", "pod/db-0", "--grace-period=0", "--snapshot", file, "-o", "json").out)
     assert report["stakes"]["mayRunUntil"] is None
 
 
 def test_T5_answering_node_keeps_its_times(tmp_path: Path) -> None:
-    """The same pod: what the other tests look for can be said."""
+    """The same pod on an answering node: the texts that the other tests exclude can appear."""
     file = _cluster(tmp_path, WELL, _node("True"), _pod(deleted=True))
-    assert PROMISES.search(_told("explain", "pod/db-0", "--snapshot", file))
+    assert PROMISES.search(_page("explain", "pod/db-0", "--snapshot", file))
     stakes = json.loads(run("delete", "pod/db-0", "--grace-period=0", "--snapshot", file, "-o", "json").out)["stakes"]
     assert stakes["mayRunUntil"] == "2026-11-22T09:56:20Z"
 
@@ -93,13 +91,13 @@ def test_T5_answering_node_keeps_its_times(tmp_path: Path) -> None:
         pytest.param(None, False, "Pod garbage collection removes its object within 80 s", id="gone"),
     ],
 )
-def test_T5_garbage_collection_is_promised_where_it_acts(
+def test_T5_garbage_collection_is_predicted_where_it_acts(
     node: Mapping[str, Any] | None, deleted: bool, collected: str, tmp_path: Path
 ) -> None:
     file = _cluster(tmp_path, WELL, *([node] if node else []), _pod(deleted=deleted))
-    told = _told("explain", "pod/db-0", "--snapshot", file)
-    assert collected in told
-    assert ("arbage collection" in told) is bool(collected)
+    page = _page("explain", "pod/db-0", "--snapshot", file)
+    assert collected in page
+    assert ("arbage collection" in page) is bool(collected)
     gone = [
         event
         for way in json.loads(run("explain", "pod/db-0", "--timeline", "--snapshot", file, "-o", "json").out)[
@@ -114,23 +112,23 @@ def test_T5_garbage_collection_is_promised_where_it_acts(
 def test_T5_finalizers_delay_garbage_collection(tmp_path: Path) -> None:
     pod = _pod(deleted=True)
     pod["metadata"]["finalizers"] = ["example.com/keep"]
-    told = _told("explain", "pod/db-0", "--snapshot", _cluster(tmp_path, WELL, pod))
-    assert 'removes its object within 80 s once finalizer "example.com/keep" is done' in told
+    page = _page("explain", "pod/db-0", "--snapshot", _cluster(tmp_path, WELL, pod))
+    assert 'removes its object within 80 s once finalizer "example.com/keep" is done' in page
 
 
 def test_T5_deleted_node_leads_in_explain(tmp_path: Path) -> None:
-    told = _told("explain", "pod/etcd-2", "--snapshot", _case(tmp_path, "s3f.json"))
-    assert "Its node a has no Node object any more: its last known phase is Running." in told
-    assert "It is unknown since when it is gone. Pod garbage collection removes its object within 80 s" in told
-    assert "it is not confirmed that its processes ended: they may still run." in told
-    assert "StatefulSet etcd then starts a new etcd-2, while this one may still run." in told
-    assert "Unknown nodes: not found" not in told
+    page = _page("explain", "pod/etcd-2", "--snapshot", _case(tmp_path, "s3f.json"))
+    assert "Its node a has no Node object any more: its last known phase is Running." in page
+    assert "It is unknown since when it is gone. Pod garbage collection removes its object within 80 s" in page
+    assert "it is not confirmed that its processes ended: they may still run." in page
+    assert "StatefulSet etcd then starts a new etcd-2, while this one may still run." in page
+    assert "Unknown nodes: not found" not in page
 
 
 def test_T5_pod_without_phase_on_silent_node_is_unknown(tmp_path: Path) -> None:
     pod = {field: value for field, value in _pod(deleted=False).items() if field != "status"}
-    told = _told("explain", "pod/db-0", "--snapshot", _cluster(tmp_path, WELL, SILENT, pod))
-    assert "is silent since 09:50:50 UTC: its last phase is unknown (no status.phase). " in told
+    page = _page("explain", "pod/db-0", "--snapshot", _cluster(tmp_path, WELL, SILENT, pod))
+    assert "is silent since 09:50:50 UTC: its last phase is unknown (no status.phase). " in page
 
 
 @pytest.mark.parametrize(
@@ -153,7 +151,7 @@ def test_T5_time_of_deleted_node_comes_from_evidence(more: Mapping[str, str], wo
                 "spec": {"renewTime": more["renewed"]},
             }
         )
-    assert words in _told("explain", "pod/db-0", "--snapshot", _cluster(tmp_path, *items, pod))
+    assert words in _page("explain", "pod/db-0", "--snapshot", _cluster(tmp_path, *items, pod))
 
 
 @pytest.mark.parametrize("nodes", [[], [WELL]], ids=["no nodes", "another node"])
@@ -161,31 +159,31 @@ def test_T5_unlisted_node_is_not_called_deleted(nodes: Sequence[Mapping[str, Any
     file = tmp_path / "list.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, _pod(deleted=False)]}))
     ran = run("explain", "pod/db-0", "--snapshot", str(file))
-    told = " ".join(ran.out.split())
+    page = " ".join(ran.out.split())
     assert (ran.code, ran.err) == (11, "")
-    assert "no Node object" not in told
-    assert "whether lost answers is unknown" in told
+    assert "no Node object" not in page
+    assert "whether lost answers is unknown" in page
 
 
-def test_T5_a_stuck_pod_of_the_case_has_no_end(tmp_path: Path) -> None:
-    told = _told("explain", "pod/etcd-2", "--snapshot", _case(tmp_path, "s3a.json"))
-    assert "nobody knows when its processes end" in told
-    assert not PROMISES.search(told)
+def test_T5_stuck_pod_of_the_case_has_no_end(tmp_path: Path) -> None:
+    page = _page("explain", "pod/etcd-2", "--snapshot", _case(tmp_path, "s3a.json"))
+    assert "nobody knows when its processes end" in page
+    assert not PROMISES.search(page)
 
 
 def test_T5_node_page_shows_that_nothing_ends(tmp_path: Path) -> None:
     file = _cluster(tmp_path, WELL, SILENT, _pod(deleted=False))
     for words in (("explain", "node/lost"), ("node", "lost")):
-        told = _told(*words, "--snapshot", file)
-        assert "lost is silent since 09:50:50 UTC: its pods may or may not run" in told
-        assert "nothing stops them until it answers" in told
+        page = _page(*words, "--snapshot", file)
+        assert "lost is silent since 09:50:50 UTC: its pods may or may not run" in page
+        assert "nothing stops them until it answers" in page
 
 
 def test_F5_partitions_and_report_show_pods_of_deleted_nodes(tmp_path: Path) -> None:
     snapshot = _case(tmp_path, "s3f.json")
-    told = _told("partitions", "--snapshot", snapshot)
-    assert "node/a Gone since an unknown time (no Node object): 1 pod depends on it." in told
-    assert "default/etcd-2" in told
+    listed = _page("partitions", "--snapshot", snapshot)
+    assert "node/a Gone since an unknown time (no Node object): 1 pod depends on it." in listed
+    assert "default/etcd-2" in listed
     page = tmp_path / "page.html"
     assert run("report", "-o", str(page), "--snapshot", snapshot).code == 0
     html = page.read_text()
@@ -193,12 +191,12 @@ def test_F5_partitions_and_report_show_pods_of_deleted_nodes(tmp_path: Path) -> 
     assert "node does not answer" in html
 
 
-def test_F5_a_node_that_is_back_is_not_down(tmp_path: Path) -> None:
+def test_F5_returned_node_is_not_down(tmp_path: Path) -> None:
     file = _cluster(tmp_path, WELL, BACK, _pod(deleted=True))
-    told = _told("partitions", "--snapshot", file)
-    assert "It answers again: unfence it, or its pods are kept away." in told
-    assert "its kubelet answers again, and stops the pods that are marked for deletion" in told
-    assert "Terminating for ever" not in told
+    page = _page("partitions", "--snapshot", file)
+    assert "It answers again: unfence it, or its pods are kept away." in page
+    assert "its kubelet answers again, and stops the pods that are marked for deletion" in page
+    assert "Terminating for ever" not in page
 
 
 @pytest.mark.parametrize("added", [{}, {"timeAdded": NOW}])
@@ -208,11 +206,11 @@ def test_partitions_and_fence_agree_without_time_added(tmp_path: Path, added: Ma
     cluster = _cluster(
         tmp_path, _node("Unknown", unreachable, {**TAINT, **added}), WELL, _pod(deleted=False, tolerations=tolerations)
     )
-    told = _told("partitions", "--snapshot", cluster)
-    assert "1 pod is removed, and volumes are detached, without waiting for the machine." in told
-    assert "stays" not in told
+    page = _page("partitions", "--snapshot", cluster)
+    assert "1 pod is removed, and volumes are detached, without waiting for the machine." in page
+    assert "stays" not in page
     why = "1 pod marked for deletion because of a taint that it does not tolerate for ever; it has no timeAdded"
-    assert (why in told) is (not added)
+    assert (why in page) is (not added)
     assert "Under way removes 1 pod: " in " ".join(run("fence", "node/lost", "--snapshot", cluster).out.split())
 
 
@@ -223,14 +221,14 @@ def test_overdue_taint_deletion_shows_on_silent_node(tmp_path: Path) -> None:
     late = (
         "should have deleted it at 09:55:50 UTC: it tolerates that for 300 s. kube-controller-manager deletes such pods"
     )
-    assert late in _told("explain", "pod/db-0", "--snapshot", cluster)
+    assert late in _page("explain", "pod/db-0", "--snapshot", cluster)
 
 
 def _next(*words: str) -> list[str]:
-    """The commands of the page, without the flags that lead to its source."""
-    _, label, told = run(*words).out.partition("\nNext  ")
+    """The commands of the page, without the flags that name its source."""
+    _, label, commands = run(*words).out.partition("\nNext  ")
     assert label
-    return [re.sub(r" --snapshot=\S+", "", line.strip()) for line in told.splitlines()]
+    return [re.sub(r" --snapshot=\S+", "", line.strip()) for line in commands.splitlines()]
 
 
 PARTITIONS: Final = "kubectl qos partitions"
@@ -250,13 +248,13 @@ FENCE: Final = "kubectl qos fence node/lost"
 def test_silent_node_suggests_partitions_and_fence_first(
     node: Mapping[str, Any] | None, first: Sequence[str], tmp_path: Path
 ) -> None:
-    """On its own pages and on that of a pod there: none of them leads round in a circle."""
+    """On its own pages and on the page of a pod there: no suggestion leads back to the page it is on."""
     file = _cluster(tmp_path, WELL, *([node] if node else []), _pod(deleted=True))
     pages = [("explain", "pod/db-0"), ("explain", "pod/db-0", "-o", "wide")]
     if node is not None:
         pages += [("node", "lost"), ("explain", "node/lost")]
     for words in pages:
-        told = _next(*words, "--snapshot", file)
-        assert told[: len(first)] == first, words
+        commands = _next(*words, "--snapshot", file)
+        assert commands[: len(first)] == first, words
         others = ("kubectl qos partitions", "kubectl qos fence", "kubectl qos unfence")
-        assert not [line for line in told[len(first) :] if line.startswith(others)], words
+        assert not [line for line in commands[len(first) :] if line.startswith(others)], words

@@ -1,4 +1,4 @@
-"""Changes that somebody does not let be: who, that nothing was changed, what to do, and with which exit code."""
+"""Refused changes: who refused, that nothing was changed, the remedy, and the exit code."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _report(words: tuple[str, ...], given: dict[str, list[Given]], *, allowed: b
         ),
     ],
 )
-def test_F2_a_deletion_that_the_api_server_refuses(
+def test_F2_deletion_that_the_api_server_refuses(
     words: tuple[str, ...], answer: Given, by: str, message: str, helps: str
 ) -> None:
     code, report, err = _report(words, {"DELETE": [answer]})
@@ -131,7 +131,7 @@ IDLE: Final = ("delete", "pod/nightly-report-29870100-wm6rq", "-n", "batch", "--
 
 
 def _look(words: tuple[str, ...], dry: Given = TAKEN, *, allowed: bool | frozenset[str] = True) -> tuple[int, str, str]:
-    """What a look says; a change that would be stored fails the test."""
+    """The output of a preview; a change that would be stored fails the test."""
     ran = change(*words, given={"DRY RUN": [dry]}, allowed=allowed)
     return ran.code, " ".join(ran.out.split()), ran.err
 
@@ -236,7 +236,7 @@ def test_F6_demo_and_snapshot_cannot_be_changed(words: tuple[str, ...], message:
     assert ran.err == f"error: {said}\nNothing was changed.\n"
 
 
-def test_F6_a_fence_without_the_right() -> None:
+def test_F6_fence_without_the_right() -> None:
     code, report, err = _report(FENCE, {}, allowed=False)
     assert (code, report["outcome"], report["refusal"]["resource"]) == (4, "Refused", "nodes")
     assert report["verdict"]["text"] == f"Not fenced: you may not patch nodes. Nothing was changed. {RIGHTS}."
@@ -245,7 +245,7 @@ def test_F6_a_fence_without_the_right() -> None:
     assert err == page.err
 
 
-def test_F6_a_taint_that_is_refused() -> None:
+def test_F6_taint_that_is_refused() -> None:
     code, report, _ = _report(FENCE, {"PATCH": [refusal(403, WEBHOOK)]})
     assert (code, report["outcome"]) == (4, "Refused")
     assert report["verdict"]["text"].startswith(
@@ -265,7 +265,7 @@ def test_F2_pod_replaced_since_the_preview(status: int, code: int) -> None:
     assert err.endswith("Nothing was changed.\n")
 
 
-def test_F6_a_node_that_others_write_to_all_the_time() -> None:
+def test_F6_node_with_constant_write_conflicts() -> None:
     code, report, _ = _report(FENCE, {"PATCH": [refusal(409, "the object has been modified")] * 5})
     assert (code, report["outcome"]) == (9, "NotPossible")
     assert report["verdict"]["text"] == (
@@ -273,7 +273,7 @@ def test_F6_a_node_that_others_write_to_all_the_time() -> None:
     )
 
 
-def test_F6_a_fence_command_that_fails() -> None:
+def test_F6_fence_command_that_fails() -> None:
     command = ("fence", "node/node-c3", "--confirm", "--fence-command=false")
     code, report, _ = _report(command, {})
     assert (code, report["outcome"]) == (9, "NotPossible")
@@ -283,7 +283,7 @@ def test_F6_a_fence_command_that_fails() -> None:
 
 
 def test_F2_earlier_change_is_no_refusal() -> None:
-    """The confirmation is stored, and the deletion still refused."""
+    """The confirmation is stored, and the deletion is still refused."""
     given: dict[str, list[Given]] = {"DELETE": [refusal(403, CONFIRM), refusal(403, POLICY)], "PATCH": [TAKEN]}
     code, report, err = _report(FORCE, given)
     assert (code, report["outcome"], report["refusal"]) == (4, "Failed", None)
@@ -291,7 +291,7 @@ def test_F2_earlier_change_is_no_refusal() -> None:
     assert err.endswith("pod/db-0 carries the confirmation kubectl-qos.io/confirm-force-delete, and is not deleted.\n")
 
 
-def test_F6_a_machine_that_was_switched_off_is_no_refusal() -> None:
+def test_F6_power_off_before_the_error_is_no_refusal() -> None:
     command = ("fence", "node/node-c3", "--confirm", "--fence-command=true")
     code, report, err = _report(command, {"PATCH": [refusal(403, WEBHOOK)]})
     assert (code, report["outcome"], report["refusal"]) == (4, "Failed", None)

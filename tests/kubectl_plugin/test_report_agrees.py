@@ -1,4 +1,4 @@
-"""The report tells as much trouble of each pod as the pod's explanation does, and lists the worst first."""
+"""The report shows as much trouble of each pod as the pod's page, and lists the worst first."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 
 STATES: Final = str(Path(__file__).parents[1] / "testdata/cases/cli/states.json")
 NEEDS_USAGE: Final = frozenset({"OverRequest"})
-"""The summary looks at usage on the whole node: the pod's own page tells it beside the order of eviction."""
+"""The summary considers usage on the whole node: the pod's own page shows it with the order of eviction."""
 OF_THE_NODE: Final = frozenset({"NodePressure", "NodeNotReady"})
-"""What is the matter with the node is told of the node, once, and not of each pod there."""
+"""Trouble of the node is shown once, for the node, and not for each pod there."""
 
 
 @pytest.mark.parametrize("source", [("--demo",), ("--snapshot", STATES)], ids=["demo", "states"])
-def test_the_report_is_as_urgent_about_a_pod_as_its_explanation(source: tuple[str, ...]) -> None:
+def test_report_is_as_urgent_about_a_pod_as_its_explanation(source: tuple[str, ...]) -> None:
     report = json.loads(run("report", "--all", "-o", "json", *source).out)
     assert report["pods"]
     for pod in report["pods"]:
-        told = json.loads(run("explain", f"pod/{pod['name']}", "-n", pod["namespace"], "-o", "json", *source).out)
-        verdict: dict[str, Any] = told["verdict"]
+        page = json.loads(run("explain", f"pod/{pod['name']}", "-n", pod["namespace"], "-o", "json", *source).out)
+        verdict: dict[str, Any] = page["verdict"]
         risk = pod.get("risk")
         if risk in NEEDS_USAGE or verdict["code"] in OF_THE_NODE:
             continue
@@ -54,10 +54,10 @@ def _flat(*words: str) -> str:
 
 
 def test_summary_names_pods_and_next_commands() -> None:
-    told = _flat("report", "-A")
-    assert "2 pods: no node fits. shop/checkout-mv9cgvs6p-x2x7p and ml/trainer-v9c4m. The scheduler" in told
-    assert re.search(r"17 pods: over memory request\. (\S+/\S+, ){2}\S+/\S+ and 14 more\. The kubelet", told)
-    assert told.endswith(
+    page = _flat("report", "-A")
+    assert "2 pods: no node fits. shop/checkout-mv9cgvs6p-x2x7p and ml/trainer-v9c4m. The scheduler" in page
+    assert re.search(r"17 pods: over memory request\. (\S+/\S+, ){2}\S+/\S+ and 14 more\. The kubelet", page)
+    assert page.endswith(
         "Next kubectl qos partitions --demo kubectl qos explain pod/trainer-v9c4m -n ml --demo",
     )
     # On the HTML page the finding leads to the list.
@@ -72,8 +72,8 @@ def test_next_command_names_worst_answering_node(tmp_path: Path) -> None:
             entry["spec"]["unschedulable"] = True
     file = tmp_path / "cluster.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), encoding="utf-8")
-    told = run("report", "-A", "--snapshot", str(file)).out.splitlines()
-    assert told[-1].split()[:5] == ["Next", "kubectl", "qos", "node", "node-b2"]
+    lines = run("report", "-A", "--snapshot", str(file)).out.splitlines()
+    assert lines[-1].split()[:5] == ["Next", "kubectl", "qos", "node", "node-b2"]
 
 
 def test_report_and_list_agree_on_pods_of_silent_node() -> None:
@@ -95,13 +95,13 @@ def test_partial_report_shows_where_it_counts_others() -> None:
 
 
 def test_faulty_pods_of_list_are_risks_in_report() -> None:
-    """But for what the list counts in one line: pods over their memory request, and BestEffort ones."""
+    """Except for pods that the list counts in one line: over their memory request, or BestEffort."""
     pods = json.loads(run("report", "-A", "-o", "json", "--demo").out)["pods"]
     early = [pod for pod in pods if pod["risk"] in {"OverRequest", "BestEffort"}]
     wrong = {f"{pod['namespace']}/{pod['name']}" for pod in pods if pod["risk"] and pod not in early}
     rows = run("explain", "pods", "-A", "--demo").out.splitlines()[1:]
-    told = {row.split()[0] for row, why in pairwise(rows) if "/" in row.split(" ")[0] and why.startswith("  ")}
-    assert told == wrong
+    faulty = {row.split()[0] for row, why in pairwise(rows) if "/" in row.split(" ")[0] and why.startswith("  ")}
+    assert faulty == wrong
     total = f"{len(wrong)} with something wrong, in the first rows {len(early)} more over memory request, or BestEffort"
     assert total in _flat("explain", "pods", "-A")
 
@@ -110,7 +110,7 @@ def test_container_near_its_limit_is_named_once_by_its_pod() -> None:
     of_nodes = "5 nodes: 5 containers near the limit. The working set of each is 95% of its own limit or more"
     assert "5 pods: near the memory limit. shop/recommend-" in _flat("report", "-A")
     assert of_nodes not in _flat("report", "-A")
-    # Of pods that were not asked for the nodes tell.
+    # The nodes include the pods that were not selected.
     assert of_nodes in _flat("report", "-n", "kube-system")
     assert "pods: near the memory limit" not in _flat("report", "-n", "kube-system")
 

@@ -1,4 +1,4 @@
-"""What the controller of a workload could not do, and which of its pods are outdated, told in the first sentences."""
+"""The first sentences of a workload show its controller's failures and its outdated pods."""
 
 from __future__ import annotations
 
@@ -221,13 +221,13 @@ def _with_status(pod: dict[str, Any], **status: Any) -> dict[str, Any]:
     return {**pod, "status": {**pod["status"], **status}}
 
 
-def test_pods_that_run_are_not_ready_for_that(listed: Callable[..., str]) -> None:
+def test_running_pods_may_be_unready(listed: Callable[..., str]) -> None:
     pods = [_with_status(pod, **UNREADY) for pod in _pods(2)]
     lead = _lead(listed([_workload("Deployment", {"replicas": 2}, {}, 0), *pods], "deployment/web"))
     assert lead.startswith("0 of 2 ready, 2 run and are not ready, such as web-0")
 
 
-def test_a_stateful_set_names_the_pod_that_is_missing(listed: Callable[..., str]) -> None:
+def test_stateful_set_names_the_pod_that_is_missing(listed: Callable[..., str]) -> None:
     first, second, third = _pods(3)
     entry = _workload("StatefulSet", {"replicas": 3}, {}, 0)
     assert _lead(listed([entry, first, third], "sts/web")).startswith("2 of 3 run, web-1 not made yet. Each")
@@ -245,7 +245,7 @@ def test_remaining_evicted_pods_are_shown(listed: Callable[..., str]) -> None:
     assert lead.startswith("1 of 1 runs. 2 evicted pods are left. ")
 
 
-def test_one_that_terminates_is_not_one_more_than_none(listed: Callable[..., str]) -> None:
+def test_terminating_pod_is_not_surplus(listed: Callable[..., str]) -> None:
     [pod] = _pods(1)
     pod["metadata"]["deletionTimestamp"] = "2026-10-17T03:00:00Z"
     lead = _lead(listed([_workload("Deployment", {"replicas": 0}, {}, 0), pod], "deployment/web"))
@@ -297,14 +297,14 @@ REVISIONS = {"currentRevision": "web-1", "updateRevision": "web-2"}
 @pytest.mark.parametrize(
     ("kind", "status", "old"),
     [
-        pytest.param("Deployment", WRITTEN, 2, id="the controller wrote the status: what it leaves out is 0"),
-        pytest.param("StatefulSet", WRITTEN | REVISIONS, 2, id="a StatefulSet's likewise"),
-        pytest.param("StatefulSet", WRITTEN | REVISIONS | {"updatedReplicas": 2}, 0, id="all are of the newest"),
-        pytest.param("Deployment", {"observedGeneration": 2}, 0, id="it counts no pod at all"),
-        pytest.param("Deployment", {"replicas": 2}, 0, id="nothing tells that a controller wrote it"),
-        pytest.param("Deployment", {}, 0, id="nobody has written it"),
+        pytest.param("Deployment", WRITTEN, 2, id="the controller wrote the status: omitted counts are 0"),
+        pytest.param("StatefulSet", WRITTEN | REVISIONS, 2, id="the same for a StatefulSet"),
+        pytest.param("StatefulSet", WRITTEN | REVISIONS | {"updatedReplicas": 2}, 0, id="all have the newest revision"),
+        pytest.param("Deployment", {"observedGeneration": 2}, 0, id="no pod is counted"),
+        pytest.param("Deployment", {"replicas": 2}, 0, id="no sign of a controller update"),
+        pytest.param("Deployment", {}, 0, id="empty status"),
         pytest.param("DaemonSet", {"observedGeneration": 2, "currentNumberScheduled": 2}, 2, id="a DaemonSet's"),
-        pytest.param("DaemonSet", {}, 0, id="a DaemonSet's that nobody has written"),
+        pytest.param("DaemonSet", {}, 0, id="empty status of a DaemonSet"),
     ],
 )
 def test_omitted_count_is_zero_after_controller_update(
@@ -318,13 +318,13 @@ def test_omitted_count_is_zero_after_controller_update(
 def test_terminating_stateful_set_pods_are_not_old(listed: Callable[..., str]) -> None:
     first, second = _pods(2)
     second["metadata"] |= {"deletionTimestamp": "2026-10-17T03:00:00Z", "deletionGracePeriodSeconds": 30}
-    # Its replicas count both, its updatedReplicas the first alone.
+    # replicas counts both pods, updatedReplicas only the first.
     entry = _workload("StatefulSet", {"replicas": 2}, WRITTEN | REVISIONS | {"updatedReplicas": 1})
     assert _lead(listed([entry, first, second], "sts/web")).startswith("1 of 2 runs, 1 terminating: web-1")
 
 
 @pytest.mark.parametrize("ended", ["Complete", "Failed"])
-def test_a_job_that_has_ended_makes_no_new_pod(explained: Explained, ended: str) -> None:
+def test_job_that_has_ended_makes_no_new_pod(explained: Explained, ended: str) -> None:
     lead, _ = explained("Job", {"completions": 1}, {"conditions": [{"type": ended, "status": "True"}]})
     assert lead.startswith(ended)
     assert "Each new pod" not in lead

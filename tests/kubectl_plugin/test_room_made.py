@@ -1,4 +1,4 @@
-"""What makes room for a pending pod: which pods move, which node to add, and what no node has."""
+"""Remedies for a pending pod: which pods to move, which node to add, and resources that no node has."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FULL: Final = (node("a"), node("b"), pod("keep-1", "a", "2"), pod("web-1", "b", 
 @pytest.mark.parametrize(
     ("objects", "way"),
     [
-        # On a 2 are free: the pod of 1 cpu comes there.
+        # Node a has 2 cpu free, enough for the pod of 1 cpu.
         ([*FULL], "free 2 cpu on b by moving shop/web-2."),
         ([node("a", "2"), node("b"), pod("x-1", "b", "1"), pod("x-2", "b", "3")], f"free 3 cpu on b{STAY}."),
         (
@@ -68,12 +68,12 @@ def test_pods_that_can_move_are_named(objects: list[Any], way: str, tmp_path: Pa
         ({"pods": 1}, "room for 1 more pod"),
     ],
 )
-def test_a_node_is_named_in_sizes_that_are_sold(asks: dict[str, int], words: str) -> None:
+def test_node_sizes_are_commercial_sizes(asks: dict[str, int], words: str) -> None:
     larger = CandidateChange(ChangeKind.ENLARGE, node="a", amounts=dict.fromkeys(asks, 1), asks=asks, added=True)
     assert remedy_words(Remedy((larger,), "a", 1, 0), ()) == f"add a node with {words}"
 
 
-def test_a_pod_that_is_too_large_for_every_node(tmp_path: Path) -> None:
+def test_pod_that_is_too_large_for_every_node(tmp_path: Path) -> None:
     said = explained(tmp_path, node("a"), node("b"), pending("62"))
     assert "Of 2 nodes, 2 lack cpu. Way out: add a node with 64 free CPU." in said
 
@@ -117,7 +117,7 @@ def in_zone(zone: str) -> Any:
 @pytest.mark.parametrize(
     "more", [{"labels": {ZONE: "eu-9"}}, {"nodeAffinity": in_zone("eu-9")}], ids=["label", "affinity"]
 )
-def test_a_volume_in_a_zone_without_nodes_is_named(more: Any, tmp_path: Path) -> None:
+def test_volume_in_a_zone_without_nodes_is_named(more: Any, tmp_path: Path) -> None:
     """Whether the volume has the zone as a label or in its node affinity."""
     claim = {
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""partitions, delete, fence, unfence without a cluster: what they show, what they refuse, and with which code."""
+"""partitions, delete, fence and unfence without a cluster: output, refusals and exit codes."""
 
 from __future__ import annotations
 
@@ -119,10 +119,10 @@ def test_F5_unready_node_is_named_beside_silent_node(
             ready.update(status="False", reason="KubeletNotReady")
     file = tmp_path / "nodes.json"
     write_cluster(file, objects)
-    told = " ".join(run("partitions", "--snapshot", str(file)).out.split())
-    assert [told.index(page) for page in pages] == sorted(told.index(page) for page in pages)
-    assert f"{pages[-1]} {said}" in told
-    assert f"kubectl qos node {unready[0]}" in told
+    listed = " ".join(run("partitions", "--snapshot", str(file)).out.split())
+    assert [listed.index(page) for page in pages] == sorted(listed.index(page) for page in pages)
+    assert f"{pages[-1]} {said}" in listed
+    assert f"kubectl qos node {unready[0]}" in listed
     verdict = json.loads(run("partitions", "--snapshot", str(file), "-o", "json").out)["verdict"]
     assert verdict["text"].startswith("node-c3: Silent since ")
     assert verdict["text"].endswith(f" {said}")
@@ -149,14 +149,14 @@ def test_F5_unready_node_is_named_beside_silent_node(
         (("fence", "node/node-c3", "--dry-run=server"), "without a confirmation and --dry-run"),
     ],
 )
-def test_F6_the_demo_cluster_cannot_be_changed(words: Sequence[str], instead: str) -> None:
+def test_F6_demo_cluster_cannot_be_changed(words: Sequence[str], instead: str) -> None:
     ran = run(*words, "--demo")
     assert ran.code == 2
     assert ran.err.startswith(f"error: the demo cluster cannot be changed; {instead}")
 
 
 def _demo_file(tmp_path: Path, change: Any) -> Path:
-    """The demo cluster with something changed, as a snapshot."""
+    """The demo cluster with a change, as a snapshot."""
     objects = demo_objects()
     for entry in objects:
         change(entry)
@@ -171,7 +171,7 @@ def _fenced(entry: dict[str, Any]) -> None:
         entry["spec"]["taints"].append({**taint, "timeAdded": DEMO_NOW})
 
 
-def test_F6_a_fenced_node(tmp_path: Path) -> None:
+def test_F6_fenced_node(tmp_path: Path) -> None:
     file = str(_demo_file(tmp_path, _fenced))
     listed = run("partitions", "--snapshot", file)
     assert "Declared out of service since" in listed.out
@@ -244,7 +244,7 @@ def _finalized(entry: dict[str, Any]) -> None:
         entry["metadata"]["finalizers"] = ["example.com/copy"]
 
 
-def _gone_finalized(entry: dict[str, Any]) -> None:
+def _deleted_with_finalizer(entry: dict[str, Any]) -> None:
     _finalized(entry)
     if entry["kind"] == "Node" and entry["metadata"]["name"] == "node-c3":
         entry["metadata"]["name"] = "node-c9"
@@ -254,7 +254,7 @@ def test_F6_pods_with_finalizers_remain(tmp_path: Path) -> None:
     said = " ".join(run("fence", "node/node-c3", "--snapshot", str(_demo_file(tmp_path, _finalized))).out.split())
     assert "marks for deletion, but finalizers keep them: shop/db-1" in said
     assert "4 pods:" in said
-    file = str(_demo_file(tmp_path, _gone_finalized))
+    file = str(_demo_file(tmp_path, _deleted_with_finalizer))
     listed = " ".join(run("partitions", "--snapshot", file).out.split())
     assert "8 pods removed by pod garbage collection" in listed
     assert "1 pod marked for deletion and not removed: finalizers keep the object" in listed
@@ -287,11 +287,11 @@ def _returning(entry: dict[str, Any]) -> None:
 
 
 def test_F6_returning_node_is_not_fenced(tmp_path: Path) -> None:
-    """Its Ready is Unknown still, and its Lease is renewed."""
+    """Ready is still Unknown, and the Lease is renewed."""
     target = ("--snapshot", str(_demo_file(tmp_path, _returning)))
     listed = " ".join(run("partitions", *target).out.split())
     assert "Coming back, Ready is still Unknown: 5 pods depend on it. It answers again: its machine is on." in listed
-    assert re.search(r"(?<![\w/])-\d", listed) is None  # No time lies before the present one.
+    assert re.search(r"(?<![\w/])-\d", listed) is None  # No time is before the present.
     assert "fence node/node-c3" not in listed
     assert "Force delete no need to: node-c3 answers, so delete with grace no promise is broken: " in listed
     assert " not safe: shop/db-1 and data/broker-2 Heartbeat" in listed
@@ -301,8 +301,8 @@ def test_F6_returning_node_is_not_fenced(tmp_path: Path) -> None:
     deleted = run("delete", "pod/db-1", "-n", "shop", "--grace-period=0", *target)
     assert "node-c3 answers again" in " ".join(deleted.out.split())
     assert "fence" not in deleted.out
-    told = json.loads(run("explain", "pod/db-1", "-n", "shop", "--timeline", *target, "-o", "json").out)
-    assert told["timeline"]["silent"] is False
+    report = json.loads(run("explain", "pod/db-1", "-n", "shop", "--timeline", *target, "-o", "json").out)
+    assert report["timeline"]["silent"] is False
 
 
 def _hostile(entry: dict[str, Any]) -> None:
@@ -400,7 +400,7 @@ def test_F2_help_has_examples_and_exit_codes(command: str) -> None:
         (NotFound(PODS, "x", "shop"), 3),
         (Forbidden("delete", PODS, "shop", ""), 4),
         (RequestRefused("a webhook says no"), 4),
-        (Unreachable("nobody there"), 5),
+        (Unreachable("no answer"), 5),
         (Conflict("another pod"), 9),
     ],
 )
@@ -443,15 +443,15 @@ def test_F6_every_step_has_a_text(kind: StepKind) -> None:
     assert step_line(event, NOW) == f"03:12:04 UTC  {words}"
 
 
-def test_F6_names_of_a_step_stay_apart_until_they_are_worded() -> None:
-    """A name with a comma in it is one name: no view takes a text apart."""
+def test_F6_step_names_are_joined_only_in_the_text() -> None:
+    """A name with a comma is one name: no view splits a text."""
     event = StepEvent(StepKind.WAITING, "node/node-c3", number=0, names=("a, b", "c", "d", "e"))
     assert "waiting for a, b, c, d and 1 more " in step_words(event)
     assert event.record(NOW).detail == "a, b, c, d, e"
 
 
 def test_F6_unfenced_node_shows_what_is_missing() -> None:
-    """The demo hides commands that change something: the sentence names the flag."""
+    """The demo hides commands that make changes: the sentence names the flag."""
     asked = " ".join(run("fence", "node/node-c3", "--demo").out.split())
     assert "Nothing was changed. Once you know that it is off, add --confirm-powered-off." in asked
     answers = run("fence", "node/node-a1", "--demo")

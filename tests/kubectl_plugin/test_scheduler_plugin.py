@@ -1,4 +1,4 @@
-"""A scheduler plugin is one module, one registration and one entry of words: one is made up, and judged end to end."""
+"""A scheduler plugin is one module, one registration and one entry of texts: a made-up plugin is tested end to end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def node(name: str, licences: int) -> Json:
 
 @pytest.fixture
 def ask(tmp_path: Path) -> Any:
-    """Explains a pod to come before nodes with so many licences, by a program that has the plugin."""
+    """Explains a new pod on nodes with this many licences, by a program that has the plugin."""
 
     def asked(licences: dict[str, int], output: str) -> str:
         items = [raw_pod("solver", namespace="shop"), *(node(name, number) for name, number in licences.items())]
@@ -39,7 +39,7 @@ def ask(tmp_path: Path) -> Any:
     return asked
 
 
-def test_a_plugin_filters_scores_explains_and_proposes(ask: Any) -> None:
+def test_plugin_filters_scores_explains_and_proposes(ask: Any) -> None:
     assert "LicensedNodes" not in IN_TREE, "the plugin is that program's alone"
     placement = json.loads(ask({"poor": 1, "rich": 3, "bare": 0}, "json"))["placement"]
     assert {entry["node"]: entry["plugins"]["LicensedNodes"] for entry in placement["scores"]} == {

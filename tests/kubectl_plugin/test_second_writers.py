@@ -22,7 +22,7 @@ TERM: Final[Json] = {"matchExpressions": [{"key": "kubernetes.io/hostname", "ope
 ON_NODE: Final[Json] = {"nodeAffinity": {"required": {"nodeSelectorTerms": [TERM]}}}
 
 
-def _told(*words: str) -> str:
+def _page(*words: str) -> str:
     return " ".join(run(*words).out.split())
 
 
@@ -37,7 +37,7 @@ def _write(
     tolerations: Sequence[Json] = (),
     **spec: Any,
 ) -> tuple[str, str]:
-    """The manifests of a workload, its claim and its volume; and a snapshot of the same."""
+    """The manifests of a workload, its claim and its volume, and a snapshot of these."""
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]
     pod: Json = {"containers": [{"name": "app", "image": "i"}], "volumes": volumes}
     template = {"metadata": {"labels": {"app": "shop"}}, "spec": pod}
@@ -85,21 +85,21 @@ EBS: Final[Json] = {"awsElasticBlockStore": {"volumeID": "vol-1"}}
 
 def test_F3_F4_one_replica_on_nfs_may_have_two_writers() -> None:
     manifest, snapshot = str(FIELD / "dep-nfs.yaml"), str(FIELD / "dep-nfs.json")
-    for told in (
-        _told("explain", "-f", manifest),
-        _told("explain", "deploy/web", "--snapshot", snapshot),
-        _told("explain", "deploy/web", "--snapshot", snapshot, "-o", "wide"),
+    for page in (
+        _page("explain", "-f", manifest),
+        _page("explain", "deploy/web", "--snapshot", snapshot),
+        _page("explain", "deploy/web", "--snapshot", snapshot, "-o", "wide"),
     ):
-        assert SENTENCE in told
-        assert "Writers data NFS, ReadWriteOnce: nothing keeps a second writer off" in told
-        assert "two at once in a rollout: the next pod starts before this one ends (maxSurge)" in told
-        assert "two at once on a silent node" in told
+        assert SENTENCE in page
+        assert "Writers data NFS, ReadWriteOnce: nothing keeps a second writer off" in page
+        assert "two at once in a rollout: the next pod starts before this one ends (maxSurge)" in page
+        assert "two at once on a silent node" in page
     report = run("report", "--snapshot", snapshot, "-o", "json")
     found = json.loads(report.out)
     assert found["verdict"]["severity"] == "notice"
     [writers] = [one["secondWriters"] for one in found["workloads"] if one["name"] == "web"]
     assert writers["surges"] is True
-    assert "notice 1 Deployment: two writers. default/deployment/web. A rollout" in _told(
+    assert "notice 1 Deployment: two writers. default/deployment/web. A rollout" in _page(
         "report", "--snapshot", snapshot
     )
 
@@ -156,19 +156,19 @@ def test_F3_F4_one_replica_on_nfs_may_have_two_writers() -> None:
         ),
     ],
 )
-def test_F4_a_volume_without_a_guard_has_two_writers(tmp_path: Path, source: Json, more: Json, says: str) -> None:
+def test_F4_volume_without_a_guard_has_two_writers(tmp_path: Path, source: Json, more: Json, says: str) -> None:
     manifest, snapshot = _write(tmp_path, source, **more)
     kind = more.get("kind", "Deployment").lower()
-    for told in (
-        _told("explain", f"{kind}/shop", "--snapshot", snapshot),
-        _told("explain", "-f", manifest, "--snapshot", snapshot),
+    for page in (
+        _page("explain", f"{kind}/shop", "--snapshot", snapshot),
+        _page("explain", "-f", manifest, "--snapshot", snapshot),
     ):
-        assert SENTENCE in told
-        assert says in told
-    assert ("drain, an eviction" in told) != ("not after a drain or on a silent node" in told)
-    in_rollouts = "two at once in a rollout" in _told("explain", f"{kind}/shop", "--snapshot", snapshot)
-    assert ("two-writers" in _told("lint", "-f", manifest)) == in_rollouts
-    assert ("two writers" in _told("report", "--snapshot", snapshot)) == in_rollouts
+        assert SENTENCE in page
+        assert says in page
+    assert ("drain, an eviction" in page) != ("not after a drain or on a silent node" in page)
+    in_rollouts = "two at once in a rollout" in _page("explain", f"{kind}/shop", "--snapshot", snapshot)
+    assert ("two-writers" in _page("lint", "-f", manifest)) == in_rollouts
+    assert ("two writers" in _page("report", "--snapshot", snapshot)) == in_rollouts
 
 
 @pytest.mark.parametrize(
@@ -190,31 +190,31 @@ def test_F4_a_volume_without_a_guard_has_two_writers(tmp_path: Path, source: Jso
         pytest.param(NFS, RWO, {"replicas": 0}, "", id="no replica"),
     ],
 )
-def test_F4_a_guarded_volume_has_one_writer(tmp_path: Path, source: Json, mode: str, more: Json, wide: str) -> None:
+def test_F4_guarded_volume_has_one_writer(tmp_path: Path, source: Json, mode: str, more: Json, wide: str) -> None:
     _, snapshot = _write(tmp_path, source, mode, **more)
     target = f"{more.get('kind', 'Deployment').lower()}/shop"
-    told = _told("explain", target, "--snapshot", snapshot)
-    assert "Writers" not in told
-    assert "second writer" not in told
-    whole = _told("explain", target, "--snapshot", snapshot, "-o", "wide")
+    page = _page("explain", target, "--snapshot", snapshot)
+    assert "Writers" not in page
+    assert "second writer" not in page
+    whole = _page("explain", target, "--snapshot", snapshot, "-o", "wide")
     assert wide in whole
     assert "two at once" not in whole
-    assert "two writers" not in _told("report", "--snapshot", snapshot)
+    assert "two writers" not in _page("report", "--snapshot", snapshot)
 
 
-@pytest.mark.parametrize(("replicas", "told"), [(1, True), (2, False)])
-def test_F4_a_volume_for_several_pods_has_two_writers_too(tmp_path: Path, replicas: int, told: bool) -> None:
+@pytest.mark.parametrize(("replicas", "shared"), [(1, True), (2, False)])
+def test_F4_volume_for_several_pods_has_two_writers_too(tmp_path: Path, replicas: int, shared: bool) -> None:
     _, snapshot = _write(tmp_path, NFS, "ReadWriteMany", replicas=replicas)
-    page = _told("explain", "deployment/shop", "--snapshot", snapshot)
-    assert ("data NFS, ReadWriteMany: made for several pods, both may write" in page) == told
-    assert ("two at once in a rollout" in page) == told
+    page = _page("explain", "deployment/shop", "--snapshot", snapshot)
+    assert ("data NFS, ReadWriteMany: made for several pods, both may write" in page) == shared
+    assert ("two at once in a rollout" in page) == shared
     assert "Nothing keeps" not in page
-    assert "two writers" not in _told("report", "--snapshot", snapshot)
+    assert "two writers" not in _page("report", "--snapshot", snapshot)
 
 
 @pytest.mark.parametrize("mode", [RWO, "ReadWriteMany"])
 @pytest.mark.parametrize(("mounts", "writes"), [((True,), False), ((True, True), False), ((True, False), True)])
-def test_F4_a_pod_that_mounts_a_volume_read_only_does_not_write(
+def test_F4_pod_that_mounts_a_volume_read_only_does_not_write(
     tmp_path: Path, mode: str, mounts: tuple[bool, ...], *, writes: bool
 ) -> None:
     manifest, snapshot = _write(tmp_path, NFS, mode)
@@ -224,18 +224,18 @@ def test_F4_a_pod_that_mounts_a_volume_read_only_does_not_write(
     spec["containers"][0]["volumeMounts"] = [{"name": "other", "mountPath": "/o"}, *places]
     Path(snapshot).write_text(json.dumps(cluster))
     Path(manifest).write_text(yaml.safe_dump_all(cluster["items"]))
-    assert ("Writers" in _told("explain", "deployment/shop", "--snapshot", snapshot)) is writes
-    assert ("two-writers" in _told("lint", "-f", manifest)) is (writes and mode == RWO)
+    assert ("Writers" in _page("explain", "deployment/shop", "--snapshot", snapshot)) is writes
+    assert ("two-writers" in _page("lint", "-f", manifest)) is (writes and mode == RWO)
 
 
-def test_F4_a_claim_for_one_pod_needs_no_volume(tmp_path: Path) -> None:
+def test_F4_claim_for_one_pod_needs_no_volume(tmp_path: Path) -> None:
     manifest, _ = _write(tmp_path, NFS, "ReadWriteOncePod")
     Path(manifest).write_text(yaml.safe_dump_all(list(yaml.safe_load_all(Path(manifest).read_text()))[:2]))
-    assert "second writer" not in _told("explain", "-f", manifest, "--offline", "-o", "wide")
+    assert "second writer" not in _page("explain", "-f", manifest, "--offline", "-o", "wide")
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_F4_nfs_in_the_pod_itself(tmp_path: Path, read_only: bool) -> None:
+def test_F4_inline_nfs_volume(tmp_path: Path, read_only: bool) -> None:
     pod = {
         "containers": [{"name": "a", "image": "i"}],
         "volumes": [{"name": "html", "nfs": {"server": "s", "path": "/", "readOnly": read_only}}],
@@ -245,14 +245,14 @@ def test_F4_nfs_in_the_pod_itself(tmp_path: Path, read_only: bool) -> None:
     file.write_text(
         yaml.safe_dump({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec})
     )
-    page = _told("explain", "-f", str(file))
+    page = _page("explain", "-f", str(file))
     assert ("html NFS in the pod itself: made for several pods, both may write" in page) != read_only
 
 
 def test_F4_several_replicas_on_one_unguarded_volume(tmp_path: Path) -> None:
     _, snapshot = _write(tmp_path, NFS, replicas=3)
-    told = _told("explain", "deployment/shop", "--snapshot", snapshot)
-    assert "Nothing keeps a second writer off: 3 replicas may write to volume data at once." in told
+    page = _page("explain", "deployment/shop", "--snapshot", snapshot)
+    assert "Nothing keeps a second writer off: 3 replicas may write to volume data at once." in page
 
 
 def test_report_without_volumes_is_uncertain(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_report_without_volumes_is_uncertain(tmp_path: Path) -> None:
     ran = run("report", "--snapshot", snapshot)
     assert ran.code == 11
     assert "persistentvolumes" in ran.out
-    page = _told("explain", "deployment/shop", "--snapshot", snapshot, "-o", "wide")
+    page = _page("explain", "deployment/shop", "--snapshot", snapshot, "-o", "wide")
     assert "data ReadWriteOnce: whether anything keeps a second writer off is unknown" in page
 
 
@@ -275,5 +275,5 @@ def test_only_first_of_thousands_of_claims_are_read(tmp_path: Path) -> None:
     pod["volumes"].append({"name": "last", "persistentVolumeClaim": {"claimName": "c"}})
     Path(snapshot).write_text(json.dumps(cluster))
     ran = run("explain", "deployment/shop", "--snapshot", snapshot, "-o", "wide")
-    told = " ".join(ran.out.split())
-    assert "last whether anything keeps a second writer off is unknown" in told
+    page = " ".join(ran.out.split())
+    assert "last whether anything keeps a second writer off is unknown" in page

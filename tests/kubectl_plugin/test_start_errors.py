@@ -1,4 +1,4 @@
-"""Messages decide: of containers that ended, and of those that the kubelet or the runtime could not start."""
+"""Messages decide about containers that ended and about those that the kubelet or the runtime could not start."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OCI: Final = (
         ("explain", "X-cfg-root", "cfg-root", "Set runAsUser to a number other than 0, or use an image with"),
     ],
 )
-def test_the_message_of_the_report_decides(command: str, name: str, pod: str, said: str) -> None:
+def test_message_of_the_report_decides(command: str, name: str, pod: str, said: str) -> None:
     ran = run(command, f"pod/{pod}", "--snapshot", str(FIELD / f"{name}.json"))
     assert said in " ".join(ran.out.split())
     assert "make the ConfigMap" not in ran.out
@@ -84,7 +84,7 @@ def test_the_message_of_the_report_decides(command: str, name: str, pod: str, sa
         (f"{OCI}mkdir /var/lib/x: no space left on device", "a disk of the node is full", "free space"),
     ],
 )
-def test_a_start_error_has_its_own_remedy(message: str, what: str, remedy: str) -> None:
+def test_start_error_has_its_own_remedy(message: str, what: str, remedy: str) -> None:
     found = start_error(message)
     assert found is not None
     assert what in found.what
@@ -114,11 +114,11 @@ def test_unknown_message_is_only_quoted(tmp_path: Path) -> None:
         ("", ""),
     ],
 )
-def test_the_decisive_line_of_a_log(message: str, line: str) -> None:
+def test_decisive_line_of_a_log(message: str, line: str) -> None:
     assert decisive(message).startswith(line)
 
 
-def test_a_cut_message_keeps_both_ends() -> None:
+def test_cut_message_keeps_both_ends() -> None:
     said = cut("begin " + "word " * 9000 + "end")
     assert said.startswith("begin word")
     assert said.endswith("word end")
@@ -152,7 +152,7 @@ def written(folder: Path, container: dict[str, Any], **metadata: Any) -> Path:
     return file
 
 
-def test_a_hostile_message_is_escaped_and_bounded(tmp_path: Path) -> None:
+def test_hostile_message_is_escaped_and_bounded(tmp_path: Path) -> None:
     end = {"exitCode": 3, "reason": "Error", "finishedAt": "2026-08-02T08:50:00Z", "message": "\x1b[31m" + "x" * 90_000}
     file = written(tmp_path, {"name": "app", "lastState": {"terminated": end}, "state": {"waiting": {"reason": "x"}}})
     for command in ("died", "explain"):
@@ -161,7 +161,7 @@ def test_a_hostile_message_is_escaped_and_bounded(tmp_path: Path) -> None:
         assert "x" * 300 not in "".join(ran.out.split())
 
 
-def test_a_pod_that_does_not_end_names_what_still_runs(tmp_path: Path) -> None:
+def test_pod_that_does_not_end_names_what_still_runs(tmp_path: Path) -> None:
     going = {"deletionTimestamp": "2026-08-02T08:30:20Z", "deletionGracePeriodSeconds": 20}
     ended = {"terminated": {"exitCode": 0, "finishedAt": "2026-08-02T08:30:01Z"}}
     file = written(tmp_path, {"name": "app", "state": ended}, **going)

@@ -1,4 +1,4 @@
-"""Pods that do not run as they should, in every answer: `states.json` has a pod for each state."""
+"""Unhealthy pods in every answer: `states.json` has a pod for each state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHORTENED = str(CASES / "seeds/s4.json")
 
 @pytest.fixture(scope="module")
 def states(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A cluster that has the objects of `states.json` and no others."""
+    """A cluster that has only the objects of `states.json`."""
     objects = json.loads((CASES / "cli/states.json").read_text())["items"]
     return write_cluster(tmp_path_factory.mktemp("states") / "cluster.qos", objects)
 
@@ -35,9 +35,9 @@ def test_Q3_node_ranks_no_container_that_has_no_process(states: str) -> None:
 @pytest.mark.parametrize("name", ["crash", "image", "creating", "config", "initfail"])
 def test_Q3_explain_shows_no_process_to_kill(name: str, states: str) -> None:
     assert "no process of it runs now: nothing to kill" in run("explain", f"pod/{name}", "--snapshot", states).out
-    told = " ".join(run("explain", f"pod/{name}", "--snapshot", states, "-o", "wide").out.split())
-    assert "container has no process now, so nothing for the kernel to kill: app" in told
-    assert "containers that the kernel kills" not in told
+    page = " ".join(run("explain", f"pod/{name}", "--snapshot", states, "-o", "wide").out.split())
+    assert "container has no process now, so nothing for the kernel to kill: app" in page
+    assert "containers that the kernel kills" not in page
 
 
 def test_T1_absent_grace_period_is_the_default_of_the_api_server(states: str) -> None:
@@ -45,40 +45,40 @@ def test_T1_absent_grace_period_is_the_default_of_the_api_server(states: str) ->
     assert plan["grace"] == {"seconds": 30, "source": "spec.terminationGracePeriodSeconds"}
 
 
-def _told(*arguments: str) -> str:
+def _page(*arguments: str) -> str:
     return " ".join(run(*arguments).out.split())
 
 
 def test_T5_explain_and_timeline_agree_on_a_shortened_grace() -> None:
-    explained = _told("explain", "pod/shortened", "--snapshot", SHORTENED)
+    explained = _page("explain", "pod/shortened", "--snapshot", SHORTENED)
     assert "its processes may run until 10:06:00 UTC." in explained
     assert "SIGKILL by 60 s" in explained
     assert "processes may live until 10:06:00 UTC" in explained
-    drawn = _told("explain", "pod/shortened", "--snapshot", SHORTENED, "--timeline=delete")
+    drawn = _page("explain", "pod/shortened", "--snapshot", SHORTENED, "--timeline=delete")
     assert "SIGKILL by 10:06:00 UTC" in drawn
 
 
-def test_T5_static_pod_runs_on_after_a_delete() -> None:
-    told = _told("explain", "pod/etcd-cp-a1", "-n", "kube-system", "--demo")
-    assert "Stops a delete stops nothing: it is a static pod" in told
-    assert "removing its manifest on cp-a1 stops it" in told
-    assert "SIGKILL by" not in told
+def test_T5_static_pod_keeps_running_after_a_delete() -> None:
+    page = _page("explain", "pod/etcd-cp-a1", "-n", "kube-system", "--demo")
+    assert "Stops a delete stops nothing: it is a static pod" in page
+    assert "removing its manifest on cp-a1 stops it" in page
+    assert "SIGKILL by" not in page
 
 
 def test_T1_finalizer_delays_the_end_of_the_object() -> None:
     pod = ("explain", "pod/nightly-index-w5k9d", "-n", "batch", "--demo")
     kept = 'finalizer "batch.example.com/keep-output" keeps the object until the controller of batch.example.com'
-    told = _told(*pod)
-    assert f"its processes have ended, {kept} removes it." in told
-    assert "removes the object at once" not in told
-    drawn = _told(*pod, "--timeline=delete")
+    page = _page(*pod)
+    assert f"its processes have ended, {kept} removes it." in page
+    assert "removes the object at once" not in page
+    drawn = _page(*pod, "--timeline=delete")
     assert 'object gone once finalizer "batch.example.com/keep-output" is removed' in drawn
     assert "(metadata.finalizers)" in drawn
 
 
 def test_T5_single_way_starts_at_its_own_beginning() -> None:
-    drawn = _told("explain", "pod/db-1", "-n", "shop", "--demo", "--timeline=delete")
-    # The node's last heartbeat, 03:02:04, is where the way node-lost begins.
+    drawn = _page("explain", "pod/db-1", "-n", "shop", "--demo", "--timeline=delete")
+    # The way node-lost begins at the node's last heartbeat, 03:02:04.
     assert "Being deleted since 03:07:56 UTC" in drawn
     assert "03:02:04" not in drawn
 
@@ -134,11 +134,11 @@ def test_init_container_that_runs_is_named(tmp_path: Path) -> None:
     file = tmp_path / "list.json"
     node = raw_node("n1", conditions=[heartbeat])
     write_cluster(file, [node, pod])
-    told = _told("explain", "pod/web", "--snapshot", str(file))
-    assert 'Pending: init container "mig" runs for 48 min; the containers after it wait for its end.' in told
+    page = _page("explain", "pod/web", "--snapshot", str(file))
+    assert 'Pending: init container "mig" runs for 48 min; the containers after it wait for its end.' in page
 
 
-def test_the_page_counts_what_does_not_run(states: str) -> None:
+def test_page_counts_what_does_not_run(states: str) -> None:
     page = run("report", "-A", "-o", "-", "--snapshot", states).out
     for words in (
         "4 pods: container does not run.",
@@ -149,7 +149,7 @@ def test_the_page_counts_what_does_not_run(states: str) -> None:
         assert words in page
 
 
-def test_the_page_counts_by_the_placement_that_explain_computes(tmp_path: Path) -> None:
+def test_page_counts_by_the_placement_that_explain_computes(tmp_path: Path) -> None:
     unplaced = [raw_condition("PodScheduled", "False", reason="Unschedulable", message="0/1 nodes are available: 1 x.")]
     room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
     objects = [
@@ -193,12 +193,12 @@ def test_F1_force_deletion_keeps_name_with_finalizer(tmp_path: Path, finalizers:
     file = tmp_path / "list.json"
     write_cluster(file, objects)
     assert forcing in " ".join(run("explain", "pod/going", "--snapshot", str(file)).out.split())
-    told = " ".join(run("delete", "pod/going", "--grace-period=0", "--snapshot", str(file)).out.split())
-    assert forcing.replace("forcing", "deleting it again") in told
+    page = " ".join(run("delete", "pod/going", "--grace-period=0", "--snapshot", str(file)).out.split())
+    assert forcing.replace("forcing", "deleting it again") in page
 
 
 def test_one_is_one(tmp_path: Path) -> None:
-    """A cluster of one node with room for one pod, and another pod that waits."""
+    """A cluster of one node with room for one pod, and a second, waiting pod."""
     amounts = {"cpu": "4", "memory": "4Gi", "pods": "1"}
     node = raw_node("n1", capacity=amounts, allocatable=amounts, conditions=[raw_condition("Ready")])
     there = raw_pod("there", "default", uid="there", nodeName="n1", status={"phase": "Running"})
@@ -209,13 +209,13 @@ def test_one_is_one(tmp_path: Path) -> None:
     def said(*words: str) -> str:
         return " ".join(run(*words, "--snapshot", str(file)).out.split())
 
-    told = said("explain", "pod/waits")
-    assert "Of 1 node, 1 has as many pods as it may." in told
-    assert "free 1 pod on n1" in told
-    assert "has 1 of 1 pod" in told
-    told = said("explain", "node/n1")
-    assert "It has 1 of 1 pod: no other fits here." in told
-    assert "1 of 1 pod has no memory limit: it may use all memory." in told
+    page = said("explain", "pod/waits")
+    assert "Of 1 node, 1 has as many pods as it may." in page
+    assert "free 1 pod on n1" in page
+    assert "has 1 of 1 pod" in page
+    page = said("explain", "node/n1")
+    assert "It has 1 of 1 pod: no other fits here." in page
+    assert "1 of 1 pod has no memory limit: it may use all memory." in page
     assert said("partitions").startswith("1 node ")
 
 
@@ -232,9 +232,9 @@ def test_api_server_refusal_ends_with_one_full_stop(tmp_path: Path) -> None:
     pod["metadata"]["ownerReferences"] = [owner]
     file = tmp_path / "c.json"
     write_cluster(file, [raw_node("n1"), pod, *budgets])
-    told = " ".join(run("explain", "pod/web", "--timeline=drain", "--snapshot", str(file)).out.split())
-    assert "eviction subresource does not support." in told
-    assert "support.." not in told
+    page = " ".join(run("explain", "pod/web", "--timeline=drain", "--snapshot", str(file)).out.split())
+    assert "eviction subresource does not support." in page
+    assert "support.." not in page
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_api_server_refusal_ends_with_one_full_stop(tmp_path: Path) -> None:
             "1 not ready",
             "NotReady",
             "Running, readiness not reported",
-            id="nothing told",
+            id="nothing reported",
         ),
         pytest.param(
             {"phase": "Unknown", "conditions": [raw_condition("Ready")]},
@@ -260,7 +260,7 @@ def test_api_server_refusal_ends_with_one_full_stop(tmp_path: Path) -> None:
             "1 not ready",
             "PhaseUnknown",
             "Bogus",
-            id="a phase that there is not",
+            id="an unknown phase",
         ),
         pytest.param(
             {"conditions": [raw_condition("Ready")]},
@@ -279,9 +279,9 @@ def test_row_total_and_code_of_a_pod_agree(
     items = [raw_node("n1", conditions=[raw_condition("Ready")]), *pods]
     file = tmp_path / "pods.json"
     write_cluster(file, items)
-    told = _told("explain", "pods", "--snapshot", str(file))
-    assert f"2 pods: {counted.replace('1', '2')}" in told
-    assert told.count(why) >= bool(why) * 2
+    page = _page("explain", "pods", "--snapshot", str(file))
+    assert f"2 pods: {counted.replace('1', '2')}" in page
+    assert page.count(why) >= bool(why) * 2
     [verdict] = {json.dumps(one["verdict"]["code"]) for one in _list_of(file)}
     assert json.loads(verdict) == code
 

@@ -1,4 +1,4 @@
-"""What the pages of pods, workloads and clusters say about one stuck pod agrees, and rests on what was read."""
+"""The pages of pods, workloads and clusters agree about one stuck pod, and rely only on what was read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMESPACE: Final = "lab"
 
 
 def said(folder: Path, *words: str, items: list[Json]) -> str:
-    """What is printed, in one line, of a List."""
+    """The output for a List, in one line."""
     file = folder / "list.json"
     ready = raw_condition("Ready", lastHeartbeatTime=NOW, lastTransitionTime="2026-08-01T09:00:00Z")
     room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
@@ -34,7 +34,7 @@ def said(folder: Path, *words: str, items: list[Json]) -> str:
 
 
 @pytest.mark.parametrize("provisioner", ["disk.example.com", "kubernetes.io/no-provisioner"])
-def test_a_claim_without_a_volume_has_no_zone(tmp_path: Path, provisioner: str) -> None:
+def test_claim_without_a_volume_has_no_zone(tmp_path: Path, provisioner: str) -> None:
     unbound = "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims."
     scheduled = raw_condition("PodScheduled", "False", reason="Unschedulable", message=unbound)
     volume = {"name": "d", "persistentVolumeClaim": {"claimName": "logs"}}
@@ -80,7 +80,7 @@ def test_a_claim_without_a_volume_has_no_zone(tmp_path: Path, provisioner: str) 
     assert "VolumeBinding pod has unbound immediate PersistentVolumeClaims" in text
 
 
-def test_a_capture_reads_the_events_of_many_pods_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_capture_reads_the_events_of_many_pods_once(monkeypatch: pytest.MonkeyPatch) -> None:
     events = [
         {
             "apiVersion": "v1",
@@ -203,9 +203,7 @@ PROBE: Final = "Readiness probe failed: command timed out"
         (None, {"Failed": PULL}, ""),
     ],
 )
-def test_a_pod_page_shows_the_warning_behind_a_state(
-    tmp_path: Path, state: str | None, events: Json, hint: str
-) -> None:
+def test_pod_page_shows_the_warning_behind_a_state(tmp_path: Path, state: str | None, events: Json, hint: str) -> None:
     waiting = {"reason": "ImagePullBackOff", "message": f'Back-off pulling image "shop:4": {state}'}
     running = {"running": {"startedAt": MADE}}
     status = {
@@ -246,7 +244,7 @@ def test_a_pod_page_shows_the_warning_behind_a_state(
     assert ("9 times in 27 min, last 3 min ago" in text) is bool(hint)
 
 
-def test_a_report_names_later_times_as_the_pages_do(tmp_path: Path) -> None:
+def test_report_and_pages_agree_on_later_times(tmp_path: Path) -> None:
     event = {
         "apiVersion": "v1",
         "kind": "Event",
@@ -263,7 +261,7 @@ def test_a_report_names_later_times_as_the_pages_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("deleted", "risk"), [("08:40:00", "may run on unseen"), ("09:00:20", "get little time")])
-def test_force_deleting_a_pod_that_is_overdue_does_not_hurry_it(tmp_path: Path, deleted: str, risk: str) -> None:
+def test_force_deletion_does_not_speed_up_overdue_pod(tmp_path: Path, deleted: str, risk: str) -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "shop", "uid": "rs", "controller": True}
     meta = {
         "uid": "s1",

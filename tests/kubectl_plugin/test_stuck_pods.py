@@ -1,4 +1,4 @@
-"""Pages of pods that are stuck: the warning leads, with count, span and what helps; the report lists them."""
+"""Pages of stuck pods: the warning leads, with count, span and remedy; the report lists the pods."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def headline(file: Path, *words: str) -> str:
         ),
     ],
 )
-def test_the_warning_leads(name: str, pod: str, said: str) -> None:
+def test_warning_leads(name: str, pod: str, said: str) -> None:
     assert said in headline(FIELD / f"{name}.json", "explain", f"pod/{pod}")
 
 
@@ -93,9 +93,9 @@ def test_the_warning_leads(name: str, pod: str, said: str) -> None:
         ("c26", "NoScheduler", "trouble 3 pods: not seen by a scheduler. default/vc, default/typo and default/fresh."),
     ],
 )
-def test_the_report_lists_it_as_trouble(name: str, risk: str, said: str) -> None:
+def test_report_lists_it_as_trouble(name: str, risk: str, said: str) -> None:
     file = str(FIELD / f"{name}.json")
-    # A table wraps in columns: one wide enough has no breaks.
+    # A table wraps within columns: this width has no breaks.
     report = json.loads(run("report", "-A", "--snapshot", file, "-o", "json").out)
     assert risk in {one["risk"] for one in report["pods"]}
     text = " ".join(run("report", "-A", "--snapshot", file, env={**os.environ, "COLUMNS": "250"}).out.split())
@@ -108,7 +108,7 @@ PATIENT: Final = "2026-08-02T08:20:00Z"
 
 
 def written(folder: Path, reason: str, message: str, *, events: bool = True, **more: Any) -> Path:
-    """A pod of 40 minutes that waits on node n2, and the warning about it."""
+    """A pod that has waited on node n2 for 40 minutes, and its warning."""
     metadata = {"uid": "p4", "creationTimestamp": PATIENT, **more.pop("metadata", {})}
     status = {
         "phase": "Pending",
@@ -256,7 +256,7 @@ def test_long_message_keeps_its_end_without_long_ids(tmp_path: Path) -> None:
     assert len(text) < 700
 
 
-def test_a_hostile_message_is_escaped_and_bounded(tmp_path: Path) -> None:
+def test_hostile_message_is_escaped_and_bounded(tmp_path: Path) -> None:
     text = headline(
         written(tmp_path, "FailedMount", "\x1b[2J" + '" : configmap "' * 5000), "explain", "pod/probe-4", "-n", "lab"
     )
@@ -272,7 +272,7 @@ def test_missing_events_make_the_answer_uncertain(tmp_path: Path) -> None:
     assert run("report", "-A", "--snapshot", str(file)).code == 11
 
 
-def test_a_provisioner_that_fails_leads_where_a_node_fits(tmp_path: Path) -> None:
+def test_provisioner_that_fails_leads_where_a_node_fits(tmp_path: Path) -> None:
     file = written(
         tmp_path,
         "ProvisioningFailed",
@@ -342,7 +342,7 @@ def test_sandbox_that_the_network_plugin_does_not_release(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "ReplicaSet", "Job"])
-def test_a_drain_does_not_end_before_an_overdue_pod(tmp_path: Path, kind: str) -> None:
+def test_drain_does_not_end_before_an_overdue_pod(tmp_path: Path, kind: str) -> None:
     meta = {
         "ownerReferences": [{"apiVersion": "v1", "kind": kind, "name": "o", "uid": "o", "controller": True}],
         "deletionTimestamp": "2026-08-02T08:40:00Z",

@@ -71,7 +71,7 @@ def _lead(page: str) -> str:
         ("ml", "job/evaluate", "0 of 1 succeeded, 1 pending for 58 min: evaluate-j3xhf: a scheduling gate holds it."),
     ],
 )
-def test_the_count_leads(namespace: str, target: str, lead: str) -> None:
+def test_count_leads(namespace: str, target: str, lead: str) -> None:
     assert _lead(_page(namespace, target)).startswith(lead)
 
 
@@ -82,13 +82,13 @@ def test_faulty_pods_are_named_with_the_reason() -> None:
     )
 
 
-def test_the_template_follows_the_count() -> None:
+def test_template_follows_the_count() -> None:
     assert 'Each new pod: Burstable: only "istio-proxy" keeps it from Guaranteed.' in _lead(
         _page("shop", "deployment/checkout")
     )
 
 
-def test_a_pod_on_a_silent_node_is_not_running() -> None:
+def test_pod_on_a_silent_node_is_not_running() -> None:
     page = _page("monitoring", "daemonset/log-agent")
     [row] = [line for line in page.splitlines() if line.startswith("log-agent-fwj7l ")]
     assert row.endswith("on silent node-c3 since 03:02:56 UTC")
@@ -109,7 +109,7 @@ def test_next_leads_to_the_worst() -> None:
             assert {PodState.READY, PodState.SUCCEEDED}.isdisjoint(pods[pod] for pod in said), (namespace, name)
 
 
-def test_at_most_ten_pods_unless_all_are_asked_for() -> None:
+def test_at_most_ten_pods_by_default() -> None:
     short, wide = (_page("monitoring", "daemonset/log-agent", *more) for more in ((), ("-o", "wide")))
     assert sum(line.startswith("log-agent-") for line in short.splitlines()) == 10
     assert "and 2 more (-o wide)" in short
@@ -207,7 +207,7 @@ def test_json_counts() -> None:
     assert (counts["wanted"], counts["ready"], counts["pending"], counts["terminating"]) == (6, 5, 1, 1)
 
 
-def test_a_page_fits_a_screen() -> None:
+def test_page_fits_a_screen() -> None:
     for namespace, name in _demo_workloads():
         assert len(_page(namespace, name).splitlines()) <= 40, (namespace, name)
 

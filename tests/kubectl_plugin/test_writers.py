@@ -1,4 +1,4 @@
-"""What keeps a second writer off a volume, and until when: told alike by explain, delete, partitions and fence."""
+"""The guard against a second writer of a volume, and its end: explain, delete, partitions and fence agree."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CASES: Final = Path(__file__).resolve().parents[1] / "testdata" / "cases"
 MODES: Final = ("ReadWriteOnce",)
 
 
-def _told(*words: str) -> str:
+def _page(*words: str) -> str:
     return " ".join(run(*words).out.split())
 
 
@@ -28,7 +28,7 @@ def _items(name: str) -> list[dict[str, Any]]:
 
 
 def _without(name: str, pod: str, directory: Path, status: Mapping[str, Any]) -> str:
-    """The case without a pod, and with more in the status of the node ``a``."""
+    """The case without a pod, and with additions to the status of node ``a``."""
     kept = [entry for entry in _items(name) if (entry["kind"], entry["metadata"]["name"]) != ("Pod", pod)]
     for entry in kept:
         if (entry["kind"], entry["metadata"]["name"]) == ("Node", "a"):
@@ -40,17 +40,17 @@ def _without(name: str, pod: str, directory: Path, status: Mapping[str, Any]) ->
 
 @pytest.mark.parametrize("case", ["s3c.json", "s3d.json"])
 def test_F7_iscsi_waits_as_ebs_does(case: str) -> None:
-    told = _told("explain", "pod/pod2", "--snapshot", str(CASES / case))
-    assert "Volumes data step 1 of 4, stop: the kubelet of a has to stop pod1" in told
+    page = _page("explain", "pod/pod2", "--snapshot", str(CASES / case))
+    assert "Volumes data step 1 of 4, stop: the kubelet of a has to stop pod1" in page
 
 
 def test_F7_iscsi_is_detached_once_unmounted(tmp_path: Path) -> None:
     name = "kubernetes.io/iscsi/10.0.0.1:3260:iqn.x:0"
     attached = {"volumesAttached": [{"name": name, "devicePath": ""}], "volumesInUse": [name]}
-    told = _told("explain", "pod/pod2", "--snapshot", _without("s3c.json", "pod1", tmp_path, attached))
-    assert "step 2 of 4, detach: the kubelet of a still has it mounted" in told
-    told = _told("explain", "pod/pod2", "--snapshot", _without("s3c.json", "pod1", tmp_path, {}))
-    assert "step 3 of 4, attach: the attach/detach controller has to attach it at b" in told
+    page = _page("explain", "pod/pod2", "--snapshot", _without("s3c.json", "pod1", tmp_path, attached))
+    assert "step 2 of 4, detach: the kubelet of a still has it mounted" in page
+    page = _page("explain", "pod/pod2", "--snapshot", _without("s3c.json", "pod1", tmp_path, {}))
+    assert "step 3 of 4, attach: the attach/detach controller has to attach it at b" in page
 
 
 @pytest.mark.parametrize(
@@ -63,31 +63,31 @@ def test_F7_iscsi_is_detached_once_unmounted(tmp_path: Path) -> None:
     ],
 )
 def test_F4_explain_shows_the_guard_of_each_volume(case: str, words: str) -> None:
-    told = _told("explain", "pod/web-h-1", "--snapshot", str(CASES / case), "-o", "wide")
-    assert f"Writers data {words}" in told
+    page = _page("explain", "pod/web-h-1", "--snapshot", str(CASES / case), "-o", "wide")
+    assert f"Writers data {words}" in page
 
 
 def test_F4_answers_show_when_the_guard_ends() -> None:
     snapshot = ("--snapshot", str(CASES / "s3a.json"))
-    explained = _told("explain", "pod/etcd-2", *snapshot)
+    explained = _page("explain", "pod/etcd-2", *snapshot)
     guarded = (
         "a second node is kept off until it is detached (6 min after the pod object is gone); from then on nothing"
     )
     assert guarded in explained
-    stakes = _told("delete", "pod/etcd-2", "--grace-period=0", *snapshot)
+    stakes = _page("delete", "pod/etcd-2", "--grace-period=0", *snapshot)
     assert guarded in stakes
     assert "6 min after its object is gone nothing keeps a second writer off" in stakes
-    partitions = _told("partitions", *snapshot)
+    partitions = _page("partitions", *snapshot)
     assert "6 min after its object is gone nothing keeps a second writer off volume data (iSCSI, ReadWriteOnce)" in (
         partitions
     )
-    timeline = _told("explain", "pod/etcd-2", "--timeline=node-lost", *snapshot)
+    timeline = _page("explain", "pod/etcd-2", "--timeline=node-lost", *snapshot)
     assert "volume data open the pod's object keeps it; 360 s after that is gone" in timeline
 
 
 def test_F4_fence_names_unguarded_volumes() -> None:
-    told = _told("fence", "node/node-c3", "--demo")
-    assert "nothing then keeps a second writer off: data of shop/db-1 (NFS, ReadWriteOnce)" in told
+    page = _page("fence", "node/node-c3", "--demo")
+    assert "nothing then keeps a second writer off: data of shop/db-1 (NFS, ReadWriteOnce)" in page
 
 
 @pytest.mark.parametrize(
@@ -123,5 +123,5 @@ def test_F4_when_a_guard_ends(lock: WriterLock, reach: Reach, words: str) -> Non
         (WriterLock.ATTACHMENT, Reach.SILENT, ""),
     ],
 )
-def test_F4_from_when_nothing_does(lock: WriterLock, reach: Reach, words: str) -> None:
+def test_F4_when_no_guard_remains(lock: WriterLock, reach: Reach, words: str) -> None:
     assert unfenced_from(WriterGuard("data", lock, "iSCSI", MODES), reach) == words

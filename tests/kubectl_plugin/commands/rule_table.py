@@ -1,4 +1,4 @@
-"""The table of docs/lint.md, from the rules themselves."""
+"""The table of docs/lint.md, generated from the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kubectl qos died``: what it prints, and its exit codes."""
+"""``kubectl qos died``: output and exit codes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOW = "2026-10-01T12:00:00Z"
 
 
 def report_of(*causes: Cause, grade: Grade = Grade.CERTAIN, container: str = "") -> EndReport:
-    """A report of which no more is known than the causes."""
+    """A report with known causes and nothing else."""
     known = end_report(KnownEnd(Evidence(name="web", namespace="shop")), Versions(), "a test")
     suspects = tuple(Suspect(cause, Weight.PROOF) for cause in causes)
     of = EndOf.CONTAINER if container else EndOf.POD
@@ -57,7 +57,7 @@ def crashed(name: str = "web", *, code: int = 1, finished: str = "2026-10-01T11:
 def about(
     reason: str, clock: str, message: str, uid: str = "", component: str = "kubelet", made: str = ""
 ) -> dict[str, Any]:
-    """An event about ``web``, or its container; without a uid, as the taint manager writes it."""
+    """An event about ``web`` or its container; without a uid, as the taint manager writes it."""
     path = {"uid": uid, "fieldPath": "spec.containers{app}"} if uid else {}
     return {
         "apiVersion": "v1",
@@ -76,7 +76,7 @@ def died(file: str, *words: str) -> Ran:
     return run("died", *words, "-n", "shop", "--snapshot", file)
 
 
-# Words
+# Texts
 
 
 @pytest.mark.parametrize("cause", Cause, ids=lambda cause: cause.value)
@@ -119,11 +119,11 @@ def test_many_causes_are_listed() -> None:
 def test_clock_difference_is_shown(made: str, said: str | None, tmp_path: Path) -> None:
     event = about("Pulled", "11:50:00", "", "web", made=made)
     ran = died(snapshot(tmp_path, crashed(), event), "web")
-    told = " ".join(ran.out.split())
+    page = " ".join(ran.out.split())
 
     assert ran.code == 0
-    assert ("the clock of" in told) == (said is not None)
-    assert said is None or said in told
+    assert ("the clock of" in page) == (said is not None)
+    assert said is None or said in page
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_clock_difference_is_shown(made: str, said: str | None, tmp_path: Path) 
         ("11:50:10", "before its grace period of 30 s was over: out of memory, a second delete"),
     ],
 )
-def test_a_kill_within_the_grace_period_is_not_the_end_of_it(killed_at: str, said: str, tmp_path: Path) -> None:
+def test_kill_within_grace_period_is_not_its_end(killed_at: str, said: str, tmp_path: Path) -> None:
     event = about("Killing", "11:50:00", "Stopping container app", "web")
     pod = crashed(code=137, finished=f"2026-10-01T{killed_at}Z", terminationGracePeriodSeconds=30)
     [status] = pod["status"]["containerStatuses"]
@@ -141,11 +141,11 @@ def test_a_kill_within_the_grace_period_is_not_the_end_of_it(killed_at: str, sai
     pod["metadata"] |= {"deletionTimestamp": "2026-10-01T11:50:30Z", "deletionGracePeriodSeconds": 30}
     pod["metadata"]["finalizers"] = ["example.com/audit"]
 
-    told = " ".join(died(snapshot(tmp_path, pod, event), "web").out.split())
+    page = " ".join(died(snapshot(tmp_path, pod, event), "web").out.split())
 
-    assert "A client deleted the pod" in told
-    assert said in told
-    assert ("raise terminationGracePeriodSeconds above 30 s" in told) is ("had not ended" in said)
+    assert "A client deleted the pod" in page
+    assert said in page
+    assert ("raise terminationGracePeriodSeconds above 30 s" in page) is ("had not ended" in said)
 
 
 @pytest.mark.parametrize("again", [False, True])
@@ -170,7 +170,7 @@ def test_log_without_restart_is_not_previous(again: bool) -> None:
 # Exit codes
 
 
-def test_a_certain_end(tmp_path: Path) -> None:
+def test_certain_end(tmp_path: Path) -> None:
     ran = died(snapshot(tmp_path, crashed()), "pod/web")
 
     assert ran.code == 0
@@ -178,7 +178,7 @@ def test_a_certain_end(tmp_path: Path) -> None:
     assert "runs again, after 3 restarts" in " ".join(ran.out.split())
 
 
-def test_an_end_that_is_not_certain(tmp_path: Path) -> None:
+def test_end_that_is_not_certain(tmp_path: Path) -> None:
     ran = died(snapshot(tmp_path, crashed(code=137)), "web")
 
     assert ran.code == NOT_CERTAIN
@@ -232,7 +232,7 @@ def test_invalid_combinations(words: tuple[str, ...], code: int, said: str, tmp_
     assert said in ran.err
 
 
-def test_a_selector_that_the_api_server_would_refuse_is_named(tmp_path: Path) -> None:
+def test_selector_that_the_api_server_would_refuse_is_named(tmp_path: Path) -> None:
     spec = {"selector": {"matchExpressions": [{"key": "app", "operator": "Near"}]}}
     web = {
         "apiVersion": "apps/v1",
@@ -247,7 +247,7 @@ def test_a_selector_that_the_api_server_would_refuse_is_named(tmp_path: Path) ->
     assert ran.err == 'error: web: spec.selector: "Near" is not a valid label selector operator\n'
 
 
-# Many
+# Lists
 
 
 def test_earlier_ends_do_not_count(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_earlier_ends_do_not_count(tmp_path: Path) -> None:
     assert [entry["name"] for entry in longer] == ["web", "old"]
 
 
-def test_a_page_for_each_is_under_wide(tmp_path: Path) -> None:
+def test_page_for_each_is_under_wide(tmp_path: Path) -> None:
     file = snapshot(tmp_path, crashed(), crashed("db"))
 
     assert died(file, "-o", "wide").out.count("\nProof") == 2
@@ -275,7 +275,7 @@ def test_explain_shows_the_same_end(tmp_path: Path) -> None:
     assert "Last end" in run("explain", "pod/web", "-n", "shop", "--snapshot", file).out
 
 
-def test_the_node_and_the_report_count_them(tmp_path: Path) -> None:
+def test_node_and_the_report_count_them(tmp_path: Path) -> None:
     file = snapshot(tmp_path, crashed(), crashed("db"))
 
     assert "2  its own process" in run("node", "n1", "--snapshot", file).out
@@ -286,7 +286,7 @@ def test_the_node_and_the_report_count_them(tmp_path: Path) -> None:
     assert "its own process" in text
 
 
-def test_names_of_the_cluster_reach_no_terminal_as_they_are(tmp_path: Path) -> None:
+def test_names_of_the_cluster_are_escaped_on_terminals(tmp_path: Path) -> None:
     hostile = crashed()
     hostile["status"]["containerStatuses"][0]["lastState"]["terminated"]["reason"] = "\x1b[31mred"
     hostile["metadata"]["ownerReferences"] = [
@@ -297,7 +297,7 @@ def test_names_of_the_cluster_reach_no_terminal_as_they_are(tmp_path: Path) -> N
         assert "\x1b" not in died(snapshot(tmp_path, hostile), *words).out
 
 
-# Two pods of one name
+# Two pods with one name
 
 
 def _evicted(clock: str) -> dict[str, Any]:
@@ -320,7 +320,7 @@ def test_event_without_uid_belongs_to_the_earlier_pod(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("clock", ["11:00:00", "11:45:00"])
 def test_deleter_did_not_end_a_pod_that_remains(clock: str, tmp_path: Path) -> None:
-    """Its event is about an earlier pod of the name, or the pod ended before it was deleted."""
+    """The deleter's event is about an earlier pod of the name, or the pod ended before it was deleted."""
     over = crashed(restartPolicy="Never")
     status = over["status"]["containerStatuses"][0]
     status |= {"state": status.pop("lastState"), "restartCount": 0}
@@ -334,7 +334,7 @@ def test_deleter_did_not_end_a_pod_that_remains(clock: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("made", "expected"), [("11:50:00", "web-7d9f-x2x7p"), ("11:40:00", None)])
 def test_replacement_precedes_late_kubelet_stop(tmp_path: Path, made: str, expected: str | None) -> None:
-    """A controller makes it when the deletion begins; the kubelet's event came eight seconds later."""
+    """A controller creates it when the deletion begins; the kubelet's event came eight seconds later."""
     labels = {"app": "web"}
     meta = {"name": "web-7d9f", "namespace": "shop", "uid": "rs", "creationTimestamp": "2026-10-01T10:00:00Z"}
     spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}}}
@@ -353,8 +353,8 @@ LOW = "The node was low on resource: memory. Threshold quantity: 100Mi, availabl
 FORCED = "A force deletion by admin was allowed at 11:50:00"
 
 
-def _lives_again(reason: str, message: str, component: str, *, on: str) -> list[dict[str, Any]]:
-    """The pod ``web`` runs on a node, and events show how another of its name ended on ``n1``."""
+def _recreated(reason: str, message: str, component: str, *, on: str) -> list[dict[str, Any]]:
+    """The pod ``web`` runs on a node, and events show how an earlier pod of the name ended on ``n1``."""
     runs = crashed()
     runs["spec"]["nodeName"] = on
     runs["metadata"]["creationTimestamp"] = "2026-10-01T11:50:02Z"
@@ -380,7 +380,7 @@ def _lives_again(reason: str, message: str, component: str, *, on: str) -> list[
 def test_lists_show_ended_and_recreated_pod(
     reason: str, message: str, component: str, short: str, on: str, tmp_path: Path
 ) -> None:
-    file = snapshot(tmp_path, *_lives_again(reason, message, component, on=on))
+    file = snapshot(tmp_path, *_recreated(reason, message, component, on=on))
     alone = json.loads(died(file, "pod/web", "-o", "json").out)
 
     for words in ((), ("-A",), ("node/n1",)):
@@ -398,7 +398,7 @@ def test_lists_show_ended_and_recreated_pod(
 
 
 def test_preempted_pod_and_crashed_successor_are_two_ends(tmp_path: Path) -> None:
-    preempted = _lives_again("Preempted", "Preempted by pod 5f1a on node n1", "default-scheduler", on="n1")
+    preempted = _recreated("Preempted", "Preempted by pod 5f1a on node n1", "default-scheduler", on="n1")
     status = crashed(finished="2026-10-01T11:55:00Z")["status"]["containerStatuses"]
     status[0]["lastState"]["terminated"]["startedAt"] = "2026-10-01T11:50:04Z"
     preempted[1]["status"]["containerStatuses"] = status
@@ -414,11 +414,11 @@ def test_preempted_pod_and_crashed_successor_are_two_ends(tmp_path: Path) -> Non
     ]
 
 
-# A node that is gone
+# A deleted node
 
 
 def test_ends_on_a_deleted_node(tmp_path: Path) -> None:
-    """Pods and events name it; only a name that neither has is not found."""
+    """Pods and events name it; only a name that neither contains is not found."""
     waits = crashed("db")
     waits["status"]["containerStatuses"] = []
     waits["spec"]["nodeName"] = "n7"
@@ -446,7 +446,7 @@ def test_ends_on_a_deleted_node(tmp_path: Path) -> None:
 
 
 def preempted_for(message: str, **related: str) -> dict[str, Any]:
-    """As kube-scheduler writes it; older ones relate it to the preemptor."""
+    """The event of kube-scheduler; older versions set its related pod to the preemptor."""
     own = {**about("Preempted", "11:50:00", message, component="default-scheduler"), "type": "Normal"}
     return {**own, **({"related": {"namespace": "shop", **related}} if related else {})}
 
@@ -457,7 +457,7 @@ BY_UID = f"Preempted by pod {UID} on node n1"
 
 
 @pytest.mark.parametrize(
-    ("message", "pods", "related", "whom"),
+    ("message", "pods", "related", "preemptor"),
     [
         (BY_UID, [HIGH], {}, "for shop/high."),
         (BY_UID, [raw_pod("high", "shop", uid="another")], {}, "for a pod that no longer exists (uid 37be6f76…)."),
@@ -474,10 +474,10 @@ BY_UID = f"Preempted by pod {UID} on node n1"
     ],
 )
 def test_preemptor_of_deleted_pod_is_named(
-    message: str, pods: list[dict[str, Any]], related: dict[str, str], whom: str, tmp_path: Path
+    message: str, pods: list[dict[str, Any]], related: dict[str, str], preemptor: str, tmp_path: Path
 ) -> None:
     other = raw_pod("other", "shop", uid="other", nodeName="n1")
     file = snapshot(tmp_path, preempted_for(message, **related), other, *pods)
     said = " ".join(died(file, "pod/web").out.split())
-    assert f"The scheduler preempted the pod {whom}" in said
-    assert ("on node n1 (shop/high)" in said) is (whom == "for shop/high.")
+    assert f"The scheduler preempted the pod {preemptor}" in said
+    assert ("on node n1 (shop/high)" in said) is (preemptor == "for shop/high.")

@@ -1,4 +1,4 @@
-"""The fence commands of the documentation, each with stand-ins for its tools: only a machine that is off ends with 0.
+"""The fence commands of the documentation, with stand-ins for their tools: exit code 0 only for a machine that is off.
 
 A stand-in writes its arguments to a log. It answers a question for the state with the next of the given answers, which
 begin anew after the power command. The stand-ins of `timeout` and `sleep` take no time and log how much it would be.
@@ -24,7 +24,7 @@ PAGE: Final = ROOT / "docs" / "how-to" / "fence-commands.md"
 SCRIPT: Final = re.compile(r"^```sh\n(#!/bin/sh\n# fence-(\w+) NODE\n.*?)^```$", re.DOTALL | re.MULTILINE)
 SCRIPTS: Final = {found[2]: found[1] for found in SCRIPT.finditer(PAGE.read_text(encoding="utf-8"))}
 ERROR: Final = "!"
-"""An answer that is none: the tool fails and prints nothing."""
+"""No answer: the tool fails and prints nothing."""
 SECRET: Final = "s3cret-of-the-environment"
 BASICS: Final = ("awk", "cat", "env", "sed", "sh", "tr")
 LIMIT: Final = 9 * 60
@@ -68,24 +68,24 @@ printf 'sleep\\037%s\\n' "$1" >> "$LOG"
 
 
 class State(NamedTuple):
-    """A question for the state."""
+    """A query of the power state."""
 
     asks: str
-    """A pattern of the shell for the tool and its arguments."""
+    """A shell pattern for the tool and its arguments."""
     on: str
     off: str
     others: tuple[str, ...] = ()
-    """What is not off either."""
+    """Another state that is not off."""
 
 
 class Recipe(NamedTuple):
-    """What a script calls."""
+    """The calls of a script."""
 
     off: str
-    """The pattern of its power command."""
+    """The pattern of the power command."""
     states: tuple[State, ...]
     inventory: str = ""
-    """The line of its file after the node's name; empty: it takes the machine from the Node."""
+    """The line of its file after the node's name; empty: it reads the machine from the Node."""
     provider: str = ""
     """``spec.providerID``."""
     also: tuple[str, ...] = ()
@@ -262,18 +262,18 @@ OTHERS: Final = [
 
 
 class Ran(NamedTuple):
-    """What a script did."""
+    """The actions of a script."""
 
     code: int
     err: str
     calls: tuple[tuple[str, ...], ...]
     """Tools with their arguments, in order; the last word is the time limit."""
     seconds: int
-    """How long it may take at most."""
+    """Its maximum duration."""
     powered_off: bool
-    """Whether it gave the power command."""
+    """Whether it ran the power command."""
     unknown: str
-    """Calls that no rule expects."""
+    """Unexpected calls."""
 
 
 class Lab(NamedTuple):
@@ -369,7 +369,7 @@ def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Lab:
 every_recipe = pytest.mark.parametrize("lab", RECIPES, indirect=True)
 
 
-def test_every_recipe_of_the_page_is_tried() -> None:
+def test_every_recipe_of_the_page_is_tested() -> None:
     assert set(SCRIPTS) == set(RECIPES)
     assert PAGE.read_text(encoding="utf-8").count("```sh\n") == len(RECIPES)
 
@@ -382,19 +382,19 @@ def test_F6_machine_that_powers_off_is_fenced(lab: Lab) -> None:
 
 
 @every_recipe
-def test_F6_a_second_run_changes_nothing(lab: Lab) -> None:
+def test_F6_second_run_changes_nothing(lab: Lab) -> None:
     states = RECIPES[lab.name].states
     off = {number: (state.off,) for number, state in enumerate(states)}
     ran = lab.run(before=off, power=ERROR)
     if lab.name in {"nfs", "ceph"}:
-        # They store the same again.
+        # They store the same value again.
         ran = lab.run(before=off)
     assert (ran.code, ran.err, ran.unknown) == (0, "", "")
     assert ran.powered_off == (lab.name in {"nfs", "ceph"})
 
 
 @pytest.mark.parametrize(("lab", "index"), STATES, indirect=["lab"])
-def test_F6_a_machine_that_stays_on_is_not_fenced(lab: Lab, index: int) -> None:
+def test_F6_machine_that_stays_on_is_not_fenced(lab: Lab, index: int) -> None:
     on = RECIPES[lab.name].states[index].on
     ran = lab.run(after={index: (on,)})
     assert ran.code == 1
@@ -404,7 +404,7 @@ def test_F6_a_machine_that_stays_on_is_not_fenced(lab: Lab, index: int) -> None:
 
 
 @pytest.mark.parametrize(("lab", "index", "other"), OTHERS, indirect=["lab"])
-def test_F6_another_state_is_not_off(lab: Lab, index: int, other: str) -> None:
+def test_F6_other_power_state_is_not_off(lab: Lab, index: int, other: str) -> None:
     answers = {index: (other,)}
     assert lab.run(before=answers, after=answers).code == 1
 
@@ -424,7 +424,7 @@ def test_F6_no_answer_fences_nothing(lab: Lab, index: int) -> None:
 
 
 @every_recipe
-def test_F6_a_power_command_that_fails_is_no_proof(lab: Lab) -> None:
+def test_F6_power_command_that_fails_is_no_proof(lab: Lab) -> None:
     states = RECIPES[lab.name].states
     ran = lab.run(power=ERROR, after={number: (state.on,) for number, state in enumerate(states)})
     assert ran.code == 1
@@ -482,7 +482,7 @@ def test_F6_azure_of_a_scale_set(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("state", "code"), [("stopped", 4), ("stopping", 9)])
 def test_F6_fence_follows_the_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, code: int) -> None:
-    """4: the taint was sent, and this API server refuses it; 9: it was not."""
+    """4: the taint was sent, and this API server refuses it; 9: the taint was not sent."""
     lab = Lab(tmp_path / "lab", "aws")
     lab.run(after={0: (state,)})
     log, objects = lab.folder / "log", demo_objects()
@@ -494,7 +494,7 @@ def test_F6_fence_follows_the_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", str(lab.folder / "tools"), prepend=os.pathsep)
     for name, value in (("LOG", log), ("RULES", lab.folder / "rules"), ("HANGS", "")):
         monkeypatch.setenv(name, str(value))
-    # It holds the machine of the Node that is fenced, whatever it held before.
+    # It contains the machine of the fenced Node, whatever it contained before.
     monkeypatch.setenv("KUBECTL_QOS_PROVIDER_ID", "aws:///eu-central-1a/i-0another")
     log.unlink()
     command = f"--fence-command={lab.folder / 'fence-aws'}"

@@ -1,4 +1,4 @@
-"""``kubectl qos lint``: what it prints, in each format, and how it ends."""
+"""``kubectl qos lint``: output in each format, and exit codes."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def _rules(report: dict[str, Any], *, ignored: bool = False) -> list[str]:
 def test_output(name: str, form: str) -> None:
     ran = run("lint", "-f", f"tests/testdata/lint/{name}.yaml", "-o", form)
     assert (ran.code, ran.err) == (1 if name == "example" else 0, "")
-    # A release changes the version in the file, and nothing else.
+    # A release changes only the version in the file.
     text = re.sub(r'("version": ")[0-9][^"]*(",\n +"rules")', r"\g<1>VERSION\g<2>", ran.out)
     check(GOLDEN / f"lint-{name}.{form}", text)
 
 
-def test_every_rule_is_stated_in_sentences() -> None:
+def test_every_rule_is_described_in_sentences() -> None:
     for rule in RULES.values():
         assert rule.about.endswith(".")
         assert rule.remedy.endswith(".")
@@ -131,12 +131,12 @@ def test_exit_codes(arguments: tuple[str, ...], code: int, form: str) -> None:
     assert run("lint", "-o", form, "-f", *arguments).code == code
 
 
-def test_a_wrong_command_line_names_the_remedy() -> None:
+def test_wrong_command_line_names_the_remedy() -> None:
     assert "-f FILE" in run("lint").err
     assert "Did you mean bare-pod?" in run("lint", "-f", EXAMPLE, "--disable=bare-pods").err
 
 
-def test_the_others_are_checked_when_a_file_cannot_be_read(tmp_path: Path) -> None:
+def test_other_files_are_checked_despite_an_unreadable_one(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(POD, encoding="utf-8")
     (tmp_path / "b.yaml").write_text("kind: {{ .Values.kind }}\n", encoding="utf-8")
     (tmp_path / "c.yaml").write_bytes(b"\xff\xfe")
@@ -161,7 +161,7 @@ def test_standard_input() -> None:
 
 
 _ONLY: Final = tuple(f"--disable={name}" for name in RULES if name not in {"bare-pod", "best-effort"})
-"""The other rules would be in the way."""
+"""The other rules would add findings."""
 
 
 def test_comments_and_annotations_ignore() -> None:
@@ -187,7 +187,7 @@ def test_comments_and_annotations_ignore() -> None:
 @pytest.mark.parametrize(
     "hook", ["helm.sh/hook: test", "helm.sh/hook: pre-install,pre-upgrade", "argocd.argoproj.io/hook: Sync"]
 )
-def test_a_pod_that_a_tool_waits_for_is_not_bare(hook: str) -> None:
+def test_pod_awaited_by_a_tool_is_not_bare(hook: str) -> None:
     text = POD.replace("metadata:", f"metadata:\n  annotations:\n    {hook}")
     assert _rules(_found("-f", "-", *_ONLY, stdin=text)) == ["best-effort"]
     assert _rules(_found("-f", "-", *_ONLY, stdin=text.replace("/hook:", "/hook-weight:"))) == [
@@ -196,7 +196,7 @@ def test_a_pod_that_a_tool_waits_for_is_not_bare(hook: str) -> None:
     ]
 
 
-def test_a_page_states_a_rule_once_with_its_places() -> None:
+def test_page_shows_a_rule_once_with_its_places() -> None:
     text = "---\n".join(POD.replace("name: one", f"name: pod-{number}") for number in range(12))
     brief, wide, report = (
         run("lint", "-f", "-", *_ONLY, "-o", form, stdin=text).out for form in ("table", "wide", "json")
@@ -246,7 +246,7 @@ def test_nothing_to_check_is_reported() -> None:
 
 @pytest.mark.parametrize("text", ["", "\n", "# Source: chart\n---\n"])
 @pytest.mark.parametrize("form", FORMATS)
-def test_an_empty_input_is_an_error(tmp_path: Path, text: str, form: str) -> None:
+def test_empty_input_is_an_error(tmp_path: Path, text: str, form: str) -> None:
     file = tmp_path / "e.yaml"
     file.write_text(text, encoding="utf-8")
     for named, where in (("-", "standard input"), (str(file), str(file)), (str(tmp_path), str(file))):
@@ -323,7 +323,7 @@ def test_hostile_names_do_not_reach_a_terminal_or_another_line(form: str) -> Non
         _xml(ran.out)
 
 
-def test_junit_is_what_consumers_read(tmp_path: Path) -> None:
+def test_junit_is_readable_for_consumers(tmp_path: Path) -> None:
     broken = tmp_path / "broken.yaml"
     broken.write_text("{", encoding="utf-8")
     root = _xml(run("lint", "-f", EXAMPLE, "-f", UNWANTED, "-f", str(broken), "-o", "junit").out)
@@ -337,7 +337,7 @@ def test_junit_is_what_consumers_read(tmp_path: Path) -> None:
     names = [(case.get("classname"), case.get("name")) for case in root.iter("testcase")]
     assert len(names) == len(set(names))
     for case in root.iter("testcase"):
-        # Jenkins' schema: what failed comes before output.
+        # Jenkins' schema: failures come before output.
         assert [entry.tag for entry in case] in (["failure"], ["error"], ["system-out"], ["failure", "system-out"], [])
     (failure,) = root.iter("failure")
     assert failure.get("type") == "request-over-limit"
@@ -376,14 +376,14 @@ def test_sarif_fits_its_schema(tmp_path: Path) -> None:
     assert len(invocation["toolExecutionNotifications"]) == 2
 
 
-def test_github_commands_have_a_place_each() -> None:
+def test_each_github_command_has_a_place() -> None:
     lines = run("lint", "-f", EXAMPLE, "-o", "github").out.splitlines()
     assert lines[0].startswith(f"::error file={EXAMPLE},line=19,col=35,title=request-over-limit::Deployment/web ")
     assert len(lines) == 2
     assert run("lint", "-f", "-", "-o", "github", stdin="").out == ""
 
 
-def test_the_table_of_rules_is_that_of_the_code() -> None:
+def test_table_of_rules_is_that_of_the_code() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert TABLE.search(text)
     check(PAGE, TABLE.sub(lambda found: found[1] + table_of_rules() + found[2], text))

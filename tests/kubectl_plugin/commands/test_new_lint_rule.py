@@ -1,4 +1,4 @@
-"""A lint rule is one class in one module and one registration: everything else follows."""
+"""A lint rule is one class in one module and one registration; everything else follows."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ def _lint(form: str, *more: str, text: str = POD) -> str:
 
 @pytest.mark.usefixtures("toy")
 @pytest.mark.parametrize("form", ["table", "markdown", "json", "yaml", "junit", "github", "sarif"])
-def test_a_registered_rule_is_in_every_format(form: str) -> None:
+def test_registered_rule_is_in_every_format(form: str) -> None:
     said = " ".join(_lint(form, "--severity=warning").split())
     assert NAME in said
     assert MESSAGE in said
 
 
 @pytest.mark.usefixtures("toy")
-def test_a_registered_rule_is_data() -> None:
+def test_registered_rule_is_data() -> None:
     (found,) = (entry for entry in json.loads(_lint("json"))["findings"] if entry["rule"] == NAME)
     assert (found["level"], found["line"], found["field"]) == ("warning", 8, "spec.containers[0].image")
     assert (found["message"], found["remedy"], found["source"]) == (MESSAGE, "Write a version.", "toy.go")
 
 
 @pytest.mark.usefixtures("toy")
-def test_a_registered_rule_is_stated_in_sarif() -> None:
+def test_registered_rule_is_stated_in_sarif() -> None:
     (ran,) = json.loads(_lint("sarif"))["runs"]
     stated = ran["tool"]["driver"]["rules"][-1]
     assert (stated["id"], stated["shortDescription"]["text"]) == (NAME, "An image has the tag latest.")
@@ -59,14 +59,14 @@ def test_a_registered_rule_is_stated_in_sarif() -> None:
 
 
 @pytest.mark.usefixtures("toy")
-def test_a_registered_rule_is_in_the_docs() -> None:
+def test_registered_rule_is_in_the_docs() -> None:
     remedy = "Write a version. `kubectl qos why BestEffort`"
     row = f"| `{NAME}` | warning | An image has the tag latest. | {remedy} | toy.go |"
     assert row in table_of_rules().splitlines()
 
 
 @pytest.mark.usefixtures("toy")
-def test_a_registered_rule_can_be_disabled_and_ignored() -> None:
+def test_registered_rule_can_be_disabled_and_ignored() -> None:
     assert NAME not in _lint("json", f"--disable={NAME}")
     ignored = json.loads(_lint("json", text=f"# kubectl-qos: ignore {NAME}\n{POD}"))
     assert [entry["ignored"] is not None for entry in ignored["findings"] if entry["rule"] == NAME] == [True]

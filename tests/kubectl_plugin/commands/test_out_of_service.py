@@ -34,7 +34,7 @@ def _cluster(
     replicas: int = 1,
     volumes: Any = (),
 ) -> tuple[str, str]:
-    """A node and a StatefulSet's pod there; now is 20:45:00. The pod is deleted at ``deleted`` with 40 s of grace."""
+    """A node and a StatefulSet's pod on it; now is 20:45:00. The pod is deleted at ``deleted`` with 40 s of grace."""
     taints = [] if tainted is None else [{"key": OUT, "effect": "NoExecute", "timeAdded": AT.format(tainted)}]
     condition = raw_condition("Ready", ready, lastTransitionTime=AT.format("30:00"))
     node = raw_node("rack-7", conditions=[condition], taints=taints)
@@ -152,7 +152,7 @@ def test_all_commands_show_overdue_garbage_collection(ready: str, renewed: str, 
     assert report["collectedBy"] == AT.format("41:20")
 
 
-def test_a_pod_that_the_taint_should_have_deleted_is_late(tmp_path: Path) -> None:
+def test_pod_that_the_taint_should_have_deleted_is_late(tmp_path: Path) -> None:
     _, listed, _, fenced = _answers(_cluster(tmp_path, ready="Unknown", renewed="20:00"))
     late = "bank/ledger-0 should have been removed by 20:31:00 UTC: check kube-controller-manager."
     assert late in listed
@@ -197,7 +197,7 @@ def test_tolerating_pod_is_deleted_with_grace_after_fence(tmp_path: Path) -> Non
     assert "Safer: fence rack-7 once its machine is off, and then a deletion with grace: " in forced
 
 
-def test_changes_name_what_a_fence_would_change(tmp_path: Path) -> None:
+def test_fence_preview_names_the_changes(tmp_path: Path) -> None:
     def changes(ready: str, renewed: str, tainted: str | None) -> tuple[bool, bool, bool]:
         page = _said("fence", "node/rack-7", *_cluster(tmp_path, ready=ready, renewed=renewed, tainted=tainted))
         return "Changes adds taint" in page, "Under way removes 1 pod" in page, "adds taint" in page
@@ -225,13 +225,13 @@ def test_unlisted_objects_do_not_exist(command: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("replicas", "offered"), [(1, False), (3, True)])
-def test_only_a_member_of_several_is_removed_in_the_application(replicas: int, offered: bool, tmp_path: Path) -> None:
+def test_single_member_is_not_removed_in_the_application(replicas: int, offered: bool, tmp_path: Path) -> None:
     source = _cluster(tmp_path, ready="Unknown", renewed="20:00", tainted=None, replicas=replicas)
     page = _said("explain", "pod/ledger-0", "-n", "bank", *source)
     assert ("if its other members are a majority" in page) is offered
 
 
-def test_since_is_of_the_deletion_and_not_of_what_follows(tmp_path: Path) -> None:
+def test_since_refers_to_the_deletion(tmp_path: Path) -> None:
     claims = [{"name": "books", "persistentVolumeClaim": {"claimName": "books"}}]
     source = _cluster(tmp_path, ready="Unknown", renewed="20:00", deleted="44:50", volumes=claims)
     page = _said("explain", "pod/ledger-0", "-n", "bank", *source)

@@ -1,4 +1,4 @@
-"""``kubectl qos place``: what may be typed, what is refused, exit codes."""
+"""``kubectl qos place``: arguments, refusals, exit codes."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def manifest(kind: str, **spec: Any) -> str:
         ),
         (("-f", CHECKOUT, "--replicas", "many"), 2, '--replicas "many": not a number'),
         (("-f", CHECKOUT, "--exclude-node", "node-zz"), 3, 'nodes "node-zz" not found'),
-        (("-f", CHECKOUT, "--without", "pod/nobody"), 3, 'pods "nobody" not found in namespace shop'),
+        (("-f", CHECKOUT, "--without", "pod/missing"), 3, 'pods "missing" not found in namespace shop'),
         (
-            ("-f", CHECKOUT, "--without", "nobody"),
+            ("-f", CHECKOUT, "--without", "missing"),
             2,
-            '--without "nobody": this is for a pod\nWrite pod/nobody or NAMESPACE/nobody',
+            '--without "missing": this is for a pod\nWrite pod/missing or NAMESPACE/missing',
         ),
         (("--drain", "node/node-zz"), 3, 'nodes "node-zz" not found'),
         (
@@ -123,7 +123,7 @@ def _words(*arguments: str, stdin: str = "") -> str:
     return " ".join(run("place", "--demo", *arguments, stdin=stdin).out.split())
 
 
-def test_a_daemon_set_runs_on_the_nodes_that_it_chooses() -> None:
+def test_daemon_set_runs_on_the_nodes_that_it_chooses() -> None:
     text = _daemon_set({"cpu": "10m"}, tolerations=[{"key": "example.com/spot", "operator": "Exists"}])
     (spec,) = placed("-f", "-", "--no-preemption", stdin=text)["specs"]
     chosen, without = spec["daemon"]["eligible"], {node["node"] for node in spec["daemon"]["without"][0]["nodes"]}
@@ -146,7 +146,7 @@ def test_pending_daemon_pods_are_listed_by_node() -> None:
         "daemonset/agent runs on 3 of 12 nodes."
     )
     assert "node-b1 NodeResourcesFit Insufficient memory: lacks 591Mi memory" in words
-    # explain takes it from the same rule.
+    # explain uses the same rule.
     report = json.loads(run("explain", "--demo", "-f", "-", "-o", "json", stdin=text).out)
     assert report["daemon"] == placed("-f", "-", stdin=text)["specs"][0]
     page = " ".join(run("explain", "--demo", "-f", "-", stdin=text).out.split())
@@ -154,7 +154,7 @@ def test_pending_daemon_pods_are_listed_by_node() -> None:
     assert "Nodes daemonset/agent runs on 3 of 12 nodes. 6 nodes get no pod: " in page
 
 
-def test_a_new_node_gets_the_pods_of_daemon_sets() -> None:
+def test_new_node_gets_the_pods_of_daemon_sets() -> None:
     named = ("daemonset/kube-proxy", "-n", "kube-system")
     assert _words(*named).startswith("daemonset/kube-proxy has its pods on all 12 nodes already.")
     words = _words(*named, "--add-node", "like=node-a1")
@@ -175,14 +175,14 @@ def _scaled(**spec: Any) -> str:
     return yaml.safe_dump(raw_workload("Deployment", "x", pod_spec=pod["spec"], **spec)) + _SCALER
 
 
-def test_the_replicas_of_an_autoscaler_are_a_range() -> None:
+def test_replicas_of_an_autoscaler_are_a_range() -> None:
     found = placed("-f", "-", "--no-preemption", stdin=_scaled(replicas=1))["specs"]
     assert [(spec["origin"], spec["wanted"]) for spec in found] == [("manifest", 2), ("autoscaler", 7)]
     assert found[0]["autoscaler"] == {"name": "scaler", "minReplicas": 2, "maxReplicas": 9}
     fit = sum(spec["placed"] for spec in found)
     assert 2 < fit < 9
     ran = run("place", "--demo", "-f", "-", "--no-preemption", stdin=_scaled())
-    # Its minimum has a place; more is asked for only as its metrics say.
+    # Its minimum fits; it scales up only by its metrics.
     assert ran.code == 0
     words = " ".join(ran.out.split())
     assert f"deployment/x has 2 to 9 replicas (HorizontalPodAutoscaler scaler): of 9, {fit} fit." in words
@@ -192,8 +192,8 @@ def test_the_replicas_of_an_autoscaler_are_a_range() -> None:
 
 
 @pytest.mark.parametrize(("arguments", "spec", "wanted"), [((), {"replicas": 0}, [0]), (("--replicas", "3"), {}, [3])])
-def test_an_autoscaler_that_does_not_count(arguments: tuple[str, ...], spec: dict[str, int], wanted: list[int]) -> None:
-    """At 0 replicas it does nothing; --replicas asks for a number of its own."""
+def test_autoscaler_that_is_ignored(arguments: tuple[str, ...], spec: dict[str, int], wanted: list[int]) -> None:
+    """At 0 replicas it does nothing; --replicas sets its own number."""
     found = placed("-f", "-", *arguments, stdin=_scaled(**spec))["specs"]
     assert [one["wanted"] for one in found] == wanted
 
@@ -220,14 +220,14 @@ def test_stateful_set_stops_at_pending_pod() -> None:
 
 
 def test_pod_refused_by_api_server_is_reported() -> None:
-    text = manifest("Deployment").replace("containers:", "priorityClassName: nobody\n      containers:")
+    text = manifest("Deployment").replace("containers:", "priorityClassName: missing\n      containers:")
     ran = run("place", "--demo", "-f", "-", stdin=text)
     assert ran.code == 7
     assert "deployment/x is not placed: " in ran.out
-    assert "nobody" in ran.out
+    assert "missing" in ran.out
 
 
-def test_claims_of_a_stateful_set_are_taken_as_made() -> None:
+def test_claims_of_a_stateful_set_are_assumed_to_exist() -> None:
     claim = {
         "metadata": {"name": "data"},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
@@ -246,7 +246,7 @@ def test_replicas_do_not_take_each_others_claims(mode: str) -> None:
     assert spec["placed"] == 3
 
 
-def test_claims_of_ephemeral_volumes_are_taken_as_made() -> None:
+def test_claims_of_ephemeral_volumes_are_assumed_to_exist() -> None:
     document = yaml.safe_load(manifest("Deployment", replicas=2))
     claim = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
     document["spec"]["template"]["spec"]["volumes"] = [{"name": "tmp", "ephemeral": {"volumeClaimTemplate": claim}}]
@@ -256,7 +256,7 @@ def test_claims_of_ephemeral_volumes_are_taken_as_made() -> None:
     assert explained["placement"]["outcome"] == "Fits"
 
 
-def test_an_added_node_takes_pods_and_an_excluded_one_does_not() -> None:
+def test_added_node_takes_pods_and_an_excluded_one_does_not() -> None:
     (spec, _) = placed(
         "-f", CHECKOUT, "--add-node", "name=big,cpu=64,memory=256Gi,zone=eu-1c,label=x=y", "--exclude-node", "node-b2"
     )["specs"]
@@ -281,8 +281,8 @@ def test_drained_pods_and_manifests_share_the_room() -> None:
 CASES = ROOT / "tests/testdata/cases"
 
 
-def test_a_drain_builds_its_cluster_once() -> None:
-    """Who leaves is decided on the cluster as it is read; the changed cluster is made when all is known."""
+def test_drain_builds_its_cluster_once() -> None:
+    """The leaving pods are determined on the cluster as read; the changed cluster is built once all are known."""
     with counted_calls(with_manifest_objects, with_controllers, cordoning_nodes) as counts:
         ran = run("place", "--demo", "--drain", "node/node-a1")
     assert "drained" in ran.out
@@ -306,7 +306,7 @@ def test_drain_lists_blocking_pods_before_daemon_pods() -> None:
         assert [next(one for one in daemons if name.startswith(one)) for name in rows[1:]] == daemons
 
 
-def test_the_drain_of_a_silent_node_is_no_success() -> None:
+def test_drain_of_a_silent_node_fails() -> None:
     ran = run("place", "--snapshot", str(CASES / "seeds/s3a.json"), "--drain", "node/a")
     text = " ".join(ran.out.split())
     assert ran.code == 7
@@ -318,7 +318,7 @@ def test_the_drain_of_a_silent_node_is_no_success() -> None:
 
 
 def test_drain_answer_precedes_kubectl_drain_refusals(tmp_path: Path) -> None:
-    """A pod without a controller, and one with an emptyDir: kubectl evicts nobody before it may lose both."""
+    """A pod without a controller and one with an emptyDir: kubectl evicts no pod unless flags allow losing both."""
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}
     cached = raw_pod(
         "cached",
@@ -406,7 +406,7 @@ def test_explain_and_place_agree_on_api_server_refusals() -> None:
 
 
 def seed(folder: Path) -> str:
-    """A cluster that has the objects of a recorded List and no others."""
+    """A cluster that has only the objects of a recorded List."""
     return write_cluster(folder / "cluster.qos", json.loads((CASES / "seeds/s3a.json").read_text())["items"])
 
 
@@ -453,7 +453,7 @@ def test_S4_replicas_spread_by_their_owner(name: str) -> None:
     assert set(spec["zones"].values()) == {2}
 
 
-def test_S4_a_jobs_pods_have_no_owner_to_spread_by() -> None:
+def test_S4_job_pods_have_no_default_spread() -> None:
     (spec,) = placed("-f", "-", stdin=manifest("Job", parallelism=6))["specs"]
     assert len(spec["nodes"]) == 1
 
@@ -464,7 +464,7 @@ def small(kind: str, name: str, **spec: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("kind", "template_hash"), [("ReplicaSet", ""), ("StatefulSet", ""), ("Deployment", "5f6c")])
 def test_S4_existing_pods_count(tmp_path: Path, kind: str, template_hash: str) -> None:
-    """Those of the same revision: the pod goes where none of them is."""
+    """Pods of the same revision count: the pod is placed where none of them is."""
     assert best(tmp_path, small(kind, "x", replicas=3), kind, template_hash) == ["b"]
 
 
@@ -478,7 +478,7 @@ def test_S4_pods_of_another_revision_do_not_count(tmp_path: Path, changed: dict[
 
 
 def best(tmp_path: Path, workload: dict[str, Any], kind: str, template_hash: str) -> list[str]:
-    """The nodes that are equally best for a workload's next pod; its first runs on node a of two that are alike.
+    """The equally best nodes for a workload's next pod; its first pod runs on node a of two equal nodes.
 
     Both ways of asking, and the workload in the cluster, say the same.
     """
@@ -496,7 +496,7 @@ def best(tmp_path: Path, workload: dict[str, Any], kind: str, template_hash: str
     there = raw_pod("x-0", "shop", labels=labels, nodeName="a", metadata={"ownerReferences": [reference]})
     has = {"cpu": "64", "memory": "64Gi", "pods": "110"}
     nodes = [raw_node(name, {"kubernetes.io/hostname": name}, allocatable=has) for name in "ab"]
-    # A pod that is as large as the first, for scores of resources not to decide.
+    # A pod as large as the first, so that resource scores do not decide.
     other = raw_pod("other", "shop", nodeName="b")
     cluster = tmp_path / "cluster.yaml"
     cluster.write_text(yaml.safe_dump_all([*nodes, there, other, owner, {**workload, "kind": kind}]))
@@ -513,8 +513,8 @@ def best(tmp_path: Path, workload: dict[str, Any], kind: str, template_hash: str
     return found
 
 
-def test_S4_a_snapshot_knows_the_revision_too(tmp_path: Path) -> None:
-    """Of a template it has what rules read."""
+def test_S4_revision_counts_in_a_snapshot_too(tmp_path: Path) -> None:
+    """A snapshot keeps the parts of a template that rules read."""
     (there,) = (obj for obj in demo_objects() if (obj["kind"], obj["metadata"]["name"]) == ("Deployment", "catalog"))
     file = tmp_path / "catalog.yaml"
     file.write_text(yaml.safe_dump({**there, "metadata": {"name": "catalog", "namespace": "shop"}}))

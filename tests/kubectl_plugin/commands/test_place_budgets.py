@@ -1,4 +1,4 @@
-"""What ``place -f`` and ``explain -f`` say of the PodDisruptionBudgets beside a manifest."""
+"""PodDisruptionBudgets in ``place -f`` and ``explain -f`` of a manifest."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def budgets(*objects: dict[str, Any], options: tuple[str, ...] = ()) -> list[dic
 
 
 def rooms(*objects: dict[str, Any], options: tuple[str, ...] = ()) -> list[tuple[int, int, int]]:
-    """Of each budget how many pods it selects, how many are Ready, and how many may go."""
+    """For each budget: the pods it selects, the Ready ones, and the allowed evictions."""
     entries = budgets(*objects, options=options)
     return [(one["pods"], one["room"]["healthy"], one["room"]["allowed"]) for one in entries]
 
@@ -151,7 +151,7 @@ def test_drain_skips_daemon_sets() -> None:
 
 
 def test_daemon_set_counts_with_its_remaining_pods() -> None:
-    """It has twelve, one of which is not Ready; on six nodes it would make none any more."""
+    """It has twelve pods, and one is not Ready; with six nodes it would create no more."""
     agent = workload("DaemonSet", app="log-agent")
     agent["metadata"] = {"name": "log-agent", "namespace": "monitoring"}
     own = budget("agent", "log-agent", minAvailable=3)
@@ -189,28 +189,28 @@ def test_pods_without_a_place_are_not_ready() -> None:
     words = said("place", *objects, code=7)
     assert "render none of 3 minAvailable 2 of deployment/render; 0 of 3 pods are Ready then" in words
     assert "can be evicted" not in words
-    # Even where none may ever go: a pod that is Pending goes freely.
+    # Even if no eviction is ever allowed: a Pending pod can always be evicted.
     assert "can be evicted" not in said("place", workload(replicas=3, cpu="100"), budget(maxUnavailable=0), code=7)
 
 
-def test_a_stateful_set_that_waits_counts_what_it_has_made() -> None:
+def test_waiting_stateful_set_counts_its_existing_pods() -> None:
     (one,) = budgets(workload("StatefulSet", replicas=6, cpu="100"), budget(minAvailable=2))
     assert (one["pods"], one["room"]["expected"]) == (6, 1)
 
 
-def test_other_pods_of_the_cluster_count_as_they_are() -> None:
+def test_other_cluster_pods_count_with_their_readiness() -> None:
     (by_number,) = budgets(workload(replicas=2), budget("cart", "cart", minAvailable=3))
     assert (by_number["others"], by_number["room"]["expected"]) == (4, 6)
     by_share = workload(replicas=2), budget("cart", "cart", minAvailable="50%")
     assert [one["room"] for one in budgets(*by_share)] == [None]
     words = said("place", *by_share)
     assert "not known minAvailable 50% of deployment/render and 4 other pods of the cluster; how many may go" in words
-    # A pod without a controller adds nothing to what controllers want.
+    # A pod without a controller does not add to the desired number of controllers.
     assert rooms(workload(replicas=2), budget("pf", "price-feed", minAvailable="50%")) == [(3, 3, 2)]
 
 
-def test_a_workload_of_the_cluster_is_not_counted_twice() -> None:
-    """Of db the cluster has one pod that runs and one that is being deleted; of checkout one waits."""
+def test_workload_of_the_cluster_is_not_counted_twice() -> None:
+    """The cluster has one running and one terminating pod of db, and one waiting pod of checkout."""
     for kind, name in (("StatefulSet", "db"), ("Deployment", "checkout")):
         manifest = workload(kind, app=name, replicas=3)
         manifest["metadata"]["name"] = name
@@ -231,7 +231,7 @@ def test_victims_are_removed_and_moved_pods_are_placed() -> None:
     assert rooms(*objects) == rooms(*objects, options=("--drain", "node/node-a1"))
 
 
-def test_a_budget_of_a_file_replaces_that_of_the_cluster() -> None:
+def test_budget_of_a_file_replaces_that_of_the_cluster() -> None:
     assert [one["minAvailable"] for one in budgets(workload(app="checkout"))] == [5]
     changed = budgets(workload(app="checkout"), budget("checkout", "checkout", maxUnavailable=1))
     assert [(one["minAvailable"], one["maxUnavailable"]) for one in changed] == [(None, 1)]

@@ -1,4 +1,4 @@
-"""Whether a drain of one node or several ends, and where the pods of these go."""
+"""Whether a drain of one or several nodes ends, and where their pods are placed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def budget(app: str, allowed: int, pods: int) -> Any:
 
 
 class Drained:
-    """What ``place --drain`` answers on a cluster."""
+    """The answer of ``place --drain`` on a cluster."""
 
     def __init__(self, tmp_path: Path, words: str, *objects: Any) -> None:
         self._file = write_cluster(tmp_path / "cluster.json", list(objects))
@@ -115,7 +115,7 @@ def test_preemption_comes_before_remedies(tmp_path: Path) -> None:
 
 
 def test_budget_allows_eviction_after_replacement_is_ready(tmp_path: Path) -> None:
-    """It allows one at a time: the second eviction waits, and is granted then."""
+    """The budget allows one at a time: the second eviction waits and is then allowed."""
     two = [pod("web-1", "a"), pod("web-2", "a"), pod("web-3", "b")]
     found = Drained(tmp_path, "--drain a", node("a"), node("b"), *two, budget("web", 1, 3))
     assert "The drain ends; both pods find a place: 2 on b." in found.said
@@ -153,7 +153,7 @@ def test_blocked_node_stops_kubectl_before_the_next(tmp_path: Path) -> None:
 
 
 def test_all_nodes_are_cordoned_before_the_first_is_drained(tmp_path: Path) -> None:
-    """As kubectl does: what leaves one node does not land on the next."""
+    """As in kubectl: pods of one drained node are not placed on the next."""
     found = Drained(tmp_path, "--drain a,b", *map(node, "ab"), node("c", "1"), pod("web-1", "a"), pod("api-1", "b"))
     assert found.said.startswith(
         "on 3 nodes, with a and b drained The drain ends; 1 of 2 pods finds no place: pod/api-1"
@@ -166,7 +166,7 @@ def test_all_nodes_are_cordoned_before_the_first_is_drained(tmp_path: Path) -> N
 
 
 def test_pods_of_a_later_node_count_until_it_is_drained(tmp_path: Path) -> None:
-    """The replacement of the first may not go where an excluded app still runs, and the second finds its room taken."""
+    """The first replacement may not run where an app that it excludes still runs; the second finds its room taken."""
     apart = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone", "labelSelector": {}}]}
     nodes = [node(name) for name in "abc"]
     for one in nodes[1:]:
@@ -223,7 +223,7 @@ def test_one_by_one_other_nodes_are_remedies(tmp_path: Path) -> None:
 
 
 def test_single_node_that_returns(tmp_path: Path) -> None:
-    """As for a restart."""
+    """This is the order of a restart."""
     found = Drained(tmp_path, "--drain a --one-by-one", node("a"), node("b", "0"), pod("web-1", "a"))
     assert "with a drained The drain ends; pod/web-1 finds no place before a is back." in found.said
 
@@ -250,7 +250,7 @@ def test_wrong_nodes(words: str, code: int, said: str, tmp_path: Path) -> None:
     assert said in ran.err
 
 
-def test_a_node_that_is_named_twice_counts_once(tmp_path: Path) -> None:
+def test_node_that_is_named_twice_counts_once(tmp_path: Path) -> None:
     found = Drained(tmp_path, "--drain a,node/b --drain a", node("a"), node("b"), node("c"), pod("web-1", "a"))
     assert found.plan["whatIf"]["drainedNodes"] == ["a", "b"]
 
@@ -298,8 +298,8 @@ def test_pods_without_uids_are_distinguished(tmp_path: Path) -> None:
         ("Succeeded", "batch.kubernetes.io/job-tracking", False),
     ],
 )
-def test_a_drain_waits_for_finalizers(phase: str, finalizer: str, waits: bool, tmp_path: Path) -> None:
-    """Kubectl drain evicts finished pods, too, and waits until their objects are gone."""
+def test_drain_waits_for_finalizers(phase: str, finalizer: str, waits: bool, tmp_path: Path) -> None:
+    """A drain by kubectl also evicts finished pods, and waits until their objects are gone."""
     done = pod("batch-1", "a")
     done["metadata"]["finalizers"] = [finalizer]
     done["status"] = {**READY, "phase": phase}
@@ -313,7 +313,7 @@ def test_a_drain_waits_for_finalizers(phase: str, finalizer: str, waits: bool, t
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Running"])
-def test_a_finished_pod_that_was_deleted_long_ago_is_overdue(phase: str, tmp_path: Path) -> None:
+def test_finished_pod_that_was_deleted_long_ago_is_overdue(phase: str, tmp_path: Path) -> None:
     done = pod("batch-1", "a")
     done["metadata"] |= {"finalizers": ["shop.example/copy"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
     now = raw_pod("new", "shop", nodeName="b", metadata={"creationTimestamp": "2026-01-02T00:00:00Z"}, status=READY)

@@ -1,4 +1,4 @@
-"""``kubectl qos place TYPE/NAME``: whether more pods of what the cluster has would fit."""
+"""``kubectl qos place TYPE/NAME``: whether more pods like existing ones would fit."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_unfitting_replicas_are_no_with_reason() -> None:
 
 
 def test_pending_pods_of_the_workload_take_their_room_first() -> None:
-    """One node more has room for it; what is asked for has to do with the rest."""
+    """One more node has room for the pending pod; the requested pods get the rest."""
     first, asked = specs("deployment/checkout", *ROOM)
     assert (first["name"], first["origin"], first["placed"]) == (f"pod/{PENDING}", "pending", 1)
     assert (asked["name"], asked["origin"]) == ("deployment/checkout", "more")
@@ -65,7 +65,7 @@ def test_pending_pods_of_the_workload_take_their_room_first() -> None:
 
 
 def _as_written(there: dict[str, Any]) -> dict[str, Any]:
-    """A workload without what the API server adds to a Job: it takes no new one that has it."""
+    """A workload without the fields that the API server adds to a Job, which refuses a new one that has them."""
     written = copy.deepcopy(there)
     if written["kind"] == "Job":
         del written["spec"]["selector"]
@@ -79,7 +79,7 @@ def _as_written(there: dict[str, Any]) -> dict[str, Any]:
     ("kind", "name", "namespace"), [("Deployment", "checkout", "shop"), ("Job", "video-encode", "batch")]
 )
 def test_more_replicas_match_renamed_manifest(kind: str, name: str, namespace: str) -> None:
-    """Its constraints are its own, and a Job's pods have none: whose pods they are makes no difference."""
+    """The constraints are its own, and a Job's pods have none, so the owner makes no difference."""
     there = workload(kind, name, namespace)
     manifest = yaml.safe_dump(_as_written(there) | {"metadata": {"name": "other", "namespace": namespace}})
     gone = ("--without", f"shop/{PENDING}")
@@ -91,8 +91,8 @@ def test_more_replicas_match_renamed_manifest(kind: str, name: str, namespace: s
     assert {key: more[key] for key in more if key not in own} == {key: other[key] for key in other if key not in own}
 
 
-def test_a_stateful_set_gets_the_ordinals_after_its_replicas() -> None:
-    """Ordinal 2 is the next of a set of two, and its claim is there already: what that waits for is said."""
+def test_stateful_set_gets_the_ordinals_after_its_replicas() -> None:
+    """Ordinal 2 is next in a set of two, and its claim exists already: the awaited step of the claim is shown."""
     code, text = words("sts/db")
     assert code == 7
     assert '1 more pod of StatefulSet db does not fit now. Claim "data-db-2" is unbound' in text
@@ -100,7 +100,7 @@ def test_a_stateful_set_gets_the_ordinals_after_its_replicas() -> None:
 
 @pytest.mark.parametrize(("name", "namespace", "held"), [("broker", "data", "broker-2"), ("db", "shop", "db-1")])
 def test_stateful_set_waits_for_ordinal_on_silent_node(name: str, namespace: str, held: str) -> None:
-    """Place and partitions say the same of it."""
+    """Place and partitions agree."""
     code, text = words(f"sts/{name}", "-n", namespace)
     holds = f"StatefulSet {name} makes no other {held} before it is gone, and neither scales nor rolls out"
     assert code == 7
@@ -147,7 +147,7 @@ def _sets(tmp_path: Path, **changed: Any) -> tuple[str, ...]:
         ),
     ],
 )
-def test_a_stateful_set_waits_for_its_pods_as_its_policy_has_it(
+def test_stateful_set_waits_by_its_pod_management_policy(
     tmp_path: Path, changed: dict[str, Any], code: int, first: str
 ) -> None:
     ran = run(*_sets(tmp_path, **changed))
@@ -155,7 +155,7 @@ def test_a_stateful_set_waits_for_its_pods_as_its_policy_has_it(
     assert " ".join(ran.out.split()).startswith(first)
 
 
-def test_one_more_like_a_pod_has_no_node_and_a_name_of_its_own() -> None:
+def test_copy_of_a_pod_has_no_node_and_its_own_name() -> None:
     code, text = words("pod/web-wkmm8tk5p-7ql9d", "--replicas", "2")
     assert code == 0
     assert "Yes: 2 of 2 more pods like web-wkmm8tk5p-7ql9d fit: " in text
@@ -189,7 +189,7 @@ def test_pending_pod_and_copy_are_distinguished() -> None:
 
 
 def test_answer_shows_lost_pods() -> None:
-    """The pod that is pending already preempts one as well; that is not the answer's."""
+    """The pending pod preempts one as well, which does not count for the answer."""
     code, text = words("deployment/fraud-score", "-n", "payments")
     assert code == 0
     assert (
@@ -203,8 +203,8 @@ def test_answer_shows_lost_pods() -> None:
     assert "No: 1 more pod" in words("deployment/fraud-score", "-n", "payments", "--no-preemption")[1]
 
 
-def test_victim_of_earlier_preemption_is_not_charged_again() -> None:
-    """It goes for a pod that is nominated to its node, which is counted there before what is asked for."""
+def test_leaving_victim_counts_for_its_first_preemptor() -> None:
+    """Its preemptor is nominated to the node and counts there before the requested pods."""
     flags = ("deployment/model-server", "-n", "ml")
     code, text = words(*flags)
     first = "payments/fraud-score-w88lqz7hx-c8z2n"
@@ -242,11 +242,11 @@ def test_fit_without_preemption_comes_first(namespace: str, name: str, replicas:
     asked = specs(*flags)[-1]
     assert asked["withoutPreemption"] == alone["placed"] == alone["withoutPreemption"]
     victims, text = len(asked["victims"]), words(*flags)[1]
-    told = f"without preemption, {asked['placed']} if {victims} pod{'' if victims == 1 else 's'} "
+    phrase = f"without preemption, {asked['placed']} if {victims} pod{'' if victims == 1 else 's'} "
     if victims and asked["placed"] == asked["wanted"]:
         assert text.startswith("Only with preemption: ")
-        told = f"; {alone['placed']} of {asked['wanted']} fit without."
-    assert (told in text) == (victims > 0)
+        phrase = f"; {alone['placed']} of {asked['wanted']} fit without."
+    assert (phrase in text) == (victims > 0)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_answer_starts_with_its_condition(replicas: str, answer: str) -> None:
 
 
 def test_both_numbers_have_nodes_and_lost_pods() -> None:
-    """Nobody makes another price-feed: it has no controller."""
+    """price-feed is not recreated: it has no controller."""
     flags = ("deployment/web", "--replicas", "max")
     (spec,), (alone,) = specs(*flags), specs(*flags, "--no-preemption")
     text = words(*flags)[1]
@@ -296,8 +296,8 @@ def test_both_numbers_have_nodes_and_lost_pods() -> None:
     )
 
 
-def test_nodes_are_counted_as_nodes_and_pods_as_pods() -> None:
-    """As many as five have their names; of more the rest is told with both numbers."""
+def test_texts_count_nodes_and_pods_separately() -> None:
+    """Up to five are named; the rest of more is given with both numbers."""
     nodes = specs("deployment/cart", "--replicas", "max")[0]["nodes"]
     first, text = list(nodes.items()), words("deployment/cart", "--replicas", "max")[1]
     assert len(first) == 5
@@ -323,14 +323,14 @@ def test_as_many_as_fit_are_counted() -> None:
     assert "The next does not. Of 12 nodes, " in text
 
 
-def test_a_part_that_fits_is_no_success() -> None:
+def test_partial_fit_is_no_success() -> None:
     most = specs("deployment/cart", "--replicas", "max", "--no-preemption")[0]["placed"]
     code, text = words("deployment/cart", "--replicas", str(most + 1), "--no-preemption")
     assert code == 7
     assert f"No: {most} of {most + 1} more pods of Deployment cart fit now: " in text
 
 
-def test_names_files_and_changes_go_together() -> None:
+def test_names_files_and_changes_can_be_combined() -> None:
     manifest = yaml.safe_dump(workload("Deployment", "cart") | {"metadata": {"name": "other"}})
     ran = run("place", "--demo", "deployment/web", "--exclude-node", "node-c2", "-f", "-", stdin=manifest)
     text = " ".join(ran.out.split())
@@ -464,7 +464,7 @@ def test_file_without_effect_is_reported_beside_a_name() -> None:
 
 
 def test_budget_violating_victims_come_first(tmp_path: Path) -> None:
-    """The scheduler takes the lowest first; a database that goes against its budget weighs more."""
+    """The scheduler prefers the lowest priority; a database preempted against its budget weighs more."""
     node = {
         "apiVersion": "v1",
         "kind": "Node",

@@ -1,4 +1,4 @@
-"""``kubectl qos rights``: the role of a command holds what the command asks for, and nothing else."""
+"""``kubectl qos rights``: the role of a command has exactly the rights that the command needs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _READ = {"get", "list"}
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[Request]]:
-    """What each command asks for."""
+    """The requests of each command."""
     return {command: asked_by(command, tmp_path_factory.mktemp(command)) for command in TYPED}
 
 
@@ -52,14 +52,14 @@ def _row(asked: Iterable[Request]) -> str:
     return json.dumps(places | ({"changes": changes} if changes else {}))
 
 
-def test_K_the_rights_are_what_the_commands_ask_for(asked: dict[str, set[Request]]) -> None:
+def test_K_rights_match_the_requests_of_commands(asked: dict[str, set[Request]]) -> None:
     rows = ",\n".join(f'"{command}": {_row(requests)}' for command, requests in asked.items())
     check(ROOT / "kubectl_plugin" / "reports" / "rights.json", f"{{\n{rows}\n}}\n")
 
 
-def test_K_each_right_is_missed_without_it(tmp_path: Path) -> None:
+def test_K_each_missing_right_is_reported(tmp_path: Path) -> None:
     resources = {one for name in read_only() for one in (*ASKED[name].cluster, *ASKED[name].namespaced)}
-    # Without these an answer is less precise: by which version the scheduler goes, and which policy may add a field.
+    # Without these an answer is less precise: the scheduler's version, and policies that may add a field.
     silent = {
         "leasecandidates.coordination.k8s.io",
         "mutatingadmissionpolicies.admissionregistration.k8s.io",
@@ -83,7 +83,7 @@ def _verbs(roles: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
     return found
 
 
-def test_K_without_a_name_it_is_all_that_only_read() -> None:
+def test_K_default_covers_all_read_only_commands() -> None:
     [role] = _roles()
     verbs = _verbs([role])
     assert (role["kind"], role["metadata"]["name"]) == ("ClusterRole", "kubectl-qos")
@@ -98,7 +98,7 @@ def test_K_without_a_name_it_is_all_that_only_read() -> None:
 
 
 @pytest.mark.parametrize("command", TYPED)
-def test_K_each_command_has_its_own(command: str) -> None:
+def test_K_each_command_has_its_own_role(command: str) -> None:
     verbs = _verbs(_roles(command))
     asked = ASKED[command]
     assert set(verbs) == {*asked.cluster, *asked.namespaced} - {KUBELETS}
@@ -116,10 +116,10 @@ def test_K_in_one_namespace() -> None:
     assert "pods" not in _verbs([of_cluster])
     assert _verbs(others[:1])["pods"] == {"get", "list", "watch", "delete", "patch"}
     assert list(_verbs(others[1:])) == ["leases.coordination.k8s.io"]
-    told = run("rights", "died", "-n", "shop").out
+    report = run("rights", "died", "-n", "shop").out
     assert (
         "kubectl create rolebinding kubectl-qos-died-in-shop -n shop --role=kubectl-qos-died-in-shop --group=GROUP"
-        in told
+        in report
     )
 
 
@@ -154,12 +154,12 @@ def test_K_no_role_replaces_another() -> None:
         (("-n", "shop", "-n", "cart"), "-n shop -n cart: one namespace at a time"),
     ],
 )
-def test_K_what_has_no_role(words: tuple[str, ...], said: str) -> None:
+def test_K_commands_without_a_role(words: tuple[str, ...], said: str) -> None:
     ran = run("rights", *words)
     assert (ran.code, ran.out, said in ran.err) == (2, "", True)
 
 
-def test_K_every_command_asks_or_is_known_not_to() -> None:
+def test_K_every_command_makes_requests_or_is_exempt() -> None:
     assert set(COMMANDS) - set(ASKED) == {"lint", "why", "rights"}
 
 
@@ -179,7 +179,7 @@ def test_K_other_formats() -> None:
         (KUBELETS, ("node", "node-a1"), "kubectl qos rights node --kubelets"),
     ],
 )
-def test_K_an_answer_that_lacks_a_right_leads_to_the_role(
+def test_K_answer_that_lacks_a_right_leads_to_the_role(
     forbidden: str, words: tuple[str, ...], last: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = RecordingSource(demo_objects(), forbidden={forbidden})
@@ -221,13 +221,13 @@ def test_K_in_one_namespace_its_claims_are_known(developer: RecordingSource) -> 
 
 
 @pytest.mark.parametrize("unread", [set(), {"persistentvolumeclaims"}])
-def test_K_a_missing_claim_decides_without_nodes(unread: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_K_missing_claim_decides_without_nodes(unread: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
     source = RecordingSource([*demo_objects(), *_CLAIMING], only_in="shop", forbidden={"nodes", *unread})
     source.namespace, source.now = "shop", datetime.fromisoformat(DEMO_NOW)
     monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
     ran = run("explain", "pod/typo", "-n", "shop")
-    told = 'no node fits. Claim "nope" does not exist.'
-    assert (ran.code, told in flat(ran.out)) == ((11, False) if unread else (0, True)), ran
+    sentence = 'no node fits. Claim "nope" does not exist.'
+    assert (ran.code, sentence in flat(ran.out)) == ((11, False) if unread else (0, True)), ran
 
 
 @pytest.mark.parametrize(
@@ -243,14 +243,14 @@ def test_K_a_missing_claim_decides_without_nodes(unread: set[str], monkeypatch: 
         ("explain pods -A", 4, "you may not list pods"),
     ],
 )
-def test_K_what_one_namespace_does_not_show(developer: RecordingSource, words: str, code: int, said: str) -> None:
+def test_K_unknown_facts_of_one_namespace(developer: RecordingSource, words: str, code: int, said: str) -> None:
     every = () if "-A" in words or "--drain" in words else ("-n", developer.namespace)
     ran = run(*words.split(), *every, stdin=MANIFEST)
     assert (ran.code, said in flat(ran.out + ran.err)) == (code, True), ran
 
 
 @pytest.mark.parametrize("words", ["deployment/fat --replicas 6", "-f -"])
-def test_K_what_a_quota_lets_in_is_as_uncertain(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_K_pods_within_quota_are_uncertain_too(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "500m"}}}]
     fat = raw_workload("Deployment", "fat", "shop", pod_spec={"containers": containers}, replicas=0)
     bounds = {"hard": {"requests.cpu": "2"}}
@@ -273,8 +273,8 @@ def test_K_what_a_quota_lets_in_is_as_uncertain(words: str, monkeypatch: pytest.
         "pods outside of shop: you may not list them",
     ):
         assert said in flat(ran.out)
-    told = json.loads(run("place", *words.split(), "-n", "shop", "-o", "json", stdin=manifest).out)
-    assert told["verdict"]["lacks"] == ["pods"]
+    report = json.loads(run("place", *words.split(), "-n", "shop", "-o", "json", stdin=manifest).out)
+    assert report["verdict"]["lacks"] == ["pods"]
 
 
 @pytest.mark.usefixtures("developer")
@@ -282,8 +282,8 @@ def test_K_what_a_quota_lets_in_is_as_uncertain(words: str, monkeypatch: pytest.
     ("rule", "far", "placed", "proven"),
     [("Anti", {}, 3, False), ("", {}, 0, True), ("", {"namespaces": ["data"]}, 5, False)],
 )
-def test_K_pods_of_its_namespace_rule_out_nodes(rule: str, far: Mapping[str, Any], placed: int, proven: bool) -> None:
-    """Anti-affinity to its own pods, one in each zone; affinity to pods that are not there, or may be elsewhere."""
+def test_K_pods_of_the_namespace_exclude_nodes(rule: str, far: Mapping[str, Any], placed: int, proven: bool) -> None:
+    """Anti-affinity to its own pods, one in each zone; affinity to pods that do not exist, or may be elsewhere."""
     term = {"topologyKey": "topology.kubernetes.io/zone", "labelSelector": {"matchLabels": {"app": "one"}}, **far}
     affinity = {f"pod{rule}Affinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     pod_spec = {"containers": [{"name": "c", "image": "i"}], "affinity": affinity}
@@ -294,7 +294,7 @@ def test_K_pods_of_its_namespace_rule_out_nodes(rule: str, far: Mapping[str, Any
 
 
 @pytest.mark.parametrize("others", [(), ("data",)])
-def test_K_a_refused_pod_needs_no_more_rights(others: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_K_refused_pod_needs_no_more_rights(others: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     bounds = {"hard": {"pods": "0"}}
     quota = {
         "apiVersion": "v1",
@@ -304,7 +304,7 @@ def test_K_a_refused_pod_needs_no_more_rights(others: tuple[str, ...], monkeypat
         "status": bounds | {"used": {"pods": "0"}},
     }
     source = RecordingSource([*demo_objects(), quota], only_in="shop", git_version=DEMO_VERSION)
-    # Of the context, where nothing may be read.
+    # The namespace of the context, in which the user may read nothing.
     source.namespace, source.now, source.side_by_side = "default", datetime.fromisoformat(DEMO_NOW), True
     monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
     pods = [raw_pod("web", space) for space in ("shop", *others)]
@@ -313,7 +313,7 @@ def test_K_a_refused_pod_needs_no_more_rights(others: tuple[str, ...], monkeypat
 
 
 @pytest.mark.usefixtures("developer")
-def test_K_what_was_not_read_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_K_unread_pods_are_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "on nodes now" not in run("explain", "pc/shop-high").out
     file = str(tmp_path / "shop.qos")
     run("snapshot", "-n", "shop", "-o", file)
@@ -323,8 +323,8 @@ def test_K_what_was_not_read_is_not_counted(tmp_path: Path, monkeypatch: pytest.
     assert "removes no pod" not in said
 
 
-@pytest.mark.parametrize(("space", "whom"), [("shop", "shop/high"), ("data", "the pod with uid 37be6f76…")])
-def test_K_the_own_namespace_has_the_preemptor(space: str, whom: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("space", "preemptor"), [("shop", "shop/high"), ("data", "the pod with uid 37be6f76…")])
+def test_K_own_namespace_has_the_preemptor(space: str, preemptor: str, monkeypatch: pytest.MonkeyPatch) -> None:
     uid = "37be6f76-da92-4585-bcc4-95d547c255e8"
     event = {
         "apiVersion": "v1",
@@ -340,10 +340,10 @@ def test_K_the_own_namespace_has_the_preemptor(space: str, whom: str, monkeypatc
     source = RecordingSource([*demo_objects(), event, high], only_in="shop", git_version=DEMO_VERSION)
     source.namespace, source.now, source.side_by_side = "shop", datetime.fromisoformat(DEMO_NOW), True
     monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
-    assert f"The scheduler preempted the pod for {whom}" in flat(run("died", "pod/low", "-n", "shop").out)
+    assert f"The scheduler preempted the pod for {preemptor}" in flat(run("died", "pod/low", "-n", "shop").out)
 
 
-def test_K_no_yes_of_one_namespace_is_certain(developer: RecordingSource, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_K_yes_from_one_namespace_is_uncertain(developer: RecordingSource, monkeypatch: pytest.MonkeyPatch) -> None:
     said = {}
     for whole in (False, True):
         if whole:
@@ -351,15 +351,15 @@ def test_K_no_yes_of_one_namespace_is_certain(developer: RecordingSource, monkey
             source.namespace, source.now = developer.namespace, developer.now
             monkeypatch.setattr(cli, "source_of", lambda *_, source=source: contextlib.nullcontext(source))
         for name in ("typo", "elsewhere", "checkout-mv9cgvs6p-x2x7p"):
-            told = json.loads(run("place", f"pod/{name}", "-n", "shop", "-o", "json").out)
-            [spec] = [one for one in told["specs"] if one["origin"] == "pending"]
+            report = json.loads(run("place", f"pod/{name}", "-n", "shop", "-o", "json").out)
+            [spec] = [one for one in report["specs"] if one["origin"] == "pending"]
             said[name, whole] = (spec["placed"], spec["proven"])
     for (name, whole), (placed, proven) in said.items():
         assert whole or not proven or said[name, True][0] == placed, (name, said)
         assert whole or not placed or not proven
 
 
-def test_K_a_snapshot_of_one_namespace(developer: RecordingSource, tmp_path: Path) -> None:
+def test_K_snapshot_of_one_namespace(developer: RecordingSource, tmp_path: Path) -> None:
     path = tmp_path / "shop.qos"
     ran = run("snapshot", "-n", "shop", "-o", str(path))
     words = flat(ran.out)
@@ -381,7 +381,7 @@ def test_K_a_snapshot_of_one_namespace(developer: RecordingSource, tmp_path: Pat
             asked()
 
 
-def test_K_an_anonymous_copy_of_it_stays_of_one_namespace(developer: RecordingSource, tmp_path: Path) -> None:
+def test_K_anonymous_copy_of_it_stays_of_one_namespace(developer: RecordingSource, tmp_path: Path) -> None:
     run("snapshot", "-n", "shop", "-o", str(tmp_path / "shop.qos"), "--anonymise")
     source = SnapshotSource(SnapshotFile(str(tmp_path / "shop.qos")), namespace=None)
     assert source.namespace != "shop"

@@ -1,4 +1,4 @@
-"""``kubectl qos snapshot``, and questions to what it wrote."""
+"""``kubectl qos snapshot``, and answers from its files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def anonymous(demo: Path) -> Path:
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_answers_are_those_of_the_cluster(demo: Path, question: str) -> None:
+def test_snapshot_and_cluster_give_the_same_answers(demo: Path, question: str) -> None:
     words = QUESTIONS[question]
     asked, kept = run(*words, "--demo"), run(*words, "--snapshot", str(demo))
 
@@ -64,7 +64,7 @@ def test_answers_are_those_of_the_cluster(demo: Path, question: str) -> None:
 
 
 def test_node_shows_unknown_usage(demo: Path) -> None:
-    """The kubelet that tells it is not captured; of node-b4 the demo does not know it either."""
+    """The kubelet that reports it is not captured; the demo does not have the usage of node-b4, either."""
     asked, kept = (
         json.loads(run("explain", "node/node-b2", "-o", "json", *source).out)
         for source in (["--demo"], ["--snapshot", str(demo)])
@@ -77,7 +77,7 @@ def test_node_shows_unknown_usage(demo: Path) -> None:
 
 
 def test_to_standard_output(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same bytes as in a file, nothing beside them, and no file of that name."""
+    """The same bytes as in a file, no other output, and no file of that name."""
     monkeypatch.chdir(tmp_path)
     words = [sys.executable, "-m", "kubectl_plugin", "snapshot", "--demo", "-o", "-", *CONFIG]
     done = subprocess.run(
@@ -102,7 +102,7 @@ def test_to_standard_output(demo: Path, tmp_path: Path, monkeypatch: pytest.Monk
         *(("report", name) for name in ("JSON", "wide", "name", "html", "jsonpath={.name}")),
     ],
 )
-def test_a_format_is_no_file(command: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_format_name_is_not_a_file(command: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     ran = run(command, "--demo", "-o", name)
 
@@ -113,14 +113,14 @@ def test_a_format_is_no_file(command: str, name: str, tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize("command", ["snapshot", "report"])
-def test_a_file_may_be_named_like_a_format(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_may_be_named_like_a_format(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert run(command, "--demo", "-o", "./json").code == 0
     assert [file.name for file in tmp_path.iterdir()] == ["json"]
 
 
 def test_every_format_of_every_command_is_known() -> None:
-    """What one command takes behind -o is typed behind that of another."""
+    """The value of -o of one command is typed after -o of another."""
     for command in COMMANDS:
         for flag in (flag for group in groups_of(command) for flag in group.flags if "--output" in flag.names):
             for name in flag.choices:
@@ -147,7 +147,7 @@ def test_contents_are_listed(demo: Path, anonymous: Path) -> None:
 
 
 def test_anonymised_snapshot_gives_the_same_answers(demo: Path, anonymous: Path) -> None:
-    """Each pod of a namespace has the class, scores, chances and priority that it had; which it is nobody can tell."""
+    """Each pod of a namespace keeps its class, scores, chances and priority; its original name cannot be determined."""
     asked, kept = (run("explain", "pods", "-o", "json", "--snapshot", str(file)) for file in (demo, anonymous))
     assert (asked.code, kept.code) == (0, 0)
 
@@ -156,7 +156,7 @@ def test_anonymised_snapshot_gives_the_same_answers(demo: Path, anonymous: Path)
     assert before == after
     assert sum(before.values()) > 20
     assert len(before) > 10
-    # Whole words: the letters of a replacement come of chance, and may hold a short name.
+    # Whole words: the letters of a replacement are random and may contain a short name.
     names = _words(" ".join(item["name"] for item in _items(asked)))
     assert {"checkout", "cart", "search"} <= names
     assert names & _words(asked.out) == names
@@ -173,7 +173,7 @@ def _items(ran: Ran) -> list[dict[str, Any]]:
 
 
 def _shown(pod: dict[str, Any]) -> str:
-    """What a pod's explanation says without names."""
+    """A pod's explanation without names."""
     counts = re.findall(r"\b\d+(?:/\d+)?\b", re.sub(r"\{.*?\}", "", (pod["placement"] or {}).get("message", "")))
     scores = [sorted(entry["value"] for entry in node["containers"]) for node in pod["oom"]]
     requests = pod["resources"]["requests"]
@@ -215,7 +215,7 @@ def test_broken_file(demo: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
-def test_file_that_describes_more_than_the_memory(tmp_path: Path) -> None:
+def test_file_that_expands_beyond_the_memory(tmp_path: Path) -> None:
     """A file of 65 KB with 64 million Leases."""
     raw = b"\xdd" + (1 << 26).to_bytes(4, "big") + b"\x80" * (1 << 26)
     block = zlib.compress(raw)

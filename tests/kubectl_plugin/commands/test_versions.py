@@ -1,4 +1,4 @@
-"""``kubectl qos versions``: what runs, and what changes with another version."""
+"""``kubectl qos versions``: the running versions, and the changes of another version."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ def test_running_versions(tmp_path: Path) -> None:
         ("kubelet", "v1.36.3", 2, "1.36.3"),
         ("kubelet", "v1.34.1", 1, "1.34.4"),
     ]
-    told = compared(written(tmp_path, [*nodes, scheduler]))
-    assert told["running"][1]["version"] == "v1.35.2", "nobody said otherwise"
-    assert told["verdict"]["code"] == "VersionsListed"
-    assert told["to"] is None
+    unset = compared(written(tmp_path, [*nodes, scheduler]))
+    assert unset["running"][1]["version"] == "v1.35.2", "no version was given"
+    assert unset["verdict"]["code"] == "VersionsListed"
+    assert unset["to"] is None
 
 
 def test_snapshot_keeps_scheduler_version_of_lease(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_changes_agree_with_explain_of_both_versions(tmp_path: Path) -> None:
     now.mkdir()
     then.mkdir()
     before = written(now, [node("n1", "v1.36.3"), *pods()])
-    # As the same pods are once they are made again.
+    # The same pods after recreation.
     again = [{**pod, "status": {"phase": "Running"}} for pod in pods()]
     after = written(then, [node("n1", "v1.37.1"), *again])
     found = compared(before, "--kubernetes-version", "1.36", "--to", "1.37")
@@ -166,7 +166,7 @@ def test_no_change_is_an_answer(tmp_path: Path) -> None:
     found = compared(file, "--kubernetes-version", "1.36", "--to", "1.37")
     assert (found["changed"], found["orders"], found["placements"]) == ([], [], [])
     assert found["verdict"]["code"] == "NothingChanges"
-    assert found["rules"], "rules do differ, though no pod has to do with them"
+    assert found["rules"], "rules differ, but no pod depends on them"
     ran = run("versions", "--snapshot", file, "--kubernetes-version=1.36", "--to", "1.37")
     assert "With Kubernetes 1.37 nothing changes for the one pod" in ran.out
 
@@ -177,7 +177,7 @@ def test_rules_change_per_component_version(tmp_path: Path) -> None:
     newest = [one for one in found["rules"] if one["since"] == "1.37"]
     assert len(newest) == sum(change.since == 37 for change in CHANGES.values())
     of_kubelets = {one["rule"] for one in found["rules"] if one["since"] != "1.37"}
-    assert of_kubelets == {"Cgroups", "Requests"}, "the scheduler already goes by the others"
+    assert of_kubelets == {"Cgroups", "Requests"}, "the scheduler already uses the others"
     back = compared(file, "--kubernetes-version", "1.36", "--to", "1.34")
     assert {one["since"] for one in back["rules"]} == {"1.35", "1.36"}
     assert {"Cgroups", "NodeResourcesBalancedAllocation", "DynamicResources"} <= {one["rule"] for one in back["rules"]}
@@ -229,7 +229,7 @@ def test_pod_without_node_has_no_oom_score_change(tmp_path: Path) -> None:
     assert "QoSClass" in {change["kind"] for entry in found["changed"] for change in entry["changes"]}
 
 
-def test_a_table_shows_each_pod_whole(tmp_path: Path) -> None:
+def test_table_shows_each_pod_whole(tmp_path: Path) -> None:
     many = [
         {**pods()[0], "metadata": {"name": f"empty-{number}", "namespace": "shop", "uid": str(number)}}
         for number in range(20)
@@ -237,20 +237,20 @@ def test_a_table_shows_each_pod_whole(tmp_path: Path) -> None:
     ran = run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.3"), *many]), "--to", "1.37")
     shown = [line for line in ran.out.splitlines() if "shop/empty-" in line]
     assert f"recreated ({20 - len(shown)} more: -o wide)" in ran.out
-    assert ran.out.count("oom_score_adj of app") == len(shown), "the last one, too"
+    assert ran.out.count("oom_score_adj of app") == len(shown), "including the last one"
 
 
-def test_the_newest_version_suggests_no_other(tmp_path: Path) -> None:
+def test_newest_version_suggests_no_other(tmp_path: Path) -> None:
     assert "--to" not in run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.37.0")])).out
     assert "--to 1.37" in run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.0")])).out
 
 
 def test_pending_pods_agree_with_explain_of_both_versions() -> None:
-    """1.33 passes pod-level resources over: there is more room."""
+    """1.33 ignores pod-level resources: there is more room."""
     found = json.loads(run("versions", "--demo", "--to", "1.33", "-o", "json").out)
     waiting = [entry for entry in found["placements"] if entry["waits"]]
     assert waiting
-    assert found["placed"] > len(found["placements"]), "others go where they went"
+    assert found["placed"] > len(found["placements"]), "the other placements are unchanged"
     for entry in waiting:
         for side, flags in (("before", ()), ("after", ("--kubernetes-version", "1.33"))):
             words = ("explain", f"pod/{entry['pod']}", "-n", entry["namespace"], "--demo", *flags, "-o", "json")
@@ -260,7 +260,7 @@ def test_pending_pods_agree_with_explain_of_both_versions() -> None:
             assert entry[side]["message"] == placement["message"]
 
 
-def test_nodes_that_kill_in_another_order(tmp_path: Path) -> None:
+def test_changed_kill_order_of_nodes(tmp_path: Path) -> None:
     file = written(tmp_path, [node("n1", "v1.36.3"), *pods()])
     found = compared(file, "--kubernetes-version", "1.36", "--to", "1.37")
     orders = {entry["order"]: entry for entry in found["orders"]}
@@ -299,7 +299,7 @@ def test_missing_namespace(to: tuple[str, ...]) -> None:
     assert "did you mean -n shop?" in ran.err
 
 
-def test_a_version_that_is_none_is_refused() -> None:
+def test_invalid_version_is_refused() -> None:
     ran = run("versions", "--demo", "--to", "latest")
     assert ran.code == 2
     assert '--to "latest": not a version of Kubernetes' in ran.err

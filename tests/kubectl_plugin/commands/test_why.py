@@ -55,7 +55,7 @@ MESSAGE = next(
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts in what upstream answered."""
+    """All texts in upstream's answers."""
     match value:
         case dict():
             for entry in value.values():
@@ -84,7 +84,7 @@ def test_every_reason_that_upstream_gave_is_explained() -> None:
         for sentence in message.split("preemption: "):
             for reason in histogram(sentence):
                 assert find(reason), reason
-        # Each is told with its own number, the first time that it is said.
+        # Each appears with its own number at its first mention.
         for reason, nodes in histogram(message).items():
             by_entry = find(reason)[0].entry.name
             first = next(text for text in counted if find(text)[0].entry.name == by_entry)
@@ -92,7 +92,7 @@ def test_every_reason_that_upstream_gave_is_explained() -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_an_entry_is_found_by_each_of_its_spellings(entry: Entry) -> None:
+def test_entry_is_found_by_each_of_its_spellings(entry: Entry) -> None:
     for spelling in (entry.name, *entry.also, entry.name.upper(), f'  "{entry.name}"\n'):
         assert [found.entry for found in find(spelling)] == [entry]
     for name in entry.see:
@@ -157,11 +157,11 @@ TERMS = {
     "Evicted": ("evictions", "The node was low on resource: memory. Threshold quantity: 100Mi"),
     "Windows": ("windows nodes",),
 }
-"""By entry: terms and texts as people type and paste them."""
+"""By entry: terms and texts as users type and paste them."""
 
 
 def _column(heading: str, *words: str) -> set[str]:
-    """What a list of the demo has under a heading."""
+    """The values of a column in a list of the demo."""
     head, *rows = run(*words, "--demo").out.partition("\n\n")[0].splitlines()
     at = head.index(heading)
     return {re.split(" {2,}", row[at:])[0] for row in rows if not row.startswith(" ")}
@@ -182,7 +182,7 @@ _STATES: Final = sorted(
 
 
 @pytest.mark.parametrize("word", _STATES)
-def test_the_states_of_our_lists_are_terms(word: str) -> None:
+def test_states_of_our_lists_are_terms(word: str) -> None:
     assert find(word), word
 
 
@@ -195,7 +195,7 @@ _CODES: Final = (
 
 @pytest.mark.parametrize("codes", _CODES, ids=lambda codes: codes.__name__)
 def test_each_code_and_state_has_an_entry(codes: type[Enum]) -> None:
-    """But for words that everyone uses: why cannot know that kubectl qos is meant."""
+    """Except for common words: why cannot know that kubectl qos is meant."""
     assert [code.value for code in codes if code.value not in {"Normal", "Nothing"} and not find(code.value)] == []
 
 
@@ -210,8 +210,8 @@ def test_each_entry_of_our_codes_exists() -> None:
     assert [name for name in CODES if name not in {entry.name for entry in ENTRIES}] == []
 
 
-def test_the_lists_of_the_demo_have_states() -> None:
-    """What the test before reads out of them."""
+def test_lists_of_the_demo_have_states() -> None:
+    """The terms that the previous test reads from the documents."""
     assert {"Running", "Pending", "Terminating", "CrashLoopBackOff", "Silent", "Cordoned", "Ready"} <= set(_STATES)
 
 
@@ -225,7 +225,7 @@ def test_words_of_pages_are_terms(word: str, entry: str) -> None:
 @pytest.mark.parametrize(
     ("name", "asked"), [(name, asked) for name, texts in TERMS.items() for asked in (name, *texts)]
 )
-def test_a_term_is_found_however_it_is_spelled(name: str, asked: str) -> None:
+def test_term_is_found_however_it_is_spelled(name: str, asked: str) -> None:
     assert [found.entry.name for found in find(asked)] == [name]
 
 
@@ -258,7 +258,7 @@ def test_names_of_upstream_are_known(module: str, path: str, constant: str) -> N
 
 
 def _kubernetes_texts() -> list[tuple[str, str, str]]:
-    """Entries, source and text, with what is filled in between braces."""
+    """Entries, source and text, with placeholders in braces."""
     lines = (TESTDATA / "why" / "texts.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     return [(names, source, text) for names, source, text in rows]
@@ -272,7 +272,7 @@ def test_texts_of_each_component_are_known() -> None:
         assert (pasted, " + ".join(found.entry.name for found in find(pasted))) == (pasted, names)
 
 
-def test_these_texts_are_written_by_kubernetes() -> None:
+def test_texts_come_from_kubernetes() -> None:
     for _, source, text in _kubernetes_texts():
         if source == "-":
             continue
@@ -287,18 +287,18 @@ def test_these_texts_are_written_by_kubernetes() -> None:
     [
         ("Warning  BackOff  3s (x5 over 61s)  kubelet  Back-off restarting failed container web", "CrashLoopBackOff"),
         ("61s   Warning   Unhealthy   pod/web-0   Readiness probe failed: timeout", "Unhealthy"),
-        ("Warning  FailedMount  3s  kubelet  a text that nobody knows", "FailedMount"),
+        ("Warning  FailedMount  3s  kubelet  an unknown text", "FailedMount"),
         (
             "Pod was rejected: Node didn't have enough resource: cpu, requested: 500, used: 1, capacity: 8",
             "OutOfmemory",
         ),
     ],
 )
-def test_the_line_of_an_event_is_read(asked: str, name: str) -> None:
+def test_line_of_an_event_is_read(asked: str, name: str) -> None:
     assert [found.entry.name for found in find(asked)] == [name]
 
 
-def test_the_events_that_describe_lists_are_read_line_by_line() -> None:
+def test_events_that_describe_lists_are_read_line_by_line() -> None:
     events = """Events:
   Type     Reason     Age               From               Message
   ----     ------     ----              ----               -------
@@ -464,11 +464,11 @@ def test_budgets_and_preemption_do_not_contradict_each_other() -> None:
 
 
 FOUND: Final[dict[str, str]] = json.loads((TESTDATA / "why" / "found.json").read_text(encoding="utf-8"))
-"""By text: its entries. Each had another one, or none."""
+"""By text: its entries. Each had another entry, or none."""
 
 
 @pytest.mark.parametrize(("asked", "names"), FOUND.items())
-def test_a_text_has_the_entry_that_explains_it(asked: str, names: str) -> None:
+def test_text_has_the_entry_that_explains_it(asked: str, names: str) -> None:
     assert " + ".join(found.entry.name for found in find(asked)) == names
 
 
@@ -544,7 +544,7 @@ def test_json_without_content_is_unknown(text: str) -> None:
     assert not find(text)
 
 
-def test_a_long_text_is_read_in_no_time() -> None:
+def test_long_text_is_read_quickly() -> None:
     for part in (
         'admission webhook "',
         "a: ",
@@ -574,7 +574,7 @@ def test_commands_of_an_entry_can_be_typed(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_the_next_commands_of_an_entry_change_nothing(entry: Entry) -> None:
+def test_next_commands_of_an_entry_change_nothing(entry: Entry) -> None:
     reads = ("get", "describe", "explain", "logs", "top", "auth can-i", "api-resources", "rollout history", "qos")
     assert [one for one in entry.commands if not one.removeprefix("kubectl ").startswith(reads)] == []
 
@@ -614,13 +614,13 @@ def test_sources_of_entries_exist() -> None:
     assert not [source for source in named if not exists(source)]
 
 
-def test_a_whole_message_is_taken_apart() -> None:
+def test_whole_message_is_split() -> None:
     ran = run("why", MESSAGE)
     assert (ran.code, ran.err) == (0, "")
     check(TESTDATA / "golden" / "why-message.txt", ran.out)
 
 
-def test_a_term() -> None:
+def test_term() -> None:
     check(TESTDATA / "golden" / "why-term.txt", run("why", "oomkilled").out)
 
 
@@ -634,7 +634,7 @@ def test_standard_input() -> None:
 
 
 @pytest.mark.parametrize("words", [("-",), ("",), (" ",)])
-def test_an_empty_text_is_refused(words: tuple[str, ...]) -> None:
+def test_empty_text_is_refused(words: tuple[str, ...]) -> None:
     ran = run("why", *words, stdin="\n")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.splitlines() == [
@@ -650,7 +650,7 @@ def test_terms_in_a_row_are_each_explained() -> None:
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("ErrImagePul", "ErrImagePull"), ("OOMKiled", "OOMKilled")])
-def test_the_nearest_spelling_is_offered_first(typed: str, meant: str) -> None:
+def test_nearest_spelling_is_offered_first(typed: str, meant: str) -> None:
     assert similar(typed)[0] == meant
 
 
@@ -658,7 +658,7 @@ def test_term_inside_a_word_is_not_similar() -> None:
     assert "cgroup" not in similar("pod")
 
 
-def test_json_names_each_part() -> None:
+def test_json_contains_each_part() -> None:
     report = json.loads(run("why", "-o", "json", MESSAGE).out)
     assert report["kind"] == "TermExplanation"
     assert {part["text"]: part["nodes"] for part in report["explained"]}["Insufficient memory"] == 2
@@ -691,7 +691,7 @@ def test_any_text_is_answered(text: str) -> None:
 
 
 @pytest.mark.parametrize("lines", [300, 3000])
-def test_the_end_of_a_long_list_of_events_is_read(lines: int) -> None:
+def test_end_of_a_long_list_of_events_is_read(lines: int) -> None:
     restarts = "2m   Warning   BackOff   pod/web-{}   Back-off restarting failed container app in pod web-{}_shop(11)\n"
     text = "".join(restarts.format(at, at) for at in range(lines))
     ran = run("why", "-", stdin=f'{text}1m  Warning  FailedMount  pod/a  secret "tls" not found\n')
@@ -705,11 +705,11 @@ def test_truncation_of_a_line_is_shown() -> None:
     assert (ran.code, ran.err) == (0, "only the first 8192 characters of a line are read\n")
 
 
-def test_a_question_names_the_terms_in_it() -> None:
+def test_question_names_the_terms_in_it() -> None:
     assert similar("does preemption respect PDB")[:2] == ("preemption", "PDB")
 
 
-def test_a_node_in_a_list_has_each_of_its_states() -> None:
+def test_node_in_a_list_has_each_of_its_states() -> None:
     states = [*find("NotReady"), *find("SchedulingDisabled")]
     asked = find("wk-3   NotReady,SchedulingDisabled   <none>   40d   v1.37.1")
     assert [found.entry for found in asked] == [found.entry for found in states]

@@ -1,4 +1,4 @@
-"""A lint rule made up for tests: one module with the check, the statement and the words."""
+"""A lint rule made up for tests: one module with the check, the statement and the texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check_images(case: PodCase) -> Iterator[Finding]:
 
 
 class LatestImage(Finding, frozen=True):
-    """The node pulls whatever the tag names then."""
+    """The node pulls whatever image the tag names then."""
 
     rule = LintRule(
         name="toy-latest-image",

@@ -1,4 +1,4 @@
-"""What ``kubectl_complete-qos`` prints, without a cluster."""
+"""The output of ``kubectl_complete-qos`` without a cluster."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ TYPES = ["pod/", "node/", "deployment/", "replicaset/", "statefulset/", "daemons
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The demo cluster is asked as a live one would be, within a time; here others may need the machine."""
+    """Raise the time limit of completion, because other processes may slow this machine down."""
     monkeypatch.setenv("KUBECTL_QOS_COMPLETION_SECONDS", "60")
 
 
 def _names(*words: str) -> Sequence[str]:
-    """The candidates for the last word, without what explains them."""
+    """The candidates for the last word, without their descriptions."""
     lines, _ = answer(words[:-1], words[-1])
     return [line.partition("\t")[0] for line in lines]
 
@@ -135,7 +135,7 @@ def test_K_shell_directives(words: tuple[str, ...], directive: Directive) -> Non
     assert _directive(*words) == directive
 
 
-def test_K_a_name_that_a_shell_might_run_is_left_out(tmp_path: Path) -> None:
+def test_K_name_that_a_shell_might_run_is_left_out(tmp_path: Path) -> None:
     names = ["good", "$(touch bad)", "`x`", "a b", "a;b", "x\ny", "\x1b[2J"]
     objects = [raw_node(name) for name in names]
     file = tmp_path / "nodes.json"
@@ -151,7 +151,7 @@ def test_errors_give_no_candidates(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_K_silent_cluster_does_not_block_the_shell(tmp_path: Path) -> None:
-    """A kubectl that never gets ready: what happens while a credential plugin waits, or a network is gone."""
+    """A kubectl that never gets ready, as with a waiting credential plugin or without a network."""
     kubectl, started = tmp_path / "kubectl", tmp_path / "started"
     kubectl.write_text(f"#!/bin/sh\necho $$ >> {started}\nexec sleep 600\n")
     kubectl.chmod(0o755)
@@ -162,11 +162,11 @@ def test_K_silent_cluster_does_not_block_the_shell(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        # Less than what it would wait for; how much less is the machine's business.
+        # Less than the command would wait; how much less depends on the machine.
         timeout=300,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, ":4\n", "")
-    # Else one would stay behind at each press of Tab.
+    # Otherwise each press of Tab would leave a process behind.
     pids = started.read_text().split() if started.exists() else []
     wait_for(lambda: not any(Path("/proc", pid).exists() for pid in pids), "each kubectl has ended")
 

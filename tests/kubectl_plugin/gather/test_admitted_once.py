@@ -1,4 +1,4 @@
-"""A manifest's pod goes through admission once, whatever is asked about it: counted in runs of the commands."""
+"""Each command admits a manifest's pod once; the calls are counted."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ def test_on_flag_names_missing_node_for_refused_pod(tmp_path: Path) -> None:
     pod = Path(LIMITS_ONLY).read_text(encoding="utf-8").replace("spec:", "spec:\n  priorityClassName: none-such", 1)
     path.write_text(pod, encoding="utf-8")
     assert run("explain", "--demo", "-f", str(path)).code == REFUSED
-    ran = run("explain", "--demo", "--on", "nobody", "-f", str(path))
-    assert (ran.code, ran.err.splitlines()[0]) == (NOT_FOUND, 'error: nodes "nobody" not found')
+    ran = run("explain", "--demo", "--on", "missing", "-f", str(path))
+    assert (ran.code, ran.err.splitlines()[0]) == (NOT_FOUND, 'error: nodes "missing" not found')

@@ -69,7 +69,7 @@ def of_node(reason: str, message: str, clock: str, by: str) -> Object:
 
 
 def stop(clock: str, uid: str = "u-1", name: str = "invoice") -> list[Object]:
-    """What a kubelet says of a pod that it ran and stopped."""
+    """A kubelet's events about a pod that it ran and stopped."""
     return [
         of_pod("Started", "Started container app", "08:30:00", "kubelet", uid, name),
         of_pod("Killing", "Stopping container app", clock, "kubelet", uid, name),
@@ -77,7 +77,7 @@ def stop(clock: str, uid: str = "u-1", name: str = "invoice") -> list[Object]:
 
 
 def evicted_pod(**annotations: str) -> Object:
-    """A pod that the eviction API has ended, with grace left."""
+    """A pod that the eviction API has deleted, within its grace period."""
     disrupted = raw_condition(
         "DisruptionTarget", reason="EvictionByEvictionAPI", message="Eviction API: evicting",
         lastTransitionTime=at("09:29:40"),
@@ -136,9 +136,9 @@ GONE: Final = [
 def test_event_about_deleted_pod_names_the_program(
     reason: str, message: str, by: str, said: str, tmp_path: Path
 ) -> None:
-    told = of_pod(reason, message, "09:20:00", by)
+    evidence = of_pod(reason, message, "09:20:00", by)
 
-    answer = died(tmp_path, node(), *stop("09:20:01"), told)
+    answer = died(tmp_path, node(), *stop("09:20:01"), evidence)
 
     assert said in answer
     assert "Likely" not in answer
@@ -157,25 +157,25 @@ def test_event_about_deleted_pod_names_the_program(
     ],
 )
 def test_karpenter_remedy_depends_on_its_reason(reason: str, helps: str, tmp_path: Path) -> None:
-    told = of_pod("Evicted", f"Evicted pod: {reason}", "09:20:00", "karpenter")
-    answer = died(tmp_path, node(), *stop("09:20:01"), told)
+    evidence = of_pod("Evicted", f"Evicted pod: {reason}", "09:20:00", "karpenter")
+    answer = died(tmp_path, node(), *stop("09:20:01"), evidence)
     assert f"to remove node worker-a7 ({reason})." in answer
     assert helps in answer
     assert ("do-not-disrupt" in answer) == ("do-not-disrupt" in helps)
 
 
-def test_an_eviction_that_failed_ends_nothing(tmp_path: Path) -> None:
+def test_failed_eviction_ended_nothing(tmp_path: Path) -> None:
     failed = "pod eviction from worker-a7 node by sigs.k8s.io/descheduler failed: total eviction limit exceeded (3)"
-    told = of_pod("EvictionFailed", failed, "09:20:00", "sigs.k8s.io/descheduler")
+    evidence = of_pod("EvictionFailed", failed, "09:20:00", "sigs.k8s.io/descheduler")
 
-    assert "descheduler evicted" not in died(tmp_path, node(), *stop("09:20:01"), told)
+    assert "descheduler evicted" not in died(tmp_path, node(), *stop("09:20:01"), evidence)
 
 
-def test_the_kubelets_own_eviction_is_none_of_karpenter(tmp_path: Path) -> None:
+def test_kubelet_eviction_is_not_attributed_to_karpenter(tmp_path: Path) -> None:
     low = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 80Mi. "
-    told = of_pod("Evicted", low, "09:20:00", "kubelet")
+    evidence = of_pod("Evicted", low, "09:20:00", "kubelet")
 
-    answer = died(tmp_path, node("karpenter.sh/disrupted"), *stop("09:20:01"), told)
+    answer = died(tmp_path, node("karpenter.sh/disrupted"), *stop("09:20:01"), evidence)
 
     assert "The kubelet evicted the pod: the node was low on memory" in answer
     assert "Karpenter" not in answer
@@ -207,18 +207,18 @@ def test_node_evidence_names_probable_evictor(state: Object, said: str, tmp_path
 
 
 def test_event_names_evictor_of_existing_pod(tmp_path: Path) -> None:
-    told = of_pod("Evicted", "Evicted pod: Drifted", "09:29:40", "karpenter")
+    evidence = of_pod("Evicted", "Evicted pod: Drifted", "09:29:40", "karpenter")
 
     assert "Karpenter evicted the pod to remove node worker-a7 (Drifted)." in died(
-        tmp_path, node(), evicted_pod(), told
+        tmp_path, node(), evicted_pod(), evidence
     )
 
 
-def test_a_spot_interruption_is_the_reason_of_karpenter(tmp_path: Path) -> None:
-    told = of_pod("Evicted", "Evicted pod", "09:29:40", "karpenter")
+def test_spot_interruption_is_the_reason_of_karpenter(tmp_path: Path) -> None:
+    evidence = of_pod("Evicted", "Evicted pod", "09:29:40", "karpenter")
     spot = of_node("SpotInterrupted", SPOT, "09:29:30", "karpenter")
 
-    answer = died(tmp_path, node("karpenter.sh/disrupted"), evicted_pod(), told, spot)
+    answer = died(tmp_path, node("karpenter.sh/disrupted"), evicted_pod(), evidence, spot)
 
     assert "Karpenter evicted the pod: the cloud takes node worker-a7 away." in answer
     assert "spot machines end at short notice" in answer
@@ -233,23 +233,23 @@ def test_annotation_names_possible_evictor(tmp_path: Path) -> None:
 
 
 def test_later_events_did_not_end_the_pod(tmp_path: Path) -> None:
-    told = of_node("DisruptionTerminating", "Disrupting Node: Empty/Delete", "09:27:00", "karpenter")
+    evidence = of_node("DisruptionTerminating", "Disrupting Node: Empty/Delete", "09:27:00", "karpenter")
 
-    answer = died(tmp_path, node("karpenter.sh/disrupted"), *stop("09:05:00"), told)
+    answer = died(tmp_path, node("karpenter.sh/disrupted"), *stop("09:05:00"), evidence)
 
     assert "Karpenter" not in answer
 
 
 def test_old_event_names_no_evictor(tmp_path: Path) -> None:
-    told = of_pod("ScaleDown", "deleting pod for node scale down", "09:05:00", "cluster-autoscaler")
+    evidence = of_pod("ScaleDown", "deleting pod for node scale down", "09:05:00", "cluster-autoscaler")
 
-    answer = died(tmp_path, node(), evicted_pod(), told)
+    answer = died(tmp_path, node(), evicted_pod(), evidence)
 
     assert "A client evicted the pod through the eviction API" in answer
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("evidence", "said"),
     [
         (
             of_node("ScaleDown", "node removed by cluster autoscaler", "09:21:00", "cluster-autoscaler"),
@@ -270,18 +270,18 @@ def test_old_event_names_no_evictor(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_events_of_deleted_node_name_its_remover(told: Object, said: str, tmp_path: Path) -> None:
+def test_events_of_deleted_node_name_its_remover(evidence: Object, said: str, tmp_path: Path) -> None:
     pod = json.loads(json.dumps(evicted_pod()))
     pod["status"]["conditions"][0] |= {"reason": "DeletionByPodGC", "message": "PodGC: node no longer exists"}
     other = raw_node("worker-b1", capacity=SIZE, allocatable=SIZE)
 
-    assert said in died(tmp_path, other, pod, told)
+    assert said in died(tmp_path, other, pod, evidence)
 
 
 # Static pods
 
 
-def test_a_changed_manifest_stops_a_static_pod(tmp_path: Path) -> None:
+def test_changed_manifest_stops_a_static_pod(tmp_path: Path) -> None:
     name = f"audit-proxy-{NODE}"
     mirror = {"kubernetes.io/config.mirror": "0" * 32, "kubernetes.io/config.hash": "0" * 32}
     running = {"name": "app", "ready": True, "state": {"running": {"startedAt": at("09:21:00")}}}
@@ -297,11 +297,11 @@ def test_a_changed_manifest_stops_a_static_pod(tmp_path: Path) -> None:
     assert f"The kubelet stopped the static pod: its manifest on {NODE} was changed." in answer
     assert "Likely" not in answer
     assert "/etc/kubernetes/manifests" in answer
-    # Its own events end nothing.
+    # The pod's own events end nothing.
     assert "Nothing of it has ended." in died(tmp_path, node(), now, own, name=name)
 
 
-def test_a_removed_manifest_stops_a_static_pod(tmp_path: Path) -> None:
+def test_removed_manifest_stops_a_static_pod(tmp_path: Path) -> None:
     name = f"audit-proxy-{NODE}"
 
     answer = died(tmp_path, node(), *stop("09:20:30", STATIC, name), name=name)
@@ -383,14 +383,14 @@ GOING: Final = [
 ]
 
 
-@pytest.mark.parametrize(("said", "state", "told"), GOING)
-def test_node_and_report_show_imminent_removal(said: str, state: Object, told: list[Object], tmp_path: Path) -> None:
-    objects = [state, *told, raw_node("worker-b1", capacity=SIZE, allocatable=SIZE)]
+@pytest.mark.parametrize(("said", "state", "events"), GOING)
+def test_node_and_report_show_imminent_removal(said: str, state: Object, events: list[Object], tmp_path: Path) -> None:
+    objects = [state, *events, raw_node("worker-b1", capacity=SIZE, allocatable=SIZE)]
 
     page = ask(tmp_path, objects, "node", NODE)
     report = ask(tmp_path, objects, "report", "-A")
 
-    # An event alone gives no code: a List may lack it, and does not know.
+    # An event alone gives no code: a List may lack events.
     alone = "event" in said
     assert said in page
     assert "says: 17" not in page
@@ -400,27 +400,27 @@ def test_node_and_report_show_imminent_removal(said: str, state: Object, told: l
 
 
 def codes(folder: Path, objects: Sequence[Object]) -> list[str]:
-    """The codes of the node and of the report, from a List."""
+    """The codes of the node and of the report from a List."""
     file = folder / "list.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     asked = [("node", NODE), ("report", "-A"), ("explain", f"node/{NODE}")]
-    told = [json.loads(run(*words, "--snapshot", str(file), "-o", "json").out) for words in asked]
-    return [one["verdict"]["code"] for one in told]
+    reports = [json.loads(run(*words, "--snapshot", str(file), "-o", "json").out) for words in asked]
+    return [one["verdict"]["code"] for one in reports]
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "events"),
     [
         (node(), []),
-        # Events from long ago, about an earlier node of the name, of others, and of an autoscaler that gave it up.
+        # Events from long ago, about an earlier node of the name, about other nodes, and of an autoscaler that gave up.
         (node(), [of_node("SpotInterrupted", SPOT, "09:05:00", "karpenter")]),
         (node(made="09:29:00"), [of_node("SpotInterrupted", SPOT, "09:28:00", "karpenter")]),
         (node(), [of_node("Drain", "Draining node", "09:29:00", "kubelet")]),
         (node(), [of_node("ScaleDown", "marked the node as toBeDeleted/unschedulable", "09:29:00", "autoscaler")]),
-        # A risk, and maintenance in days.
+        # A risk, and maintenance that is days away.
         (node(), [of_node("RebalanceRecommendation", "received", "09:29:00", "aws-node-termination-handler")]),
         (node(), [of_node("ScheduledEvent", "maintained at 2026-11-20", "09:29:00", "aws-node-termination-handler")]),
-        # A freeze only pauses a machine; a finished drain; a label that says otherwise.
+        # A freeze, which only pauses a machine; a finished drain; a label with another value.
         (node(conditions=[raw_condition("VMEventScheduled", message="Freeze Scheduled: Wed, 04 Nov 2026")]), []),
         (node(conditions=[raw_condition("PreemptScheduled", "False")]), []),
         (node(metadata={"annotations": {"machineconfiguration.openshift.io/desiredDrain": "uncordon-rendered"}}), []),
@@ -429,28 +429,30 @@ def codes(folder: Path, objects: Sequence[Object]) -> list[str]:
         (node("DeletionCandidateOfClusterAutoscaler"), []),
     ],
 )  # fmt: skip
-def test_other_evidence_shows_no_imminent_removal(state: Object, told: list[Object], tmp_path: Path) -> None:
-    page = ask(tmp_path, [state, *told], "node", NODE)
+def test_other_evidence_shows_no_imminent_removal(state: Object, events: list[Object], tmp_path: Path) -> None:
+    page = ask(tmp_path, [state, *events], "node", NODE)
 
     assert "About to" not in page
     assert "drains it" not in page
-    assert "about to go" not in ask(tmp_path, [state, *told], "report", "-A")
+    assert "about to go" not in ask(tmp_path, [state, *events], "report", "-A")
 
 
 def test_node_kept_by_karpenter_shows_the_reason(tmp_path: Path) -> None:
     blocked = "Pdb prevents pod evictions (PodDisruptionBudget=[billing/invoice])"
-    told = of_node("DisruptionBlocked", blocked, "09:27:00", "karpenter")
+    evidence = of_node("DisruptionBlocked", blocked, "09:27:00", "karpenter")
 
-    page = ask(tmp_path, [node(), told], "node", NODE)
+    page = ask(tmp_path, [node(), evidence], "node", NODE)
 
     assert f"Held back Karpenter did not remove it (DisruptionBlocked, 3 min ago): {blocked}" in page
     assert "About to go" not in page
 
 
-def test_a_node_lists_what_programs_ended_on_it(tmp_path: Path) -> None:
-    told = of_pod("EvictedByVPA", "Pod was evicted by VPA Updater to apply resource recommendation.", "09:29:40", "vpa")
+def test_node_lists_what_programs_ended_on_it(tmp_path: Path) -> None:
+    evidence = of_pod(
+        "EvictedByVPA", "Pod was evicted by VPA Updater to apply resource recommendation.", "09:29:40", "vpa"
+    )
 
-    assert "1 evicted by VPA billing/invoice" in ask(tmp_path, [node(), evicted_pod(), told], "node", NODE)
+    assert "1 evicted by VPA billing/invoice" in ask(tmp_path, [node(), evicted_pod(), evidence], "node", NODE)
 
 
 def test_cloud_warning_outranks_drain_taint(tmp_path: Path) -> None:
@@ -470,14 +472,14 @@ def test_cloud_warning_outranks_drain_taint(tmp_path: Path) -> None:
 def test_autoscaler_removal_outranks_cloud_event(tmp_path: Path) -> None:
     pod = json.loads(json.dumps(evicted_pod()))
     pod["status"]["conditions"][0] |= {"reason": "DeletionByPodGC", "message": "PodGC: node no longer exists"}
-    told = [
+    evidence = [
         of_node("ScaleDown", "node removed by cluster autoscaler", "09:21:00", "cluster-autoscaler"),
         of_node(
             "DeletingNode", f"Deleting node {NODE} because it does not exist in the cloud provider", "09:24:00", "c"
         ),
     ]
 
-    assert "cluster-autoscaler removed node worker-a7." in died(tmp_path, pod, *told, raw_node("worker-b1"))
+    assert "cluster-autoscaler removed node worker-a7." in died(tmp_path, pod, *evidence, raw_node("worker-b1"))
 
 
 @pytest.mark.parametrize("agent", Agent)
@@ -505,10 +507,10 @@ def test_captured_nodes_show_imminent_removal(name: str) -> None:
     assert "is about to go" in run("report", "-A", "--snapshot", file).out
 
 
-def test_a_hostile_message_is_cut_and_escaped(tmp_path: Path) -> None:
-    told = of_node("DisruptionTerminating", f"Disrupting Node: \x1b[31m{'x' * 100_000}end", "09:25:00", "karpenter")
+def test_hostile_message_is_cut_and_escaped(tmp_path: Path) -> None:
+    evidence = of_node("DisruptionTerminating", f"Disrupting Node: \x1b[31m{'x' * 100_000}end", "09:25:00", "karpenter")
 
-    page = ask(tmp_path, [node("karpenter.sh/disrupted"), told], "node", NODE)
+    page = ask(tmp_path, [node("karpenter.sh/disrupted"), evidence], "node", NODE)
 
     assert "\x1b" not in page
     assert page.count("x") < 1_000

@@ -1,4 +1,4 @@
-"""Manifests whose fields, types or apiVersions the API server does not know, and those that only look so."""
+"""Manifests with fields, types or apiVersions that the API server does not know, and valid ones that resemble them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_kinds_of_other_groups_are_not_kubernetes_kinds() -> None:
     assert "Not explained: Job v." in said
 
 
-def test_a_list_without_items_is_no_unknown_kind() -> None:
+def test_list_without_items_is_no_unknown_kind() -> None:
     assert "no matches" not in _said("lint", stdin=f"{POD}---\napiVersion: v1\nkind: List\n")[1]
 
 

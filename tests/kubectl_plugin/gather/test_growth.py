@@ -1,4 +1,4 @@
-"""What an answer costs grows with its pods and with what each of them has, not with products of these.
+"""The cost of an answer grows with its pods and with the parts of each pod, not with their product.
 
 Work is counted in calls, which no busy machine changes; how long it takes is measured by `make scale`.
 """
@@ -25,7 +25,7 @@ PODS_PER_NODE = 2
 
 
 @pytest.mark.parametrize("output", ["table", "json", "wide"])
-def test_the_work_for_a_list_grows_with_its_pods(output: str) -> None:
+def test_work_for_a_list_grows_with_its_pods(output: str) -> None:
     words = ["explain", "pods", "-A", "--snapshot=large.json", "-o", output]
 
     def calls(pods: int) -> int:
@@ -33,7 +33,7 @@ def test_the_work_for_a_list_grows_with_its_pods(output: str) -> None:
         assert text.count(cluster.pod_name(pods - 1)) >= 1
         return count
 
-    calls(10)  # What is loaded, and kept by value, is there from here on.
+    calls(10)  # Imports and caches are loaded from here on.
     few, some, many = map(calls, (40, 80, 160))
 
     assert many - some == pytest.approx(2 * (some - few), rel=0.03)
@@ -56,11 +56,11 @@ PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
         ]
     },
 }
-"""What a pod may have thousands of: the API server sets no limit."""
+"""Parts that a pod may have by the thousand: the API server sets no limit."""
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_the_work_for_a_pod_grows_with_its_parts(part: str) -> None:
+def test_work_for_a_pod_grows_with_its_parts(part: str) -> None:
     words = ["explain", "pod/many", "--snapshot=many.json"]
     node = "" if part == "topology spread constraints" else cluster.node(0)["metadata"]["name"]
 
@@ -75,7 +75,7 @@ def test_the_work_for_a_pod_grows_with_its_parts(part: str) -> None:
 
 
 def _calls(words: list[str], source: MemorySource) -> tuple[int, str]:
-    """Calls of functions until the answer is there, and the answer."""
+    """The number of function calls until the answer is complete, and the answer."""
     out = io.StringIO()
     run: Run = explain.run
     options = parse(words).options

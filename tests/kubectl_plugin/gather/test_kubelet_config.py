@@ -1,4 +1,4 @@
-"""A kubelet's configuration from a file stands in place of what its node would answer."""
+"""A kubelet configuration from a file replaces the answer of its node."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_configz_and_defaults(tmp_path: Path, text: str, quantity: str) -> None:
 
 
 @pytest.mark.parametrize(("most", "killed", "gives_up"), [(0, 2, 10), (20, 20, 30), (500, 30, 45)])
-def test_a_soft_eviction_gives_the_smaller_period(tmp_path: Path, most: int, killed: int, gives_up: int) -> None:
+def test_soft_eviction_gives_the_smaller_period(tmp_path: Path, most: int, killed: int, gives_up: int) -> None:
     file = config(tmp_path, f"{SOFT}evictionMaxPodGracePeriod: {most}\n")
     asked = ("explain", "pod/g1", "--snapshot", GRACE, "--kubelet-config", file)
     (way,) = data(*asked, "--timeline=evict-soft")["timeline"]["ways"]
@@ -78,7 +78,7 @@ def test_a_soft_eviction_gives_the_smaller_period(tmp_path: Path, most: int, kil
     assert f"evicted at a soft threshold: SIGKILL after {killed} s" in words(run(*asked, "-o", "wide"))
 
 
-def test_a_kubelet_without_soft_thresholds_evicts_at_none(tmp_path: Path) -> None:
+def test_kubelet_without_soft_thresholds_has_no_soft_eviction(tmp_path: Path) -> None:
     file = config(tmp_path, "evictionHard: {memory.available: 0%}\n")
     asked = ("explain", "pod/g1", "--snapshot", GRACE, "--kubelet-config", file)
     for field, way in (("evictionSoft", "evict-soft"), ("evictionHard", "evict-hard")):
@@ -151,7 +151,7 @@ def test_strict_decoding_errors_are_warnings(tmp_path: Path, text: str, says: st
         ("maxPods: many", "write a whole number"),
     ],
 )
-def test_a_kubelet_that_would_not_start_is_no_answer(tmp_path: Path, text: str, says: str) -> None:
+def test_invalid_kubelet_configuration_is_refused(tmp_path: Path, text: str, says: str) -> None:
     ran = run("node", "n1", "--snapshot", EVICT, "--kubelet-config", config(tmp_path, text))
     assert ran.code == 6
     assert not ran.out
@@ -217,8 +217,8 @@ def test_died_names_the_kind_of_the_threshold(tmp_path: Path, pod: dict[str, Any
         ("v1.34.4", "failCgroupV1: true", True),
     ],
 )
-def test_a_kill_takes_the_container(tmp_path: Path, version: str, text: str, *, whole: bool | None) -> None:
-    """On cgroup v2 alone, which a kubelet before 1.35 does not insist on by default."""
+def test_kill_takes_the_container(tmp_path: Path, version: str, text: str, *, whole: bool | None) -> None:
+    """This applies to cgroup v2 only, which a kubelet before 1.35 does not require by default."""
     node = raw_node("n", capacity={"memory": "1Gi"}, status={"nodeInfo": {"kubeletVersion": version}})
     snapshot = tmp_path / "nodes.json"
     snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node]}))
@@ -232,7 +232,7 @@ def test_ten_unknown_fields_are_named(tmp_path: Path) -> None:
     assert ran.err.count("unknown field") == 10
 
 
-def test_a_field_twice_in_json(tmp_path: Path) -> None:
+def test_field_twice_in_json(tmp_path: Path) -> None:
     head = '{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", '
     file = config(tmp_path, '"evictionHard": {"memory.available": "1Gi", "memory.available": "2Gi"}}', head)
     assert thresholds(file) == [("memory.available", "2Gi", 0)]
@@ -264,7 +264,7 @@ def test_suggested_commands_keep_the_file(tmp_path: Path) -> None:
 def test_no_memory_threshold_means_no_memory_eviction(
     tmp_path: Path, text: str, says: str, first: str, headroom: str
 ) -> None:
-    """A threshold of what is not measured is one, too."""
+    """A threshold of an unmeasured signal counts, too."""
     asked = ("--snapshot", str(measured(tmp_path, "5Gi")), "--kubelet-config", config(tmp_path, text))
     verdict = words(run("node", "n1", *asked)).partition("Kernel OOM")[0]
     assert says in verdict
@@ -275,7 +275,7 @@ def test_no_memory_threshold_means_no_memory_eviction(
 
 
 def measured(folder: Path, used: str) -> Path:
-    """A node with 8Gi and one pod, whose usage of memory alone is measured."""
+    """A node with 8Gi and one pod; only memory usage is measured."""
     metrics = {
         "apiVersion": "metrics.k8s.io/v1beta1",
         "kind": "NodeMetrics",
@@ -300,7 +300,7 @@ def measured(folder: Path, used: str) -> Path:
         (SOFT.replace("200Mi", "70%").replace("800Mi", "10%"), ""),
     ],
 )
-def test_a_threshold_that_is_met_has_no_first_eviction_ahead(tmp_path: Path, text: str, until: str) -> None:
+def test_met_threshold_shows_no_first_eviction(tmp_path: Path, text: str, until: str) -> None:
     file = config(tmp_path, text)
     verdict = words(run("node", "n1", "--snapshot", str(measured(tmp_path, "5Gi")), "--kubelet-config", file))
     assert "Under pressure: memory.available is 3Gi" in verdict

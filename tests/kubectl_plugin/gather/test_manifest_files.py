@@ -1,4 +1,4 @@
-"""Files as people have them: what is good in them is explained, what is not is named with its place and its remedy."""
+"""Files with mixed content: valid objects are explained, invalid ones are named with their place and remedy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GOOD: Final = "apiVersion: v1\nkind: Pod\nmetadata: {name: good}\nspec: {contain
 
 
 def _said(command: tuple[str, ...], file: str) -> str:
-    """What is said of a file beside the pages, and what heads these."""
+    """The message about a file besides the pages, and the first lines of these."""
     ran = run(*command, "-f", file)
     heads = re.findall(r"^\S+ \S+ in namespace [^(]*\([^)]*\).*", ran.out, re.MULTILINE)
     if command == ("lint",):
@@ -78,7 +78,7 @@ SECOND: Final = {
 
 
 @pytest.mark.parametrize("name", SECOND)
-def test_one_bad_document_hides_no_good_one(name: str, tmp_path: Path) -> None:
+def test_bad_document_does_not_hide_good_ones(name: str, tmp_path: Path) -> None:
     text, words = SECOND[name]
     third = GOOD.replace("good", "third")
     path = tmp_path / "m.yaml"
@@ -96,7 +96,7 @@ def test_one_bad_document_hides_no_good_one(name: str, tmp_path: Path) -> None:
     assert "pod/third" in placed.out
 
 
-def test_a_bad_file_of_a_folder_hides_no_good_one(tmp_path: Path) -> None:
+def test_bad_file_does_not_hide_good_ones(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("a: [", encoding="utf-8")
     (tmp_path / "b.yaml").write_text(GOOD, encoding="utf-8")
     (tmp_path / "values.yaml").write_text("replicas: 3\n", encoding="utf-8")
@@ -292,8 +292,8 @@ def test_invalid_go_integer_is_refused_beside_good_pod(name: str, command: tuple
 
 
 @pytest.mark.parametrize(("version", "code"), [("1.33", 0), ("1.36", 6)])
-def test_a_number_is_refused_by_the_versions_that_read_it(version: str, code: int, tmp_path: Path) -> None:
-    """The containers request 2 cpus together: with pod-level resources, that is over the pod's limit."""
+def test_number_is_refused_by_the_versions_that_read_it(version: str, code: int, tmp_path: Path) -> None:
+    """The containers request 2 cpus together, which exceeds the pod-level limit."""
     path = tmp_path / "m.yaml"
     path.write_text(_pod(requests={"cpu": "2"}, resources={"limits": {"cpu": "1"}}))
     ran = run("explain", "--demo", "-f", str(path), "--kubernetes-version", version)
@@ -363,13 +363,17 @@ def test_lint_errors_are_refused_with_the_same_message(name: str) -> None:
     ran = run("explain", "--demo", "-f", "-", "-o", "json", stdin=text)
     report = json.loads(ran.out)
     assert (ran.code, report["verdict"]["code"]) == (6, "AdmissionRefused")
-    told = [(one["rule"], one["field"], one["message"], one["remedy"]) for one in report["refusals"]]
-    assert sorted(told) == sorted(errors)
+    refusals = [(one["rule"], one["field"], one["message"], one["remedy"]) for one in report["refusals"]]
+    assert sorted(refusals) == sorted(errors)
     line = report["refusals"][0]["line"]
-    assert report["verdict"]["text"].startswith(f"Refused: line {line}: {told[0][1]}: {told[0][2]} {told[0][3]}")
+    assert report["verdict"]["text"].startswith(
+        f"Refused: line {line}: {refusals[0][1]}: {refusals[0][2]} {refusals[0][3]}"
+    )
     placed = run("place", "--demo", "-f", "-", stdin=text)
     assert placed.code == 6
-    refused = f"is not placed: the API server refuses it (standard input, line {line}): {told[0][1]}: {told[0][2]}"
+    refused = (
+        f"is not placed: the API server refuses it (standard input, line {line}): {refusals[0][1]}: {refusals[0][2]}"
+    )
     assert refused in " ".join(placed.out.split())
 
 
@@ -403,7 +407,7 @@ def test_lint_errors_are_refused_with_the_same_message(name: str) -> None:
     ],
     ids=["unknown", "mistyped", "reserved", "differs"],
 )
-def test_P1_a_priority_that_admission_refuses_heads_the_page(
+def test_P1_priority_that_admission_refuses_heads_the_page(
     spec: dict[str, Any], source: str, problem: str, remedy: str
 ) -> None:
     ran = run("explain", source, "-f", "-", "-n", "payments", "-o", "json", stdin=_pod(**spec))
@@ -477,7 +481,7 @@ def test_objects_of_one_file_count_for_a_page_of_another(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("folder", [False, True])
-def test_an_autoscaler_counts_for_a_workload_of_another_file(folder: bool, tmp_path: Path) -> None:
+def test_autoscaler_counts_for_a_workload_of_another_file(folder: bool, tmp_path: Path) -> None:
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     scaler = {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 5}
     objects = {

@@ -1,4 +1,4 @@
-"""What files bring with their pods."""
+"""Objects that files contain besides their pods."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def spec_of(*documents: Json) -> Json:
     return found
 
 
-def test_a_claim_of_the_same_file_is_found() -> None:
+def test_claim_of_the_same_file_is_found() -> None:
     assert 'persistentvolumeclaim "data" not found' in placement(mounting("data"))["message"]
     assert placement(mounting("data"), claim())["outcome"] == "Fits"
     assert spec_of(claim(), mounting("data"))["placed"] == 2
@@ -128,7 +128,7 @@ def offline(*documents: Json) -> Json:
     return found
 
 
-def test_P1_a_class_of_the_same_file_counts_without_a_cluster() -> None:
+def test_P1_class_of_the_same_file_counts_without_a_cluster() -> None:
     ran = run("explain", "--offline", "-f", str(CASES / "seed2.yaml"), "-o", "json")
     priority = json.loads(ran.out)["priority"]
     assert (priority["priority"], priority["className"], priority["source"]) == (
@@ -140,13 +140,13 @@ def test_P1_a_class_of_the_same_file_counts_without_a_cluster() -> None:
 
 def test_P1_priority_beside_class_is_refused_offline() -> None:
     ran = run("explain", "--offline", "-f", str(CASES / "mis.yaml"))
-    told = " ".join(ran.out.split())
-    assert 'Refused: pods "mismatch" is forbidden: the integer value of priority (5)' in told
-    assert "priority admission controller computed 1000000 from the given PriorityClass name" in told
+    page = " ".join(ran.out.split())
+    assert 'Refused: pods "mismatch" is forbidden: the integer value of priority (5)' in page
+    assert "priority admission controller computed 1000000 from the given PriorityClass name" in page
 
 
 def test_P1_default_class_is_unknown_offline() -> None:
-    """The cluster may have another default, and of several the lowest counts."""
+    """The cluster may have another default, and the lowest of several counts."""
     default = raw_priority_class("usual", 7, globalDefault=True)
     assert offline(default, raw_pod())["priority"] is None
     assert offline(default, raw_pod(priorityClassName="usual"))["priority"] == 7
@@ -154,7 +154,7 @@ def test_P1_default_class_is_unknown_offline() -> None:
 
 
 def test_P1_cluster_class_keeps_its_value() -> None:
-    """The API server lets nobody change the value of a class."""
+    """The API server does not allow changes to the value of a class."""
     pod = raw_pod(priorityClassName="shop-high")
     there, brought = 1000, raw_priority_class("shop-high", 7)
     ran = run("explain", "--demo", "-f", "-", "-o", "json", stdin=yaml.safe_dump_all([brought, pod]))

@@ -1,4 +1,4 @@
-"""What bounds pods in their namespace: LimitRanges, quotas and Pod Security, of files, snapshots and the demo."""
+"""Limits of pods in their namespace: LimitRanges, quotas and Pod Security, of files, snapshots and the demo."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def with_node(*objects: Json) -> list[Json]:
 
 
 def whole(folder: Path, *objects: Json) -> tuple[str, ...]:
-    """A cluster that has a node and these objects, and no others."""
+    """A cluster that has only a node and these objects."""
     return "--snapshot", write_cluster(folder / "cluster.qos", with_node(*objects))
 
 
@@ -101,7 +101,7 @@ EXCEEDED = (
 
 
 @pytest.mark.parametrize("written", [listed, whole, captured])
-def test_a_quota_of_the_cluster_refuses_a_pod(tmp_path: Path, written: Callable[..., tuple[str, ...]]) -> None:
+def test_quota_of_the_cluster_refuses_a_pod(tmp_path: Path, written: Callable[..., tuple[str, ...]]) -> None:
     source = written(tmp_path, USED_UP)
     report = asked("explain", pod(), source=source, code=6)
     assert report["refusal"] == {
@@ -119,7 +119,7 @@ def test_a_quota_of_the_cluster_refuses_a_pod(tmp_path: Path, written: Callable[
     assert [entry["reason"] for entry in plan["refused"]] == [EXCEEDED]
 
 
-def test_an_anonymised_snapshot_gives_the_same_answers(tmp_path: Path) -> None:
+def test_anonymised_snapshot_gives_the_same_answers(tmp_path: Path) -> None:
     scoped = {**USED_UP, "spec": {**USED_UP["spec"], "scopes": ["NotBestEffort"]}}
     plain = captured(tmp_path, scoped, space(enforce="baseline", **{"enforce-version": "v1.30"}))
     hidden = tmp_path / "hidden.qos"
@@ -127,7 +127,7 @@ def test_an_anonymised_snapshot_gives_the_same_answers(tmp_path: Path) -> None:
     for source in (plain, ("--snapshot", str(hidden))):
         counted, hostile = pod(), pod(hostNetwork=True)
         for written in (counted, hostile):
-            # The namespace of the snapshot, whatever its name is.
+            # The namespace of the snapshot, whatever its name.
             del written["metadata"]["namespace"]
         refused = asked("explain", counted, source=source, code=6)["refusal"]
         assert (refused["by"], refused["resources"]) == ("ResourceQuota", ["requests.cpu"])
@@ -251,7 +251,7 @@ def test_existing_pod_is_not_counted_twice(tmp_path: Path) -> None:
     assert asked("explain", pod("other"), source=source, code=6)["refusal"]["by"] == "ResourceQuota"
 
 
-def test_the_next_pod_of_a_workload(tmp_path: Path) -> None:
+def test_next_pod_of_a_workload(tmp_path: Path) -> None:
     source = whole(tmp_path, USED_UP, deployment(1))
     ran = run("explain", *source, "deployment/web", "-n", "shop")
     assert ran.code == 0
@@ -259,7 +259,7 @@ def test_the_next_pod_of_a_workload(tmp_path: Path) -> None:
 
 
 def test_only_first_refusal_is_named(tmp_path: Path) -> None:
-    """As the plugins stand in AllOrderedPlugins: LimitRanger, PodSecurity, ResourceQuota."""
+    """The plugins have the order of AllOrderedPlugins: LimitRanger, PodSecurity, ResourceQuota."""
     bounds = [limit_range(min={"cpu": "600m"}), space(enforce="baseline"), quota({"pods": "0"})]
     order = []
     while bounds:
@@ -335,7 +335,7 @@ def test_manifest_in_terminating_namespace_is_refused(
         (whole, [], []),
     ],
 )
-def test_a_namespace_that_exists_or_is_unknown_refuses_nothing(
+def test_namespace_that_exists_or_is_unknown_refuses_nothing(
     tmp_path: Path, written: Callable[..., tuple[str, ...]], objects: list[Json], files: list[Json]
 ) -> None:
     source = written(tmp_path, *objects)

@@ -1,4 +1,4 @@
-"""The webhook's configuration in a cluster says what it will write into pods to come, and which it refuses."""
+"""The webhook's configuration in a cluster shows what it writes into new pods, and which pods it refuses."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def web(namespace: str = "billing", **pod_spec: Any) -> Object:
 
 
 def asked(folder: Path, objects: Sequence[Object], *words: str, code: int = 0) -> Any:
-    """The JSON answer about a cluster that holds nothing else."""
+    """The JSON answer about a cluster that has no other objects."""
     ran = run(*words, "--snapshot", write_cluster(folder / "cluster.qos", objects), "-o", "json")
     assert (ran.code, ran.err) == (code, ""), ran
     return json.loads(ran.out)
@@ -116,7 +116,7 @@ def page(folder: Path, objects: Sequence[Object], *words: str) -> Ran:
     [
         (space("billing", {"kubectl-qos.io/default-priority-class": "billing-batch"}), []),
         (space("billing"), ["--default-class=bill*=billing-batch"]),
-        # A label that is not allowed does not count.
+        # A label with a class that is not allowed does not count.
         (
             space("billing", {"kubectl-qos.io/default-priority-class": "billing-high"}),
             ["--default-class=billing=billing-batch", "--allowed-classes=billing=billing-batch"],
@@ -169,7 +169,7 @@ def written(folder: Path, *objects: Object) -> str:
     [
         (space("billing"), "Deployment", ["topology.kubernetes.io/zone", "rack"]),
         (space("billing"), "StatefulSet", ["topology.kubernetes.io/zone", "rack"]),
-        # No controller of a Job counts, and there is no Service.
+        # A Job is not counted as a controller, and there is no Service.
         (space("billing"), "Job", []),
         (space("billing", annotations={ANNOTATION: json.dumps([RACK])}), "Deployment", ["rack"]),
         (space("billing", {"kubectl-qos.io/topology-spread": "disabled"}), "Deployment", []),
@@ -283,7 +283,7 @@ def test_unknown_facts_lower_certainty(objects: list[Object], unknown: str, tmp_
 
 
 @pytest.mark.parametrize("refused", [False, True])
-def test_a_class_that_the_webhook_may_give_is_not_known(refused: bool, tmp_path: Path) -> None:
+def test_class_that_the_webhook_may_give_is_not_known(refused: bool, tmp_path: Path) -> None:
     bounds = {"hard": {"pods": "0"}}
     quota = {
         "apiVersion": "v1",
@@ -402,7 +402,7 @@ def test_anonymised_snapshot_shows_missing_webhook(tmp_path: Path) -> None:
     assert made.code == 0, made
     kinds, _, _ = " ".join(made.out.split()).partition(": left out by --anonymise")
     assert "mutatingwebhookconfigurations.admissionregistration.k8s.io" in kinds
-    # A snapshot of a snapshot has all that the first one has.
+    # A snapshot of a snapshot has everything that the first one has.
     again = str(tmp_path / "again.qos")
     assert run("snapshot", "--snapshot", cluster, "-o", again).code == 0
     ran = run("explain", "deployment/web", "-n", "billing", "--snapshot", again)
@@ -428,7 +428,7 @@ def test_class_is_not_certain_where_the_webhook_cannot_be_read(tmp_path: Path) -
 
 
 class _Writes:
-    """An API server in which something writes class low into each pod."""
+    """An API server in which a webhook writes class low into each pod."""
 
     def send(self, _method: str, _path: str, body: bytes, _content_type: str = "application/json") -> ChangeAnswer:
         """See `cluster_io.writer.Sender.send`."""

@@ -1,4 +1,4 @@
-"""What is wrong with a pod, in one word for lists of many."""
+"""The risk of a pod in one word, for long lists."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from tests.objects import raw_container, raw_pod
 
-TOLD = datetime(2026, 11, 22, 10, 5, tzinfo=UTC)
+DELETED = datetime(2026, 11, 22, 10, 5, tzinfo=UTC)
 RUNNING: dict[str, Any] = {"running": {}}
 ENDED = {"terminated": {"exitCode": 0, "reason": "Completed"}}
 
 
 def going(grace: int, spec: int = 60, state: Any = None, finalizers: tuple[str, ...] = (), **more: Any) -> Pod:
-    """A pod that was marked for deletion at 10:05:00, with so many seconds."""
-    due = (TOLD + timedelta(seconds=grace)).isoformat()
+    """A pod deleted at 10:05:00 with this grace period in seconds."""
+    due = (DELETED + timedelta(seconds=grace)).isoformat()
     metadata = {"deletionTimestamp": due, "deletionGracePeriodSeconds": grace, "finalizers": list(finalizers)}
     status = {"phase": "Running", "containerStatuses": [{"name": "app", "ready": True, "state": state or RUNNING}]}
     raw = raw_pod(
@@ -54,11 +54,11 @@ def going(grace: int, spec: int = 60, state: Any = None, finalizers: tuple[str, 
     ],
 )
 def test_T5_lateness_depends_on_how_a_pod_ends(pod: Pod, after: int, risk: PodRisk | None) -> None:
-    assert pod_risk(pod, at=TOLD + timedelta(seconds=after), features=REFERENCE) is risk
+    assert pod_risk(pod, at=DELETED + timedelta(seconds=after), features=REFERENCE) is risk
 
 
 def test_T5_virtual_kubelet_pod_is_never_late() -> None:
-    at = TOLD + timedelta(hours=1)
+    at = DELETED + timedelta(hours=1)
     assert pod_risk(going(60), at=at, features=REFERENCE) is PodRisk.TERMINATING_LATE
     assert pod_risk(going(60), provider=True, at=at, features=REFERENCE) is PodRisk.TERMINATING
     assert pod_risk(going(60), down=True, at=at, features=REFERENCE) is PodRisk.NODE_DOWN
@@ -83,6 +83,6 @@ def test_T5_virtual_kubelet_pod_is_never_late() -> None:
     ],
 )
 def test_what_is_trouble_and_what_is_a_notice(severities: Mapping[Enum, Severity], trouble: list[str]) -> None:
-    told = [kind.value for kind, severity in severities.items() if severity is Severity.TROUBLE]
-    assert told == trouble
+    found = [kind.value for kind, severity in severities.items() if severity is Severity.TROUBLE]
+    assert found == trouble
     assert set(severities.values()) == {Severity.TROUBLE, Severity.NOTICE}

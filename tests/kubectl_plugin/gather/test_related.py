@@ -1,4 +1,4 @@
-"""``explain`` of claims, budgets, quotas and priority classes: what hangs on each, what it blocks, what to change."""
+"""``explain`` of claims, budgets, quotas and priority classes: what depends on each, what it blocks, what to change."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_bound_claim_without_its_volume_is_lost(tmp_path: Path) -> None:
     assert 'names volume "pv", which does not exist' in report["verdict"]["text"]
 
 
-def test_a_bound_volume_that_is_being_deleted_is_named_first(tmp_path: Path) -> None:
+def test_bound_volume_that_is_being_deleted_is_named_first(tmp_path: Path) -> None:
     meta = {"name": "pv", "deletionTimestamp": EARLIER, "finalizers": ["kubernetes.io/pv-protection"]}
     going = {**volume(), "metadata": meta}
     out = " ".join(
@@ -323,7 +323,7 @@ def test_budget_that_blocks_no_pod_names_no_drain(tmp_path: Path) -> None:
         ({"minAvailable": 4}, "minAvailable 3, or 5 pods (now 4)."),
     ],
 )
-def test_budget_that_blocks_for_ever_names_the_numbers(tmp_path: Path, spec: Object, change: str) -> None:
+def test_permanently_blocking_budget_names_the_numbers(tmp_path: Path, spec: Object, change: str) -> None:
     pods = [web(number) for number in range(4)]
     ran = ask(tmp_path, [budget(status=counts(4, 4, 4), **spec), *pods], "pdb/web")
     assert f"Way out: {change}" in ran.out
@@ -495,7 +495,7 @@ OTHER: Final = quota({"pods": "4"}, {"pods": "4"}, "few")
 @pytest.mark.parametrize(
     ("objects", "said"),
     [
-        # What a template lacks is not all: the quota is used up, too.
+        # The missing field of a template is not the only reason: the quota is used up, too.
         (
             [quota(HARD, FULL), deployment("lazy"), deployment("busy", requests={"cpu": "1"})],
             (
@@ -635,21 +635,21 @@ def test_every_spelling_of_a_type(words: Sequence[str]) -> None:
             assert (ran.code, ran.out.startswith(f"{words[0]}/{name}")) == (0, True), ran
 
 
-def test_a_type_alone_is_a_line_each() -> None:
+def test_type_without_name_lists_one_line_each() -> None:
     ran = run("explain", "pdb,pvc", "-A", "--demo")
     found = [entry for entry in demo_objects() if entry["kind"] in {"PodDisruptionBudget", "PersistentVolumeClaim"}]
     assert f"{len(found)} objects" in ran.out
     assert "shop/poddisruptionbudget/checkout" in ran.out
 
 
-def test_a_name_with_a_slip_is_corrected() -> None:
+def test_mistyped_name_is_corrected() -> None:
     ran = run("explain", "pvc/data-db-9", "-n", "shop", "--demo")
     assert (ran.code, "Did you mean persistentvolumeclaim/data-db-" in ran.err) == (3, True)
     assert "exists in namespace data" in run("explain", "pvc/data-broker-0", "--demo", "-n", "shop").err
 
 
 @pytest.mark.parametrize("verb", ["place", "died"])
-def test_other_commands_do_not_take_them(verb: str) -> None:
+def test_other_commands_refuse_related_types(verb: str) -> None:
     ran = run(verb, "pdb/web", "--demo")
     assert (ran.code, "poddisruptionbudget" in ran.err) == (2, False)
 
@@ -659,7 +659,7 @@ def test_flags_for_pods_are_refused() -> None:
     assert (ran.code, "--timeline is for pods and workloads" in ran.err) == (2, True)
 
 
-def test_a_mistyped_class_of_a_workload_is_named(tmp_path: Path) -> None:
+def test_mistyped_class_of_a_workload_is_named(tmp_path: Path) -> None:
     there = raw_priority_class("shop-high", 100)
     file = write_cluster(tmp_path / "c.qos", [node("n1"), there, deployment(priorityClassName="shop-hihg")])
     page = " ".join(run("explain", "deployment/web", "--snapshot", file).out.split())

@@ -1,4 +1,4 @@
-"""Commands that answers suggest lead back to where the answer came from, and name what is there."""
+"""Suggested commands keep the source of the answer and name existing objects."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ NODES: Final = [one["metadata"]["name"] for one in demo_objects() if one["kind"]
 
 
 def suggested(text: str) -> list[str]:
-    """What is to be pasted, without what it is good for."""
+    """The command to paste, without its explanation."""
     return [line.partition("   # ")[0] for line in SUGGESTED.findall(text)]
 
 
@@ -66,7 +66,7 @@ def existing(objects: Iterable[Mapping[str, Any]]) -> set[tuple[str, str, str]]:
 
 
 def named(command: str) -> Iterator[tuple[str, str, str]]:
-    """Kind, namespace and name of what a command of ours is about; it parses, or the test ends."""
+    """Kind, namespace and name of the subject of a suggested command; the command must parse."""
     words = shlex.split(command)
     assert words[:2] == ["kubectl", "qos"], command
     options: Any = parse(words[2:]).options
@@ -80,8 +80,8 @@ def named(command: str) -> Iterator[tuple[str, str, str]]:
 
 
 def hold(text: str, flags: Sequence[str], objects: Iterable[Mapping[str, Any]]) -> int:
-    """Each command of a text keeps the target and names what is there; returns how many there are."""
-    # What adds to a List has FILE for its name.
+    """Check that each command of a text keeps the target and names existing objects; return their number."""
+    # The command that adds to a List has FILE as its name.
     there, commands = existing(objects), [one for one in suggested(text) if not one.endswith(">> FILE")]
     for command in commands:
         assert set(named(command)) <= there, command
@@ -106,7 +106,7 @@ ANSWERS: Final = {
     "drain": ("place", "--drain", "node/node-a1"),
 }
 SILENT_ANSWERS: Final = {"drain", "fence", "unfence"}
-"""Whatever they could suggest changes the cluster, and there is none."""
+"""Their suggestions would change the cluster, and these sources have none."""
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -119,7 +119,7 @@ def test_K_suggested_commands_keep_the_demo(name: str) -> None:
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_K_suggested_commands_keep_the_snapshot(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its path stays as it was typed."""
+    """The path stays as typed."""
     monkeypatch.chdir(tmp_path)
     Path("my snapshot.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": demo_objects()}))
     ran = run(*ANSWERS[name], "--snapshot", "my snapshot.json")
@@ -128,7 +128,7 @@ def test_K_suggested_commands_keep_the_snapshot(name: str, tmp_path: Path, monke
 
 
 def test_K_suggested_commands_run(tmp_path: Path) -> None:
-    """As they are pasted, from the folder in which they were printed."""
+    """The commands run as pasted, from the folder in which they were printed."""
     config = tmp_path / "scheduler config.yaml"
     config.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
     pod = "pod/image-resizer-t7fpjd79c-t6pxj"
@@ -141,12 +141,12 @@ def test_K_suggested_commands_run(tmp_path: Path) -> None:
         assert run(*shlex.split(command)[2:]).code in {0, NOT_CERTAIN}, command
 
 
-def test_K_the_demos_own_scheduler_is_not_repeated() -> None:
+def test_K_demos_own_scheduler_is_not_repeated() -> None:
     assert "--scheduler-config" not in run("explain", "pod/db-1", "-n", "shop", "--demo").out
     assert ClusterOptions(context="c").target(DEMO_SCHEDULER).scheduler_config == DEMO_SCHEDULER
 
 
-def test_K_a_snapshot_suggests_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_K_snapshot_suggests_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     ran = run("snapshot", "--demo", "-o", "of today.qos")
     (command,) = suggested(ran.out)
@@ -154,7 +154,7 @@ def test_K_a_snapshot_suggests_itself(tmp_path: Path, monkeypatch: pytest.Monkey
     assert run(*shlex.split(command)[2:]).code == 0
 
 
-# A live cluster: what is printed of it, without one
+# Output about a live cluster, without one
 
 
 def live(*commands: Command, lines: tuple[str | Prose, ...] = ()) -> Page:
@@ -193,14 +193,14 @@ def test_K_each_of_our_commands_takes_the_flags_of_its_target(command: Command, 
     assert (getattr(parsed.options, "scheduler_config", None) == "my config.yaml") == takes_config
 
 
-def test_K_every_command_of_ours_is_tried() -> None:
+def test_K_every_own_command_is_tested() -> None:
     assert set(COMMANDS) - {"why", "lint", "rights"} == {
         "explain", "delete", "fence", "unfence", "partitions", "node", "report", "place", "snapshot", "versions",
         "died",
     }  # fmt: skip
 
 
-def test_K_kubectls_commands_take_what_kubectl_knows() -> None:
+def test_K_kubectl_commands_get_only_kubectl_flags() -> None:
     line = CHOSEN.target("c.yaml").line(kubectl("describe pod {}", "web-0", namespace="shop"))
     assert line == (
         "kubectl describe pod web-0 -n shop --context='prod eu' --kubeconfig='../my configs/it'\"'\"'s.yaml' "
@@ -237,8 +237,8 @@ ODD = [
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_K_no_odd_name_is_in_a_pasted_command(name: str) -> None:
-    """The answer says that a command is missing."""
+def test_K_pasted_commands_have_no_invalid_names(name: str) -> None:
+    """The answer shows that a command is missing."""
     for command in (
         qos("node {}", name),
         qos("explain pod/{}", name),
@@ -256,7 +256,7 @@ def test_K_typed_namespace_replaces_missing_one() -> None:
     assert target.line(qos("node {}", "a")) == "kubectl qos node a --context=c"
 
 
-def test_K_commands_that_ask_no_cluster_get_no_flags() -> None:
+def test_K_commands_without_a_cluster_get_no_flags() -> None:
     assert CHOSEN.target().line(why("Insufficient memory")) == "kubectl qos why 'Insufficient memory'"
     assert CHOSEN.target().line(qos("lint", options="-f web.yaml")) == "kubectl qos lint -f web.yaml"
 
@@ -297,7 +297,7 @@ def test_K_suggested_lines_are_never_wrapped() -> None:
 
 
 def test_K_permissions_of_a_part_are_asked_for_as_kubectl_does() -> None:
-    """``nodes/proxy`` behind can-i is a node that is called proxy."""
+    """``nodes/proxy`` after can-i would be a node named proxy."""
     [line] = unread_lines([Unread("get", "nodes/proxy", None, "forbidden", "node-1", "stats/summary")])
     said = Target(connection=(("--context", "c"),)).sentence(line)
     ask = "(kubectl auth can-i get nodes --context=c --subresource=proxy)"
@@ -310,7 +310,7 @@ def test_K_hint_belongs_to_its_words() -> None:
     assert Target(live=False).sentence(hint) == "you may not"
 
 
-# What is said when a change was broken off, and of errors
+# Texts of interrupted changes and of errors
 
 
 def _deletion(*kinds: StepKind, sure: bool) -> Iterable[str | Prose]:
@@ -364,7 +364,7 @@ def test_K_what_fence_suggests_parses(state: FenceState) -> None:
         assert words[1] != "qos" or parse(words[2:]).options.cluster.user == "u;id"
 
 
-def test_K_a_fence_command_is_repeated() -> None:
+def test_K_fence_command_is_repeated() -> None:
     page = fence_page(_fencing(), "./off --now", now=None)
     first, second = suggested(render_page(page, colour=False, target=Target()))
     assert shlex.split(first)[-2:] == ["--fence-command=./off --now", "--confirm"]
@@ -383,19 +383,19 @@ def test_K_remedies_of_errors_keep_the_target(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err.endswith("credentials: no\nTry kubectl auth whoami --user=u\n")
 
 
-def test_K_errors_of_the_command_line_know_no_target(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "pod/nobody", "--demo"]) == 3
-    assert capsys.readouterr().err.startswith('error: pods "nobody" not found in namespace shop')
+def test_K_command_line_errors_have_no_target(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "pod/missing", "--demo"]) == 3
+    assert capsys.readouterr().err.startswith('error: pods "missing" not found in namespace shop')
 
 
-# What is named is there
+# Named objects exist
 
 
 @pytest.mark.parametrize(
     "words", [["explain", "pod/db-1"], ["explain", "pod/db-1", "-o", "markdown"], ["report"]], ids=str
 )
 def test_K_unlisted_owners_are_not_named(words: list[str], tmp_path: Path) -> None:
-    """``kubectl get nodes,pods -A -o json`` has the pods' owners by name alone."""
+    """``kubectl get nodes,pods -A -o json`` contains the pods' owners only by name."""
     file = tmp_path / "c.json"
     held = [one for one in demo_objects() if one["kind"] in {"Pod", "Node"}]
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": held}))
@@ -421,7 +421,7 @@ def test_K_commands_in_the_page_keep_the_target() -> None:
     assert data["flags"] == {"explain": "--demo", "node": "--demo"}
 
 
-def test_K_the_page_of_a_cluster_knows_its_flags() -> None:
+def test_K_page_of_a_cluster_has_its_flags() -> None:
     report = cluster_report(large_facts(Size(2, 2)))
     block = str(data_block(report, CHOSEN.target("c.yaml")))
     flags = json.loads(block[block.index(">") + 1 : block.rindex("<")])["flags"]

@@ -1,4 +1,4 @@
-"""Several targets have a line each; one has its page."""
+"""Several targets have one line each; a single target has its page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TABLES = {
 
 
 def _rows(text: str) -> list[str]:
-    """The lines of the table, without its headings and what goes below a line."""
+    """The lines of the table, without its headings and the lines below a row."""
     return [line for line in text.partition("\n\n")[0].splitlines()[1:] if not line.startswith(" ")]
 
 
@@ -37,7 +37,7 @@ def test_tables(name: str, columns: int) -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 200])
-def test_each_has_one_line(columns: int) -> None:
+def test_each_target_has_one_line(columns: int) -> None:
     names = run("explain", "pods", "-n", "shop", "--demo", "-o", "name").out.split()
     rows = _rows(run("explain", "pods", "-n", "shop", "--demo", env={"COLUMNS": str(columns)}).out)
     assert sorted(f"pod/{row.split()[0]}" for row in rows) == sorted(names)
@@ -53,9 +53,9 @@ def test_reason_of_trouble_is_not_cut(columns: int) -> None:
     assert "..." not in said
 
 
-@pytest.mark.parametrize(("columns", "whose"), [(80, "-n=shop"), (120, "-A")])
-def test_restarts_and_node_stay(columns: int, whose: str) -> None:
-    out = run("explain", "pods", whose, "--demo", env={"COLUMNS": str(columns)}).out
+@pytest.mark.parametrize(("columns", "scope"), [(80, "-n=shop"), (120, "-A")])
+def test_restarts_and_node_stay(columns: int, scope: str) -> None:
+    out = run("explain", "pods", scope, "--demo", env={"COLUMNS": str(columns)}).out
     assert out.split("\n")[0].split()[:4] == ["NAME", "STATUS", "RESTARTS", "NODE"]
     [row] = [row.split() for row in _rows(out) if "image-resizer-t7fpjd79c-t6pxj" in row]
     assert row[1:4] == ["CrashLoopBackOff", "23", "node-b4"]
@@ -64,14 +64,14 @@ def test_restarts_and_node_stay(columns: int, whose: str) -> None:
 def test_faulty_pods_come_first_and_others_by_name() -> None:
     rows = _rows(run("explain", "pods", "-n", "shop", "--demo").out)
     assert [row.split()[0] for row in rows[:2]] == ["image-resizer-t7fpjd79c-t6pxj", "checkout-mv9cgvs6p-x2x7p"]
-    told = ("price-feed", "recommend-")
-    well = [row.split() for row in rows if row.split()[1] == "Running" and not row.startswith(told)]
+    remarked = ("price-feed", "recommend-")
+    well = [row.split() for row in rows if row.split()[1] == "Running" and not row.startswith(remarked)]
     assert [row[0] for row in well] == sorted(row[0] for row in well)
     assert rows[-len(well) :] == [row for row in rows if row.split()[0] in {name for name, *_ in well}]
     table = run("explain", "pods", "-n", "shop", "--demo", "-o", "markdown").out.splitlines()
     of_well = [line for line in table if line.startswith(tuple(f"| {row[0]} " for row in well))]
     assert of_well
-    assert {line.split("|")[-2].strip() for line in of_well} == {""}, "of what runs there is nothing to say"
+    assert {line.split("|")[-2].strip() for line in of_well} == {""}, "running pods have no remark"
 
 
 def test_no_name_is_cut() -> None:
@@ -80,22 +80,22 @@ def test_no_name_is_cut() -> None:
     assert "kube-system/csi-block-controller-qwtv78rmd-vxhjc" in names
     for out in (narrow, least):
         assert [row.split()[0] for row in _rows(out)] == names
-    assert ("NODE" in narrow, "RESTARTS" in narrow) == (True, False), "where it runs is told before how often it began"
+    assert ("NODE" in narrow, "RESTARTS" in narrow) == (True, False), "the node is more important than the restarts"
 
 
-def test_the_end_of_a_long_list_leads_to_its_first_rows() -> None:
+def test_end_of_a_long_list_leads_to_its_first_rows() -> None:
     out = run("explain", "pods", "-A", "--demo").out
     rows = _rows(out)
     [wrong] = re.findall(r"(\d+) with something wrong, in the first rows", out)
     names = [row.split()[0].partition("/")[2] for row in rows]
     assert re.findall(r"explain pod/(\S+)", out) == names[:3]
     table = run("explain", "pods", "-A", "--demo", "-o", "markdown").out.splitlines()
-    told = [
+    remarks = [
         bool(line.split("|")[-2].strip())
         for line in table
         if line.startswith("| ") and "NAME" not in line and "---" not in line
     ]
-    assert told == [True] * int(wrong) + [False] * (len(rows) - int(wrong))
+    assert remarks == [True] * int(wrong) + [False] * (len(rows) - int(wrong))
 
 
 def test_failed_pod_shows_its_reason() -> None:
@@ -110,7 +110,7 @@ def test_every_pod_is_counted_once() -> None:
     assert int(all_of_them) == len(_rows(out)) == sum(int(part.split()[0]) for part in states.split(", "))
 
 
-def test_a_pod_on_a_silent_node_is_not_running() -> None:
+def test_pod_on_a_silent_node_is_not_running() -> None:
     rows = _rows(run("explain", "pods", "-n", "monitoring", "--demo").out)
     [row] = [row for row in rows if row.startswith("log-agent-fwj7l ")]
     assert "Node silent" in row
@@ -127,7 +127,7 @@ def test_next_leads_to_the_worst() -> None:
     assert "kubectl qos node node-c3" in run("explain", "nodes", "--demo").out
 
 
-def test_wide_has_a_page_each_and_data_a_list() -> None:
+def test_wide_shows_pages_and_json_a_list() -> None:
     wide = run("explain", "statefulsets", "-n", "data", "--demo", "-o", "wide").out
     assert wide.count("statefulset/") >= 3
     data = json.loads(run("explain", "statefulsets", "-n", "data", "--demo", "-o", "json").out)
@@ -175,7 +175,7 @@ def test_markdown_has_every_column() -> None:
     assert "..." not in out
 
 
-def test_a_target_typed_twice_is_one() -> None:
+def test_target_typed_twice_is_one() -> None:
     once = run("explain", "pod", "db-0", "-n", "shop", "--demo", "-o", "name").out
     assert run("explain", "pod", "db-0", "db-0", "-n", "shop", "--demo", "-o", "name").out == once
     both = run("explain", "pod/db-1", "pod/db-0", "pod/db-1", "-n", "shop", "--demo", "-o", "name").out
@@ -199,19 +199,19 @@ def test_pages_have_the_order_of_the_table() -> None:
 
 
 def test_job_row_shows_why_its_pod_is_missing() -> None:
-    told = " ".join(run("explain", "jobs", "-A", "--demo").out.split())
-    assert "0 of 1 succeeded, 1 not made yet. 1 pod is terminating" in told
+    page = " ".join(run("explain", "jobs", "-A", "--demo").out.split())
+    assert "0 of 1 succeeded, 1 not made yet. 1 pod is terminating" in page
 
 
 def test_both_lists_agree_on_state_and_order_of_nodes() -> None:
     lists = [run(*words, "--demo", env={"COLUMNS": "200"}).out for words in (("explain", "nodes"), ("node",))]
-    told = [[row.split()[:2] for row in text.splitlines() if re.match(r"node-|cp-", row)] for text in lists]
-    assert told[0] == told[1]
-    assert ["node-c1", "Cordoned"] in told[0]
+    states = [[row.split()[:2] for row in text.splitlines() if re.match(r"node-|cp-", row)] for text in lists]
+    assert states[0] == states[1]
+    assert ["node-c1", "Cordoned"] in states[0]
 
 
 @pytest.mark.parametrize(
-    ("kind", "namespace", "name", "told"),
+    ("kind", "namespace", "name", "remark"),
     [
         (
             "deployment",
@@ -222,12 +222,12 @@ def test_both_lists_agree_on_state_and_order_of_nodes() -> None:
         ("statefulset", "data", "postgres", "3 pods are near their memory limit. Container postgres of postgres-"),
     ],
 )
-def test_workload_shows_pods_near_their_limit(kind: str, namespace: str, name: str, told: str) -> None:
+def test_workload_shows_pods_near_their_limit(kind: str, namespace: str, name: str, remark: str) -> None:
     """In its row, on its page and in the report."""
     row = " ".join(run("explain", f"{kind}s", "-A", "--demo").out.split())
     page = " ".join(run("explain", f"{kind}/{name}", "-n", namespace, "--demo").out.split())
-    assert told in row
-    assert told in page
+    assert remark in row
+    assert remark in page
     verdict = json.loads(run("explain", f"{kind}/{name}", "-n", namespace, "--demo", "-o", "json").out)["verdict"]
     assert (verdict["code"], verdict["severity"]) == ("NearMemoryLimit", "notice")
     report = json.loads(run("report", "-A", "--demo", "-o", "json").out)

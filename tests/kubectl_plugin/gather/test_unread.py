@@ -1,4 +1,4 @@
-"""What could not be read, in words: whose usage is unknown, told once, and not where a metrics API knows it."""
+"""Texts about unread objects: the nodes with unknown usage, named once, and not if a metrics API has it."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_lines(unread: list[Unread], measured: tuple[str, ...], lines: list[str]
         ),
     ],
 )
-def test_nodes_share_a_line_whatever_their_names_and_addresses(reason: str, said: str) -> None:
+def test_nodes_with_different_addresses_share_a_line(reason: str, said: str) -> None:
     names = [str(number) for number in range(3, 12)]
     [line] = unread_lines([of_kubelet(name, reason=reason.replace("{}", name)) for name in names])
     assert line == f"usage of 9 nodes (3, 4, 5 and 6 more) is unknown: {said}"

@@ -1,4 +1,4 @@
-"""Answers about a cluster whose nodes have kubelets of several minors: each node's own rules, in every answer."""
+"""Answers about a cluster with kubelets of several minors: every answer uses the rules of each node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.objects import raw_container, raw_node, raw_pod
 from tests.tree import ROOT
 
 MINORS = {"old": 33, "n34": 34, "n36": 36, "n37": 37}
-"""By node."""
+"""The minor by node."""
 MEMORY = 8 << 30
 
 
@@ -31,7 +31,7 @@ def _node(name: str, version: str) -> dict[str, Any]:
 
 
 def _pod(name: str, node: str) -> dict[str, Any]:
-    """Pod-level memory, and a sidecar with a limit before an init container without: both count by version."""
+    """Pod-level memory, and a sidecar with a limit before an init container without one: both depend on the version."""
     return raw_pod(
         name,
         "shop",
@@ -78,22 +78,22 @@ def test_explain_uses_kubelet_version_of_node(cluster: Path, node: str, minor: i
     assert [note["nodes"] for note in found["versionNotes"]] == ([["old"]] if minor == 33 else [])
 
 
-def test_the_minors_do_differ(cluster: Path) -> None:
-    """Else the tests here could not fail."""
+def test_minors_differ(cluster: Path) -> None:
+    """Otherwise the tests here could not fail."""
     found = [answer(cluster, "explain", f"pod/pod-{node}", "-n", "shop") for node in MINORS]
-    assert scores(found[0]) != scores(found[1]), "1.33 passes pod-level resources over"
+    assert scores(found[0]) != scores(found[1]), "1.33 ignores pod-level resources"
     assert found[2]["cgroup"]["config"]["memory"] != found[3]["cgroup"]["config"]["memory"], "1.37 sees a limit missing"
 
 
 @pytest.mark.parametrize("node", MINORS)
 def test_node_and_report_agree_with_explain(cluster: Path, node: str) -> None:
-    told = scores(answer(cluster, "explain", f"pod/pod-{node}", "-n", "shop"))
+    report = scores(answer(cluster, "explain", f"pod/pod-{node}", "-n", "shop"))
     pressure = answer(cluster, "node", node)
     machine = next(order for order in pressure["oom"] if order["scope"] == "Global")
     running = {place["container"]: place["oomScoreAdj"] for place in machine["places"]}
-    assert running == {name: told[name] for name in ("side", "app")}
+    assert running == {name: report[name] for name in ("side", "app")}
     (entry,) = [one for one in answer(cluster, "report", "-A")["pods"] if one["name"] == f"pod-{node}"]
-    assert entry["oomScoreAdj"] in told.values()
+    assert entry["oomScoreAdj"] in report.values()
 
 
 def test_old_kubelets_are_named_where_their_node_is_judged(cluster: Path) -> None:
@@ -140,7 +140,7 @@ def test_invalid_versions_are_refused(cluster: Path, arguments: tuple[str, ...],
         ),
     ],
 )
-def test_a_file_that_names_no_gates_is_refused(cluster: Path, tmp_path: Path, content: str, says: str) -> None:
+def test_file_that_names_no_gates_is_refused(cluster: Path, tmp_path: Path, content: str, says: str) -> None:
     file = tmp_path / "gates"
     file.write_text(content, encoding="utf-8")
     ran = run("explain", "pods", "-A", "--snapshot", str(cluster), "--feature-gates", f"@{file}")
@@ -166,7 +166,7 @@ def test_gates_of_the_flag_and_of_a_file(cluster: Path, tmp_path: Path) -> None:
 
 
 def test_pending_pod_has_cgroups_of_possible_kubelets(tmp_path: Path) -> None:
-    """A sidecar's limit counts for the init container after it on 1.34 alone."""
+    """Only on 1.34 does a sidecar's limit count for the init container after it."""
     pods = [_pod("any", ""), {**_pod("there", ""), "metadata": {"name": "there", "namespace": "shop", "uid": "t"}}]
     for pod in pods:
         del pod["spec"]["resources"]
@@ -191,15 +191,15 @@ def test_pending_pod_has_cgroups_of_possible_kubelets(tmp_path: Path) -> None:
     assert f"as on {on}: kubelets of other nodes have other rules" in " ".join(ran.out.split())
 
 
-def test_a_gate_that_decides_is_named(cluster: Path) -> None:
-    """Nobody knows how the kubelet sets it, unless the user says so; on a page that has every detail."""
+def test_gate_that_decides_is_named(cluster: Path) -> None:
+    """The kubelet's setting is unknown unless the user gives it; on a page that has every detail."""
     words = ("explain", "pod/pod-n36", "-n", "shop")
     gates = {gate["name"]: gate for gate in answer(cluster, *words)["assumedGates"]}
     assert {name: gate["on"] for name, gate in gates.items()} == {"MemoryQoS": False, "PodLevelResources": True}
     assert set(gates["PodLevelResources"]["changes"]) == {"OOMScore", "Requests"}
     assert gates["MemoryQoS"]["changes"] == ["Cgroup"]
-    told = "--feature-gates=PodLevelResources=true,MemoryQoS=true"
-    assert answer(cluster, *words, told)["assumedGates"] == []
+    report = "--feature-gates=PodLevelResources=true,MemoryQoS=true"
+    assert answer(cluster, *words, report)["assumedGates"] == []
     ran = run(*words, "--snapshot", str(cluster), "-o", "wide")
     assert "feature gate PodLevelResources is assumed to be on, and decides" in " ".join(ran.out.split())
 
@@ -224,7 +224,7 @@ def test_many_pods_name_no_gate(cluster: Path) -> None:
         assert item["assumedGates"] == []
 
 
-def test_a_gate_that_no_rule_reads_is_a_warning(cluster: Path) -> None:
+def test_gate_that_no_rule_reads_is_a_warning(cluster: Path) -> None:
     ran = run("explain", "pod/pod-n36", "-n", "shop", "--snapshot", str(cluster), "--feature-gates=PodLevelResource=0")
     assert ran.code == 0
     assert "no rule reads PodLevelResource; did you mean PodLevelResources?" in ran.err
@@ -260,7 +260,7 @@ def test_gate_that_cannot_be_set_is_a_warning(cluster: Path, version: str, gate:
         assert ran.out.replace(own, "") == run(*asked).out, "it changes nothing"
 
 
-def test_a_gate_of_either_version_is_no_warning(tmp_path: Path) -> None:
+def test_gate_of_either_version_is_no_warning(tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
     write_cluster(file, [_node("n36", "v1.36.2"), _pod("a", "n36")])
     asked = ("versions", "--snapshot", str(file))
@@ -270,7 +270,7 @@ def test_a_gate_of_either_version_is_no_warning(tmp_path: Path) -> None:
     )
     assert run(*asked, "--to", "1.37", new).err == ""
     assert "came with Kubernetes 1.37, and the rules are those of 1.36" in run(*asked, new).err
-    assert run(*asked, "--to", "1.37", locked).err == "", "1.36 lets it be set"
+    assert run(*asked, "--to", "1.37", locked).err == "", "it can be set in 1.36"
     assert "is locked to true since Kubernetes 1.37" in run("lint", "-f", str(file), locked).err
 
 
@@ -327,7 +327,7 @@ def _ended(name: str, node: str) -> dict[str, Any]:
     return raw_pod(name, "shop", uid=name, nodeName=node, status={"phase": "Failed", "containerStatuses": statuses})
 
 
-def test_a_table_of_ends_names_old_kubelets_once(tmp_path: Path) -> None:
+def test_table_of_ends_names_old_kubelets_once(tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
     nodes = [_node("west", "v1.28.9"), _node("east", "v1.28.9"), _node("new", "v1.36.0")]
     write_cluster(file, [*nodes, _ended("a", "west"), _ended("b", "east"), _ended("c", "new")])
@@ -356,7 +356,7 @@ def test_lint_names_a_version_that_was_not_checked(cluster: Path) -> None:
     assert "answers were checked" not in run("lint", "-f", str(cluster), "--kubernetes-version", "1.35").out
 
 
-def test_the_gate_that_decides_how_a_manifest_is_stored_is_named(tmp_path: Path) -> None:
+def test_gate_that_decides_how_a_manifest_is_stored_is_named(tmp_path: Path) -> None:
     file = tmp_path / "pod.yaml"
     amounts = {"cpu": "500m", "memory": "100Mi"}
     whole = {"requests": {"cpu": "1", "memory": "1Gi"}}
@@ -367,7 +367,7 @@ def test_the_gate_that_decides_how_a_manifest_is_stored_is_named(tmp_path: Path)
     assert "QoSClass" in gates["PodLevelResourcesFixDefaulting"]
 
 
-def test_a_gate_that_takes_more_of_the_cluster_is_named(tmp_path: Path) -> None:
+def test_gate_that_needs_more_objects_is_named(tmp_path: Path) -> None:
     """On 1.36 a scheduler reads no CSIDrivers for a bound claim, unless VolumeLimitScaling is on."""
     bound = {"name": "c", "namespace": "shop", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
     csi = {"driver": "csi.example.com", "volumeHandle": "1"}
@@ -432,17 +432,17 @@ def test_new_pod_uses_kubelet_of_named_node(cluster: Path, tmp_path: Path, node:
     file = tmp_path / "pod.json"
     pod = raw_pod("new", "shop", containers=[raw_container("app")], resources={"requests": {"memory": "1Gi"}})
     file.write_text(json.dumps(pod), encoding="utf-8")
-    told = answer(cluster, "explain", "-f", str(file), "--on", node)
-    (oom,) = told["oom"]
+    report = answer(cluster, "explain", "-f", str(file), "--on", node)
+    (oom,) = report["oom"]
     assert oom["node"] == node
     assert (oom["containers"][0]["podLevelShare"] > 0) == share
-    assert bool(told["versionNotes"]) == (not share)
+    assert bool(report["versionNotes"]) == (not share)
 
 
 @pytest.mark.parametrize("wide", [(), ("-o", "wide")])
 @pytest.mark.parametrize("stored", ["Guaranteed", "Burstable", "BestEffort"])
 def test_stored_qos_class_that_differs_from_resources(tmp_path: Path, stored: str, wide: tuple[str, ...]) -> None:
-    """A pod that was made by other rules keeps its class."""
+    """A pod created under other rules keeps its class."""
     amounts = {"cpu": "1", "memory": "1Gi"}
     containers = [raw_container("app") if stored == "Guaranteed" else raw_container("app", amounts, amounts)]
     pod = raw_pod("web", "shop", containers=containers, nodeName="n37", status={"phase": "Running", "qosClass": stored})
@@ -471,8 +471,8 @@ def test_list_uses_newest_non_virtual_kubelet(tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
     items = [_node("a", "v1.34.2"), _node("b", "v1.35.2"), virtual, _pod("pod-a", "a")]
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
-    told = answer(file, "explain", "pod/pod-a", "-n", "shop")
-    assert (told["serverVersion"], told["rulesVersion"]) == (None, "1.35.4")
+    report = answer(file, "explain", "pod/pod-a", "-n", "shop")
+    assert (report["serverVersion"], report["rulesVersion"]) == (None, "1.35.4")
 
 
 def test_unchecked_scheduler_version_is_named(tmp_path: Path) -> None:

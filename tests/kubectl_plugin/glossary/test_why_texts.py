@@ -1,4 +1,4 @@
-"""``kubectl qos why`` for texts that upstream's source writes, and for texts that it does not write.
+"""``kubectl qos why`` for texts in upstream's source, and for texts that are not in it.
 
 ``upstream.json`` has a row for each text: the file, Go's string literal, the entry that explains it, as we judged it,
 and where needed what stands around the text and what fills it. ``invented.json`` has texts of other programs, near
@@ -34,13 +34,13 @@ class Row(Struct, frozen=True, forbid_unknown_fields=True):
     text: str
     entry: str
     values: tuple[str, ...] = ()
-    """What fills its first verbs; others have a sample."""
+    """The values of its first verbs; others have a sample."""
     within: str = "{}"
-    """What users see around it."""
+    """The text that users see around it."""
 
     @property
     def shown(self) -> str:
-        """The text as somebody pastes it."""
+        """The text as users paste it."""
         values = iter(self.values)
 
         def filled(verb: re.Match[str]) -> str:
@@ -54,7 +54,7 @@ def _rows() -> dict[str, list[Row]]:
 
 
 def _literals(source: str) -> Iterator[str]:
-    """The string literals of a Go file; those that a plus joins are one."""
+    """The string literals of a Go file; literals joined with a plus are one."""
     joined, before = "", ""
     for token in _TOKEN.findall(source):
         if token.startswith(("//", "/*")):
@@ -97,21 +97,21 @@ def test_each_text_gets_its_entry() -> None:
         "  {}\n",
     ],
 )
-def test_a_text_gets_its_entry_in_a_line_and_in_quotes(line: str) -> None:
+def test_text_gets_its_entry_in_a_line_and_in_quotes(line: str) -> None:
     pasted = {row.shown: _names(line.replace("{}", row.shown)) for row in ALL}
     assert {row.shown: pasted[row.shown] for row in ALL if pasted[row.shown] != [row.entry]} == {}
 
 
 INVENTED: Final[dict[str, str]] = json.loads((TESTDATA / "invented.json").read_text(encoding="utf-8"))
-"""With each the nearest spelling that the answer names; empty: any, or none."""
+"""Each with the nearest spelling that the answer names; empty: any, or none."""
 
 
-def test_an_invented_text_gets_no_entry() -> None:
+def test_invented_text_gets_no_entry() -> None:
     assert len(INVENTED) >= 100
     assert {text: _names(text) for text in INVENTED if _names(text)} == {}
 
 
-def test_a_known_term_inside_a_sentence_explains_nothing() -> None:
+def test_known_term_inside_a_sentence_explains_nothing() -> None:
     spellings = [
         spelling for entries in CATALOGUE.values() for entry in entries for spelling in (entry.name, *entry.also)
     ]
@@ -120,7 +120,7 @@ def test_a_known_term_inside_a_sentence_explains_nothing() -> None:
 
 
 @pytest.mark.parametrize(("text", "near"), [(text, near) for text, near in INVENTED.items() if near])
-def test_a_miss_names_the_nearest_entries(text: str, near: str) -> None:
+def test_miss_names_the_nearest_entries(text: str, near: str) -> None:
     ran = run("why", text)
     assert (ran.code, ran.out) == (3, "")
     assert near in similar(text)
@@ -134,6 +134,6 @@ def _names(text: str) -> list[str]:
 @pytest.mark.parametrize(
     "line", ["2m  Warning  {}  widget/w1  the flux is gone", "Normal  {}  2m  my-operator  the flux is gone"]
 )
-def test_a_reason_of_another_program_explains_nothing(line: str) -> None:
+def test_reason_of_another_program_explains_nothing(line: str) -> None:
     reasons = [name for entries in CATALOGUE.values() for entry in entries for name in (entry.name, *entry.also)]
     assert [reason for reason in reasons if re.fullmatch(r"[A-Z]\w+", reason) and find(line.format(reason))] == []

@@ -1,4 +1,4 @@
-"""What is mistyped is answered in two lines: the error, and what was meant. What kubectl understands is understood."""
+"""Mistyped input gets two lines: the error and the intended form. Input that kubectl understands works."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ TYPES = (
         ("fence node --demo", "no name", "Write one node/NAME: each is checked before it is changed"),
     ],
 )
-def test_the_error_and_what_was_meant(typed: str, error: str, advice: str) -> None:
+def test_error_and_intended_form(typed: str, error: str, advice: str) -> None:
     assert run(*_words(typed)) == (2, "", f"error: {error}\n{advice}\n")
 
 
@@ -267,7 +267,7 @@ def test_advice_names_the_command_that_was_typed(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["explain node/n1", "node n1"])
-def test_an_object_of_a_file_that_cannot_be_read(command: str, tmp_path: Path) -> None:
+def test_object_of_a_file_that_cannot_be_read(command: str, tmp_path: Path) -> None:
     file = tmp_path / "bad.json"
     file.write_text(
         '{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Node",'
@@ -281,7 +281,7 @@ def test_an_object_of_a_file_that_cannot_be_read(command: str, tmp_path: Path) -
     assert second.startswith("Correct the field in the file, or capture that cluster again")
 
 
-def test_a_name_that_moves_the_cursor_is_escaped() -> None:
+def test_name_that_moves_the_cursor_is_escaped() -> None:
     first, second = run("\x1b[2Jexplain").err.splitlines()
     assert first == 'error: unknown command "\\x1b[2Jexplain"'
     assert second == 'Did you mean "explain"? Commands: kubectl qos --help'
@@ -359,7 +359,7 @@ def test_alternative_spellings(typed: str, like: str) -> None:
         ),
     ],
 )
-def test_a_name_alone_that_is_no_pods(typed: str, error: str, advice: str) -> None:
+def test_single_name_that_is_not_a_pod(typed: str, error: str, advice: str) -> None:
     ran = run("explain", typed, "--demo")
     first, second = ran.err.splitlines()
     assert (ran.code, ran.out, second) == (3, "", advice)
@@ -452,7 +452,7 @@ def test_names_are_separated_by_spaces(typed: str, word: str) -> None:
     assert ran.err.splitlines() == [f'error: "{word}": a name cannot contain a comma', advice]
 
 
-def test_a_name_of_three_parts_is_refused() -> None:
+def test_name_of_three_parts_is_refused() -> None:
     ran = run("explain", "pod/db-0/x", "--demo")
     assert ran.code == 2
     assert ran.err == 'error: "pod/db-0/x": a name cannot contain "/"\nWrite TYPE/NAME, and the namespace with -n\n'
@@ -505,7 +505,7 @@ def test_missing_object_lists_existing_ones(typed: str, code: int, error: str, a
     assert ran.err.splitlines() == [f"error: {error}", advice]
 
 
-def test_the_name_of_a_workload_with_a_slip_leads_to_its_pods() -> None:
+def test_mistyped_workload_name_leads_to_its_pods() -> None:
     there = run("explain", "pods", "-n", "shop", "--demo", "-o", "name").out.split()
     ran = run("explain", "pod/chekout", "-n", "shop", "--demo")
     named = re.findall(r"pod/[a-z0-9-]+", ran.err)
@@ -522,13 +522,13 @@ def test_the_name_of_a_workload_with_a_slip_leads_to_its_pods() -> None:
         ("delete shop/db-1 --grace-period=0", "Write pod/db-1 -n shop in place of shop/db-1"),
     ],
 )
-def test_a_pod_as_a_list_of_all_namespaces_prints_it(command: str, advice: str) -> None:
+def test_pod_as_a_list_of_all_namespaces_prints_it(command: str, advice: str) -> None:
     wrong = '"shop/db-1": shop is not a type; use -n for a namespace'
     assert run(*command.split(), "--demo") == (2, "", f"error: {wrong}\n{advice}\n")
 
 
 @pytest.mark.parametrize("typed", ["hpa/web", "netpol/web", "clusterrole/web"])
-def test_a_type_that_is_not_explained_is_no_namespace(typed: str) -> None:
+def test_unexplained_type_is_not_a_namespace(typed: str) -> None:
     ran = run("explain", typed, "--demo")
     assert (ran.code, ran.err.partition("\n")[0]) == (2, f'error: "{typed.partition("/")[0]}" cannot be explained')
 
@@ -538,9 +538,11 @@ def test_demo_namespaces_are_recognised_except_type_names() -> None:
     first = {entry["namespace"]: entry["name"] for entry in json.loads(pods)["items"]}
     said = {namespace: run("explain", f"{namespace}/{name}", "--demo").err for namespace, name in first.items()}
     assert len(said) > 7
-    told = {namespace for namespace, name in first.items() if f"Try kubectl qos explain pod/{name}" in said[namespace]}
+    suggested = {
+        namespace for namespace, name in first.items() if f"Try kubectl qos explain pod/{name}" in said[namespace]
+    }
     # kubectl has a type of that name.
-    assert set(first) - told == {"ingress"}
+    assert set(first) - suggested == {"ingress"}
 
 
 @pytest.mark.parametrize("typed", ["trainer-v9c4m", "pod/trainer-v9c4m", "pod trainer-v9c4m"])
@@ -599,7 +601,7 @@ def test_delete_names_the_namespace_of_a_pod_as_explain_does() -> None:
     ],
 )
 def test_hint_of_same_command_keeps_flags(typed: str, hint: str) -> None:
-    """One that leads to another command has none of them: that may not know them."""
+    """A hint that names another command drops the flags, which that command may not have."""
     assert run(*typed.split(), "--demo").err.rstrip("\n").endswith(f"Try kubectl qos {hint}")
 
 

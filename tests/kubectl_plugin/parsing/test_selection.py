@@ -1,4 +1,4 @@
-"""``-A``, ``-l`` and ``--field-selector``: which objects are explained, and what the API server is asked for."""
+"""``-A``, ``-l`` and ``--field-selector``: the selected objects, and the requests to the API server."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def test_name_and_selection_give_the_same_page() -> None:
     assert len({entry["namespace"] for entry in chosen}) > 1
     for entry in chosen:
         named = run("explain", f"pod/{entry['name']}", "-n", entry["namespace"], "--demo", "-o", "json")
-        told = json.loads(named.out)
-        assert {key: told[key] for key in entry} == entry
+        expected = json.loads(named.out)
+        assert {key: expected[key] for key in entry} == entry
 
 
-def test_a_pod_of_a_list_has_the_verdict_that_it_has_by_its_name() -> None:
+def test_list_and_single_pod_have_the_same_verdict() -> None:
     listed = json.loads(run("explain", "pods", "-n", "data", "--demo", "-o", "json").out)["items"]
     for entry in listed:
         named = run("explain", f"pod/{entry['name']}", "-n", "data", "--demo", "-o", "json")
@@ -71,7 +71,7 @@ def test_live_list_shows_that_usage_was_not_read() -> None:
     assert {one["reason"] for entry in entries for one in entry["pressureUnread"]} == {"not asked for a list"}
 
 
-def test_labels_choose_as_in_kubectl() -> None:
+def test_label_selectors_work_as_in_kubectl() -> None:
     everything = _names("explain", "pods")
     web = _names("explain", "pods", "-l", "app=web")
     assert web
@@ -85,7 +85,7 @@ def test_labels_choose_as_in_kubectl() -> None:
     assert set(unlabelled) <= set(others)
 
 
-def test_fields_choose_as_in_kubectl() -> None:
+def test_field_selectors_work_as_in_kubectl() -> None:
     on = _names("explain", "pods", "-A", "--field-selector", "spec.nodeName=node-a1")
     assert on
     pending = set(_names("explain", "pods", "-A", "--field-selector", "status.phase=Pending"))
@@ -109,15 +109,15 @@ def test_field_selectors_work_alike_in_a_snapshot(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "err"),
     [
         (("pods", "-l", "app=none"), "No resources found in shop namespace.\n"),
         (("pods", "-A", "-l", "app=none"), "No resources found.\n"),
         (("nodes", "-l", "app=none"), "No resources found.\n"),
     ],
 )
-def test_selection_without_matches(words: Sequence[str], told: str) -> None:
-    assert run("explain", *words, "--demo") == (0, "", told)
+def test_selection_without_matches(words: Sequence[str], err: str) -> None:
+    assert run("explain", *words, "--demo") == (0, "", err)
 
 
 def test_nodes_by_label() -> None:
@@ -135,7 +135,7 @@ def test_nodes_by_label() -> None:
         (("pod", "db-0"), "pod/db-0"),
     ],
 )
-def test_a_report_of_some_pods(words: Sequence[str], heading: str) -> None:
+def test_report_of_some_pods(words: Sequence[str], heading: str) -> None:
     ran = run("report", *words, "--demo", "-o", "-")
     assert (ran.code, ran.err) == (0, "")
     assert f"<h1>{heading}</h1>" in ran.out
@@ -145,14 +145,14 @@ def test_a_report_of_some_pods(words: Sequence[str], heading: str) -> None:
 
 
 class _Asked:
-    """An API server that notes what it is asked for."""
+    """An API server that records its requests."""
 
     def __init__(self, *objects: Any) -> None:
         self.objects = objects
         self.lists: list[tuple[str, dict[str, list[str]]]] = []
 
     def get(self, path: str, accept: str = "") -> tuple[int, bytes]:
-        """Answer a list with the objects of its kind, and a path that ends in an object's name with that."""
+        """Answer a list with the objects of its kind, and a path that ends in an object's name with that object."""
         del accept
         parts = urlsplit(path)
         self.lists.append((parts.path, parse_qs(parts.query)))
@@ -163,7 +163,7 @@ class _Asked:
         return 200, json.dumps({"items": [entry for entry in self.objects if entry["kind"] == kind]}).encode()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ class _Asked:
         (["node", "-l", "zone=a"], "/api/v1/nodes", {"labelSelector": ["zone=a"]}),
     ],
 )
-def test_the_api_server_chooses(typed: list[str], path: str, query: dict[str, list[str]]) -> None:
+def test_api_server_evaluates_the_selection(typed: list[str], path: str, query: dict[str, list[str]]) -> None:
     server = _Asked(raw_pod("web-0"), raw_node("node-1"))
     source = LiveSource(server, namespace="shop")
     parsed = parse(typed)
@@ -209,8 +209,8 @@ def test_the_api_server_chooses(typed: list[str], path: str, query: dict[str, li
         ),
     ],
 )
-def test_many_nodes_take_few_requests(typed: list[str], pods: list[dict[str, list[str]]]) -> None:
-    """Each node is in the list already; its kubelet alone takes requests of its own."""
+def test_many_nodes_need_few_requests(typed: list[str], pods: list[dict[str, list[str]]]) -> None:
+    """The list has each node already; only its kubelet needs its own requests."""
     server = _Asked(raw_pod("web-0", nodeName="node-1"), *(raw_node(f"node-{number}") for number in range(3)))
     streams = Streams(io.StringIO(), io.StringIO(), io.StringIO())
     options: Any = parse(typed).options
@@ -249,9 +249,9 @@ def test_impossible_selector_value_lists_possible_values(typed: str, wrong: str,
 def test_report_of_missing_namespace_is_an_error(tmp_path: Path) -> None:
     page, captured = tmp_path / "t.html", tmp_path / "c.qos"
     assert run("snapshot", "--demo", "-o", str(captured)).code == 0
-    told = 'error: namespaces "shp" not found\nNamespace shp does not exist: did you mean -n shop?\n'
+    expected = 'error: namespaces "shp" not found\nNamespace shp does not exist: did you mean -n shop?\n'
     for source in (("--demo",), ("--snapshot", str(captured))):
         for asked in ((), ("-l", "app=web"), ("-o", str(page)), ("-o", "json")):
-            assert run("report", "-n", "shp", *asked, *source) == (3, "", told)
+            assert run("report", "-n", "shp", *asked, *source) == (3, "", expected)
     assert not page.exists()
     assert run("report", "-n", "kube-public", "--demo").code == 0

@@ -1,4 +1,4 @@
-"""Formats of ``-o``: the same for every command that prints reports, and beside kubectl's where kubectl has them."""
+"""Formats of ``-o`` are the same for every command that prints reports, and match kubectl's."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ COMMANDS: Final[dict[str, tuple[tuple[str, ...], int, str]]] = {
     "unfence": (("node/node-a1",), 0, "node/node-a1\n"),
     "place": (("--exclude-node", "node-a1", "--drain", "cp-a1"), 0, ""),
 }
-"""Each command's words, its exit code, and the names of what it is about."""
+"""Each command's arguments, its exit code, and the names of its objects."""
 
 OFFERED: Final = formats_of(wide=True, names=True)
-"""What `explain` has."""
+"""The arguments of `explain`."""
 AFTER = ": -o json shows the fields\n"
-"""How a note of a column ends."""
+"""The end of a note about a column."""
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -73,7 +73,7 @@ def test_K_column_without_values_is_reported_once() -> None:
     assert ran.out == "N      A        B        C\ndb-0   <none>   <none>   <none>\ndb-1   <none>   <none>   <none>\n"
     assert ran.err == f"none of the 2 objects has .nope{AFTER}none of the 2 objects has .deleted{AFTER}"
     some = run(*words, "custom-columns=N:.name,D:.oom[0].node,AT:.status.deletionTimestamp")
-    assert (some.err, "<none>" in some.out) == ("", False), "null is something"
+    assert (some.err, "<none>" in some.out) == ("", False), "null is a value"
 
 
 def test_K_fields_named_in_help_exist() -> None:
@@ -95,7 +95,7 @@ def test_K_lists_of_a_report_are_lists() -> None:
     ]
 
 
-def test_K_a_list_has_items() -> None:
+def test_K_list_has_items() -> None:
     words = ("explain", "--demo", "-n", "shop", "pod/db-0", "pod/db-1")
     assert run(*words, "-o", 'jsonpath={range .items[*]}{.name}{"\\n"}{end}').out == "db-0\ndb-1\n"
     assert run(*words, "-o", "custom-columns=N:.name").out == "N\ndb-0\ndb-1\n"
@@ -133,7 +133,7 @@ def test_K_invalid_format_is_refused_before_any_work(output: str, problem: str) 
     assert problem in ran.err
 
 
-def test_K_a_template_file_has_a_limit(tmp_path: Path) -> None:
+def test_K_template_file_has_a_limit(tmp_path: Path) -> None:
     (tmp_path / "large").write_text("x" * 100_001)
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     assert "longer than 100000 characters" in run("explain", "pod/x", "-o", f"jsonpath-file={tmp_path / 'large'}").err
@@ -146,7 +146,7 @@ def test_K_template_that_does_not_match_the_data() -> None:
     assert ran.err == "error: -o jsonpath: [0] is for a list, and this is a text\n-o json shows the data\n"
 
 
-def test_K_of_a_change_the_exit_code_stays() -> None:
+def test_K_format_keeps_exit_code_of_a_change() -> None:
     ran = run("fence", "--demo", "node/node-c3", "-o", "jsonpath={.name[0]}")
     assert (ran.code, ran.out) == (3, "")
     assert "-o jsonpath: [0] is for a list" in ran.err
@@ -183,12 +183,12 @@ TEMPLATES: Final = {
     "custom-columns": "NAME:.name",
     "custom-columns-file": "columns",
 }
-"""A template, or the name of a file, for each format that takes one."""
+"""A template or a file name for each format that takes one."""
 
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> list[str]:
-    """The words that ask about a pod whose name would clear a terminal."""
+    """The arguments for a pod with a name that would clear a terminal."""
     file = write_cluster(tmp_path / "c.qos", [HOSTILE])
     (tmp_path / "jsonpath").write_text("{.items[*].name}")
     (tmp_path / "columns").write_text("NAME\n.name\n")
@@ -196,13 +196,13 @@ def hostile(tmp_path: Path) -> list[str]:
 
 
 def shown(words: list[str]) -> bytes:
-    """What a command prints on a terminal."""
+    """The output of a command on a terminal."""
     master, slave = pty.openpty()
     command = [sys.executable, "-m", "kubectl_plugin", *words]
     read = bytearray()
     with subprocess.Popen(command, cwd=ROOT, stdout=slave) as process:
         os.close(slave)
-        # Read while it writes: a terminal takes a few kilobytes at a time.
+        # Read while the command writes: a terminal buffers a few kilobytes.
         with contextlib.suppress(OSError):
             while piece := os.read(master, 4096):
                 read += piece
@@ -211,12 +211,12 @@ def shown(words: list[str]) -> bytes:
     return bytes(read)
 
 
-def test_K_a_program_gets_text_of_the_cluster_as_it_is(hostile: list[str]) -> None:
+def test_K_pipe_gets_unescaped_text(hostile: list[str]) -> None:
     assert run(*hostile, "jsonpath={.items[*].name}").out == "a\x1b[2Jb"
 
 
 @pytest.mark.parametrize("entry", OFFERED, ids=lambda entry: entry.name)
-def test_K_a_terminal_is_not_moved_by_text_of_the_cluster(entry: Format, hostile: list[str], tmp_path: Path) -> None:
+def test_K_terminal_gets_escaped_text(entry: Format, hostile: list[str], tmp_path: Path) -> None:
     template = TEMPLATES[entry.name] if entry.template else ""
     if entry.name.endswith("-file"):
         template = str(tmp_path / template)

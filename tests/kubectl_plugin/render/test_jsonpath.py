@@ -1,4 +1,4 @@
-"""Templates of ``-o jsonpath`` mean here what they mean to kubectl."""
+"""Templates of ``-o jsonpath`` have the same meaning as in kubectl."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_K_template_that_does_not_match_the_data_is_an_error(template: str, prob
     assert problem in str(caught.value)
 
 
-def test_values_are_shown_as_asked_and_the_template_as_it_is() -> None:
+def test_values_and_template_are_shown_unchanged() -> None:
     assert parse('{.a}\x1b{"\x1b"}').render({"a": "x\x1b"}, lambda text: text.replace("\x1b", "?")) == "x?\x1b\x1b"
 
 
@@ -185,7 +185,7 @@ def test_values_are_printed_as_in_go(value: Any, printed: str, as_json: str) -> 
     assert (go_print(value), go_json(value)) == (printed, as_json)
 
 
-# Beside the real kubectl
+# Comparison with the real kubectl
 
 OBJECT: Final[Any] = {
     "apiVersion": "kubectl-qos/v1",
@@ -243,12 +243,12 @@ _LITERALS: Final = ("5", "-1.50", "true", "@", ".x", '"t"', "1e3")
 
 
 def _chance(seed: int) -> random.Random:
-    """The same in every run."""
+    """A random generator with the same sequence in every run."""
     return random.Random(seed)  # noqa: S311 - no secret
 
 
 def _expressions(chance: random.Random) -> Iterator[str]:
-    """Templates of all kinds, sound and unsound."""
+    """Templates of all kinds, valid and invalid."""
     pick = chance.choice
     while True:
         index = f"{pick(_LISTS)}[{pick(_INDEXES)}]"
@@ -308,7 +308,7 @@ def kubectl() -> Path:
 def _real(
     kubectl: Path, folder: Path, template: str, output: str = "jsonpath-file="
 ) -> subprocess.CompletedProcess[str]:
-    """What kubectl prints of the object; ``patch --local`` asks no cluster."""
+    """The output of kubectl for the object; ``patch --local`` contacts no cluster."""
     (folder / "object.json").write_text(json.dumps(OBJECT), encoding="utf-8")
     (folder / "template").write_text(template, encoding="utf-8")
     command = ["patch", "--local", f"--filename={folder / 'object.json'}", "--type=merge", "--patch={}"]
@@ -331,7 +331,7 @@ def _ours(template: str) -> str | None:
 
 
 @pytest.mark.controlplane
-def test_K_generated_templates_print_what_kubectl_prints(kubectl: Path, tmp_path: Path) -> None:
+def test_K_generated_templates_print_the_same_as_kubectl(kubectl: Path, tmp_path: Path) -> None:
     source = _expressions(_chance(20261121))
     generated = [*_FIXED, *dict.fromkeys(next(source) for _ in range(900))]
     ours = {template: text for template in generated if (text := _ours(template)) is not None}
@@ -342,7 +342,7 @@ def test_K_generated_templates_print_what_kubectl_prints(kubectl: Path, tmp_path
     assert done.returncode == 0, done.stderr
     printed = dict(zip(ours, done.stdout.split(mark), strict=True))
     differing = {template: real for template, real in printed.items() if real != ours[template]}
-    # Go takes the fields of an object in any order.
+    # Go iterates over the fields of an object in random order.
     unordered = {
         template for template, real in differing.items() if sorted(real.split()) == sorted(ours[template].split())
     }
@@ -354,7 +354,7 @@ def test_K_templates_that_fail_fail_in_kubectl(kubectl: Path, tmp_path: Path) ->
     source = _expressions(_chance(7))
     failing = list(dict.fromkeys(template for _ in range(400) if _ours(template := next(source)) is None))
     assert len(failing) > 30
-    # One process each: a few of every kind.
+    # Each call is a process: a few of every kind.
     sample = _chance(3).sample(failing, 12)
     assert [template for template in sample if _real(kubectl, tmp_path, template).returncode == 0] == []
 
@@ -375,13 +375,13 @@ def test_K_as_json(kubectl: Path, tmp_path: Path, template: str) -> None:
     done = _real(kubectl, tmp_path, template, output="jsonpath-as-json=")
     assert done.returncode == 0, done.stderr
     ours = "".join(map(render_json_list, parse(template).values(OBJECT)))
-    # Of an object Go sorts the keys, and escapes what could end a script in HTML: the values are the same.
+    # Go sorts the keys of an object and escapes characters that could end a script in HTML: the values are the same.
     assert _documents(ours) == _documents(done.stdout)
     assert ours.count("\n") == done.stdout.count("\n")
 
 
 def _documents(text: str) -> list[Any]:
-    """All JSON of a text, one after the other."""
+    """All JSON documents of a text, in order."""
     found, at = [], 0
     while at < len(text):
         document, at = json.JSONDecoder().raw_decode(text, at)

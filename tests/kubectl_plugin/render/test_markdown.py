@@ -1,4 +1,4 @@
-"""``-o markdown``: whatever text a page holds, it reads the same once it is rendered."""
+"""``-o markdown``: any text of a page reads the same after rendering."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ def _texts(rendered: str, tag: str) -> list[str]:
 
 def _hold(text: str) -> None:
     rendered = PARSER.render(markdown_page(_page(text), target=Target()))
-    # Tags are ours alone; the comment is what keeps a mention from being one.
+    # The page has only our own tags; the comment prevents a mention.
     tags = set(re.findall(r"</?([a-z0-9]+)", rendered))
     assert tags <= {"h3", "p", "strong", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "pre", "code"}
     seen = " ".join(escape(text).split())
     assert [" ".join(cell.split()) for cell in _texts(rendered, "td")] == [seen, seen, seen, "1"]
     assert [" ".join(cell.split()) for cell in _texts(rendered, "th")] == [seen, "right"]
     assert [" ".join(title.split()) for title in _texts(rendered, "h3")] == [seen]
-    # A command that cannot be shown as it is to be pasted is not shown.
+    # A command that cannot be shown exactly as it is pasted is left out.
     pasted = Target().line(why(text))
     assert [code.rstrip("\n") for code in _texts(rendered, "code")] == ([] if pasted is None else [pasted])
     assert (pasted is None) == (escape(text) != text)
@@ -106,7 +106,7 @@ def test_K_no_mentions_and_no_links() -> None:
     )
 
 
-def test_K_a_page_reads_well() -> None:
+def test_K_page_is_readable_markdown() -> None:
     page = Page(
         title="pod/web in namespace shop",
         verdict=("Pending: no node fits.", "9 of 12 lack memory."),

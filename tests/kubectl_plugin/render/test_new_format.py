@@ -1,4 +1,4 @@
-"""A format is one module and one entry in `FORMATS`: everything else follows."""
+"""A format is one module and one entry in `FORMATS`; everything else follows."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("toy")
-def test_a_registered_format_is_printed() -> None:
+def test_registered_format_is_printed() -> None:
     assert run(*POD, "-o", "toy") == (0, "TOY PodExplanation\n", "")
     assert run("report", "--demo", "-o", "toy").out == "TOY ClusterReport\n"
 
 
 @pytest.mark.usefixtures("toy")
-def test_a_registered_format_is_in_help_completion_and_manual() -> None:
+def test_registered_format_is_in_help_completion_and_manual() -> None:
     assert "toy" in run("explain", "--help").out
     assert "toy" in answer(["explain", "-o"], "t")[0]
     assert "toy" in pages()["kubectl-qos-explain.1"]
 
 
 @pytest.mark.usefixtures("toy")
-def test_a_registered_format_is_in_the_messages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_registered_format_is_in_the_messages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     assert "toy" in run(*POD, "-o", "nonsense").err
     assert run(*POD, "-o", "tyo").err.endswith("Did you mean toy?\n")

@@ -1,4 +1,4 @@
-"""A format that only a test registers: its one function, as a contributor writes it."""
+"""A format that only a test registers: one function, as a contributor writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every code that a verdict can have, each by an answer that has it: of the demo, a file, or a cluster built here."""
+"""Every verdict code has an answer that shows it: of the demo, a file, or a cluster built here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Asked = Callable[[Path], Ran]
 
 CASES: Final = "tests/testdata/cases"
 NOW: Final = "2026-10-01T12:00:00Z"
-"""The newest instant of the clusters here: the node's heartbeat."""
+"""The present of the clusters here: the newest heartbeat of the node."""
 SIZE: Final = {"cpu": "4", "memory": "8Gi", "pods": "110"}
 RUNNING: Final = {"name": "app", "ready": True, "state": {"running": {"startedAt": "2026-10-01T09:00:00Z"}}}
 SIGKILLED: Final = {**RUNNING, "lastState": {"terminated": {"exitCode": 137, "reason": "Error"}}}
@@ -42,7 +42,7 @@ def states(name: str) -> Asked:
 
 
 def as_cluster(file: str, *words: str) -> Asked:
-    """Asks about a cluster that has the objects of a List and no others."""
+    """Asks about a cluster that has only the objects of a List."""
     return on(json.loads(Path(file).read_text())["items"], *words)
 
 
@@ -69,7 +69,7 @@ def in_list(objects: Sequence[Object], *words: str) -> Asked:
 
 
 def demo_with(change_of: Callable[[dict[str, Any]], None], *words: str) -> Asked:
-    """Asks about the demo cluster with something changed."""
+    """Asks about the demo cluster with a change."""
     objects = demo_objects()
     for entry in objects:
         change_of(entry)
@@ -77,17 +77,17 @@ def demo_with(change_of: Callable[[dict[str, Any]], None], *words: str) -> Asked
 
 
 def changed(*words: str, answer: Given = TAKEN, method: str = "DELETE") -> Asked:
-    """Makes a change, answered so."""
+    """Makes a change with these answers of the API server."""
     return lambda _: change(*words, "-o", "json", given={method: [answer]})
 
 
 def _with(ready: Object, conditions: Sequence[Object]) -> list[Object]:
-    """Conditions, with that one if none of its type is there."""
+    """The conditions, with the given one added if none has its type."""
     return [*conditions, *([] if any(entry["type"] == ready["type"] for entry in conditions) else [ready])]
 
 
 def node(*conditions: Object, **spec: Any) -> Object:
-    """``n1``, Ready but for what is said."""
+    """``n1``, Ready unless conditions differ."""
     ready = raw_condition("Ready", lastHeartbeatTime=NOW, lastTransitionTime="2026-09-01T12:00:00Z")
     return raw_node("n1", capacity=SIZE, allocatable=SIZE, conditions=_with(ready, conditions), **spec)
 
@@ -100,8 +100,8 @@ def pod(
     status: Mapping[str, Any] | None = None,
     **spec: Any,
 ) -> Object:
-    """``web`` of namespace ``shop``, which runs on ``n1`` but for what is said."""
-    told = {
+    """``web`` of namespace ``shop``, which runs on ``n1`` unless the arguments differ."""
+    defaults = {
         "phase": phase,
         "conditions": _with(raw_condition("Ready"), conditions),
         "containerStatuses": containers,
@@ -116,22 +116,22 @@ def pod(
         metadata=own,
         requests=asked,
         limits=asked,
-        status={**told, **(status or {})},
+        status={**defaults, **(status or {})},
         **{**where, **spec},
     )
 
 
 def explained(*objects: Object) -> Asked:
-    """The pod of these."""
+    """The answer about the pod among these objects."""
     return on([node(), *objects], "explain", "pod/web", "-n", "shop")
 
 
-def of_node(told: Object, *others: Object) -> Asked:
-    return on([told, *others], "explain", "node/n1")
+def of_node(subject: Object, *others: Object) -> Asked:
+    return on([subject, *others], "explain", "node/n1")
 
 
 def controlled(kind: str, status: Mapping[str, Any], *pods: Object, **spec: Any) -> Asked:
-    """A workload, and its pods."""
+    """A workload and its pods."""
     made = raw_workload(kind, "web", "shop", **spec)
     workload = {**made, "metadata": {**made["metadata"], "uid": "w", "generation": 2}, "status": status}
     return on([node(), workload, *pods], "explain", f"{kind.lower()}/web", "-n", "shop")
@@ -272,7 +272,7 @@ BY_CODE: Final[dict[VerdictCode, Asked]] = {
     C.END_CERTAIN: demo("died", "-n", "shop", "pod/db-1"),
     C.END_LIKELY: demo("died", "-n", "shop", "pod/image-resizer-t7fpjd79c-t6pxj"),
     C.END_SEVERAL: on([node(), pod(containers=[SIGKILLED])], "died", "pod/web", "-n", "shop"),
-    C.END_UNKNOWN: demo("died", "-n", "shop", "pod/nobody"),
+    C.END_UNKNOWN: demo("died", "-n", "shop", "pod/missing"),
     C.NOTHING_ENDED: demo("died", "-n", "shop", "pod/db-0"),
     C.ALL_NODES_ANSWER: of("partitions", "--snapshot", f"{CASES}/s3c.json"),
     C.NODES_LOST: demo("partitions"),
@@ -299,6 +299,6 @@ def test_every_code_has_an_answer() -> None:
 
 
 @pytest.mark.parametrize("code", BY_CODE, ids=lambda code: code.value)
-def test_an_answer_has_the_code(code: VerdictCode, tmp_path: Path) -> None:
+def test_answer_has_the_code(code: VerdictCode, tmp_path: Path) -> None:
     ran = BY_CODE[code](tmp_path)
     assert json.loads(ran.out)["verdict"]["code"] == code.value, ran

@@ -1,4 +1,4 @@
-"""Numbers of more digits than Python reads: whoever writes them in an object ends no command of others."""
+"""Numbers with more digits than Python reads: an object that has one does not break commands about others."""
 
 from __future__ import annotations
 
@@ -44,6 +44,6 @@ def test_message_of_the_scheduler(tmp_path: Path) -> None:
         assert run(command, "pod/web", "-n", "shop", "--snapshot", str(file)).err == ""
 
 
-def test_message_that_is_asked_about() -> None:
+def test_message_passed_to_why() -> None:
     ran = run("why", MESSAGE)
     assert (ran.code, ran.err) == (0, "")

@@ -1,4 +1,4 @@
-"""Captures rebuilt from public reports: the first lines answer what was asked there."""
+"""Captures rebuilt from public reports: the first lines answer the question asked there."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tests.tree import ROOT
 REPORTS: Final = ROOT / "tests" / "testdata" / "reports"
 CASES: Final[list[dict[str, Any]]] = json.loads((REPORTS / "cases.json").read_text(encoding="utf-8"))
 LINES: Final = 12
-"""What is seen without scrolling."""
+"""The number of lines that are visible without scrolling."""
 
 
 def _first_lines(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> str:
-    # By the file's name alone, for a path would take a line of the answer.
+    # By the file's name only, because a path would take a line of the answer.
     monkeypatch.chdir(REPORTS)
     monkeypatch.setenv("COLUMNS", "80")
     ran = run(*case["command"], "--snapshot", case["file"])
     assert "Traceback" not in ran.out + ran.err
     text = " ".join(" ".join(ran.out.splitlines()[:LINES]).split())
-    # The file is named after its answer, and the kinds that it lacks answer nothing.
+    # The file is named after its answer, and its missing kinds do not change the answer.
     return re.sub(r"Not certain: no [^.]*(\.[^.]+)*? in the file: assumed none\.", "", text).replace(case["file"], "")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: Path(case["file"]).stem)
-def test_the_first_lines_answer(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_lines_answer(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     text = _first_lines(case, monkeypatch)
     lacking = [one for one in case["shows"] if not re.search(one, text, re.IGNORECASE)]
     wrong = [one for one in case["neverShows"] if re.search(one, text, re.IGNORECASE)]

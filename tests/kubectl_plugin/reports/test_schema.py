@@ -1,4 +1,4 @@
-"""What `-o json` prints has the shape that is written down."""
+"""The output of `-o json` has the recorded schema."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_others_fit_their_schema(target: str, kind: str) -> None:
         validator.validate(item)
 
 
-def test_one_object_is_no_list() -> None:
+def test_single_object_is_not_a_list() -> None:
     printed = _printed("-n", "shop", "pod/db-0")
     assert (printed["apiVersion"], printed["kind"], printed["name"]) == ("kubectl-qos/v1", "PodExplanation", "db-0")
 

@@ -1,4 +1,4 @@
-"""The verdict of every answer as data: its text is the page's, its code is one of a list that is written down."""
+"""The verdict of every answer as data: its text is the page's text, its code is in the documented list."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def _codes_of_the_docs() -> list[str]:
     return re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
 
 
-def test_every_code_is_written_down_once() -> None:
+def test_every_code_is_documented_once() -> None:
     written = [code for code in _codes_of_the_docs() if code not in {"text", "severity", "code", "lacks"}]
     assert sorted(written) == sorted(code.value for code in VerdictCode)
 
 
 @pytest.mark.parametrize("arguments", ANSWERS, ids=" ".join)
-def test_the_text_is_what_the_page_begins_with(arguments: tuple[str, ...]) -> None:
+def test_text_is_what_the_page_begins_with(arguments: tuple[str, ...]) -> None:
     verdict = _verdict(*arguments)
     assert sorted(verdict) == ["code", "lacks", "severity", "text"]
     assert verdict["lacks"] == [], "the demo cluster is whole"
@@ -67,7 +67,7 @@ def test_the_text_is_what_the_page_begins_with(arguments: tuple[str, ...]) -> No
     assert verdict["severity"] in {severity.value for severity in Severity}
 
 
-def test_templates_and_columns_have_it() -> None:
+def test_templates_and_columns_have_the_verdict() -> None:
     asked = ("explain", "--demo", "-n", "shop", "pod/db-1", "-o")
     assert run(*asked, "jsonpath={.verdict.code}").out == "TerminatingStuck"
     assert run(*asked, "custom-columns=NAME:.name,CODE:.verdict.code,HOW:.verdict.severity").out.split() == [
@@ -117,8 +117,8 @@ def test_codes_of_the_demo(arguments: tuple[str, ...], code: str, severity: str)
 
 
 @pytest.mark.parametrize("answers", [True, False])
-def test_a_node_that_is_back(answers: bool, tmp_path: Path) -> None:
-    """Its Lease is renewed: it was declared out of service meanwhile, or its Ready is still Unknown."""
+def test_returned_node(answers: bool, tmp_path: Path) -> None:
+    """The Lease is renewed: the node was declared out of service meanwhile, or Ready is still Unknown."""
     objects = demo_objects()
     for entry in objects:
         if entry["metadata"]["name"] == "node-c3" and entry["kind"] == "Lease":
@@ -133,11 +133,11 @@ def test_a_node_that_is_back(answers: bool, tmp_path: Path) -> None:
     assert verdict["severity"] == ("trouble" if answers else "notice")
 
 
-def test_a_term_has_no_verdict() -> None:
+def test_term_has_no_verdict() -> None:
     assert "verdict" not in json.loads(run("why", "OOMKilled", "-o", "json").out)
 
 
-def test_the_worst_part_gives_the_code_and_all_give_sentences() -> None:
+def test_worst_part_gives_code_and_all_give_sentences() -> None:
     parts = (
         Verdict(VerdictCode.RUNNING, Severity.FINE, ("One.",)),
         Verdict(VerdictCode.NODE_PRESSURE, Severity.NOTICE, ("Two.",)),

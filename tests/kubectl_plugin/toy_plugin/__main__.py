@@ -1,4 +1,4 @@
-"""`kubectl qos` with one scheduler plugin more: one module, one registration, one entry of words."""
+"""`kubectl qos` with one additional scheduler plugin: one module, one registration, one entry of texts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IN_TREE["LicensedNodes"] = InTreePlugin(
 )
 
 if __name__ == "__main__":
-    # The plugin set is read when these load, and so after the registration.
+    # These modules read the plugin set when they load, so they load after the registration.
     from kubectl_plugin.start import main
     from kubectl_plugin.views.scheduling.scheduler_plugins import PLUGIN_PHRASES, PluginPhrases
 

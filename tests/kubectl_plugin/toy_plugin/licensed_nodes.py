@@ -1,4 +1,4 @@
-"""LicensedNodes: a pod runs only where a licence is left; a plugin made up for tests, as one module."""
+"""LicensedNodes: a pod runs only where a licence is free; a plugin made up for tests, as one module."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LABEL = "example.com/licences"
 
 
 class NoLicence(Fact, frozen=True):
-    """How many licences the node has."""
+    """The number of licences of the node."""
 
     licences: int
 
@@ -39,12 +39,12 @@ class LicensedNodes:
         return Verdicts(codes, lambda _: ("node(s) had no licence",))
 
     def facts(self, context: CycleContext, state: Any, row: int) -> Iterator[Fact]:
-        """The licences that there are."""
+        """The licences of the node."""
         del state
         yield NoLicence(int(_licences(context.table.nodes)[row]))
 
     def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterator[Applied[S]]:
-        """Buy one."""
+        """Buy a licence."""
         del context, state
         name = situation.table.names[row]
         change = CandidateChange(ChangeKind.LABEL_NODE, node=name, value=f"{LABEL}=1")

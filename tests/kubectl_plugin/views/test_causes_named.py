@@ -1,4 +1,4 @@
-"""The first lines of a page name the cause: the label, the rule, the budget or the class that decides."""
+"""The first lines of a page name the deciding label, rule, budget or class."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ZONE: Final = "topology.kubernetes.io/zone"
 
 
 def said(*words: str) -> str:
-    """The whole page, in one line."""
+    """The whole page in one line."""
     ran = run(*words)
     assert ran.code in {0, 7, 11}, ran.err
     return " ".join(ran.out.split())
@@ -100,7 +100,7 @@ def test_exclusive_spread_constraints_conflict(tmp_path: Path) -> None:
     host = "kubernetes.io/hostname"
     rows = [node("m1", {RACK: "r1"}), node("m2", {RACK: "r1"}), node("m3", {RACK: "r2"})]
     own = waiting("q-9", "q", topologySpreadConstraints=[spread(RACK, "q"), spread(host, "q")])
-    # By rows m3 is left, where the fewer pods are; by nodes m1, which has none.
+    # By rack, only m3 remains, because it has fewer pods; by node, only m1, which has none.
     pods = [*(running(f"q-{n}", "q", "m2") for n in range(3)), running("q-3", "q", "m3"), running("q-4", "q", "m3")]
     page = asked(tmp_path, [*rows, *pods, own], "explain", "pod/q-9")
     assert conflict.format(f"{RACK} and {host}") in page
@@ -112,7 +112,7 @@ def test_exclusive_spread_constraints_conflict(tmp_path: Path) -> None:
 def test_three_constraints_may_conflict_only_together(tmp_path: Path) -> None:
     keys = [f"{letter}.example.com/key" for letter in "abc"]
     nodes = [node(f"m{n}", {key: "mine" if n == i else "other" for i, key in enumerate(keys)}) for n in range(3)]
-    # Each constraint counts pods of its own, two of them on one node, and so rules out that node alone.
+    # Each constraint counts its own pods, two of them on one node, and so excludes only that node.
     pods = [running(f"x{n}-{i}", f"x{n}", f"m{n}") for n in range(3) for i in range(2)]
     hard = [spread(key, f"x{n}") for n, key in enumerate(keys)]
     page = asked(tmp_path, [*nodes, *pods, waiting("q", "q", topologySpreadConstraints=hard)], "explain", "pod/q")
@@ -126,7 +126,7 @@ def affine(rule: str, app: str, key: str) -> dict[str, Any]:
     return {"affinity": {rule: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
 
 
-def test_the_rule_about_other_pods_is_named(tmp_path: Path) -> None:
+def test_affinity_rule_is_named(tmp_path: Path) -> None:
     for name, pod in (("c17.json", "pod/api-new-1"), ("cross2.json", "pod/P")):
         assert "are ruled out by its required pod anti-affinity." in field(name, "explain", pod)
     host = "kubernetes.io/hostname"
@@ -144,7 +144,7 @@ def test_the_rule_about_other_pods_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_the_budget_that_a_preemption_violates_is_named() -> None:
+def test_budget_that_a_preemption_violates_is_named() -> None:
     page = field("pdb2.json", "explain", "pod/P")
     assert "would preempt default/v1 on n1 for it, within 30 s, against PodDisruptionBudget prot." in page
     assert "default/v1 (priority 10, violates PodDisruptionBudget prot)" in page
@@ -185,7 +185,7 @@ def test_pending_pod_with_last_room_is_named_first(tmp_path: Path) -> None:
 def test_taint_not_condition_repels_pods(
     tmp_path: Path, conditions: list[str] | None, taint: str, expected: str
 ) -> None:
-    """Its page agrees with what explain and place say of a pod."""
+    """The page of the node agrees with explain and place for a pod."""
     taints = [{"key": f"node.kubernetes.io/{taint}", "effect": "NoSchedule"}] if taint else None
     ready = [raw_condition("Ready", status) for status in conditions or ()]
     objects = [node("m1", conditions=ready or None, taints=taints), waiting("own", "o")]
@@ -277,7 +277,7 @@ def test_chosen_node_that_is_silent_is_shown(tmp_path: Path, nodes: int) -> None
         ("priorityClassName: gold", 'class "gold": unknown without the cluster\'s PriorityClasses Stops'),
     ],
 )
-def test_a_class_that_was_not_read_gives_no_priority(tmp_path: Path, written: str, expected: str) -> None:
+def test_class_that_was_not_read_gives_no_priority(tmp_path: Path, written: str, expected: str) -> None:
     file = tmp_path / "pod.yaml"
     pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n"
     file.write_text(f"{pod}  containers: [{{name: a, image: b}}]\n  {written}\n")

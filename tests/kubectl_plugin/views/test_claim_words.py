@@ -1,4 +1,4 @@
-"""Claims that keep a pod from every node: first in the verdict, each with what would mend it."""
+"""Claims that block a pod on every node lead the verdict, each with its remedy."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ UNBOUND: Final = (
 )
 
 
-def told(command: str, manifest: str) -> str:
+def printed(command: str, manifest: str) -> str:
     return " ".join(run(command, "-f", str(CASES / manifest), "--demo").out.split())
 
 
 @pytest.mark.parametrize(("manifest", "words"), [("pvc.yaml", BOTH), ("pvcself.yaml", UNBOUND)])
-def test_explain_and_place_lead_with_it(manifest: str, words: str) -> None:
-    assert told("explain", manifest).startswith(
+def test_claim_problem_leads_in_explain_and_place(manifest: str, words: str) -> None:
+    assert printed("explain", manifest).startswith(
         f"Pod usepvc in namespace shop (from {manifest}) No node fits now. {words}"
     )
-    assert told("place", manifest).startswith(f"pod/usepvc stays pending. {words}")
+    assert printed("place", manifest).startswith(f"pod/usepvc stays pending. {words}")
 
 
 @pytest.mark.parametrize("manifest", ["pvc.yaml", "pvcself.yaml"])
 def test_no_disk_is_called_in_use(manifest: str) -> None:
-    assert "disk in use" not in told("explain", manifest) + told("place", manifest)
+    assert "disk in use" not in printed("explain", manifest) + printed("place", manifest)
 
 
-def test_placement_names_the_field_of_each() -> None:
-    page = told("explain", "pvc.yaml")
+def test_placement_names_the_field_of_each_claim() -> None:
+    page = printed("explain", "pvc.yaml")
     assert (
         'Placement on no node claim "missing" does not exist (spec.volumes[1].persistentVolumeClaim.claimName) '
         'way out: create PersistentVolumeClaim "missing" in namespace shop, or name one that exists '
@@ -59,8 +59,8 @@ def test_json_has_them() -> None:
     ]
 
 
-def test_a_claim_without_a_class_gets_the_default_and_fits() -> None:
-    assert told("place", "pvcself2.yaml").startswith("It fits, on node-b2. ")
+def test_claim_without_a_class_gets_the_default_and_fits() -> None:
+    assert printed("place", "pvcself2.yaml").startswith("It fits, on node-b2. ")
 
 
 @pytest.mark.parametrize("trouble", ClaimTrouble)
@@ -99,7 +99,7 @@ def test_next_commands(trouble: ClaimTrouble, words: tuple[str, ...]) -> None:
     assert command.namespace == (None if "storageclass" in words else "shop")
 
 
-def test_a_hostile_name_is_in_no_command() -> None:
+def test_hostile_name_is_in_no_command() -> None:
     assert [command.plain for command in claim_command([problem_of(ClaimTrouble.LOST, "x; rm -rf")])] == [False]
 
 
@@ -113,6 +113,6 @@ def test_a_hostile_name_is_in_no_command() -> None:
     ],
 )
 def test_existing_classes_are_named(trouble: ClaimTrouble, classes: tuple[str, ...], words: str) -> None:
-    """A snapshot without StorageClasses may have been taken without them."""
+    """A snapshot without StorageClasses may come from a capture that left them out."""
     what, *_ = claim_sentences([problem_of(trouble, storage_class="nope", classes=classes)])
     assert what == f'Claim "data" is unbound: {words}.'

@@ -1,4 +1,4 @@
-"""Where a pod ends that is late, kept by a finalizer, or has nothing that runs: every answer says the same."""
+"""Pods that end late, are kept by a finalizer, or have no processes: all answers agree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.objects import raw_condition, raw_node, raw_pod, raw_workload
 
 NOW: Final = "2026-11-22T10:05:00Z"
 SINCE: Final = "2026-11-22T09:50:50Z"
-TOLD: Final = {"deletionTimestamp": "2026-11-22T09:56:20Z", "deletionGracePeriodSeconds": 30}
+DELETED: Final = {"deletionTimestamp": "2026-11-22T09:56:20Z", "deletionGracePeriodSeconds": 30}
 RUNS: Final = [{"name": "app", "state": {"running": {"startedAt": "2026-11-20T00:00:00Z"}}}]
 ENDED: Final = [{"name": "app", "state": {"terminated": {"exitCode": 0}}}]
 
@@ -44,25 +44,25 @@ FORCED: Final = "delete --grace-period=0"
 
 
 @pytest.mark.parametrize("ask", ["explain", FORCED])
-def test_T5_an_end_that_has_passed_is_not_promised(ask: str, tmp_path: Path) -> None:
-    told = said(tmp_path, node(), pod(metadata=TOLD), ask=ask)
-    assert "processes should have ended by 09:56:20 UTC: they may live until their node says otherwise" in told
-    assert "until 09:56:20" not in told
+def test_T5_past_end_is_not_predicted(ask: str, tmp_path: Path) -> None:
+    page = said(tmp_path, node(), pod(metadata=DELETED), ask=ask)
+    assert "processes should have ended by 09:56:20 UTC: they may live until their node says otherwise" in page
+    assert "until 09:56:20" not in page
 
 
 def test_T5_deletion_without_grace_names_the_finalizer(tmp_path: Path) -> None:
     kept = {"finalizers": ["example.com/copy"]}
-    told = said(tmp_path, node(), pod(metadata={**TOLD, **kept}), ask=FORCED)
-    assert 'frees no name: finalizer "example.com/copy" keeps the object' in told
+    page = said(tmp_path, node(), pod(metadata={**DELETED, **kept}), ask=FORCED)
+    assert 'frees no name: finalizer "example.com/copy" keeps the object' in page
     assert 'the object is gone once finalizer "example.com/copy" is done' in said(
         tmp_path, node(), pod(metadata=kept), ask=FORCED
     )
 
 
-def test_T5_finalizer_outlasts_what_frees_a_stuck_pod(tmp_path: Path) -> None:
-    silent, stuck = node("Unknown"), pod(metadata={**TOLD, "finalizers": ["example.com/copy"]})
-    told = said(tmp_path, silent, stuck, ask="explain")
-    assert 'out of service. Then finalizer "example.com/copy" keeps the object until' in told
+def test_T5_finalizer_remains_after_stuck_pod_is_freed(tmp_path: Path) -> None:
+    silent, stuck = node("Unknown"), pod(metadata={**DELETED, "finalizers": ["example.com/copy"]})
+    page = said(tmp_path, silent, stuck, ask="explain")
+    assert 'out of service. Then finalizer "example.com/copy" keeps the object until' in page
     drawn = said(tmp_path, silent, stuck, ask="explain --timeline=node-lost")
     for lead in ("the Node is deleted", "taint node.kubernetes.io/out-of-service"):
         assert f"{lead}: garbage collected within" in drawn
@@ -71,8 +71,8 @@ def test_T5_finalizer_outlasts_what_frees_a_stuck_pod(tmp_path: Path) -> None:
 
 def test_T5_garbage_collection_waits_for_finalizers(tmp_path: Path) -> None:
     collects = "pod garbage collection does the same by itself"
-    assert collects in said(tmp_path, pod(metadata=TOLD), ask="explain")
-    kept = pod(metadata={**TOLD, "finalizers": ["example.com/copy"]})
+    assert collects in said(tmp_path, pod(metadata=DELETED), ask="explain")
+    kept = pod(metadata={**DELETED, "finalizers": ["example.com/copy"]})
     assert collects not in said(tmp_path, kept, ask="explain")
 
 
@@ -90,10 +90,10 @@ def test_T5_garbage_collection_waits_for_finalizers(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_F1_a_deletion_without_processes_puts_nothing_at_stake(more: Any, why: str, tmp_path: Path) -> None:
-    told = said(tmp_path, node(), pod(**more), ask=FORCED)
-    assert "Safe: " in told
-    assert why in told
+def test_F1_deletion_without_processes_is_safe(more: Any, why: str, tmp_path: Path) -> None:
+    page = said(tmp_path, node(), pod(**more), ask=FORCED)
+    assert "Safe: " in page
+    assert why in page
 
 
 OUT: Final = {
@@ -105,33 +105,33 @@ OUT: Final = {
 
 
 def test_T5_object_of_ended_pod_waits_for_silent_kubelet(tmp_path: Path) -> None:
-    silent, ended = node("Unknown"), pod("Succeeded", metadata=TOLD)
-    told = said(tmp_path, silent, ended, ask="explain")
-    assert "its processes have ended. Its node lost is silent since 09:50:50 UTC. Its object stays until lost" in told
-    assert "only its kubelet removes the object, and lost is silent" in told
+    silent, ended = node("Unknown"), pod("Succeeded", metadata=DELETED)
+    page = said(tmp_path, silent, ended, ask="explain")
+    assert "its processes have ended. Its node lost is silent since 09:50:50 UTC. Its object stays until lost" in page
+    assert "only its kubelet removes the object, and lost is silent" in page
     for way in ("delete", "node-lost"):
         assert "object gone never by itself" in said(tmp_path, silent, ended, ask=f"explain --timeline={way}")
 
 
 def test_T5_object_of_ended_pod_still_exists(tmp_path: Path) -> None:
-    drawn = said(tmp_path, node(), pod("Succeeded", metadata=TOLD), ask="explain --timeline=delete")
+    drawn = said(tmp_path, node(), pod("Succeeded", metadata=DELETED), ask="explain --timeline=delete")
     assert "object still there. Its processes have ended; its kubelet removes the object once" in drawn
     assert "object gone at" not in drawn
 
 
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
 def test_T5_overdue_garbage_collection_points_to_controller(phase: str, tmp_path: Path) -> None:
-    objects = node("Unknown", taints=[OUT]), pod(phase, metadata=TOLD)
-    told = said(tmp_path, *objects, ask="explain")
-    assert "should have removed its object by 09:57:20 UTC: check kube-controller-manager" in told
-    assert "within 20 s" not in told
+    objects = node("Unknown", taints=[OUT]), pod(phase, metadata=DELETED)
+    page = said(tmp_path, *objects, ask="explain")
+    assert "should have removed its object by 09:57:20 UTC: check kube-controller-manager" in page
+    assert "within 20 s" not in page
     drawn = said(tmp_path, *objects, ask="explain --timeline=delete")
     assert "object due to be removed by 09:57:20 UTC and still there" in drawn
     assert "Pod garbage collection should have removed its object by 09:57:20 UTC: check" in drawn
 
 
 def test_T5_timeline_shows_overdue_object(tmp_path: Path) -> None:
-    drawn = said(tmp_path, node(), pod(metadata=TOLD), ask="explain --timeline=delete")
+    drawn = said(tmp_path, node(), pod(metadata=DELETED), ask="explain --timeline=delete")
     assert "object due to be removed by 09:56:22 UTC and still there" in drawn
     assert "The kubelet has not confirmed yet that its processes are gone." in drawn
     assert "all ended due but not confirmed: " in drawn
@@ -139,7 +139,7 @@ def test_T5_timeline_shows_overdue_object(tmp_path: Path) -> None:
 
 
 LATELY: Final = {"deletionTimestamp": "2026-11-22T10:04:50Z", "deletionGracePeriodSeconds": 30}
-"""8 s before the present its object should have been gone."""
+"""Its object should have been removed 8 s before the present."""
 
 
 def test_T5_timeline_has_no_past_end_of_existing_object(tmp_path: Path) -> None:
@@ -164,12 +164,12 @@ def _lines(directory: Path) -> list[str]:
     ("objects", "held"),
     [
         pytest.param(
-            (node("Unknown"), pod(metadata=TOLD)),
+            (node("Unknown"), pod(metadata=DELETED)),
             "Only its kubelet removes the object, and lost is silent since 09:50:50 UTC.",
             id="a silent node",
         ),
         pytest.param(
-            (node("Unknown"), pod(metadata={**TOLD, "finalizers": ["example.com/copy"]})),
+            (node("Unknown"), pod(metadata={**DELETED, "finalizers": ["example.com/copy"]})),
             'lost is silent since 09:50:50 UTC. Then finalizer "example.com/copy" keeps the object until',
             id="a silent node, then a finalizer",
         ),
@@ -177,7 +177,7 @@ def _lines(directory: Path) -> list[str]:
             (
                 node(),
                 pod(
-                    metadata={**TOLD, "finalizers": ["batch.kubernetes.io/job-tracking"]},
+                    metadata={**DELETED, "finalizers": ["batch.kubernetes.io/job-tracking"]},
                     status={"containerStatuses": ENDED},
                 ),
             ),
@@ -193,7 +193,7 @@ def test_T5_timeline_names_what_delays_object_removal(objects: Any, held: str, t
 def test_T5_object_is_due_once_the_last_container_had_ended(tmp_path: Path) -> None:
     ended = [{"name": "app", "state": {"terminated": {"exitCode": 0, "finishedAt": "2026-11-22T09:56:05Z"}}}]
     drawn = said(
-        tmp_path, node(), pod(metadata=TOLD, status={"containerStatuses": ended}), ask="explain --timeline=delete"
+        tmp_path, node(), pod(metadata=DELETED, status={"containerStatuses": ended}), ask="explain --timeline=delete"
     )
     assert "15 09:56:05 all ended its containers have ended (status.containerStatuses)" in drawn
     assert "object due to be removed by 09:56:07 UTC and still there" in drawn
@@ -210,31 +210,31 @@ def test_F1_pod_with_waiting_containers_runs_nothing(ask: str, tmp_path: Path) -
 
 
 TWO: Final = {"finalizers": ["example.com/copy", "example.com/scrub"]}
-AGAIN: Final = {"deletionTimestamp": "2026-11-22T09:56:20Z", "deletionGracePeriodSeconds": 0}
+DELETED_TWICE: Final = {"deletionTimestamp": "2026-11-22T09:56:20Z", "deletionGracePeriodSeconds": 0}
 
 
 @pytest.mark.parametrize("ask", ["explain", "explain --timeline=delete"])
-@pytest.mark.parametrize("told", [TOLD, AGAIN])
-def test_T5_late_kubelet_comes_before_finalizer(ask: str, told: Any, tmp_path: Path) -> None:
-    said_of = said(tmp_path, node(), pod(metadata=told | TWO), ask=ask)
+@pytest.mark.parametrize("deletion", [DELETED, DELETED_TWICE])
+def test_T5_late_kubelet_comes_before_finalizer(ask: str, deletion: Any, tmp_path: Path) -> None:
+    page = said(tmp_path, node(), pod(metadata=deletion | TWO), ask=ask)
     assert (
         "The kubelet has not confirmed yet that its processes are gone. "
         'Then finalizers "example.com/copy" and "example.com/scrub" keep the object until'
-    ) in said_of
-    before = " or before" if told is AGAIN else ""
-    assert f"Being deleted since {'09:56:20' if told is AGAIN else '09:55:50'} UTC{before}" in said_of
+    ) in page
+    before = " or before" if deletion is DELETED_TWICE else ""
+    assert f"Being deleted since {'09:56:20' if deletion is DELETED_TWICE else '09:55:50'} UTC{before}" in page
 
 
 def test_T5_timeline_names_every_finalizer(tmp_path: Path) -> None:
-    drawn = said(tmp_path, node(), pod(metadata=TOLD | TWO), ask="explain --timeline=delete")
+    drawn = said(tmp_path, node(), pod(metadata=DELETED | TWO), ask="explain --timeline=delete")
     assert 'object gone once finalizers "example.com/copy" and "example.com/scrub" are removed' in drawn
     assert "finalizers example.com/copy, example.com/scrub keep it until their owners remove them" in drawn
 
 
 def test_T5_pod_without_node_was_deleted_once(tmp_path: Path) -> None:
-    waiting = pod("Pending", nodeName="", metadata=AGAIN | TWO, status={"containerStatuses": []})
-    told = said(tmp_path, node(), waiting, ask="explain")
-    assert "Being deleted since 09:56:20 UTC, grace 0 s: no process of it runs" in told
+    waiting = pod("Pending", nodeName="", metadata=DELETED_TWICE | TWO, status={"containerStatuses": []})
+    page = said(tmp_path, node(), waiting, ask="explain")
+    assert "Being deleted since 09:56:20 UTC, grace 0 s: no process of it runs" in page
 
 
 @pytest.mark.parametrize(
@@ -245,20 +245,20 @@ def test_T5_pod_without_node_was_deleted_once(tmp_path: Path) -> None:
     ],
 )
 def test_T5_workload_shows_why_its_pod_remains(status: Any, why: str, tmp_path: Path) -> None:
-    leaving = pod(metadata=TOLD | TWO, labels={"app": "db"}, status={"containerStatuses": status})
+    leaving = pod(metadata=DELETED | TWO, labels={"app": "db"}, status={"containerStatuses": status})
     said(tmp_path, node(), leaving, raw_workload("StatefulSet", "db", "default", replicas=1), ask="explain")
     ran = run("explain", "statefulset/db", "--snapshot", str(tmp_path / "cluster.json"))
     assert f"0 of 1 run, 1 terminating: db-0: {why}" in " ".join(ran.out.split())
 
 
-def test_a_container_that_waits_without_a_reason_is_named(tmp_path: Path) -> None:
+def test_container_that_waits_without_a_reason_is_named(tmp_path: Path) -> None:
     unready = raw_condition(
         "Ready", "False", reason="ContainersNotReady", message="containers with unready status: [app]"
     )
     waits = pod(status={"containerStatuses": [{"name": "app"}], "conditions": [unready]})
-    told = said(tmp_path, node(), waits, ask="explain")
-    assert 'Running, not ready: "app" waits. ' in told
-    assert "ContainersNotReady" not in told
+    page = said(tmp_path, node(), waits, ask="explain")
+    assert 'Running, not ready: "app" waits. ' in page
+    assert "ContainersNotReady" not in page
 
 
 def test_T5_lost_node_does_not_delete_terminating_pod(tmp_path: Path) -> None:
@@ -268,5 +268,5 @@ def test_T5_lost_node_does_not_delete_terminating_pod(tmp_path: Path) -> None:
 
 def test_F1_static_pod_shows_once_that_nothing_stops(tmp_path: Path) -> None:
     mirror = pod(metadata={"annotations": {"kubernetes.io/config.mirror": "x"}})
-    told = said(tmp_path, node(), mirror, ask=FORCED)
-    assert "It stops nothing: the pod is static, and the API has only its mirror. " in told
+    page = said(tmp_path, node(), mirror, ask=FORCED)
+    assert "It stops nothing: the pod is static, and the API has only its mirror. " in page

@@ -1,4 +1,4 @@
-"""The first sentence of a pod: its state, as its status tells it and no more."""
+"""The first sentence of a pod is its state, exactly as its status shows it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def ended(code: int, reason: str = "Error", at: str | None = LATELY, **more: Any
     return {"terminated": {"exitCode": code, "reason": reason, "finishedAt": at, **more}}
 
 
-def told(name: str, state: dict[str, Any], last: dict[str, Any] | None = None, restarts: int = 0) -> dict[str, Any]:
+def container_status(
+    name: str, state: dict[str, Any], last: dict[str, Any] | None = None, restarts: int = 0
+) -> dict[str, Any]:
     up = "running" in state
     return {"name": name, "state": state, "lastState": last, "restartCount": restarts, "ready": up}
 
@@ -67,20 +69,20 @@ def make(
 
 
 def gated(gate: dict[str, Any] | None) -> Pod:
-    """A pod whose containers are ready, with a readiness gate; the kubelet's own words name no gate."""
+    """A pod with ready containers and a readiness gate; the kubelet's message names no gate."""
     conditions = [
         UNREADY | {"reason": "ContainersNotReady"},
         raw_condition("ContainersReady"),
         *([gate] if gate else []),
     ]
     status = {"conditions": conditions}
-    return make(told("app", RUNNING), status=status, readinessGates=[{"conditionType": "example.com/lb"}])
+    return make(container_status("app", RUNNING), status=status, readinessGates=[{"conditionType": "example.com/lb"}])
 
 
 def debugged(state: dict[str, Any]) -> Pod:
     """A pod that runs well, with an ephemeral container."""
-    status = {"ephemeralContainerStatuses": [told("debugger", state)]}
-    return make(told("app", RUNNING), status=status, ephemeralContainers=[raw_container("debugger")])
+    status = {"ephemeralContainerStatuses": [container_status("debugger", state)]}
+    return make(container_status("app", RUNNING), status=status, ephemeralContainers=[raw_container("debugger")])
 
 
 def said(pod: Pod, now: datetime | None = NOW) -> str:
@@ -94,43 +96,43 @@ def commands(pod: Pod) -> list[str]:
 @pytest.mark.parametrize(
     ("pod", "line"),
     [
-        pytest.param(make(told("app", RUNNING)), "Running and ready for 3 d", id="well"),
-        pytest.param(make(ready=None), "Running, readiness not reported", id="nothing told"),
+        pytest.param(make(container_status("app", RUNNING)), "Running and ready for 3 d", id="healthy"),
+        pytest.param(make(ready=None), "Running, readiness not reported", id="nothing reported"),
         pytest.param(
-            make(told("app", CRASHES, ended(1), 12), ready=UNREADY),
+            make(container_status("app", CRASHES, ended(1), 12), ready=UNREADY),
             'Running, not ready for 5 min: "app" CrashLoopBackOff, 12 restarts in 7 min, last exit 1 (Error) 3 min ago',
             id="crash loop",
         ),
         pytest.param(
-            make(told("app", CRASHES), ready=UNREADY),
+            make(container_status("app", CRASHES), ready=UNREADY),
             'Running, not ready for 5 min: "app" CrashLoopBackOff',
             id="no last state: nothing is claimed",
         ),
         pytest.param(
-            make(init=told("mig", CRASHES, ended(2), 5), ready=None, phase="Pending"),
+            make(init=container_status("mig", CRASHES, ended(2), 5), ready=None, phase="Pending"),
             'Pending for 7 min: init container "mig" CrashLoopBackOff, 5 '
             "restarts in 7 min, last exit 2 (Error) 3 min ago",
             id="init container",
         ),
         pytest.param(
-            make(told("app", RUNNING), init=told("mesh", RUNNING, ended(1), 2)),
+            make(container_status("app", RUNNING), init=container_status("mesh", RUNNING, ended(1), 2)),
             'Running and ready for 3 d: sidecar "mesh" 2 restarts in 7 min, last exit 1 (Error) 3 min ago',
             id="restarted sidecar",
         ),
         pytest.param(
-            make(told("app", RUNNING, ended(0, "Completed"), 1)),
+            make(container_status("app", RUNNING, ended(0, "Completed"), 1)),
             'Running and ready for 3 d: "app" 1 restart, last exit 0 (Completed) 3 min ago',
             id="restarted after exit 0, as a liveness probe makes it",
         ),
         pytest.param(
-            make(told("app", RUNNING, ended(1, at="2026-10-01T10:00:00Z"), 1)),
+            make(container_status("app", RUNNING, ended(1, at="2026-10-01T10:00:00Z"), 1)),
             "Running and ready for 3 d",
             id="restarted long ago",
         ),
         pytest.param(
             make(
-                told("app", CRASHES, ended(1), 3),
-                told("web", {"waiting": {"reason": "ErrImagePull", "message": "not found"}}),
+                container_status("app", CRASHES, ended(1), 3),
+                container_status("web", {"waiting": {"reason": "ErrImagePull", "message": "not found"}}),
                 ready=UNREADY,
             ),
             'Running, not ready for 5 min: "app" CrashLoopBackOff, 3 '
@@ -139,7 +141,11 @@ def commands(pod: Pod) -> list[str]:
             id="two containers",
         ),
         pytest.param(
-            make(told("app", CRASHES, ended(1), 3), told("web", RUNNING, ended(137, "OOMKilled"), 2), ready=UNREADY),
+            make(
+                container_status("app", CRASHES, ended(1), 3),
+                container_status("web", RUNNING, ended(137, "OOMKilled"), 2),
+                ready=UNREADY,
+            ),
             'Running, not ready for 5 min: "app" CrashLoopBackOff, 3 '
             'restarts in 7 min, last exit 1 (Error) 3 min ago; "web" 2 '
             "restarts in 7 min, last exit 137 (OOMKilled, no memory limit) 3 min ago",
@@ -147,8 +153,8 @@ def commands(pod: Pod) -> list[str]:
         ),
         pytest.param(
             make(
-                told("app", {"running": {}}) | {"ready": False},
-                told("web", RUNNING, ended(137, "OOMKilled"), 2),
+                container_status("app", {"running": {}}) | {"ready": False},
+                container_status("web", RUNNING, ended(137, "OOMKilled"), 2),
                 ready=UNREADY,
             ),
             'Running, not ready for 5 min: "app" runs, not ready; "web" 2 '
@@ -157,12 +163,17 @@ def commands(pod: Pod) -> list[str]:
             id="one not ready, another ran out of memory",
         ),
         pytest.param(
-            make(told("app", ended(143)), told("web", RUNNING), ready=UNREADY, restartPolicy="Never"),
+            make(
+                container_status("app", ended(143)),
+                container_status("web", RUNNING),
+                ready=UNREADY,
+                restartPolicy="Never",
+            ),
             'Running, not ready for 5 min: "app" ended with exit 143 (signal 15, SIGTERM) 3 min ago',
-            id="one ended for good",
+            id="one ended finally",
         ),
         pytest.param(
-            make(told("app", {"running": {}}) | {"ready": False}, ready=UNREADY),
+            make(container_status("app", {"running": {}}) | {"ready": False}, ready=UNREADY),
             'Running, not ready for 5 min: "app" runs, not ready',
             id="its probe has not succeeded",
         ),
@@ -174,7 +185,7 @@ def commands(pod: Pod) -> list[str]:
         pytest.param(
             gated(None),
             'Running, not ready for 5 min: ReadinessGatesNotReady: condition "example.com/lb" is not set yet',
-            id="a readiness gate that nobody has set",
+            id="an unset readiness gate",
         ),
         pytest.param(
             gated(raw_condition("example.com/lb", "False", reason="NotRegistered", message="wait for it.")),
@@ -183,10 +194,10 @@ def commands(pod: Pod) -> list[str]:
             id="a readiness gate that is False",
         ),
         pytest.param(
-            make(told("app", RUNNING), ready=UNREADY),
+            make(container_status("app", RUNNING), ready=UNREADY),
             "Running, not ready for 5 min: its containers are ready, but the node controller marks pods not ready once "
             "their node's Ready is not True",
-            id="marked by the node controller",
+            id="set by the node controller",
         ),
         pytest.param(
             make(phase="Pending"), "Pending for 7 min: its kubelet has not reported its containers yet", id="new"
@@ -194,18 +205,18 @@ def commands(pod: Pod) -> list[str]:
         pytest.param(make(phase="Unknown"), "Unknown: its state could not be read", id="phase Unknown"),
         pytest.param(make(phase="", ready=None), "State not known: status.phase is not set", id="no phase"),
         pytest.param(
-            make(told("app", ended(3)), phase="Succeeded"),
+            make(container_status("app", ended(3)), phase="Succeeded"),
             'Succeeded 3 min ago: container "app" ended with exit 3 (Error) 3 min ago; '
             "the phase says that all succeeded",
             id="succeeded, by its phase alone",
         ),
         pytest.param(
-            make(told("app", ended(0, "Completed")), phase="Succeeded"),
+            make(container_status("app", ended(0, "Completed")), phase="Succeeded"),
             "Succeeded 3 min ago: every container succeeded",
             id="succeeded",
         ),
         pytest.param(
-            make(told("app", ended(137)), phase="Failed"),
+            make(container_status("app", ended(137)), phase="Failed"),
             'Failed: container "app" ended with exit 137 (signal 9, SIGKILL) 3 min ago',
             id="137 without the word OOMKilled is no OOM kill",
         ),
@@ -214,7 +225,7 @@ def commands(pod: Pod) -> list[str]:
         ),
     ],
 )
-def test_the_state_is_one_sentence(pod: Pod, line: str) -> None:
+def test_state_is_one_sentence(pod: Pod, line: str) -> None:
     assert said(pod) == line
 
 
@@ -234,23 +245,23 @@ def test_the_state_is_one_sentence(pod: Pod, line: str) -> None:
     ],
 )
 def test_end_has_its_signal_and_time(end: dict[str, Any], words: str) -> None:
-    pod = make(told("app", CRASHES, end, 1), ready=None, limits={"memory": "128Mi"})
+    pod = make(container_status("app", CRASHES, end, 1), ready=None, limits={"memory": "128Mi"})
     assert said(pod) == f'Running, not ready: "app" CrashLoopBackOff, 1 restart, last {words}'
 
 
 def test_windows_has_no_signals() -> None:
-    pod = make(told("app", CRASHES, ended(137), 1), ready=None, os={"name": "windows"})
+    pod = make(container_status("app", CRASHES, ended(137), 1), ready=None, os={"name": "windows"})
     assert said(pod).endswith("last exit 137 (Error) 3 min ago")
 
 
 def test_times_without_a_clock_are_absolute() -> None:
-    pod = make(told("app", CRASHES, ended(1), 1), ready=UNREADY)
+    pod = make(container_status("app", CRASHES, ended(1), 1), ready=UNREADY)
     line = 'Running, not ready since {}: "app" CrashLoopBackOff, 1 restart, last exit 1 (Error) at {}'
     assert said(pod, None) == line.format("2026-10-01 11:55:00 UTC", "2026-10-01 11:57:00 UTC")
 
 
 def test_init_container_that_ran_out_of_memory() -> None:
-    killed = told("mig", CRASHES, ended(137, "OOMKilled"), 2)
+    killed = container_status("mig", CRASHES, ended(137, "OOMKilled"), 2)
     pod = make(init=killed, ready=None, phase="Pending", limits={"memory": "64Mi"})
     verdict = state_verdict(health(pod), NOW)
     assert " ".join(verdict.sentences) == (
@@ -265,7 +276,7 @@ def test_init_container_that_ran_out_of_memory() -> None:
 @pytest.mark.parametrize("whole", [None, {"limits": {"memory": "512Mi"}}, {"limits": {"cpu": "2"}}])
 def test_pod_limit_may_apply_without_container_limit(whole: dict[str, Any] | None) -> None:
     spec: dict[str, Any] = {"resources": whole} if whole else {}
-    pod = make(told("app", RUNNING, ended(137, "OOMKilled"), 1), **spec)
+    pod = make(container_status("app", RUNNING, ended(137, "OOMKilled"), 1), **spec)
     _, second = state_verdict(health(pod), NOW).sentences
     unlimited = 'Neither container "app" nor the pod has a memory limit: most likely the node ran out of memory.'
     limited = (
@@ -278,34 +289,37 @@ def test_pod_limit_may_apply_without_container_limit(whole: dict[str, Any] | Non
 @pytest.mark.parametrize(
     ("pod", "severity"),
     [
-        (make(told("app", RUNNING)), Severity.FINE),
-        (make(told("app", RUNNING, ended(1), 1)), Severity.NOTICE),
-        (make(told("app", RUNNING), ready=UNREADY), Severity.NOTICE),
+        (make(container_status("app", RUNNING)), Severity.FINE),
+        (make(container_status("app", RUNNING, ended(1), 1)), Severity.NOTICE),
+        (make(container_status("app", RUNNING), ready=UNREADY), Severity.NOTICE),
         (make(phase="Pending"), Severity.NOTICE),
         (make(phase="Pending", status={"startTime": "2026-10-01T11:00:00Z"}), Severity.TROUBLE),
         (make(phase="Unknown"), Severity.NOTICE),
-        (make(told("app", CRASHES), ready=UNREADY), Severity.TROUBLE),
-        (make(told("app", RUNNING, ended(137, "OOMKilled", at=None), 1)), Severity.TROUBLE),
+        (make(container_status("app", CRASHES), ready=UNREADY), Severity.TROUBLE),
+        (make(container_status("app", RUNNING, ended(137, "OOMKilled", at=None), 1)), Severity.TROUBLE),
         (make(phase="Failed"), Severity.TROUBLE),
         (make(phase="Succeeded"), Severity.FINE),
     ],
 )
-def test_a_pod_in_trouble_is_never_fine(pod: Pod, severity: Severity) -> None:
+def test_pod_in_trouble_is_never_fine(pod: Pod, severity: Severity) -> None:
     assert state_verdict(health(pod), NOW).severity is severity
 
 
 @pytest.mark.parametrize(
     ("pod", "command"),
     [
-        (make(told("app", CRASHES, ended(1), 3), ready=UNREADY), ["kubectl logs web -c app --previous"]),
-        (make(told("app", RUNNING, ended(137), 3)), ["kubectl logs web -c app --previous"]),
-        # The log of a container that has ended and was not started anew is that of the process that ended.
-        (make(told("app", ended(1)), ready=UNREADY, restartPolicy="Never"), ["kubectl logs web -c app"]),
-        (make(told("app", ended(3)), phase="Failed"), ["kubectl logs web -c app"]),
-        (make(told("app", {"waiting": {"reason": "ImagePullBackOff"}}), phase="Pending"), ["kubectl describe pod web"]),
-        (make(told("app", RUNNING), ready=UNREADY), ["kubectl describe pod web"]),
-        (make(told("app", RUNNING)), []),
-        (make(told("app", RUNNING, ended(1, at="2026-09-01T00:00:00Z"), 1)), []),
+        (make(container_status("app", CRASHES, ended(1), 3), ready=UNREADY), ["kubectl logs web -c app --previous"]),
+        (make(container_status("app", RUNNING, ended(137), 3)), ["kubectl logs web -c app --previous"]),
+        # The log of a container that has ended and was not restarted is the log of the process that ended.
+        (make(container_status("app", ended(1)), ready=UNREADY, restartPolicy="Never"), ["kubectl logs web -c app"]),
+        (make(container_status("app", ended(3)), phase="Failed"), ["kubectl logs web -c app"]),
+        (
+            make(container_status("app", {"waiting": {"reason": "ImagePullBackOff"}}), phase="Pending"),
+            ["kubectl describe pod web"],
+        ),
+        (make(container_status("app", RUNNING), ready=UNREADY), ["kubectl describe pod web"]),
+        (make(container_status("app", RUNNING)), []),
+        (make(container_status("app", RUNNING, ended(1, at="2026-09-01T00:00:00Z"), 1)), []),
     ],
 )
 def test_next_command_shows_more(pod: Pod, command: list[str]) -> None:
@@ -315,20 +329,24 @@ def test_next_command_shows_more(pod: Pod, command: list[str]) -> None:
 @pytest.mark.parametrize(
     ("pod", "risk", "code"),
     [
-        (make(told("app", RUNNING)), PodRisk.NO_GRACE_PERIOD, VerdictCode.RUNNING),
-        (make(told("app", RUNNING, ended(1), 1)), PodRisk.RESTARTED, VerdictCode.RESTARTED),
-        (make(told("app", RUNNING), ready=UNREADY), PodRisk.NOT_READY, VerdictCode.NOT_READY),
-        (make(told("app", CRASHES), ready=UNREADY), PodRisk.HELD_UP, VerdictCode.CONTAINER_WAITING),
-        (make(told("app", ended(1)), ready=UNREADY), PodRisk.HELD_UP, VerdictCode.CONTAINER_ENDED),
-        (make(told("app", RUNNING, ended(137, "OOMKilled"), 1)), PodRisk.OOM_KILLED, VerdictCode.OOM_KILLED),
+        (make(container_status("app", RUNNING)), PodRisk.NO_GRACE_PERIOD, VerdictCode.RUNNING),
+        (make(container_status("app", RUNNING, ended(1), 1)), PodRisk.RESTARTED, VerdictCode.RESTARTED),
+        (make(container_status("app", RUNNING), ready=UNREADY), PodRisk.NOT_READY, VerdictCode.NOT_READY),
+        (make(container_status("app", CRASHES), ready=UNREADY), PodRisk.HELD_UP, VerdictCode.CONTAINER_WAITING),
+        (make(container_status("app", ended(1)), ready=UNREADY), PodRisk.HELD_UP, VerdictCode.CONTAINER_ENDED),
         (
-            make(init=told("mig", CRASHES, ended(137, "OOMKilled"), 1), ready=None, phase="Pending"),
+            make(container_status("app", RUNNING, ended(137, "OOMKilled"), 1)),
             PodRisk.OOM_KILLED,
             VerdictCode.OOM_KILLED,
         ),
-        # What ended well at last was not killed at last.
         (
-            make(told("app", ended(0, "Completed"), ended(137, "OOMKilled"), 1)),
+            make(init=container_status("mig", CRASHES, ended(137, "OOMKilled"), 1), ready=None, phase="Pending"),
+            PodRisk.OOM_KILLED,
+            VerdictCode.OOM_KILLED,
+        ),
+        # A container that last ended well was not last killed.
+        (
+            make(container_status("app", ended(0, "Completed"), ended(137, "OOMKilled"), 1)),
             PodRisk.HELD_UP,
             VerdictCode.CONTAINER_ENDED,
         ),
@@ -346,7 +364,7 @@ def test_text_of_the_cluster_cannot_break_the_page(tmp_path: Path) -> None:
     waits = {
         "waiting": {"reason": "Bad\nReason\x1b[31m", "message": "first\nForged: line\x1b]0;title\x07" + "x" * 5000}
     }
-    status = {"phase": "Pend\x1b[2Jing", "containerStatuses": [told("app", waits)]}
+    status = {"phase": "Pend\x1b[2Jing", "containerStatuses": [container_status("app", waits)]}
     file = tmp_path / "list.json"
     items = [raw_node("n1"), raw_pod("web", "shop", nodeName="n1", status=status)]
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
@@ -357,14 +375,14 @@ def test_text_of_the_cluster_cannot_break_the_page(tmp_path: Path) -> None:
     assert "x" * 300 not in out.replace("\n", "")
 
 
-def test_the_log_is_the_first_of_the_next_commands() -> None:
-    crashing = make(told("app", CRASHES, ended(1), 3), ready=UNREADY)
+def test_log_is_the_first_of_the_next_commands() -> None:
+    crashing = make(container_status("app", CRASHES, ended(1), 3), ready=UNREADY)
     page = pod_page(pod_report(PodFacts(pod=crashing), PodInCluster()), now=NOW, wide=False)
     assert page.next_commands[0] == kubectl("logs {} -c {} --previous", "web", "app", namespace="shop")
 
 
-def test_no_log_is_suggested_of_a_name_that_is_none() -> None:
-    crashing = make(told("app", CRASHES, ended(1), 3), ready=UNREADY)
+def test_no_log_is_suggested_for_an_invalid_name() -> None:
+    crashing = make(container_status("app", CRASHES, ended(1), 3), ready=UNREADY)
     hostile = replace(crashing, metadata=replace(crashing.metadata, name="web;reboot"))
     page = pod_page(pod_report(PodFacts(pod=hostile), PodInCluster()), now=NOW, wide=False)
     assert not any(command.words[:2] == ("kubectl", "logs") for command in page.next_commands)
@@ -399,18 +417,20 @@ def test_owner_of_a_gate_is_named() -> None:
 )
 def test_ephemeral_container_does_not_change_pod_verdict(state: dict[str, Any], words: str) -> None:
     found = state_verdict(health(debugged(state)), NOW)
-    well = state_verdict(health(make(told("app", RUNNING))), NOW)
+    well = state_verdict(health(make(container_status("app", RUNNING))), NOW)
     assert (found.code, found.severity) == (well.code, well.severity)
     assert found.sentences == (*well.sentences, *filter(None, [words]))
 
 
-def test_the_wide_page_lists_an_ephemeral_container() -> None:
+def test_wide_page_lists_an_ephemeral_container() -> None:
     page = pod_page(pod_report(PodFacts(pod=debugged(ended(1))), PodInCluster()), now=NOW, wide=True)
     [section] = [part for part in page.parts if isinstance(part, Section) and part.label == "Containers"]
     assert section.lines[-1] == Row(("debugger (ephemeral)", "ended with exit 1 (Error) 3 min ago"))
 
 
 def test_memory_kill_term_shows_remedy() -> None:
-    killed = make(told("app", CRASHES, ended(137, "OOMKilled"), 3), ready=UNREADY)
+    killed = make(container_status("app", CRASHES, ended(137, "OOMKilled"), 3), ready=UNREADY)
     assert commands(killed) == ["kubectl logs web -c app --previous", "kubectl qos why OOMKilled"]
-    assert "kubectl qos why OOMKilled" not in commands(make(told("app", CRASHES, ended(137), 3), ready=UNREADY))
+    assert "kubectl qos why OOMKilled" not in commands(
+        make(container_status("app", CRASHES, ended(137), 3), ready=UNREADY)
+    )

@@ -1,4 +1,4 @@
-"""memory.high, memory.low and memory.min in `explain`: by what the kubelet of the pod's node says of itself."""
+"""memory.high, memory.low and memory.min in `explain`, by the configuration of the node's kubelet."""
 
 from __future__ import annotations
 
@@ -95,14 +95,14 @@ def test_Q5_timeline_and_other_nodes_change_nothing() -> None:
 
 
 def test_Q5_kernel_behaviour_is_beside_the_limit() -> None:
-    told = lines(explained("v1.37.1", SET))
-    assert told[1].endswith("cpu.max max, memory.low 128Mi, memory.max max")
-    assert told[-2].endswith("memory.low 128Mi, memory.high 192Mi, memory.max 256Mi")
-    assert told[-1].endswith("cpu.max max, memory.high 4Gi, memory.max max")
+    known = lines(explained("v1.37.1", SET))
+    assert known[1].endswith("cpu.max max, memory.low 128Mi, memory.max max")
+    assert known[-2].endswith("memory.low 128Mi, memory.high 192Mi, memory.max 256Mi")
+    assert known[-1].endswith("cpu.max max, memory.high 4Gi, memory.max max")
     assert not any("memory.high" in line or "memory.low" in line for line in lines(explained("v1.37.1", {})))
 
 
-def test_Q5_the_kubelet_is_asked_for_its_configuration_once() -> None:
+def test_Q5_kubelet_configuration_is_read_once() -> None:
     cluster = source("v1.37.1", SET)
     ReportBuilder(cluster, OPTIONS).report(cluster.get(PODS, "web", "shop"), PODS, named=True)
     assert sum(asked.endswith("configz") for asked in cluster.asked) == 1

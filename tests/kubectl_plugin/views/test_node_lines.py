@@ -1,4 +1,4 @@
-"""``kubectl qos node`` of several nodes, and of all: a line each, the nearest to an eviction first."""
+"""``kubectl qos node`` for several or all nodes: one line each, the nearest to an eviction first."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from tests.objects import raw_condition, raw_node, raw_pod
 
 GOLDEN: Final = Path(__file__).resolve().parents[2] / "testdata" / "golden"
 NOW: Final = datetime(2026, 10, 17, 3, 11, tzinfo=UTC)
-"""Of the demo."""
+"""The nodes of the demo."""
 ALL: Final = sorted(entry["metadata"]["name"] for entry in demo_objects() if entry["kind"] == "Node")
 
 
 def _rows(text: str) -> list[list[str]]:
-    """The lines of the table, without its headings and what goes below a line."""
+    """The lines of the table, without its headings and the lines below a row."""
     return [line.split() for line in text.partition("\n\n")[0].splitlines()[1:] if not line.startswith(" ")]
 
 
@@ -72,7 +72,7 @@ def _with(report: NodePressureReport, **changed: Any) -> NodePressureReport:
 
 
 def _cells(report: NodePressureReport) -> dict[str, str]:
-    """A node's row by its headings."""
+    """A node's row by heading."""
     lines = NodeLines(NOW)
     lines.add(report)
     [table] = [part for part in lines.page(by_trouble=True).parts if isinstance(part, Table)]
@@ -110,7 +110,7 @@ def test_total_names_node_nearest_to_eviction() -> None:
     assert "nearest to" not in run("node", "node-c3", "node-b4", "--demo").out
 
 
-def test_a_line_counts_what_it_has_no_room_for() -> None:
+def test_line_counts_what_does_not_fit() -> None:
     counts = {name: _cells(_report(name))["VERDICT"].partition("; ")[2] for name in ALL}
     assert {name: more for name, more in counts.items() if more} == dict.fromkeys(
         ("node-a1", "node-a3"), "1 more finding"
@@ -151,7 +151,7 @@ def test_json_is_a_list_of_single_node_reports() -> None:
         assert [one["places"] for one in entry["oom"]] == [one["places"] for one in alone["oom"]]
 
 
-def test_wide_has_a_page_each_and_names_are_names() -> None:
+def test_wide_shows_pages_and_name_output_shows_names() -> None:
     wide = run("node", "--demo", "-o", "wide").out
     assert [line for line in wide.splitlines() if line.startswith("node/")] == [f"node/{name}" for name in ALL]
     assert run("node", "--demo", "-o", "name").out.split() == [f"node/{name}" for name in ALL]
@@ -164,7 +164,7 @@ def test_names_keep_their_order(words: tuple[str, ...]) -> None:
     assert [row[0] for row in _rows(run("node", *words, "--demo").out)] == ["node-c4", "node-a1"]
 
 
-def test_a_selection_has_lines_too() -> None:
+def test_selection_has_lines_too() -> None:
     rows = _rows(run("node", "-l", "topology.kubernetes.io/zone=eu-1c", "--demo").out)
     assert [row[0] for row in rows] == ["node-c3", "node-c2", "node-c1", "node-c4"]
 
@@ -178,7 +178,7 @@ def test_missing_node_is_reported_beside_the_other() -> None:
     assert [row[0] for row in _rows(ran.out)] == ["node-a1"]
 
 
-def test_an_empty_cluster(tmp_path: Path) -> None:
+def test_empty_cluster(tmp_path: Path) -> None:
     assert _on(tmp_path, [_pod("web", "")]) == (0, "", "No resources found.\n")
     assert json.loads(_on(tmp_path, [_pod("web", "")], "-o", "json").out)["items"] == []
 
@@ -200,7 +200,7 @@ def test_usage_that_is_not_known_is_not_guessed(tmp_path: Path) -> None:
 
 
 def test_usage_of_a_metrics_api_gives_the_order(tmp_path: Path) -> None:
-    """A node that is near, one that is far, one of which nothing is known, and one that is not Ready."""
+    """A node near an eviction, one far from it, one that is unknown, and one that is not Ready."""
     nodes = [_node("far"), _node("near"), _node("unknown"), _node("down", ready="False")]
     pods = [_pod("web", "far"), _pod("db", "near")]
     usage = [
@@ -223,7 +223,7 @@ def test_kubelets_of_many_nodes_are_not_asked(tmp_path: Path) -> None:
     assert reasons == {"of more than 60 nodes the kubelets are not asked one by one"}
 
 
-def test_a_threshold_that_is_met_leaves_nothing() -> None:
+def test_threshold_that_is_met_leaves_nothing() -> None:
     report = _report()
     met = [
         replace(one, met=one.signal is Signal.MEMORY_AVAILABLE, headroom="-1", headroom_percent=-1)
@@ -242,7 +242,7 @@ def test_a_threshold_that_is_met_leaves_nothing() -> None:
 
 
 def _left(report: NodePressureReport, **percents: int) -> tuple[ThresholdReport, ...]:
-    """Thresholds with so much left of memory and of the node's disk."""
+    """Thresholds with this much left of memory and of the node's disk."""
     names = {Signal.MEMORY_AVAILABLE: "memory", Signal.NODE_FS_AVAILABLE: "disk"}
     found = [(one, names.get(one.signal)) for one in report.thresholds]
     return tuple(replace(one, headroom_percent=percents[name]) for one, name in found if name in percents)
@@ -258,7 +258,7 @@ def _left(report: NodePressureReport, **percents: int) -> tuple[ThresholdReport,
     ],
     ids=str,
 )
-def test_a_disk_that_is_nearer_is_named(percents: dict[str, int], said: str) -> None:
+def test_disk_that_is_nearer_is_named(percents: dict[str, int], said: str) -> None:
     report = _report()
     words = _cells(_with(report, thresholds=_left(report, **percents)))["HEADROOM"].split()
     assert " ".join([*words[:-2], words[-1]]) == said

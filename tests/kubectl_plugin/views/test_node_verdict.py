@@ -1,4 +1,4 @@
-"""What the verdict on a node goes by: what it says of itself, its headroom, its requests and its containers' limits."""
+"""The verdict on a node depends on its conditions, headroom, requests and container limits."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def test_containers_near_a_limit(used: int | None, near: bool) -> None:
     ],
 )
 @pytest.mark.parametrize("memory", [True, False])
-def test_a_node_is_judged_by_its_headroom(percent: int, code: VerdictCode, severity: Severity, memory: bool) -> None:
+def test_node_is_judged_by_its_headroom(percent: int, code: VerdictCode, severity: Severity, memory: bool) -> None:
     report = _pressed()
     far = [replace(one, headroom_percent=50, met=False) for one in report.thresholds]
-    told = [
+    near = [
         replace(one, headroom_percent=percent) if one.signal.is_memory is memory and one.hard else one for one in far
     ]
-    said = node_pressure_verdict(replace(report, thresholds=tuple(told), oom=report.oom[:1]), None)
+    said = node_pressure_verdict(replace(report, thresholds=tuple(near), oom=report.oom[:1]), None)
     assert (said.code, said.severity) == (code, severity)
     if memory:
         assert f"({percent}% of the capacity) until the first eviction" in " ".join(said.sentences)
@@ -108,7 +108,7 @@ def test_both_pages_show_requests_over_allocatable() -> None:
 
 
 def test_pages_agree_on_container_at_its_limit() -> None:
-    """By the node with its pod, by the pod without."""
+    """The node's page names the pod too, the pod's page does not."""
     words = "uses 95% of its limit 8Gi (working set): at the limit the kernel kills it."
     node = " ".join(run("node", "node-a3", "--demo").out.split())
     pod = " ".join(run("explain", "pod/postgres-0", "-n", "data", "--demo").out.split())
@@ -155,7 +155,7 @@ def test_both_pages_of_a_node_agree(name: str) -> None:
         assert all(deciding in page for page in pages)
 
 
-def test_the_demo_has_nodes_of_several_codes() -> None:
+def test_demo_has_nodes_of_several_codes() -> None:
     listed = json.loads(run("explain", "nodes", "--demo", "-o", "json").out)["items"]
     assert {entry["verdict"]["code"] for entry in listed} == {
         *("Ready", "NearEviction", "NearMemoryLimit", "RequestsOverAllocatable", "Cordoned", "NodeSilent")
@@ -197,7 +197,7 @@ def test_partitions_is_as_urgent_as_the_node(
 
 
 def test_live_list_shows_that_usage_was_not_read() -> None:
-    """`explain pods` does so too: each node would take requests of its own."""
+    """`explain pods` does the same: each node would need its own requests."""
     said = node_verdict(replace(_promised(), usage=None), None)
     assert (said.code, said.severity) == (VerdictCode.READY, Severity.FINE)
     assert said.sentences[-1] == "Its usage was not read: use kubectl qos node."
@@ -207,7 +207,7 @@ def test_live_list_shows_that_usage_was_not_read() -> None:
     assert "usage was not read: use kubectl qos node" in total.lines
 
 
-def test_the_report_is_as_urgent_about_a_node_as_its_page() -> None:
+def test_report_is_as_urgent_about_a_node_as_its_page() -> None:
     data = json.loads(run("report", "-A", "--demo", "-o", "json").out)
     nodes = msgspec.convert(data["nodes"], tuple[NodeEntry, ...])
     reported = {node.name: node_state(node)[0].value for node in nodes}

@@ -1,4 +1,4 @@
-"""oom_score_adj in `kubectl qos explain`: of which nodes, and what is said where the sum leaves its range."""
+"""oom_score_adj in `kubectl qos explain`: the possible nodes, and sums outside the range."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _explain(tmp_path: Path, pod: Object, *words: str) -> str:
 
 
 def _said(tmp_path: Path, pod: Object, *words: str) -> str:
-    """The lines on OOM scores, as one."""
+    """The lines on OOM scores, joined."""
     page = _explain(tmp_path, pod, *words)
     return " ".join(page[page.index("OOM score") : page.index("\nRequests")].split())
 
@@ -121,11 +121,11 @@ def test_Q2_out_of_range_score_names_request_field(
     tmp_path: Path, spec: dict[str, Any], field: str, value: str, least: str, words: str
 ) -> None:
     pod = raw_pod("web", "shop", status={"phase": "Pending"}, **spec)
-    # Since 1.37, what containers request beyond the pod changes no score.
+    # Since 1.37, container requests above the pod-level request change no score.
     version = ("--kubernetes-version", "1.36")
-    told = json.loads(_explain(tmp_path, pod, *version, "-o", "json"))
-    assert told["oomUnknown"] == "NotInRange"
-    assert told["memoryTooLow"] == {"field": field, "value": value, "least": least}
+    report = json.loads(_explain(tmp_path, pod, *version, "-o", "json"))
+    assert report["oomUnknown"] == "NotInRange"
+    assert report["memoryTooLow"] == {"field": field, "value": value, "least": least}
     assert f"none: {field} {words}" in _said(tmp_path, pod, *version)
 
 

@@ -1,4 +1,4 @@
-"""A page fits its terminal: what decides by default, the rest under ``-o wide``, at any width."""
+"""A page fits its terminal: the default page has what decides, ``-o wide`` the rest, at any width."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PODS: Final = sorted(
 _MOST, _MAX_HEALTHY = 40, 14
 _LABEL: Final = re.compile(r"^([A-Z][A-Za-z ]{1,12}?)  +\S", re.MULTILINE)
 _ONLY_BRIEF: Final = frozenset({"Next", "Unknown"})
-"""The command that asks for the whole page, and what the rank lacks, which that tells under Pressure."""
+"""The command for the whole page, and the note about a missing rank, which Pressure explains."""
 
 
 @cache
@@ -51,7 +51,7 @@ def page(monkeypatch: pytest.MonkeyPatch, columns: int, *words: str) -> str:
 
 
 def is_healthy(report: dict[str, Any]) -> bool:
-    """It runs, is Ready, none of its containers is in trouble, its node answers, and nobody changes or ends it."""
+    """Whether it runs, is Ready, has no faulty container and an answering node, and is not being changed or deleted."""
     status = report["status"]
     node = status["node"]
     return (
@@ -67,9 +67,9 @@ def is_healthy(report: dict[str, Any]) -> bool:
 
 
 def overlong(text: str, columns: int) -> list[str]:
-    """Lines that are longer than the terminal, and could be broken; commands to paste are not."""
+    """Lines that are longer than the terminal and could be wrapped; commands to paste are excluded."""
     lines = (line for line in text.splitlines() if "kubectl " not in line)
-    # Behind a label a word has so much less room.
+    # The label of a line reduces the room for words.
     return [line for line in lines if len(line) > columns and max(map(len, line.split())) <= columns - 14]
 
 
@@ -131,10 +131,10 @@ def test_force_deletion_risk_stays_on_silent_node_page(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["default", "wide"])
-def test_thirty_containers_make_no_long_sentence(wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thirty_containers_are_not_one_sentence(wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("-f", HUGE, "--demo")
     text = page(monkeypatch, 80, *words, *(["-o", "wide"] if wide else []))
-    # Between two names of containers no more than a few lines: a list is rows, each of which begins anew.
+    # At most a few lines between two container names: a list has rows, one per container.
     for paragraph in re.split(r"\n(?=\S)|\n +(?=container|and |Guaranteed|\d+  |memory)", text):
         names = re.findall(r"container-number-\d\d(?=[ ,;])", paragraph.split("SIGTERM")[0])
         assert len(names) <= 3 or "limits.cpu" in paragraph, paragraph
@@ -158,13 +158,13 @@ def test_pages_of_three_terminals(name: str, columns: int, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("told", "columns"),
+    ("value", "columns"),
     [("", 80), ("0", 80), ("wide", 80), ("-5", 80), ("10", 40), ("100", 100), ("999", 200), ("9" * 5000, 80)],
 )
-def test_columns_override_the_terminal(told: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_override_the_terminal(value: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("-n", "shop", "pod/checkout-mv9cgvs6p-x2x7p", "--demo")
     expected = page(monkeypatch, columns, *words)
-    monkeypatch.setenv("COLUMNS", told)
+    monkeypatch.setenv("COLUMNS", value)
     assert run("explain", *words).out == expected
 
 
@@ -180,7 +180,7 @@ def test_text_is_as_wide_as_the_terminal(terminal: int, columns: int) -> None:
     assert text_columns(io.StringIO()) == 80
 
 
-def test_the_line_of_progress_does_not_fold() -> None:
+def test_progress_line_does_not_wrap() -> None:
     master, slave = pty.openpty()
     resize(slave, rows=24, columns=50)
     with os.fdopen(slave, "w", encoding="utf-8") as stream:
@@ -193,7 +193,7 @@ def test_the_line_of_progress_does_not_fold() -> None:
     assert len(drawn.removeprefix("\r\x1b[K")) == 49
 
 
-def test_a_narrow_table_folds_and_loses_nothing() -> None:
+def test_narrow_table_wraps_without_loss() -> None:
     row = ("checkout-mv9cgvs6p-bj94z", "Running", "Burstable", "1000", "node-b2")
     table = Table("7 pods", ("pod", "status", "qos", "priority", "node"), (row,))
     text = render_page(Page("t", (), Severity.FINE, (table,)), colour=False, target=Target(), width=40)
@@ -212,7 +212,7 @@ def test_wide_terminals_get_columns_and_no_longer_prose() -> None:
     assert 190 < max(map(len, rows.splitlines())) <= 200
 
 
-def test_a_drawing_that_does_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drawing_that_does_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("pod/postgres-0", "-n", "data", "--demo", "--timeline=delete")
     assert "====" in page(monkeypatch, 80, *words)
     narrow = page(monkeypatch, 40, *words)
@@ -220,8 +220,8 @@ def test_a_drawing_that_does_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch
     assert overlong(narrow, 40) == []
 
 
-def test_colours_suit_light_and_dark_terminals() -> None:
-    """Bold, and of the sixteen colours green, yellow and red in their normal tone; a pipe gets none."""
+def test_colours_work_on_light_and_dark_terminals() -> None:
+    """Bold, and of the sixteen colours only green, yellow and red in their normal tone; a pipe gets none."""
     for severity in Severity:
         drawn = Page("t", ("said",), severity, (Section("Why", ("x",)),))
         painted = render_page(drawn, colour=True, target=Target())
@@ -231,9 +231,9 @@ def test_colours_suit_light_and_dark_terminals() -> None:
     assert "\x1b" not in run("explain", "--demo", *SIZES["pod-stuck"]).out
 
 
-def test_a_name_that_cannot_be_broken_starts_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_name_that_cannot_be_broken_starts_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = run("node", "--demo", "-o", "wide").out.splitlines()
     assert any(line.startswith("  kube-system/csi-block-controller-qwtv78rmd-vxhjc ") for line in lines)
-    # Commands are pasted: they alone are longer.
+    # Commands are pasted, so only they may be longer.
     assert [line for line in lines if len(line) > 80 and "kubectl qos " not in line] == []

@@ -1,4 +1,4 @@
-"""Facts and changes in words, one of each kind; what a terminal shows of rarer placements."""
+"""Texts for one fact and change of each kind, and rare placements on a terminal."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ FACTS: dict[Fact, str] = {
 }
 
 
-def test_a_driver_that_a_node_lacks_is_no_limit_of_volumes() -> None:
+def test_missing_driver_is_no_volume_limit() -> None:
     def said(*reasons: str, one: bool) -> str:
         group = RejectedGroup("NodeVolumeLimits", reasons, 1, 1, preemption_may_help=False, nodes=(), remedy=None)
         return rejection_words(group, one=one)
@@ -109,7 +109,7 @@ def test_every_type_of_fact_has_a_text() -> None:
     assert {type(fact) for fact in FACTS} | {ClaimMismatch} == {kind for one in explained for kind in one.fact_types}
 
 
-def test_many_facts_are_cut_short() -> None:
+def test_many_facts_are_shortened() -> None:
     facts = tuple(MissingFeature(name) for name in "abcde")
     words = fact_words(RejectedNode("n", facts, ("NodePorts",)))
     assert words.endswith("does not declare c; and 2 more; also fails NodePorts")
@@ -323,7 +323,7 @@ def test_changes_outside_the_spec_come_first() -> None:
     cordoned = group(CandidateChange(ChangeKind.UNCORDON, node="a"), 130)
     free = CandidateChange(ChangeKind.FREE, node="a", amounts={"memory": 200 * MI})
 
-    def told(size: int) -> list[str]:
+    def remedies(size: int) -> list[str]:
         little = group(free, 120, InsufficientResource("memory", 300 * MI, (size - 100) * MI, size * MI))
         return ways_out(
             Placement(
@@ -336,8 +336,8 @@ def test_changes_outside_the_spec_come_first() -> None:
         )
 
     tolerated = "tolerate spot:NoSchedule (then a and 2 more nodes)"
-    assert told(size=2000) == ["uncordon a", f"free 200Mi memory on a{STAY}", tolerated]
-    assert told(size=1999) == ["uncordon a", tolerated, f"free 200Mi memory on a{STAY}"], "more than a tenth of it"
+    assert remedies(size=2000) == ["uncordon a", f"free 200Mi memory on a{STAY}", tolerated]
+    assert remedies(size=1999) == ["uncordon a", tolerated, f"free 200Mi memory on a{STAY}"], "more than a tenth of it"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A List does not say when it was made, nor what was left out of it.
+"""A List shows neither its capture time nor which objects are missing.
 
 Now is the newest time in it, in every answer, and the page says so. It shows that its objects exist, and never that
 others do not.
@@ -19,7 +19,7 @@ from tests.objects import raw_condition, raw_node, raw_pod, raw_priority_class, 
 
 SEED: Final = Path(__file__).resolve().parents[2] / "testdata" / "cases" / "seeds" / "s3a.json"
 SAYS: Final = f"Now is taken to be 2026-11-22 10:05:00 UTC, the newest time in {SEED}."
-"""Nodes b and c renewed their Leases then; a has been silent for a quarter of an hour."""
+"""Nodes b and c renewed their Leases then; a has been silent for 15 minutes."""
 ASKED: Final = {
     "explain": (0, ["explain", "pod/etcd-2"]),
     "explain several": (0, ["explain", "pods"]),
@@ -51,7 +51,7 @@ def test_now_is_newest_time_and_is_shown_once(name: str) -> None:
     assert " ".join(ran.out.split()).count(SAYS) == 1
 
 
-def test_only_the_node_that_is_silent_is_silent() -> None:
+def test_only_the_silent_node_is_called_silent() -> None:
     text = said("partitions")
     assert "node/a Silent since 09:50:50 UTC" in text
     assert "15m ago" in text
@@ -59,7 +59,7 @@ def test_only_the_node_that_is_silent_is_silent() -> None:
     assert "No heartbeats" not in text
 
 
-def test_a_node_of_it_that_answers_is_not_fenced() -> None:
+def test_answering_node_of_a_list_is_not_fenced() -> None:
     assert "Not fenced: it answers." in said("fence", "node/b")
     assert "b answers" in said("delete", "pod/etcd-0", "--grace-period=0")
 
@@ -108,8 +108,8 @@ def test_list_without_pods_leaves_pods_unknown(tmp_path: Path) -> None:
     assert (whole.code, whole.out, whole.err) == (0, "", "No resources found in default namespace.\n")
 
 
-def test_a_list_is_still_no_snapshot(tmp_path: Path) -> None:
-    """What it has none of may not have been asked for."""
+def test_list_is_still_no_snapshot(tmp_path: Path) -> None:
+    """A kind without objects may not have been captured."""
     ran = run("snapshot", "--snapshot", str(SEED), "-o", str(tmp_path / "c.qos"))
     assert ran.code == 6
     assert "has no capture time, and does not list what is missing in it\nCapture the cluster" in ran.err
@@ -149,7 +149,7 @@ def running(name: str, class_name: str = "", priority: int = 0, claim: str = "")
 
 
 def ask(tmp_path: Path, objects: list[dict[str, Any]], *words: str) -> Ran:
-    """An answer by a List of two nodes and some objects."""
+    """An answer from a List of two nodes and some objects."""
     file = tmp_path / "c.json"
     write_list(file, [NODE, ELSEWHERE, *objects])
     return run(*words, "--snapshot", str(file))
@@ -160,7 +160,7 @@ def asked(tmp_path: Path, objects: list[dict[str, Any]], *words: str) -> str:
 
 
 def asked_of_cluster(tmp_path: Path, objects: list[dict[str, Any]], *words: str) -> str:
-    """The same of a cluster that has these objects and no others."""
+    """The answer about a cluster that has only these objects."""
     file = write_cluster(tmp_path / "c.qos", [NODE, ELSEWHERE, *objects])
     return " ".join(run(*words, "--snapshot", file).out.split())
 
@@ -178,12 +178,12 @@ def test_unlisted_claim_is_not_called_missing(tmp_path: Path, others: list[dict[
     objects = [running("db-0", claim="data-db-0"), running("db-1"), *others]
     words = ("place", "--drain", "node/n1")
     ran = ask(tmp_path, objects, *words)
-    told = " ".join(ran.out.split())
+    page = " ".join(ran.out.split())
     assert ran.code == 11
-    assert "Unknown; by what was read, the drain ends; both pods find a place: 2 on n2." in told
-    assert re.search(rf"Not certain: {lack}\.", told.partition(" Now is taken")[0])
-    assert "persistentvolumeclaims" in told.partition("Unknown ")[2]
-    assert "does not exist" not in told
+    assert "Unknown; by what was read, the drain ends; both pods find a place: 2 on n2." in page
+    assert re.search(rf"Not certain: {lack}\.", page.partition(" Now is taken")[0])
+    assert "persistentvolumeclaims" in page.partition("Unknown ")[2]
+    assert "does not exist" not in page
     assert 'Claim "data-db-0" does not exist' in asked_of_cluster(tmp_path, objects, *words)
 
 
@@ -236,10 +236,10 @@ def test_pod_may_fit_if_earlier_pod_is_placed_elsewhere(tmp_path: Path) -> None:
 def test_unlisted_class_is_not_called_deleted(tmp_path: Path, others: list[dict[str, Any]], reason: str) -> None:
     objects = [running("web", "vip", 7000), *others]
     words = ("explain", "pod/web", "-n", "p", "-o", "wide")
-    told = asked(tmp_path, objects, *words)
-    assert "no longer exists" not in told
-    assert f"priorityclasses.scheduling.k8s.io: {reason}" in told
-    assert "to add: kubectl get priorityclasses -A -o json >> FILE" in told
+    page = asked(tmp_path, objects, *words)
+    assert "no longer exists" not in page
+    assert f"priorityclasses.scheduling.k8s.io: {reason}" in page
+    assert "to add: kubectl get priorityclasses -A -o json >> FILE" in page
     assert 'class "vip" no longer exists' in asked_of_cluster(tmp_path, objects, *words)
 
 
@@ -248,11 +248,11 @@ def test_unlisted_node_is_not_called_deleted(tmp_path: Path) -> None:
     pod["spec"]["nodeName"] = "n9"
     words = ("explain", "pod/db-0", "-n", "p")
     ran = ask(tmp_path, [pod], *words)
-    told = " ".join(ran.out.split())
+    page = " ".join(ran.out.split())
     assert ran.code == 11
-    assert "Not certain: whether n9 answers is unknown; the Node could not be read." in told
-    assert "Force delete not known to be safe: whether n9 answers is unknown" in told
-    assert "no Node object any more" not in told
+    assert "Not certain: whether n9 answers is unknown; the Node could not be read." in page
+    assert "Force delete not known to be safe: whether n9 answers is unknown" in page
+    assert "no Node object any more" not in page
     whole = asked_of_cluster(tmp_path, [pod], *words)
     assert "Its node n9 has no Node object any more" in whole
     assert "unknown; the Node" not in whole
@@ -269,7 +269,7 @@ def test_unlisted_node_is_not_called_deleted(tmp_path: Path) -> None:
         (("place", "--drain", "node/b"), "notice", ["services", "poddisruptionbudgets.policy"]),
     ],
 )
-def test_data_names_what_the_verdict_lacks(
+def test_json_names_missing_kinds_of_the_verdict(
     words: tuple[str, ...], severity: str, lacks: list[str], tmp_path: Path
 ) -> None:
     verdict = json.loads(run(*words, "--snapshot", str(SEED), "-o", "json").out)["verdict"]
@@ -280,13 +280,13 @@ def test_data_names_what_the_verdict_lacks(
 
 
 @pytest.mark.parametrize("others", [[], [raw_priority_class("other", 1)]])
-def test_a_class_of_the_system_is_in_every_cluster(tmp_path: Path, others: list[dict[str, Any]]) -> None:
-    told = asked(
+def test_class_of_the_system_is_in_every_cluster(tmp_path: Path, others: list[dict[str, Any]]) -> None:
+    page = asked(
         tmp_path, [running("dns", "system-cluster-critical", 2_000_000_000), *others], "explain", "pod/dns", "-n", "p"
     )
-    assert 'Priority 2000000000 (class "system-cluster-critical")' in told
-    assert "no longer exists" not in told
-    assert "priorityclasses" not in told
+    assert 'Priority 2000000000 (class "system-cluster-critical")' in page
+    assert "no longer exists" not in page
+    assert "priorityclasses" not in page
 
 
 @pytest.mark.parametrize(
@@ -313,18 +313,18 @@ def nodeless(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("form", ["table", "wide"])
 def test_list_without_nodes_does_not_claim_answers(form: str, nodeless: str) -> None:
-    told = " ".join(run("partitions", "--snapshot", nodeless, "-o", form).out.split())
-    assert told.startswith("0 nodes No Node was read: it is unknown whether the nodes of pods answer.")
+    page = " ".join(run("partitions", "--snapshot", nodeless, "-o", form).out.split())
+    assert page.startswith("0 nodes No Node was read: it is unknown whether the nodes of pods answer.")
     verdict = json.loads(run("partitions", "--snapshot", nodeless, "-o", "json").out)["verdict"]
     assert (verdict["code"], verdict["severity"]) == ("NodesUnread", "notice")
 
 
 def test_placement_is_unknown_without_nodes(nodeless: str) -> None:
     ran = run("place", "deployment/web", "-n", "shop", "--snapshot", nodeless)
-    told = " ".join(ran.out.split())
+    page = " ".join(ran.out.split())
     assert (ran.code, ran.err) == (11, "")
-    assert told.startswith("Unknown where it would go: the nodes could not be read. Not certain: no ")
-    assert "Not certain: no nodes in the file: what needs them is not judged." in told
+    assert page.startswith("Unknown where it would go: the nodes could not be read. Not certain: no ")
+    assert "Not certain: no nodes in the file: what needs them is not judged." in page
 
 
 def test_list_without_nodes_suffices_for_added_node(nodeless: str) -> None:

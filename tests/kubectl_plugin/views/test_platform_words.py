@@ -1,4 +1,4 @@
-"""Pods and nodes without a Linux kubelet: no line of Linux in any answer, and nothing told that nobody knows."""
+"""Pods and nodes without a Linux kubelet: no answer shows Linux rules or unknown facts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ OBJECTS = [
 
 @pytest.fixture
 def snapshot(tmp_path: Path) -> str:
-    """A cluster of three nodes, of which one is a Linux machine."""
+    """A cluster of three nodes; one of them runs Linux."""
     file = tmp_path / "cluster.json"
     write_cluster(file, OBJECTS)
     return str(file)
@@ -69,7 +69,7 @@ def _said(*words: str) -> str:
 
 @pytest.mark.parametrize("words", [(), ("-o", "wide")])
 @pytest.mark.parametrize("name", ["win", "aci"])
-def test_Q2_a_pod_without_a_linux_kubelet(snapshot: str, name: str, words: tuple[str, ...]) -> None:
+def test_Q2_pod_without_a_linux_kubelet(snapshot: str, name: str, words: tuple[str, ...]) -> None:
     said = _said("explain", f"pod/on-{name}", "-n", "shop", "--snapshot", snapshot, *words)
     assert not OF_LINUX.search(said)
     assert OF_LINUX.search(_said("explain", "pod/on-lin", "-n", "shop", "--snapshot", snapshot, *words))
@@ -82,7 +82,7 @@ def test_Q2_windows_is_named(snapshot: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["on-aci", "leaving"])
-def test_T1_a_virtual_kubelet_promises_no_time(snapshot: str, name: str) -> None:
+def test_T1_virtual_kubelet_has_no_end_time(snapshot: str, name: str) -> None:
     said = _said("explain", f"pod/{name}", "-n", "shop", "--snapshot", snapshot)
     assert "virtual kubelet: what its provider does is unknown" in said
     assert "Stops unknown: a virtual kubelet's provider decides" in said
@@ -104,7 +104,7 @@ def test_F1_force_deletion_on_virtual_kubelet_has_no_times(snapshot: str, name: 
     assert not re.search(r"may run until|\d s more", said)
 
 
-def test_T1_a_windows_kubelet_evicts_by_rules_of_its_own(snapshot: str) -> None:
+def test_T1_windows_kubelet_has_own_eviction_rules(snapshot: str) -> None:
     said = _said("explain", "pod/on-win", "-n", "shop", "--timeline", "--snapshot", snapshot)
     assert "Not known evict-hard it runs on Windows" in said
     assert "Deleted now: SIGTERM at once, SIGKILL at 30 s" in said
@@ -112,7 +112,7 @@ def test_T1_a_windows_kubelet_evicts_by_rules_of_its_own(snapshot: str) -> None:
 
 @pytest.mark.parametrize("name", ["win", "aci"])
 @pytest.mark.parametrize("words", [("node",), ("explain",)])
-def test_Q3_a_node_without_a_linux_kubelet(snapshot: str, name: str, words: tuple[str, ...]) -> None:
+def test_Q3_node_without_a_linux_kubelet(snapshot: str, name: str, words: tuple[str, ...]) -> None:
     said = _said(*words, f"node/{name}", "--snapshot", snapshot)
     assert "Platform" in said
     assert not OF_LINUX.search(said)

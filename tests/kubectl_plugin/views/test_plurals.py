@@ -1,4 +1,4 @@
-"""No page of the demo tells one thing as many."""
+"""No page of the demo uses a plural for one thing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAGES = [
 
 
 @pytest.mark.parametrize("arguments", PAGES, ids=" ".join)
-def test_one_is_not_many(arguments: tuple[str, ...]) -> None:
+def test_singular_is_not_plural(arguments: tuple[str, ...]) -> None:
     command, *rest = arguments
     for form in ((), ("-o", "wide")) if command not in {"report", "fence"} else ((),):
         said = run(command, "--demo", *rest, *form)

@@ -1,4 +1,4 @@
-"""Preemption in words."""
+"""Texts about preemption."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_P4_no_preemption_for_reason_of_plugin() -> None:
     ]
 
 
-def test_P4_a_pod_that_affinity_needs_is_named_in_the_verdict() -> None:
+def test_P4_pod_that_affinity_needs_is_named_in_the_verdict() -> None:
     assert list(defeated_words(make_preview(no_room=(SPREAD, NEEDED)))) == [
         "Preemption cannot make room on b: its pod affinity needs shop/web-0, which would be preempted."
     ]
@@ -122,7 +122,7 @@ def test_room_that_the_scheduler_did_not_find() -> None:
 
 
 def test_static_pods_make_no_room() -> None:
-    """A kubelet runs them on, and makes their objects again."""
+    """A kubelet keeps them running and recreates their objects."""
     preview = make_preview(candidates=1, nodes=("a",), victims=(replace(make_victim("v"), is_static=True),))
     assert room_words(preview, denied=False) == (
         "Preemption makes no room on a: it would delete the object of a static pod, which keeps running."
@@ -152,7 +152,7 @@ def test_violated_budgets() -> None:
     assert "shop/v (priority 3, violates PodDisruptionBudget keep)" in text
 
 
-def test_lower_pods_that_stay() -> None:
+def test_spared_lower_pods() -> None:
     left = (
         LeftAlone("fewestPDBViolations", 1, 1, OTHER, -5),
         LeftAlone("Insufficient cpu", 2, 3, OTHER, 0),
@@ -226,7 +226,7 @@ SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
                 "waits for 2 pods to end.",
                 "The scheduler preempted ml/vk and ml/early to make room on a, which it tries first: no guarantee.",
             ),
-            id="when one ends is not known",
+            id="one with unknown end",
         ),
         pytest.param(
             NominatedNode("a", (EARLY,), (), others=(LATE,)),
@@ -235,7 +235,7 @@ SILENT = NodeReach("a", Reach.SILENT, "status.conditions[type=Ready]", NOW)
                 "waits for 2 pods to end, the last, late, by 10:01:00 UTC.",
                 "The scheduler preempted ml/early to make room on a, which it tries first: no guarantee.",
             ),
-            id="another that has to go",
+            id="another terminating pod",
         ),
         pytest.param(
             NominatedNode("a", (EARLY,), ()),
@@ -276,7 +276,7 @@ def test_P5_awaited_pods(nominated: NominatedNode, now: datetime, said: tuple[st
     assert awaited_words(nominated, now) == said
 
 
-def test_P5_no_instant_is_named_on_a_silent_node() -> None:
+def test_P5_silent_node_has_no_end_time() -> None:
     assert list(nominated_words(NominatedNode("a", (EARLY,), (), reach=SILENT), NOW))[1:] == [
         "waits for ml/early to be gone",
         "a is silent since 10:00:00 UTC: nothing there ends before it answers",

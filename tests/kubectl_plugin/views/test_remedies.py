@@ -1,4 +1,4 @@
-"""Whatever is typed wrong, the error says what is wrong in one line and what helps in another."""
+"""Every input error has one line for the error and one for the remedy."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ unfence node/nowhere --demo
 
 
 @pytest.mark.parametrize("typed", TYPED)
-def test_an_error_has_a_line_that_helps(typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_has_a_remedy_line(typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)

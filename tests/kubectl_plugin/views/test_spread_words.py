@@ -1,4 +1,4 @@
-"""How topology spread is told: what runs now, the domains' numbers, the terms of soft constraints."""
+"""Texts about topology spread: the current pods, the domains' numbers, the terms of soft constraints."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SEEDS: Final = Path(__file__).parents[2] / "testdata/cases/seeds"
 FIELD: Final = "spec.topologySpreadConstraints[0]"
 
 
-def told(*arguments: str) -> str:
-    """What is printed, as one line: where lines are broken does not matter here."""
+def printed(*arguments: str) -> str:
+    """The output as one line: line breaks do not matter here."""
     return " ".join(run(*arguments).out.split())
 
 
@@ -36,7 +36,7 @@ def test_workload_shows_current_spread() -> None:
     assert (
         "Spread now skew 3 > maxSkew 1 now; nothing moves running pods: zoneA has 3, least is 0 in zoneB "
         "(topology.kubernetes.io/zone, DoNotSchedule)"
-    ) in told("explain", "deployment/web", *snapshot("s1dep.json"))
+    ) in printed("explain", "deployment/web", *snapshot("s1dep.json"))
 
 
 def test_replica_set_and_json_agree_on_spread() -> None:
@@ -71,11 +71,11 @@ def test_too_few_domains_are_reported() -> None:
 
 
 def explained(manifest: str, of: str, *more: str) -> str:
-    return told("explain", "-f", str(SEEDS / manifest), *snapshot(of), *more)
+    return printed("explain", "-f", str(SEEDS / manifest), *snapshot(of), *more)
 
 
-def test_the_table_of_domains_adds_up() -> None:
-    """Each skew is the pods with this one there less the least; zoneC counts, though its only node is tainted."""
+def test_table_of_domains_adds_up() -> None:
+    """Each skew is the pods with this one minus the minimum; zoneC counts, though its only node is tainted."""
     assert (
         "pods with it skew domain zone, maxSkew 1, least 0 (spec.topologySpreadConstraints[0]) "
         "2 3 3 zoneA: more than maxSkew 1 1 2 2 zoneB: more than maxSkew 1 "
@@ -112,8 +112,8 @@ def test_json_has_the_terms_of_soft_constraints() -> None:
     assert [round(math.exp(term["weight"])) for term in soft["node-a"]["terms"]] == [4, 6]
 
 
-def test_terms_and_score_are_one() -> None:
-    """What the terms come to is what the plugin gave the node."""
+def test_terms_add_up_to_the_score() -> None:
+    """The result of the terms is the plugin's score of the node."""
     report = of_json("explain", "-f", str(SEEDS / "dany.yaml"), *snapshot("s1d.json"))
     for entry in report["placement"]["scores"]:
         soft = entry["softSpread"]
@@ -134,7 +134,7 @@ def test_node_without_the_key_is_skipped() -> None:
     assert table.rows == (("0", "0 x 2", "0", "a", "ignored: it lacks a topology key"),)
 
 
-def test_a_term_with_slack_and_one_without_the_key() -> None:
+def test_term_with_slack_and_one_without_the_key() -> None:
     slack = SpreadTerm(FIELD, "zone", "a", 2, 2, math.log(4), 3, 2 * math.log(4) + 2)
     absent = SpreadTerm(FIELD, "rack", None, 0, 1, math.log(3), 1, 0.0)
     (table,) = score_tables([NodeScore("n", 200, {}, SoftSpreadScore((slack, absent), 5, 100, 2))], ())
@@ -147,7 +147,7 @@ def domain(name: str, pods: int, with_pod: int) -> SpreadDomain:
 
 
 def test_place_names_uncounted_domains() -> None:
-    page = told("place", "-f", str(SEEDS / "honor.yaml"), *snapshot("s1t.json"))
+    page = printed("place", "-f", str(SEEDS / "honor.yaml"), *snapshot("s1t.json"))
     assert "pod/mypod 0 zone, maxSkew 1 DoNotSchedule: zoneA 2, zoneB 2; not counted: zoneC" in page
 
 
@@ -176,7 +176,7 @@ def test_domain_table_explains_uncounted_pod_and_domains() -> None:
 
 
 def test_normalized_scores_show_old_and_new_formula() -> None:
-    said = told("explain", "pod/p", "--snapshot", str(SEEDS.parent / "field/unitsoft.json"), "-o", "wide")
+    said = printed("explain", "pod/p", "--snapshot", str(SEEDS.parent / "field/unitsoft.json"), "-o", "wide")
     assert "the fewer pods the better; raw is rounded" in said
     assert (
         "NormalizeScore, cut to whole numbers plugin node of 100 "
@@ -187,17 +187,17 @@ def test_normalized_scores_show_old_and_new_formula() -> None:
         "node-a 100 x (12 + 5 - 7) / 12 = 83 "
         "node-y 100 x (12 + 5 - 12) / 12 = 41 "
     ) in said
-    assert "NormalizeScore" not in told("explain", "pod/p", "--snapshot", str(SEEDS.parent / "field/unitsoft.json"))
+    assert "NormalizeScore" not in printed("explain", "pod/p", "--snapshot", str(SEEDS.parent / "field/unitsoft.json"))
 
 
-def test_scores_are_those_of_a_version_that_cut_them(tmp_path: Path) -> None:
+def test_scores_of_a_version_that_truncates(tmp_path: Path) -> None:
     cluster = json.loads((SEEDS.parent / "field/unitsoft.json").read_text())
     for one in cluster["items"]:
         if one["kind"] == "Node":
             one["status"].setdefault("nodeInfo", {})["kubeletVersion"] = "v1.23.17"
     file = tmp_path / "old.json"
     file.write_text(json.dumps(cluster))
-    said = told("explain", "pod/p", "--snapshot", str(file), "-o", "wide")
+    said = printed("explain", "pod/p", "--snapshot", str(file), "-o", "wide")
     assert "the fewer pods the better; raw is cut" in said
     assert "node-a 100 x (12 + 5 - 7) / 12 = 83" in said
     assert "before 1.24" not in said

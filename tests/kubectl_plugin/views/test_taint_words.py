@@ -1,4 +1,4 @@
-"""Every answer about a pod on a node that answers says first when the node's NoExecute taints delete it."""
+"""Every answer about a pod on an answering node leads with the time at which NoExecute taints delete it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONG: Final = MAINTENANCE | {"timeAdded": "2026-11-23T07:20:00Z"}
 NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute", "timeAdded": "2026-11-23T07:28:20Z"}
 
 
-def _told(*words: str) -> str:
+def _page(*words: str) -> str:
     ran = run(*words)
     assert (ran.code, ran.err) == (0, "")
     return " ".join(ran.out.split())
@@ -87,13 +87,13 @@ def test_T5_taint_eviction_shows_in_explain_node_and_report(
     taint: Mapping[str, str], ready: str, own: Sequence[Mapping[str, Any]], explained: str, node: str, tmp_path: Path
 ) -> None:
     file = _cluster(tmp_path, taint, ready, *own)
-    told = _told("explain", "pod/web", "--snapshot", file)
-    assert explained in told
-    assert told.index(explained) < told.index("Guaranteed")
-    drawn = _told("explain", "pod/web", "--timeline", "--snapshot", file)
+    text = _page("explain", "pod/web", "--snapshot", file)
+    assert explained in text
+    assert text.index(explained) < text.index("Guaranteed")
+    drawn = _page("explain", "pod/web", "--timeline", "--snapshot", file)
     assert drawn.index(explained) < drawn.index("Deleted now: SIGTERM")
     for words in (("node", "n1"), ("explain", "node/n1")):
-        assert f"Its NoExecute taints {node}" in _told(*words, "--snapshot", file), words
+        assert f"Its NoExecute taints {node}" in _page(*words, "--snapshot", file), words
     page = tmp_path / "page.html"
     run("report", "-A", "--snapshot", file, "-o", str(page))
     assert "1 pod: deleted by a taint." in page.read_text()
@@ -101,23 +101,23 @@ def test_T5_taint_eviction_shows_in_explain_node_and_report(
 
 def test_T5_pod_tolerating_unready_node_stays(tmp_path: Path) -> None:
     file = _cluster(tmp_path, NOT_READY, "False", _tolerates("node.kubernetes.io/not-ready", None))
-    told = _told("explain", "pod/web", "--snapshot", file)
-    assert "Its node n1 is not Ready since 07:28:20 UTC. It stays there: it tolerates" in told
-    assert "NoExecute taints delete" not in _told("node", "n1", "--snapshot", file)
-    partitions = _told("partitions", "--snapshot", file)
+    page = _page("explain", "pod/web", "--snapshot", file)
+    assert "Its node n1 is not Ready since 07:28:20 UTC. It stays there: it tolerates" in page
+    assert "NoExecute taints delete" not in _page("node", "n1", "--snapshot", file)
+    partitions = _page("partitions", "--snapshot", file)
     assert "All nodes answer. n1 is not Ready: its taints may delete pods." in partitions
     assert "kubectl qos node n1" in partitions
     verdict = json.loads(run("partitions", "--snapshot", file, "-o", "json").out)["verdict"]
     assert (verdict["code"], verdict["severity"]) == ("NodeNotReady", "trouble")
 
 
-def test_T5_pod_that_tolerates_a_taint_of_a_ready_node_is_well(tmp_path: Path) -> None:
+def test_T5_pod_tolerating_taint_of_ready_node_is_fine(tmp_path: Path) -> None:
     file = _cluster(tmp_path, MAINTENANCE, "True", _tolerates("maintenance", None))
-    assert "on n1 Running and ready. Guaranteed:" in _told("explain", "pod/web", "--snapshot", file)
+    assert "on n1 Running and ready. Guaranteed:" in _page("explain", "pod/web", "--snapshot", file)
 
 
 @pytest.mark.parametrize(("seconds", "first"), [(120, "delete"), (None, "drain")])
 def test_T5_taint_deletion_precedes_drain(seconds: int | None, first: str, tmp_path: Path) -> None:
     file = _cluster(tmp_path, MAINTENANCE, "True", _tolerates("maintenance", seconds), unschedulable=True)
-    told = json.loads(run("explain", "pod/web", "--timeline", "--snapshot", file, "-o", "json").out)
-    assert told["timeline"]["ways"][0]["way"] == first
+    page = json.loads(run("explain", "pod/web", "--timeline", "--snapshot", file, "-o", "json").out)
+    assert page["timeline"]["ways"][0]["way"] == first

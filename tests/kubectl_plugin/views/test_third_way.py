@@ -1,4 +1,4 @@
-"""The way out of a lost StatefulSet pod besides fencing and forcing: its application removes the member."""
+"""The alternative to fencing and force deletion for a lost StatefulSet pod: the application removes the member."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ SURE: Final = (
 Json = dict[str, Any]
 
 
-def _told(*words: str) -> str:
+def _page(*words: str) -> str:
     return " ".join(run(*words).out.split())
 
 
 def _changed(folder: Path, change: Callable[[Json], None]) -> str:
-    """The case, with each object changed."""
+    """The case with each object changed."""
     cluster = json.loads(CASE.read_text())
     for one in cluster["items"]:
         change(one)
@@ -38,13 +38,13 @@ def _changed(folder: Path, change: Callable[[Json], None]) -> str:
     return str(file)
 
 
-def test_F3_a_majority_may_remove_the_member() -> None:
-    told = _told(*FORCE, str(CASE))
-    assert f"Safer: fence node-a once its machine is off. {WAY}" in told
-    assert "to remove pet-2 in the application: its own command or API" in told
-    assert "the next pet-2 starts on the old data: to join it needs an empty claim, as a rule" in told
-    assert "the old pet-2 may still write to data" in told
-    page = _told("explain", "pod/pet-2", "--snapshot", str(CASE))
+def test_F3_majority_may_remove_the_member() -> None:
+    preview = _page(*FORCE, str(CASE))
+    assert f"Safer: fence node-a once its machine is off. {WAY}" in preview
+    assert "to remove pet-2 in the application: its own command or API" in preview
+    assert "the next pet-2 starts on the old data: to join it needs an empty claim, as a rule" in preview
+    assert "the old pet-2 may still write to data" in preview
+    page = _page("explain", "pod/pet-2", "--snapshot", str(CASE))
     assert "or remove it in the application first, if its other members are a majority" in page
 
 
@@ -67,21 +67,19 @@ def _with_image(image: str) -> Callable[[Json], None]:
         ("rabbitmq:4.1", "rabbitmqctl forget_cluster_node NODE", "an empty data directory"),
     ],
 )
-def test_F3_its_command_where_the_image_shows_the_application(
-    tmp_path: Path, image: str, command: str, needs: str
-) -> None:
-    told = _told(*FORCE, _changed(tmp_path, _with_image(image)))
-    assert SURE in told
-    assert f"to remove pet-2 in the application: {command}" in told
-    assert f"the next pet-2 starts on the old data: to join it needs {needs}" in told
+def test_F3_command_follows_from_the_image(tmp_path: Path, image: str, command: str, needs: str) -> None:
+    page = _page(*FORCE, _changed(tmp_path, _with_image(image)))
+    assert SURE in page
+    assert f"to remove pet-2 in the application: {command}" in page
+    assert f"the next pet-2 starts on the old data: to join it needs {needs}" in page
 
 
 @pytest.mark.parametrize("image", ["prom/prometheus:v3.5.0", "redis:8", "elasticsearch:9.1.2", "postgres:18"])
-def test_F3_no_majority_where_the_application_has_none(tmp_path: Path, image: str) -> None:
-    told = _told(*FORCE, _changed(tmp_path, _with_image(image)))
-    assert "2 of 3 are Ready without it" in told
-    assert "a majority" not in told
-    assert "in the application" not in told
+def test_F3_application_without_majority(tmp_path: Path, image: str) -> None:
+    page = _page(*FORCE, _changed(tmp_path, _with_image(image)))
+    assert "2 of 3 are Ready without it" in page
+    assert "a majority" not in page
+    assert "in the application" not in page
 
 
 def test_F3_no_majority_means_no_member_removal(tmp_path: Path) -> None:
@@ -89,23 +87,23 @@ def test_F3_no_majority_means_no_member_removal(tmp_path: Path) -> None:
         if one["metadata"]["name"] == "pet-1":
             one["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
 
-    told = _told(*FORCE, _changed(tmp_path, without_pet_1))
-    assert "Or remove it" not in told
-    assert "the application removes pet-2 only while 2 of 3 members live" in told
+    page = _page(*FORCE, _changed(tmp_path, without_pet_1))
+    assert "Or remove it" not in page
+    assert "the application removes pet-2 only while 2 of 3 members live" in page
 
 
 def test_F3_member_on_node_without_heartbeat_is_unknown(tmp_path: Path) -> None:
-    """A rack fails at once, and nodes of it are taken for lost one after the other."""
+    """A rack fails at once, and its nodes are considered lost one after another."""
 
     def without_heartbeats(one: Json) -> None:
         if (one["kind"], one["metadata"]["name"]) == ("Lease", "node-c"):
             one["spec"]["renewTime"] = "2026-11-27T21:59:10Z"
 
-    told = _told(*FORCE, _changed(tmp_path, without_heartbeats))
-    assert "1 of 3 is Ready without it (pet-0)" in told
-    assert "on nodes that are not known to answer: pet-1" in told
-    assert "a majority is 2 of 3: the StatefulSet is not known to keep one without it" in told
-    assert "Or remove it" not in told
+    page = _page(*FORCE, _changed(tmp_path, without_heartbeats))
+    assert "1 of 3 is Ready without it (pet-0)" in page
+    assert "on nodes that are not known to answer: pet-1" in page
+    assert "a majority is 2 of 3: the StatefulSet is not known to keep one without it" in page
+    assert "Or remove it" not in page
 
 
 def test_F3_missing_leases_are_listed_as_unknown(tmp_path: Path) -> None:
@@ -113,7 +111,7 @@ def test_F3_missing_leases_are_listed_as_unknown(tmp_path: Path) -> None:
     cluster["items"] = [one for one in cluster["items"] if one["kind"] != "Lease"]
     file = tmp_path / "cluster.json"
     file.write_text(json.dumps(cluster))
-    assert "leases.coordination.k8s.io" in _told(*FORCE, str(file)).partition("Unknown")[2]
+    assert "leases.coordination.k8s.io" in _page(*FORCE, str(file)).partition("Unknown")[2]
 
 
 def test_F3_answering_node_offers_no_member_removal(tmp_path: Path) -> None:
@@ -124,9 +122,9 @@ def test_F3_answering_node_offers_no_member_removal(tmp_path: Path) -> None:
             ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-01T00:00:00Z"}
             one["status"]["conditions"], one["spec"] = [ready], {}
 
-    told = _told(*FORCE, _changed(tmp_path, answers))
-    assert "Not safe: its processes may outlive its object" in told
-    assert "in the application" not in told
+    page = _page(*FORCE, _changed(tmp_path, answers))
+    assert "Not safe: its processes may outlive its object" in page
+    assert "in the application" not in page
 
 
 def test_F3_single_member_cannot_be_removed(tmp_path: Path) -> None:
@@ -134,4 +132,4 @@ def test_F3_single_member_cannot_be_removed(tmp_path: Path) -> None:
         if one["kind"] == "StatefulSet":
             one["spec"]["replicas"] = 1
 
-    assert "in the application" not in _told(*FORCE, _changed(tmp_path, one_replica))
+    assert "in the application" not in _page(*FORCE, _changed(tmp_path, one_replica))

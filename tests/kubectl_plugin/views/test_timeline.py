@@ -1,4 +1,4 @@
-"""``kubectl qos explain --timeline``: what it prints, for whom, and what it does with what was typed."""
+"""``kubectl qos explain --timeline``: output, targets and arguments."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def test_T5_demo(name: str) -> None:
 @pytest.mark.parametrize(
     ("kubelet", "seconds", "assumed"), [("v1.35.1", 50, False), ("v1.31.4", 40, True), ("", 50, True)]
 )
-def test_T5_the_version_decides_when_a_silent_node_is_unknown(
+def test_T5_version_decides_when_a_silent_node_is_unknown(
     kubelet: str, seconds: int, assumed: bool, tmp_path: Path
 ) -> None:
-    """A control plane is as new as its newest kubelet; that of an old kubelet may be newer."""
+    """A control plane is at least as new as its newest kubelet; an old kubelet may have a newer control plane."""
     node = raw_node("n1", status={"nodeInfo": {"kubeletVersion": kubelet}})
     file = write_cluster(tmp_path / "cluster.json", [node, raw_pod("web", nodeName="n1")])
     out = " ".join(run("explain", "pod/web", "--timeline=node-lost", "--snapshot", file).out.split())
@@ -68,8 +68,8 @@ def test_T5_every_way_can_be_selected() -> None:
 
 
 @pytest.mark.parametrize("typed", [("--grace-period=-1",), ("--grace-period", "-30")])
-def test_a_negative_period_is_the_pods_own(typed: tuple[str, ...]) -> None:
-    """As in kubectl, which then names none."""
+def test_negative_period_is_the_pods_own(typed: tuple[str, ...]) -> None:
+    """As in kubectl, which then sends no period."""
     asked = ["explain", "--demo", "-n", "data", "pod/postgres-0", "--timeline=delete", "-o", "json"]
     assert run(*asked, *typed).out == run(*asked).out
     options = parse(["delete", "pod/x", *typed]).options
@@ -78,7 +78,7 @@ def test_a_negative_period_is_the_pods_own(typed: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("seconds", [3, 0, 2**63 - 1])
-def test_a_period_of_the_delete_counts_of_pods_and_manifests(seconds: int) -> None:
+def test_period_of_the_delete_counts_of_pods_and_manifests(seconds: int) -> None:
     for asked in (
         ["pod/g1", "--snapshot", str(CASES / "field" / "grace.json")],
         ["-f", str(MANIFESTS / "checkout.yaml"), "--offline"],
@@ -93,7 +93,7 @@ def test_a_period_of_the_delete_counts_of_pods_and_manifests(seconds: int) -> No
 
 
 def test_probe_periods_are_beside_the_pod_period() -> None:
-    """Two probes of g3 have periods of their own: 60 s and 5 s, and the pod 30 s."""
+    """Two probes of g3 have their own periods, 60 s and 5 s; the pod has 30 s."""
     asked = ("explain", "pod/g3", "--snapshot", str(CASES / "field" / "grace.json"))
     said = " ".join(run(*asked).out.split())
     assert "after a failed probe 60 s (app, livenessProbe) and 5 s (app, startupProbe)" in said
@@ -226,7 +226,7 @@ def test_T5_timeline_needs_the_flag() -> None:
     assert json.loads(run("explain", "--demo", "pod/db-0", "-o", "json").out)["timeline"] is None
 
 
-def test_T5_timeline_of_a_pending_pod_asks_for_no_placement() -> None:
+def test_T5_timeline_of_a_pending_pod_has_no_placement() -> None:
     printed = json.loads(
         run("explain", "--demo", "-n", "shop", "pod/checkout-mv9cgvs6p-x2x7p", "--timeline", "-o", "json").out
     )
@@ -262,19 +262,19 @@ def _snapshot(folder: Path, change: dict[str, Any] | None = None) -> Path:
     return file
 
 
-def test_T5_snapshot_takes_no_node_for_silent_by_an_old_lease(tmp_path: Path) -> None:
-    # Nobody knows when it was taken: a Lease that is old now was fresh then.
+def test_T5_old_lease_in_a_snapshot_is_not_silence(tmp_path: Path) -> None:
+    # The capture time is unknown: a Lease that is old now was fresh then.
     asked = ("-n", "shop", "pod/db-0", "--timeline", "-o", "json")
     printed = json.loads(run("explain", "--snapshot", str(_snapshot(tmp_path)), *asked).out)
     assert (printed["timeline"]["silent"], printed["timeline"]["ways"][0]["way"]) == (False, "delete")
-    # That of a node whose condition says so is silent all the same.
+    # A node with an Unknown condition is silent all the same.
     silent = json.loads(
         run("explain", "--snapshot", str(tmp_path / "cluster.json"), "-n", "shop", "pod/db-1", *asked[3:]).out
     )
     assert silent["timeline"]["ways"][0]["way"] == "node-lost"
 
 
-def test_T5_hostile_names_are_escaped_and_move_no_lane(tmp_path: Path) -> None:
+def test_T5_hostile_names_do_not_shift_lanes(tmp_path: Path) -> None:
     hostile = "a\x1b[2J\u202e"
     ran = run(
         "explain", "--snapshot", str(_snapshot(tmp_path, {"finalizers": [hostile]})), "-n", "shop", "pod/db-0",
@@ -301,12 +301,12 @@ def test_T5_daemon_set_tolerates_what_its_controller_adds(tmp_path: Path) -> Non
     daemon = raw_workload("DaemonSet", "agent", updateStrategy={"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}})
     file = tmp_path / "daemon.yaml"
     file.write_text(yaml.safe_dump(daemon))
-    told = json.loads(run("explain", "--offline", "-f", str(file), "--timeline", "-o", "json").out)["timeline"]
-    by_way = {entry["way"]: entry["events"] for entry in told["ways"]}
+    page = json.loads(run("explain", "--offline", "-f", str(file), "--timeline", "-o", "json").out)["timeline"]
+    by_way = {entry["way"]: entry["events"] for entry in page["ways"]}
     assert {event["rule"] for event in by_way["node-lost"] if event["what"] == "Deleted"} == {"ToleratedForEver"}
     assert {event["rule"] for event in by_way["delete"] if event["what"] == "Replaced"} == {"Surge"}
-    # Nobody could say whether a budget refuses.
-    assert told["budgetsKnown"] is False
+    # Whether a budget refuses is unknown.
+    assert page["budgetsKnown"] is False
 
 
 def test_T5_workload_shows_timeline_of_its_next_pod() -> None:
@@ -333,8 +333,8 @@ def test_T5_now_separates_past_and_future() -> None:
 def test_T3_sidecar_s_hook_has_its_time_its_bar_and_its_path() -> None:
     manifest = str(CASES / "cli" / "sidecars.yaml")
     path = "spec.initContainers[1].lifecycle.preStop.sleep"
-    told = " ".join(run("explain", "-f", manifest, "--offline", "-o", "wide").out.split())
-    assert f"preStop sleep for 10 s ({path}), then SIGTERM once the containers before it ended" in told
+    page = " ".join(run("explain", "-f", manifest, "--offline", "-o", "wide").out.split())
+    assert f"preStop sleep for 10 s ({path}), then SIGTERM once the containers before it ended" in page
     drawn = run("explain", "-f", manifest, "--offline", "--timeline=delete").out
     assert f"preStop proxy   {path} 10 s" in drawn
     lane = next(line for line in drawn.splitlines() if line.startswith("proxy   p"))
@@ -352,31 +352,31 @@ def test_T5_first_sentence_names_sigterm_of_app(tmp_path: Path) -> None:
         drawn = run("explain", "--offline", "-f", str(file), "--timeline=delete").out
         return next(line for line in drawn.splitlines() if line.startswith("Deleted now: "))
 
-    # The sidecar gets its own once the others have ended, 30 s later at the latest.
+    # The sidecar gets its own SIGTERM once the others have ended, after 30 s at the latest.
     assert first(raw_container()).startswith("Deleted now: SIGTERM at once, SIGKILL by 32 s,")
     assert first(raw_container(lifecycle=hook)).startswith("Deleted now: SIGTERM at 5 s, SIGKILL by 32 s,")
     both = first(raw_container("slow", lifecycle=hook), raw_container("quick"))
     assert both.startswith("Deleted now: first SIGTERM at once, SIGKILL by 32 s,")
 
 
-def test_T5_silent_node_s_times_are_those_of_partitions() -> None:
-    told = run("explain", "--demo", "-n", "shop", "pod/db-1", "--timeline=node-lost").out
+def test_T5_silent_node_times_match_partitions() -> None:
+    page = run("explain", "--demo", "-n", "shop", "pod/db-1", "--timeline=node-lost").out
     partitions = run("partitions", "--demo").out
     assert "03:02:56 UTC  Ready became Unknown, 52 s after the last heartbeat" in partitions
     assert "03:02:56 UTC  it got the taint" in partitions
-    assert "     52  03:02:56  Ready Unknown " in told
-    assert "     52  03:02:56  node tainted " in told
+    assert "     52  03:02:56  Ready Unknown " in page
+    assert "     52  03:02:56  node tainted " in page
 
 
 def test_T5_unhandled_shutdown_node_is_not_called_silent() -> None:
     ran = run("explain", "--demo", "-n", "ingress", "pod/gateway-6m74d8fzc-rjq4s", "--timeline=shutdown")
-    told = " ".join(ran.out.split())
-    assert "When its machine is shut down: its kubelet sends no SIGTERM, object gone never by itself." in told
-    assert "never object gone only its kubelet can do it, and it stops with the machine" in told
+    page = " ".join(ran.out.split())
+    assert "When its machine is shut down: its kubelet sends no SIGTERM, object gone never by itself." in page
+    assert "never object gone only its kubelet can do it, and it stops with the machine" in page
 
 
-def _told_offline(folder: Path, way: str, **pod: Any) -> str:
-    """What is told of a manifest's pod, in one line."""
+def _offline_page(folder: Path, way: str, **pod: Any) -> str:
+    """The timeline of a manifest's pod, in one line."""
     file = folder / "pod.yaml"
     file.write_text(yaml.safe_dump(raw_pod("lone", **pod)))
     return " ".join(run("explain", "-f", str(file), "--offline", f"--timeline={way}").out.split())
@@ -385,28 +385,28 @@ def _told_offline(folder: Path, way: str, **pod: Any) -> str:
 def test_T5_uncertain_sigterm_may_precede_known_one(tmp_path: Path) -> None:
     sleeps = raw_container("app", lifecycle={"preStop": {"sleep": {"seconds": 10}}})
     runs = raw_container("b", lifecycle={"preStop": {"exec": {"command": ["x"]}}})
-    told = _told_offline(tmp_path, "delete", containers=[sleeps, runs])
-    assert "Deleted now: first SIGTERM by 10 s, SIGKILL by 32 s," in told
-    assert " 10 SIGTERM app " in told
-    assert " 0-30 SIGTERM b " in told
+    page = _offline_page(tmp_path, "delete", containers=[sleeps, runs])
+    assert "Deleted now: first SIGTERM by 10 s, SIGKILL by 32 s," in page
+    assert " 10 SIGTERM app " in page
+    assert " 0-30 SIGTERM b " in page
 
 
-def test_T5_the_sentence_names_the_signal_of_the_table(tmp_path: Path) -> None:
+def test_T5_sentence_names_the_signal_of_the_table(tmp_path: Path) -> None:
     stops = raw_container("app", lifecycle={"stopSignal": "SIGUSR1"})
-    told = _told_offline(tmp_path, "delete", containers=[stops], os={"name": "linux"})
-    assert "Deleted now: SIGUSR1 at once, SIGKILL at 30 s," in told
-    assert " 0 SIGUSR1 app at once " in told
+    page = _offline_page(tmp_path, "delete", containers=[stops], os={"name": "linux"})
+    assert "Deleted now: SIGUSR1 at once, SIGKILL at 30 s," in page
+    assert " 0 SIGUSR1 app at once " in page
 
 
 def test_T5_budgets_are_unknown_only_for_a_drain(tmp_path: Path) -> None:
     unknown = "whether a PodDisruptionBudget refuses a drain"
-    assert unknown not in _told_offline(tmp_path, "delete", containers=[raw_container("app")])
-    assert unknown in _told_offline(tmp_path, "drain", containers=[raw_container("app")])
+    assert unknown not in _offline_page(tmp_path, "delete", containers=[raw_container("app")])
+    assert unknown in _offline_page(tmp_path, "drain", containers=[raw_container("app")])
 
 
 @pytest.mark.parametrize(("way", "assumes"), [("shutdown", True), ("evict-soft", True), ("evict-hard", False)])
-def test_a_kubelet_that_was_not_read_is_named_in_the_headline(tmp_path: Path, way: str, *, assumes: bool) -> None:
-    """Whether its machine waits for the pod depends on its configuration alone."""
+def test_kubelet_that_was_not_read_is_named_in_the_headline(tmp_path: Path, way: str, *, assumes: bool) -> None:
+    """Only its configuration decides whether its machine waits for the pod."""
     asked = ("explain", "pod/g1", "--snapshot", str(CASES / "field" / "grace.json"), f"--timeline={way}")
     lead = ", with its kubelet's defaults (its own are not known): "
     assert (lead in " ".join(run(*asked).out.split())) is assumes

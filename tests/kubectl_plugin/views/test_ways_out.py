@@ -1,4 +1,4 @@
-"""Ways out are what the owner of a taint, a label or a pod would do."""
+"""Remedies match what the owner of a taint, a label or a pod would do."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def said(*words: str) -> str:
         ("c33-h", "add a node that runs Linux: h runs Windows."),
     ],
 )
-def test_a_taint_with_an_owner_is_not_tolerated(case: str, way: str) -> None:
+def test_taint_with_an_owner_is_not_tolerated(case: str, way: str) -> None:
     page = said("explain", "pod/web", "--snapshot", str(FIELD / f"{case}.json"))
     assert f"Way out: {way}" in page
     assert "tolerate " not in page.replace("does not tolerate", "")
 
 
-def test_a_rollout_that_is_stuck_stops_an_old_pod() -> None:
+def test_rollout_that_is_stuck_stops_an_old_pod() -> None:
     page = said("explain", "pod/api-new-1", "--snapshot", str(FIELD / "c17.json"))
     assert "Way out: let the rollout stop default/api-old-1 on w1 first: maxUnavailable 1." in page
     assert "stop pod" not in page
@@ -89,20 +89,20 @@ PINNED: Final = [
 
 
 @pytest.mark.parametrize(("spec", "sentence"), PINNED)
-def test_a_name_that_no_node_has_is_the_cause(spec: Object, sentence: str, tmp_path: Path) -> None:
+def test_unknown_node_name_is_the_cause(spec: Object, sentence: str, tmp_path: Path) -> None:
     page = explained(tmp_path, node("rack-1"), node("rack-2"), pending(**spec))
     assert f"no node fits. {sentence}" in page
     assert "do not match" not in page.partition("Why no node fits")[0]
 
 
 @pytest.mark.parametrize(("spec", "sentence"), PINNED)
-def test_a_name_that_a_node_has_is_no_cause(spec: Object, sentence: str, tmp_path: Path) -> None:
+def test_known_node_name_is_not_the_cause(spec: Object, sentence: str, tmp_path: Path) -> None:
     page = explained(tmp_path, node("rack-1"), node("rack-9"), pending(requests={"cpu": "64"}, **spec))
     assert sentence not in page
     assert "1 lacks cpu" in page
 
 
-def test_a_node_to_which_a_daemon_is_not_pinned_is_not_its_node(tmp_path: Path) -> None:
+def test_unpinned_daemon_pod_has_no_own_node(tmp_path: Path) -> None:
     pin = required(matchFields=[{"key": "metadata.name", "operator": "In", "values": ["rack-2"]}])
     owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "d", "controller": True}
     daemon = pending(affinity=pin, requests={"cpu": "9"}, metadata={"ownerReferences": [owner]})
@@ -200,7 +200,7 @@ def node_event(name: str, reason: str, by: str, at: str = NOW) -> Object:
         ({}, "uncordon m-4."),
     ],
 )
-def test_a_node_that_a_program_takes_is_not_uncordoned(metadata: Object, way: str, tmp_path: Path) -> None:
+def test_node_that_a_program_takes_is_not_uncordoned(metadata: Object, way: str, tmp_path: Path) -> None:
     assert f"Way out: {way}" in explained(tmp_path, cordoned("m-4", **metadata), pending())
 
 
@@ -227,7 +227,7 @@ def test_degraded_machine_config_shows_the_reason(tmp_path: Path) -> None:
     assert "machine-config-operator says: failed to drain node: m-4 after 1 hour." in page
 
 
-def test_a_paused_rollout_is_resumed_first(tmp_path: Path) -> None:
+def test_paused_rollout_is_resumed_first(tmp_path: Path) -> None:
     def of(name: str, revision: str, **spec: Any) -> Object:
         owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"pay-{revision}", "uid": revision}
         labels = {"app": "pay", "pod-template-hash": revision}
@@ -268,12 +268,12 @@ def of_daemon_set(name: str, on: str, *, ready: str) -> Object:
         ("acme.com/ready", "tolerate acme.com/ready=x:NoSchedule"),
     ],
 )
-def test_a_taint_of_a_repair_is_waited_for(key: str, way: str, tmp_path: Path) -> None:
+def test_repair_taint_is_awaited(key: str, way: str, tmp_path: Path) -> None:
     assert f"Way out: {way}" in explained(tmp_path, tainted("r-2", key), pending())
 
 
 @pytest.mark.parametrize(("ready", "why"), [("False", " (kube-system/agent-1 there is not healthy)"), ("True", "")])
-def test_an_agent_that_is_not_healthy_is_named(ready: str, why: str, tmp_path: Path) -> None:
+def test_unhealthy_agent_is_named(ready: str, why: str, tmp_path: Path) -> None:
     agents = [of_daemon_set("agent-1", "r-2", ready=ready), of_daemon_set("agent-2", "other", ready="False")]
     page = explained(tmp_path, tainted("r-2", "disk.acme.com/agent-not-ready"), *agents, pending())
     assert f"Way out: wait until the agent of disk.acme.com is ready on r-2{why}." in page
@@ -343,14 +343,14 @@ def of_shop(name: str, on: str = "", *, constraint: Object) -> Object:
 @pytest.mark.parametrize("key", ["topology.kubernetes.io/zonee", OLD_KEY])
 @pytest.mark.parametrize("there", [(), ("p",)])
 def test_corrected_key_is_suggested_before_soft_spread(key: str, there: tuple[str], tmp_path: Path) -> None:
-    """Also where it opens fewer nodes than ScheduleAnyway does."""
+    """This also holds if it opens fewer nodes than ScheduleAnyway does."""
     nodes = [node(name, **{ZONE: f"zone-{name}"}) for name in "pqr"]
     pods = [of_shop(f"web-on-{name}", name, constraint=spread(ZONE)) for name in there]
     page = explained(tmp_path, *nodes, *pods, of_shop("web-1", constraint=spread(key)))
     assert f"Way out: spread over {ZONE} instead of {key} (then" in page
 
 
-def test_a_key_that_some_nodes_have_is_kept(tmp_path: Path) -> None:
+def test_key_that_some_nodes_have_is_kept(tmp_path: Path) -> None:
     rack = "acme.com/rack"
     nodes = [node("p", **{rack: "r1"}), node("q", **{rack: "r2"})]
     nodes[1] = {**nodes[1], "spec": {"unschedulable": True}}
@@ -383,12 +383,12 @@ def test_unreachable_min_domains_is_lowered(tmp_path: Path) -> None:
         ({"tier": "Gold"}, "label p tier=Gold (it has tier=gold)."),
     ],
 )
-def test_no_node_is_added_that_cannot_be(labels: Object, way: str, tmp_path: Path) -> None:
+def test_impossible_node_is_not_suggested(labels: Object, way: str, tmp_path: Path) -> None:
     own = {"kubernetes.io/arch": "arm64", "kubernetes.io/os": "linux", "tier": "gold"}
     assert f"Way out: {way}" in explained(tmp_path, node("p", **own), pending(nodeSelector=labels))
 
 
-def test_a_larger_node_is_added_and_replaces_none(tmp_path: Path) -> None:
+def test_larger_node_is_added_and_replaces_none(tmp_path: Path) -> None:
     page = explained(tmp_path, node("p"), pending(requests={"cpu": "9"}))
     assert "Way out: add a node with 16 free CPU." in page
     pinned = pending(requests={"cpu": "9"}, nodeSelector={"kubernetes.io/hostname": "p"})
@@ -412,7 +412,7 @@ def test_self_anti_affinity_needs_another_domain(tmp_path: Path) -> None:
     ) in page
 
 
-def test_a_second_pod_of_a_claim_for_one_pod_needs_another_claim(tmp_path: Path) -> None:
+def test_second_pod_of_a_claim_for_one_pod_needs_another_claim(tmp_path: Path) -> None:
     claim: Object = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -435,7 +435,7 @@ def test_a_second_pod_of_a_claim_for_one_pod_needs_another_claim(tmp_path: Path)
 
 @pytest.mark.parametrize("key", ["topology.kubernetes.io/zon", "acme.com/racks"])
 @pytest.mark.parametrize("required", [False, True])
-def test_a_mistyped_label_is_corrected_before_it_is_dropped(key: str, required: bool, tmp_path: Path) -> None:
+def test_mistyped_label_is_corrected_before_it_is_dropped(key: str, required: bool, tmp_path: Path) -> None:
     terms = {"nodeSelectorTerms": [{"matchExpressions": [{"key": key, "operator": "In", "values": ["a"]}]}]}
     affinity = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
     spec = affinity if required else {"nodeSelector": {key: "a"}}

@@ -1,4 +1,4 @@
-"""``--watch`` without a cluster: what can be watched, what a pipe gets, how a screen is filled."""
+"""``--watch`` without a cluster: supported commands, output to a pipe, and screen updates."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_K_how_often(flags: tuple[str, ...], seconds: float | None) -> None:
         assert getattr(parse([*words, *flags]).options, "watch") == seconds  # noqa: B009 - not all options have it
 
 
-def test_K_a_pipe_gets_what_is_new() -> None:
+def test_K_pipe_gets_what_is_new() -> None:
     pipe, out, err = _pipe(in_words=True)
     pipe.show("one\ntwo\nthree\n", "")
     pipe.show("one\ntwo\nthree\n", "")
@@ -76,7 +76,7 @@ def test_K_a_pipe_gets_what_is_new() -> None:
     assert err.getvalue() == ""
 
 
-def test_K_data_stay_whole() -> None:
+def test_K_data_are_not_cut() -> None:
     pipe, out, _ = _pipe(in_words=False)
     for text in ("{1}\n", "{1}\n", "{2}\n"):
         pipe.show(text, "")
@@ -101,7 +101,7 @@ def terminal() -> Iterator[tuple[Terminal, int, int]]:
 
 
 def _drawn(master: int, slave: int) -> str:
-    """What has been written so far: a read alone may give a part of it, so a mark is written behind it."""
+    """The output so far: a single read may return a part of it, so a mark is written after it."""
     os.write(slave, b"\0")
     drawn = b""
     while not drawn.endswith(b"\0"):

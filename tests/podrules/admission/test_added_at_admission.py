@@ -1,4 +1,4 @@
-"""What admission adds to a pod, and by whom."""
+"""The additions of admission to a pod, and their authors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_replaced_values_are_changes() -> None:
     assert (found.what, found.changed) == ("image mirror/a of container app", True)
 
 
-def test_amounts_of_a_limit_range_are_its_plugins() -> None:
+def test_limit_range_amounts_are_attributed_to_its_plugin() -> None:
     marked = {"annotations": {"kubernetes.io/limit-ranger": "LimitRanger plugin set: cpu request for container app"}}
     stored = raw_pod(requests={"cpu": "100m"}, metadata=marked)
     assert {one.by for one in added_at_admission(raw_pod(), stored)} == {Plugin.LIMIT_RANGER}
@@ -65,7 +65,7 @@ def test_amounts_of_a_limit_range_are_its_plugins() -> None:
         ({"rules": [RULE], "objectSelector": {"matchLabels": {"app": "web"}}}, True),
     ],
 )
-def test_which_webhooks_are_asked(webhook: dict[str, object], asked: bool) -> None:
+def test_webhooks_that_are_called(webhook: dict[str, object], asked: bool) -> None:
     content = {"metadata": {"name": "c"}, "webhooks": [{"name": "w", **webhook}]}
     configuration = from_object(content, WebhookConfiguration)
     assert bool([*asked_about_pods([configuration], {"inject": "yes"}, {"app": "web"})]) is asked

@@ -53,8 +53,8 @@ def test_refused_pod_keeps_earlier_admission_changes() -> None:
 @pytest.mark.parametrize(
     ("name", "priority"),
     [
-        pytest.param("high", None, id="a class of the cluster is not known"),
-        pytest.param(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, id="Kubernetes' own is"),
+        pytest.param("high", None, id="a class of the cluster is unknown"),
+        pytest.param(SYSTEM_CLUSTER_CRITICAL, 2_000_000_000, id="a system class is known"),
     ],
 )
 def test_only_system_classes_resolve_without_classes(name: str, priority: int | None) -> None:

@@ -1,4 +1,4 @@
-"""What LimitRanges and ResourceQuotas say of a new pod; `make parity` holds the words against upstream's own code."""
+"""LimitRanges and ResourceQuotas for a new pod; `make parity` compares the messages with upstream's own code."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_quota_counts_if_all_scopes_match(
 
 
 @pytest.mark.parametrize(("minor", "refused"), [(36, True), (37, False)])
-def test_the_class_in_the_status_of_a_new_pod_counts_until_1_36(minor: int, *, refused: bool) -> None:
+def test_class_in_the_status_of_a_new_pod_counts_until_1_36(minor: int, *, refused: bool) -> None:
     pod = replace(POD, status=replace(POD.status, qos_class="BestEffort"))
     full = _quota({"pods": "0"}, scopes=["BestEffort"])
     assert (quota_refusal(pod, [full], features=Features.of_minor(minor)) is not None) is refused
@@ -198,7 +198,7 @@ def test_resources_of_device_classes_count_since_1_35(minor: int, *, refused: bo
     assert (quota_refusal(pod, [quota], features=Features.of_minor(minor)) is not None) is refused
 
 
-def test_the_quota_with_the_least_room_decides() -> None:
+def test_quota_with_the_least_room_decides() -> None:
     pod = make_pod(requests={"cpu": "300m"}, overhead={"cpu": "50m"})
     quotas = [
         _quota({"count/pods": "9"}),

@@ -1,4 +1,4 @@
-"""What a deferred resize waits for, and which pods are named."""
+"""The resources that a deferred resize waits for, and the pods that would free them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_one_pod_that_is_enough_is_named() -> None:
     assert (named(found), found.enough) == (["large"], True)
 
 
-def test_the_lowest_priority_is_named_first() -> None:
+def test_lowest_priority_is_named_first() -> None:
     assert named(room(pod("low", "2", priority=-1), pod("high", "1500m", priority=9))) == ["low"]
 
 
@@ -74,7 +74,7 @@ def test_two_resources_may_need_two_pods() -> None:
     assert sorted(named(found)) == ["a", "b"]
 
 
-def test_pods_that_leave_count_first() -> None:
+def test_leaving_pods_count_first() -> None:
     found = room(pod("going", "2", deletionTimestamp=DELETED), pod("a", "2"))
     assert found is not None
     assert ([one.name for one in found.leaving], found.pods, found.enough) == (["going"], (), True)
@@ -90,7 +90,7 @@ def test_recreated_pods_are_not_named(metadata: dict[str, Any]) -> None:
     assert (found.lacks, found.pods, found.enough) == ({"cpu": 2000}, (), False)
 
 
-def test_an_incomplete_list_takes_the_numbers_of_the_kubelet() -> None:
+def test_incomplete_list_takes_the_numbers_of_the_kubelet() -> None:
     said = "Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000"
     assert room(pod("a", "1"), message=said) is None
     found = room(pod("a", "1"), message=said, complete=False)

@@ -1,4 +1,4 @@
-"""Cases of upstream's csi-translation-lib/plugins tests at v0.36.3, as far as the scheduler asks."""
+"""Cases of upstream's csi-translation-lib/plugins tests at v0.36.3, as far as the scheduler needs them."""
 
 from __future__ import annotations
 

@@ -96,19 +96,19 @@ ALTERNATIVES = make_request("req-0", first_available=[make_request("large"), mak
 
 
 def with_devices(features: Features) -> Features:
-    """The same with the gate DynamicResourceAllocation."""
+    """The same features with the gate DynamicResourceAllocation on."""
     return replace(features, dynamic_resource_allocation=True)
 
 
 def devices(features: Features, *slices: JSON, **more: Any) -> Status:
-    """Whether the pod gets what ``my-claim`` asks for on node-1."""
+    """Whether the pod gets the devices of ``my-claim`` on node-1."""
     claims = more.pop("claims", [make_claim()])
     context = make_context(more.pop("pod", POD), claims=claims, slices=slices, features=features, **more)
     return filter_status(DEVICES, context)
 
 
 def filtered(context: CycleContext) -> Status:
-    """As the cycle does it: what PreFilter found is kept for Score."""
+    """Filter as in the cycle: the state of PreFilter is kept for Score."""
     found = DEVICES.pre_filter(context)
     context.states[DEVICES.name] = found.state
     code = Code(int(DEVICES.filter(context, found.state).codes[0]))
@@ -175,7 +175,7 @@ def test_gate_CustomCPUCFSQuotaPeriod() -> None:
     for features, period in ((before, QUOTA_PERIOD), (after, tuned)):
         quota = milli_cpu_to_quota(1000, period)
         own = pod_resource_config(pod, cpu_period=tuned, features=features)
-        # Upstream reports the period that it was given, for a kubelet with another does not start.
+        # Upstream returns the given period, because a kubelet with another one does not start.
         assert (own.cpu_quota, own.cpu_period) == (quota, tuned)
         config = container_resource_config(pod, next(pod.containers()), cpu_period=tuned, features=features)
         assert (config.cpu_quota, config.cpu_period) == (quota, period)
@@ -300,7 +300,7 @@ def test_gate_DRAPartitionableDevices(slices: tuple[JSON, ...]) -> None:
 
 def test_gate_DRAPartitionableDevices_in_the_validity_of_a_pool() -> None:
     before, after = around("dra_partitionable_devices")
-    # A counter set that does not exist makes the pool invalid, for its other device, too.
+    # A counter set that does not exist makes the whole pool invalid, including its other device.
     pool = make_slice(make_device("device-1", counters=COUNTER), "device-2")
     twice = make_slice("device-1", "device-1")
     invalid = rejected("invalid resource pools were encountered")
@@ -354,7 +354,7 @@ def test_gate_DRAConsumableCapacity_for_too_much_capacity() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "whose"),
+    ("request_", "subject"),
     [
         pytest.param(make_request(**HALF), "request req-0", id="exactly"),
         pytest.param(
@@ -362,13 +362,13 @@ def test_gate_DRAConsumableCapacity_for_too_much_capacity() -> None:
         ),
     ],
 )
-def test_gate_DRAConsumableCapacity_where_another_gate_is_on(request_: JSON, whose: str) -> None:
+def test_gate_DRAConsumableCapacity_where_another_gate_is_on(request_: JSON, subject: str) -> None:
     before, _ = around("dra_consumable_capacity")
-    # The allocator that knows binding conditions knows capacity, too, and refuses it.
+    # The allocator that supports binding conditions also supports capacity, and refuses it.
     some = replace(before, dra_device_binding_conditions=True)
     problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
     claims = [make_claim("my-claim", request_)]
-    assert devices(some, make_slice(SHARED), claims=claims) == failed(f"claim default/my-claim, {whose}: {problem}")
+    assert devices(some, make_slice(SHARED), claims=claims) == failed(f"claim default/my-claim, {subject}: {problem}")
     assert devices(some, make_slice(SHARED)) == SUCCESS
 
 
@@ -382,8 +382,8 @@ def test_gate_DRAConsumableCapacity_in_constraints() -> None:
 
 
 def test_gate_DRAConsumableCapacity_in_expressions() -> None:
+    """The stable allocator does not show expressions that a device is shared."""
     before, after = around("dra_consumable_capacity")
-    """The stable allocator tells expressions of no shared device."""
     claims = [make_claim("my-claim", make_request(selector=SHARING_EXPRESSION))]
     assert devices(before, make_slice(SHARED), claims=claims) == SUCCESS
     assert devices(after, make_slice(SHARED), claims=claims) == NO_DEVICE
@@ -407,7 +407,7 @@ def test_gate_PodLevelResourcesFixDefaulting() -> None:
     stored = stored_pod(pod, features=after).spec.resources
     assert stored is not None
     assert {name: str(amount) for name, amount in stored.requests.items()} == {"cpu": "3", "memory": "1Gi"}
-    # As much as the pod itself requests, where that is more than what its containers are limited to.
+    # The request of the pod itself, if it is more than the limits of its containers.
     assert {name: str(amount) for name, amount in stored.limits.items()} == {"cpu": "3", "memory": "1Gi"}
 
 
@@ -434,7 +434,7 @@ def test_gate_StorageCapacityScoring() -> None:
     assert plugin.score(replace(context, features=before), None, feasible).tolist() == [0, 0, 0]
     assert plugin.pre_score(replace(context, features=after), feasible).status == SUCCESS
     assert plugin.score(replace(context, features=after), None, feasible).tolist() == [0, 75, 0]
-    # An empty shape is the default one; a shape of the profile's own turns the order around.
+    # An empty shape is the default one; a shape of the profile reverses the order.
     for shape, scores in (((), [0, 75, 0]), (((0, 0), (100, 10)), [100, 25, 0])):
         args = VolumeBindingArgs(shape=tuple(UtilizationShapePoint(*point) for point in shape))
         own = replace(context, features=after, args={plugin.name: args})
@@ -465,5 +465,5 @@ def test_gate_VolumeLimitScaling() -> None:
     missing = Status(Code.UNSCHEDULABLE, ("csi CSI driver is not installed on the node",))
     for asked in (judged, tried):
         assert asked(before, 1) == asked(after, 0) == SUCCESS
-        # No victim on the node brings the driver.
+        # No victim on the node provides the driver.
         assert asked(after, 1) == missing

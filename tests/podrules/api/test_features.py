@@ -1,4 +1,4 @@
-"""Feature gates by version, held against upstream's own table where its source is at hand."""
+"""Feature gates by version, compared with upstream's own table if its source is available."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ IN_1_37 = IN_1_36 | {
     "VolumeLimitScaling",
 }
 READ_BY_NO_RULE = {"DRASchedulerFilterTimeout"}
-"""Gates of the scheduler's plugins whose default differs."""
+"""Gates of the scheduler's plugins with a different default."""
 
 
 def on_by_default(minor: int) -> set[str]:
@@ -79,12 +79,12 @@ def test_Q1_every_change_describes_its_effect() -> None:
 
 
 RULES = set(IN_TREE) | {"QoS class", "Pod-level resources", "Requests", "OOM score", "Cgroups", "Eviction"}
-"""The scheduler's plugins, and headings: whatever is not listed as a heading counts as a plugin."""
+"""The scheduler's plugins, and headings: a name that is not listed as a heading counts as a plugin."""
 
 
 @pytest.fixture(scope="module", params=[34, 35, 36, 37])
 def recorded(request: pytest.FixtureRequest) -> tuple[int, Any]:
-    """A minor version, and the gates and plugins of its scheduler without a configuration, as it gave them."""
+    """A minor version with the recorded gates and plugins of its scheduler without a configuration."""
     text = (ROOT / "tests" / "testdata" / "profiles" / f"1.{request.param}.json").read_text(encoding="utf-8")
     return request.param, json.loads(text)
 
@@ -97,7 +97,7 @@ def test_gates_are_those_of_the_version(recorded: tuple[int, Any]) -> None:
 def test_plugins_are_those_of_the_version(recorded: tuple[int, Any]) -> None:
     minor, found = recorded
     ours = enabled_plugins(Plugins(), Features.of_minor(minor))
-    # Placement of pod groups, which 1.34 and 1.35 do not know, is asked for by no rule.
+    # Placement of pod groups, which 1.34 and 1.35 do not have, is used by no rule.
     for point in set(ExtensionPoint) - {ExtensionPoint.PLACEMENT_GENERATE, ExtensionPoint.PLACEMENT_SCORE}:
         theirs = [entry if isinstance(entry, str) else entry["name"] for entry in found["plugins"].get(point, ())]
         assert list(ours.at[point]) == theirs, point
@@ -129,11 +129,11 @@ def upstream() -> Path:
 
 @pytest.fixture(scope="module")
 def specs(upstream: Path) -> Mapping[str, Mapping[int, bool]]:
-    """For each of upstream's gates the minors that changed its default, and to what."""
+    """For each of upstream's gates, the minors that changed its default, and the new values."""
     text = (upstream / "pkg/features/kube_features.go").read_text()
     names = dict(re.findall(r'^\t(\w+)\s+featuregate\.Feature = "(\w+)"$', text, re.MULTILINE))
     entry = re.compile(r"^\t(\w+): \{\n((?:\t\t(?:\{Version: |//).*\n)+)\t\},", re.MULTILINE)
-    # A default with a MinCompatibilityVersion does not hold where the component may have to work with an older one.
+    # A default with a MinCompatibilityVersion does not apply if the component may have to work with an older one.
     change = re.compile(r'Version: version\.MustParse\("1\.(\d+)"\), Default: (true|false), PreRelease: [\w.]+\}')
     return {
         names[constant]: {int(minor): default == "true" for minor, default in change.findall(lines)}
@@ -143,7 +143,7 @@ def specs(upstream: Path) -> Mapping[str, Mapping[int, bool]]:
 
 
 def default_of(changes: Mapping[int, bool], minor: int) -> bool:
-    """A gate is off before it is known."""
+    """A gate is off before it exists."""
     known = [since for since in changes if since <= minor]
     return changes[max(known)] if known else False
 

@@ -1,4 +1,4 @@
-"""Which keys were meant to be a label of nodes."""
+"""Keys that probably mean a label of nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from podrules.api.label_spelling import NODE_LABELS, meant_label
         ("node.kubernetes.io/arch", "kubernetes.io/arch"),
     ],
 )
-def test_a_key_that_resembles_a_label_of_nodes(key: str, meant: str) -> None:
+def test_key_that_resembles_a_label_of_nodes(key: str, meant: str) -> None:
     assert meant_label(key) == meant
 
 
@@ -48,5 +48,5 @@ def test_a_key_that_resembles_a_label_of_nodes(key: str, meant: str) -> None:
         f"{'x' * 400}.kubernetes.io/zone",
     ],
 )
-def test_a_label_of_nodes_or_of_its_author_is_none_misspelt(key: str) -> None:
+def test_label_of_nodes_or_of_its_author_is_none_misspelt(key: str) -> None:
     assert meant_label(key) == ""

@@ -1,4 +1,4 @@
-"""Who refused a pod, by the words of its controller's event or condition."""
+"""The component that refused a pod, from the message of its controller's event or condition."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ SPREAD = 'allowPrivilegeEscalation != false (container "a" must set securityCont
             "",
         ),
         (
-            "ValidatingAdmissionPolicy 'no-root' with binding 'all' denied request: run as somebody",
+            "ValidatingAdmissionPolicy 'no-root' with binding 'all' denied request: run as a user",
             RefusedFor.POLICY,
             "no-root",
             "",
@@ -215,7 +215,7 @@ def test_newest_refusal() -> None:
 
 
 @pytest.mark.parametrize(("minutes", "holds"), [(19, True), (21, False)])
-def test_a_refusal_that_was_not_repeated(minutes: int, holds: bool) -> None:
+def test_refusal_that_was_not_repeated(minutes: int, holds: bool) -> None:
     event = Event(reason="FailedCreate", message="no", last_timestamp="2026-03-01T08:00:00Z")
     now = datetime(2026, 3, 1, 8, minutes, tzinfo=UTC)
     assert (newest_refusal([event], now) is event) is holds

@@ -67,7 +67,7 @@ def test_leaving_taint_marks_node_about_to_be_removed(key: str) -> None:
         ("x" * 253 + "/" + "y" * 63, "z" * 63),
     ],
 )
-def test_the_clusters_own(key: str, value: str) -> None:
+def test_clusters_own(key: str, value: str) -> None:
     assert known_taint(key, value) is None
 
 
@@ -89,16 +89,16 @@ def test_hardware_is_used_by_a_request_of_the_same_vendor() -> None:
 @pytest.mark.parametrize(
     "label", ["nvidia.com/gpu.product", "feature.node.kubernetes.io/cpu-model.id", "topology.x.csi/node"]
 )
-def test_a_label_of_the_machine(label: str) -> None:
+def test_label_of_the_machine(label: str) -> None:
     assert is_of_the_machine(label)
 
 
 @pytest.mark.parametrize("label", ["disktype", "topology.kubernetes.io/zone", "accelerator", "example.com/gpu.product"])
-def test_a_label_that_people_write(label: str) -> None:
+def test_label_that_people_write(label: str) -> None:
     assert not is_of_the_machine(label)
 
 
-def test_a_hostile_name_takes_no_time() -> None:
+def test_hostile_name_takes_no_time() -> None:
     sku = known_taint("sku", "gpu")
     assert sku is not None
     assert not uses_hardware(sku, ["/" * 1_000_000])

@@ -1,4 +1,4 @@
-"""Stop, detach, attach, start: where a volume is on its way."""
+"""Stop, detach, attach, start: the steps of a volume on its way."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from podrules.node.reachability import NodeReach, Reach
 from tests.builders import make_persistent_volume
 from tests.podrules.node.lost import make_attachment, make_lost_pod, make_volume
 
-TOLD = "2026-11-21T03:08:30Z"
+DELETED = "2026-11-21T03:08:30Z"
 AT = datetime.fromisoformat("2026-11-21T03:08:00Z")
 NEW = make_lost_pod("web-2", "well", owner="ReplicaSet/web", claims=["data"], running=False, phase="Pending")
 
@@ -61,16 +61,16 @@ HELD = [make_attachment("data", "lost")]
 
 
 @pytest.mark.parametrize(
-    ("told", "answers", "step", "waits", "since"),
+    ("deletion", "answers", "step", "waits", "since"),
     [
-        pytest.param(None, Reach.ANSWERS, MoveStep.STOP, WaitsFor.SOMEBODY, None, id="it runs elsewhere, and goes on"),
-        pytest.param(TOLD, Reach.ANSWERS, MoveStep.STOP, WaitsFor.KUBELET, AT, id="it is being stopped"),
-        pytest.param(TOLD, Reach.SILENT, MoveStep.STOP, WaitsFor.SILENT_KUBELET, AT, id="its node is silent"),
-        pytest.param(TOLD, Reach.UNKNOWN, MoveStep.STOP, WaitsFor.KUBELET, AT, id="nobody knows of its node"),
+        pytest.param(None, Reach.ANSWERS, MoveStep.STOP, WaitsFor.SOMEBODY, None, id="it keeps running elsewhere"),
+        pytest.param(DELETED, Reach.ANSWERS, MoveStep.STOP, WaitsFor.KUBELET, AT, id="it is being stopped"),
+        pytest.param(DELETED, Reach.SILENT, MoveStep.STOP, WaitsFor.SILENT_KUBELET, AT, id="its node is silent"),
+        pytest.param(DELETED, Reach.UNKNOWN, MoveStep.STOP, WaitsFor.KUBELET, AT, id="its node is unknown"),
     ],
 )
-def test_F7_stop(told: str | None, answers: Reach, step: MoveStep, waits: WaitsFor, since: datetime | None) -> None:
-    position = volume_position(NEW, facts(old(deleted=told), attachments=HELD, mounted=["lost"]), reach(answers))
+def test_F7_stop(deletion: str | None, answers: Reach, step: MoveStep, waits: WaitsFor, since: datetime | None) -> None:
+    position = volume_position(NEW, facts(old(deleted=deletion), attachments=HELD, mounted=["lost"]), reach(answers))
     assert position is not None
     assert (position.step, position.waits_for, position.since) == (step, waits, since)
     assert position.reach is answers
@@ -86,7 +86,7 @@ def test_F7_stop(told: str | None, answers: Reach, step: MoveStep, waits: WaitsF
         pytest.param([], [], Reach.SILENT, WaitsFor.CONTROLLER, id="unmounted on a silent node"),
         pytest.param([old(phase="Succeeded")], ["lost"], Reach.ANSWERS, WaitsFor.KUBELET, id="its pod has finished"),
         pytest.param(
-            [old(deleted=TOLD, running=False)], ["lost"], Reach.ANSWERS, WaitsFor.KUBELET, id="its pod has stopped"
+            [old(deleted=DELETED, running=False)], ["lost"], Reach.ANSWERS, WaitsFor.KUBELET, id="its pod has stopped"
         ),
     ],
 )
@@ -129,7 +129,7 @@ def test_F7_start() -> None:
     assert (position.step, position.waits_for, position.node) == (MoveStep.START, WaitsFor.OWN_KUBELET, "well")
 
 
-def test_F7_a_pod_that_runs_waits_for_nothing() -> None:
+def test_F7_pod_that_runs_waits_for_nothing() -> None:
     running = make_lost_pod("web-2", "well", owner="ReplicaSet/web", claims=["data"])
     assert volume_position(running, facts(attachments=[make_attachment("data", "well")]), reach()) is None
 
@@ -138,7 +138,7 @@ def test_F7_a_pod_that_runs_waits_for_nothing() -> None:
     "more",
     [
         pytest.param({"modes": ["ReadWriteMany"]}, id="for many nodes"),
-        pytest.param({"modes": []}, id="no access mode: the driver will tell"),
+        pytest.param({"modes": []}, id="no access mode: the driver decides"),
         pytest.param({"attachable": False}, id="nothing attaches it"),
     ],
 )
@@ -149,19 +149,19 @@ def test_F7_no_pod_waits_for_shared_volume(more: Any) -> None:
 
 
 def test_F7_leaving_pod_still_has_its_volume() -> None:
-    leaving = old(deleted=TOLD)
+    leaving = old(deleted=DELETED)
     position = volume_position(leaving, facts(leaving, attachments=HELD), reach(Reach.SILENT))
     assert position is not None
     assert (position.step, position.waits_for, position.held_by) == (MoveStep.STOP, WaitsFor.SILENT_KUBELET, ("web-1",))
 
 
 def test_F7_pod_that_left_has_no_volume() -> None:
-    left = old(deleted=TOLD, running=False)
+    left = old(deleted=DELETED, running=False)
     assert volume_position(left, facts(left, attachments=HELD), reach()) is None
 
 
 def test_F7_continuing_holder_counts() -> None:
-    others = [old(deleted=TOLD), replace(old(), metadata=replace(old().metadata, name="web-0"))]
+    others = [old(deleted=DELETED), replace(old(), metadata=replace(old().metadata, name="web-0"))]
     position = volume_position(NEW, facts(*others, attachments=HELD), reach())
     assert position is not None
     assert (position.waits_for, position.held_by) == (WaitsFor.SOMEBODY, ("web-1", "web-0"))
@@ -172,8 +172,8 @@ def test_F7_continuing_holder_counts() -> None:
     [
         (make_lost_pod(), False),
         (make_lost_pod(running=False), False),
-        (make_lost_pod(deleted=TOLD), False),
-        (make_lost_pod(deleted=TOLD, running=False), True),
+        (make_lost_pod(deleted=DELETED), False),
+        (make_lost_pod(deleted=DELETED, running=False), True),
         (make_lost_pod(phase="Failed"), True),
         (make_lost_pod(phase="Succeeded"), True),
     ],
@@ -207,11 +207,13 @@ ISCSI = make_persistent_volume("iscsi", {"targetPortal": "10.0.0.1:3260", "iqn":
     ("users", "attached", "mounted", "answers", "step", "waits"),
     [
         pytest.param([old()], [], [], Reach.ANSWERS, MoveStep.STOP, WaitsFor.SOMEBODY, id="used elsewhere"),
-        pytest.param([old(deleted=TOLD)], [], [], Reach.ANSWERS, MoveStep.STOP, WaitsFor.KUBELET, id="being stopped"),
+        pytest.param(
+            [old(deleted=DELETED)], [], [], Reach.ANSWERS, MoveStep.STOP, WaitsFor.KUBELET, id="being stopped"
+        ),
         pytest.param([], ["lost"], ["lost"], Reach.ANSWERS, MoveStep.DETACH, WaitsFor.KUBELET, id="still mounted"),
         pytest.param([], ["lost"], ["lost"], Reach.SILENT, MoveStep.DETACH, WaitsFor.FORCE_DETACH, id="6 min"),
         pytest.param([], ["lost"], ["lost"], Reach.OUT_OF_SERVICE, MoveStep.DETACH, WaitsFor.CONTROLLER, id="tainted"),
-        pytest.param([], ["lost"], ["lost"], Reach.GONE, MoveStep.DETACH, WaitsFor.FORCE_DETACH, id="node gone"),
+        pytest.param([], ["lost"], ["lost"], Reach.GONE, MoveStep.DETACH, WaitsFor.FORCE_DETACH, id="node deleted"),
         pytest.param([], ["lost"], [], Reach.ANSWERS, MoveStep.DETACH, WaitsFor.CONTROLLER, id="unmounted"),
         pytest.param([], [], ["lost"], Reach.SILENT, MoveStep.ATTACH, WaitsFor.CONTROLLER, id="detached by force"),
         pytest.param([], ["well"], [], Reach.ANSWERS, MoveStep.START, WaitsFor.OWN_KUBELET, id="attached here"),
@@ -251,20 +253,20 @@ def test_F7_when_a_volume_is_detached_mounted_or_not(answers: Reach, after: time
 @pytest.mark.parametrize(
     ("answers", "waits"),
     [
-        pytest.param(Reach.GONE, WaitsFor.POD_GC, id="its node is gone"),
+        pytest.param(Reach.GONE, WaitsFor.POD_GC, id="its node was deleted"),
         pytest.param(Reach.OUT_OF_SERVICE, WaitsFor.POD_GC, id="declared out of service"),
         pytest.param(Reach.BACK, WaitsFor.KUBELET, id="back in service"),
         pytest.param(Reach.MISSED_HEARTBEATS, WaitsFor.SILENT_KUBELET, id="no heartbeats"),
     ],
 )
 def test_F7_component_that_ends_the_holder(answers: Reach, waits: WaitsFor) -> None:
-    position = volume_position(NEW, facts(old(deleted=TOLD), attachments=HELD, mounted=["lost"]), reach(answers))
+    position = volume_position(NEW, facts(old(deleted=DELETED), attachments=HELD, mounted=["lost"]), reach(answers))
     assert position is not None
     assert position.waits_for is waits
 
 
 def test_F7_names_and_times() -> None:
-    assert deleted_at(make_lost_pod(deleted=TOLD)) == AT
+    assert deleted_at(make_lost_pod(deleted=DELETED)) == AT
     assert deleted_at(make_lost_pod()) is None
 
 

@@ -1,4 +1,4 @@
-"""How a pod ends once it is deleted: one rule for every answer."""
+"""The end of a deleted pod: one rule for every answer."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def at(second: int) -> datetime:
 
 
 def going(seconds: int = 30, spec: int = 30, **more: Any) -> Pod:
-    """A pod that was marked for deletion at 10:05:00, with so many seconds of grace."""
+    """A pod deleted at 10:05:00 with this grace period in seconds."""
     metadata = {"deletionGracePeriodSeconds": seconds, **more.pop("metadata", {})}
     if "deletionTimestamp" not in metadata:
         metadata["deletionTimestamp"] = at(seconds).isoformat()
-    status = {"phase": "Running", "containerStatuses": [more.pop("told", RUNNING)], **more.pop("status", {})}
+    status = {"phase": "Running", "containerStatuses": [more.pop("container", RUNNING)], **more.pop("status", {})}
     given = {"nodeName": "node-1", "metadata": metadata, "status": status, **more}
     return from_object(raw_pod(terminationGracePeriodSeconds=spec, **given), Pod)
 
@@ -37,11 +37,11 @@ def test_T5_pod_ends_by_grace_period_after_deletion() -> None:
     assert not ending.told_before
 
 
-def test_T5_stop_in_flight_lasts_the_period_with_which_it_began() -> None:
-    # BeforeDelete has moved the deletionTimestamp back by what the second delete took.
+def test_T5_stop_in_progress_keeps_its_period() -> None:
+    # BeforeDelete has reduced the deletionTimestamp by the shortening of the second delete.
     ending = pod_ending(going(10, 60))
     assert (ending.deleted_at, ending.ends_by, ending.grace.first) == (at(0), at(60), 60)
-    # A longer one than the pod's own can only be the first delete's.
+    # A period longer than the pod's own can only come from the first delete.
     longer = pod_ending(going(300, 60))
     assert (longer.ends_by, longer.grace.first) == (at(300), None)
     assert stop_plan(going(300, 60)).sigkill_latest == 300
@@ -54,19 +54,19 @@ def test_T5_elapsed_period_hides_first_delete(seconds: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told", "after"),
+    ("seconds", "deleted_at", "after"),
     [
-        pytest.param(60, at(-60), False, id="it goes together"),
-        pytest.param(600, at(-300), True, id="told before the pod was made"),
+        pytest.param(60, at(-60), False, id="consistent times"),
+        pytest.param(600, at(-300), True, id="deleted before the pod was created"),
         pytest.param(3_153_600_000, at(-300), True, id="a hundred years"),
         pytest.param(10**11, at(-300), True, id="more than a Duration holds"),
         pytest.param(2**63 - 1, at(1), False, id="the most: a Duration of -1 s"),
     ],
 )
-def test_T5_pod_is_not_deleted_before_its_creation(seconds: int, told: datetime, after: bool) -> None:
+def test_T5_pod_is_not_deleted_before_its_creation(seconds: int, deleted_at: datetime, after: bool) -> None:
     made = {"creationTimestamp": at(-300).isoformat(), "deletionTimestamp": at(0).isoformat()}
     ending = pod_ending(going(seconds, metadata=made))
-    assert (ending.deleted_at, ending.told_after) == (told, after)
+    assert (ending.deleted_at, ending.told_after) == (deleted_at, after)
     assert ending.ends_by is not None
 
 
@@ -84,8 +84,8 @@ def test_T5_hook_that_takes_the_whole_period_adds_the_minimum() -> None:
 @pytest.mark.parametrize(
     ("pod", "quiet", "processes"),
     [
-        pytest.param(going(told=ENDED), False, False, id="its containers have ended"),
-        pytest.param(going(told=ENDED), True, True, id="they had, when its node was heard of last"),
+        pytest.param(going(container=ENDED), False, False, id="its containers have ended"),
+        pytest.param(going(container=ENDED), True, True, id="they had ended at the node's last heartbeat"),
         pytest.param(going(), True, True, id="its node does not answer"),
         pytest.param(going(status={"phase": "Succeeded"}), False, False, id="it has finished"),
         pytest.param(going(nodeName=""), False, False, id="it is on no node"),

@@ -1,4 +1,4 @@
-"""What a force deletion is, and who is left without the pod."""
+"""Force deletions, and the remaining members without the pod."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_F2_deletions_that_need_confirmation(pod: Pod, seconds: int | None, forc
     assert is_force_deletion(pod, seconds) is forced
 
 
-def test_F2_a_confirmation_is_of_one_object() -> None:
+def test_F2_confirmation_is_of_one_object() -> None:
     meta = ObjectMeta(uid="a", annotations={CONFIRMATION: "a"})
     assert is_confirmed(meta)
     assert not is_confirmed(replace(meta, uid="b"))
@@ -74,9 +74,9 @@ def test_F3_only_stateful_sets_have_members(owner: str) -> None:
         ("example.com/etcd-backup:1", None, ""),
         ("docker.elastic.co/elasticsearch/elasticsearch:6.8.23", False, ""),
         ("prom/prometheus", False, ""),
-        # With ZooKeeper and before 3.9 Kafka has no such command.
+        # Kafka with ZooKeeper, or before 3.9, has no such command.
         ("bitnami/kafka:2.8.1", None, ""),
-        # With three nodes and three replicas of each range a decommissioning never ends.
+        # With three nodes and three replicas of each range, a decommissioning never ends.
         ("cockroachdb/cockroach:v25.1", None, ""),
         ("", None, ""),
     ],
@@ -109,7 +109,7 @@ def test_F3_readiness_on_silent_node_is_unknown() -> None:
     ("replicas", "live", "may"),
     [(1, 0, False), (1, 1, False), (2, 1, False), (3, 1, False), (3, 2, True), (5, 3, True)],
 )
-def test_F3_a_majority_removes_a_member(replicas: int, live: int, may: bool) -> None:
+def test_F3_majority_removes_a_member(replicas: int, live: int, may: bool) -> None:
     siblings = [make_lost_pod(f"db-{number}", f"n{number}") for number in range(2, 2 + live)]
     found = members(make_lost_pod("db-1"), replicas, siblings, _answers)
     assert found is not None

@@ -1,4 +1,4 @@
-"""The warning that repeats while a pod does not start, does not end or gets no volume."""
+"""The repeated warning while a pod does not start, does not end or gets no volume."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ CLAIM: Final = {"name": "data", "persistentVolumeClaim": {"claimName": "ledger"}
 
 
 def stamp(minutes: float) -> str:
-    """So many minutes before now."""
+    """The time this many minutes before now."""
     return (NOW - timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def pod(*, status: Mapping[str, Any] | None = None, metadata: Mapping[str, Any] | None = None, **spec: Any) -> Pod:
     own = {"uid": "u-1", "creationTimestamp": stamp(90), **(metadata or {})}
-    told = {"phase": "Pending", "containerStatuses": [WAITING], **(status or {})}
-    return from_object(raw_pod("ledger-0", "bank", metadata=own, status=told, **{"nodeName": "n7", **spec}), Pod)
+    own_status = {"phase": "Pending", "containerStatuses": [WAITING], **(status or {})}
+    return from_object(raw_pod("ledger-0", "bank", metadata=own, status=own_status, **{"nodeName": "n7", **spec}), Pod)
 
 
 def warning(reason: str, message: str, *, first: float = 80, last: float = 1, count: int = 20, **more: Any) -> Event:
     about = {"kind": "Pod", "namespace": "bank", "name": "ledger-0", "uid": "u-1"}
-    told = {
+    fields = {
         "involvedObject": about,
         "reason": reason,
         "message": message,
@@ -42,7 +42,7 @@ def warning(reason: str, message: str, *, first: float = 80, last: float = 1, co
         "lastTimestamp": stamp(last),
         "count": count,
     }
-    return from_object({"metadata": {"name": "e"}, **told, **more}, Event)
+    return from_object({"metadata": {"name": "e"}, **fields, **more}, Event)
 
 
 def found(*events: Event, of: Pod | None = None, wait: Wait = Wait.START) -> Stuck | None:
@@ -58,7 +58,7 @@ GOING: Final = {"deletionTimestamp": stamp(40), "deletionGracePeriodSeconds": 30
         pytest.param(pod(), Wait.START, id="creating"),
         pytest.param(pod(metadata={"creationTimestamp": stamp(0.5)}), None, id="too young"),
         pytest.param(
-            pod(status={"conditions": [raw_condition("PodReadyToStartContainers")]}), None, id="sandbox there"
+            pod(status={"conditions": [raw_condition("PodReadyToStartContainers")]}), None, id="sandbox exists"
         ),
         pytest.param(
             pod(status={"containerStatuses": [{"name": "app", "state": {"waiting": {"reason": "ErrImagePull"}}}]}),
@@ -95,34 +95,34 @@ def test_awaited_step_of_a_pod(waiting: Pod, wait: Wait | None) -> None:
 
 
 def test_volume_warning_precedes_mount_summary() -> None:
-    told = found(
+    stuck = found(
         warning("FailedMount", 'MountVolume.SetUp failed for volume "tls" : secret "tls-2" not found', last=2),
         warning("FailedMount", "Unable to attach or mount volumes: unmounted volumes=[tls]", last=0.1, count=9),
     )
-    assert told is not None
-    assert (told.reason, told.times, told.long, told.about) == ("FailedMount", 20, True, "")
-    assert told.message.endswith('secret "tls-2" not found')
+    assert stuck is not None
+    assert (stuck.reason, stuck.times, stuck.long, stuck.about) == ("FailedMount", 20, True, "")
+    assert stuck.message.endswith('secret "tls-2" not found')
 
 
 def test_similar_events_count_together() -> None:
-    """A message with another id each time becomes several events, and then a combined one."""
+    """A message with a new id each time becomes several events, and then a combined one."""
     said = [warning("FailedCreatePodSandBox", f"Failed to create pod sandbox: {n}", count=1, last=60) for n in range(3)]
     combined = warning("FailedCreatePodSandBox", "(combined from similar events): Failed to create pod sandbox: 9")
-    told = found(*said, combined)
-    assert told is not None
-    assert (told.times, told.message) == (23, "Failed to create pod sandbox: 9")
+    stuck = found(*said, combined)
+    assert stuck is not None
+    assert (stuck.times, stuck.message) == (23, "Failed to create pod sandbox: 9")
 
 
-def test_volumes_that_fail_count_by_themselves() -> None:
+def test_failing_volumes_count_separately() -> None:
     said = [
         warning("FailedMount", f'MountVolume.SetUp failed for volume "{name}" : {kind} "{name}-3" not found', count=n)
         for name, kind, n in (("keys", "secret", 7), ("conf", "configmap", 5), ("certs", "secret", 40))
     ]
     old = warning("FailedMount", 'MountVolume.SetUp failed for volume "old" : secret "x" not found', last=30)
-    told = found(*said, old)
-    assert told is not None
-    assert (told.times, told.message) == (7, said[0].message)
-    assert told.also == (said[1].message, said[2].message)
+    stuck = found(*said, old)
+    assert stuck is not None
+    assert (stuck.times, stuck.message) == (7, said[0].message)
+    assert stuck.also == (said[1].message, said[2].message)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_volumes_that_fail_count_by_themselves() -> None:
         pytest.param(warning("FailedMount", "no", count=1), id="once"),
         pytest.param(warning("FailedMount", "no", type="Normal"), id="no warning"),
         pytest.param(warning("Unhealthy", "Readiness probe failed"), id="a probe"),
-        pytest.param(warning("DNSConfigForming", "Nameserver limits were exceeded"), id="keeps nothing"),
+        pytest.param(warning("DNSConfigForming", "Nameserver limits were exceeded"), id="blocks nothing"),
         pytest.param(warning("FailedMount", "no", first=200, last=95), id="before the pod was made"),
         pytest.param(
             warning(
@@ -140,7 +140,7 @@ def test_volumes_that_fail_count_by_themselves() -> None:
             ),
             id="an earlier pod of the name",
         ),
-        pytest.param(warning("Rebooted", "no", involvedObject={"kind": "Node", "name": "n7"}), id="keeps no pod"),
+        pytest.param(warning("Rebooted", "no", involvedObject={"kind": "Node", "name": "n7"}), id="blocks no pod"),
         pytest.param(
             warning("CIDRNotAvailable", "no", involvedObject={"kind": "Node", "name": "n8"}), id="another node's"
         ),
@@ -153,15 +153,15 @@ def test_warnings_without_a_reason(event: Event) -> None:
 def test_multi_attach_error_lasts_until_attached() -> None:
     said = 'Multi-Attach error for volume "pvc-4" Volume is already exclusively attached to one node'
     error = warning("FailedAttachVolume", said, first=50, last=50, count=1)
-    told = found(error)
-    assert told is not None
-    assert told.long
+    stuck = found(error)
+    assert stuck is not None
+    assert stuck.long
     done = 'AttachVolume.Attach succeeded for volume "pvc-{}"'
-    assert found(error, warning("SuccessfulAttachVolume", done.format(5), type="Normal")) == told
+    assert found(error, warning("SuccessfulAttachVolume", done.format(5), type="Normal")) == stuck
     assert found(error, warning("SuccessfulAttachVolume", done.format(4), type="Normal")) is None
 
 
-def test_a_step_that_follows_ends_a_warning() -> None:
+def test_step_that_follows_ends_a_warning() -> None:
     """A large image is pulled long after a volume could be mounted."""
     early = warning("FailedMount", "failed to sync configmap cache: timed out", first=7, last=6, count=3)
     assert found(early) is not None
@@ -176,8 +176,8 @@ def test_claim_and_node_events_count_without_pod_events() -> None:
     node = warning("CIDRNotAvailable", "no CIDR", involvedObject={"kind": "Node", "name": "n7"})
     own = warning("NetworkNotReady", "network is not ready", last=9)
     bound = pod(volumes=[CLAIM])
-    told = [found(*events, of=bound) for events in ([node, claim, own], [node, claim], [node])]
-    assert [one.about for one in told if one] == ["", "persistentvolumeclaim/ledger", "node/n7"]
+    results = [found(*events, of=bound) for events in ([node, claim, own], [node, claim], [node])]
+    assert [one.about for one in results if one] == ["", "persistentvolumeclaim/ledger", "node/n7"]
     waiting = found(claim, of=pod(nodeName=None, volumes=[CLAIM]), wait=Wait.VOLUME)
     assert waiting is not None
     assert waiting.reason == "ProvisioningFailed"
@@ -188,9 +188,9 @@ def test_only_events_after_deletion_explain_stuck_end() -> None:
     before = warning("FailedMount", "no", first=80, last=60)
     after = warning("FailedUnMount", "device is busy", first=3, last=1, count=4)
     assert found(before, of=going, wait=Wait.END) is None
-    told = found(before, after, of=going, wait=Wait.END)
-    assert told is not None
-    assert (told.reason, told.times, told.long) == ("FailedUnMount", 4, False)
+    stuck = found(before, after, of=going, wait=Wait.END)
+    assert stuck is not None
+    assert (stuck.reason, stuck.times, stuck.long) == ("FailedUnMount", 4, False)
 
 
 @pytest.mark.parametrize(
@@ -218,11 +218,11 @@ def test_when_missing_events_decide(waiting: Pod, may: bool) -> None:
     ],
 )
 def test_no_scheduler_has_tried(spec: Mapping[str, Any], minutes: float, long: bool) -> None:
-    told = unseen(pod(nodeName=None, metadata={"creationTimestamp": stamp(minutes)}, **spec))
-    assert told is not None
-    assert told.scheduler == spec.get("schedulerName", "default-scheduler")
-    assert told.is_long(NOW) is long
-    assert not told.is_long(None)
+    stuck = unseen(pod(nodeName=None, metadata={"creationTimestamp": stamp(minutes)}, **spec))
+    assert stuck is not None
+    assert stuck.scheduler == spec.get("schedulerName", "default-scheduler")
+    assert stuck.is_long(NOW) is long
+    assert not stuck.is_long(None)
 
 
 @pytest.mark.parametrize(

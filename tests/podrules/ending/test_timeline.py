@@ -1,4 +1,4 @@
-"""Timelines: what happens to a pod, and when, in every way in which it may end."""
+"""Timelines: the events of a pod, with their times, for every way in which it may end."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ OWNERS = {
 
 
 def _pod(grace: int | None = 30, *, owner: str = "", tolerates: int | None = 300, **more: Any) -> Pod:
-    """A pod that runs, with the toleration that the API server adds to every pod."""
+    """A running pod with the toleration that the API server adds to every pod."""
     given = {"node_name": "node-1", "phase": "Running", "owners": [OWNERS[owner]] if owner else [], **more}
     pod = make_pod(termination_seconds=grace, **given)
     return replace(pod, spec=replace(pod.spec, tolerations=(_toleration(tolerates),)))
@@ -81,23 +81,23 @@ def _way(way: Way, pod: Pod, **more: Any) -> WayTimeline:
     return next(entry for entry in _timeline(pod, **more).ways if entry.way is way)
 
 
-def _event(told: WayTimeline, what: What, subject: str = "") -> Event:
-    """The only event of its kind, about this container where one is named."""
-    [found] = [event for event in told.events if event.what is what and subject in {"", event.subject}]
+def _event(timeline: WayTimeline, what: What, subject: str = "") -> Event:
+    """The only event of its kind, for this container if one is named."""
+    [found] = [event for event in timeline.events if event.what is what and subject in {"", event.subject}]
     return found
 
 
-def _span(told: WayTimeline, what: What, subject: str = "") -> tuple[int | None, int | None]:
-    event = _event(told, what, subject)
+def _span(timeline: WayTimeline, what: What, subject: str = "") -> tuple[int | None, int | None]:
+    event = _event(timeline, what, subject)
     return event.earliest, event.latest
 
 
-def _has(told: WayTimeline, reminder: Reminder) -> bool:
-    return any(note.reminder is reminder for note in told.notes)
+def _has(timeline: WayTimeline, reminder: Reminder) -> bool:
+    return any(note.reminder is reminder for note in timeline.notes)
 
 
-# What a real kubelet 1.36.3 did, in seconds after the DELETE, of a process that ignores SIGTERM unless said otherwise.
-# It looks at its containers each second, so that the object went up to a second after the process.
+# Observations of a real kubelet 1.36.3, in seconds after the DELETE, of a process that ignores SIGTERM by default.
+# It checks its containers each second, so the object was removed up to a second after the process.
 
 
 @pytest.mark.parametrize(
@@ -115,30 +115,30 @@ def _has(told: WayTimeline, reminder: Reminder) -> bool:
 def test_T5_real_node_stopped_within_the_predicted_span(
     grace: int, deletion: int | None, pre_stop: Mapping[str, Any] | None, sigterm: float, dead: float, gone: float
 ) -> None:
-    # An option given to the DELETE is what the object has from then on.
+    # An option of the DELETE becomes the period of the object.
     pod = _pod(grace, containers=[make_container(pre_stop=pre_stop)])
     if deletion is not None:
         marked = replace(
             pod.metadata, deletion_timestamp="2026-11-21T03:00:00Z", deletion_grace_period_seconds=deletion
         )
         pod = replace(pod, metadata=marked, spec=replace(pod.spec, termination_grace_period_seconds=deletion))
-    told = _way(Way.DELETE, pod)
+    timeline = _way(Way.DELETE, pod)
 
     noise = 0.1
     for what, seen in ((What.SIGTERM, sigterm), (What.SIGKILL, dead), (What.OBJECT_GONE, gone)):
-        earliest, latest = _span(told, what)
+        earliest, latest = _span(timeline, what)
         assert earliest is not None
         assert latest is not None
         assert earliest - noise <= seen <= latest + noise
-    assert (_event(told, What.OBJECT_GONE).rule is Cause.GRACE_ZERO) is (gone < 1)
+    assert (_event(timeline, What.OBJECT_GONE).rule is Cause.GRACE_ZERO) is (gone < 1)
 
 
 def test_T5_real_node_ended_an_obeying_process_with_its_sigterm() -> None:
     # Grace 5, preStop of 3 s: SIGTERM at 3.01, ended at 3.02, gone at 4.0.
-    told = _way(Way.DELETE, _pod(5, containers=[make_container(pre_stop={"sleep": {"seconds": 3}})]))
-    assert _span(told, What.SIGTERM) == (3, 3)
-    assert _span(told, What.PROCESSES_ENDED) == (3, 5)
-    assert _span(told, What.OBJECT_GONE) == (3, 7)
+    timeline = _way(Way.DELETE, _pod(5, containers=[make_container(pre_stop={"sleep": {"seconds": 3}})]))
+    assert _span(timeline, What.SIGTERM) == (3, 3)
+    assert _span(timeline, What.PROCESSES_ENDED) == (3, 5)
+    assert _span(timeline, What.OBJECT_GONE) == (3, 7)
 
 
 @pytest.mark.parametrize("way", [Way.DELETE, Way.DRAIN])
@@ -146,27 +146,27 @@ def test_T5_real_node_ended_an_obeying_process_with_its_sigterm() -> None:
     ("asked", "kill", "gone"),
     [(None, (30, 30), (0, 32)), (1, (2, 2), (0, 4)), (0, (2, 2), (0, 0)), (100, (100, 100), (0, 102))],
 )
-def test_T5_a_delete_may_ask_for_its_own_period(
+def test_T5_delete_may_ask_for_its_own_period(
     way: Way, asked: int | None, kill: tuple[int, int], gone: tuple[int, int]
 ) -> None:
-    # The real node: --grace-period=1 dead at 2.02 s, gone at 2.5; --grace-period=0 --force dead at 2.02, gone at 0.01.
-    told = _way(way, _pod(30, owner="ReplicaSet"), asked_seconds=asked)
-    assert (_span(told, What.SIGKILL), _span(told, What.OBJECT_GONE)) == (kill, gone)
+    # The real node: --grace-period=1 dead at 2.02 s, object gone at 2.5; --grace-period=0 --force: 2.02, gone at 0.01.
+    timeline = _way(way, _pod(30, owner="ReplicaSet"), asked_seconds=asked)
+    assert (_span(timeline, What.SIGKILL), _span(timeline, What.OBJECT_GONE)) == (kill, gone)
     field = "spec.terminationGracePeriodSeconds" if asked is None else "DeleteOptions.gracePeriodSeconds"
-    assert _event(told, What.SIGKILL).field == field
-    assert told.grace_seconds == (30 if asked is None else asked)
-    assert _has(told, Reminder.ZERO_IS_FORCED) is (asked == 0 and way is Way.DELETE)
+    assert _event(timeline, What.SIGKILL).field == field
+    assert timeline.grace_seconds == (30 if asked is None else asked)
+    assert _has(timeline, Reminder.ZERO_IS_FORCED) is (asked == 0 and way is Way.DELETE)
 
 
 @pytest.mark.parametrize(
     ("asked", "reminder"),
     [(45, Reminder.NOT_LONGER), (30, Reminder.NOT_LONGER), (29, Reminder.SHORTER), (1, Reminder.SHORTER)],
 )
-def test_T5_a_second_delete_is_shorter_never_longer(asked: int, reminder: Reminder) -> None:
+def test_T5_second_delete_is_shorter_never_longer(asked: int, reminder: Reminder) -> None:
     pod = _pod(30, deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
-    told = _way(Way.DELETE, pod, asked_seconds=asked)
-    assert told.notes[0] == Note(reminder, asked)
-    assert told.events == _way(Way.DELETE, pod).events
+    timeline = _way(Way.DELETE, pod, asked_seconds=asked)
+    assert timeline.notes[0] == Note(reminder, asked)
+    assert timeline.events == _way(Way.DELETE, pod).events
 
 
 @pytest.mark.parametrize("silent", [False, True])
@@ -176,13 +176,13 @@ def test_T5_a_second_delete_is_shorter_never_longer(asked: int, reminder: Remind
 def test_T5_second_delete_without_grace_removes_object(
     owner: str, replaced: tuple[int | None, int | None], *, silent: bool
 ) -> None:
-    # A real node: plain delete (30), forced 3 s later: the object was gone at 3.0 s, the process lived until 30.02 s.
+    # Real node: plain delete (30), forced 3 s later: the object was removed at 3.0 s, the process lived until 30.02 s.
     pod = _pod(30, owner=owner, deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
     at = datetime(2026, 11, 21, 3, 0, 3, tzinfo=UTC)
-    told = _way(Way.DELETE, pod, asked_seconds=0, at=at, silent=silent)
-    assert (_span(told, What.OBJECT_GONE), _span(told, What.REPLACED)) == ((3, 3), replaced)
-    assert _event(told, What.OBJECT_GONE).rule is Cause.SECOND_DELETE
-    assert silent or _span(told, What.SIGKILL) == (30, 30)
+    timeline = _way(Way.DELETE, pod, asked_seconds=0, at=at, silent=silent)
+    assert (_span(timeline, What.OBJECT_GONE), _span(timeline, What.REPLACED)) == ((3, 3), replaced)
+    assert _event(timeline, What.OBJECT_GONE).rule is Cause.SECOND_DELETE
+    assert silent or _span(timeline, What.SIGKILL) == (30, 30)
     guard = WriterGuard("data", WriterLock.CONTROLLER, "PersistentVolumeClaim")
     volume = _way(Way.DELETE, pod, asked_seconds=0, at=at, silent=silent, guards=(guard,))
     assert _span(volume, What.VOLUME_FREE) == ((363, 363) if silent else (0, 40))
@@ -198,35 +198,35 @@ def test_T5_no_period_counts_if_nothing_runs(more: dict[str, Any]) -> None:
     assert _way(Way.DELETE, pod, asked_seconds=99).events == _way(Way.DELETE, pod).events
 
 
-def test_T5_real_node_did_not_hurry_for_a_forced_delete() -> None:
-    # Plain delete (30), forced 3 s later: the object was gone at 3.0 s, the process lived until 30.02 s.
+def test_T5_real_node_ignored_a_forced_delete() -> None:
+    # Plain delete (30), forced 3 s later: the object was removed at 3.0 s, the process lived until 30.02 s.
     pod = _pod(30, deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
-    told = _way(Way.DELETE, pod)
-    assert told.standing is Standing.UNDER_WAY
-    [note] = [note for note in told.notes if note.reminder is Reminder.SECOND_DELETE]
+    timeline = _way(Way.DELETE, pod)
+    assert timeline.standing is Standing.UNDER_WAY
+    [note] = [note for note in timeline.notes if note.reminder is Reminder.SECOND_DELETE]
     assert note.seconds == 30
-    assert _span(told, What.SIGKILL) == (30, 30)
+    assert _span(timeline, What.SIGKILL) == (30, 30)
 
 
-def test_T5_real_node_did_not_hurry_for_a_shorter_delete() -> None:
+def test_T5_real_node_ignored_a_shorter_delete() -> None:
     # Plain delete (30), --grace-period=2 three seconds later, which the API server makes 1: the process lived until
     # 30.02 s, the object until 31 s.
     pod = _pod(30, deletion_timestamp="2026-11-21T03:00:03Z", deletion_seconds=1)
-    told = _way(Way.DELETE, pod)
-    kill = _event(told, What.SIGKILL)
+    timeline = _way(Way.DELETE, pod)
+    kill = _event(timeline, What.SIGKILL)
     assert (kill.rule, kill.field, kill.seconds) == (Cause.SHORTENED, "metadata.deletionGracePeriodSeconds", 1)
-    assert _span(told, What.SIGKILL) == (2, 30)
-    assert _span(told, What.OBJECT_GONE) == (0, 32)
+    assert _span(timeline, What.SIGKILL) == (2, 30)
+    assert _span(timeline, What.OBJECT_GONE) == (0, 32)
 
 
 @pytest.mark.parametrize(
-    ("pod", "told", "gone"),
+    ("pod", "stops", "gone"),
     [
         pytest.param(
             _pod(5, init_containers=[make_sidecar("side")]),
             {"app": 0.06, "side": 5.06},
             7.98,
-            id="nobody obeys: the sidecar's turn comes with the end of the period",
+            id="no process obeys: the sidecar's turn comes at the end of the period",
         ),
         pytest.param(
             _pod(5, containers=[make_container(pre_stop=EXEC)], init_containers=[make_sidecar("side")]),
@@ -235,7 +235,7 @@ def test_T5_real_node_did_not_hurry_for_a_shorter_delete() -> None:
             id="the main's hook of 20 s: its turn comes though the main still runs",
         ),
         pytest.param(
-            _pod(8, init_containers=[make_sidecar("side")]), {"app": 0.02, "side": 0.09}, 1.01, id="everybody obeys"
+            _pod(8, init_containers=[make_sidecar("side")]), {"app": 0.02, "side": 0.09}, 1.01, id="all processes obey"
         ),
         pytest.param(
             _pod(
@@ -248,10 +248,10 @@ def test_T5_real_node_did_not_hurry_for_a_shorter_delete() -> None:
         ),
     ],
 )
-def test_T5_real_node_gave_sidecars_their_turn(pod: Pod, told: Mapping[str, float], gone: float) -> None:
+def test_T5_real_node_gave_sidecars_their_turn(pod: Pod, stops: Mapping[str, float], gone: float) -> None:
     way = _way(Way.DELETE, pod)
     for what, name, seen in (
-        *((What.SIGTERM, name, seen) for name, seen in told.items()),
+        *((What.SIGTERM, name, seen) for name, seen in stops.items()),
         (What.OBJECT_GONE, "", gone),
     ):
         earliest, latest = _span(way, what, name)
@@ -261,30 +261,30 @@ def test_T5_real_node_gave_sidecars_their_turn(pod: Pod, told: Mapping[str, floa
 
 
 def test_T5_real_node_restarted_a_hanging_container() -> None:
-    # Hung at 0, SIGTERM at 3.71, which it ignored for its 4 s, and ran again at 8.11, also the third time.
+    # Hung at 0, SIGTERM at 3.71, which it ignored for its 4 s, and restarted at 8.11, also the third time.
     probe = {"periodSeconds": 2, "failureThreshold": 2, "terminationGracePeriodSeconds": 4}
-    told = _way(Way.PROBE, _pod(containers=[_probed("livenessProbe", **probe)]))
-    assert _span(told, What.PROBE_FAILED) == _span(told, What.SIGTERM) == (2, 5)
-    assert _span(told, What.SIGKILL) == (6, 9)
-    assert _span(told, What.RESTARTED) == (2, 9)
+    timeline = _way(Way.PROBE, _pod(containers=[_probed("livenessProbe", **probe)]))
+    assert _span(timeline, What.PROBE_FAILED) == _span(timeline, What.SIGTERM) == (2, 5)
+    assert _span(timeline, What.SIGKILL) == (6, 9)
+    assert _span(timeline, What.RESTARTED) == (2, 9)
 
 
 def test_T5_real_node_stopped_sidecars_after_main_containers() -> None:
-    told = _way(Way.DELETE, _pod(5, init_containers=[make_sidecar("mesh")]))
-    assert _span(told, What.SIGTERM, "app") == (0, 0)
-    assert _span(told, What.SIGKILL, "app") == (5, 5)
-    # It waits for the main's end, which comes with the end of the period.
-    assert _span(told, What.SIGTERM, "mesh") == (0, 5)
-    assert _event(told, What.SIGTERM, "mesh").rule is Cause.SIDECAR_TURN
-    assert _span(told, What.SIGKILL, "mesh") == (5, 7)
+    timeline = _way(Way.DELETE, _pod(5, init_containers=[make_sidecar("mesh")]))
+    assert _span(timeline, What.SIGTERM, "app") == (0, 0)
+    assert _span(timeline, What.SIGKILL, "app") == (5, 5)
+    # It waits for the end of the main container, which comes with the end of the period.
+    assert _span(timeline, What.SIGTERM, "mesh") == (0, 5)
+    assert _event(timeline, What.SIGTERM, "mesh").rule is Cause.SIDECAR_TURN
+    assert _span(timeline, What.SIGKILL, "mesh") == (5, 7)
 
 
 def test_T5_real_node_gave_two_seconds_at_a_hard_threshold() -> None:
-    told = _way(Way.EVICT_HARD, _pod(300))
-    assert _span(told, What.SIGKILL) == (2, 2)
-    assert _event(told, What.SIGKILL).rule is Cause.MINIMUM_GRACE_PERIOD
+    timeline = _way(Way.EVICT_HARD, _pod(300))
+    assert _span(timeline, What.SIGKILL) == (2, 2)
+    assert _event(timeline, What.SIGKILL).rule is Cause.MINIMUM_GRACE_PERIOD
     # "An evicted pod whose process exits 0 ended Succeeded with no reason."
-    assert _has(told, Reminder.EXITS_ZERO)
+    assert _has(timeline, Reminder.EXITS_ZERO)
 
 
 # Deleted through the API
@@ -292,31 +292,31 @@ def test_T5_real_node_gave_two_seconds_at_a_hard_threshold() -> None:
 
 def test_T5_second_sidecar_waits_for_the_first_and_its_hook() -> None:
     slow = make_sidecar("slow", pre_stop={"sleep": {"seconds": 4}})
-    told = _way(Way.DELETE, _pod(10, init_containers=[make_sidecar("last"), slow]))
-    assert _span(told, What.SIGTERM, "slow") == (4, 10)
-    assert _span(told, What.SIGTERM, "last") == (4, 10)
-    assert _span(told, What.PROCESSES_ENDED) == (4, 12)
+    timeline = _way(Way.DELETE, _pod(10, init_containers=[make_sidecar("last"), slow]))
+    assert _span(timeline, What.SIGTERM, "slow") == (4, 10)
+    assert _span(timeline, What.SIGTERM, "last") == (4, 10)
+    assert _span(timeline, What.PROCESSES_ENDED) == (4, 12)
 
 
 def test_T5_container_that_does_not_run_gets_no_signal() -> None:
     states = {"app": {"running": {}}, "broken": {"waiting": {"reason": "CrashLoopBackOff"}}}
     statuses = [from_object({"name": name, "state": state}, ContainerStatus) for name, state in states.items()]
     pod = _pod(containers=[make_container("broken"), make_container("app")], container_statuses=statuses)
-    told = _way(Way.DELETE, pod)
-    assert [event.subject for event in told.events if event.what is What.SIGTERM] == ["app"]
-    assert [note.subject for note in told.notes if note.reminder is Reminder.NOT_RUNNING] == ["broken"]
+    timeline = _way(Way.DELETE, pod)
+    assert [event.subject for event in timeline.events if event.what is What.SIGTERM] == ["app"]
+    assert [note.subject for note in timeline.notes if note.reminder is Reminder.NOT_RUNNING] == ["broken"]
 
 
 def test_T5_stop_signal_is_the_containers_own() -> None:
-    told = _way(Way.DELETE, _pod(containers=[make_container(stop_signal="SIGUSR1")]))
-    assert _event(told, What.SIGTERM).signal == "SIGUSR1"
+    timeline = _way(Way.DELETE, _pod(containers=[make_container(stop_signal="SIGUSR1")]))
+    assert _event(timeline, What.SIGTERM).signal == "SIGUSR1"
 
 
 @pytest.mark.parametrize(
     ("owner", "spec", "replaced", "rule"),
     [
         pytest.param("ReplicaSet", None, (0, 0), Cause.INACTIVE, id="ReplicaSet: at the deletionTimestamp"),
-        pytest.param("StatefulSet", None, (0, 32), Cause.AFTER_OBJECT, id="StatefulSet: when the object is gone"),
+        pytest.param("StatefulSet", None, (0, 32), Cause.AFTER_OBJECT, id="StatefulSet: after the object is removed"),
         pytest.param("DaemonSet", {}, (0, 32), Cause.AFTER_OBJECT, id="DaemonSet: the same"),
         pytest.param(
             "DaemonSet",
@@ -336,16 +336,16 @@ def test_T5_stop_signal_is_the_containers_own() -> None:
             "Job", {"podFailurePolicy": {}}, (10, 40), Cause.JOB_FAILED, id="which a podFailurePolicy implies"
         ),
         pytest.param("Rollout", None, NEVER, Cause.OWNER_DECIDES, id="an owner that is not known"),
-        pytest.param("", None, NEVER, Cause.NOT_REPLACED, id="nobody"),
+        pytest.param("", None, NEVER, Cause.NOT_REPLACED, id="no owner"),
     ],
 )
 def test_T5_replacement_after_a_delete(
     owner: str, spec: Mapping[str, Any] | None, replaced: tuple[int | None, int | None], rule: Cause
 ) -> None:
-    told = _way(Way.DELETE, _pod(owner=owner), workload=None if spec is None else _workload(**spec))
-    assert _span(told, What.REPLACED) == replaced
-    assert _event(told, What.REPLACED).rule is rule
-    assert _has(told, Reminder.JOB_COUNTS_SUCCESS) is (owner == "Job")
+    timeline = _way(Way.DELETE, _pod(owner=owner), workload=None if spec is None else _workload(**spec))
+    assert _span(timeline, What.REPLACED) == replaced
+    assert _event(timeline, What.REPLACED).rule is rule
+    assert _has(timeline, Reminder.JOB_COUNTS_SUCCESS) is (owner == "Job")
 
 
 @pytest.mark.parametrize(
@@ -358,22 +358,22 @@ def test_T5_replacement_after_a_delete(
 def test_T5_finalizers_keep_the_object(
     finalizers: Sequence[str], gone: tuple[int | None, int | None], rule: Cause
 ) -> None:
-    told = _way(Way.DELETE, _pod(owner="StatefulSet", finalizers=finalizers))
-    assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == gone
-    assert _event(told, What.OBJECT_GONE).rule is rule
+    timeline = _way(Way.DELETE, _pod(owner="StatefulSet", finalizers=finalizers))
+    assert _span(timeline, What.OBJECT_GONE) == _span(timeline, What.REPLACED) == gone
+    assert _event(timeline, What.OBJECT_GONE).rule is rule
 
 
 @pytest.mark.parametrize("way", [Way.DELETE, Way.NODE_LOST])
 def test_T5_finalizers_keep_object_on_silent_node(way: Way) -> None:
-    told = _way(way, _pod(owner="StatefulSet", finalizers=["example.com/keep"]), silent=True)
-    assert _event(told, What.OBJECT_GONE).rule is Cause.FINALIZERS
-    assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == NEVER
+    timeline = _way(way, _pod(owner="StatefulSet", finalizers=["example.com/keep"]), silent=True)
+    assert _event(timeline, What.OBJECT_GONE).rule is Cause.FINALIZERS
+    assert _span(timeline, What.OBJECT_GONE) == _span(timeline, What.REPLACED) == NEVER
 
 
 def test_T5_grace_zero_frees_the_name_of_a_pod_that_runs() -> None:
-    told = _way(Way.DELETE, _pod(0, owner="StatefulSet"))
-    assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == (0, 0)
-    assert _span(told, What.PROCESSES_ENDED) == (0, 2)
+    timeline = _way(Way.DELETE, _pod(0, owner="StatefulSet"))
+    assert _span(timeline, What.OBJECT_GONE) == _span(timeline, What.REPLACED) == (0, 0)
+    assert _span(timeline, What.PROCESSES_ENDED) == (0, 2)
 
 
 def test_T5_pod_without_processes_ends_with_the_delete() -> None:
@@ -384,9 +384,9 @@ def test_T5_pod_without_processes_ends_with_the_delete() -> None:
 
 
 def test_T5_mirror_pod_is_recreated_and_nothing_stops() -> None:
-    told = _way(Way.DELETE, _pod(annotations={"kubernetes.io/config.mirror": "0"}))
-    assert {event.what for event in told.events} == {What.DELETED, What.OBJECT_GONE, What.REPLACED}
-    assert {event.rule for event in told.events} == {Cause.START, Cause.MIRROR}
+    timeline = _way(Way.DELETE, _pod(annotations={"kubernetes.io/config.mirror": "0"}))
+    assert {event.what for event in timeline.events} == {What.DELETED, What.OBJECT_GONE, What.REPLACED}
+    assert {event.rule for event in timeline.events} == {Cause.START, Cause.MIRROR}
 
 
 @pytest.mark.parametrize(
@@ -432,11 +432,11 @@ def test_T5_budget_blocks_only_a_drain() -> None:
     )
     ready = [{"type": "Ready", "status": "True"}]
     pod = _pod(owner="ReplicaSet", labels={"app": "web"}, conditions=ready)
-    told = _way(Way.DRAIN, pod, budgets=[budget])
-    assert told.standing is Standing.HELD
-    assert told.reason == "The disruption budget web needs 2 healthy pods and has 2 currently"
-    # Once it is allowed, the same happens as after any delete.
-    assert told.events == _way(Way.DELETE, pod).events
+    timeline = _way(Way.DRAIN, pod, budgets=[budget])
+    assert timeline.standing is Standing.HELD
+    assert timeline.reason == "The disruption budget web needs 2 healthy pods and has 2 currently"
+    # Once the eviction is allowed, the same events follow as after any delete.
+    assert timeline.events == _way(Way.DELETE, pod).events
     assert _way(Way.PREEMPT, pod, budgets=[budget]).standing is Standing.APPLIES
 
 
@@ -452,18 +452,18 @@ def test_T5_budget_blocks_only_a_drain() -> None:
     ],
 )
 def test_T5_soft_eviction(grace: int, most: int, kill: tuple[int, int], field: str, waits: int) -> None:
-    told = _way(Way.EVICT_SOFT, _pod(grace), kubelet=KubeletConfiguration(eviction_max_pod_grace_period=most))
-    assert _span(told, What.SIGKILL) == kill
-    assert _event(told, What.SIGKILL).field == field
-    assert _span(told, What.KILL_TIMEOUT) == (waits, waits)
-    assert _has(told, Reminder.NO_MAX_GRACE) is (most == 0)
-    assert not _has(told, Reminder.KUBELET_NOT_READ)
+    timeline = _way(Way.EVICT_SOFT, _pod(grace), kubelet=KubeletConfiguration(eviction_max_pod_grace_period=most))
+    assert _span(timeline, What.SIGKILL) == kill
+    assert _event(timeline, What.SIGKILL).field == field
+    assert _span(timeline, What.KILL_TIMEOUT) == (waits, waits)
+    assert _has(timeline, Reminder.NO_MAX_GRACE) is (most == 0)
+    assert not _has(timeline, Reminder.KUBELET_NOT_READ)
 
 
 def test_T5_unread_kubelet_is_marked() -> None:
     assert _has(_way(Way.EVICT_SOFT, _pod()), Reminder.KUBELET_NOT_READ)
     assert _has(_way(Way.SHUTDOWN, _pod()), Reminder.KUBELET_NOT_READ)
-    # The configuration changes nothing at a hard threshold.
+    # The configuration has no effect at a hard threshold.
     assert not _has(_way(Way.EVICT_HARD, _pod()), Reminder.KUBELET_NOT_READ)
 
 
@@ -471,19 +471,19 @@ def test_T5_unread_kubelet_is_marked() -> None:
     ("owner", "gone", "replaced"),
     [
         pytest.param("ReplicaSet", NEVER, (0, 4), id="ReplicaSet: the object stays, another is made"),
-        pytest.param("StatefulSet", (0, 4), (0, 4), id="StatefulSet: deletes it, and makes it anew"),
+        pytest.param("StatefulSet", (0, 4), (0, 4), id="StatefulSet: deletes and recreates it"),
         pytest.param("DaemonSet", (0, 4), (0, 4), id="DaemonSet: the same"),
         pytest.param("Job", NEVER, (10, 12), id="Job: 10 s after its containers ended"),
-        pytest.param("", NEVER, NEVER, id="nobody"),
+        pytest.param("", NEVER, NEVER, id="no owner"),
     ],
 )
 def test_T5_evicted_pod_stays_unless_its_owner_deletes_it(
     owner: str, gone: tuple[int | None, int | None], replaced: tuple[int | None, int | None]
 ) -> None:
-    told = _way(Way.EVICT_HARD, _pod(owner=owner))
-    assert _span(told, What.FAILED) == (0, 4)
-    assert _span(told, What.OBJECT_GONE) == gone
-    assert _span(told, What.REPLACED) == replaced
+    timeline = _way(Way.EVICT_HARD, _pod(owner=owner))
+    assert _span(timeline, What.FAILED) == (0, 4)
+    assert _span(timeline, What.OBJECT_GONE) == gone
+    assert _span(timeline, What.REPLACED) == replaced
 
 
 @pytest.mark.parametrize("way", [Way.EVICT_HARD, Way.EVICT_SOFT])
@@ -559,34 +559,34 @@ def _probed(name: str, **probe: int) -> Container:
 def test_T5_failed_probe(
     container: Container, failed: tuple[int, int], kill: tuple[int, int], field: str, restart: tuple[int, int]
 ) -> None:
-    told = _way(Way.PROBE, _pod(30, containers=[container]))
-    assert _span(told, What.PROBE_FAILED) == failed
-    assert _span(told, What.SIGKILL) == kill
-    assert _event(told, What.SIGKILL).field == field
-    assert _span(told, What.RESTARTED) == restart
+    timeline = _way(Way.PROBE, _pod(30, containers=[container]))
+    assert _span(timeline, What.PROBE_FAILED) == failed
+    assert _span(timeline, What.SIGKILL) == kill
+    assert _event(timeline, What.SIGKILL).field == field
+    assert _span(timeline, What.RESTARTED) == restart
     # The pod stays, and its owner has nothing to do.
-    assert _event(told, What.OBJECT_GONE).rule is Cause.POD_STAYS
-    assert all(event.what is not What.REPLACED for event in told.events)
-    assert _has(told, Reminder.BACK_OFF)
+    assert _event(timeline, What.OBJECT_GONE).rule is Cause.POD_STAYS
+    assert all(event.what is not What.REPLACED for event in timeline.events)
+    assert _has(timeline, Reminder.BACK_OFF)
 
 
 @pytest.mark.parametrize(("policy", "restarts"), [("Always", True), ("OnFailure", True), ("Never", False)])
 def test_T5_restart_policy_decides_after_a_failed_probe(policy: str, *, restarts: bool) -> None:
     sidecar = replace(_probed("livenessProbe"), name="mesh", restart_policy="Always")
     pod = _pod(containers=[_probed("livenessProbe")], init_containers=[sidecar])
-    told = _way(Way.PROBE, replace(pod, spec=replace(pod.spec, restart_policy=policy)))
-    assert (_span(told, What.RESTARTED, "app") != NEVER) is restarts
-    assert _event(told, What.RESTARTED, "app").field == "spec.restartPolicy"
+    timeline = _way(Way.PROBE, replace(pod, spec=replace(pod.spec, restart_policy=policy)))
+    assert (_span(timeline, What.RESTARTED, "app") != NEVER) is restarts
+    assert _event(timeline, What.RESTARTED, "app").field == "spec.restartPolicy"
     own = replace(_probed("livenessProbe"), restart_policy="Never" if restarts else "OnFailure")
-    told = _way(Way.PROBE, replace(pod, spec=replace(pod.spec, restart_policy=policy, containers=(own,))))
-    assert (_span(told, What.RESTARTED, "app") == NEVER) is restarts
-    assert _event(told, What.RESTARTED, "app").field == "spec.containers[0].restartPolicy"
-    # A sidecar has its own policy, and waits for nobody when it is killed alone.
-    assert _span(told, What.RESTARTED, "mesh") != NEVER
-    assert _span(told, What.SIGTERM, "mesh") == _span(told, What.PROBE_FAILED, "mesh")
+    timeline = _way(Way.PROBE, replace(pod, spec=replace(pod.spec, restart_policy=policy, containers=(own,))))
+    assert (_span(timeline, What.RESTARTED, "app") == NEVER) is restarts
+    assert _event(timeline, What.RESTARTED, "app").field == "spec.containers[0].restartPolicy"
+    # A sidecar has its own policy, and waits for no container when it is killed alone.
+    assert _span(timeline, What.RESTARTED, "mesh") != NEVER
+    assert _span(timeline, What.SIGTERM, "mesh") == _span(timeline, What.PROBE_FAILED, "mesh")
 
 
-def test_T5_no_probe_no_failure() -> None:
+def test_T5_no_failure_without_a_probe() -> None:
     assert _way(Way.PROBE, _pod()).standing is Standing.NO_PROBE
 
 
@@ -636,11 +636,11 @@ BY_PRIORITY = from_object(
     ],
 )
 def test_T5_group_by_priority(kubelet: KubeletConfiguration, priority: int, start: int, seconds: int) -> None:
-    told = _way(Way.SHUTDOWN, _pod(3600, priority=priority), kubelet=kubelet)
-    # Groups before it may have no pods, and take no time then.
-    assert _span(told, What.SIGTERM) == (0, start)
-    assert _span(told, What.SIGKILL) == (seconds, start + seconds)
-    assert _span(told, What.MACHINE_OFF)[1] == sum(group.seconds for group in shutdown_groups(kubelet))
+    timeline = _way(Way.SHUTDOWN, _pod(3600, priority=priority), kubelet=kubelet)
+    # Earlier groups may have no pods, and take no time then.
+    assert _span(timeline, What.SIGTERM) == (0, start)
+    assert _span(timeline, What.SIGKILL) == (seconds, start + seconds)
+    assert _span(timeline, What.MACHINE_OFF)[1] == sum(group.seconds for group in shutdown_groups(kubelet))
 
 
 @pytest.mark.parametrize(
@@ -653,10 +653,10 @@ def test_T5_group_by_priority(kubelet: KubeletConfiguration, priority: int, star
     ],
 )
 def test_T5_shutdown_gives_a_pod_its_own_time_at_most(grace: int, kill: tuple[int, int], field: str) -> None:
-    told = _way(Way.SHUTDOWN, _pod(grace, owner="StatefulSet"), kubelet=MIGRATED)
-    assert _span(told, What.SIGKILL) == kill
-    assert _event(told, What.SIGKILL).field == field
-    assert _span(told, What.REPLACED) == (0, kill[1] + 2)
+    timeline = _way(Way.SHUTDOWN, _pod(grace, owner="StatefulSet"), kubelet=MIGRATED)
+    assert _span(timeline, What.SIGKILL) == kill
+    assert _event(timeline, What.SIGKILL).field == field
+    assert _span(timeline, What.REPLACED) == (0, kill[1] + 2)
 
 
 BOTH = {"shutdownGracePeriod": "45s", "shutdownGracePeriodCriticalPods": "15s"}
@@ -673,23 +673,23 @@ BOTH = {"shutdownGracePeriod": "45s", "shutdownGracePeriodCriticalPods": "15s"}
 def test_T5_once_the_machine_may_be_off_no_end_is_certain(
     config: Mapping[str, str], grace: int, late: set[What]
 ) -> None:
-    """The kubelet holds the shutdown up for shutdownGracePeriod, and no longer."""
+    """The kubelet delays the shutdown for shutdownGracePeriod, and no longer."""
     pod = _pod(grace, priority=2_000_001_000)
-    told = _way(Way.SHUTDOWN, pod, kubelet=from_object(dict(config), KubeletConfiguration))
-    off = _event(told, What.MACHINE_OFF)
+    timeline = _way(Way.SHUTDOWN, pod, kubelet=from_object(dict(config), KubeletConfiguration))
+    off = _event(timeline, What.MACHINE_OFF)
     assert (off.latest, off.field) == (off.seconds, "shutdownGracePeriod")
-    assert {one.what for one in told.events if one.earliest is not None and one.latest is None} == late
-    assert [one.what for one in told.events if one.latest is not None and one.latest > (off.latest or 0)] == []
-    assert told.notes[-1] == Note(Reminder.THEN_NODE_LOST, off.latest if late else None)
+    assert {one.what for one in timeline.events if one.earliest is not None and one.latest is None} == late
+    assert [one.what for one in timeline.events if one.latest is not None and one.latest > (off.latest or 0)] == []
+    assert timeline.notes[-1] == Note(Reminder.THEN_NODE_LOST, off.latest if late else None)
 
 
 def test_T5_shutdown_without_a_grace_period_is_not_the_kubelets() -> None:
-    told = _way(Way.SHUTDOWN, _pod(), kubelet=KubeletConfiguration())
-    assert _event(told, What.SIGTERM).rule is Cause.NOT_BY_KUBELET
-    assert _span(told, What.OBJECT_GONE) == NEVER
-    # It answers until its machine goes off.
-    assert _event(told, What.OBJECT_GONE).rule is Cause.KUBELET_GOES_TOO
-    assert _has(told, Reminder.THEN_NODE_LOST)
+    timeline = _way(Way.SHUTDOWN, _pod(), kubelet=KubeletConfiguration())
+    assert _event(timeline, What.SIGTERM).rule is Cause.NOT_BY_KUBELET
+    assert _span(timeline, What.OBJECT_GONE) == NEVER
+    # It answers until its machine is off.
+    assert _event(timeline, What.OBJECT_GONE).rule is Cause.KUBELET_GOES_TOO
+    assert _has(timeline, Reminder.THEN_NODE_LOST)
 
 
 # A node that stops answering
@@ -701,36 +701,36 @@ def test_T5_shutdown_without_a_grace_period_is_not_the_kubelets() -> None:
         pytest.param("ReplicaSet", (350, 361), id="ReplicaSet: at the deletionTimestamp"),
         pytest.param("StatefulSet", NEVER, id="StatefulSet: never by itself"),
         pytest.param("Job", (350, 361), id="Job: the same, for it was Ready last when the node went silent"),
-        pytest.param("", NEVER, id="nobody"),
+        pytest.param("", NEVER, id="no owner"),
     ],
 )
 def test_T5_lost_node_with_the_default_toleration(owner: str, replaced: tuple[int | None, int | None]) -> None:
-    told = _way(Way.NODE_LOST, _pod(owner=owner))
-    assert _span(told, What.NODE_UNKNOWN) == (50, 60)
-    assert _span(told, What.TAINTED) == (50, 61)
-    assert _span(told, What.DELETED) == (350, 361)
-    assert _event(told, What.DELETED).field == "spec.tolerations[0].tolerationSeconds"
-    assert _span(told, What.SIGTERM) == _span(told, What.OBJECT_GONE) == NEVER
-    assert _span(told, What.REPLACED) == replaced
+    timeline = _way(Way.NODE_LOST, _pod(owner=owner))
+    assert _span(timeline, What.NODE_UNKNOWN) == (50, 60)
+    assert _span(timeline, What.TAINTED) == (50, 61)
+    assert _span(timeline, What.DELETED) == (350, 361)
+    assert _event(timeline, What.DELETED).field == "spec.tolerations[0].tolerationSeconds"
+    assert _span(timeline, What.SIGTERM) == _span(timeline, What.OBJECT_GONE) == NEVER
+    assert _span(timeline, What.REPLACED) == replaced
     assert {Reminder.NODE_RETURNS, Reminder.NODE_DELETED, Reminder.OUT_OF_SERVICE} <= {
-        note.reminder for note in told.notes
+        note.reminder for note in timeline.notes
     }
 
 
 def test_T5_job_back_off_starts_when_node_goes_silent() -> None:
-    told = _way(Way.NODE_LOST, _pod(owner="Job"), tolerations=(_toleration(3),))
-    assert _span(told, What.DELETED) == (53, 64)
-    assert _span(told, What.REPLACED) == (60, 70)
+    timeline = _way(Way.NODE_LOST, _pod(owner="Job"), tolerations=(_toleration(3),))
+    assert _span(timeline, What.DELETED) == (53, 64)
+    assert _span(timeline, What.REPLACED) == (60, 70)
 
 
 def test_T5_job_replaces_a_pod_that_was_not_ready_at_once() -> None:
-    told = _way(Way.DELETE, _pod(owner="Job", conditions=[{"type": "Ready", "status": "False"}]))
-    assert _span(told, What.REPLACED) == (0, 10)
+    timeline = _way(Way.DELETE, _pod(owner="Job", conditions=[{"type": "Ready", "status": "False"}]))
+    assert _span(timeline, What.REPLACED) == (0, 10)
 
 
 def test_T5_job_replacing_failed_pods_waits_on_lost_node() -> None:
-    told = _way(Way.NODE_LOST, _pod(owner="Job"), workload=_workload(podReplacementPolicy="Failed"))
-    assert _span(told, What.REPLACED) == NEVER
+    timeline = _way(Way.NODE_LOST, _pod(owner="Job"), workload=_workload(podReplacementPolicy="Failed"))
+    assert _span(timeline, What.REPLACED) == NEVER
 
 
 @pytest.mark.parametrize(
@@ -755,9 +755,9 @@ def test_T5_job_replacing_failed_pods_waits_on_lost_node() -> None:
 def test_T5_lost_node_and_tolerations(
     tolerations: list[Toleration], deleted: tuple[int | None, int | None], rule: Cause
 ) -> None:
-    told = _way(Way.NODE_LOST, _pod(), tolerations=tuple(tolerations))
-    assert _span(told, What.DELETED) == deleted
-    assert _event(told, What.DELETED).rule is rule
+    timeline = _way(Way.NODE_LOST, _pod(), tolerations=tuple(tolerations))
+    assert _span(timeline, What.DELETED) == deleted
+    assert _event(timeline, What.DELETED).rule is rule
 
 
 @pytest.mark.parametrize(
@@ -781,23 +781,23 @@ def test_T5_tolerations_of_a_new_pod(own: list[Toleration], seconds: list[int]) 
     pod = make_pod()
     pod = replace(pod, spec=replace(pod.spec, tolerations=tuple(own)))
     assert [entry.toleration_seconds for entry in tolerations_of(pod, daemon=False)] == seconds
-    # A DaemonSet's tolerates it without end, whatever its author wrote.
+    # A DaemonSet's pod tolerates it without end, whatever its author wrote.
     assert tolerations_of(pod, daemon=True)[0].toleration_seconds is None
 
 
 def test_T5_finished_pod_of_lost_node_ends_with_deletion() -> None:
-    told = _way(Way.NODE_LOST, _pod(phase="Succeeded"))
-    assert _span(told, What.OBJECT_GONE) == _span(told, What.DELETED) == (350, 361)
-    assert [note.reminder for note in told.notes] == [Reminder.VERSION_UNKNOWN]
+    timeline = _way(Way.NODE_LOST, _pod(phase="Succeeded"))
+    assert _span(timeline, What.OBJECT_GONE) == _span(timeline, What.DELETED) == (350, 361)
+    assert [note.reminder for note in timeline.notes] == [Reminder.VERSION_UNKNOWN]
 
 
 @pytest.mark.parametrize("reach", [Reach.SILENT, Reach.MISSED_HEARTBEATS, Reach.OUT_OF_SERVICE])
 def test_T5_silent_node_counts_from_last_heartbeat(reach: Reach) -> None:
     heartbeat = datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC)
-    told = _timeline(_pod(), reach=NodeReach("node-1", reach, ""), renewed=heartbeat)
-    assert (told.silent, told.began, told.ways[0].way) == (True, heartbeat, Way.NODE_LOST)
-    by_way = {entry.way: entry for entry in told.ways}
-    # A DELETE is taken, and nobody carries it out.
+    timeline = _timeline(_pod(), reach=NodeReach("node-1", reach, ""), renewed=heartbeat)
+    assert (timeline.silent, timeline.began, timeline.ways[0].way) == (True, heartbeat, Way.NODE_LOST)
+    by_way = {entry.way: entry for entry in timeline.ways}
+    # A DELETE is accepted, and no kubelet acts on it.
     assert _span(by_way[Way.DELETE], What.SIGTERM) == NEVER
     collected = (0, 20) if reach is Reach.OUT_OF_SERVICE else NEVER
     assert _span(by_way[Way.DELETE], What.OBJECT_GONE) == collected
@@ -807,8 +807,8 @@ def test_T5_silent_node_counts_from_last_heartbeat(reach: Reach) -> None:
 
 def test_T5_heartbeat_without_lease_comes_from_condition() -> None:
     since = datetime(2026, 11, 21, 3, 2, 56, tzinfo=UTC)
-    told = _timeline(_pod(), reach=NodeReach("node-1", Reach.SILENT, "", since))
-    assert told.began == since - timedelta(seconds=50)
+    timeline = _timeline(_pod(), reach=NodeReach("node-1", Reach.SILENT, "", since))
+    assert timeline.began == since - timedelta(seconds=50)
 
 
 @pytest.mark.parametrize(
@@ -831,14 +831,14 @@ def test_T5_silent_node_shows_what_it_has_noted_at_its_own_time(
     conditions = [{"type": "Ready", "status": "Unknown", "lastTransitionTime": f"{day}{ready}Z"}] if ready else []
     taints = [{"key": UNREACHABLE, "effect": "NoExecute", "timeAdded": f"{day}{added}Z"}] if added else []
     node = make_node("node-1", conditions=conditions, taints=taints)
-    told = _way(Way.NODE_LOST, _pod(), silent=True, renewed=heartbeat, node=node)
-    assert _span(told, What.NODE_UNKNOWN) == unknown
-    assert _span(told, What.TAINTED) == tainted
-    assert _span(told, What.DELETED) == deleted
-    assert (_event(told, What.NODE_UNKNOWN).rule is Cause.NODE_TELLS) is (ready is not None)
-    # A node that has its taint waits for no turn of its zone.
-    assert _has(told, Reminder.MAX_SILENT) is (added is None)
-    # Once it answers again it may be lost anew: nothing of that is known.
+    timeline = _way(Way.NODE_LOST, _pod(), silent=True, renewed=heartbeat, node=node)
+    assert _span(timeline, What.NODE_UNKNOWN) == unknown
+    assert _span(timeline, What.TAINTED) == tainted
+    assert _span(timeline, What.DELETED) == deleted
+    assert (_event(timeline, What.NODE_UNKNOWN).rule is Cause.NODE_TELLS) is (ready is not None)
+    # A node that already has its taint does not wait for the eviction rate of its zone.
+    assert _has(timeline, Reminder.MAX_SILENT) is (added is None)
+    # Once it answers again it may be lost again: the time of that is unknown.
     anew = _way(Way.NODE_LOST, _pod(), renewed=heartbeat, node=node)
     assert _span(anew, What.NODE_UNKNOWN) == (50, 60)
 
@@ -846,9 +846,9 @@ def test_T5_silent_node_shows_what_it_has_noted_at_its_own_time(
 @pytest.mark.parametrize(
     ("deleted", "event", "sigterm"),
     [
-        pytest.param("2026-11-21T03:08:26Z", 352, NEVER, id="after the node went silent: never told"),
+        pytest.param("2026-11-21T03:08:26Z", 352, NEVER, id="after the node went silent: never delivered"),
         pytest.param("2026-11-21T03:02:34Z", 0, (0, None), id="in the second of the last heartbeat: as before"),
-        pytest.param("2026-11-21T03:02:24Z", -10, (-10, None), id="before: told, and nobody knows"),
+        pytest.param("2026-11-21T03:02:24Z", -10, (-10, None), id="before: delivered, outcome unknown"),
     ],
 )
 def test_T5_pod_that_was_deleted_on_a_silent_node(
@@ -856,33 +856,33 @@ def test_T5_pod_that_was_deleted_on_a_silent_node(
 ) -> None:
     heartbeat = datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC)
     pod = _pod(deletion_timestamp=deleted, deletion_seconds=30)
-    told = _way(Way.NODE_LOST, pod, silent=True, renewed=heartbeat)
-    assert _span(told, What.DELETED) == (event, event)
-    assert _span(told, What.SIGTERM) == sigterm
-    # It does not stay any more, whenever its node answers again.
-    assert _has(told, Reminder.NODE_RETURNS_LATE)
-    assert not _has(told, Reminder.NODE_RETURNS)
+    timeline = _way(Way.NODE_LOST, pod, silent=True, renewed=heartbeat)
+    assert _span(timeline, What.DELETED) == (event, event)
+    assert _span(timeline, What.SIGTERM) == sigterm
+    # It no longer stays, whenever its node answers again.
+    assert _has(timeline, Reminder.NODE_RETURNS_LATE)
+    assert not _has(timeline, Reminder.NODE_RETURNS)
 
 
 def test_T5_pod_of_deleted_node_is_collected() -> None:
-    told = _way(Way.NODE_LOST, _pod(owner="StatefulSet"), reach=NodeReach("node-1", Reach.GONE, ""))
-    assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == (0, 80)
-    assert _event(told, What.OBJECT_GONE).rule is Cause.POD_GC
-    assert _span(told, What.SIGTERM) == NEVER
+    timeline = _way(Way.NODE_LOST, _pod(owner="StatefulSet"), reach=NodeReach("node-1", Reach.GONE, ""))
+    assert _span(timeline, What.OBJECT_GONE) == _span(timeline, What.REPLACED) == (0, 80)
+    assert _event(timeline, What.OBJECT_GONE).rule is Cause.POD_GC
+    assert _span(timeline, What.SIGTERM) == NEVER
 
 
 def test_T5_deleted_node_counts_from_now() -> None:
     gone = NodeReach("node-1", Reach.GONE, "", datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC))
-    told = _timeline(_pod(owner="StatefulSet"), reach=gone, renewed=gone.since)
-    assert told.began is None
-    by_way = {entry.way: entry for entry in told.ways}
+    timeline = _timeline(_pod(owner="StatefulSet"), reach=gone, renewed=gone.since)
+    assert timeline.began is None
+    by_way = {entry.way: entry for entry in timeline.ways}
     assert _span(by_way[Way.DELETE], What.OBJECT_GONE) == (0, 80)
 
 
 def test_T5_finalizers_delay_collection_on_deleted_node() -> None:
-    told = _way(Way.NODE_LOST, _pod(finalizers=["example.com/keep"]), reach=NodeReach("node-1", Reach.GONE, ""))
-    assert _event(told, What.OBJECT_GONE).rule is Cause.FINALIZERS
-    assert _span(told, What.OBJECT_GONE) == (0, None)
+    timeline = _way(Way.NODE_LOST, _pod(finalizers=["example.com/keep"]), reach=NodeReach("node-1", Reach.GONE, ""))
+    assert _event(timeline, What.OBJECT_GONE).rule is Cause.FINALIZERS
+    assert _span(timeline, What.OBJECT_GONE) == (0, None)
 
 
 @pytest.mark.parametrize(("added", "gone"), [("2026-11-21T03:10:04Z", (480, 500)), (None, (350, None))])
@@ -890,15 +890,15 @@ def test_T5_out_of_service_object_is_gone_after_20_s(added: str | None, gone: tu
     heartbeat = datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC)
     taint = {"key": OUT_OF_SERVICE, "effect": "NoExecute", **({"timeAdded": added} if added else {})}
     pod = _pod(owner="StatefulSet", deletion_timestamp="2026-11-21T03:08:24Z", deletion_seconds=30)
-    told = _way(
+    timeline = _way(
         Way.NODE_LOST,
         pod,
         reach=NodeReach("node-1", Reach.OUT_OF_SERVICE, "spec.taints[0]"),
         renewed=heartbeat,
         node=make_node(taints=[taint]),
     )
-    assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == gone
-    assert _event(told, What.OBJECT_GONE).rule is Cause.POD_GC_OUT_OF_SERVICE
+    assert _span(timeline, What.OBJECT_GONE) == _span(timeline, What.REPLACED) == gone
+    assert _event(timeline, What.OBJECT_GONE).rule is Cause.POD_GC_OUT_OF_SERVICE
 
 
 # Volumes
@@ -923,18 +923,18 @@ def test_T5_lost_node_volume_detaches_6_min_after_object() -> None:
 
 
 def test_T5_shared_volume_waits_for_no_pod() -> None:
-    told = _way(Way.DELETE, _pod(), guards=(WriterGuard("shared", WriterLock.NOT_NEEDED),))
-    assert all(event.what is not What.VOLUME_FREE for event in told.events)
+    timeline = _way(Way.DELETE, _pod(), guards=(WriterGuard("shared", WriterLock.NOT_NEEDED),))
+    assert all(event.what is not What.VOLUME_FREE for event in timeline.events)
 
 
-# Which way comes first
+# The order of the ways
 
 
 @pytest.mark.parametrize(
     ("node", "first"),
     [
-        pytest.param(None, Way.DELETE, id="a node that is not known"),
-        pytest.param(make_node(), Way.DELETE, id="nothing is the matter"),
+        pytest.param(None, Way.DELETE, id="an unknown node"),
+        pytest.param(make_node(), Way.DELETE, id="no trouble"),
         pytest.param(
             make_node(conditions=[{"type": "MemoryPressure", "status": "True"}]), Way.EVICT_HARD, id="pressure"
         ),
@@ -942,20 +942,20 @@ def test_T5_shared_volume_waits_for_no_pod() -> None:
     ],
 )
 def test_T5_most_relevant_way_comes_first(node: Node | None, first: Way) -> None:
-    told = _timeline(_pod(), node=node)
-    assert told.ways[0].way is first
-    assert [entry.way for entry in told.ways[1:]] == [way for way in Way if way is not first]
+    timeline = _timeline(_pod(), node=node)
+    assert timeline.ways[0].way is first
+    assert [entry.way for entry in timeline.ways[1:]] == [way for way in Way if way is not first]
 
 
 def test_T5_deletion_of_terminating_pod_comes_first() -> None:
     pod = _pod(deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
-    told = _timeline(pod, node=make_node(conditions=[{"type": "DiskPressure", "status": "True"}]))
-    assert told.ways[0].way is Way.DELETE
-    assert told.began == datetime(2026, 11, 21, 3, 0, 0, tzinfo=UTC)
-    stopping = {entry.way for entry in told.ways if entry.standing is Standing.STOPPING}
+    timeline = _timeline(pod, node=make_node(conditions=[{"type": "DiskPressure", "status": "True"}]))
+    assert timeline.ways[0].way is Way.DELETE
+    assert timeline.began == datetime(2026, 11, 21, 3, 0, 0, tzinfo=UTC)
+    stopping = {entry.way for entry in timeline.ways if entry.standing is Standing.STOPPING}
     assert stopping == set(Way) - {Way.DELETE, Way.NODE_LOST}
 
 
 def test_T5_pod_on_no_node_can_only_be_deleted() -> None:
-    told = _timeline(make_pod(termination_seconds=30), reach=None)
-    assert [entry.way for entry in told.ways if entry.standing is not Standing.NOT_RUNNING] == [Way.DELETE]
+    timeline = _timeline(make_pod(termination_seconds=30), reach=None)
+    assert [entry.way for entry in timeline.ways if entry.standing is not Standing.NOT_RUNNING] == [Way.DELETE]

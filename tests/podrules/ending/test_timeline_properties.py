@@ -1,4 +1,4 @@
-"""What holds of every timeline, whatever the pod."""
+"""Properties of every timeline, for any pod."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def _of(events: tuple[Event, ...], what: What) -> list[Event]:
 
 @given(_timelines())
 def test_T5_every_way_has_events_or_a_reason(drawn: tuple[Pod, PodTimeline]) -> None:
-    _, told = drawn
-    assert sorted(entry.way.value for entry in told.ways) == sorted(way.value for way in Way)
-    for entry in told.ways:
+    _, timeline = drawn
+    assert sorted(entry.way.value for entry in timeline.ways) == sorted(way.value for way in Way)
+    for entry in timeline.ways:
         ends = [event.latest for event in entry.events if event.latest is not None]
         assert ends == sorted(ends)
         for event in entry.events:
@@ -89,8 +89,8 @@ def test_T5_every_way_has_events_or_a_reason(drawn: tuple[Pod, PodTimeline]) -> 
 
 @given(_timelines())
 def test_T5_signals_come_in_order_two_seconds_apart(drawn: tuple[Pod, PodTimeline]) -> None:
-    _, told = drawn
-    for entry in told.ways:
+    _, timeline = drawn
+    for entry in timeline.ways:
         if entry.way is Way.PROBE:
             continue
         terms = {event.subject: event for event in _of(entry.events, What.SIGTERM)}
@@ -111,13 +111,13 @@ def test_T5_signals_come_in_order_two_seconds_apart(drawn: tuple[Pod, PodTimelin
 @given(_pods().filter(lambda pod: pod.metadata.deletion_timestamp is None))
 def test_T5_delete_agrees_with_the_plan_of_a_stop(pod: Pod) -> None:
     facts = TimelineFacts(pod=pod, owner=Ownership(owner_guarantee(pod)), tolerations=(), budgets=())
-    told = next(entry for entry in pod_timeline(facts).ways if entry.way is Way.DELETE)
-    kills = {event.subject: event for event in _of(told.events, What.SIGKILL)}
+    timeline = next(entry for entry in pod_timeline(facts).ways if entry.way is Way.DELETE)
+    kills = {event.subject: event for event in _of(timeline.events, What.SIGKILL)}
     plan = stop_plan(pod)
     assert {step.name for step in plan.containers} == set(kills)
     for step in plan.containers:
         assert kills[step.name].latest == step.sigkill_latest
-    assert [event.latest for event in _of(told.events, What.OBJECT_GONE)] != [0] or plan.object_removed_at_once
+    assert [event.latest for event in _of(timeline.events, What.OBJECT_GONE)] != [0] or plan.object_removed_at_once
 
 
 @given(_pods(), st.integers(0, 400))

@@ -1,4 +1,4 @@
-"""Which volumes keep out a second writer, and who does it."""
+"""The volumes that keep out a second writer, and the component that does it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def make_claim(access_modes: Sequence[str] = ("ReadWriteOnce",)) -> PersistentVo
 def test_F4_locks_of_in_tree_volumes(
     source: str, about: Mapping[str, Any], lock: WriterLock, backend: str, attached: bool | None
 ) -> None:
-    """An attachment, which only CSI volumes have, changes nothing."""
+    """An attachment, which only CSI volumes have, has no effect."""
     guard = writer_guard(DATA, make_claim(), make_persistent_volume(source, about), attached=attached)
     assert guard == WriterGuard("data", lock, backend, ("ReadWriteOnce",))
 
@@ -123,7 +123,7 @@ def test_F4_csi_volume_is_guarded_by_its_attachment(attached: bool | None, lock:
         pytest.param(["ReadWriteMany"], WriterLock.NOT_NEEDED, id="RWX"),
         pytest.param(["ReadOnlyMany"], WriterLock.NOT_NEEDED, id="ROX"),
         pytest.param(["ReadWriteOnce", "ReadWriteMany"], WriterLock.NOT_NEEDED, id="RWO and RWX"),
-        pytest.param([], WriterLock.NONE, id="none told"),
+        pytest.param([], WriterLock.NONE, id="no access modes"),
     ],
 )
 @pytest.mark.parametrize(("source", "own"), [("nfs", WriterLock.NONE), ("iscsi", WriterLock.CONTROLLER)])
@@ -139,7 +139,7 @@ def test_F4_access_modes(modes: Sequence[str], lock: WriterLock, source: str, ow
         pytest.param(["ReadWriteOnce"], WriterLock.CONTROLLER, id="RWO"),
         pytest.param(["ReadWriteOncePod"], WriterLock.CONTROLLER, id="RWOP"),
         pytest.param(["ReadWriteOnce", "ReadOnlyMany"], WriterLock.NONE, id="a volume that may be read by many"),
-        pytest.param([], WriterLock.NONE, id="a volume that tells none"),
+        pytest.param([], WriterLock.NONE, id="a volume without access modes"),
     ],
 )
 def test_F4_controller_uses_access_modes_of_the_volume(modes: Sequence[str], lock: WriterLock, source: str) -> None:
@@ -198,7 +198,7 @@ def test_F4_second_writer_may_start_on_answering_node(lock: WriterLock) -> None:
     assert lets_second_writer(guard, Reach.ANSWERS)
     assert lets_second_writer(guard, Reach.UNKNOWN)
     assert not lets_second_writer(guard, Reach.SILENT)
-    # One in the pod itself does not say that it is for one writer.
+    # An inline volume does not state that it has one writer.
     assert not lets_second_writer(WriterGuard("logs", lock, "hostPath in the pod itself"), Reach.ANSWERS)
 
 
@@ -231,7 +231,7 @@ def test_F4_inline_volumes_are_included(source: Mapping[str, Any], lock: WriterL
 
 
 @pytest.mark.parametrize("source", ["nfs", "rbd", "csi", "flexVolume"])
-def test_F4_a_pod_that_only_reads_needs_no_lock(source: str) -> None:
+def test_F4_pod_that_only_reads_needs_no_lock(source: str) -> None:
     reading = ClaimedVolume("data", "data-db-0", read_only=True)
     assert (
         writer_guard(reading, make_claim(), make_persistent_volume(source, CSI), attached=None).lock
@@ -283,7 +283,7 @@ def test_F4_claims_of_a_pod(volumes: Sequence[Mapping[str, Any]], expected: tupl
 @pytest.mark.parametrize(
     ("handle", "driver", "node", "digest"),
     [
-        # sha256sum(1) over the three words of csi_attacher_test.go.
+        # sha256sum(1) over the three strings of csi_attacher_test.go.
         pytest.param(
             "testvol-01",
             "testdriver-01",

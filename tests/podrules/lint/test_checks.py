@@ -1,4 +1,4 @@
-"""Every rule: what it objects to, and what looks like it and is fine."""
+"""Every rule: what it finds, and similar manifests that are fine."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _rules(*objects: Mapping[str, Any]) -> set[str]:
 
 def _workload(kind: str = "Deployment", *, replicas: int | None = None, **spec: Any) -> Object:
     """A workload without findings."""
-    # Nulls of a manifest stay.
+    # Nulls of a manifest are kept.
     return raw_workload(kind, pod_spec={"containers": _container(), **spec}, replicas=replicas)
 
 
@@ -456,8 +456,8 @@ def test_pod_fields_are_below_their_template() -> None:
 
 
 @given(st.data())
-def test_no_object_of_any_shape_ends_the_checks(data: st.DataObject) -> None:
-    """A manifest with one part replaced by anything is told of or passed over."""
+def test_malformed_objects_do_not_break_the_checks(data: st.DataObject) -> None:
+    """A manifest with one part replaced by any value has findings or is skipped."""
     entry = deepcopy(data.draw(st.sampled_from([*REFUSED, *UNWANTED])))
     at: Any = entry
     while isinstance(at, dict | list) and at:
@@ -489,16 +489,16 @@ def test_percentages_are_rounded_as_asked(percent: int, replicas: int) -> None:
         pytest.param([_of_class("late"), _volume(CSI, claimRef={"namespace": "default", "name": "data"})], id="kept"),
     ],
 )
-def test_a_claim_that_needs_no_scheduler(others: list[Object]) -> None:
+def test_claim_that_needs_no_scheduler(others: list[Object]) -> None:
     assert "claim-needs-scheduler" not in _rules(_workload(nodeName="a", volumes=_uses_claim()), *others)
 
 
-def test_a_claim_of_an_unknown_class_may_need_the_scheduler() -> None:
+def test_claim_of_an_unknown_class_may_need_the_scheduler() -> None:
     found = [str(one) for one in _check(_workload(nodeName="a", volumes=_uses_claim())) if "unbound" in str(one)]
     assert found == ["Claim data stays unbound if its StorageClass waits for the scheduler (WaitForFirstConsumer)."]
 
 
-def test_a_claim_template_needs_the_scheduler_too() -> None:
+def test_claim_template_needs_the_scheduler_too() -> None:
     workload = _workload("StatefulSet", nodeName="a")
     workload["spec"]["volumeClaimTemplates"] = [_of_class("late")]
     found = [str(one) for one in _check(workload, _storage_class("late", LATER)) if "unbound" in str(one)]

@@ -1,4 +1,4 @@
-"""A cluster that has lost a node: what tests of partitions, fencing and moving volumes begin with."""
+"""A cluster that has lost a node: builders for tests of partitions, fencing and moving volumes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def tolerating(key: str, seconds: int | None = None) -> Mapping[str, Any]:
 
 
 TOLERATES: Final = (tolerating("node.kubernetes.io/unreachable", 300), tolerating("node.kubernetes.io/not-ready", 300))
-"""What the API server adds to every pod."""
+"""The tolerations that the API server adds to every pod."""
 
 
 def make_zone_node(
@@ -64,7 +64,7 @@ def make_zone_node(
     attached: Sequence[str] = (),
     in_use: Sequence[str] = (),
 ) -> Node:
-    """A node; one that is not Ready has been so since `UNKNOWN`; its status names attached volumes and those in use."""
+    """A node; if not Ready, it has been so since `UNKNOWN`; its status names attached volumes and those in use."""
     own = {"topology.kubernetes.io/zone": zone} if zone else {}
     condition = raw_condition("Ready", ready, lastTransitionTime=UNKNOWN.isoformat())
     node = raw_node(
@@ -141,7 +141,7 @@ def make_volume(name: str, source: str = "csi", *, modes: Sequence[str] = ("Read
 def make_attachment(
     name: str, node: str, *, attached: bool = True, created: str = "", deleted: str | None = None, error: str = ""
 ) -> VolumeAttachment:
-    """Of the volume ``pv-NAME``; an error is one of detaching where it is being deleted, else of attaching."""
+    """The attachment of volume ``pv-NAME``; an error is a detach error if it is being deleted, else an attach error."""
     status: dict[str, Any] = {"attached": attached}
     if error:
         status["detachError" if deleted else "attachError"] = {"message": error}

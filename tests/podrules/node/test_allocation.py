@@ -1,4 +1,4 @@
-"""What a node has promised."""
+"""Requests and limits on a node against its allocatable resources."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_Q4_only_unfinished_pods_of_the_node_count() -> None:
     assert str(_resource(allocation, "cpu").requested) == "1"
 
 
-def test_Q4_pods_being_deleted_count_until_they_are_gone() -> None:
+def test_Q4_terminating_pods_count_until_removed() -> None:
     leaving = make_pod(
         node_name="node-1", requests={"cpu": "1"}, phase="Running", deletion_timestamp="2026-01-01T00:00:00Z"
     )
@@ -134,7 +134,7 @@ def test_Q4_resource_is_full_at_allocatable() -> None:
     assert not _resource(node_allocation(NODE, [almost, rest]), "memory").full
 
 
-def test_Q4_the_number_of_pods_is_full_at_the_last() -> None:
+def test_Q4_pod_count_is_full_at_its_maximum() -> None:
     small = make_node(capacity={"pods": "2"}, allocatable={"pods": "2"})
     assert not node_allocation(small, [IDLE]).pods_full
     assert node_allocation(small, [IDLE, IDLE]).pods_full

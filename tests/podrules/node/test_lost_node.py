@@ -1,4 +1,4 @@
-"""What is done by itself about a node that does not answer."""
+"""Automatic actions on a node that does not answer."""
 
 from __future__ import annotations
 
@@ -83,10 +83,10 @@ def toleration(number: int, seconds: int | None) -> Mapping[str, Any]:
         pytest.param(
             [toleration(1, 9), toleration(1, 1)], [taint(1)], 9 * SECOND, id="the first that tolerates counts"
         ),
-        pytest.param([], [Taint("a", "", "NoSchedule")], None, id="NoSchedule evicts nobody"),
+        pytest.param([], [Taint("a", "", "NoSchedule")], None, id="NoSchedule evicts no pod"),
     ],
 )
-def test_T5_how_long_taints_are_tolerated(
+def test_T5_toleration_seconds_of_taints(
     own: Sequence[Mapping[str, Any]], taints: Sequence[Taint], expected: timedelta | None
 ) -> None:
     assert eviction_after(tolerations(own), taints) == expected
@@ -149,7 +149,7 @@ def test_F5_zones_are_judged_apart() -> None:
     assert not zones["a"].cluster_down
 
 
-def test_F5_a_node_that_is_not_ready_counts_though_it_answers() -> None:
+def test_F5_node_that_is_not_ready_counts_though_it_answers() -> None:
     nodes = [make_zone_node(f"n{index}", ready="False") for index in range(3)] + [make_zone_node("ready")]
     assert zone_health(nodes)[""].state is ZoneState.PARTIAL_DISRUPTION
 
@@ -185,14 +185,12 @@ def test_T5_unknown_50_s_after_the_last_heartbeat() -> None:
         ("edge", ["v1.36.0"], (50, False)),
     ],
 )
-def test_T5_the_version_decides_how_long_after(
-    server: str | None, kubelets: list[str], grace: tuple[int, bool]
-) -> None:
-    """A control plane is as new as its newest kubelet, at least."""
+def test_T5_version_decides_how_long_after(server: str | None, kubelets: list[str], grace: tuple[int, bool]) -> None:
+    """A control plane is at least as new as its newest kubelet."""
     assert MonitorGrace.of(Versions.of(server, kubelets=kubelets)) == grace
 
 
-def test_T5_the_default_is_upstreams() -> None:
+def test_T5_default_is_upstreams() -> None:
     path = "pkg/controller/nodelifecycle/config/v1alpha1/defaults.go"
     written = (upstream_source() / path).read_text(encoding="utf-8")
     assert f"NodeMonitorGracePeriod = metav1.Duration{{Duration: {MonitorGrace().seconds} * time.Second}}" in written

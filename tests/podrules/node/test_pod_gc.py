@@ -1,4 +1,4 @@
-"""Which objects pod garbage collection removes where a node does not answer, and how soon (T5)."""
+"""The objects that pod garbage collection removes if a node does not answer, and how soon (T5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a pod's node still answers, and by which field."""
+"""Whether a pod's node still answers, and the field that shows it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BY_CONDITION = "status.conditions[type=Ready]"
             make_node(conditions=[NOT_READY]),
             FRESH,
             NodeReach("n", Reach.ANSWERS, BY_CONDITION),
-            id="not ready, and says so itself",
+            id="not ready by its own report",
         ),
         pytest.param(
             make_node(conditions=[PRESSURE, READY]),
@@ -55,37 +55,37 @@ BY_CONDITION = "status.conditions[type=Ready]"
             make_node(conditions=[UNKNOWN | {"lastTransitionTime": FRESH.isoformat()}]),
             FRESH + timedelta(milliseconds=700),
             NodeReach("n", Reach.SILENT, BY_CONDITION, FRESH),
-            id="Unknown within the second of the last renewal: nobody can tell which came first",
+            id="Unknown within the second of the last renewal: the order is unknown",
         ),
         pytest.param(
             make_node(conditions=[{"type": "Ready", "status": "Unknown"}]),
             FRESH,
             NodeReach("n", Reach.RETURNING, "Lease spec.renewTime"),
-            id="the same, Unknown since nobody knows when",
+            id="the same, Unknown since an unknown time",
         ),
         pytest.param(
             make_node(conditions=[UNKNOWN]),
             NOW - timedelta(seconds=41),
             NodeReach("n", Reach.SILENT, BY_CONDITION, SINCE),
-            id="silent again: the Lease was renewed after Ready became Unknown, and no more",
+            id="silent again: the Lease was renewed once after Ready became Unknown",
         ),
         pytest.param(
             make_node(conditions=[UNKNOWN]),
             NOW + timedelta(hours=1),
             NodeReach("n", Reach.SILENT, BY_CONDITION, SINCE),
-            id="a heartbeat of a time to come is proof of nothing",
+            id="a heartbeat in the future proves nothing",
         ),
         pytest.param(
             make_node(conditions=[{"type": "Ready", "status": "Unknown"}]),
             None,
             NodeReach("n", Reach.SILENT, BY_CONDITION),
-            id="silent since nobody knows when",
+            id="silent since an unknown time",
         ),
         pytest.param(
             make_node(conditions=[UNKNOWN], taints=[UNREACHABLE]),
             None,
             NodeReach("n", Reach.SILENT, BY_CONDITION, SINCE),
-            id="the taint of a silent node vouches for nothing",
+            id="the taint of a silent node proves nothing",
         ),
         pytest.param(
             make_node(conditions=[READY]),
@@ -127,7 +127,7 @@ BY_CONDITION = "status.conditions[type=Ready]"
             make_node(conditions=[READY], taints=[OUT_OF_SERVICE | {"effect": "NoSchedule"}]),
             FRESH,
             NodeReach("n", Reach.BACK, "spec.taints[0]"),
-            id="the same with whatever effect",
+            id="the same with any effect",
         ),
         pytest.param(
             make_node(conditions=[NOT_READY], taints=[OUT_OF_SERVICE]),

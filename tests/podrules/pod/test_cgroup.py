@@ -294,7 +294,7 @@ SMALL_SHARES, LARGE_SHARES = 102, 204
             True,
             QUOTA_PERIOD,
             ResourceConfig(LARGE_SHARES),
-            id="a sidecar's limit is none of the init container after it",
+            id="a sidecar's limit does not apply to the init container after it",
         ),
         pytest.param(
             make_pod(requests=SMALL, limits=LARGE, overhead={"cpu": "100m", "memory": "50Mi"}),
@@ -469,7 +469,7 @@ def _container_config(pod: Pod, *, enforced: bool = True, features: Features | N
         pytest.param(
             make_pod(limits={"cpu": "500m"}),
             ResourceConfig(512, 50_000, QUOTA_PERIOD, 0),
-            id="a limit stands in for a missing request",
+            id="a limit replaces a missing request",
         ),
         pytest.param(
             make_pod(requests={"cpu": "0"}, limits={"cpu": "500m"}),
@@ -496,10 +496,10 @@ def test_Q5_container_quota_follows_the_kubelets_period() -> None:
 @pytest.mark.parametrize(
     ("limits", "expected"),
     [
-        pytest.param({}, ResourceConfig(1024, 100_000, QUOTA_PERIOD, 1024 * MI), id="none of its own: the pod's"),
+        pytest.param({}, ResourceConfig(1024, 100_000, QUOTA_PERIOD, 1024 * MI), id="no own limit: the pod's"),
         pytest.param({"cpu": "0"}, ResourceConfig(1024, 100_000, QUOTA_PERIOD, 1024 * MI), id="zero is none"),
         pytest.param(
-            {"cpu": "250m"}, ResourceConfig(256, 25_000, QUOTA_PERIOD, 1024 * MI), id="its own before the pod's"
+            {"cpu": "250m"}, ResourceConfig(256, 25_000, QUOTA_PERIOD, 1024 * MI), id="its own limit before the pod's"
         ),
     ],
 )
@@ -513,8 +513,8 @@ def test_Q5_old_versions_ignore_pod_level_limits() -> None:
     assert _container_config(pod, features=NO_POD_LEVEL) == ResourceConfig(2, 0, QUOTA_PERIOD, 0)
 
 
-# What one kubelet 1.36.3 wrote, on cgroup v1. Where no quota is set (0) the kernel shows -1, and where no memory limit
-# is set (0) none.
+# The values of one kubelet 1.36.3 on cgroup v1. Without a quota (0) the kernel shows -1, and without a memory limit
+# (0) none.
 REAL_GUARANTEED = make_pod(
     containers=[
         make_container("a", requests={"cpu": "250m", "memory": "128Mi"}, limits={"cpu": "250m", "memory": "128Mi"}),

@@ -1,4 +1,4 @@
-"""What the API server adds to a manifest's resources and grace period."""
+"""The API server's defaults for a manifest's resources and grace period."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_Q1_pod_level_request_defaults_until_1_36(
     after = default_pod(pod, features=UNTIL_1_36).spec.resources
     assert after is not None
     assert _texts(after) == stored
-    # Where the field is not known it is left alone.
+    # A version that does not know the field leaves it unchanged.
     assert default_pod(pod, features=NO_POD_LEVEL).spec.resources == resources
 
 

@@ -1,4 +1,4 @@
-"""Whether a pod runs as it should, and what is wrong with which container."""
+"""Whether a pod is healthy, and which container has which fault."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def make(
     conditions: list[Any] | None = None,
     **spec: Any,
 ) -> Pod:
-    """A pod with an init container, a sidecar and ``app``; what is not given is not reported."""
-    told = {"name": "app", "state": app, "lastState": last, "ready": ready, "restartCount": restarts}
+    """A pod with an init container, a sidecar and ``app``; omitted states are not reported."""
+    reported = {"name": "app", "state": app, "lastState": last, "ready": ready, "restartCount": restarts}
     first = [("init", init, False), ("mesh", sidecar, True)]
     status = {
         "phase": phase,
-        "containerStatuses": [told] if app is not None else [],
+        "containerStatuses": [reported] if app is not None else [],
         "initContainerStatuses": [
             {"name": name, "state": state, "ready": up} for name, state, up in first if state is not None
         ],
@@ -98,18 +98,20 @@ def test_failed_kubelet_actions_are_trouble(reason: str) -> None:
         ),
         pytest.param(make(RUNNING, ready=True, init=DONE), [], id="an init container is done"),
         pytest.param(make(CRASHED, restartPolicy="Never"), [("app", "Ended")], id="ended with an error, for good"),
-        pytest.param(make(DONE, restartPolicy="Never"), [], id="done, and not to be started anew"),
-        pytest.param(make(DONE), [("app", "Ended")], id="done, and to be started anew"),
+        pytest.param(make(DONE, restartPolicy="Never"), [], id="done, and not restarted"),
+        pytest.param(make(DONE), [("app", "Ended")], id="done, and restarted"),
         pytest.param(
             make(DONE, containers=[raw_container("app", restartPolicy="Never")]), [], id="done, by its own policy"
         ),
         pytest.param(
             make(DONE, restartPolicy="Never", containers=[raw_container("app", restartPolicy="Always")]),
             [("app", "Ended")],
-            id="to be started anew by its own restartPolicy",
+            id="restarted by its own restartPolicy",
         ),
         pytest.param(
-            make(RUNNING, ready=True, sidecar=DONE, restartPolicy="Never"), [("mesh", "Ended")], id="a sidecar is gone"
+            make(RUNNING, ready=True, sidecar=DONE, restartPolicy="Never"),
+            [("mesh", "Ended")],
+            id="a sidecar has ended",
         ),
         pytest.param(make(RUNNING), [("app", "NotReady")], id="its probe has not succeeded"),
         pytest.param(make(RUNNING, ready=True, last=CRASHED), [("app", "Restarted")], id="it crashed before"),
@@ -150,13 +152,13 @@ def test_conditions_show_the_reason() -> None:
 
 
 def test_running_init_container_delays_the_others() -> None:
-    told = health(make(waiting("PodInitializing"), init=RUNNING, sidecar=RUNNING, phase="Pending"))
-    assert (told.initializing, told.initializing_since) == ("init", "2026-10-01T00:00:00Z")
+    found = health(make(waiting("PodInitializing"), init=RUNNING, sidecar=RUNNING, phase="Pending"))
+    assert (found.initializing, found.initializing_since) == ("init", "2026-10-01T00:00:00Z")
 
 
 def test_running_sidecar_delays_no_container() -> None:
-    told = health(make(waiting("PodInitializing"), init=DONE, sidecar=RUNNING, phase="Pending"))
-    assert (told.initializing, told.initializing_since) == ("", None)
+    found = health(make(waiting("PodInitializing"), init=DONE, sidecar=RUNNING, phase="Pending"))
+    assert (found.initializing, found.initializing_since) == ("", None)
 
 
 GATED = raw_condition("Ready", "False", reason="ReadinessGatesNotReady")
@@ -165,14 +167,14 @@ LB = raw_condition("example.com/lb", "False", reason="Target.NotRegistered", mes
 
 
 @pytest.mark.parametrize(
-    ("told", "ready"),
+    ("further", "ready"),
     [
         pytest.param([raw_condition("ContainersReady")], False, id="its condition says that the containers are ready"),
         pytest.param([], True, id="each container says so"),
     ],
 )
-def test_gates_that_are_not_true_keep_a_pod_unready(told: list[Any], ready: bool) -> None:
-    conditions = [GATED, *told, LB, raw_condition("example.com/ok")]
+def test_gates_that_are_not_true_keep_a_pod_unready(further: list[Any], ready: bool) -> None:
+    conditions = [GATED, *further, LB, raw_condition("example.com/ok")]
     found = health(make(RUNNING, ready=ready, conditions=conditions, readinessGates=GATES))
     assert found.unmet_gates == (
         UnmetGate("example.com/lb", "False", "Target.NotRegistered", "registration is in progress"),
@@ -184,7 +186,7 @@ def test_gates_that_are_not_true_keep_a_pod_unready(told: list[Any], ready: bool
     ("conditions", "app"),
     [
         pytest.param([GATED, raw_condition("ContainersReady", "False"), LB], RUNNING, id="a container is not ready"),
-        pytest.param([GATED, LB], None, id="nothing is told of containers"),
+        pytest.param([GATED, LB], None, id="no container status"),
         pytest.param([raw_condition("Ready"), raw_condition("ContainersReady"), LB], RUNNING, id="the pod is ready"),
     ],
 )
@@ -204,13 +206,13 @@ UNEXPLAINED = raw_condition("Ready", "False")
         pytest.param([UNEXPLAINED], False, False, id="a container is not"),
         pytest.param([raw_condition("Ready", "False", reason="ContainersNotReady")], True, False, id="a reason"),
         pytest.param([raw_condition("Ready")], True, False, id="Ready"),
-        pytest.param([], True, False, id="nothing told"),
+        pytest.param([], True, False, id="nothing reported"),
     ],
 )
 def test_node_controller_marks_a_pod_without_a_reason(conditions: list[Any], ready: bool, marked: bool) -> None:
     assert health(make(RUNNING, ready=ready, conditions=conditions)).marked_not_ready is marked
 
 
-def test_an_unmet_gate_comes_before_the_mark() -> None:
+def test_unmet_gate_comes_before_the_mark() -> None:
     found = health(make(RUNNING, ready=True, conditions=[UNEXPLAINED, LB], readinessGates=GATES[:1]))
     assert (len(found.unmet_gates), found.marked_not_ready) == (1, False)

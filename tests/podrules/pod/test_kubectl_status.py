@@ -1,4 +1,4 @@
-"""The word that `kubectl get pods` prints under STATUS."""
+"""The STATUS column of `kubectl get pods`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def ended(code: int, reason: str = "", signal: int = 0) -> dict[str, Any]:
     return {"terminated": {"exitCode": code, "reason": reason, "signal": signal}}
 
 
-def told(name: str, state: dict[str, Any], **more: Any) -> dict[str, Any]:
+def container_status(name: str, state: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"name": name, "state": state, "ready": state is RUNNING, **more}
 
 
@@ -35,8 +35,8 @@ def make(
     phase: str = "Running",
     **status: Any,
 ) -> Pod:
-    """Its containers are `a`, `b` and so on; its init containers `first`, the sidecar `mesh` and `last`."""
-    containers = [told("ab"[index], state) for index, state in enumerate(apps)]
+    """The containers are `a`, `b` and so on; the init containers `first`, the sidecar `mesh` and `last`."""
+    containers = [container_status("ab"[index], state) for index, state in enumerate(apps)]
     before = [raw_container("first"), raw_container("mesh", restartPolicy="Always"), raw_container("last")]
     whole = {"phase": phase, "containerStatuses": containers, "initContainerStatuses": init or [], **status}
     return from_object(raw_pod(initContainers=before, metadata=metadata, status=whole), Pod)
@@ -64,24 +64,48 @@ def make(
         (make(DONE, RUNNING, conditions=[READY]), "Running"),
         (make(DONE, RUNNING), "NotReady"),
         (make(DONE, ended(1, "Error")), "Error"),
-        (make(init=[told("first", waiting("CrashLoopBackOff"))], phase="Pending"), "Init:CrashLoopBackOff"),
-        (make(init=[told("first", ended(1, "Error"))], phase="Pending"), "Init:Error"),
-        (make(init=[told("first", ended(4))], phase="Pending"), "Init:ExitCode:4"),
-        (make(init=[told("first", ended(139, signal=11))], phase="Pending"), "Init:Signal:11"),
-        (make(waiting("PodInitializing"), init=[told("first", RUNNING)], phase="Pending"), "Init:0/3"),
-        (make(init=[told("first", DONE), told("mesh", RUNNING, started=False)], phase="Pending"), "Init:1/3"),
+        (make(init=[container_status("first", waiting("CrashLoopBackOff"))], phase="Pending"), "Init:CrashLoopBackOff"),
+        (make(init=[container_status("first", ended(1, "Error"))], phase="Pending"), "Init:Error"),
+        (make(init=[container_status("first", ended(4))], phase="Pending"), "Init:ExitCode:4"),
+        (make(init=[container_status("first", ended(139, signal=11))], phase="Pending"), "Init:Signal:11"),
+        (make(waiting("PodInitializing"), init=[container_status("first", RUNNING)], phase="Pending"), "Init:0/3"),
         (
             make(
-                init=[told("first", DONE), told("mesh", RUNNING, started=True), told("last", RUNNING)], phase="Pending"
+                init=[container_status("first", DONE), container_status("mesh", RUNNING, started=False)],
+                phase="Pending",
+            ),
+            "Init:1/3",
+        ),
+        (
+            make(
+                init=[
+                    container_status("first", DONE),
+                    container_status("mesh", RUNNING, started=True),
+                    container_status("last", RUNNING),
+                ],
+                phase="Pending",
             ),
             "Init:2/3",
         ),
-        (make(RUNNING, init=[told("first", DONE), told("mesh", RUNNING, started=True), told("last", DONE)]), "Running"),
-        # A sidecar that crashes after the start is told as of an init container, until an app container has a word.
         (
             make(
                 RUNNING,
-                init=[told("first", DONE), told("mesh", waiting("CrashLoopBackOff"), started=False)],
+                init=[
+                    container_status("first", DONE),
+                    container_status("mesh", RUNNING, started=True),
+                    container_status("last", DONE),
+                ],
+            ),
+            "Running",
+        ),
+        # A sidecar that crashes after the start is shown like an init container, unless an app container has a reason.
+        (
+            make(
+                RUNNING,
+                init=[
+                    container_status("first", DONE),
+                    container_status("mesh", waiting("CrashLoopBackOff"), started=False),
+                ],
                 conditions=[raw_condition("Initialized", "True")],
             ),
             "Init:CrashLoopBackOff",

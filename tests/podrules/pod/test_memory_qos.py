@@ -1,4 +1,4 @@
-"""MemoryQoS: what the kernel throttles and protects, by version, configuration and pod.
+"""MemoryQoS: the kernel's throttling and protection, by version, configuration and pod.
 
 Figures of 1.36 and 1.37 come from upstream's own functions at v1.36.3 and v1.37.1: generateLinuxContainerResources,
 ResourceConfigForPod and ApplyPodLevelMemoryHigh were called with these pods and settings, and gave the same as here for
@@ -60,7 +60,7 @@ LARGER_THAN_NODE = make_pod(requests={"memory": "33Gi"})
 
 
 def values(pod: Pod, settings: MemorySettings, minor: int) -> list[MemoryQoS | None]:
-    """Of the pod, then of each container, init containers first."""
+    """The values of the pod, then of each container, init containers first."""
     features = Features.of_minor(minor)
     of_containers = [container_memory_qos(pod, ref, settings, features=features) for ref in pod.containers()]
     return [pod_memory_qos(pod, settings, features=features), *of_containers]
@@ -211,12 +211,12 @@ def test_Q5_settings_are_none_if_unset_or_unknown() -> None:
     assert memory_settings(NODE, None, Features.of_minor(34, {"memory_qos": True})) is None
 
 
-def told(minor: int, *, on: bool) -> Versions:
+def versions(minor: int, *, on: bool) -> Versions:
     return Versions.of(f"1.{minor}").with_gate("memory_qos", on=on)
 
 
 def changed(pod: Pod, before: Versions, minor: int) -> dict[tuple[str, str], tuple[str, str]]:
-    """The memory that another minor changes; no configuration is known."""
+    """The memory settings that another minor changes; no configuration is known."""
     node = make_node(capacity={"memory": "32Gi"}, kubelet=f"v1.{before.api_server.minor}.0")
     return {
         (one.container, one.field): (one.before, one.after)
@@ -225,20 +225,20 @@ def changed(pod: Pod, before: Versions, minor: int) -> dict[tuple[str, str], tup
     }
 
 
-def test_Q5_an_upgrade_to_1_37_changes_no_memory_by_default() -> None:
+def test_Q5_upgrade_to_1_37_changes_no_memory_by_default() -> None:
     assert changed(BURSTY, Versions.of("1.36"), 37) == {}
 
 
-def test_Q5_an_upgrade_changes_memory_where_the_gate_was_on() -> None:
-    assert changed(BURSTY, told(36, on=True), 37) == {("app", "memory high"): ("255012864", "none")}
+def test_Q5_upgrade_changes_memory_where_the_gate_was_on() -> None:
+    assert changed(BURSTY, versions(36, on=True), 37) == {("app", "memory high"): ("255012864", "none")}
     reserved = {("", "memory min"): ("134217728", "none"), ("app", "memory min"): ("134217728", "none")}
-    assert changed(BURSTY, told(35, on=True), 36) == reserved
+    assert changed(BURSTY, versions(35, on=True), 36) == reserved
 
 
 def test_Q5_change_that_needs_configuration_is_left_out() -> None:
-    # Allocatable memory is not known, nor whether a kubelet of 1.34 runs on cgroup v1.
-    assert changed(UNLIMITED, told(36, on=True), 37) == {}
-    assert changed(BURSTY, told(34, on=True), 36) == {}
+    # Allocatable memory is unknown, as is whether a kubelet of 1.34 runs on cgroup v1.
+    assert changed(UNLIMITED, versions(36, on=True), 37) == {}
+    assert changed(BURSTY, versions(34, on=True), 36) == {}
 
 
 def test_Q5_gate_is_assumed_without_kubelet_configuration() -> None:

@@ -477,7 +477,7 @@ def test_Q2_adj_that_a_real_kubelet_asked_for(pod: Pod, expected: dict[str, int]
 
 
 def test_Q2_resize_changes_the_computed_value() -> None:
-    # A real kubelet left 992 in place when the request went from 200Mi to 300Mi; a restart asks for the new value.
+    # A real kubelet kept 992 when the request changed from 200Mi to 300Mi; a restart uses the new value.
     assert _adjs(make_pod(requests={"memory": "200Mi"}), REAL_CAPACITY) == {"app": 992}
     assert _adjs(make_pod(requests={"memory": "300Mi"}), REAL_CAPACITY) == {"app": 988}
 

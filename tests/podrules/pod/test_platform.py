@@ -1,4 +1,4 @@
-"""Whose rules hold for a pod: by its node, else by its own words."""
+"""The platform rules of a pod: by its node, else by its own fields."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ON_BOTH = {"key": OS, "operator": "In", "values": ["linux", "windows"]}
 )
 def test_Q2_platform_of_a_node(node: str, expected: Platform) -> None:
     assert node_platform(from_object(NODES[node], Node)) is expected
-    # A bound pod that says nothing has its node's.
+    # A bound pod without an OS field has the platform of its node.
     assert pod_platform(from_object(raw_pod(), Pod), from_object(NODES[node], Node)) is expected
 
 

@@ -1,4 +1,4 @@
-"""Priority: what the admission plugin writes and refuses; criticality."""
+"""Priority: values and refusals of the admission plugin; criticality."""
 
 from __future__ import annotations
 

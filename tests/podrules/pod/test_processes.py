@@ -1,4 +1,4 @@
-"""Which containers have a process, and so which of them the kernel kills and a stop waits for."""
+"""The containers that have a process, so that the kernel can kill them and a stop waits for them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def waiting(reason: str) -> dict[str, Any]:
 def pod_of(states: dict[str, dict[str, Any]] | None = None, phase: str = "Running") -> Pod:
     """A pod with an init container, a sidecar and two app containers; ``states`` by name, absent: not reported."""
     init = [raw_container("setup"), raw_container("mesh", restartPolicy="Always")]
-    told = [{"name": name, "state": state} for name, state in (states or {}).items()]
+    statuses = [{"name": name, "state": state} for name, state in (states or {}).items()]
     ours = {"setup", "mesh"}
     status = {
         "phase": phase,
-        "initContainerStatuses": [entry for entry in told if entry["name"] in ours],
-        "containerStatuses": [entry for entry in told if entry["name"] not in ours],
+        "initContainerStatuses": [entry for entry in statuses if entry["name"] in ours],
+        "containerStatuses": [entry for entry in statuses if entry["name"] not in ours],
     }
     raw = raw_pod(
         containers=[raw_container("app"), raw_container("second")],
@@ -65,7 +65,7 @@ def pod_of(states: dict[str, dict[str, Any]] | None = None, phase: str = "Runnin
         pytest.param(pod_of({"app": RUNNING}, "Failed"), set(), id="finished"),
     ],
 )
-def test_Q3_container_without_a_process_is_none_that_runs(pod: Pod, expected: set[str]) -> None:
+def test_Q3_container_without_a_process_does_not_run(pod: Pod, expected: set[str]) -> None:
     assert {ref.container.name for ref in pod.containers() if has_process(pod, ref)} == expected
 
 
@@ -76,7 +76,7 @@ def test_T3_stop_signals_running_init_containers_too() -> None:
     plan = stop_plan(pod)
     assert [(step.name, step.sigterm_earliest, step.sigterm_latest) for step in plan.containers] == [
         ("setup", 0, 0),
-        # No sidecar waits for an init container, and nothing else goes before it.
+        # No sidecar waits for an init container, and no other container is before it.
         ("mesh", 0, 0),
     ]
 

@@ -1,4 +1,4 @@
-"""QoS class: what decides it, what would make it Guaranteed, what a resize may not change."""
+"""QoS class: the deciding fields, the changes to Guaranteed, and the limits of a resize."""
 
 from __future__ import annotations
 
@@ -360,7 +360,7 @@ def test_Q1_smallest_change_to_guaranteed(pod: Pod, changes: list[FieldChange]) 
                 init_containers=[_equal("setup"), make_sidecar("mesh"), make_container("certs", limits=SMALL)],
             ),
             ("mesh", "certs"),
-            id="all that spoil it, and no other",
+            id="all fields that prevent it, and no other",
         ),
         pytest.param(
             make_pod(requests=SMALL, limits=LARGE, init_containers=[make_sidecar("mesh")]),
@@ -371,7 +371,7 @@ def test_Q1_smallest_change_to_guaranteed(pod: Pod, changes: list[FieldChange]) 
         pytest.param(
             make_pod(containers=[_equal("a"), make_container("b")], init_containers=[make_sidecar("mesh")]),
             ("b", "mesh"),
-            id="an app container spoils it too",
+            id="an app container prevents it too",
         ),
         pytest.param(
             make_pod(containers=[_equal("app"), make_container("istio-proxy", requests=SMALL)]),
@@ -381,7 +381,7 @@ def test_Q1_smallest_change_to_guaranteed(pod: Pod, changes: list[FieldChange]) 
         pytest.param(
             make_pod(containers=[make_container("app", requests=SMALL), _equal("exporter")]),
             (),
-            id="the first container is what the pod is for",
+            id="the first container is the main one",
         ),
         pytest.param(
             make_pod(
@@ -395,7 +395,7 @@ def test_Q1_smallest_change_to_guaranteed(pod: Pod, changes: list[FieldChange]) 
         ),
     ],
 )
-def test_Q1_what_spoils_guaranteed(pod: Pod, spoilers: tuple[str, ...]) -> None:
+def test_Q1_fields_that_prevent_guaranteed(pod: Pod, spoilers: tuple[str, ...]) -> None:
     assert explain_qos(pod).spoiled_by == spoilers
 
 
@@ -422,7 +422,7 @@ def test_Q1_what_spoils_guaranteed(pod: Pod, spoilers: tuple[str, ...]) -> None:
         ),
     ],
 )
-def test_Q1_the_proposed_change_does_reach_guaranteed(pod: Pod) -> None:
+def test_Q1_proposed_change_reaches_guaranteed(pod: Pod) -> None:
     stored = stored_pod(pod)
     assert compute_pod_qos(stored) is not GUARANTEED
     edited = stored_pod(

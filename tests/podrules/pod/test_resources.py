@@ -43,7 +43,7 @@ def _texts(amounts: ResourceList) -> dict[str, str]:
 
 
 def _cpu(name: str, amount: str) -> Container:
-    """The same request and limit, so that one table holds for both sums."""
+    """The same request and limit, so that one table serves both sums."""
     return make_container(name, requests={"cpu": amount}, limits={"cpu": amount})
 
 
@@ -498,7 +498,7 @@ RESIZED = make_container_status(
         ),
     ],
 )
-def test_Q4_pod_as_its_kubelet_granted_it(
+def test_Q4_pod_with_resources_granted_by_kubelet(
     status: Sequence[ContainerStatus], requests: Mapping[str, str], limits: Mapping[str, str]
 ) -> None:
     container = make_container(requests={"cpu": "1", "memory": "1Gi"}, limits={"cpu": "8"})
@@ -594,7 +594,7 @@ MI = 1024 * 1024
         pytest.param(
             make_pod(containers=[make_container("a", requests={"cpu": "500m", "memory": "500M"}), make_container("b")]),
             SchedulerRequest(500, 500_000_000, 0, {}, 600, 500_000_000 + 200 * MI),
-            id="each container that asks for none counts",
+            id="each container without requests counts",
         ),
         pytest.param(
             make_pod(requests={"cpu": "0", "memory": "0"}),
@@ -636,7 +636,7 @@ MI = 1024 * 1024
         ),
     ],
 )
-def test_Q4_what_the_scheduler_accounts(pod: Pod, expected: SchedulerRequest) -> None:
+def test_Q4_resources_that_the_scheduler_accounts(pod: Pod, expected: SchedulerRequest) -> None:
     assert scheduler_request(pod, REFERENCE) == expected
 
 
@@ -653,7 +653,7 @@ LONGEST_PREFIX = ".".join(["a" * 60] * 4)
         pytest.param(f"{LONGEST_PREFIX}aa/a", False, id="prefix of 245 characters: with requests. in front 254"),
         pytest.param("Example.com/a", False, id="capital letter in the prefix"),
         pytest.param("a/b/c", False, id="two slashes"),
-        pytest.param("node.kubernetes.io/-", True, id="native names are not looked at"),
+        pytest.param("node.kubernetes.io/-", True, id="native names are not checked"),
     ],
 )
 def test_Q4_resources_that_the_scheduler_counts_by_name(name: str, counted: bool) -> None:

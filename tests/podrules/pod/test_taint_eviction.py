@@ -32,7 +32,7 @@ def _at(seconds: int, tolerated: int, key: str) -> Eviction:
     ("taints", "own", "expected"),
     [
         pytest.param([], [], None, id="no taint"),
-        pytest.param([_taint("a", effect="NoSchedule")], [], None, id="NoSchedule deletes nobody"),
+        pytest.param([_taint("a", effect="NoSchedule")], [], None, id="NoSchedule deletes no pod"),
         pytest.param([_taint("a")], [], _at(0, 0, "a"), id="not tolerated"),
         pytest.param([_taint("a")], [_tolerates("a", 120)], _at(120, 120, "a"), id="tolerated for a time"),
         pytest.param([_taint("a")], [_tolerates("a")], Eviction(None, None), id="tolerated without end"),
@@ -47,7 +47,7 @@ def _at(seconds: int, tolerated: int, key: str) -> Eviction:
             [_taint("a"), _taint("b", 10)],
             [_tolerates("a", 300), _tolerates("b", 60)],
             _at(300, 300, "a"),
-            id="a later one does not hasten what is scheduled",
+            id="a later one does not shorten the scheduled time",
         ),
         pytest.param(
             [_taint("a"), _taint("b", 10)], [_tolerates("a", 300)], _at(10, 0, "b"), id="a later one not tolerated"
@@ -62,7 +62,7 @@ def _at(seconds: int, tolerated: int, key: str) -> Eviction:
             id="the first without end, then one for a time",
         ),
         pytest.param(
-            [_taint("a", None)], [_tolerates("a", 60)], Eviction(None, 60, taint="a:NoExecute"), id="nobody noted when"
+            [_taint("a", None)], [_tolerates("a", 60)], Eviction(None, 60, taint="a:NoExecute"), id="no timeAdded"
         ),
     ],
 )
@@ -74,7 +74,7 @@ def test_T5_when_taints_delete_a_pod(
 
 MOST = 2**63 - 1
 YEARS = 9_223_372_036
-"""Seconds that the nanoseconds of a Go Duration hold."""
+"""The maximum seconds of a Go Duration, which counts nanoseconds."""
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def _deleting(current: int | None) -> Pod:
 
 
 def _delete(pod: Pod, seconds: int | None = None, *, due_in: float | None = None) -> DeleteOutcome:
-    """The outcome of a DELETE; ``due_in``: a first one was made, whose deletionTimestamp is that far away."""
+    """The outcome of a DELETE; ``due_in``: an earlier one set a deletionTimestamp this far in the future."""
     return before_delete(
         pod,
         DeleteOptions(grace_period_seconds=seconds),
@@ -114,7 +114,7 @@ def test_T1_first_delete_leaves_an_unset_generation() -> None:
     assert _delete(_running(generation=0)).generation == 0
 
 
-def test_T1_first_delete_of_a_finished_pod_asks_for_nothing() -> None:
+def test_T1_first_delete_of_finished_pod_has_no_grace() -> None:
     outcome = _delete(make_pod(node_name="node-1", phase="Succeeded", termination_seconds=30), 60)
     assert (outcome.option_seconds, outcome.deletion_grace_period_seconds, outcome.deletion_time) == (0, 0, NOW)
 
@@ -442,7 +442,7 @@ def test_T3_sidecar_s_hook_starts_at_once_and_takes_its_own_time() -> None:
     steps = {step.name: step for step in stop_plan(pod).containers}
     assert list(steps) == ["app", "logs", "proxy"]
     assert (steps["app"].pre_stop_earliest, steps["app"].pre_stop_latest) == (0, 45)
-    # The hook runs beside the others; only SIGTERM waits for the turn.
+    # The hook runs in parallel with the others; only SIGTERM waits for the turn.
     assert (steps["proxy"].pre_stop_earliest, steps["proxy"].pre_stop_latest) == (10, 10)
     assert (steps["proxy"].sigterm_earliest, steps["proxy"].sigterm_latest) == (10, 45)
     assert steps["proxy"].field == "spec.initContainers[0]"
@@ -466,7 +466,7 @@ def test_T3_sidecars_wait_whole_period_plus_two_seconds() -> None:
         ("second", "spec.initContainers[2]", True),
         ("first", "spec.initContainers[0]", True),
     ]
-    # The first of them waits for the second, whose hook sleeps.
+    # The first of them waits for the second, which has a sleeping hook.
     assert _times(plan) == {"main": (0, 0, 5), "second": (5, 5, 7), "first": (5, 5, 7)}
     assert plan.sigkill_latest == 7
 
@@ -542,8 +542,8 @@ def test_T4_kill_timeout(seconds: int, expected: int) -> None:
     assert kill_timeout(seconds) == expected
 
 
-# What one kubelet 1.36.3 did. Each row: SIGTERM and the end of a process that ignores it, in whole seconds after the
-# DELETE, and whether the object was gone with the DELETE.
+# Observations of one kubelet 1.36.3. Each row: SIGTERM and the end of a process that ignores it, in seconds after the
+# DELETE, and whether the object was removed by the DELETE.
 @pytest.mark.parametrize(
     ("pod", "option", "hook_takes", "seen", "gone_at_once"),
     [
@@ -577,7 +577,7 @@ def test_T4_kill_timeout(seconds: int, expected: int) -> None:
         pytest.param(_running(grace=0), None, 0, (0, 2), True, id="terminationGracePeriodSeconds 0, plain delete"),
     ],
 )
-def test_T3_stop_that_a_real_node_made(
+def test_T3_stop_on_a_real_node(
     pod: Pod, option: int | None, hook_takes: int, seen: tuple[int, int], gone_at_once: bool
 ) -> None:
     sigterm, dead = seen
@@ -586,7 +586,7 @@ def test_T3_stop_that_a_real_node_made(
     assert step.sigterm_earliest <= sigterm <= step.sigterm_latest
     assert dead <= step.sigkill_latest
     assert plan.object_removed_at_once is gone_at_once
-    # To the second, once it is known how long the hook takes.
+    # To the second, given the duration of the hook.
     pod_seconds, _ = effective_grace_period(pod, override_seconds=plan.grace.seconds)
     assert sigterm + container_grace_period(pod_seconds, pre_stop_seconds=hook_takes) == dead
 
@@ -600,18 +600,18 @@ def test_T3_real_node_without_hook_killed_when_planned(grace: int, option: int |
 
 
 def test_T3_real_node_ended_process_at_sigterm() -> None:
-    # Grace 5, preStop of 3 s: SIGTERM at 3.01, ended at 3.02, two seconds before the SIGKILL that never came.
+    # Grace 5, preStop of 3 s: SIGTERM at 3.01, ended at 3.02, two seconds before the planned SIGKILL.
     plan = stop_plan(_running(grace=5, containers=[make_container(pre_stop={"sleep": {"seconds": 3}})]))
     assert _times(plan) == {"app": (3, 3, 5)}
 
 
 def test_T1_real_forced_delete_removed_only_the_object() -> None:
-    # Plain delete (30), forced 3 s later: the object was gone at 3 s, the process lived until 30 s.
+    # Plain delete (30), forced 3 s later: the object was removed at 3 s, the process lived until 30 s.
     first = stop_plan(_running(grace=30))
     forced = before_delete(_deleting(30), DeleteOptions(grace_period_seconds=0), now=NOW + 3, deletion_time=NOW + 30)
     assert (forced.deletion_grace_period_seconds, forced.deletion_time) == (0, NOW + 3)
     assert first.sigkill_latest == 30
-    # The pod worker takes the new period; the stop that the runtime has begun goes on with the old one.
+    # The pod worker takes the new period; the stop that the runtime has begun continues with the old one.
     assert effective_grace_period(_deleting(0), known_seconds=30) == (1, True)
 
 

@@ -1,4 +1,4 @@
-"""Which rules hold where in a cluster of several versions."""
+"""The rules that apply to each component in a cluster of several versions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_all_components_have_the_api_servers_version_by_default(server: str | No
     assert versions.api_server == versions.scheduler == versions.kubelet(None) == Features.of_minor(minor)
 
 
-def test_a_kubelet_has_its_own_version() -> None:
+def test_kubelet_has_its_own_version() -> None:
     versions = Versions.of("v1.37.1")
     assert [versions.kubelet(node(version)).minor for version in ("v1.34.4", "v1.36.3", "v1.37.1")] == [34, 36, 37]
     assert versions.kubelet(node("")).minor == 37, "one that does not say it"
@@ -60,7 +60,7 @@ def test_static_pod_shows_the_scheduler_version() -> None:
 @pytest.mark.parametrize(
     "pod",
     [
-        pytest.param(scheduler("k/s:v1.34.1", namespace="shop"), id="anybody's namespace"),
+        pytest.param(scheduler("k/s:v1.34.1", namespace="shop"), id="any user's namespace"),
         pytest.param(scheduler("k/s:v1.34.1", component="web"), id="another component"),
         pytest.param(scheduler("k/s:latest"), id="no version in the tag"),
         pytest.param(scheduler("registry:5000/s"), id="a port and no tag"),
@@ -98,20 +98,20 @@ def candidate(
         pytest.param([candidate("1.36.3", "")], None, id="emulates nothing: may not lead"),
         pytest.param([candidate("latest", "1.37")], None, id="no version"),
         pytest.param([candidate("1.36.3", "1.36", lease="kube-controller-manager")], None, id="another component"),
-        pytest.param([candidate("1.36.3", "1.36", namespace="shop")], None, id="anybody's namespace"),
+        pytest.param([candidate("1.36.3", "1.36", namespace="shop")], None, id="any user's namespace"),
         pytest.param([], None, id="none"),
     ],
 )
 def test_leading_lease_candidate_gives_scheduler_version(
     candidates: list[LeaseCandidate], leads: tuple[str, str] | None
 ) -> None:
-    """As TestPickBestLeaderOldestEmulationVersion of upstream's election_test.go has it."""
+    """The order of TestPickBestLeaderOldestEmulationVersion in upstream's election_test.go."""
     for order in (candidates, candidates[::-1]):
         found = leading_scheduler(order)
         assert (found and (found.version, found.emulates)) == leads
 
 
-def test_a_scheduler_of_the_api_servers_minor_is_known_too() -> None:
+def test_scheduler_of_the_api_servers_minor_is_known_too() -> None:
     versions = Versions.of("v1.37.1", [Release("v1.37.0")])
     assert versions.scheduler_version == "v1.37.0"
     assert version_notes(versions) == ()
@@ -121,7 +121,7 @@ def test_a_scheduler_of_the_api_servers_minor_is_known_too() -> None:
 
 
 def test_differing_schedulers_use_the_api_server_version() -> None:
-    """Nobody knows which of them leads."""
+    """The leader is unknown."""
     versions = Versions.of("v1.37.1", [Release("v1.36.3"), Release("v1.37.1")])
     assert versions.scheduler.minor == 37
     assert versions.scheduler_version is None
@@ -129,7 +129,7 @@ def test_differing_schedulers_use_the_api_server_version() -> None:
 
 
 def test_emulated_version_affects_only_gates() -> None:
-    """Of 1.37, VolumeLimitScaling has a gate, and its messages have none."""
+    """In 1.37, VolumeLimitScaling has a gate, and its messages have none."""
     versions = Versions.of("v1.37.1", emulates="1.36", told=Told(None, (("pod_level_resources_fix_defaulting", True),)))
     assert versions.scheduler == versions.api_server, "it is taken to be as the API server"
     assert (versions.api_server.minor, versions.api_server.emulated) == (37, 36)
@@ -141,7 +141,7 @@ def test_emulated_version_affects_only_gates() -> None:
     assert Versions.of("v1.37.1", told=Told("1.37"), emulates="1.36").api_server.emulated is None
 
 
-def test_an_unknown_api_server_is_as_new_as_the_newest_component() -> None:
+def test_unknown_api_server_is_as_new_as_the_newest_component() -> None:
     assert Versions.of(None, [Release("v1.37.0")], kubelets=["v1.36.1"]).api_server.minor == 37
     assert Versions.of(None, kubelets=["v1.35.1", "v1.36.1"]).api_server.minor == 36
     assert Versions.of(None, [Release("v1.35.0"), Release("v1.34.0")]).api_server.minor == 35
@@ -173,7 +173,7 @@ def test_given_gate_counts_where_it_can_be_set() -> None:
     assert (early.scheduler.volume_limit_scaling, early.scheduler.storage_capacity_scoring) == (False, True)
 
 
-def test_a_kubelets_own_gates_count_first() -> None:
+def test_kubelets_own_gates_count_first() -> None:
     versions = Versions.of("v1.36.3", (), Told(None, (("pod_level_resources", False),)))
     config = KubeletConfiguration(
         feature_gates={"PodLevelResources": True, "CustomCPUCFSQuotaPeriod": False, "New": True}
@@ -194,7 +194,7 @@ def test_verified_versions_have_no_warning(version: str) -> None:
     assert version_notes(Versions.of(version), [node(version)]) == ()
 
 
-def test_an_old_kubelet_is_named_with_what_it_lacks() -> None:
+def test_old_kubelet_is_named_with_what_it_lacks() -> None:
     nodes = [node("v1.23.17", "a"), node("v1.23.17", "b"), node("v1.36.3", "c")]
     (note,) = version_notes(Versions.of("v1.36.3"), nodes)
     assert (note.component, note.version, note.nodes, note.nearest) == (
@@ -206,12 +206,12 @@ def test_an_old_kubelet_is_named_with_what_it_lacks() -> None:
     assert {effect.partition(":")[0] for effect in note.without} == {"Requests", "Pod-level resources"}
 
 
-def test_a_newer_control_plane_gets_the_newest_rules() -> None:
+def test_newer_control_plane_gets_the_newest_rules() -> None:
     (note,) = version_notes(Versions.of("v1.40.0"))
     assert (note.component, note.nearest, note.without) == (Component.API_SERVER, "1.37.1", ())
 
 
-def test_a_virtual_kubelet_has_versions_of_its_own() -> None:
+def test_virtual_kubelet_has_versions_of_its_own() -> None:
     assert version_notes(Versions.of("v1.36.3"), [node("v1.14.3", type="virtual-kubelet")]) == ()
 
 
@@ -219,8 +219,8 @@ def test_a_virtual_kubelet_has_versions_of_its_own() -> None:
     ("server", "kubelets", "minor"),
     [
         pytest.param(None, ["v1.34.4", "v1.35.2-gke.1", ""], 35, id="the newest kubelet"),
-        pytest.param("v1.37.1", ["v1.35.2"], 37, id="the API server says its own"),
-        pytest.param(None, ["", "latest"], REFERENCE.minor, id="nobody knows"),
+        pytest.param("v1.37.1", ["v1.35.2"], 37, id="the API server reports its own"),
+        pytest.param(None, ["", "latest"], REFERENCE.minor, id="unknown"),
     ],
 )
 def test_newest_kubelet_replaces_unknown_api_server(server: str | None, kubelets: list[str], minor: int) -> None:

@@ -1,4 +1,4 @@
-"""Which rule holds for a namespace, and which rules are refused."""
+"""The rule that applies to a namespace, and refused rules."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ RULES = NamespaceRules(
 @pytest.mark.parametrize(
     ("namespace", "expected"),
     [
-        pytest.param("shop", NamespaceRule(default_class="any", allowed_classes=("any", "team")), id="everybody's"),
-        pytest.param("team-b", NamespaceRule(default_class="team", allowed_classes=("any", "team")), id="a beginning"),
+        pytest.param("shop", NamespaceRule(default_class="any", allowed_classes=("any", "team")), id="all namespaces"),
+        pytest.param("team-b", NamespaceRule(default_class="team", allowed_classes=("any", "team")), id="a prefix"),
         pytest.param(
             "team-ab",
             NamespaceRule(default_class="team", allowed_classes=("team", "a"), constraints=()),
-            id="the longest beginning, and what it does not say from shorter ones",
+            id="the longest prefix, and missing values from shorter ones",
         ),
         pytest.param(
             "team-a",
@@ -63,7 +63,7 @@ def test_P1_allowed(allowed: tuple[str, ...] | None, expected: bool) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "Shop", "-a", "a-", "a*b", "**", "a" * 64, "shop\n", "müller"])
-def test_a_key_that_is_no_namespace(key: str) -> None:
+def test_invalid_namespace_keys(key: str) -> None:
     with pytest.raises(RuleError, match="neither a namespace nor its beginning"):
         NamespaceRules({key: NamespaceRule(default_class="a")}).check()
 
@@ -73,7 +73,7 @@ def test_keys_that_are(key: str) -> None:
     NamespaceRules({key: NamespaceRule(default_class="a")}).check()
 
 
-def test_P1_a_default_that_a_more_general_entry_does_not_allow() -> None:
+def test_P1_default_that_a_more_general_entry_does_not_allow() -> None:
     entries = {"*": NamespaceRule(allowed_classes=()), "shop": NamespaceRule(default_class="high")}
     with pytest.raises(RuleError, match="default class high of shop is not among its allowed: none"):
         NamespaceRules(entries).check()
@@ -108,6 +108,6 @@ def test_S4_constraints_that_are_refused(value: Any, problem: str) -> None:
     assert annotated_constraints(text) == str(refused.value)
 
 
-def test_S4_an_annotation_has_an_end() -> None:
+def test_S4_annotation_has_a_maximum_length() -> None:
     assert annotated_constraints(f"[{' ' * 4096}]") == "longer than 4096 characters"
     assert annotated_constraints(json.dumps([RACK])) == read_constraints(json.dumps([RACK]))

@@ -1,4 +1,4 @@
-"""How pods stand in zones, and the skew of constraints as it is."""
+"""The distribution of pods over zones, and the current skew of constraints."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_skew_is_that_of_the_emptiest_domain() -> None:
     assert found.exceeded is constraint
 
 
-def test_a_skew_of_max_skew_is_allowed() -> None:
+def test_skew_of_max_skew_is_allowed() -> None:
     (found,) = workload_spreads(NODES, pods(2, "a1", zonal(2)))
     assert (found.constraints[0].skew, found.exceeded) == (2, None)
 
@@ -93,7 +93,7 @@ def test_one_pod_is_not_spread() -> None:
     assert not workload_spreads(NODES, pods(1, "a1"))[0].in_one_zone
 
 
-def test_a_selector_that_cannot_be_read_is_no_constraint() -> None:
+def test_selector_that_cannot_be_read_is_no_constraint() -> None:
     broken = make_constraint(1, ZONE, "DoNotSchedule", selector={"matchExpressions": [{"key": "a", "operator": "Odd"}]})
     assert workload_spreads(NODES, pods(2, "a1", broken))[0].constraints == ()
 

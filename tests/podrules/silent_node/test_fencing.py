@@ -1,4 +1,4 @@
-"""When a node may be declared out of service, and what goes then."""
+"""When a node may be declared out of service, and which pods and volumes this removes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def node(ready: str, *taints: dict[str, str]) -> Node:
         pytest.param(
             node("Unknown", UNREACHABLE, OUT_OF_SERVICE), FRESH, FenceState.BACK, id="fenced, and coming back"
         ),
-        pytest.param(node("False"), FRESH, FenceState.ANSWERS, id="not ready, but it says so itself"),
+        pytest.param(node("False"), FRESH, FenceState.ANSWERS, id="not ready by its own report"),
         pytest.param(node("True"), HEARTBEAT, FenceState.TOO_EARLY, id="no heartbeats, not yet Unknown"),
         pytest.param(node("Unknown", UNREACHABLE, OUT_OF_SERVICE), HEARTBEAT, FenceState.FENCED, id="fenced"),
         pytest.param(node("True", OUT_OF_SERVICE), HEARTBEAT, FenceState.FENCED, id="fenced before it was Unknown"),
@@ -118,7 +118,7 @@ def test_F6_volumes_without_attachment_object_remain(source: str, name: str) -> 
         volumes=known,
     )
     kept = kept_volumes(partitions(facts, NOW)[0], lost, facts.pods)
-    # The pods are gone first, and only then their volumes.
+    # The pods are removed first, and only then their volumes.
     for pods in ([GOES, STAYS], [STAYS]):
         left = left_to_go(lost, pods, (), kept, known.values())
         assert left.attachments == (names[2], "pv-data")

@@ -36,7 +36,7 @@ def test_F1_pod_without_process_is_always_safe(pod: Pod, reach: Reach) -> None:
         pytest.param(_reach(Reach.SILENT, provider=True), ForceSafety.NOT_SAFE_YET, id="silent provider"),
         pytest.param(_reach(Reach.ANSWERS, provider=True), ForceSafety.UNKNOWN, id="provider"),
         pytest.param(_reach(Reach.UNKNOWN), ForceSafety.UNKNOWN, id="unknown"),
-        pytest.param(None, ForceSafety.UNKNOWN, id="nobody asked"),
+        pytest.param(None, ForceSafety.UNKNOWN, id="node not read"),
     ],
 )
 def test_F1_safety_by_node_reach(node: NodeReach | None, safety: ForceSafety) -> None:
@@ -49,7 +49,7 @@ def test_F1_safety_by_node_reach(node: NodeReach | None, safety: ForceSafety) ->
         pytest.param(Guarantee.AVAILABILITY_FIRST, Reach.ANSWERS, None, id="its volumes decide"),
         pytest.param(Guarantee.AVAILABILITY_FIRST, Reach.SILENT, ForceSafety.NOT_SAFE_YET, id="its node decides"),
         pytest.param(Guarantee.AT_MOST_ONE, Reach.ANSWERS, ForceSafety.NOT_SAFE, id="its owner decides"),
-        pytest.param(Guarantee.NOT_REPLACED, Reach.ANSWERS, ForceSafety.NO_PROMISE_BROKEN, id="nobody replaces it"),
+        pytest.param(Guarantee.NOT_REPLACED, Reach.ANSWERS, ForceSafety.NO_PROMISE_BROKEN, id="not replaced"),
     ],
 )
 def test_F3_unread_volumes(guarantee: Guarantee, reach: Reach, safety: ForceSafety | None) -> None:
@@ -67,5 +67,5 @@ def test_F3_unread_volumes(guarantee: Guarantee, reach: Reach, safety: ForceSafe
         (WriterLock.UNKNOWN, Reach.SILENT, False),
     ],
 )
-def test_F4_a_second_writer(lock: WriterLock, reach: Reach, *, lets: bool) -> None:
+def test_F4_second_writer(lock: WriterLock, reach: Reach, *, lets: bool) -> None:
     assert lets_second_writer(WriterGuard("data", lock), reach) is lets

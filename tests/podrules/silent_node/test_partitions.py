@@ -1,4 +1,4 @@
-"""Pods of nodes that do not answer: what each keeps from going on, and which is worst."""
+"""Pods of nodes that do not answer: what each blocks, and which is worst."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FRESH = NOW - timedelta(seconds=4)
 LOST = make_zone_node("lost", ready="Unknown", taints=[UNREACHABLE])
 WELL = make_zone_node("well")
 RENEWED = {"lost": HEARTBEAT, "well": FRESH}
-TOLD = "2026-11-21T03:08:30Z"
+DELETED = "2026-11-21T03:08:30Z"
 ALONE = make_lost_pod("etcd", owner="", claims=["data"])
 MIRROR = replace(ALONE, metadata=replace(ALONE.metadata, annotations={"kubernetes.io/config.mirror": "abc"}))
 
@@ -89,12 +89,14 @@ def test_F5_four_ways_to_be_down(node: Node, renewed: datetime, expected: Reach)
     assert [reach.reach for reach in nodes_down([node, WELL], {"lost": renewed}, NOW)] == [expected]
 
 
-def test_F5_since_when_and_what_follows() -> None:
-    node = the_node(partitions(facts(make_lost_pod(deleted=TOLD), make_lost_pod("web-1", owner="ReplicaSet/web")), NOW))
+def test_F5_times_of_heartbeat_unknown_and_taints() -> None:
+    node = the_node(
+        partitions(facts(make_lost_pod(deleted=DELETED), make_lost_pod("web-1", owner="ReplicaSet/web")), NOW)
+    )
     assert (node.renewed, node.unknown_at, node.tainted_at) == (HEARTBEAT, UNKNOWN, UNKNOWN)
     assert node.taints == ("node.kubernetes.io/unreachable:NoExecute",)
-    told, waiting = node.pods
-    assert told.deleted == datetime.fromisoformat("2026-11-21T03:08:00Z")
+    known, waiting = node.pods
+    assert known.deleted == datetime.fromisoformat("2026-11-21T03:08:00Z")
     assert (waiting.deleted, waiting.eviction.at) == (None, UNKNOWN + timedelta(seconds=300))
 
 
@@ -109,7 +111,7 @@ def test_F5_when_ready_will_be_unknown(grace: MonitorGrace) -> None:
 
 def test_F5_finished_pods_depend_on_nothing() -> None:
     assert the_node(partitions(facts(make_lost_pod(phase="Succeeded")), NOW)).pods == ()
-    kept = make_lost_pod(phase="Failed", deleted=TOLD)
+    kept = make_lost_pod(phase="Failed", deleted=DELETED)
     assert the_node(partitions(facts(kept), NOW)).pods[0].blocks[0].kind is BlockKind.STATEFUL_SET
 
 
@@ -118,7 +120,7 @@ def test_F5_finished_pods_depend_on_nothing() -> None:
     [
         pytest.param(make_lost_pod(), LOST, HEARTBEAT, ForceSafety.NOT_SAFE_YET, id="silent"),
         pytest.param(
-            make_lost_pod(phase="Failed", deleted=TOLD), LOST, HEARTBEAT, ForceSafety.SAFE, id="silent, has ended"
+            make_lost_pod(phase="Failed", deleted=DELETED), LOST, HEARTBEAT, ForceSafety.SAFE, id="silent, has ended"
         ),
         pytest.param(MIRROR, LOST, HEARTBEAT, ForceSafety.STOPS_NOTHING, id="silent, static"),
         pytest.param(make_lost_pod(), LOST, FRESH, ForceSafety.NOT_SAFE, id="coming back"),
@@ -139,18 +141,18 @@ def test_F5_whether_a_pod_can_be_deleted_without_grace(
 
 
 @pytest.mark.parametrize(("policy", "ordered"), [("OrderedReady", True), ("", True), ("Parallel", False)])
-def test_F5_a_stateful_set_waits_for_its_ordinal(policy: str, ordered: bool) -> None:
+def test_F5_stateful_set_waits_for_its_ordinal(policy: str, ordered: bool) -> None:
     sets = {("shop", "db"): stateful_set(policy=policy)}
     pod = the_node(partitions(facts(make_lost_pod("db-2"), stateful_sets=sets), NOW)).pods[0]
     assert pod.blocks == (Block(BlockKind.STATEFUL_SET, "db", ordinal=2, ordered=ordered),)
 
 
-def test_F5_a_stateful_set_that_cannot_be_read_is_still_named() -> None:
+def test_F5_stateful_set_that_cannot_be_read_is_still_named() -> None:
     pod = the_node(partitions(facts(make_lost_pod("db-2")), NOW)).pods[0]
     assert pod.blocks == (Block(BlockKind.STATEFUL_SET, "db", ordinal=2, ordered=False),)
 
 
-def test_F5_a_namespace_that_is_being_deleted_waits() -> None:
+def test_F5_namespace_that_is_being_deleted_waits() -> None:
     pod = make_lost_pod("web-1", owner="ReplicaSet/web")
     found = the_node(partitions(facts(pod, namespaces_being_deleted={"shop": UNKNOWN, "other": UNKNOWN}), NOW)).pods[0]
     assert found.blocks == (Block(BlockKind.NAMESPACE, "shop", since=UNKNOWN),)
@@ -166,7 +168,7 @@ def storage(source: str = "csi", modes: Sequence[str] = ("ReadWriteOnce",)) -> M
 
 
 def test_F5_pods_that_wait_for_a_volume() -> None:
-    lost = make_lost_pod("web-1", owner="ReplicaSet/web", claims=["data"], deleted=TOLD)
+    lost = make_lost_pod("web-1", owner="ReplicaSet/web", claims=["data"], deleted=DELETED)
     waiting = make_lost_pod("web-2", "well", owner="ReplicaSet/web", claims=["data"], running=False, phase="Pending")
     others = [
         make_lost_pod("web-3", "well", owner="ReplicaSet/web"),
@@ -207,16 +209,16 @@ def attached(*names: str, in_use: Sequence[str] = ()) -> Sequence[Node]:
     [
         pytest.param("iscsi", ISCSI, "", WriterLock.CONTROLLER, id="iSCSI has no VolumeAttachment"),
         pytest.param("fc", FC, "", WriterLock.CONTROLLER, id="FC has none"),
-        pytest.param("csi", CSI, "csi-data-lost", WriterLock.ATTACHMENT, id="CSI has both, and counts once"),
+        pytest.param("csi", CSI, "csi-data-lost", WriterLock.ATTACHMENT, id="CSI has both and counts once"),
     ],
 )
-def test_F5_a_volume_is_awaited_after_its_pod_object_is_gone(
+def test_F5_volume_is_awaited_after_pod_deletion(
     source: str, in_status: str, attachment: str, lock: WriterLock
 ) -> None:
     waiting = make_lost_pod("web-2", "well", owner="ReplicaSet/web", claims=["data"], running=False, phase="Pending")
     for in_use, mounted in (((in_status,), True), ((), False)):
-        told = facts(waiting, nodes=attached(in_status, in_use=in_use), **storage(source))
-        node = the_node(partitions(told, NOW))
+        known = facts(waiting, nodes=attached(in_status, in_use=in_use), **storage(source))
+        node = the_node(partitions(known, NOW))
         [held] = node.attachments
         assert (held.name, held.persistent_volume, held.used_by) == (attachment, "pv-data", "")
         assert (held.mounted, held.claim, node.waiting) == (mounted, "data", ("shop/web-2",))
@@ -230,11 +232,11 @@ def test_F5_node_with_awaited_volume_comes_first() -> None:
     older = make_zone_node("older", ready="Unknown")
     waiting = make_lost_pod("web-2", "well", owner="ReplicaSet/web", claims=["data"], running=False, phase="Pending")
     pods = [waiting, make_lost_pod("web-1", "older", owner="ReplicaSet/web")]
-    told = facts(*pods, nodes=[older, *attached(ISCSI)], **storage("iscsi"))
-    assert [node.reach.name for node in partitions(told, NOW)] == ["lost", "older"]
+    known = facts(*pods, nodes=[older, *attached(ISCSI)], **storage("iscsi"))
+    assert [node.reach.name for node in partitions(known, NOW)] == ["lost", "older"]
 
 
-def test_F5_a_pod_uses_volumes_with_and_without_a_claim() -> None:
+def test_F5_pod_uses_volumes_with_and_without_a_claim() -> None:
     pod = make_lost_pod("web-1", owner="ReplicaSet/web", claims=["data"])
     spec = {"name": "own", "iscsi": {"targetPortal": "192.0.2.9:3260", "iqn": "iqn.2026-11.com.example:own", "lun": 0}}
     volumes = (*pod.spec.volumes, from_object(spec, Volume))
@@ -249,7 +251,7 @@ def test_F5_a_pod_uses_volumes_with_and_without_a_claim() -> None:
     assert all(held.writer is None and not held.waiting for held in node.attachments)
 
 
-def test_F5_a_volume_attachment_without_its_volume_counts_once() -> None:
+def test_F5_volume_attachment_without_its_volume_counts_once() -> None:
     unread = {**storage(), "volumes": {}}
     node = the_node(partitions(facts(nodes=attached(CSI, "kubernetes.io/csi/other.example.com^x"), **unread), NOW))
     assert [(held.name, held.persistent_volume, held.mounted) for held in node.attachments] == [
@@ -302,15 +304,15 @@ def test_reader_elsewhere_is_no_second_writer() -> None:
     assert claim is not None
     volume = replace(second.spec.volumes[0], persistent_volume_claim=replace(claim, read_only=True))
     reader = replace(second, spec=replace(second.spec, volumes=(volume,)))
-    told = facts(make_lost_pod("bare-a", owner="", claims=["data"]), reader, **storage("fc"))
-    assert the_node(partitions(told, NOW)).pods[0].risk is Risk.VOLUME_AWAITED
+    known = facts(make_lost_pod("bare-a", owner="", claims=["data"]), reader, **storage("fc"))
+    assert the_node(partitions(known, NOW)).pods[0].risk is Risk.VOLUME_AWAITED
 
 
 def test_second_writer_of_unused_volume_comes_first() -> None:
     older = make_zone_node("older", ready="Unknown")
     waiting = make_lost_pod("bare-b", "well", owner="", claims=["data"], running=False, phase="Pending")
-    told = facts(waiting, make_lost_pod("db-0", "older"), nodes=[older, *attached(FC)], **storage("fc"))
-    assert [node.reach.name for node in partitions(told, NOW)] == ["lost", "older"]
+    known = facts(waiting, make_lost_pod("db-0", "older"), nodes=[older, *attached(FC)], **storage("fc"))
+    assert [node.reach.name for node in partitions(known, NOW)] == ["lost", "older"]
 
 
 def test_F4_guards_of_volumes_of_a_lost_pod() -> None:
@@ -334,7 +336,7 @@ def test_F4_unstarted_pod_may_still_wait_for_volume() -> None:
         assert node.pods[0].volumes[0].lock is lock
 
 
-def test_F5_the_worst_pod_comes_first() -> None:
+def test_F5_worst_pod_comes_first() -> None:
     pods = [
         make_lost_pod("agent", owner="DaemonSet/agent", priority=2_000_000_000),
         make_lost_pod("web-1", owner="ReplicaSet/web", priority=100),
@@ -347,13 +349,13 @@ def test_F5_the_worst_pod_comes_first() -> None:
     assert [pod.name for pod in node.pods] == ["nfs-0", "db-1", "shop-1", "web-0", "web-1", "agent"]
 
 
-def test_F5_the_node_with_the_worst_pod_comes_first() -> None:
+def test_F5_node_with_the_worst_pod_comes_first() -> None:
     older = make_zone_node("older", ready="Unknown")
     empty = make_zone_node("empty", ready="Unknown")
     pods = [make_lost_pod("web-1", "older", owner="ReplicaSet/web"), make_lost_pod("db-0")]
-    told = facts(*pods, nodes=[empty, older, LOST, WELL])
-    told = replace(told, renewed={**RENEWED, "older": HEARTBEAT - timedelta(hours=1)})
-    assert [node.reach.name for node in partitions(told, NOW)] == ["lost", "older", "empty"]
+    known = facts(*pods, nodes=[empty, older, LOST, WELL])
+    known = replace(known, renewed={**RENEWED, "older": HEARTBEAT - timedelta(hours=1)})
+    assert [node.reach.name for node in partitions(known, NOW)] == ["lost", "older", "empty"]
 
 
 def test_F5_declared_out_of_service() -> None:
@@ -387,10 +389,10 @@ def _labelled(pod: Pod, app: str) -> Pod:
 
 
 def test_F6_budgets_count_remaining_pods_elsewhere() -> None:
-    """A pod that is Ready is still counted as healthy; one that is being deleted is not, nor one that is not Ready."""
+    """A Ready pod still counts as healthy; a terminating one or one that is not Ready does not."""
     pods = [
         _labelled(make_lost_pod("db-0"), "db"),
-        _labelled(make_lost_pod("db-1", deleted=TOLD), "db"),
+        _labelled(make_lost_pod("db-1", deleted=DELETED), "db"),
         _labelled(make_lost_pod("db-2", ready=False), "db"),
         _labelled(make_lost_pod("web-0"), "web"),
         _labelled(make_lost_pod("db-3", "well"), "db"),

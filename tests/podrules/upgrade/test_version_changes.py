@@ -1,4 +1,4 @@
-"""The gates that decide about a pod are those which change something if they are turned around."""
+"""The gates that decide about a pod are those that change a result when flipped."""
 
 from __future__ import annotations
 

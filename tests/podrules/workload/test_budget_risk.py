@@ -1,4 +1,4 @@
-"""Which budgets would stop a drain."""
+"""The budgets that would stop a drain."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def pods(count: int, app: str = "web") -> list[Pod]:
         pytest.param({"currentHealthy": 3, "desiredHealthy": 2, "disruptionsAllowed": 1}, BudgetRisk.ALLOWS, id="room"),
         pytest.param({"currentHealthy": 2, "desiredHealthy": 2}, BudgetRisk.BLOCKS_NOW, id="one is not healthy"),
         pytest.param({"currentHealthy": 3, "desiredHealthy": 3}, BudgetRisk.BLOCKS_ALWAYS, id="all are needed"),
-        pytest.param({"observedGeneration": 1, "disruptionsAllowed": 1}, BudgetRisk.NOT_OBSERVED, id="not looked at"),
+        pytest.param(
+            {"observedGeneration": 1, "disruptionsAllowed": 1}, BudgetRisk.NOT_OBSERVED, id="not observed yet"
+        ),
     ],
 )
 def test_risk(status: dict[str, int], risk: BudgetRisk) -> None:
@@ -59,7 +61,7 @@ def test_two_budgets_of_a_pod_are_worse_than_any_of_them() -> None:
     assert [one.risk for one in found.standings] == [BudgetRisk.OVERLAPS, BudgetRisk.OVERLAPS]
 
 
-def test_a_budget_of_nothing() -> None:
+def test_budget_without_pods() -> None:
     found = budgets_at_stake([budget("other", {"disruptionsAllowed": 1}, app="other")], pods(2))
     assert found.standings[0].risk is BudgetRisk.SELECTS_NOTHING
     assert [(one.name, one.pods) for one in found.unprotected] == [("web", 2)]

@@ -1,4 +1,4 @@
-"""How many pods a PodDisruptionBudget lets go at once."""
+"""The number of evictions that a PodDisruptionBudget allows at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def of(kind: str, wanted: int, *, healthy: int | None = None) -> CoveredPods:
 ROOMS: dict[str, tuple[dict[str, Any], list[CoveredPods], BudgetRoom]] = {
     "a number of pods": ({"minAvailable": 2}, [of("Deployment", 3)], BudgetRoom(3, 3, 2, 1, "")),
     "a number of pods of a DaemonSet": ({"minAvailable": 2}, [of("DaemonSet", 3)], BudgetRoom(3, 3, 2, 1, "")),
-    "a number of pods that nobody makes": ({"minAvailable": 1}, [of("", 2)], BudgetRoom(2, 2, 1, 1, "")),
+    "a number of uncontrolled pods": ({"minAvailable": 1}, [of("", 2)], BudgetRoom(2, 2, 1, 1, "")),
     "a share is rounded up": ({"minAvailable": "34%"}, [of("StatefulSet", 3)], BudgetRoom(3, 3, 2, 1, "")),
     "what may be away is rounded up, too": (
         {"maxUnavailable": "34%"},
@@ -48,12 +48,12 @@ ROOMS: dict[str, tuple[dict[str, Any], list[CoveredPods], BudgetRoom]] = {
         [of("CronJob", 3)],
         BudgetRoom(0, 3, 0, 0, "jobs.batch does not implement the scale subresource"),
     ),
-    "a share of pods that nobody makes": (
+    "a percentage of uncontrolled pods": (
         {"maxUnavailable": 1},
         [of("", 1)],
         BudgetRoom(0, 1, 0, 0, "no controller makes them, and only pods of controllers are counted"),
     ),
-    "pods that nobody makes beside others": (
+    "uncontrolled pods with others": (
         {"maxUnavailable": 1},
         [of("Deployment", 2), of("", 1)],
         BudgetRoom(2, 3, 1, 2, ""),

@@ -1,4 +1,4 @@
-"""Evictions that the API server grants or refuses, one after the other."""
+"""Evictions that the API server allows or refuses, in order."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_pods_that_budgets_do_not_limit(pod: Pod) -> None:
     assert Evictions([make_budget()]).refused(pod) is None
 
 
-def test_a_pod_of_two_budgets_is_never_evicted() -> None:
+def test_pod_of_two_budgets_is_never_evicted() -> None:
     assert Evictions([make_budget(allowed=5), make_budget("other", 5)]).refused(make_pod()) == SEVERAL
 
 
@@ -79,7 +79,7 @@ def test_unhealthy_pod_follows_the_policy(policy: str | None, healthy: int, goes
     assert (Evictions([budget]).refused(make_pod(ready=False)) is None) is goes
 
 
-def test_a_budget_that_desires_no_pod_is_no_healthy_one() -> None:
+def test_budget_with_zero_desired_pods_is_not_healthy() -> None:
     budget = make_budget(status={"currentHealthy": 0, "desiredHealthy": 0})
     refused = Evictions([budget]).refused(make_pod(ready=False))
     assert refused == "The disruption budget web needs 0 healthy pods and has 0 currently"
@@ -93,7 +93,7 @@ def test_budget_allows_2000_unconfirmed_evictions(unconfirmed: int, goes: bool) 
     assert refused == (None if goes else too_many)
 
 
-def test_an_unhealthy_pod_takes_nothing_from_the_budget() -> None:
+def test_unhealthy_pod_takes_nothing_from_the_budget() -> None:
     evictions = Evictions([make_budget(allowed=1, unhealthyPodEvictionPolicy="AlwaysAllow")])
     assert evictions.refused(make_pod(ready=False)) is None
     assert evictions.refused(make_pod("web-1")) is None
@@ -133,7 +133,7 @@ def test_budget_is_recounted_when_pods_change() -> None:
     one = recounted((budget,), gone=[ready, unready])
     assert counted(one) == (2, 0)
     assert counted(recounted(one, came=[ready])) == (3, 1)
-    # A preemption may take what the budget does not allow: what comes back first makes up for that.
+    # A preemption may exceed the budget: the first returning pods make up for that.
     two = recounted(one, gone=[ready])
     assert counted(two) == (1, 0)
     assert counted(recounted(two, came=[ready])) == (2, 0)

@@ -1,4 +1,4 @@
-"""The pod that a workload's controller would send first."""
+"""The first pod that a workload's controller would create."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _made(workload: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_pod_is_one_that_the_api_server_takes(kind: str) -> None:
+def test_api_server_accepts_the_made_pod(kind: str) -> None:
     workload = raw_workload(kind, "web", "shop")
     assert validate(workload, 37) == ()
     pod = _made(workload)
@@ -30,13 +30,13 @@ def test_the_pod_is_one_that_the_api_server_takes(kind: str) -> None:
     assert (owner["uid"], owner["controller"], owner["blockOwnerDeletion"]) == (NO_UID, True, True)
 
 
-def test_a_deployments_pod_belongs_to_its_replica_set() -> None:
+def test_deployments_pod_belongs_to_its_replica_set() -> None:
     meta = _made(raw_workload("Deployment", "web"))["metadata"]
     assert meta["ownerReferences"][0]["name"] == "web-planned"
     assert (meta["generateName"], meta["labels"]) == ("web-planned-", {"app": "web", "pod-template-hash": "planned"})
 
 
-def test_a_stateful_sets_pod_has_its_identity_and_claims() -> None:
+def test_stateful_sets_pod_has_its_identity_and_claims() -> None:
     claim = {"metadata": {"name": "data"}, "spec": {}}
     workload = raw_workload("StatefulSet", "db", serviceName="db", ordinals={"start": 3}, volumeClaimTemplates=[claim])
     workload["spec"]["template"]["spec"]["volumes"] = [
@@ -52,7 +52,7 @@ def test_a_stateful_sets_pod_has_its_identity_and_claims() -> None:
     ]
 
 
-def test_an_indexed_jobs_pod_has_its_index() -> None:
+def test_indexed_jobs_pod_has_its_index() -> None:
     pod = _made(raw_workload("Job", "work", completions=2, completionMode="Indexed"))
     assert pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] == "0"
     assert pod["spec"]["hostname"] == "work-0"

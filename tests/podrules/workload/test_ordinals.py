@@ -1,4 +1,4 @@
-"""Which pod a StatefulSet makes next, and which it waits for."""
+"""The next pod of a StatefulSet, and the pod for which it waits."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def pod(name: str, *, ready: str = "True", owner: str = "db", **more: str) -> Po
 @pytest.mark.parametrize(
     ("policy", "ready", "expected"),
     [
-        pytest.param("OrderedReady", {}, (0, "db-0", ""), id="none is there"),
+        pytest.param("OrderedReady", {}, (0, "db-0", ""), id="no pod exists"),
         pytest.param("OrderedReady", {"db-0": True, "db-1": True}, (2, "db-2", ""), id="all are ready"),
         pytest.param("OrderedReady", {"db-0": False, "db-1": True}, (2, "db-2", "db-0"), id="waits for an earlier one"),
         pytest.param("OrderedReady", {"db-0": False, "db-1": False}, (2, "db-2", "db-0"), id="the lowest comes first"),
-        pytest.param("OrderedReady", {"db-1": False}, (0, "db-0", ""), id="one after the missing one holds nothing"),
+        pytest.param("OrderedReady", {"db-1": False}, (0, "db-0", ""), id="one after the missing one does not block"),
         pytest.param("Parallel", {"db-0": False, "db-1": False}, (2, "db-2", ""), id="Parallel waits for none"),
         pytest.param("Parallel", {"db-0": True, "db-2": True}, (1, "db-1", ""), id="Parallel fills a gap"),
     ],
 )
-def test_the_next_pod(policy: str, ready: Mapping[str, bool], expected: tuple[int, str, str]) -> None:
+def test_next_pod(policy: str, ready: Mapping[str, bool], expected: tuple[int, str, str]) -> None:
     found = next_pod(stateful_set(policy=policy), ready)
     assert (found.ordinal, found.name, found.waits_for) == expected
 
@@ -40,7 +40,7 @@ def test_the_next_pod(policy: str, ready: Mapping[str, bool], expected: tuple[in
     [
         pytest.param("OrderedReady", [pod("db-0"), pod("db-1")], None, id="all run and are Ready"),
         pytest.param("OrderedReady", [pod("db-0"), pod("db-1", ready="False")], "db-1", id="not Ready"),
-        pytest.param("OrderedReady", [pod("db-0", phase="Failed"), pod("db-1")], "db-0", id="to be made anew"),
+        pytest.param("OrderedReady", [pod("db-0", phase="Failed"), pod("db-1")], "db-0", id="to be recreated"),
         pytest.param(
             "OrderedReady",
             [pod("db-0"), pod("db-1", deletion_timestamp="2026-01-01T00:00:00Z")],
@@ -54,6 +54,6 @@ def test_the_next_pod(policy: str, ready: Mapping[str, bool], expected: tuple[in
         pytest.param("OrderedReady", [pod("db-0", ready="False", namespace="data")], None, id="of another namespace"),
     ],
 )
-def test_the_pod_that_is_awaited(policy: str, pods: Sequence[Pod], expected: str | None) -> None:
+def test_awaited_pod(policy: str, pods: Sequence[Pod], expected: str | None) -> None:
     found = awaited_pod(stateful_set(policy=policy), pods)
     assert (found.metadata.name if found is not None else None) == expected

@@ -1,4 +1,4 @@
-"""What a pod's owner promises about copies of it."""
+"""The guarantees of a pod's owner about copies of it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_F3_controller_is_found_among_owners() -> None:
         pytest.param({"kubernetes.io/config.source": "file"}, id="static pod as its kubelet knows it"),
     ],
 )
-def test_F3_static_pod_is_the_kubelets(annotation: dict[str, str]) -> None:
+def test_F3_static_pod_is_owned_by_the_kubelet(annotation: dict[str, str]) -> None:
     pod = make_pod(node_name="node-1", annotations=annotation, owners=[make_owner("Node", "node-1", api_version="v1")])
     assert owner_guarantee(pod) == OwnerGuarantee(Guarantee.KUBELET_OWNED, "Node", "node-1", "metadata.annotations")
 

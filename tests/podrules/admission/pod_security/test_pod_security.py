@@ -1,4 +1,4 @@
-"""Pod Security admission: a namespace's labels, and the words on pods that break its level."""
+"""Pod Security admission: a namespace's labels, and the messages about pods that violate its level."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_pod_refusal_has_upstream_message() -> None:
     assert warning(pod, policy) is None
 
 
-def test_a_template_is_only_warned_of() -> None:
+def test_template_gets_only_a_warning() -> None:
     policy = Policy(enforce=BASELINE, warn=BASELINE)
     template = {"spec": {"containers": [{"name": "c", "securityContext": {"privileged": True}}]}}
     cron = {"kind": "CronJob", "spec": {"jobTemplate": {"spec": {"template": template}}}}
@@ -107,7 +107,7 @@ def test_objects_without_a_pod() -> None:
     assert pod_of({"kind": "Deployment", "spec": {}}, Rules(37)) is not None
 
 
-def test_a_pod_in_the_hosts_network_takes_its_ports() -> None:
+def test_pod_in_the_hosts_network_takes_its_ports() -> None:
     spec = {
         "hostNetwork": True,
         "containers": [{"name": "c", "ports": [{"containerPort": 90}, {"containerPort": 100}]}],

@@ -1,4 +1,4 @@
-"""From the API server's JSON to views."""
+"""Decoding of the API server's JSON."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_refusal_names_the_key_of_a_map(value: dict[str, Any], kind: type[KubeOb
         pytest.param('{"spec": ' * 100_000, id="objects nested too deeply"),
     ],
 )
-def test_refusal_of_what_is_not_json(text: bytes | str) -> None:
+def test_refusal_of_invalid_json(text: bytes | str) -> None:
     with pytest.raises(DecodeError):
         from_json(text, Pod)
 
@@ -230,7 +230,7 @@ for _ in range(200):
 """
 
 
-def test_threads_may_meet_a_kind_first_together() -> None:
-    """Else msgspec crashes now and then, and Python with it."""
+def test_threads_may_decode_a_kind_concurrently() -> None:
+    """Otherwise msgspec crashes now and then, and Python with it."""
     done = subprocess.run([sys.executable, "-c", _FIRST_MEETINGS], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

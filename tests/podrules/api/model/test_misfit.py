@@ -1,4 +1,4 @@
-"""A wrong value anywhere is told in the words of manifests: its path, what stands there, what to write."""
+"""Every wrong value is reported in terms of manifests: its path, its value, what to write instead."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MODELS: Final = tuple(dict.fromkeys([*KINDS.values(), *(kind.model for kind in A
 
 
 def _sample(kind: Any, depth: int = 0) -> Any:
-    """A value that fits a field, with everything in it that the model has."""
+    """A valid value of a field, with everything that the model has."""
     match kind:
         case msgspec.inspect.StructType() if depth < 12:
             return {field.encode_name: _sample(field.type, depth + 1) for field in kind.fields}
@@ -72,7 +72,7 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def _with(value: Any, path: tuple[Any, ...], wrong: Any) -> Any:
-    """The value with another at a path; what lies beside the path is shared."""
+    """The value with another one at a path; the rest is shared."""
     if not path:
         return wrong
     changed = value.copy()
@@ -88,18 +88,18 @@ def _written(path: tuple[Any, ...]) -> str:
 def test_errors_avoid_programming_terms(model: type[KubeObject]) -> None:
     fitting = _sample(msgspec.inspect.type_info(model))
     from_object(fitting, model)
-    told = 0
+    errors = 0
     for path in _paths(fitting):
         for wrong in WRONG:
             try:
                 from_object(_with(fitting, path, wrong), model)
             except DecodeError as error:
-                told += 1
+                errors += 1
                 words = str(error)
                 assert not FOREIGN.search(words.replace(_written(path), "")), words
                 assert words.startswith(_written(path)), (words, path, wrong)
                 assert "write " in words, words
-    assert told
+    assert errors
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_errors_avoid_programming_terms(model: type[KubeObject]) -> None:
         ({"spec": {"priority": "x" * 99}}, f'spec.priority: "{"x" * 38}… is a string; write a whole number'),
     ],
 )
-def test_the_remedy_is_what_would_fit(value: Any, words: str) -> None:
+def test_remedy_shows_a_valid_value(value: Any, words: str) -> None:
     with pytest.raises(DecodeError) as raised:
         from_object(value, Pod)
     assert str(raised.value) == words

@@ -1,4 +1,4 @@
-"""Quantities: what is read, what is printed, how sums and roundings come out."""
+"""Quantities: parsing, printing, sums and rounding."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ PARSED = [
     (".0001k", 100, -3, DECIMAL),
     ("1.", 1, 0, DECIMAL),
     ("1.G", 1, 9, DECIMAL),
-    # No digit at all is zero, as upstream reads it.
+    # A text without digits is zero, as in upstream.
     (".", 0, 0, DECIMAL),
     ("Ki", 0, 0, BINARY),
 ]
@@ -200,7 +200,7 @@ def test_from_json_refuses(value: object, shown: str) -> None:
         Quantity.from_json(value)
 
 
-# Upstream's TestQuantityString: value, notation, what is printed, another text for it.
+# Upstream's TestQuantityString: value, notation, printed text, another text for it.
 PRINTED = [
     (1024**3, 0, BINARY, "1Gi", "1024Mi"),
     (300 * 1024**2, 0, BINARY, "300Mi", "307200Ki"),
@@ -338,8 +338,8 @@ def test_add(left: str, right: str, total: str) -> None:
     assert str(parse(left) + parse(right)) == total
 
 
-def test_sum_of_the_longest_and_the_smallest_amount_has_a_text() -> None:
-    # Python refuses to print an integer of more than 4300 digits; so quantities stay below.
+def test_sum_of_extreme_amounts_has_a_text() -> None:
+    # Python refuses to print an integer of more than 4300 digits, so quantities stay below.
     total = parse(f"{'9' * 249}e1000") + parse("1n")
     assert str(total) == f"{'9' * 249}{'0' * 1008}1e-9"
 
@@ -401,7 +401,7 @@ def test_values_as_integers(text: str, value: int, milli_value: int) -> None:
     assert parse(text).milli_value == milli_value
 
 
-# What upstream's String, Value and MilliValue gave, also where they round below zero, wrap, or give up with 0.
+# Results of upstream's String, Value and MilliValue, including negative rounding, wrapping, and 0 on overflow.
 @pytest.mark.parametrize(
     ("text", "printed", "value", "milli_value"),
     [
@@ -466,6 +466,6 @@ def test_sign(text: str, sign: int) -> None:
     assert parse(text).is_zero is (sign == 0)
 
 
-def test_zero_is_the_amount_of_what_is_not_set() -> None:
+def test_unset_amount_is_zero() -> None:
     assert ZERO.is_zero
     assert str(ZERO) == "0"

@@ -1,4 +1,4 @@
-"""Label selectors: what they match, how they are printed, which are refused."""
+"""Label selectors: matches, printed form, refusals."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ _REQUIREMENTS = st.one_of(
 
 
 @given(st.lists(_REQUIREMENTS, max_size=5), st.lists(st.dictionaries(_KEYS, _VALUES), min_size=1, max_size=8))
-def test_a_label_selector_matches_what_its_selector_matches(
+def test_label_selector_matches_what_its_selector_matches(
     requirements: list[Requirement], pods: list[dict[str, str]]
 ) -> None:
     selector = Selector().add(*requirements)

@@ -1,4 +1,4 @@
-"""What the decoder says of single defects; `tests.e2e.test_strict_decoding` asks the API server about random ones."""
+"""Messages of the decoder about single defects; `tests.e2e.test_strict_decoding` sends random ones to a server."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def _words(content: Object, minor: int = 37) -> str:
             _pod({"volumes": [{"nfs": 3}]}),
             REFUSED + NO_STRUCT.format("number", "Volume.spec.volumes.VolumeSource.nfs", "v1.NFSVolumeSource"),
         ),
-        # A type that decodes itself ends the decoding, wherever it stands.
+        # A type that decodes itself ends the decoding, at any place.
         (
             _pod({"containers": "x", "overhead": {"cpu": "x"}}),
             f"{REFUSED}quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
         ),
-        # Unknown fields are not named beside a misfit.
+        # Unknown fields are not named together with a misfit.
         (_pod({"priority": "5", "x": 1}), REFUSED + NO_STRUCT.format("string", "PodSpec.spec.priority", "int32")),
     ],
 )
@@ -79,7 +79,7 @@ def test_valid_objects_are_accepted(spec: Object) -> None:
     ("spec", "first", "last"),
     [({"workloadRef": {"name": "x"}}, 35, 35), ({"schedulingGroup": {"podGroupName": "x"}}, 36, 37)],
 )
-def test_a_version_has_its_own_fields(spec: Object, first: int, last: int) -> None:
+def test_version_has_its_own_fields(spec: Object, first: int, last: int) -> None:
     assert {minor for minor in range(34, 38) if not _words(_pod(spec), minor)} == {*range(first, last + 1)}
 
 
@@ -100,5 +100,5 @@ def test_kinds_with_unknown_fields_are_not_judged() -> None:
         assert decode({"apiVersion": api_version, "kind": kind, "x": 1}, known) is None
 
 
-def test_names_that_are_no_text_are_those_that_kubectl_writes() -> None:
+def test_non_text_names_are_written_as_in_kubectl() -> None:
     assert '"spec.5", unknown field "spec.true"' in _words(_pod({5: 1, True: 2}))  # type: ignore[dict-item]

@@ -1,4 +1,4 @@
-"""The schema is that of upstream's sources, and says which kinds a version serves."""
+"""The schema matches upstream's sources, and lists the kinds that a version serves."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_table_is_small() -> None:
         ("resource.k8s.io/v1", "DeviceTaintRule", {37}),
     ],
 )
-def test_a_version_serves_its_kinds(api_version: str, kind: str, served: set[int]) -> None:
+def test_version_serves_its_kinds(api_version: str, kind: str, served: set[int]) -> None:
     assert {minor for minor in range(34, 38) if schema(minor).serves(api_version, kind)} == served
 
 
@@ -65,7 +65,7 @@ def test_other_groups_are_not_judged() -> None:
         assert schema(37).serves(api_version, "Thing") is None
 
 
-def test_the_best_version_of_a_kind_comes_first() -> None:
+def test_best_version_of_a_kind_comes_first() -> None:
     assert schema(37).versions_of("HorizontalPodAutoscaler") == ("autoscaling/v2", "autoscaling/v1")
     assert schema(36).versions_of("Workload") == ("scheduling.k8s.io/v1alpha2",)
     assert schema(37).versions_of("PodSecurityPolicy") == ()

@@ -1,4 +1,4 @@
-"""The recorded ends: each with its cause, and all that the API server and the kubelet knew afterwards."""
+"""The recorded ends: each with its cause, and all that the API server and the kubelet showed afterwards."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ class RecordedEnd(Struct, frozen=True):
     """One end."""
 
     id: str
-    """``own-memory-limit/restarts``: what was done, and how it varied."""
+    """``own-memory-limit/restarts``: the action and its variation."""
     cause: Cause
-    """What was done."""
+    """The action."""
     container: str
-    """Whose end it was; empty: the pod's."""
+    """The container that ended; empty: the pod."""
     evidence: Evidence
-    """All that was left."""
+    """The remaining evidence."""
 
 
 def recorded_ends(file: Path = REAL_NODE) -> Iterator[RecordedEnd]:
-    """Those of a file."""
+    """The recorded ends of a file."""
     yield from map(recorded_end, recorded_clusters(file))
 
 
 def recorded_clusters(file: Path = REAL_NODE) -> Iterator[dict[str, Any]]:
-    """The clusters that they were left in, as they are written."""
+    """The clusters after the ends, as recorded."""
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         yield from map(json.loads, lines)
 
 
 def recorded_end(case: dict[str, Any]) -> RecordedEnd:
-    """One of them, as it is written."""
+    """One recorded end, as written."""
     return RecordedEnd(case["id"], Cause(case["cause"]), case["container"], _evidence(case))
 
 
@@ -75,6 +75,6 @@ def _evidence(case: dict[str, Any]) -> Evidence:
         return reader.of_name(case["pod"], case["namespace"]).evidence
     known = reader.of_pod(pod).evidence
     if case["gone"]:
-        # Another has its name now.
+        # Another pod has its name now.
         return reader.of_name(case["pod"], case["namespace"], present=pod).evidence
     return known

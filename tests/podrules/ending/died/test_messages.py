@@ -1,4 +1,4 @@
-"""What components write about an end, as upstream's formats make it."""
+"""Messages of components about an end, in upstream's formats."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_facts_from_a_status(reason: str, message: str, cause: Cause | None) -> 
     assert cause_of_status(reason, message) is cause
 
 
-def test_an_event_of_an_eviction_names_the_same() -> None:
+def test_eviction_event_names_the_same_facts() -> None:
     assert cause_of_eviction(LOW + USED) is Cause.EVICTED_MEMORY
 
 
@@ -84,7 +84,7 @@ def test_numbers_of_an_eviction() -> None:
         ("something else", "", ""),
     ],
 )
-def test_limits_of_the_pods_own(message: str, name: str, limit: str) -> None:
+def test_own_limits_of_the_pod(message: str, name: str, limit: str) -> None:
     numbers = eviction_numbers(message)
 
     assert (numbers.name, numbers.limit) == (name, limit)
@@ -103,7 +103,7 @@ def test_limits_of_the_pods_own(message: str, name: str, limit: str) -> None:
         ("Stopping container web", None),
     ],
 )
-def test_why_a_container_is_killed(message: str, cause: Cause | None) -> None:
+def test_reasons_of_container_kills(message: str, cause: Cause | None) -> None:
     assert cause_of_kill(message) is cause
     assert is_plain_stop(message) is (cause is None)
 

@@ -1,4 +1,4 @@
-"""Ends that were made on a real kubelet: no verdict lies, whatever part of the evidence is left."""
+"""Ends made on a real kubelet: no verdict is wrong, whatever part of the evidence remains."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.podrules.ending.died.cases import RecordedEnd, recorded_clusters, rec
 
 ENDS: Final = list(recorded_ends())
 SURENESS: Final = {Grade.NOTHING: 0, Grade.SEVERAL: 1, Grade.LIKELY: 1, Grade.CERTAIN: 2}
-"""Likely and A or B are as sure: what speaks against a cause may go, too."""
+"""LIKELY and SEVERAL are equally certain: evidence against a cause may be lost, too."""
 
 
 def _without_states(evidence: Evidence) -> Evidence:
-    """Restarted again, and the status tells no more of it."""
+    """The container restarted again, so that the status no longer shows the end."""
     pod = evidence.pod
     return evidence if pod is None else replace(evidence, pod=_fresh(pod))
 
@@ -43,7 +43,7 @@ PIECES: Final[Mapping[str, Callable[[Evidence], Evidence]]] = {
     "owner": lambda one: replace(one, owner=None, controller=None),
     "owner's events": lambda one: replace(one, owner_events=None),
 }
-"""What may be missing: expired, gone, overwritten, or not for this user to read."""
+"""Evidence that may be missing: expired, deleted, overwritten, or not readable for this user."""
 SUBSETS: Final = [frozenset(some) for count in range(len(PIECES) + 1) for some in combinations(PIECES, count)]
 
 
@@ -55,7 +55,7 @@ def _left(evidence: Evidence, missing: frozenset[str]) -> Evidence:
 
 
 def _lie(case: RecordedEnd, end: PodEnd) -> str:
-    """What is not true in a verdict about a recorded end; empty: nothing."""
+    """The error in a verdict about a recorded end; empty: none."""
     verdict = end.verdict
     if end.of is EndOf.NOTHING or verdict.grade is Grade.NOTHING:
         return ""
@@ -75,7 +75,7 @@ def test_no_verdict_is_wrong_with_partial_evidence(case: RecordedEnd) -> None:
         assert not _lie(case, end), (sorted(missing), case.cause)
         for piece in missing:
             more = ends[missing - {piece}]
-            # Where a status tells of no end, there is no verdict to compare with.
+            # If a status shows no end, there is no verdict to compare with.
             if more.of is not EndOf.NOTHING:
                 assert SURENESS[end.verdict.grade] <= SURENESS[more.verdict.grade], (sorted(missing), piece)
 
@@ -98,7 +98,7 @@ def _expiring(evidence: Evidence) -> Iterator[Evidence]:
 
 
 @pytest.mark.parametrize("case", list(recorded_clusters()), ids=lambda case: case["id"])
-def test_no_verdict_gets_surer_without_events(case: dict[str, Any]) -> None:
+def test_missing_events_never_raise_certainty(case: dict[str, Any]) -> None:
     full = last_end(recorded_end(case).evidence)
     if full.of is EndOf.NOTHING:
         return

@@ -1,4 +1,4 @@
-"""The table of causes in the documentation is what a real kubelet's ends came to."""
+"""The table of causes in the documentation lists the ends of a real kubelet."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def _rows() -> list[str]:
     return rows
 
 
-def test_the_table_is_what_was_seen() -> None:
+def test_table_matches_the_observations() -> None:
     text = PAGE.read_text(encoding="utf-8")
     table = "\n".join(_rows())
 
     check(PAGE, TABLE.sub(lambda found: f"{found[1]}{table}\n{found[2]}", text))
 
 
-def test_every_end_is_judged_as_it_was_written_down() -> None:
+def test_every_end_has_the_documented_verdict() -> None:
     assert [compared for case in ENDS if not (compared := compare_verdict(case)).equal] == []
 
 
-def test_every_expectation_is_of_an_end() -> None:
+def test_every_expectation_has_an_end() -> None:
     ids = {case.id for case in ENDS}
     families = {one.partition("/")[0] for one in ids}
 

@@ -1,4 +1,4 @@
-"""Verdicts over evidence that no machine here can make: cgroup v2, other clocks, odd orders of events."""
+"""Verdicts on evidence that no machine here can produce: cgroup v2, other clocks, odd orders of events."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def pod(
     status: dict[str, Any] | None = None,
     **spec: Any,
 ) -> Pod:
-    """``web``, whose container ``app`` ended so, and runs again unless it is said."""
+    """``web`` with container ``app`` that ended this way and runs again unless the arguments differ."""
     state = now or {"running": {"startedAt": at("11:31:00")}}
-    told = {"name": "app", "state": state, "lastState": last or {}, "restartCount": 1}
+    end_of = {"name": "app", "state": state, "lastState": last or {}, "restartCount": 1}
     made = raw_pod(
         "web",
         "shop",
@@ -56,7 +56,7 @@ def pod(
         status={
             "phase": "Running",
             "conditions": [raw_condition("PodReadyToStartContainers", lastTransitionTime=at("10:59:30"))],
-            "containerStatuses": [told],
+            "containerStatuses": [end_of],
             **(status or {}),
         },
         **{"terminationGracePeriodSeconds": 30, **spec},
@@ -73,7 +73,7 @@ def node(version: str = "v1.36.3") -> Node:
 
 def event(reason: str, message: str, clock: str, container: str = "", **more: Any) -> Event:
     path = {"fieldPath": f"spec.containers{{{container}}}"} if container else {}
-    told = {
+    body = {
         "metadata": {"creationTimestamp": at(clock)},
         "involvedObject": {"kind": "Pod", "namespace": "shop", "name": "web", "uid": "u", **path},
         "reason": reason,
@@ -83,15 +83,15 @@ def event(reason: str, message: str, clock: str, container: str = "", **more: An
         "source": {"component": "kubelet", "host": "n1"},
         **more,
     }
-    return from_object(told, Event)
+    return from_object(body, Event)
 
 
 def started(first: str = "11:00:00", last: str = "11:31:00", container: str = "app", **more: Any) -> Event:
-    """The event of the runs of a container that began then."""
+    """The event about the runs of a container that started then."""
     return event("Started", "Container started", first, container, lastTimestamp=at(last), count=2, **more)
 
 
-def told(one: Pod | None, events: Sequence[Event] | None = (), **more: Any) -> PodEnd:
+def end_of(one: Pod | None, events: Sequence[Event] | None = (), **more: Any) -> PodEnd:
     known = None if events is None else PodEvents.of(events)
     return last_end(Evidence(name="web", namespace="shop", now=NOW, pod=one, events=known, **more))
 
@@ -118,10 +118,10 @@ def neighbour(running_since: str = "10:00:00", limit: str = "") -> Pod:
 
 
 def test_on_cgroup_v2_a_kill_of_the_whole_container_is_its_end() -> None:
-    """No other may have been it: another container that the kernel would take first lives on."""
+    """No other container is possible: one that the kernel would kill first is still running."""
     killed = pod(ended(137, "OOMKilled"), container={"limits": GUARANTEED, "requests": GUARANTEED})
 
-    end = told(killed, node=node(), config=V2, neighbours=[neighbour()])
+    end = end_of(killed, node=node(), config=V2, neighbours=[neighbour()])
 
     assert end.verdict.grade is Grade.CERTAIN
     assert end.verdict.cause is Cause.OWN_MEMORY_LIMIT
@@ -145,7 +145,7 @@ def test_on_cgroup_v2_a_kill_of_the_whole_container_is_its_end() -> None:
 def test_kill_without_group_kill_is_likely(missing: dict[str, Any]) -> None:
     killed = pod(ended(137, "OOMKilled"), container={"limits": GUARANTEED, "requests": GUARANTEED})
 
-    end = told(killed, **{"node": node(), "config": V2, "neighbours": [neighbour()], **missing})
+    end = end_of(killed, **{"node": node(), "config": V2, "neighbours": [neighbour()], **missing})
 
     assert end.verdict.grade is Grade.LIKELY
     assert end.verdict.cause is Cause.OWN_MEMORY_LIMIT
@@ -155,14 +155,14 @@ def test_kill_without_group_kill_is_likely(missing: dict[str, Any]) -> None:
 def test_oom_kill_without_any_limit_is_the_node() -> None:
     killed = pod(ended(137, "OOMKilled"))
 
-    end = told(killed, node=node(), config=V2, neighbours=[])
+    end = end_of(killed, node=node(), config=V2, neighbours=[])
 
     assert (end.verdict.grade, end.verdict.cause) == (Grade.CERTAIN, Cause.NODE_OUT_OF_MEMORY)
 
 
 def test_group_kill_with_other_exit_code_is_not_oom() -> None:
-    """A process of it that was killed in a cgroup of its own did not end it."""
-    end = told(pod(ended(1, "OOMKilled"), container={"limits": MEMORY}), node=node(), config=V2, neighbours=[])
+    """A process of it that was killed in its own cgroup did not end it."""
+    end = end_of(pod(ended(1, "OOMKilled"), container={"limits": MEMORY}), node=node(), config=V2, neighbours=[])
 
     assert (end.verdict.grade, end.verdict.cause) == (Grade.CERTAIN, Cause.APPLICATION)
     [one] = end.ends
@@ -170,7 +170,7 @@ def test_group_kill_with_other_exit_code_is_not_oom() -> None:
 
 
 def test_drained_pod_may_show_oom_killed_with_143() -> None:
-    """As on cgroup v1, where a child of it, or anything at a limit above it, ran out of memory before."""
+    """As on cgroup v1, where a child process, or a process under a limit above it, ran out of memory before."""
     deleted = {"deletionTimestamp": at("11:30:20"), "deletionGracePeriodSeconds": 30}
     condition = raw_condition("DisruptionTarget", reason="EvictionByEvictionAPI", lastTransitionTime=at("11:29:50"))
     drained = pod(
@@ -180,13 +180,13 @@ def test_drained_pod_may_show_oom_killed_with_143() -> None:
         status={"conditions": [condition]},
     )
 
-    end = told(drained, [event("Killing", "Stopping container app", "11:29:50", "app")])
+    end = end_of(drained, [event("Killing", "Stopping container app", "11:29:50", "app")])
 
     assert (end.of, end.verdict.grade, end.verdict.cause) == (EndOf.POD, Grade.CERTAIN, Cause.API_EVICTION)
     [one] = end.ends
     assert (one.manner, one.child_killed) == (Manner.OBEYED, True)
-    # Without the event it may have ended by itself just before.
-    alone = told(drained)
+    # Without the event, it may have ended by itself just before.
+    alone = end_of(drained)
     assert (alone.verdict.grade, alone.verdict.cause) == (Grade.LIKELY, Cause.API_EVICTION)
     assert Cause.APPLICATION in alone.verdict.causes
 
@@ -194,10 +194,10 @@ def test_drained_pod_may_show_oom_killed_with_143() -> None:
 # The kubelet
 
 
-def test_a_probe_cannot_have_failed_sooner_than_it_can() -> None:
+def test_probe_cannot_have_failed_too_early() -> None:
     probe = {"httpGet": {"path": "/"}, "initialDelaySeconds": 7200, "periodSeconds": 10, "failureThreshold": 3}
 
-    end = told(pod(ended(1), container={"livenessProbe": probe}), events=None)
+    end = end_of(pod(ended(1), container={"livenessProbe": probe}), events=None)
 
     assert (end.verdict.grade, end.verdict.cause) == (Grade.CERTAIN, Cause.APPLICATION)
 
@@ -208,7 +208,7 @@ def test_a_probe_cannot_have_failed_sooner_than_it_can() -> None:
         (None, Grade.LIKELY, Cause.LIVENESS_PROBE),
         ((), Grade.LIKELY, Cause.LIVENESS_PROBE),
         ((event("Scheduled", "to n1", "10:59:00"), started()), Grade.CERTAIN, Cause.APPLICATION),
-        # That of the run after it was lost: others may have been, too.
+        # The status of the following run was lost: other runs may have ended in between, too.
         ((event("Scheduled", "to n1", "10:59:00"), started(last="11:00:00")), Grade.LIKELY, Cause.LIVENESS_PROBE),
         (
             (
@@ -224,7 +224,7 @@ def test_a_probe_cannot_have_failed_sooner_than_it_can() -> None:
             Grade.CERTAIN,
             Cause.LIVENESS_PROBE,
         ),
-        # An earlier run's.
+        # An event of an earlier run.
         (
             (event("Killing", "Container app failed liveness probe, will be restarted", "10:59:58", "app"), started()),
             Grade.CERTAIN,
@@ -237,7 +237,7 @@ def test_a_probe_cannot_have_failed_sooner_than_it_can() -> None:
 def test_events_about_a_probe(events: Sequence[Event] | None, grade: Grade, cause: Cause) -> None:
     probed = pod(ended(143), container={"livenessProbe": {"exec": {"command": ["true"]}}})
 
-    end = told(probed, events)
+    end = end_of(probed, events)
 
     assert (end.verdict.grade, end.verdict.cause) == (grade, cause)
 
@@ -245,13 +245,13 @@ def test_events_about_a_probe(events: Sequence[Event] | None, grade: Grade, caus
 def test_event_about_other_container_does_not_count() -> None:
     kill = event("Killing", "Container side failed liveness probe, will be restarted", "11:29:58", "side")
 
-    end = told(pod(ended(1), container={"livenessProbe": {"exec": {}}}), [kill])
+    end = end_of(pod(ended(1), container={"livenessProbe": {"exec": {}}}), [kill])
 
     assert end.verdict.cause is Cause.APPLICATION
 
 
 def test_event_may_arrive_later() -> None:
-    """The kubelet sends so many a second: what it has not said 9 s later is not known yet."""
+    """The kubelet limits its rate of events: one that is missing after 9 s may still arrive."""
     probed = pod(ended(143), container={"livenessProbe": {"exec": {"command": ["true"]}}})
     events = PodEvents.of([event("Scheduled", "to n1", "10:59:00"), started()])
     evidence = Evidence(name="web", namespace="shop", pod=probed, events=events)
@@ -264,15 +264,15 @@ def test_event_may_arrive_later() -> None:
     assert later.verdict.grade is Grade.CERTAIN
 
 
-def test_failures_of_the_run_before_count_on() -> None:
-    """A probe worker keeps its count where a container ended by itself: one more failure is enough then."""
+def test_probe_failures_of_earlier_run_count() -> None:
+    """A probe worker keeps its count when a container ends by itself: one more failure is enough then."""
     probe = {"exec": {}, "periodSeconds": 600, "failureThreshold": 6}
     first, second = pod(ended(143), container={"livenessProbe": probe}), {"restartCount": 2}
     status = {"name": "app", "state": {"running": {"startedAt": at("11:31:00")}}, "lastState": ended(143), **second}
     later = pod(container={"livenessProbe": probe}, status={"containerStatuses": [status]})
 
-    assert told(first).verdict.causes == {Cause.APPLICATION}
-    assert Cause.LIVENESS_PROBE in causes(told(later))
+    assert end_of(first).verdict.causes == {Cause.APPLICATION}
+    assert Cause.LIVENESS_PROBE in causes(end_of(later))
 
 
 @pytest.mark.parametrize(
@@ -285,11 +285,11 @@ def test_failures_of_the_run_before_count_on() -> None:
         (137, "OOMKilled", Grade.SEVERAL),
     ],
 )
-def test_a_probe_also_fails_of_a_process_that_has_just_died(code: int, reason: str, grade: Grade) -> None:
-    """Both in one second: which was first is not known."""
+def test_probe_also_fails_if_the_process_just_died(code: int, reason: str, grade: Grade) -> None:
+    """Both happen in the same second: the order is unknown."""
     kill = event("Killing", FAILED, "11:30:00", "app")
 
-    end = told(pod(ended(code, reason), container={**LIVENESS, "limits": MEMORY}), [SCHEDULED, started(), kill])
+    end = end_of(pod(ended(code, reason), container={**LIVENESS, "limits": MEMORY}), [SCHEDULED, started(), kill])
 
     assert end.verdict.grade is grade
     assert Cause.LIVENESS_PROBE in causes(end)
@@ -297,7 +297,7 @@ def test_a_probe_also_fails_of_a_process_that_has_just_died(code: int, reason: s
 
 @pytest.mark.parametrize(("generation", "grade"), [(1, Grade.CERTAIN), (0, Grade.LIKELY), (2, Grade.SEVERAL)])
 def test_pod_without_generation_may_have_been_changed(generation: int, grade: Grade) -> None:
-    end = told(pod(ended(143), metadata={"generation": generation}))
+    end = end_of(pod(ended(143), metadata={"generation": generation}))
 
     assert end.verdict.grade is grade
     assert Cause.APPLICATION in causes(end)
@@ -307,13 +307,13 @@ def test_pod_without_generation_may_have_been_changed(generation: int, grade: Gr
 def test_combined_event_does_not_identify_the_container() -> None:
     kill = event("Killing", "(combined from similar events): Container b definition changed", "11:29:59", "app")
 
-    assert told(pod(ended(143)), [SCHEDULED, started(), kill]).verdict.cause is not Cause.DEFINITION_CHANGED
+    assert end_of(pod(ended(143)), [SCHEDULED, started(), kill]).verdict.cause is not Cause.DEFINITION_CHANGED
 
 
-def test_an_event_without_times_is_of_when_it_was_made() -> None:
+def test_event_without_times_uses_creation_time() -> None:
     kill = event("Killing", FAILED, "11:29:59", "app", firstTimestamp=None, lastTimestamp=None)
 
-    end = told(pod(ended(143), container=LIVENESS), [SCHEDULED, started(), kill])
+    end = end_of(pod(ended(143), container=LIVENESS), [SCHEDULED, started(), kill])
 
     assert (end.verdict.grade, end.verdict.cause) == (Grade.CERTAIN, Cause.LIVENESS_PROBE)
 
@@ -322,7 +322,7 @@ def test_an_event_without_times_is_of_when_it_was_made() -> None:
 
 
 def with_sidecar(code: int, finished: str, app: dict[str, Any]) -> Pod:
-    """A pod that is over, whose sidecar ``proxy`` ended with a code."""
+    """A finished pod with a sidecar ``proxy`` that ended with this code."""
     proxy = {"name": "proxy", "state": ended(code, finished=at(finished)), "restartCount": 0}
     main = {"name": "app", "state": app, "restartCount": 0}
     status = {"phase": "Succeeded", "containerStatuses": [main], "initContainerStatuses": [proxy]}
@@ -330,14 +330,14 @@ def with_sidecar(code: int, finished: str, app: dict[str, Any]) -> Pod:
     return pod(status=status, initContainers=[sidecar], restartPolicy="Never")
 
 
-@pytest.mark.parametrize(("code", "told_at"), [(143, "11:30:05"), (137, "11:29:35"), (0, "11:30:01")])
-def test_sidecar_stops_after_main_containers(code: int, told_at: str) -> None:
+@pytest.mark.parametrize(("code", "event_time"), [(143, "11:30:05"), (137, "11:29:35"), (0, "11:30:01")])
+def test_sidecar_stops_after_main_containers(code: int, event_time: str) -> None:
     over = with_sidecar(code, "11:30:05", ended(0, "Completed", at("11:29:30")))
-    stop = event("Killing", "Stopping container proxy", told_at, "proxy")
+    stop = event("Killing", "Stopping container proxy", event_time, "proxy")
 
-    end = told(over, [SCHEDULED, started(container="proxy"), stop])
+    end = end_of(over, [SCHEDULED, started(container="proxy"), stop])
 
-    # The pod's end is that of its main container.
+    # The end of the pod is the end of its main container.
     assert (end.container, end.verdict.cause) == ("app", Cause.APPLICATION)
     proxy = end.end_of("proxy")
     assert proxy is not None
@@ -348,7 +348,7 @@ def test_sidecar_stops_after_main_containers(code: int, told_at: str) -> None:
 def test_sidecar_without_event_may_have_ended_by_itself() -> None:
     over = with_sidecar(143, "11:30:05", ended(0, "Completed", at("11:29:30")))
 
-    proxy = told(over).end_of("proxy")
+    proxy = end_of(over).end_of("proxy")
 
     assert proxy is not None
     assert proxy.verdict is not None
@@ -358,7 +358,7 @@ def test_sidecar_without_event_may_have_ended_by_itself() -> None:
 def test_sidecar_that_ended_first_was_not_stopped() -> None:
     over = with_sidecar(1, "11:20:00", ended(0, "Completed", at("11:29:30")))
 
-    proxy = told(over).end_of("proxy")
+    proxy = end_of(over).end_of("proxy")
 
     assert proxy is not None
     assert proxy.verdict is not None
@@ -368,7 +368,7 @@ def test_sidecar_that_ended_first_was_not_stopped() -> None:
 def test_pod_stop_without_reason_is_not_the_application() -> None:
     stop = event("Killing", "Stopping container app", "11:29:50", "app")
 
-    end = told(pod(ended(143)), [SCHEDULED, started(), stop])
+    end = end_of(pod(ended(143)), [SCHEDULED, started(), stop])
 
     assert end.verdict.grade is Grade.NOTHING
     assert [clue.says for clue in end.verdict.clues] == ["Stopping container app"]
@@ -378,11 +378,11 @@ def test_pod_stop_without_reason_is_not_the_application() -> None:
 
 
 @pytest.mark.parametrize(("clock", "suspected"), [("11:31:00", True), ("11:50:00", False), ("11:29:00", False)])
-def test_a_restart_of_the_node_right_after_may_have_been_it(clock: str, suspected: bool) -> None:
+def test_node_restart_right_after_may_be_the_cause(clock: str, suspected: bool) -> None:
     over = pod(now=ended(0, "Completed"), restartPolicy="Never", status={"phase": "Succeeded"})
     reboot = event("Rebooted", "Node n1 has been rebooted, boot id: b", clock)
 
-    end = told(over, [SCHEDULED, started()], node_events=PodEvents.of([reboot]))
+    end = end_of(over, [SCHEDULED, started()], node_events=PodEvents.of([reboot]))
 
     assert (Cause.NODE_REBOOT in causes(end)) is suspected
     assert (end.verdict.grade is Grade.CERTAIN) is not suspected
@@ -404,12 +404,12 @@ def of_controller(kind: str, reason: str, message: str, clock: str) -> Event:
         ("StatefulSet", "RecreatingFailedPod", "StatefulSet shop/c is recreating failed Pod web"),
     ],
 )
-def test_a_pod_that_had_ended_was_not_ended_by_its_controller(kind: str, reason: str, message: str) -> None:
+def test_pod_that_had_ended_was_not_ended_by_its_controller(kind: str, reason: str, message: str) -> None:
     cleanup = of_controller(kind, reason, message, "11:29:31")
     deleted = of_controller(kind, "SuccessfulDelete", "Deleted pod: web", "11:29:31")
     stop = event("Killing", "Stopping container app", "11:29:00", "app")
 
-    end = told(None, [SCHEDULED, stop], owner_events=PodEvents.of([cleanup, deleted]))
+    end = end_of(None, [SCHEDULED, stop], owner_events=PodEvents.of([cleanup, deleted]))
 
     assert end.verdict.grade is not Grade.CERTAIN
     assert Cause.OWNER not in end.verdict.causes
@@ -425,14 +425,14 @@ def test_a_pod_that_had_ended_was_not_ended_by_its_controller(kind: str, reason:
         pytest.param("ReplicaSet", "11:29:00", "11:40:00", Grade.CERTAIN, id="deletes no pod that has ended"),
     ],
 )
-def test_a_stateful_set_also_deletes_a_pod_that_has_ended(
+def test_stateful_set_also_deletes_a_pod_that_has_ended(
     kind: str, deleted_at: str, ready_since: str, grade: Grade
 ) -> None:
     deleted = of_controller(kind, "SuccessfulDelete", "Deleted pod: web", deleted_at)
     stop = event("Killing", "Stopping container app", "11:29:00", "app")
     made = raw_node("n1", conditions=[raw_condition("Ready", lastTransitionTime=at(ready_since))])
 
-    end = told(
+    end = end_of(
         None,
         [SCHEDULED, stop],
         owner_events=PodEvents.of([deleted]),
@@ -444,7 +444,7 @@ def test_a_stateful_set_also_deletes_a_pod_that_has_ended(
     assert Cause.OWNER in causes(end)
 
 
-# How the containers of a pod that was stopped ended
+# Ends of the containers of a stopped pod
 
 
 @pytest.mark.parametrize(
@@ -456,7 +456,7 @@ def test_a_stateful_set_also_deletes_a_pod_that_has_ended(
         (1, "11:10:00", Manner.BEFORE),
     ],
 )
-def test_how_a_container_of_a_deleted_pod_ended(code: int, finished: str, manner: Manner) -> None:
+def test_end_of_a_container_of_a_deleted_pod(code: int, finished: str, manner: Manner) -> None:
     deleted = {"deletionTimestamp": at("11:30:30"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
     stop = event("Killing", "Stopping container app", "11:30:00", "app")
     gone = pod(now=ended(code, finished=at(finished)), metadata=deleted)
@@ -467,7 +467,9 @@ def test_how_a_container_of_a_deleted_pod_ended(code: int, finished: str, manner
         status=replace(gone.status, container_statuses=(*gone.status.container_statuses, side)),
     )
 
-    end = told(both, [stop, event("Killing", "Stopping container side", "11:30:00", "side")], clocks=clocks_of([stop]))
+    end = end_of(
+        both, [stop, event("Killing", "Stopping container side", "11:30:00", "side")], clocks=clocks_of([stop])
+    )
 
     one = end.end_of("app")
     assert end.of is EndOf.POD
@@ -478,7 +480,7 @@ def test_how_a_container_of_a_deleted_pod_ended(code: int, finished: str, manner
 def test_sigkill_without_events_leaves_grace_period_open() -> None:
     deleted = {"deletionTimestamp": at("11:30:30"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
 
-    [one] = told(pod(now=ended(137, finished=at("11:30:10")), metadata=deleted)).ends
+    [one] = end_of(pod(now=ended(137, finished=at("11:30:10")), metadata=deleted)).ends
 
     assert one.manner is Manner.SIGKILL
 
@@ -488,7 +490,7 @@ def test_container_that_ended_before_eviction(message: str) -> None:
     condition = raw_condition("DisruptionTarget", reason="TerminationByKubelet", lastTransitionTime=at("11:40:00"))
     status = {"phase": "Failed", "reason": "Evicted", "message": message, "conditions": [condition]}
 
-    end = told(pod(now=ended(1), status=status))
+    end = end_of(pod(now=ended(1), status=status))
 
     [one] = end.ends
     assert end.of is EndOf.POD
@@ -503,81 +505,81 @@ def test_container_that_ended_before_eviction(message: str) -> None:
     [("11:29:40", EndOf.CONTAINER), ("11:30:10", EndOf.POD)],
 )
 def test_node_clock_orders_end_and_deletion(finished: str, of: EndOf) -> None:
-    """It is 10 minutes ahead, as its events tell, and the pod was deleted at 11:20:00 by the API server's."""
+    """The node's clock is 10 minutes ahead, as its events show; the API server deleted the pod at 11:20:00."""
     ahead = event("Started", "Container started", "11:00:00", "app", metadata={"creationTimestamp": at("10:50:00")})
     deleted = {"deletionTimestamp": at("11:20:30"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
     gone = pod(now=ended(1, finished=at(finished)), metadata=deleted)
 
-    end = told(gone, clocks=clocks_of([ahead]))
+    end = end_of(gone, clocks=clocks_of([ahead]))
 
     assert end.of is of
 
 
-def test_the_kubelets_last_request_hides_when_a_pod_was_deleted() -> None:
-    """It sets both fields again, with no grace: its containers may have ended before the first request, or for it."""
+def test_kubelets_last_request_hides_when_a_pod_was_deleted() -> None:
+    """It sets both fields again, without grace: containers may have ended before or because of the first request."""
     deleted = {"deletionTimestamp": at("11:30:02"), "deletionGracePeriodSeconds": 0, "finalizers": ["a/b"]}
     removed = pod(now=ended(1), metadata=deleted, status={"phase": "Failed", "conditions": []})
 
-    end = told(removed)
+    end = end_of(removed)
 
     assert end.verdict.grade is Grade.SEVERAL
     assert causes(end) >= {Cause.DELETED, Cause.FORCE_DELETED, Cause.APPLICATION}
-    # All events are there, and none tells of a stop.
-    by_itself = told(removed, [event("Scheduled", "to n1", "10:59:00"), started()])
+    # All events exist, and none is about a stop.
+    by_itself = end_of(removed, [event("Scheduled", "to n1", "10:59:00"), started()])
     assert (by_itself.of, by_itself.verdict.cause) == (EndOf.CONTAINER, Cause.APPLICATION)
 
 
 def test_one_minute_is_allowed_without_events() -> None:
     deleted = {"deletionTimestamp": at("11:30:50"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
 
-    assert told(pod(now=ended(1, finished=at("11:29:40")), metadata=deleted)).of is EndOf.POD
-    assert told(pod(now=ended(1, finished=at("11:19:00")), metadata=deleted)).of is EndOf.CONTAINER
+    assert end_of(pod(now=ended(1, finished=at("11:29:40")), metadata=deleted)).of is EndOf.POD
+    assert end_of(pod(now=ended(1, finished=at("11:19:00")), metadata=deleted)).of is EndOf.CONTAINER
 
 
 def test_condition_long_before_deletion_is_only_likely() -> None:
     deleted = {"deletionTimestamp": at("11:30:50"), "deletionGracePeriodSeconds": 30}
     condition = raw_condition("DisruptionTarget", reason="PreemptionByScheduler", lastTransitionTime=at("11:00:00"))
 
-    end = told(pod(metadata=deleted, status={"conditions": [condition]}))
+    end = end_of(pod(metadata=deleted, status={"conditions": [condition]}))
 
     assert (end.verdict.grade, end.verdict.cause) == (Grade.LIKELY, Cause.PREEMPTION)
     assert Cause.DELETED in end.verdict.causes
 
 
-# Gone
+# Deleted pods
 
 
 def test_eviction_of_terminating_pod_is_uncertain() -> None:
     stop = event("Killing", "Stopping container app", "11:29:00", "app")
     low = event("Evicted", "The node was low on resource: memory. ", "11:29:30")
 
-    assert told(None, [stop, low]).verdict.grade is Grade.LIKELY
+    assert end_of(None, [stop, low]).verdict.grade is Grade.LIKELY
     later = event("Killing", "Stopping container app", "11:29:30", "app")
-    assert told(None, [low, later]).verdict.grade is Grade.CERTAIN
+    assert end_of(None, [low, later]).verdict.grade is Grade.CERTAIN
 
 
 def test_no_evidence_remains() -> None:
-    assert told(None, []).verdict.grade is Grade.NOTHING
-    assert told(None, None).verdict.grade is Grade.NOTHING
-    assert told(None, [event("Started", "Container started", "11:00:00", "app")]).verdict.grade is Grade.NOTHING
+    assert end_of(None, []).verdict.grade is Grade.NOTHING
+    assert end_of(None, None).verdict.grade is Grade.NOTHING
+    assert end_of(None, [event("Started", "Container started", "11:00:00", "app")]).verdict.grade is Grade.NOTHING
 
 
 def test_nothing_has_ended() -> None:
     runs = pod()
 
     assert not has_ended(runs)
-    assert told(runs).of is EndOf.NOTHING
+    assert end_of(runs).of is EndOf.NOTHING
 
 
-def test_an_init_container_that_is_done_is_no_end() -> None:
+def test_init_container_that_is_done_is_no_end() -> None:
     done = {"name": "setup", "state": ended(0, "Completed")}
     runs = pod(status={"initContainerStatuses": [done]}, initContainers=[raw_container("setup")])
 
     assert not has_ended(runs)
-    assert told(runs).of is EndOf.NOTHING
+    assert end_of(runs).of is EndOf.NOTHING
 
 
-# What looks like proof, and is of another run, or of nothing
+# Apparent proof that belongs to another run or proves nothing
 
 LIVENESS = {"livenessProbe": {"exec": {"command": ["true"]}}}
 FAILED = "Container app failed liveness probe, will be restarted"
@@ -585,15 +587,15 @@ SCHEDULED = event("Scheduled", "Successfully assigned shop/web to n1", "10:59:00
 
 
 @pytest.mark.parametrize(
-    ("told_at", "grade"),
+    ("event_time", "grade"),
     [
-        pytest.param("11:00:00", Grade.SEVERAL, id="in the second in which it began: of the run before"),
+        pytest.param("11:00:00", Grade.SEVERAL, id="in the second in which it began: about the earlier run"),
         pytest.param("11:20:00", Grade.SEVERAL, id="longer ago than a stop takes"),
         pytest.param("11:29:50", Grade.CERTAIN, id="within its grace period"),
     ],
 )
-def test_a_kill_is_of_the_run_that_it_ended(told_at: str, grade: Grade) -> None:
-    end = told(pod(ended(1), container=LIVENESS), [SCHEDULED, event("Killing", FAILED, told_at, "app")])
+def test_kill_belongs_to_the_run_that_it_ended(event_time: str, grade: Grade) -> None:
+    end = end_of(pod(ended(1), container=LIVENESS), [SCHEDULED, event("Killing", FAILED, event_time, "app")])
 
     assert end.verdict.grade is grade
     assert Cause.LIVENESS_PROBE in causes(end)
@@ -607,37 +609,37 @@ def test_missing_sandbox_after_end_may_be_the_cause(code: int) -> None:
     again = [raw_condition("PodReadyToStartContainers", lastTransitionTime=at("11:30:55"))]
     restarted = pod(ended(code), status={"conditions": again})
 
-    end = told(restarted, [SCHEDULED, changed])
+    end = end_of(restarted, [SCHEDULED, changed])
 
     assert end.verdict.grade is not Grade.CERTAIN
     assert Cause.SANDBOX_CHANGED in causes(end)
 
 
 def test_missing_task_is_no_evidence_about_the_process() -> None:
-    assert told(pod(ended(255, "Unknown")), [SCHEDULED]).verdict.cause is Cause.CONTAINER_LOST
+    assert end_of(pod(ended(255, "Unknown")), [SCHEDULED]).verdict.cause is Cause.CONTAINER_LOST
 
 
-def test_a_victim_that_did_not_run_yet_was_not_deleted() -> None:
+def test_victim_that_did_not_run_yet_was_not_deleted() -> None:
     victim = event("Preempted", "Preempted by pod x on node n1 (in kube-scheduler memory).", "11:28:00")
     stop = event("Killing", "Stopping container app", "11:28:05", "app")
 
-    assert told(None, [SCHEDULED, victim, stop]).verdict.cause is not Cause.PREEMPTION
+    assert end_of(None, [SCHEDULED, victim, stop]).verdict.cause is not Cause.PREEMPTION
 
 
 @pytest.mark.parametrize("reason", ["ProviderFailed", "Evicted"])
 def test_unknown_reason_is_quoted(reason: str) -> None:
-    failed = pod(now=ended(137), status={"phase": "Failed", "reason": reason, "message": "somebody says so"})
+    failed = pod(now=ended(137), status={"phase": "Failed", "reason": reason, "message": "a reason"})
 
-    end = told(failed, [SCHEDULED])
+    end = end_of(failed, [SCHEDULED])
 
     assert (end.of, end.verdict.grade) == (EndOf.POD, Grade.NOTHING)
-    assert [clue.says for clue in end.verdict.clues] == [f"Failed: {reason}: somebody says so"]
+    assert [clue.says for clue in end.verdict.clues] == [f"Failed: {reason}: a reason"]
 
 
 def test_older_kubelet_has_a_shorter_rejection() -> None:
     rejected = pod(status={"phase": "Failed", "reason": "OutOfcpu", "containerStatuses": []})
 
-    assert told(rejected).verdict.cause is Cause.REJECTED
+    assert end_of(rejected).verdict.cause is Cause.REJECTED
 
 
 def test_deleting_the_mirror_of_a_static_pod_stops_nothing() -> None:
@@ -648,11 +650,11 @@ def test_deleting_the_mirror_of_a_static_pod_stops_nothing() -> None:
         "deletionGracePeriodSeconds": 30,
     }
 
-    assert told(pod(metadata=static)).of is EndOf.NOTHING
+    assert end_of(pod(metadata=static)).of is EndOf.NOTHING
 
 
 def test_no_time_is_not_a_time() -> None:
-    end = told(pod(ended(1, finished="1970-01-01T00:00:00Z")), [SCHEDULED])
+    end = end_of(pod(ended(1, finished="1970-01-01T00:00:00Z")), [SCHEDULED])
 
     assert (end.at, end.verdict.cause) == (None, Cause.APPLICATION)
 
@@ -660,17 +662,17 @@ def test_no_time_is_not_a_time() -> None:
 def test_time_of_fast_node_uses_api_server_clock() -> None:
     ahead = event("Started", "Container started", "11:00:00", "app", metadata={"creationTimestamp": at("10:50:00")})
 
-    assert told(pod(ended(1)), [ahead], clocks=clocks_of([ahead])).at == at("11:20:00")
+    assert end_of(pod(ended(1)), [ahead], clocks=clocks_of([ahead])).at == at("11:20:00")
 
 
 @pytest.mark.parametrize("seconds", [2, 20])
-def test_a_condition_after_the_deletion_is_of_a_second_request(seconds: int) -> None:
+def test_condition_after_deletion_is_a_second_request(seconds: int) -> None:
     deleted = {"deletionTimestamp": at("11:30:30"), "deletionGracePeriodSeconds": 30}
     later = raw_condition(
         "DisruptionTarget", reason="EvictionByEvictionAPI", lastTransitionTime=at(f"11:30:{seconds:02}")
     )
 
-    end = told(pod(metadata=deleted, status={"conditions": [later]}))
+    end = end_of(pod(metadata=deleted, status={"conditions": [later]}))
 
     assert end.verdict.grade is not Grade.CERTAIN
     assert Cause.DELETED in causes(end)

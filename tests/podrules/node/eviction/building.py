@@ -1,4 +1,4 @@
-"""Pods with what they use, as short as a table's row."""
+"""Builders of pods with their usage, as short as a table row."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ def amount(text: str) -> int:
 
 
 def pod(name: str, priority: int | None = None, request: str = "", **fields: Any) -> Pod:
-    """A pod of one container, ``app``, that requests this memory."""
+    """A pod with one container, ``app``, that requests this memory."""
     container = make_container(requests={"memory": request} if request else None)
     return make_pod(name=name, uid=name, priority=priority, **{"containers": [container], **fields})
 
 
 def stats(of: str, memory: str = "0", **fields: Any) -> PodStats:
-    """What the pod of that name uses: its working set, and more as the kubelet writes it."""
+    """The usage of the pod with this name: its working set, and further fields as the kubelet writes them."""
     used = {"workingSetBytes": amount(memory)}
     containers = [{"name": "app", "memory": used}]
     return from_object({"podRef": {"uid": of}, "memory": used, "containers": containers, **fields}, PodStats)
 
 
 def node_memory(available: str, working_set: str = "4Gi", time: str = "2026-01-01T00:00:00Z") -> dict[str, Any]:
-    """``memory`` of a node."""
+    """The field ``memory`` of a node."""
     return {"time": time, "availableBytes": amount(available), "workingSetBytes": amount(working_set)}
 
 
 def summary(*pods: PodStats, **node: Any) -> Summary:
-    """A node's measurements; ``node`` holds fields of NodeStats as the kubelet writes them."""
+    """A node's measurements; ``node`` has fields of NodeStats as the kubelet writes them."""
     measured = from_object({"node": node}, Summary)
     return Summary(measured.node, pods)
 

@@ -1,4 +1,4 @@
-"""Passes of the kubelet's eviction loop. Recorded answers of upstream's own manager are held in tests/parity."""
+"""Passes of the kubelet's eviction loop. tests/parity compares recorded answers of upstream's own manager."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _config(fields: dict[str, Any] | None = None, max_grace: int = 0) -> Manager
 
 
 class _Kubelet:
-    """One that runs on, measured anew in every pass."""
+    """A kubelet that keeps its state, with new measurements in every pass."""
 
     def __init__(self, config: ManagerConfig, pods: list[Pod] | None = None) -> None:
         self.config = config
@@ -92,7 +92,7 @@ def test_Q6_soft_threshold_restarts_after_recovery() -> None:
     assert _evicted(kubelet.pass_at(55, "1Mi")) == [("large", 0)]
 
 
-def test_Q6_one_measurement_ends_no_second_pod() -> None:
+def test_Q6_one_measurement_evicts_only_one_pod() -> None:
     kubelet = _Kubelet(_config(HARD))
     assert kubelet.pass_at(0, "1Mi").evicted
     assert kubelet.pass_at(10, "1Mi", measured_at=0) == Pass()
@@ -151,7 +151,7 @@ def test_Q6_volume_limit_of_zero_is_none() -> None:
 
 @pytest.mark.parametrize(("used", "evicted"), [(100, []), (101, ["one"])])
 def test_Q6_container_over_storage_limit_is_evicted(used: int, evicted: list[str]) -> None:
-    # The pod as a whole is not over its limit: that of an init container is larger.
+    # The whole pod does not exceed its limit: the limit of an init container is larger.
     limited = pod(
         "one",
         containers=[make_container(limits={"ephemeral-storage": "100"})],
@@ -163,7 +163,7 @@ def test_Q6_container_over_storage_limit_is_evicted(used: int, evicted: list[str
 
 
 def test_Q6_sidecar_storage_limit_counts_since_1_37() -> None:
-    # The pod as a whole is not over its limit: the sidecar and the container have 300 together.
+    # The whole pod does not exceed its limit: the sidecar and the container have 300 together.
     limited = pod(
         "one",
         containers=[make_container(limits={"ephemeral-storage": "200"})],

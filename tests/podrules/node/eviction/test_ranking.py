@@ -114,7 +114,7 @@ def _on_disk(name: str, **sizes: int) -> PodStats:
 
 
 _ALL = _LAYER + _LOGS + _VOLUME
-# What counts on the node's file system, on that of images and on that of containers.
+# Usage on the node's file system, on the image file system and on the container file system.
 _COUNTED = {
     "one disk": (Disks(), (_ALL, _ALL, _ALL)),
     "imagefs apart": (Disks(image_fs=True), (_LOGS + _VOLUME, _LAYER, _LAYER)),
@@ -123,7 +123,7 @@ _COUNTED = {
 
 
 def _grid(node: Signal, image: Signal, container: Signal) -> pytest.MarkDecorator:
-    """Every way to have disks, with a signal for each file system; bytes and inodes count alike."""
+    """Every disk layout, with a signal for each file system; bytes and inodes count alike."""
     cases = [
         pytest.param(disks, signal, counted, id=f"{layout}, {signal.value}")
         for layout, (disks, amounts) in _COUNTED.items()
@@ -216,7 +216,7 @@ def test_Q6_inodes_are_ranked_less_the_request_of_bytes() -> None:
                 "resources": make_resources(limits={"cpu": "1"}),
             },
             0,
-            id="and hides its containers' where it has none",
+            id="and hides container requests that it lacks",
         ),
         pytest.param(
             {
@@ -228,7 +228,7 @@ def test_Q6_inodes_are_ranked_less_the_request_of_bytes() -> None:
         ),
     ],
 )
-def test_Q6_request_that_usage_is_compared_with(fields: Mapping[str, Any], request_bytes: int) -> None:
+def test_Q6_request_that_usage_is_compared_to(fields: Mapping[str, Any], request_bytes: int) -> None:
     (place,) = _rank([pod("one", **fields)], [stats("one", "1")])
     assert place.ranked.request == request_bytes
 
@@ -239,8 +239,8 @@ def test_Q6_mirror_pod_is_measured_under_its_static_pods_uid() -> None:
     assert (place.ranked.usage, place.ranked.critical) == (amount("5Mi"), True)
 
 
-def test_Q6_the_class_decides_nothing() -> None:
-    # A Guaranteed pod over its request (shared memory can do that) goes before a BestEffort one of higher priority.
+def test_Q6_qos_class_does_not_decide() -> None:
+    # A Guaranteed pod over its request (possible with shared memory) ranks before a BestEffort one of higher priority.
     limits = {"cpu": "1", "memory": "100Mi"}
     guaranteed = pod("guaranteed", 0, containers=[make_container(requests=limits, limits=limits)])
     places = _rank([pod("best-effort", 10), guaranteed], [stats("guaranteed", "101Mi"), stats("best-effort", "2Gi")])
@@ -257,8 +257,8 @@ def test_Q6_equal_pods_keep_their_order_and_nothing_decides() -> None:
 
 
 def test_Q6_order_that_a_real_kubelet_took_under_memory_pressure() -> None:
-    # Priority -10 first, then the largest over its request, then BestEffort, then priority 1000; two that stayed
-    # under their requests stayed.
+    # Priority -10 first, then the largest excess over its request, then BestEffort, then priority 1000; two pods
+    # below their requests stayed.
     rows = [
         ("low-priority", -10, "50Mi", "150Mi"),
         ("largest-over-request", 0, "50Mi", "400Mi"),

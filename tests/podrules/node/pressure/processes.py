@@ -1,4 +1,4 @@
-"""Processes of chosen size and oom_score_adj, and what the kernel says of them."""
+"""Processes with a chosen size and oom_score_adj, and the kernel's view of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Self
 __all__ = ["MemoryCgroup", "Sized", "memory_cgroup", "total_pages"]
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
-# Raises its own adj, which needs no right; holds memory that it has written to; then grows by what it is told.
+# Raises its own adj, which needs no privilege; keeps memory that it has written to; then grows on request.
 _PROGRAM = """\
 import sys
 with open("/proc/self/oom_score_adj", "w") as file:
@@ -33,7 +33,7 @@ class Sized:
     """One process; it ends with its ``with`` block."""
 
     def __init__(self, adj: int, mebibytes: int, cgroup: Path | None = None) -> None:
-        """Start it, in a cgroup if one is given, and wait until it has its size."""
+        """Start it, in a cgroup if given, and wait until it has its size."""
         self.adj = adj
         self.name = f"adj {adj}, {mebibytes} MiB"
         # The shell enters the cgroup first, so that all of the process's memory is counted there.
@@ -59,7 +59,7 @@ class Sized:
 
     @property
     def oom_score(self) -> int:
-        """What the kernel shows."""
+        """The score that the kernel shows."""
         return int(Path(f"/proc/{self._process.pid}/oom_score").read_text())
 
     @property
@@ -71,11 +71,11 @@ class Sized:
 
     @property
     def killed(self) -> bool:
-        """Whether it was ended by SIGKILL."""
+        """Whether SIGKILL ended it."""
         return self._process.poll() == -signal.SIGKILL
 
     def grow(self, mebibytes: int) -> bool:
-        """Write to more memory; False when it was killed over that."""
+        """Write to more memory; False if that got it killed."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(f"{mebibytes}\n")
@@ -100,7 +100,7 @@ def total_pages() -> int:
 
 
 class MemoryCgroup:
-    """A memory cgroup of our own, of version 1 or 2."""
+    """A memory cgroup of this test, of version 1 or 2."""
 
     def __init__(self, path: Path, limit_file: str) -> None:
         self.path = path
@@ -108,7 +108,7 @@ class MemoryCgroup:
 
     @property
     def kills(self) -> int:
-        """How many processes the kernel has killed in it; counted before they are told."""
+        """The number of processes that the kernel has killed in it; counted before they get the signal."""
         files = [self.path / name for name in ("memory.oom_control", "memory.events")]
         text = "\n".join(file.read_text() for file in files if file.exists())
         found = re.search(r"^oom_kill (\d+)$", text, re.MULTILINE)
@@ -125,7 +125,7 @@ class MemoryCgroup:
 
 @contextlib.contextmanager
 def memory_cgroup(name: str) -> Iterator[MemoryCgroup | str]:
-    """A new cgroup, removed afterwards; or why this machine has none for us."""
+    """A new cgroup, removed afterwards; or the reason why this machine has none for the tests."""
     places = {Path("/sys/fs/cgroup/memory"): "memory.limit_in_bytes", Path("/sys/fs/cgroup"): "memory.max"}
     root, limit_file = next(
         ((place, file) for place, file in places.items() if (place / "cgroup.procs").exists()), (None, "")

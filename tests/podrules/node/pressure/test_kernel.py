@@ -1,4 +1,4 @@
-"""The kernel's arithmetic and choice, held against the kernel that runs here."""
+"""The kernel's arithmetic and choice, compared with the running kernel."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.podrules.node.pressure.processes import PAGE, Sized, memory_cgroup, t
 from tests.required import without
 from tests.waiting import wait_for
 
-# (adj, MiB): near each other, so that adj and usage both decide.
+# (adj, MiB): close to each other, so that both adj and usage decide.
 PROCESSES = [(1000, 4), (999, 4), (996, 120), (990, 4), (937, 60), (300, 80), (300, 4), (3, 100), (0, 150), (0, 4)]
-# Counters of pages are kept apart by cpu and added up now and then.
+# The kernel keeps page counters per cpu and sums them now and then.
 SLACK_PAGES = 64 * (os.cpu_count() or 1) * 4
 
 
@@ -53,7 +53,7 @@ def test_Q3_proc_oom_score_is_what_the_kernel_shows(adj: int) -> None:
             assert most - least <= 1
 
 
-def test_Q3_order_is_the_kernels() -> None:
+def test_Q3_order_matches_the_kernel() -> None:
     total = total_pages()
     with contextlib.ExitStack() as running:
         processes = {f"{adj}/{size}": running.enter_context(Sized(adj, size)) for adj, size in PROCESSES}
@@ -69,7 +69,7 @@ def test_Q3_order_is_the_kernels() -> None:
 
 
 def test_Q3_kernel_kills_by_usage_and_adj() -> None:
-    """A cgroup of our own runs out three times: the larger, the one of highest adj, the one that grew."""
+    """A cgroup of the test runs out of memory three times: the larger, the one of highest adj, the one that grew."""
     limit = 160 << 20
     with memory_cgroup("kubectl-qos-test") as cgroup, contextlib.ExitStack() as running:
         if isinstance(cgroup, str):
@@ -84,7 +84,7 @@ def test_Q3_kernel_kills_by_usage_and_adj() -> None:
             candidates = [OOMCandidate("", name, "", one.adj, one.used_pages * PAGE) for name, one in alive.items()]
             ranked = [place.candidate.pod for place in rank_oom(candidates, limit, page_size=PAGE)]
             grown = growing.grow(2)
-            # What the first leaves may be too little or come too late: then one growth costs the next, too.
+            # The memory freed by the first may be too little or too late: then one growth kills the next, too.
             predicted = ranked[: cgroup.kills - len(died)]
             assert _killed(alive, len(predicted)) == set(predicted)
             died += predicted
@@ -95,7 +95,7 @@ def test_Q3_kernel_kills_by_usage_and_adj() -> None:
 
 
 def _killed(alive: dict[str, Sized], count: int) -> set[str]:
-    """The processes that are killed: they have been told, and need a moment."""
+    """The processes that are killed: they have the signal and need a moment."""
 
     def ended() -> set[str]:
         return {name for name, one in alive.items() if one.killed}
@@ -104,5 +104,5 @@ def _killed(alive: dict[str, Sized], count: int) -> set[str]:
     return ended()
 
 
-# By class the one of adj 1000 would have been first.
+# By class, the process with adj 1000 would have been first.
 PREDICTED = ["large", "small", "growing"]

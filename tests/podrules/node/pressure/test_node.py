@@ -1,4 +1,4 @@
-"""Both orders of one node, and the way to the first eviction."""
+"""Both orders of one node, and the headroom until the first eviction."""
 
 from __future__ import annotations
 
@@ -141,7 +141,10 @@ def test_Q3_swap_of_the_machine_is_part_of_the_total(
             id="capacity less what is reserved",
         ),
         pytest.param(
-            configuration(kubeReserved={"memory": "1Gi"}, enforceNodeAllocatable=["none"]), 8 * GI, False, id="not held"
+            configuration(kubeReserved={"memory": "1Gi"}, enforceNodeAllocatable=["none"]),
+            8 * GI,
+            False,
+            id="not enforced",
         ),
         pytest.param(None, 7 * GI + 100 * MI, True, id="not known: allocatable and the default threshold"),
     ],
@@ -157,7 +160,7 @@ def test_Q3_limit_of_all_pods_where_it_is_not_measured(
     ("config", "expected"),
     [
         pytest.param(None, None, id="not known"),
-        pytest.param(configuration(), True, id="cgroup v2 is a must since 1.35"),
+        pytest.param(configuration(), True, id="cgroup v2 is required since 1.35"),
         pytest.param(configuration(failCgroupV1=False), None, id="v1 is allowed"),
         pytest.param(configuration(singleProcessOOMKill=True), False, id="switched off"),
         pytest.param(configuration(singleProcessOOMKill=False, failCgroupV1=False), True, id="switched on"),
@@ -174,7 +177,7 @@ _OTHER_FS = {**_FS, "capacityBytes": 2000, "availableBytes": 100}
 @pytest.mark.parametrize(
     ("runtime", "disks", "signals"),
     [
-        pytest.param({}, Disks(), {"nodefs"}, id="not told"),
+        pytest.param({}, Disks(), {"nodefs"}, id="not known"),
         pytest.param({"imageFs": _FS, "containerFs": _FS}, Disks(), {"nodefs"}, id="one"),
         pytest.param(
             {"imageFs": _OTHER_FS, "containerFs": _OTHER_FS}, Disks(image_fs=True), {"nodefs", "imagefs"}, id="images"
@@ -200,8 +203,8 @@ def test_Q6_each_threshold_has_its_headroom() -> None:
     )
     pressure = _pressure([], summary(memory=node_memory("1536Mi"), fs=_FS), config)
     assert pressure.threshold_source is ThresholdSource.KUBELET
-    told = [(one.threshold.signal, str(one.quantity), str(one.left), one.met) for one in pressure.headrooms]
-    assert told == [
+    headrooms = [(one.threshold.signal, str(one.quantity), str(one.left), one.met) for one in pressure.headrooms]
+    assert headrooms == [
         (Signal.MEMORY_AVAILABLE, "1Gi", "512Mi", False),
         (Signal.MEMORY_AVAILABLE, "2Gi", "-512Mi", True),
         (Signal.NODE_FS_AVAILABLE, "100", "400", False),
@@ -320,13 +323,13 @@ def test_Q3_kernel_kills_no_container_that_has_no_process() -> None:
         ),
         _pod("to-come"),
     ]
-    told = [("half", "up"), ("to-come", "app")]
-    assert _names(_order(_pressure(pods), OOMScope.GLOBAL)) == told
-    # A summary may still list what has ended.
+    expected = [("half", "up"), ("to-come", "app")]
+    assert _names(_order(_pressure(pods), OOMScope.GLOBAL)) == expected
+    # A summary may still list ended containers.
     old = summary(
         stats("image", "1Mi", containers=[_container("app", "1Mi")]),
         stats("half", "9Mi", containers=[_container("up", "5Mi"), _container("down", "4Mi")]),
         stats("to-come", "2Mi", containers=[_container("app", "2Mi")]),
     )
-    assert _names(_order(_pressure(pods, old), OOMScope.GLOBAL)) == told
+    assert _names(_order(_pressure(pods, old), OOMScope.GLOBAL)) == expected
     assert pods[0].metadata.place not in standings(_pressure(pods))

@@ -20,7 +20,7 @@ from podrules.node.pressure.oom_order import (
 
 MI, GI = 1 << 20, 1 << 30
 TOTAL = 24684096 // 4
-"""Pages of the node of which REAL orders are known."""
+"""Pages of the node with known REAL orders."""
 
 
 def candidate(name: str, adj: int, used: int | None, swap: int = 0) -> OOMCandidate:
@@ -34,7 +34,7 @@ def candidate(name: str, adj: int, used: int | None, swap: int = 0) -> OOMCandid
         pytest.param(250_000, 0, 1_000_000, 250_000, 833, 250, id="a quarter"),
         pytest.param(1_000_000, 0, 1_000_000, 1_000_000, 1333, 1000, id="everything"),
         pytest.param(0, 1000, 1_000_000, 1_000_000, 1333, 1000, id="BestEffort"),
-        pytest.param(1_000_000, 1000, 1_000_000, 2_000_000, 2000, 2000, id="BestEffort that has it all"),
+        pytest.param(1_000_000, 1000, 1_000_000, 2_000_000, 2000, 2000, id="BestEffort with all memory"),
         pytest.param(0, -997, 1_000_000, -997_000, 2, 0, id="Guaranteed"),
         pytest.param(100_000, -997, 1_000_000, -897_000, 68, 0, id="Guaranteed that uses a tenth"),
         pytest.param(0, -999, 1_000_000, -999_000, 0, 0, id="kubelet"),
@@ -61,7 +61,7 @@ def test_Q3_both_scales(used: int, adj: int, total: int, badness: int | None, sh
         pytest.param((985, 7), (985, 7), None, id="nothing"),
     ],
 )
-def test_Q3_what_separates_neighbours(
+def test_Q3_deciding_term_between_neighbours(
     first: tuple[int, int], second: tuple[int, int], separator: OOMSeparator | None
 ) -> None:
     candidates = [candidate(name, adj, used * MI) for name, (adj, used) in (("first", first), ("second", second))]
@@ -102,7 +102,7 @@ def test_Q3_order_that_a_real_kernel_took_at_the_kubepods_limit() -> None:
         assert [place.points for place in places] == [1077, 1032]
 
 
-def test_Q3_the_same_process_weighs_more_in_a_smaller_cgroup() -> None:
+def test_Q3_same_process_weighs_more_in_a_smaller_cgroup() -> None:
     used = [candidate("best-effort", 1000, 2 * MI), candidate("burstable", 900, 100 * MI)]
     node, limit = rank_oom(used, TOTAL * PAGE_SIZE), rank_oom(used, 200 * MI)
     assert [place.candidate.pod for place in node] == ["best-effort", "burstable"]

@@ -1,4 +1,4 @@
-"""Small clusters as JSON, and where a pod would go in them."""
+"""Builders of small clusters as JSON, and the placement of a pod in them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def make_pod(
 
 
 def situation(pod: Json, nodes: Sequence[Json], pods: Sequence[Json] = (), **lists: Any) -> Situation:
-    """The pod before a cluster."""
+    """The pod with its cluster."""
     snapshot = from_object({"nodes": nodes, "pods": pods, **lists}, ClusterSnapshot)
     return Situation(
         pod=from_object(pod, Pod),
@@ -70,18 +70,18 @@ def situation(pod: Json, nodes: Sequence[Json], pods: Sequence[Json] = (), **lis
 def place(
     pod: Json, nodes: Sequence[Json], pods: Sequence[Json] = (), *, every_node: bool = False, **lists: Any
 ) -> Placement:
-    """Where the pod would go."""
+    """The likely placement of the pod."""
     return likely_placement(situation(pod, nodes, pods, **lists), every_node=every_node)
 
 
 def group_of(placement: Placement, plugin: str) -> RejectedGroup:
-    """The one group of a plugin."""
+    """The only group of a plugin."""
     (found,) = (group for group in placement.rejected if group.plugin == plugin)
     return found
 
 
 def only_change(placement: Placement, plugin: str) -> CandidateChange:
-    """The one change that would help a plugin's nodes."""
+    """The only change that would help a plugin's nodes."""
     remedy = group_of(placement, plugin).remedy
     assert remedy is not None
     (change,) = remedy.changes

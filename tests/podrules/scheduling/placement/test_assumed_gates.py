@@ -1,4 +1,4 @@
-"""Feature gates whose defaults decide where a pod goes."""
+"""Feature gates with defaults that decide about placement."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ DEVICES: dict[str, Any] = {
 }
 
 
-def named(pod: Any, minor: int, told: tuple[str, ...] = (), **lists: Any) -> list[tuple[str, bool]]:
-    """The gates that an answer takes for granted, and how."""
+def named(pod: Any, minor: int, given: tuple[str, ...] = (), **lists: Any) -> list[tuple[str, bool]]:
+    """The gates that an answer assumes, and their values."""
     framework = partial(new_framework, Profile("default-scheduler"))
     asked = replace(situation(pod, [make_node("node-1")], **lists), framework=framework(Features.of_minor(minor)))
-    found = list(gates_of_placement(asked, likely_placement(asked), told, framework))
+    found = list(gates_of_placement(asked, likely_placement(asked), given, framework))
     assert {gate.changes for gate in found} <= {(PodChangeKind.PLACEMENT,)}
     return [(gate.name, gate.on) for gate in found]
 
 
-def test_a_plain_pod_depends_on_none() -> None:
+def test_plain_pod_depends_on_none() -> None:
     assert named(make_pod(), 36) == named(make_pod(volumes=[{"name": "v", "emptyDir": {}}]), 37) == []
 
 
@@ -50,11 +50,11 @@ def test_gate_that_cannot_be_set_is_not_named(minor: int, gates: list[tuple[str,
     assert named(NEEDS, minor) == gates
 
 
-def test_a_gate_that_the_user_named_is_not_named() -> None:
+def test_gate_that_the_user_named_is_not_named() -> None:
     assert named(NEEDS, 36, ("node_declared_features",)) == []
 
 
-def test_a_taint_of_a_device_counts_if_its_gate_is_on() -> None:
+def test_taint_of_a_device_counts_if_its_gate_is_on() -> None:
     assert named(CLAIMING, 37, **DEVICES) == [("DRADeviceTaints", True)]
     assert ("DRADeviceTaints", False) in named(CLAIMING, 35, **DEVICES)
 

@@ -1,4 +1,4 @@
-"""Claims of pods that were placed: the next pod finds them bound."""
+"""Claims of placed pods are bound for the next pod."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def made_claim(name: str, storage_class: str, mode: str = "ReadWriteOnce") -> Js
     return {"metadata": {"name": name, "namespace": "default"}, "spec": claim_spec(storage_class, mode)}
 
 
-def test_a_volume_that_exists_is_taken_once() -> None:
+def test_volume_that_exists_is_taken_once() -> None:
     volumes = [local_volume("pv-1", "a1"), local_volume("pv-2", "b1")]
     (found,) = placed(
         ("statefulset/db", make_pod("db", cpu="100m"), 3, [template("local")]),
@@ -111,7 +111,7 @@ def test_recreated_pod_follows_its_volume() -> None:
 
 
 def test_ordinals_of_existing_pods_are_skipped() -> None:
-    """So many more are wanted, and each of them has a claim of its own."""
+    """This many more are requested, and each has its own claim."""
     there = {**mounting("data-db-5", "db-5"), "spec": {**mounting("data-db-5")["spec"], "nodeName": "a1"}}
     (found,) = placed(
         ("statefulset/db", make_pod("db", cpu="100m"), 1, [template("local", "ReadWriteOncePod")]),
@@ -147,7 +147,7 @@ def test_each_replica_attaches_a_volume(*, templated: bool) -> None:
         ([csi_node(name, keys=()) for name in ("a1", "a2", "b1")], {"": {"a1", "a2", "b1"}}),
         ([], {"a1": {"a1"}, "a2": {"a2"}, "b1": {"b1"}}),
     ],
-    ids=["in the zone of the first", "everywhere", "nobody knows, so on the node of the first"],
+    ids=["in the zone of the first", "everywhere", "unknown, so on the node of the first"],
 )
 def test_replicas_that_share_a_claim_follow_its_volume(
     csi_nodes: Sequence[Json], domains: Mapping[str, set[str]]

@@ -1,4 +1,4 @@
-"""What keeps a pod's claims from every node, and which of several comes first."""
+"""Claims that block a pod on every node, and which of several comes first."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ def test_missing_claim() -> None:
     ("own", "trouble"),
     [
         pytest.param(None, ClaimTrouble.NOT_MADE_YET, id="not made yet"),
-        pytest.param(claim("web-tmp"), ClaimTrouble.NOT_OWNED, id="nobody's"),
+        pytest.param(claim("web-tmp"), ClaimTrouble.NOT_OWNED, id="without owner"),
     ],
 )
-def test_the_claim_of_an_ephemeral_volume(own: Json | None, trouble: ClaimTrouble) -> None:
+def test_claim_of_an_ephemeral_volume(own: Json | None, trouble: ClaimTrouble) -> None:
     problem = only(placed(using(ephemeral="tmp"), [own] if own else []))
     assert (problem.trouble, problem.claim, problem.field) == (trouble, "web-tmp", "spec.volumes[0].ephemeral")
 
@@ -120,7 +120,7 @@ def test_what_a_claim_needs(own: Json, trouble: ClaimTrouble) -> None:
 
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
 def test_pods_that_use_a_terminating_claim_are_named(phase: str) -> None:
-    """A pod on a node keeps the claim also after it has finished."""
+    """A pod on a node keeps the claim even after it has finished."""
     dying = claim(meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     shell = {**using("data", on="a"), "status": {"phase": phase}}
     shell["metadata"] = {**shell["metadata"], "name": "shell"}
@@ -134,7 +134,7 @@ def test_pods_that_use_a_terminating_claim_are_named(phase: str) -> None:
 
 
 @pytest.mark.parametrize(("node", "trouble"), [("gone", ClaimTrouble.SELECTED_NODE_GONE), ("a", None)])
-def test_a_claim_of_a_selected_node(node: str, trouble: ClaimTrouble | None) -> None:
+def test_claim_of_a_selected_node(node: str, trouble: ClaimTrouble | None) -> None:
     own = claim(storageClassName="late", meta={"annotations": {"volume.kubernetes.io/selected-node": node}})
     found = placed(using("data"), [own], classes=[storage_class("late", "WaitForFirstConsumer")])
     assert [one.trouble for one in found.claims] == ([] if trouble is None else [trouble])
@@ -144,7 +144,7 @@ def test_a_claim_of_a_selected_node(node: str, trouble: ClaimTrouble | None) -> 
         assert "to be created for node gone, which does not exist" in next(claim_sentences(found.claims))
 
 
-def test_a_claim_without_a_class_waits_for_the_default() -> None:
+def test_claim_without_a_class_waits_for_the_default() -> None:
     problem = only(placed(using("data"), [claim()], classes=[storage_class("std", default=True)]))
     assert (problem.trouble, problem.storage_class) == (ClaimTrouble.WAITS_FOR_CLASS, "std")
 
@@ -176,7 +176,7 @@ def test_volume_of_missing_class_is_enough(there: Json, trouble: ClaimTrouble) -
     ("holder", "trouble"),
     [("", ClaimTrouble.WAITS_FOR_VOLUME), ("data", ClaimTrouble.WAITS_FOR_VOLUME), ("x", ClaimTrouble.VOLUME_TAKEN)],
 )
-def test_a_volume_that_the_claim_names(holder: str, trouble: ClaimTrouble) -> None:
+def test_volume_that_the_claim_names(holder: str, trouble: ClaimTrouble) -> None:
     assert only(placed(using("data"), [claim(volumeName="pv-1")], [volume("pv-1", of=holder)])).trouble is trouble
 
 
@@ -191,8 +191,8 @@ def test_a_volume_that_the_claim_names(holder: str, trouble: ClaimTrouble) -> No
         (volume("pv-1", "9Gi", of="data"), {}),
     ],
 )
-def test_a_volume_that_does_not_match_the_claim_that_names_it(there: Json, unlike: dict[str, tuple[str, str]]) -> None:
-    """One that is reserved for the claim is bound to it all the same."""
+def test_volume_that_does_not_match_the_claim_that_names_it(there: Json, unlike: dict[str, tuple[str, str]]) -> None:
+    """A volume reserved for the claim is bound to it all the same."""
     problem = only(placed(using("data"), [claim(volumeName="pv-1")], [there]))
     trouble = ClaimTrouble.VOLUME_MISMATCH if unlike else ClaimTrouble.WAITS_FOR_VOLUME
     assert (problem.trouble, dict(problem.unlike)) == (trouble, unlike)
@@ -200,7 +200,7 @@ def test_a_volume_that_does_not_match_the_claim_that_names_it(there: Json, unlik
         assert f"{has}, not {asks or 'none'}" in " ".join(claim_sentences([problem]))
 
 
-def test_a_volume_of_an_earlier_claim_of_the_name_is_not_free() -> None:
+def test_volume_of_an_earlier_claim_of_the_name_is_not_free() -> None:
     there = volume("pv-1", of="data")
     there["spec"]["claimRef"]["uid"] = "before"
     problem = only(placed(using("data"), [claim(volumeName="pv-1")], [there]))
@@ -214,8 +214,8 @@ def test_claim_that_stops_the_scheduler_comes_first() -> None:
     assert placement.message == '0/2 nodes are available: persistentvolumeclaim "missing" not found.'
 
 
-def test_claims_that_nodes_decide_on_are_no_problem_of_their_own() -> None:
-    """A claim that waits for its first consumer, or whose volume is elsewhere, and nodes that are tainted."""
+def test_node_dependent_claims_are_no_separate_problem() -> None:
+    """A claim that waits for its first consumer or has its volume elsewhere, and tainted nodes."""
     tainted = [make_node("a", taints=[make_taint("k")])]
     bound = claim("bound", phase="Bound", volumeName="pv-1", meta={"annotations": BOUND})
     claims = [claim(storageClassName="later"), bound]
@@ -224,7 +224,7 @@ def test_claims_that_nodes_decide_on_are_no_problem_of_their_own() -> None:
     assert (placement.outcome, placement.claims) == (PlacementOutcome.UNSCHEDULABLE, ())
 
 
-def test_a_pod_that_fits_has_no_problem() -> None:
+def test_pod_that_fits_has_no_problem() -> None:
     later = [storage_class("later", "WaitForFirstConsumer")]
     placement = placed(using("data"), [claim(storageClassName="later")], classes=later)
     assert (placement.outcome, placement.claims) == (PlacementOutcome.FITS, ())
@@ -233,7 +233,7 @@ def test_a_pod_that_fits_has_no_problem() -> None:
 @pytest.mark.parametrize(
     ("disabled", "claims"),
     [(["VolumeBinding"], ["missing"]), (["VolumeBinding", "VolumeRestrictions"], [])],
-    ids=["it looks for claims alone", "nobody asks"],
+    ids=["only missing claims are checked", "claims are not checked"],
 )
 def test_plugin_outside_the_profile_is_no_problem(disabled: list[str], claims: list[str]) -> None:
     plugins = from_object({"multiPoint": {"disabled": [{"name": name} for name in disabled]}}, Plugins)

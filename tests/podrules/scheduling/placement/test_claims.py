@@ -1,4 +1,4 @@
-"""Claims of pods to come."""
+"""Claims of new pods."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cluster(**lists: Any) -> ClusterSnapshot:
 
 
 def volumes(pod: Pod) -> dict[str, str]:
-    """Volume to the claim that it names."""
+    """The claim of each volume."""
     return {
         volume.name: volume.persistent_volume_claim.claim_name if volume.persistent_volume_claim else ""
         for volume in pod.spec.volumes
@@ -56,13 +56,13 @@ def test_templates_are_claims_of_the_pods_name() -> None:
     assert volumes(pod) == {"data": "data-db-3", "wal": "wal-db-3", "logs": ""}
 
 
-def test_a_template_takes_the_place_of_a_volume_of_its_name() -> None:
+def test_template_replaces_volume_of_its_name() -> None:
     own = {"name": "data", "persistentVolumeClaim": {"claimName": "shared"}}
     pod, _ = with_claims_of(from_object(make_pod("db-0", volumes=[own]), Pod), [template("data")])
     assert volumes(pod) == {"data": "data-db-0"}
 
 
-def test_an_ephemeral_volume_is_a_claim_that_the_pod_controls() -> None:
+def test_ephemeral_volume_is_a_claim_that_the_pod_controls() -> None:
     volume = {"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "fast"}}}}
     pod, (made,) = with_claims_of(from_object(make_pod("web", volumes=[volume]), Pod))
     assert (made.metadata.name, made.spec.storage_class_name) == ("web-tmp", "fast")
@@ -89,7 +89,7 @@ def test_an_ephemeral_volume_is_a_claim_that_the_pod_controls() -> None:
     ],
     ids=["none", "one", "of old", "the newest, the first by name"],
 )
-def test_the_default_class(classes: list[Json], chosen: str) -> None:
+def test_default_class(classes: list[Json], chosen: str) -> None:
     _, claims = with_claims_of(
         from_object(make_pod("db-0"), Pod), [template("data"), template("x", storageClassName="")]
     )
@@ -113,7 +113,7 @@ def test_existing_claim_stays() -> None:
         ({"kind": "Pod", "name": "other", "uid": "other"}, True),
         (None, True),
     ],
-    ids=["of the pod that went", "of another pod", "of nobody"],
+    ids=["of the deleted pod", "of another pod", "without owner"],
 )
 def test_ephemeral_claim_is_deleted_with_its_pod(owner: Json | None, *, stays: bool) -> None:
     volume = {"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}

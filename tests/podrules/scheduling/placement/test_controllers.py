@@ -1,4 +1,4 @@
-"""The controllers that pods to come belong to."""
+"""The controllers of new pods."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make_entry(kind: str, name: str = "web", **spec: Any) -> Workload:
 
 
 def selector(pod: Pod, snapshot: ClusterSnapshot) -> str:
-    """What the scheduler takes for the pod's siblings."""
+    """The selector of the pod's siblings in the scheduler."""
     return str(default_selector(pod, SnapshotSiblings(snapshot)))
 
 
@@ -56,12 +56,12 @@ def selector(pod: Pod, snapshot: ClusterSnapshot) -> str:
         ("job", ""),
     ],
 )
-def test_the_scheduler_finds_the_controller(kind: str, expected: str) -> None:
+def test_scheduler_finds_the_controller(kind: str, expected: str) -> None:
     found = controlled(make_pod(kind), kind, make_entry(kind))
     pod = replica(found.pod, kind, 0, uid="")
     snapshot = with_controllers(ClusterSnapshot(), [found])
     assert selector(pod, snapshot) == expected
-    # As long as nothing stands in the state, it finds nothing.
+    # The plugin finds nothing while the state is empty.
     assert selector(pod, ClusterSnapshot()) == ""
 
 
@@ -100,7 +100,7 @@ def test_manifest_replaces_object_of_same_name() -> None:
 
 
 @pytest.mark.parametrize("kind", ["deployment", "statefulset", "job"])
-def test_a_long_name_still_makes_a_label(kind: str) -> None:
+def test_long_name_is_shortened_for_a_label(kind: str) -> None:
     name = "w" * 54 + "." + "x" * 30
     found = controlled(make_pod(kind, name), kind, make_entry(kind, name))
     labels = replica(found.pod, kind, 0, uid="").metadata.labels
@@ -113,7 +113,7 @@ def test_a_long_name_still_makes_a_label(kind: str) -> None:
 @pytest.mark.parametrize(
     ("mode", "labels"), [("Indexed", ["0", "3"]), ("NonIndexed", [None, None]), ("", [None, None])]
 )
-def test_an_indexed_job_numbers_its_pods(mode: str, labels: list[str | None]) -> None:
+def test_indexed_job_numbers_its_pods(mode: str, labels: list[str | None]) -> None:
     index = "batch.kubernetes.io/job-completion-index"
     found = controlled(make_pod("job"), "job", make_entry("Job", completionMode=mode))
     assert [replica(found.pod, "job", number, uid="").metadata.labels.get(index) for number in (0, 3)] == labels

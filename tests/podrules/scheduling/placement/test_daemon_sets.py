@@ -1,4 +1,4 @@
-"""On which nodes a DaemonSet runs: what its controller chooses, and what the scheduler then makes of it."""
+"""The nodes on which a DaemonSet runs: its controller's choice, and the scheduler's placement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OWN: Final = {"type": "production"}
 
 
 def daemon(nodes: Sequence[Json], pods: Sequence[Json] = (), **pod: Any) -> Situation:
-    """The pod of a DaemonSet before a cluster, with the tolerations that its controller adds."""
+    """The pod of a DaemonSet with its cluster and the tolerations that its controller adds."""
     found = situation(make_pod("agent", **pod), nodes, pods)
     spec = found.pod.spec
     tolerations = with_daemon_tolerations(spec.tolerations, host_network=spec.host_network)
@@ -49,7 +49,7 @@ def nodes_of(spec: PlannedSpec) -> DaemonNodes:
 
 
 def own_pod(name: str, on: str, **more: Any) -> Json:
-    """A pod that the DaemonSet has."""
+    """An existing pod of the DaemonSet."""
     pod = make_pod(name, on=on, **more)
     owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "1", "controller": True}
     return {**pod, "metadata": {**pod["metadata"], "ownerReferences": [owner]}}
@@ -86,13 +86,13 @@ def affinity(value: str) -> Json:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_nodes_that_the_controller_selects(case: str, node: Json, pod: Json, runs: bool, stays: bool) -> None:
-    """Upstream's TestNodeShouldRunDaemonPod, by its names, and taints."""
+    """Upstream's TestNodeShouldRunDaemonPod, with its names, and taints."""
     chosen = chosen_nodes(daemon([make_node("test-node", labels=OWN, **node)], **pod))
     assert (bool(chosen.runs[0]), bool(chosen.stays[0])) == (runs, stays), case
 
 
 def test_tolerations_that_its_controller_adds() -> None:
-    """One of its own that ends becomes one without end; others stay, in their places."""
+    """A toleration of the author that ends is extended to no end; others keep their places."""
     limited = Toleration("node.kubernetes.io/unreachable", "Exists", "", "NoExecute", 60)
     other = Toleration("node.kubernetes.io/not-ready", "Exists", "", "NoSchedule", None)
     found = with_daemon_tolerations((limited, other), host_network=True)
@@ -102,7 +102,7 @@ def test_tolerations_that_its_controller_adds() -> None:
     assert len(added) == 7
 
 
-def test_a_pod_on_each_node_and_why_not() -> None:
+def test_pod_on_each_node_or_the_reason() -> None:
     nodes = [
         make_node("a"),
         make_node("full"),
@@ -129,8 +129,8 @@ def test_unfitting_daemon_pod_does_not_block_others() -> None:
     assert (found.placed, found.nodes) == (2, {"b": 1, "c": 1})
 
 
-def test_preemption_on_its_own_node_alone() -> None:
-    """Node b has a pod that is cheaper to preempt, and that does not help."""
+def test_daemon_pod_preempts_only_on_its_node() -> None:
+    """Node b has a pod that is cheaper to preempt, which does not help."""
     pods = [make_pod("big-a", on="a", cpu="4", priority=5), make_pod("big-b", on="b", cpu="4", priority=1)]
     nodes = [make_node("a"), make_node("b", labels={"disk": "hdd"})]
     found = placed(nodes, pods, priority=10, affinity=None, nodeSelector=None)
@@ -139,7 +139,7 @@ def test_preemption_on_its_own_node_alone() -> None:
     assert placed(nodes, pods, priority=10, preemption=False).placed == 0
 
 
-def test_pods_that_it_has() -> None:
+def test_existing_daemon_pods() -> None:
     nodes = [
         make_node("a"),
         make_node("b"),
@@ -161,14 +161,14 @@ def test_pods_that_it_has() -> None:
     assert (beside.wanted, beside.nodes, nodes_of(beside).kept) == (3, {"c": 1}, ("a",))
 
 
-def test_a_pod_stays_where_none_would_be_made() -> None:
+def test_existing_daemon_pod_stays_on_unselected_node() -> None:
     tainted = make_node("a", taints=[make_taint("gpu")])
     for existing in Existing:
         found = placed([tainted], [own_pod("agent-a", "a")], existing)
         assert (found.wanted, nodes_of(found).kept) == (0, ("a",))
 
 
-def test_a_template_that_names_its_node() -> None:
+def test_template_that_names_its_node() -> None:
     found = placed([make_node("a"), make_node("b")], on="b")
     assert (found.wanted, found.nodes) == (1, {"b": 1})
     full = placed([make_node("a"), make_node("b")], [make_pod("big", on="b", cpu="4")], on="b")
@@ -201,7 +201,7 @@ def test_surge(strategy: Json, beside: bool) -> None:
     assert existing_pods(from_object(strategy, UpdateStrategy), more=True) is Existing.KEPT
 
 
-def test_a_daemon_set_and_a_deployment_see_each_other() -> None:
+def test_daemon_set_and_deployment_share_the_room() -> None:
     nodes = [make_node("a"), make_node("b")]
     first = daemon(nodes, cpu="3", priority=10)
     web = Demand("deployment/web", replace(first, pod=situation(make_pod("web", cpu="2"), nodes).pod), 2)

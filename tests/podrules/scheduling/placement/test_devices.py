@@ -1,4 +1,4 @@
-"""Devices of pods that were placed, and of pods that are gone."""
+"""Devices of placed pods and of removed pods."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_missing_template_blocks_the_pod() -> None:
     )
 
 
-def test_a_device_that_may_be_shared_is_taken_in_parts() -> None:
+def test_device_that_may_be_shared_is_taken_in_parts() -> None:
     wanted = template(capacity={"requests": {"memory": "4Gi"}})
     slices = [resource_slice("a", 1, node="a", shared=True)]
     found = placed(of_template(), None, resourceClaimTemplates=[wanted], resourceSlices=slices)
@@ -104,7 +104,7 @@ def test_a_device_that_may_be_shared_is_taken_in_parts() -> None:
 @pytest.mark.parametrize(
     ("place", "nodes"),
     [
-        pytest.param({"node": "b"}, {"b"}, id="one node's"),
+        pytest.param({"node": "b"}, {"b"}, id="of one node"),
         pytest.param(
             {
                 "nodeSelector": {
@@ -114,9 +114,9 @@ def test_a_device_that_may_be_shared_is_taken_in_parts() -> None:
                 }
             },
             {"b", "c"},
-            id="a rack's",
+            id="of a rack",
         ),
-        pytest.param({"allNodes": True}, {"a", "b", "c"}, id="everybody's"),
+        pytest.param({"allNodes": True}, {"a", "b", "c"}, id="of all nodes"),
     ],
 )
 def test_pods_that_share_a_claim_follow_its_devices(place: dict[str, Any], nodes: set[str]) -> None:
@@ -142,7 +142,7 @@ def test_devices_of_an_extended_resource_are_taken() -> None:
     assert found.nodes == {"a": 2}
 
 
-# Pods that are gone
+# Removed pods
 
 
 def cluster() -> ClusterSnapshot:
@@ -167,7 +167,7 @@ def test_claims_are_removed_with_their_pod() -> None:
     assert held(gone) == {"named": False, "shared": True, "unused": True}
 
 
-def test_shared_claim_is_reserved_until_last_pod_is_gone() -> None:
+def test_shared_claim_is_reserved_until_last_pod_ends() -> None:
     first = without_pods(cluster(), [PodReference("default", "ours-1")])
     assert held(first)["shared"]
     assert not held(without_pods(first, [PodReference("default", "ours-2")]))["shared"]
@@ -175,7 +175,7 @@ def test_shared_claim_is_reserved_until_last_pod_is_gone() -> None:
 
 def test_claims_leave_with_excluded_and_drained_nodes() -> None:
     assert held(excluding_nodes(cluster(), ["a"])) == {"named": False, "shared": True, "unused": True}
-    # Of the drained node's pods all go: two that nobody makes anew are lost.
+    # All pods of the drained node leave; two without a controller are lost.
     before = cluster()
     drain = Drain((NodeReach("a", Reach.ANSWERS, ""),))
     after = place_drained([], drain, NodeTable(before.nodes, before.pods), before, preemption=False)

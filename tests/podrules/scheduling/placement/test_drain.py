@@ -55,15 +55,15 @@ def drain(
     return plan, after.snapshot
 
 
-def told(plan: DrainPlan) -> dict[str, str]:
-    """What becomes of each pod."""
+def fates(plan: DrainPlan) -> dict[str, str]:
+    """The outcome of each pod."""
     moved = {pod.metadata.name: "moved" for pod in plan.moved}
     return moved | {entry.pod.name: entry.reason for entry in plan.unmoved}
 
 
 def test_missing_node_is_reported() -> None:
-    with pytest.raises(KeyError, match="nobody"):
-        drain(cluster(), "nobody", ANSWERS)
+    with pytest.raises(KeyError, match="missing"):
+        drain(cluster(), "missing", ANSWERS)
 
 
 def test_drain_moves_pods_that_controllers_recreate() -> None:
@@ -103,44 +103,44 @@ def test_budget_blocks_pods_on_drained_node() -> None:
 def test_terminating_pods_are_not_recreated_twice() -> None:
     pods = [owned("web", ending=True), owned("job", "Job", ending=True), owned("db-0", "StatefulSet", ending=True)]
     plan, after = drain(cluster(*pods), "a", ANSWERS)
-    assert told(plan) == {"web": "Terminating", "job": "Terminating", "db-0": "moved"}
+    assert fates(plan) == {"web": "Terminating", "job": "Terminating", "db-0": "moved"}
     assert (names(after), plan.stuck) == ([], 0)
 
 
 @pytest.mark.parametrize(("seconds", "late"), [(29, False), (90, False), (91, True), (86400, True)])
-def test_a_drain_waits_for_pods_that_are_overdue(seconds: int, late: bool) -> None:
+def test_drain_waits_for_pods_that_are_overdue(seconds: int, late: bool) -> None:
     pods = [owned("web", ending=True), owned("db-0", "StatefulSet", ending=True), owned("agent", "DaemonSet", True)]
     pods[1]["metadata"]["finalizers"] = ["example.com/copy", "example.com/audit"]
     at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
     plan, after = drain(cluster(*pods), "a", ANSWERS, at)
     if not late:
-        assert told(plan) == {"web": "Terminating", "db-0": "moved", "agent": "DaemonSet"}
+        assert fates(plan) == {"web": "Terminating", "db-0": "moved", "agent": "DaemonSet"}
         return
-    assert told(plan) == {"web": "Overdue", "db-0": "Overdue", "agent": "DaemonSet"}
+    assert fates(plan) == {"web": "Overdue", "db-0": "Overdue", "agent": "DaemonSet"}
     assert names(after) == ["web", "db-0", "agent"]
     over = datetime(2026, 1, 1, 0, 0, 30, tzinfo=UTC)
     assert [(one.over, one.detail) for one in plan.unmoved[:2]] == [
         (over, ""),
         (over, "example.com/copy, example.com/audit"),
     ]
-    # A silent node has its own words.
+    # A silent node has a separate reason.
     silent, _ = drain(cluster(*pods), "a", NodeReach("a", Reach.SILENT, ""), at)
-    assert told(silent) == {"web": "Terminating", "db-0": "NodeSilent", "agent": "DaemonSet"}
+    assert fates(silent) == {"web": "Terminating", "db-0": "NodeSilent", "agent": "DaemonSet"}
 
 
 def test_only_stateful_set_recreates_finished_pods() -> None:
     pods = [owned("web", phase="Failed"), owned("job", "Job", phase="Succeeded")]
     pods += [owned("db-0", "StatefulSet", phase="Failed"), bare("bare", phase="Failed")]
     plan, _after = drain(cluster(*pods), "a", ANSWERS)
-    assert told(plan) == {"web": "Finished", "job": "Finished", "db-0": "moved", "bare": "Finished"}
+    assert fates(plan) == {"web": "Finished", "job": "Finished", "db-0": "moved", "bare": "Finished"}
     assert plan.flags == ()
 
 
 @pytest.mark.parametrize("reach", [Reach.SILENT, Reach.MISSED_HEARTBEATS])
-def test_the_drain_of_a_silent_node_does_not_end(reach: Reach) -> None:
+def test_drain_of_a_silent_node_does_not_end(reach: Reach) -> None:
     pods = [owned("web"), owned("old", ending=True), owned("db-0", "StatefulSet"), owned("job", "Job", phase="Failed")]
     plan, after = drain(cluster(*pods), "a", NodeReach("a", reach, ""))
-    assert told(plan) == {"web": "moved", "old": "Terminating", "db-0": "NodeSilent", "job": "Finished"}
+    assert fates(plan) == {"web": "moved", "old": "Terminating", "db-0": "NodeSilent", "job": "Finished"}
     assert plan.stuck == 3
     assert {pod.metadata.name: bool(pod.metadata.deletion_timestamp) for pod in after.pods} == {
         "web": True,
@@ -151,10 +151,10 @@ def test_the_drain_of_a_silent_node_does_not_end(reach: Reach) -> None:
 
 def test_pods_of_out_of_service_node_are_removed() -> None:
     plan, after = drain(cluster(owned("db-0", "StatefulSet")), "a", NodeReach("a", Reach.OUT_OF_SERVICE, ""))
-    assert (told(plan), plan.stuck, names(after)) == ({"db-0": "moved"}, 0, [])
+    assert (fates(plan), plan.stuck, names(after)) == ({"db-0": "moved"}, 0, [])
 
 
-def test_the_flags_that_kubectl_asks_for_are_counted() -> None:
+def test_flags_that_kubectl_asks_for_are_counted() -> None:
     local: Any = {"volumes": [{"name": "tmp", "emptyDir": {}}]}
     pods = [owned("agent", "DaemonSet"), owned("cached"), bare("lone"), bare("ended", phase="Succeeded")]
     for pod in pods:
@@ -168,7 +168,7 @@ def test_the_flags_that_kubectl_asks_for_are_counted() -> None:
 
 
 @pytest.mark.parametrize("reason", ["Unschedulable", "SchedulingGated"])
-def test_a_budget_waits_for_a_pod_that_fits_nowhere(reason: str) -> None:
+def test_budget_waits_for_a_pod_that_fits_nowhere(reason: str) -> None:
     """Waiting does not help there: the pod is named."""
     labels = {"app": "db"}
     budget = {

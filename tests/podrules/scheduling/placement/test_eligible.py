@@ -1,4 +1,4 @@
-"""The nodes that a pod's own words leave it: the same as the scheduler's plugins find over a whole table."""
+"""The nodes that a pod's own fields allow are those that the scheduler's plugins find over a whole table."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ TOLERATIONS = st.builds(
     terms=st.none() | st.lists(TERMS, max_size=2),
     tolerations=st.lists(TOLERATIONS, max_size=2),
 )
-def test_S1_the_plugins_allow_the_same_nodes(
+def test_S1_plugins_allow_the_same_nodes(
     labels: list[dict[str, str]],
     taints: list[list[Json]],
     node_selector: dict[str, str],

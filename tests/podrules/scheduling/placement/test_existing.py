@@ -1,4 +1,4 @@
-"""Pods that a workload has already."""
+"""Pods that a workload already has."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ PODS = (
         ("cronjob", "db", 0),
     ],
 )
-def test_living_pods_of_its_own_count(kind: str, name: str, count: int) -> None:
+def test_only_own_unfinished_pods_count(kind: str, name: str, count: int) -> None:
     selector = LabelSelector(match_labels={"app": "web"})
     assert len(pods_there(kind, ObjectMeta(name=name, namespace="default"), selector, PODS)) == count
     assert len(pods_there(kind, ObjectMeta(name=name, namespace="elsewhere"), selector, PODS)) == 0
 
 
-def test_a_deployment_without_a_selector_has_none() -> None:
+def test_deployment_without_a_selector_has_none() -> None:
     assert len(pods_there("deployment", ObjectMeta(name="web", namespace="default"), None, PODS)) == 0

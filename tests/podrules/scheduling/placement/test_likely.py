@@ -1,4 +1,4 @@
-"""One pod's likely placement as a whole."""
+"""The whole likely placement of one pod."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_S2_domains_have_their_skew() -> None:
     ]
 
 
-def test_the_sentence_is_the_schedulers() -> None:
+def test_message_equals_the_scheduler_message() -> None:
     nodes = [make_node("a", cpu="1"), make_node("b", taints=[make_taint("dedicated")])]
     placement = place(make_pod(cpu="2"), nodes)
     assert placement.message == "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s)."
@@ -124,7 +124,7 @@ def test_running_pod_is_judged_as_a_new_pod() -> None:
     assert placement.best == ("b",)
 
 
-def test_a_running_pods_node_may_be_closed_to_it_now() -> None:
+def test_running_pods_node_may_be_closed_to_it_now() -> None:
     pod = make_pod(on="a")
     placement = place(pod, [make_node("a", unschedulable=True), make_node("b")], [pod])
     assert placement.current is not None
@@ -146,7 +146,7 @@ def test_condition_is_compared_with_the_answer() -> None:
     assert outdated.told.changed == (ReasonCount("Insufficient cpu", 1, 0),)
 
 
-def test_a_large_cluster_is_sampled_by_the_scheduler() -> None:
+def test_large_cluster_is_sampled_by_the_scheduler() -> None:
     assert place(make_pod(), [make_node(f"n{number}") for number in range(99)]).sampled is None
     assert place(make_pod(), [make_node(f"n{number}") for number in range(250)]).sampled == 120
 

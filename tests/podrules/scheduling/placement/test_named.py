@@ -1,4 +1,4 @@
-"""Pods that name their node themselves: the kubelet there decides, no scheduler."""
+"""Pods with spec.nodeName: the kubelet there decides, no scheduler."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ def test_scheduler_only_checks_do_not_apply() -> None:
         ({"cpu": "5", "nodeSelector": {"disk": "ssd"}}, {}, "OutOfcpu"),
     ],
 )
-def test_the_kubelet_refuses_by_its_first_reason(asked: Any, node: Any, reason: str) -> None:
+def test_kubelet_refuses_by_its_first_reason(asked: Any, node: Any, reason: str) -> None:
     assert named(make_pod(on="a", **asked), make_node("a", **node)) == NamedNode("a", NamedFate.REFUSED, reason)
 
 
-def test_a_host_port_that_is_taken_is_a_reason() -> None:
+def test_host_port_that_is_taken_is_a_reason() -> None:
     container = {"name": "x", "ports": [{"containerPort": 80, "hostPort": 80}]}
     other = make_pod("other", on="a", containers=[container])
     found = named(make_pod(on="a", containers=[container]), make_node("a"), other)
     assert found == NamedNode("a", NamedFate.REFUSED, "NodePorts")
 
 
-def test_for_a_critical_pod_the_kubelet_makes_room() -> None:
+def test_kubelet_makes_room_for_a_critical_pod() -> None:
     found = named(make_pod(on="a", cpu="3", priority=2_000_000_000), make_node("a"), make_pod("other", on="a", cpu="3"))
     assert found == NamedNode("a", NamedFate.RUNS)
 
@@ -92,7 +92,7 @@ def with_claim(
     return named_placement(replace(before, **changed), ANSWERS)
 
 
-def test_a_claim_that_waits_for_the_scheduler_stays_unbound() -> None:
+def test_claim_that_waits_for_the_scheduler_stays_unbound() -> None:
     found = with_claim(volumes=[volume("free", storageClassName="late")])
     assert found.named == NamedNode("a", NamedFate.WAITS)
     assert (found.best, found.proven) == ((), True)
@@ -149,7 +149,7 @@ def test_replicas_on_a_named_node_wait_for_their_claim() -> None:
     assert found.stopped.named == NamedNode("a", NamedFate.WAITS)
 
 
-def test_a_pod_of_the_same_plan_has_the_claim_bound() -> None:
+def test_pod_of_the_same_plan_has_the_claim_bound() -> None:
     lists = {"persistentVolumeClaims": [DATA], "storageClasses": [LATE]}
     nodes = [make_node("a"), make_node("b")]
     named = Demand("pod/web", situation(using("data", on="a"), nodes, **lists), 1, reach=ANSWERS)

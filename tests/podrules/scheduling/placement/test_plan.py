@@ -1,4 +1,4 @@
-"""Several replicas placed one after the other."""
+"""Several replicas placed one after another."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_replicas_with_claims_of_their_own_are_not_counted() -> None:
 
 
 def test_no_remedy_stops_a_pod_placed_here() -> None:
-    """It is none yet, and the next would only take its place."""
+    """The pod does not exist yet, and the next would only take its place."""
     alone = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [alone]}}
     apart = make_pod(labels={"app": "web"}, affinity=affinity)
@@ -225,7 +225,7 @@ def test_victims_that_were_not_ready_take_nothing_from_a_budget() -> None:
 
 
 def test_pods_of_the_revision_before_do_not_count() -> None:
-    """MatchLabelKeys: a Deployment's new pods have another hash than those that run."""
+    """MatchLabelKeys: a Deployment's new pods have another hash than the running ones."""
     nodes = [zoned("a1", "a"), zoned("b1", "b")]
     old = [make_pod(f"old-{number}", on="a1", labels={"app": "web", "pod-template-hash": "5f6c"}) for number in "12"]
     by_revision = {**spread(), "matchLabelKeys": ["pod-template-hash"]}
@@ -243,7 +243,7 @@ def test_gated_pod_is_not_placed() -> None:
 
 
 def test_failing_plugin_ends_its_spec_without_preemption() -> None:
-    """Where its PreScore is disabled, TaintToleration cannot score (`podrules.scheduling.scheduler.runtime`)."""
+    """If its PreScore is disabled, TaintToleration cannot score (`podrules.scheduling.scheduler.runtime`)."""
     configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
@@ -265,7 +265,7 @@ def test_nothing_is_placed_without_nodes() -> None:
     assert found.stopped.message == "no nodes available to schedule pods"
 
 
-def test_the_search_for_more_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_for_more_replicas_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podrules.scheduling.placement.plan.MAX_REPLICAS", 5)
     first, second = (make_pod(name, cpu="10m", memory="1Mi") for name in "ab")
     found = placed((first, None), (second, 7), nodes=[make_node("a")])

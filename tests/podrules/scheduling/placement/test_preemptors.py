@@ -1,4 +1,4 @@
-"""Which pending pods would preempt a bound one: the same as what each of them would preempt."""
+"""The pending pods that would preempt a bound one agree with the victims of each of them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_scheduler_that_found_no_victims_is_believed(added: str, *, denied: bool
 
 
 def test_pod_that_waits_for_its_victims_preempts_no_other() -> None:
-    """Its nomination holds while a victim ends there."""
+    """Its nomination counts while a victim terminates there."""
     going = on_node("going", "a", 5)
     going = {
         **going,
@@ -102,7 +102,7 @@ def test_pod_that_waits_for_its_victims_preempts_no_other() -> None:
 
 
 def test_room_reserved_for_nominated_pod_counts() -> None:
-    """Without it this pod would fit, and preempt nobody."""
+    """Without the reservation this pod would fit and preempt no pod."""
     nodes = [make_node("a", cpu="6")]
     bound = on_node("x", "a", 1, "2")
     nominated = {**make_pod("first", cpu="3", priority=2000), "status": {"nominatedNodeName": "a"}}
@@ -114,7 +114,7 @@ def test_room_reserved_for_nominated_pod_counts() -> None:
     assert preemptors(small, bound, nodes, []) is None, "it fits"
 
 
-def test_budget_sends_it_to_another_node() -> None:
+def test_budget_moves_preemption_to_another_node() -> None:
     nodes = [make_node("a"), make_node("b")]
     guarded, other = on_node("x", "a", 1, labels={"app": "x"}), on_node("y", "b", 500)
     budget = {
@@ -126,10 +126,10 @@ def test_budget_sends_it_to_another_node() -> None:
     assert preemptors(HIGH, guarded, nodes, [other], podDisruptionBudgets=[budget]) is None
     alone = preemptors(HIGH, guarded, nodes[:1], [], podDisruptionBudgets=[budget])
     assert alone is not None
-    assert alone.violates == ("keep",), "a budget keeps nobody"
+    assert alone.violates == ("keep",), "a budget prevents no preemption"
 
 
-def test_several_equal_nodes_make_it_open() -> None:
+def test_several_equal_nodes_leave_the_victim_open() -> None:
     nodes = [make_node("a"), make_node("b"), make_node("c")]
     pods = [started(on_node(name, node, 1)) for name, node in (("x", "a"), ("y", "b"), ("z", "c"))]
     found = preemptors(HIGH, pods[0], nodes, pods[1:])
@@ -182,7 +182,7 @@ def test_queue_has_pods_of_higher_priority_that_may_preempt() -> None:
 
 
 def crowd(seed: int) -> tuple[Sequence[Json], Sequence[Json], Mapping[str, Any], Random]:
-    """An over-full cluster of every kind: nodes, pods, and what else decides."""
+    """An overfull cluster with objects of every kind."""
     random = Random(seed)  # noqa: S311  # the same each time
     drawn = make_nodes(random)
     nodes = [

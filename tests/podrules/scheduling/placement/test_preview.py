@@ -1,4 +1,4 @@
-"""Whom a pod would preempt, and why others are left alone."""
+"""The victims of a pod, and the reasons why other pods are not preempted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_P4_victims_and_deciding_criterion_are_named() -> None:
     assert [(victim.pod.name, victim.priority) for victim in preview.victims] == [("y", 3)]
 
 
-def test_P5_the_gap_is_the_victims_grace_period() -> None:
+def test_P5_wait_equals_grace_period_of_victims() -> None:
     pods = [on_node("x", "a", 5, terminationGracePeriodSeconds=120)]
     preview = place(make_pod(cpu="3", **HIGH), [make_node("a")], pods).preemption
     assert preview is not None
@@ -123,7 +123,7 @@ def test_P5_fitting_nominated_node_wins_over_scores() -> None:
 
 
 def leaving(name: str, *, cpu: str = "3", priority: int = 1, until: str = "10:00:30", preempted: bool = True) -> Any:
-    """A pod on its way out of node ``a``."""
+    """A terminating pod on node ``a``."""
     pod: Any = make_pod(name, on="a", cpu=cpu, priority=priority)
     pod["metadata"]["deletionTimestamp"] = f"2026-01-01T{until}Z"
     if preempted:
@@ -133,7 +133,7 @@ def leaving(name: str, *, cpu: str = "3", priority: int = 1, until: str = "10:00
 
 
 def nominated(pods: Sequence[Any], *, cpu: str = "3", node: Any = None) -> Placement:
-    """What is said of a pod that is nominated to node ``a``."""
+    """The preview of a pod that is nominated to node ``a``."""
     own: Any = make_pod(cpu=cpu, **HIGH)
     own["status"] = {"nominatedNodeName": "a"}
     return place(own, [node or make_node("a")], [*pods, own])
@@ -145,7 +145,7 @@ def test_P5_pod_with_leaving_victims_only_waits() -> None:
     assert found is not None
     assert [victim.pod.name for victim in found.going] == ["y", "x"]
     assert (found.under_way, found.rejected, found.others) == (True, (), ())
-    # There is nothing else to do: nothing competes with the wait.
+    # No other action is possible: nothing competes with the wait.
     assert [group.remedy for group in placement.rejected] == [None]
 
 
@@ -163,7 +163,7 @@ def test_P5_node_fitting_without_victims_needs_no_others() -> None:
     assert (found.others, found.under_way) == ((), True)
 
 
-def test_P5_a_node_that_does_not_fit_even_then_has_a_reason() -> None:
+def test_P5_node_unfit_after_victims_end_has_a_reason() -> None:
     placement = nominated([leaving("x", cpu="1"), make_pod("stays", on="a", cpu="3", priority=20)])
     found = placement.nominated
     assert found is not None
@@ -187,7 +187,7 @@ def test_P5_no_time_is_known_on_a_virtual_kubelet() -> None:
     assert (found.victims[0].gone_by, found.under_way) == (None, True)
 
 
-def test_P5_a_nomination_without_victims_is_no_wait() -> None:
+def test_P5_nomination_without_victims_is_no_wait() -> None:
     found = nominated([make_pod("stays", on="a", cpu="3", priority=20)]).nominated
     assert found is not None
     assert (found.under_way, found.reach) == (False, None)
@@ -215,7 +215,7 @@ def test_P4_affinity_to_victim_defeats_preemption() -> None:
     assert (found.plugin, found.needs) == ("InterPodAffinity", (PodReference("default", "needed"),))
 
 
-def test_P4_affinity_to_a_pod_that_stays_does_not() -> None:
+def test_P4_affinity_to_remaining_pod_allows_preemption() -> None:
     node = make_node("a", labels={HOST: "a"})
     pods = [
         on_node("low", "a", 1, labels={"app": "low"}),
@@ -226,7 +226,7 @@ def test_P4_affinity_to_a_pod_that_stays_does_not() -> None:
     assert (preview.nodes, preview.no_room) == (("a",), ())
 
 
-def test_P4_why_a_node_is_no_candidate_is_the_plugins_own_reason() -> None:
+def test_P4_non_candidate_node_has_reason_of_plugin() -> None:
     zone = "topology.kubernetes.io/zone"
     spread = {
         "maxSkew": 1,

@@ -1,4 +1,4 @@
-"""What would let a pod onto a node: one kind of change at a time, the cheapest of several, chains of them."""
+"""Changes that would let a pod onto a node: single changes, the cheapest of several, and chains."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ MI = 1024**2
 ZONE = "topology.kubernetes.io/zone"
 
 
-def test_a_cordoned_node_is_to_be_uncordoned() -> None:
+def test_cordoned_node_is_to_be_uncordoned() -> None:
     taint = make_taint("node.kubernetes.io/unschedulable")
     change = only_change(place(make_pod(), [make_node("a", unschedulable=True, taints=[taint])]), "NodeUnschedulable")
     assert (change.kind, change.node) == (ChangeKind.UNCORDON, "a")
 
 
-def test_the_taint_of_the_cordon_is_no_further_reason() -> None:
+def test_taint_of_the_cordon_is_no_further_reason() -> None:
     taint = make_taint("node.kubernetes.io/unschedulable")
     group = group_of(place(make_pod(), [make_node("a", unschedulable=True, taints=[taint])]), "NodeUnschedulable")
     assert group.nodes[0].also == ()
@@ -54,7 +54,7 @@ def test_silent_node_differs_from_other_taints() -> None:
     assert (group.count, group.silent) == (3, ("lost",)), "it does not answer, and its taint says so"
 
 
-def test_a_taint_is_to_be_tolerated() -> None:
+def test_taint_is_to_be_tolerated() -> None:
     placement = place(make_pod(), [make_node("a", taints=[make_taint("dedicated", "gpu")])])
     change = only_change(placement, "TaintToleration")
     assert (change.kind, change.field, change.value) == (
@@ -71,13 +71,13 @@ def test_several_taints_are_tolerated_one_after_the_other() -> None:
     assert [change.value for change in remedy.changes] == ["one:NoSchedule", "two:NoExecute"]
 
 
-def test_a_taint_of_trouble_is_not_to_be_tolerated() -> None:
+def test_taint_of_trouble_is_not_to_be_tolerated() -> None:
     placement = place(make_pod(), [make_node("a", taints=[make_taint("node.kubernetes.io/unreachable")])])
     change = only_change(placement, "TaintToleration")
     assert (change.kind, change.node) == (ChangeKind.REMOVE_TAINT, "a")
 
 
-def test_the_control_plane_is_the_last_to_be_opened() -> None:
+def test_control_plane_toleration_is_the_last_remedy() -> None:
     nodes = [
         make_node("cp", taints=[make_taint("node-role.kubernetes.io/control-plane")]),
         make_node("gpu", taints=[make_taint("dedicated", "gpu")]),
@@ -85,7 +85,7 @@ def test_the_control_plane_is_the_last_to_be_opened() -> None:
     assert only_change(place(make_pod(), nodes), "TaintToleration").value == "dedicated=gpu:NoSchedule"
 
 
-def test_the_node_with_the_smallest_shortage_is_named() -> None:
+def test_node_with_the_smallest_shortage_is_named() -> None:
     nodes = [make_node("a", memory="2Gi"), make_node("b", memory="2Gi")]
     pods = [make_pod("x", on="a", memory="1536Mi"), make_pod("y", on="b", memory="1200Mi")]
     group = group_of(place(make_pod(memory="1Gi"), nodes, pods), "NodeResourcesFit")
@@ -95,7 +95,7 @@ def test_the_node_with_the_smallest_shortage_is_named() -> None:
     assert (change.kind, change.node, change.amounts) == (ChangeKind.FREE, "b", {"memory": 176 * MI})
 
 
-def test_more_than_a_whole_node_needs_a_larger_one() -> None:
+def test_request_above_node_size_needs_larger_node() -> None:
     change = only_change(place(make_pod(cpu="6"), [make_node("a", cpu="4")]), "NodeResourcesFit")
     assert (change.kind, change.amounts) == (ChangeKind.ENLARGE, {"cpu": 2000})
 
@@ -136,7 +136,7 @@ def test_room_of_nominated_pod_is_separate() -> None:
     assert fact.nominated_pods == (PodReference("default", "rival"),)
     assert group.remedy is not None
     assert group.remedy.changes[0].kind is ChangeKind.FREE
-    # With it the node is too small for 6Gi, whoever else goes.
+    # Because of the pod, the node is too small for 6Gi, whichever other pods leave.
     tight = only_change(place(make_pod(memory="6Gi"), nodes, [there, rival]), "NodeResourcesFit")
     assert tight.kind is ChangeKind.ENLARGE
 
@@ -152,14 +152,14 @@ def test_node_with_movable_pods_precedes_larger_node() -> None:
     assert group.nodes[0].node == "b"
 
 
-def test_a_full_node_needs_one_pod_less() -> None:
+def test_full_node_needs_one_pod_less() -> None:
     node: Any = make_node("a")
     node["status"]["allocatable"]["pods"] = "1"
     change = only_change(place(make_pod(), [node], [make_pod("x", on="a")]), "NodeResourcesFit")
     assert (change.kind, change.amounts) == (ChangeKind.FREE, {"pods": 1})
 
 
-def test_a_label_of_ones_own_is_written_to_the_node() -> None:
+def test_own_label_is_written_to_the_node() -> None:
     change = only_change(place(make_pod(nodeSelector={"disk": "ssd"}), [make_node("a")]), "NodeAffinity")
     assert (change.kind, change.node, change.value) == (ChangeKind.LABEL_NODE, "a", "disk=ssd")
 
@@ -172,7 +172,7 @@ def test_existence_label_is_written_empty() -> None:
     assert (change.kind, change.node, change.value) == (ChangeKind.LABEL_NODE, "a", "disk=")
 
 
-def test_a_label_of_the_machine_is_not() -> None:
+def test_machine_label_is_not_written() -> None:
     placement = place(make_pod(nodeSelector={ZONE: "z9"}), [make_node("a")])
     change = only_change(placement, "NodeAffinity")
     assert (change.kind, change.field, change.value) == (
@@ -192,7 +192,7 @@ def test_a_label_of_the_machine_is_not() -> None:
         pytest.param("nvidia.com/gpu", "present", "NoSchedule", id="other hardware"),
     ],
 )
-def test_a_node_that_does_not_suit_is_not_opened_by_a_toleration(key: str, value: str, effect: str) -> None:
+def test_toleration_does_not_open_unsuitable_node(key: str, value: str, effect: str) -> None:
     placement = place(make_pod(), [make_node("a", taints=[make_taint(key, value, effect=effect)])])
     change = only_change(placement, "TaintToleration")
     assert (change.kind, change.node, change.value) == (ChangeKind.ADD_NODE, "a", f"{key}={value}:{effect}")
@@ -207,7 +207,7 @@ def test_a_node_that_does_not_suit_is_not_opened_by_a_toleration(key: str, value
         pytest.param("example.com/ToBeDeletedByClusterAutoscaler", "", {}, id="a key of the cluster's own"),
     ],
 )
-def test_a_taint_for_such_pods_is_to_be_tolerated(key: str, value: str, fields: Json) -> None:
+def test_taint_for_such_pods_is_to_be_tolerated(key: str, value: str, fields: Json) -> None:
     pod: Any = make_pod()
     for name, field in fields.items():
         pod["spec"] |= {name: field} if name != "requests" else {}
@@ -258,7 +258,7 @@ def test_another_node_does_not_help_a_pod_that_is_pinned(taint: Json) -> None:
     assert {change.kind for change in remedy.changes} == {ChangeKind.ADD_NODE, ChangeKind.DROP}
 
 
-def test_a_host_port_is_given_up_by_its_holder() -> None:
+def test_host_port_is_given_up_by_its_holder() -> None:
     def with_port(name: str, on: str = "") -> Json:
         pod: Any = make_pod(name, on=on)
         pod["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 80}]
@@ -287,8 +287,8 @@ def test_another_pods_anti_affinity_ends_with_that_pod() -> None:
     assert only_change(placement, "InterPodAffinity").pods == (PodOnNode("default", "lonely", "a"),)
 
 
-def test_nodes_without_the_key_are_in_no_domain_together() -> None:
-    """Neither node has a zone: what the other one's pods say about zones keeps nobody off this one."""
+def test_nodes_without_the_key_share_no_domain() -> None:
+    """Neither node has a zone: zone terms of pods on the other node exclude no pod from this one."""
 
     def away(**apps: str) -> Json:
         keys = {"hostname": "kubernetes.io/hostname", "zone": ZONE}
@@ -352,7 +352,7 @@ APART: Final = {
 
 
 def _of(kind: str, name: str, revision: str, on: str = "") -> Json:
-    """A pod that keeps away from others of the same application."""
+    """A pod with anti-affinity to pods of the same application."""
     owner = {"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": name, "controller": True}
     labels = {"app": "db", "pod-template-hash": revision}
     pod: Any = make_pod(f"{name}-{on or 'new'}", on=on, labels=labels, affinity=APART)
@@ -384,8 +384,8 @@ def test_pods_stopped_by_rollout_free_no_room() -> None:
         ("StatefulSet", False, ChangeKind.ADD_NODE),
     ],
 )
-def test_a_pod_that_is_being_deleted_is_awaited(kind: str, silent: bool, expected: ChangeKind) -> None:
-    """A StatefulSet makes the pod again, in the same place."""
+def test_pod_that_is_being_deleted_is_awaited(kind: str, silent: bool, expected: ChangeKind) -> None:
+    """A StatefulSet recreates the pod in the same place."""
     there: Any = _of(kind, "db", "6f", "a")
     there["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     node = make_node(
@@ -404,8 +404,8 @@ def _sized(kind: str, name: str, revision: str, on: str = "", cpu: str = "3") ->
     return pod
 
 
-def test_a_rollout_that_waits_for_cpu_stops_an_old_pod() -> None:
-    """The fewest of them: each node here has two, and one makes room."""
+def test_rollout_that_waits_for_cpu_stops_an_old_pod() -> None:
+    """As few as possible: each node here has two, and one makes room."""
     nodes = [make_node(name, cpu="7") for name in ("a", "b")]
     old = [_sized("ReplicaSet", "db-6f", "6f", on) for on in ("a", "b")]
     more = [_sized("ReplicaSet", "api-5c", "5c", on) for on in ("a", "b")]
@@ -415,7 +415,7 @@ def test_a_rollout_that_waits_for_cpu_stops_an_old_pod() -> None:
     assert only_change(place(new, nodes, [*more, *more]), "NodeResourcesFit").kind is ChangeKind.FREE
 
 
-def test_an_old_pod_that_is_too_small_makes_no_room() -> None:
+def test_old_pod_that_is_too_small_makes_no_room() -> None:
     old = [_sized("ReplicaSet", "db-6f", "6f", "a", cpu="1"), _sized("ReplicaSet", "api-5c", "5c", "a")]
     change = only_change(place(_sized("ReplicaSet", "db-7c", "7c"), [make_node("a")], old), "NodeResourcesFit")
     assert change.kind is ChangeKind.FREE

@@ -1,4 +1,4 @@
-"""Every remedy that is told for upstream's recorded clusters is applied to the JSON, and the cycle asked anew."""
+"""Every remedy for upstream's recorded clusters is applied to the JSON, and the scheduling cycle runs again."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _applied(case: Case, remedy: Remedy) -> Case:
 
 
 def _apply(case: Case, change: CandidateChange) -> None:
-    """A change as its reader would make it."""
+    """Apply a change as a user would make it."""
     pod = case["pod"]
     node: Case = next((node for node in case["nodes"] if node["metadata"]["name"] == change.node), {})
     match change.kind:
@@ -120,7 +120,7 @@ def test_every_remedy_lets_the_pod_onto_its_node() -> None:
 
 
 def test_freed_amount_is_requested_by_removable_pods() -> None:
-    """Without all of them the node has room, at its own size: what no pod gives nobody frees."""
+    """Without all removable pods, the node has enough room at its size; no pod can free more."""
     kinds: Counter[ChangeKind] = Counter()
     for case in map(_with_daemons, (case["input"] for case in recorded("schedule"))):
         placement = likely_placement(_situation(case))
@@ -135,7 +135,7 @@ def test_freed_amount_is_requested_by_removable_pods() -> None:
 
 
 def _with_daemons(case: Case) -> Case:
-    """The same, where every other pod is a DaemonSet's."""
+    """The same cluster, in which every second pod belongs to a DaemonSet."""
     changed = copy.deepcopy(case)
     for pod in changed["pods"][::2]:
         owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "agent", "controller": True}
@@ -144,7 +144,7 @@ def _with_daemons(case: Case) -> Case:
 
 
 def _emptied(case: Case, node: str) -> Case:
-    """Without the pods of a node that a drain moves."""
+    """The cluster without the pods of a node that a drain moves."""
 
     def stays(pod: Case) -> bool:
         owners = pod["metadata"].get("ownerReferences", [])

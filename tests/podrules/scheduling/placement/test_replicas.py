@@ -53,8 +53,8 @@ def test_controllers_label_their_pods(kind: str, labels: Mapping[str, str]) -> N
     assert pod.metadata.labels == {"app": "web", **labels}
 
 
-def test_a_pod_keeps_its_name_and_labels() -> None:
-    """As one of a drained node has them."""
+def test_pod_keeps_its_name_and_labels() -> None:
+    """A pod of a drained node keeps them."""
     labels = {"pod-template-hash": "5f6c"}
     pod = replica(make_pod(labels), "pod", 0, uid="u")
     assert (pod.metadata.name, pod.metadata.labels) == ("web", labels)
@@ -85,7 +85,7 @@ def test_label_keys_of_affinity_become_requirements() -> None:
 
 
 def test_merge_of_nothing_changes_nothing() -> None:
-    """Neither without keys, nor into a term that matches nothing."""
+    """Nothing changes without keys, or in a term that matches nothing."""
     without_keys = {"topologyKey": "zone", "labelSelector": SELECTOR}
     without_selector = {"topologyKey": "zone", "matchLabelKeys": ["app"]}
     for term in (without_keys, without_selector):

@@ -1,4 +1,4 @@
-"""Which ReplicaSet makes the pods of a Deployment's template."""
+"""The ReplicaSet that makes the pods of a Deployment's template."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WRITTEN: Json = {
 
 
 def as_stored() -> Json:
-    """The same as the API server keeps it in a ReplicaSet."""
+    """The template as the API server stores it in a ReplicaSet."""
     stored = copy.deepcopy(WRITTEN)
     stored["metadata"] = {"creationTimestamp": None, "labels": {"app": "web", "pod-template-hash": "5f6c"}}
     spec = stored["spec"]
@@ -110,13 +110,13 @@ def test_another_template(stored: Json) -> None:
     assert not same_template(WRITTEN, stored)
 
 
-def test_a_restart_stays_when_the_manifest_is_applied() -> None:
+def test_restart_stays_when_the_manifest_is_applied() -> None:
     restarted = {"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z"}
     assert same_template(WRITTEN, changed("metadata", "annotations", to=restarted))
 
 
 def captured(template: Json) -> Json:
-    """What a snapshot keeps of a stored template."""
+    """The parts of a stored template that a snapshot keeps."""
     kept: Json = to_builtins(from_object(template, PodTemplateSpec), enc_hook=str)
     return kept
 
@@ -141,8 +141,8 @@ def replica_set(
     return from_object({"metadata": metadata, "spec": {"template": template}}, WrittenWorkload)
 
 
-def test_the_oldest_with_the_template_makes_the_pods() -> None:
-    """FindNewReplicaSet: also after a rollback, and of two that are alike."""
+def test_oldest_with_the_template_makes_the_pods() -> None:
+    """FindNewReplicaSet: also after a rollback, and with two equal ones."""
     other = changed("spec", "hostNetwork", to=False)
     sets = [
         replica_set("web-new", "2026-01-03T00:00:00Z", as_stored()),

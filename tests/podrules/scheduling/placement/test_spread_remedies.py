@@ -1,4 +1,4 @@
-"""Changes of a spread constraint that let the pod in: node policies that leave out nodes it cannot go to come first."""
+"""Changes of a spread constraint that admit the pod: node policies that exclude unusable nodes come first."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def incoming(*, constraint: Json | None = None, **spec: Any) -> Json:
 
 
 def placed(pod: Json, third: Json) -> Placement:
-    """Two zones with pods, and a third one that the pod cannot enter."""
+    """Two zones with pods, and a third one that is closed to the pod."""
     nodes = [zoned("node1", "a"), zoned("node2", "b"), third]
     pods = [make_pod(name, on=on, labels=FOO) for name, on in (("p1", "node1"), ("p2", "node1"), ("p3", "node2"))]
     return place(pod, nodes, pods)
@@ -76,7 +76,7 @@ def test_S4_policy_without_effect_is_no_remedy(pod: Json, third: Json) -> None:
     assert (change.field, change.value) == (f"{FIELD}.maxSkew", "2")
 
 
-def test_S4_node_affinity_is_honoured_likewise() -> None:
+def test_S4_node_affinity_policy_is_honoured_too() -> None:
     pod = incoming(constraint={"nodeAffinityPolicy": "Ignore"}, nodeSelector={"disk": "ssd"})
     change = only_change(with_disks(pod), "PodTopologySpread")
     assert (change.field, change.value) == (f"{FIELD}.nodeAffinityPolicy", "Honor")

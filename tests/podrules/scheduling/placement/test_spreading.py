@@ -1,4 +1,4 @@
-"""Domains that count though the pod cannot enter them, and values of which no node counts."""
+"""Domains that count although they are closed to the pod, and values without counted nodes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_domain_with_only_rejected_nodes_is_closed() -> None:
     assert rejected(spread_of(nodes)) == {"a": (), "b": ("TaintToleration", "NodeResourcesFit")}
 
 
-def test_a_node_that_the_pod_names_closes_the_other_domains() -> None:
+def test_node_that_the_pod_names_closes_the_other_domains() -> None:
     fields = [{"key": "metadata.name", "operator": "In", "values": ["a1"]}]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": fields}]}}
     found = spread_of(
@@ -75,7 +75,7 @@ def test_values_without_counted_nodes_are_named() -> None:
 
 
 def made(one: NormalizedScores, raw: int) -> int:
-    """What the formula that people see gives, in floats and cut as in Go."""
+    """The result of the displayed formula, in floats and truncated as in Go."""
     numbers = {"most": one.most, "least": one.least, "raw": raw}
     return int(eval(one.formula.replace(" x ", " * "), {}, numbers))  # noqa: S307  # ours
 
@@ -100,9 +100,11 @@ def test_formulas_give_the_scores_that_upstream_recorded() -> None:
             for value in one.values:
                 assert value.score * weights[one.plugin] == expected["scores"][value.node][column], case["id"]
             scores = Counter(scores[column] for scores in expected["scores"].values())
-            told = sum(value.nodes for value in one.values)
-            # Nodes without the key of a spread are passed over, with 0.
-            assert told == scores.total() or (one.plugin == "PodTopologySpread" and scores[0] >= scores.total() - told)
+            counted = sum(value.nodes for value in one.values)
+            # Nodes without the key of a spread are skipped, with 0.
+            assert counted == scores.total() or (
+                one.plugin == "PodTopologySpread" and scores[0] >= scores.total() - counted
+            )
     assert set(seen) >= {"TaintToleration", "NodeAffinity", "InterPodAffinity", "PodTopologySpread"}, seen
     assert min(seen.values()) >= 5, seen
 
@@ -115,7 +117,7 @@ def soft(key: str, max_skew: int = 1) -> Json:
 @pytest.mark.parametrize(
     ("pods", "max_skew", "today", "older"),
     [
-        # ln 5 = 1.609: 1.61 and 3.22 are 2 and 3, before 1.24 they were 1 and 3.
+        # ln 5 = 1.609: 1.61 and 3.22 are 2 and 3; before 1.24 they were 1 and 3.
         ({"b": 1, "c": 2}, 1, {"a": (0, 100), "b": (2, 33), "c": (3, 0)}, {"a": (0, 100), "b": (1, 66), "c": (3, 0)}),
         # With maxSkew 3 each has 2 more: 2, 3.61, 8.44.
         ({"b": 1, "c": 4}, 3, {"a": (2, 100), "b": (4, 75), "c": (8, 25)}, {"a": (2, 100), "b": (3, 87), "c": (8, 25)}),

@@ -1,4 +1,4 @@
-"""kube-scheduler's own sentence beside that of now."""
+"""The message of kube-scheduler compared with the current one."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ PREEMPTION = "no new claims to deallocate, preemption: 0/3 nodes are available: 
 
 @pytest.mark.parametrize("message", [NOW, f"{NOW} {PREEMPTION}"])
 def test_preemption_suffix_does_not_count(message: str) -> None:
-    told = told_before(message, NOW)
-    assert (told.agrees, told.changed, told.message) == (True, (), message)
+    earlier = told_before(message, NOW)
+    assert (earlier.agrees, earlier.changed, earlier.message) == (True, (), message)
 
 
 @pytest.mark.parametrize(("room", "agrees"), [(True, False), (False, True)])
 def test_no_victims_is_not_the_same_as_room_by_preemption(*, room: bool, agrees: bool) -> None:
-    """Where pods have to go, kube-scheduler writes no sentence about preemption."""
-    told = told_before(f"{NOW} {PREEMPTION}", NOW, room=room)
-    assert (told.agrees, told.no_victims) == (agrees, room)
+    """If preemption has victims, kube-scheduler writes no sentence about preemption."""
+    earlier = told_before(f"{NOW} {PREEMPTION}", NOW, room=room)
+    assert (earlier.agrees, earlier.no_victims) == (agrees, room)
     assert told_before(NOW, NOW, room=room).agrees
 
 
@@ -63,16 +63,16 @@ def test_reasons_of_older_versions(older: str, today: str) -> None:
 
 def test_reasons_with_changed_numbers_are_listed() -> None:
     before = f"0/3 nodes are available: 2 Insufficient memory, 1 node(s) were unschedulable. {PREEMPTION}"
-    told = told_before(before, NOW)
-    assert not told.agrees
-    assert told.changed == (
+    earlier = told_before(before, NOW)
+    assert not earlier.agrees
+    assert earlier.changed == (
         ReasonCount("Insufficient memory", 2, 1),
         ReasonCount("node(s) had untolerated taint(s)", 0, 2),
         ReasonCount("node(s) were unschedulable", 1, 0),
     )
 
 
-def test_a_node_that_fits_now_changes_every_reason() -> None:
+def test_node_that_fits_now_changes_every_reason() -> None:
     assert told_before(NOW, "").changed == (
         ReasonCount("Insufficient memory", 1, 0),
         ReasonCount("node(s) had untolerated taint(s)", 2, 0),
@@ -80,10 +80,10 @@ def test_a_node_that_fits_now_changes_every_reason() -> None:
 
 
 def test_message_of_other_format_is_kept_uncounted() -> None:
-    told = told_before("running PreBind plugin failed", NOW)
-    assert (told.agrees, told.changed) == (False, ())
+    earlier = told_before("running PreBind plugin failed", NOW)
+    assert (earlier.agrees, earlier.changed) == (False, ())
 
 
-def test_commas_within_a_reason_do_not_part_it() -> None:
+def test_commas_within_a_reason_do_not_split_it() -> None:
     sentence = "0/9 nodes are available: 4 node(s) had untolerated taint {a: b, c}, 5 Too many pods."
     assert histogram(sentence) == {"node(s) had untolerated taint {a: b, c}": 4, "Too many pods": 5}

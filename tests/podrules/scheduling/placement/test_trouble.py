@@ -1,4 +1,4 @@
-"""What became of a preemption."""
+"""The outcome of a preemption."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def make_event(reason: str = "Preempted", name: str = "high", at: str = "10:00:0
 VICTIM = make_pod("low", "a", priority=5, conditions=[CONDITION])
 
 
-def test_P6_a_victim_is_known_by_its_condition() -> None:
+def test_P6_condition_identifies_a_victim() -> None:
     assert is_preempted(VICTIM)
     assert not is_preempted(make_pod("low", "a", conditions=[{**CONDITION, "reason": "EvictionByEvictionAPI"}]))
     assert not is_preempted(make_pod("low", "a"))
 
 
-def test_P6_the_latest_event_names_the_preemptor() -> None:
+def test_P6_latest_event_names_the_preemptor() -> None:
     events = [make_event(at="09:00:00", name="first"), make_event("Killing"), make_event(), Event(reason="Preempted")]
     found = preemption_event(events)
     assert found is not None
@@ -56,7 +56,7 @@ def test_P6_the_latest_event_names_the_preemptor() -> None:
         (None, PreemptedFor.GONE, ""),
     ],
 )
-def test_P6_preempted_for_nothing_or_not(preemptor: Pod | None, became: PreemptedFor, place: str) -> None:
+def test_P6_outcome_of_a_preemption(preemptor: Pod | None, became: PreemptedFor, place: str) -> None:
     found = preempted(VICTIM, make_event(), (VICTIM,) if preemptor is None else (VICTIM, preemptor))
     assert found.by == (None if preemptor is None else PodReference("shop", "high"))
     assert (found.uid, found.at) == ("high", "2026-01-01T10:00:01Z")

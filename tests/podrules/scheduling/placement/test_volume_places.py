@@ -1,4 +1,4 @@
-"""Where the volumes of a pod that fits nowhere can be used."""
+"""The nodes that can use the volumes of a pod that fits nowhere."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def of(name: str, size: str = "10Gi", **spec: Any) -> Json:
     return volume(f"pv-{name}", size, of=name, **spec)
 
 
-def test_a_zone_without_a_node() -> None:
+def test_zone_without_a_node() -> None:
     disk = of("data", csi={"driver": "disk.example.com"}, nodeAffinity=wants(**{DISK: ["c"]}))
     (found,) = places(
         using("data"),
@@ -66,7 +66,7 @@ def test_a_zone_without_a_node() -> None:
         ("failure-domain.beta.kubernetes.io/zone", "label n3 failure-domain.beta.kubernetes.io/zone=c"),
     ],
 )
-def test_a_node_of_the_zone_lacks_the_label_of_the_driver(key: str, way: str) -> None:
+def test_node_of_the_zone_lacks_the_label_of_the_driver(key: str, way: str) -> None:
     disk = of("data", csi={"driver": "disk.example.com"}, nodeAffinity=wants(**{key: ["c"]}))
     (found,) = places(
         using("data"),
@@ -93,7 +93,7 @@ def test_a_node_of_the_zone_lacks_the_label_of_the_driver(key: str, way: str) ->
         ),
     ],
 )
-def test_a_host_that_no_node_is(written: str, where: str, way: str) -> None:
+def test_hostname_without_a_node(written: str, where: str, way: str) -> None:
     disk = of("data", "7Gi", local={"path": "/d"}, nodeAffinity=wants(**{HOST: [written]}))
     found = places(
         using("data"),
@@ -105,7 +105,7 @@ def test_a_host_that_no_node_is(written: str, where: str, way: str) -> None:
     assert said(*found) == f"{lead} {where} Way out: {way}."
 
 
-def test_a_node_that_rejects_the_pod_for_another_reason() -> None:
+def test_node_that_rejects_the_pod_for_another_reason() -> None:
     disk = of("data", nodeAffinity=wants(**{ZONE: ["a"]}))
     (found,) = places(
         using("data"),
@@ -133,7 +133,7 @@ def test_two_volumes_in_two_zones() -> None:
     assert said(*found).endswith('Way out: recreate claim "x" where volume "pv-y" is, from a snapshot or backup.')
 
 
-def test_a_class_that_makes_volumes_in_one_zone() -> None:
+def test_class_that_makes_volumes_in_one_zone() -> None:
     topologies = [{"matchLabelExpressions": [{"key": ZONE, "values": ["c"]}]}]
     (found,) = places(
         using("data"),
@@ -163,12 +163,12 @@ def test_volumes_that_a_claim_may_be_bound_to() -> None:
     )
 
 
-def test_a_volume_that_every_node_can_use_is_left_out() -> None:
+def test_volume_that_every_node_can_use_is_left_out() -> None:
     nodes = [host("n1", "a", unschedulable=True)]
     assert places(using("data"), nodes, persistentVolumeClaims=[bound("data")], persistentVolumes=[of("data")]) == ()
 
 
-def test_a_claim_may_take_one_of_two_volumes() -> None:
+def test_claim_may_take_one_of_two_volumes() -> None:
     disks = [
         volume(f"free-{name}", storageClassName="late", nodeAffinity=wants(**{HOST: [f"{name}.example.com"]}))
         for name in ("n0", "n1", "n2")

@@ -1,4 +1,4 @@
-"""Clusters as they would be."""
+"""Clusters after hypothetical changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_node_copy_keeps_all_but_the_name() -> None:
     assert [taint.key for taint in found.spec.taints] == ["dedicated"]
 
 
-def test_a_new_node_has_what_is_given() -> None:
+def test_new_node_has_the_given_fields() -> None:
     specification = NodeSpecification("new", allocatable={"cpu": Quantity.parse("8")})
     found = adding_nodes(cluster(), [specification]).nodes[-1]
     assert (str(found.status.allocatable["cpu"]), found.spec.taints) == ("8", ())
@@ -51,13 +51,13 @@ def test_without_a_pod() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda: excluding_nodes(cluster(), ["nobody"]),
-        lambda: adding_nodes(cluster(), [NodeSpecification("new", like="nobody")]),
-        lambda: without_pods(cluster(), [PodReference("default", "nobody")]),
+        lambda: excluding_nodes(cluster(), ["missing"]),
+        lambda: adding_nodes(cluster(), [NodeSpecification("new", like="missing")]),
+        lambda: without_pods(cluster(), [PodReference("default", "missing")]),
     ],
 )
 def test_missing_objects_are_reported(change: Any) -> None:
-    with pytest.raises(KeyError, match="nobody"):
+    with pytest.raises(KeyError, match="missing"):
         change()
 
 

@@ -1,4 +1,4 @@
-"""One cycle over all plugins: the order of verdicts, nominated pods, narrowed nodes, the sentence, the best nodes."""
+"""One cycle over all plugins: the order of verdicts, nominated pods, narrowed nodes, the message, the best nodes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make_pod(name: str, cpu: str = "1", *, nominated: str = "", **spec: Any) -> 
 
 
 def on_node(name: str) -> Json:
-    """An affinity that names one node."""
+    """An affinity to one named node."""
     field = {"key": "metadata.name", "operator": "In", "values": [name]}
     required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
@@ -51,7 +51,7 @@ def names(filtered: Filtered, rows: Any) -> list[str]:
     return [filtered.context.table.names[row] for row in rows]
 
 
-def test_the_first_plugin_that_rejects_counts() -> None:
+def test_first_plugin_that_rejects_counts() -> None:
     taint = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
     found = cycle(make_pod("web", cpu="9"), [make_node("a", unschedulable=True, taints=[taint])])
     assert found.rejected["a"] == Status(
@@ -60,7 +60,7 @@ def test_the_first_plugin_that_rejects_counts() -> None:
     assert unschedulable_plugins(found) == {"NodeUnschedulable"}
 
 
-def test_the_sentence_counts_reasons_in_the_order_of_their_text() -> None:
+def test_sentence_counts_reasons_in_the_order_of_their_text() -> None:
     taint = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
     nodes = [
         *(make_node(f"small-{number}", cpu="1") for number in range(11)),
@@ -106,20 +106,20 @@ def test_pre_filter_rejects_the_pod_for_all_nodes() -> None:
 @pytest.mark.parametrize(
     ("priority", "fits"),
     [
-        pytest.param(5, ["a", "b"], id="of lower priority: no matter"),
-        pytest.param(10, ["b"], id="of the same priority: it has the place"),
+        pytest.param(5, ["a", "b"], id="of lower priority: ignored"),
+        pytest.param(10, ["b"], id="of the same priority: it keeps the room"),
         pytest.param(20, ["b"], id="of higher priority: likewise"),
     ],
 )
-def test_a_pod_that_was_nominated_has_its_place(priority: int, fits: list[str]) -> None:
+def test_nominated_pod_reserves_its_room(priority: int, fits: list[str]) -> None:
     waiting = make_pod("waiting", cpu="3", nominated="a", priority=priority)
     found = cycle(make_pod("web", cpu="2", priority=10), [make_node("a"), make_node("b")], [waiting])
     assert names(found, found.feasible) == fits
     assert [status.reasons for status in found.rejected.values()] == [("Insufficient cpu",)] * (2 - len(fits))
 
 
-def test_a_pod_that_was_nominated_is_not_relied_upon() -> None:
-    """The pod wants to be near to one that is not there yet: it has to fit without it too."""
+def test_nominated_pod_does_not_satisfy_affinity() -> None:
+    """The pod has affinity to one that does not run yet: it has to fit without it too."""
     near = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "kubernetes.io/hostname"}
     affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]}}
     waiting = make_pod("waiting", nominated="a", priority=10)
@@ -129,7 +129,7 @@ def test_a_pod_that_was_nominated_is_not_relied_upon() -> None:
     assert found.rejected["a"].plugin == "InterPodAffinity"
 
 
-def test_its_own_nomination_takes_no_place() -> None:
+def test_own_nomination_reserves_no_room() -> None:
     pod = make_pod("web", cpu="3", nominated="a", priority=10)
     found = cycle(pod, [make_node("a")], [pod])
     assert names(found, found.feasible) == ["a"]
@@ -152,7 +152,7 @@ def test_P3_gated_pod_is_not_queued() -> None:
 
 
 def make_framework(**points: Json) -> Framework:
-    """A profile's, of points as they are written."""
+    """The framework of a profile, with points as written."""
     return new_framework(Profile("default-scheduler", plugins=from_object(points, Plugins)))
 
 
@@ -170,7 +170,7 @@ TAINTED = make_node("tainted", taints=[{"key": "dedicated", "value": "db", "effe
 SMALL = make_node("small", cpu="1")
 
 
-def test_plugins_that_a_profile_disables_judge_nothing() -> None:
+def test_disabled_filter_plugins_do_not_filter() -> None:
     pod = make_pod("web", cpu="2")
     assert unschedulable_plugins(cycle(pod, [TAINTED, SMALL])) == {"TaintToleration", "NodeResourcesFit"}
     found = cycle(pod, [TAINTED, SMALL], framework=make_framework(filter=disable("TaintToleration")))
@@ -188,7 +188,7 @@ def test_profile_order_decides_which_rejection_counts() -> None:
 
 
 def test_pre_filter_runs_without_its_filter() -> None:
-    """NodeAffinity narrows the nodes in PreFilter; nobody then looks at labels."""
+    """NodeAffinity narrows the nodes in PreFilter; no plugin checks labels after that."""
     pod = make_pod("web", affinity=on_node("b"), nodeSelector={"disk": "ssd"})
     nodes = [make_node("a"), make_node("b")]
     assert list(cycle(pod, nodes).feasible) == []
@@ -203,10 +203,10 @@ def test_pre_filter_runs_without_its_filter() -> None:
             "NodeResourcesFit",
             'running "NodeResourcesFit" filter plugin: '
             'error reading "PreFilterNodeResourcesFit" from cycleState: not found',
-            id="it needs what PreFilter found",
+            id="it needs the state of PreFilter",
         ),
-        pytest.param("NodeAffinity", "", id="it does without"),
-        pytest.param("VolumeZone", "", id="it finds it out by itself"),
+        pytest.param("NodeAffinity", "", id="it works without"),
+        pytest.param("VolumeZone", "", id="it computes the state itself"),
     ],
 )
 def test_filter_without_its_pre_filter(plugin: str, error: str) -> None:
@@ -230,7 +230,7 @@ def test_volume_zone_finds_a_missing_claim_at_each_node() -> None:
 SOFT = make_node("soft", taints=[{"key": "a", "effect": "PreferNoSchedule"}])
 
 
-def test_a_weight_multiplies_the_score() -> None:
+def test_weight_multiplies_the_score() -> None:
     weighty = {"enabled": [{"name": "TaintToleration", "weight": 7}]}
     found = cycle(make_pod("web"), [SOFT, make_node("free")], framework=make_framework(score=weighty))
     scored = score_nodes(found)
@@ -239,7 +239,7 @@ def test_a_weight_multiplies_the_score() -> None:
     assert scored.totals.tolist() == [sum(column) for column in zip(*scored.by_plugin.values(), strict=True)]
 
 
-def test_plugins_that_a_profile_disables_score_nothing() -> None:
+def test_disabled_score_plugins_do_not_score() -> None:
     nodes = [SOFT, make_node("busy")]
     pods = [make_pod("old", cpu="2", nodeName="busy")]
     found = cycle(make_pod("web"), nodes, pods)
@@ -262,12 +262,12 @@ def test_every_node_ties_without_score_plugins() -> None:
             {"preScore": disable("TaintToleration")},
             'running Score plugins: plugin "TaintToleration" failed with: '
             'failed to read "PreScoreTaintToleration" from cycleState: not found',
-            id="it needs what PreScore found",
+            id="it needs the state of PreScore",
         ),
         pytest.param(
             {"preFilter": disable("DynamicResources"), "filter": disable("DynamicResources")},
             'running Score plugins: plugin "DynamicResources" failed with: not found',
-            id="it needs what PreFilter found",
+            id="it needs the state of PreFilter",
         ),
     ],
 )
@@ -290,7 +290,7 @@ def test_scores_without_pre_score_are_the_same() -> None:
 
 
 def test_nominated_node_is_tried_despite_pre_filter() -> None:
-    """Upstream tries it before the others, and keeps its plugin with those that left nodes out."""
+    """Upstream tries it first, and keeps its plugin with those that excluded nodes."""
     pod = make_pod("web", affinity=on_node("small"), nominated="cordoned", cpu="2")
     nodes = [SMALL, make_node("cordoned", unschedulable=True), make_node("other")]
     found = cycle(pod, nodes)
@@ -313,7 +313,7 @@ def test_nominated_node_kept_by_pre_filter_is_rejected() -> None:
     assert found.reasons(1) == (left_out,)
 
 
-def test_a_node_that_fits_alone_needs_no_score() -> None:
+def test_only_fitting_node_needs_no_score() -> None:
     framework = make_framework(preScore=disable("TaintToleration"))
     alone = score_nodes(cycle(make_pod("web"), [make_node("a")], framework=framework))
     assert alone.error

@@ -1,4 +1,4 @@
-"""Which plugins a profile runs: merging with the defaults, MultiPoint's expansion, weights, what is refused.
+"""The plugins that a profile runs: merging with the defaults, MultiPoint's expansion, weights, refusals.
 
 Cases of default_plugins_test.go and framework_test.go keep their names; kube-scheduler's own plugins stand in for its
 test plugins.
@@ -64,7 +64,7 @@ UPSTREAM_SCORE = {
 }
 DEFAULT = enabled_plugins(Plugins())
 FILTER, SCORE = DEFAULT.at[ExtensionPoint.FILTER], DEFAULT.score_weights
-"""Of the default profile, which one test holds against upstream's; the others hold against these."""
+"""Of the default profile; one test compares them with upstream's, the others use them as the expectation."""
 
 
 def plugin_set(enabled: Sequence[str | Plugin] = (), disabled: Sequence[str] = ()) -> PluginSet:
@@ -73,7 +73,7 @@ def plugin_set(enabled: Sequence[str | Plugin] = (), disabled: Sequence[str] = (
 
 
 def only(*enabled: str | Plugin) -> PluginSet:
-    """MultiPoint with these plugins, and what no profile can be without."""
+    """MultiPoint with these plugins, and those that every profile needs."""
     return plugin_set([*enabled, "PrioritySort", "DefaultBinder"], ["*"])
 
 
@@ -83,7 +83,7 @@ def run(**points: PluginSet) -> EnabledPlugins:
     return enabled_plugins(plugins)
 
 
-def test_the_default_profile() -> None:
+def test_default_profile() -> None:
     found = run()
     assert found.at == {
         ExtensionPoint.PRE_ENQUEUE: ("SchedulingGates", "DynamicResources", "DefaultPreemption"),
@@ -107,7 +107,7 @@ def test_the_default_profile() -> None:
 
 
 def test_every_default_plugin_that_judges_or_scores_is_restated() -> None:
-    # The newest version has every plugin at every point that it ever had.
+    # The newest version has every plugin at each of its points.
     at = enabled_plugins(Plugins(), Features.of_minor(37)).at
     restated: dict[ExtensionPoint, Any] = {
         ExtensionPoint.PRE_ENQUEUE: PreEnqueuePlugin,
@@ -117,10 +117,10 @@ def test_every_default_plugin_that_judges_or_scores_is_restated() -> None:
         ExtensionPoint.SCORE: ScorePlugin,
     }
     for point, protocol in restated.items():
-        # DefaultPreemption holds back no pod but those that it is preempting for.
+        # DefaultPreemption delays only pods for which it is preempting.
         expected = {*at[point]} - ({"DefaultPreemption"} if point is ExtensionPoint.PRE_ENQUEUE else set())
         if point is ExtensionPoint.PRE_FILTER:
-            # Theirs says something under a gate that is off alone: for a pod whose resize is deferred.
+            # Upstream's plugin acts only under a gate that is off: for a pod with a deferred resize.
             expected -= {"NodeUnschedulable", "TaintToleration"}
         assert {name for name, plugin in PLUGINS.items() if isinstance(plugin, protocol)} == expected, point
 
@@ -129,14 +129,14 @@ def test_each_descriptor_names_its_own_implementation() -> None:
     assert {name: plugin.name for name, plugin in PLUGINS.items()} == {name: name for name in PLUGINS}
 
 
-def test_a_descriptor_and_its_plugin_name_the_same_gate() -> None:
+def test_descriptor_and_its_plugin_name_the_same_gate() -> None:
     gates = {name: plugin.gate for name, plugin in PLUGINS.items() if isinstance(plugin, GatedPlugin)}
     named = {name: IN_TREE[name].gate for name in PLUGINS if IN_TREE[name].gate}
     assert named
     assert named.items() <= gates.items()
 
 
-def test_a_plugin_at_a_point_that_it_has_not() -> None:
+def test_plugin_at_an_unsupported_point() -> None:
     own = plugin_set(["NodePorts"])
     (problem,) = plugin_problems(Plugins(score=own), "plugins")
     assert problem.endswith('"NodePorts": it has no score, only preFilter, filter')
@@ -321,7 +321,9 @@ def test_weights(points: Mapping[str, PluginSet], changed: Mapping[str, int]) ->
     ("own", "expected"),
     [
         pytest.param(
-            plugin_set([], ["NodePorts", "nobody"]), [name for name in FILTER if name != "NodePorts"], id="one disabled"
+            plugin_set([], ["NodePorts", "Unknown"]),
+            [name for name in FILTER if name != "NodePorts"],
+            id="one disabled",
         ),
         pytest.param(plugin_set([], ["*"]), [], id="all disabled"),
         pytest.param(plugin_set(["NodePorts", "NodeName"], ["*"]), ["NodePorts", "NodeName"], id="all but two"),
@@ -350,7 +352,7 @@ def test_changes_at_one_point(own: PluginSet, expected: Sequence[str]) -> None:
         pytest.param(
             {"score": plugin_set([Plugin("Custom", 4)])}, ("Custom",), {**SCORE, "Custom": 4}, id="at a point"
         ),
-        pytest.param({"multi_point": plugin_set(["Custom"])}, ("Custom",), SCORE, id="at MultiPoint: who knows where"),
+        pytest.param({"multi_point": plugin_set(["Custom"])}, ("Custom",), SCORE, id="at MultiPoint: position unknown"),
         pytest.param(
             {"multi_point": plugin_set([Plugin("Custom", 7)]), "score": plugin_set(["Custom"])},
             ("Custom",),
@@ -376,7 +378,7 @@ def test_plugins_that_are_not_kube_schedulers(
 
 
 def test_multi_point_plugin_may_be_the_only_one() -> None:
-    """Nobody here can tell whether it sorts the queue and binds."""
+    """Whether it sorts the queue and binds is unknown here."""
     assert run(multi_point=plugin_set(["Custom"], ["*"])).unknown == ("Custom",)
 
 
@@ -441,7 +443,7 @@ def test_multi_point_plugin_may_be_the_only_one() -> None:
                 "queueSort: Required value: no plugin is left; enable PrioritySort or another one",
                 "bind: Required value: no plugin is left; enable DefaultBinder or another one",
             ],
-            id="nothing is left",
+            id="no plugin remains",
         ),
         pytest.param(
             {"placementGenerate": {"enabled": [{"name": "TopologyPlacementGenerator"}, {"name": "Custom"}]}},
@@ -461,7 +463,7 @@ def test_multi_point_plugin_may_be_the_only_one() -> None:
         pytest.param(
             {"score": {"enabled": [{"name": FIT, "weight": 5}, {"name": IMAGES, "weight": -3}]}},
             [],
-            id="a weight below 0 that others make up for",
+            id="a weight below 0 with a positive sum",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""KubeSchedulerConfiguration: which scheduler has which default constraints, and what is refused."""
+"""KubeSchedulerConfiguration: the default constraints of each scheduler, and refusals."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def make_list(*constraints: Mapping[str, Any]) -> dict[str, Any]:
                 percentageOfNodesToScore=100,
             ),
             {"default-scheduler": BY_ZONE},
-            id="other plugins and fields are passed over",
+            id="other plugins and fields are skipped",
         ),
     ],
 )
@@ -129,10 +129,10 @@ PLACE = "profiles[0].pluginConfig[0].args"
             ["apiVersion and kind: v1 ConfigMap: write kubescheduler.config.k8s.io/v1 KubeSchedulerConfiguration"],
             id="another kind",
         ),
-        pytest.param({}, ["apiVersion and kind: nothing: write kubescheduler.config.k8s.io/v1"], id="neither of them"),
+        pytest.param({}, ["apiVersion and kind: nothing: write kubescheduler.config.k8s.io/v1"], id="neither field"),
         pytest.param(["a"], ["this is a list; write a mapping"], id="a list"),
-        pytest.param("profiles: []", ['"profiles: []" is a string; write a mapping'], id="a text"),
-        pytest.param(None, ["nothing stands here; write a mapping"], id="nothing at all"),
+        pytest.param("profiles: []", ['"profiles: []" is a string; write a mapping'], id="a string"),
+        pytest.param(None, ["nothing stands here; write a mapping"], id="empty"),
         pytest.param(
             KIND | {"profiles": {"a": 1}}, ["profiles: this is a mapping; write a list"], id="profiles, a mapping"
         ),
@@ -260,7 +260,7 @@ PLACE = "profiles[0].pluginConfig[0].args"
         ),
     ],
 )
-def test_S4_a_configuration_that_is_refused(configuration: Any, errors: Sequence[str]) -> None:
+def test_S4_configuration_that_is_refused(configuration: Any, errors: Sequence[str]) -> None:
     with pytest.raises(ConfigurationError, match="; ".join(f"{re.escape(error)}[^;]*" for error in errors)):
         read_profiles(configuration)
 
@@ -290,6 +290,6 @@ def test_profiles_share_a_queue_of_their_own() -> None:
 
 
 def test_profiles_are_read_without_arrays() -> None:
-    """The webhook reads them, and starts in little memory."""
+    """The webhook reads them and starts with little memory."""
     program = "import sys, webhook.serving.backend; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

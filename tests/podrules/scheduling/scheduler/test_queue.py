@@ -1,4 +1,4 @@
-"""Whose turn is before a pod's."""
+"""The pods before a pod in the queue."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_P3_pods_of_one_priority_and_second_are_tied() -> None:
     assert queue_position(own, pods) == QueuePosition(1, 4, 0, tied=1)
 
 
-def test_P3_the_pod_itself_is_counted_once() -> None:
+def test_P3_pod_itself_is_counted_once() -> None:
     own = make_pending("own")
     assert queue_position(own, [own]) == QueuePosition(1, 1, 0)
 
@@ -52,7 +52,7 @@ def test_P3_pod_outside_the_queue_precedes_no_pod(spec: Any) -> None:
     assert queue_position(make_pending("own"), [make_pending("other", 9, **spec)]) == QueuePosition(1, 1, 0, gated)
 
 
-def test_P3_a_pod_that_is_being_bound_is_not_in_the_queue() -> None:
+def test_P3_pod_that_is_being_bound_is_not_in_the_queue() -> None:
     own, other = make_pending("own"), make_pending("other", 9, "09:00:00")
     status = replace(other.status, nominated_node_name="n-1")
     binds = replace(other, status=status)
@@ -67,5 +67,5 @@ def test_P3_a_pod_that_is_being_bound_is_not_in_the_queue() -> None:
 
 
 @pytest.mark.parametrize("spec", [{"schedulingGates": [{"name": "wait"}]}, {"nodeName": "a"}])
-def test_P3_a_gated_or_bound_pod_has_no_position(spec: Any) -> None:
+def test_P3_gated_or_bound_pod_has_no_position(spec: Any) -> None:
     assert queue_position(make_pending("own", **spec), []) is None

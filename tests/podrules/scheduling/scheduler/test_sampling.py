@@ -1,4 +1,4 @@
-"""How many feasible nodes are enough."""
+"""The number of feasible nodes that is enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes and their pods in columns."""
+"""Nodes and their pods as columns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def placed(table: NodeTable) -> list[list[str]]:
     return [[pod.metadata.name for pod in pods] for pods in map(table.pods.on, range(len(table)))]
 
 
-def test_a_label_is_a_column_of_codes() -> None:
+def test_label_is_a_column_of_codes() -> None:
     table = make_table({"a": {"zone": "z2"}, "b": {}, "c": {"zone": "z1"}, "d": {"zone": "z2"}}, {})
     column = table.label("zone")
     assert column.codes.tolist() == [0, ABSENT, 1, 0]
@@ -51,7 +51,7 @@ def test_pods_are_on_their_nodes() -> None:
     assert table.pod_rows.tolist() == [1, 0, 1]
 
 
-def test_other_tables_leave_the_first_as_it_is() -> None:
+def test_derived_tables_do_not_change_the_first() -> None:
     table = make_table({"a": {}, "b": {}}, {"p": "a", "q": "b"})
     assert placed(table.with_pods([(make_pod("new"), "a"), (make_pod("lost"), "gone")])) == [["p", "new"], ["q"]]
     assert placed(table.without_pods(frozenset({"p"}))) == [[], ["q"]]
@@ -99,7 +99,7 @@ def is_q(pod: Pod) -> bool:
     return pod.metadata.name == "q"
 
 
-def test_some_of_the_pods_stay_as_they_are_when_others_change() -> None:
+def test_unchanged_pods_are_reused() -> None:
     table = make_table({"a": {}, "b": {}}, {"p": "a", "q": "b"})
     some = table.pods.only(is_q)
     assert (names_of(some), some.rows.tolist()) == (["q"], [1])

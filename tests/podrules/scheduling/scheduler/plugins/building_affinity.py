@@ -1,4 +1,4 @@
-"""Pods with affinity to other pods, written in short, and what a plugin says about nodes."""
+"""Short forms of pods with affinity to other pods, and a plugin's results for nodes."""
 
 from __future__ import annotations
 

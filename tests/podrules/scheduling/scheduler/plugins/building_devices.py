@@ -43,7 +43,7 @@ def make_context(
     features: Features = REFERENCE,
     now: datetime | None = NOW,
 ) -> CycleContext:
-    """A cycle; a node may be a name; without classes there is one for the driver."""
+    """A cycle; a node may be given by name; without classes there is one for the driver."""
     lists = {
         "nodes": [raw_node(node) if isinstance(node, str) else node for node in nodes],
         "resourceClaims": list(claims),
@@ -63,7 +63,7 @@ def make_claiming_pod(
     init_containers: Sequence[JSON] = (),
     containers: Sequence[JSON] | None = None,
 ) -> Pod:
-    """A pod with claims by name, and others made from templates, which its status names."""
+    """A pod with claims by name, and others from templates, which its status names."""
     references: list[JSON] = [{"name": name, "resourceClaimName": name} for name in claims]
     references += [{"name": name, "resourceClaimTemplateName": kind} for name, kind in (template_claims or {}).items()]
     found = [
@@ -170,7 +170,7 @@ def make_slice(
     counters: Mapping[str, Mapping[str, str]] | None = None,
     **fields: Any,
 ) -> JSON:
-    """A slice of one node, or, with ``node=""``, of those that other fields name; ``counters`` are shared ones."""
+    """A slice of one node, or, with ``node=""``, of the nodes that other fields name; ``counters`` are shared ones."""
     spec: dict[str, Any] = {
         "driver": driver,
         "pool": {"name": pool, "generation": generation, "resourceSliceCount": slices},

@@ -1,4 +1,4 @@
-"""Builders for the plugins that judge a pod against nodes: short forms of specs, and a cycle over them."""
+"""Builders for plugins that judge a pod against nodes: short forms of specs, and a cycle over them."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def make_cycle(
 
 
 def filter_status(plugin: FilterPlugin, context: CycleContext, row: int = 0) -> Status:
-    """PreFilter and then Filter of one row, as a status; PreFilter's own when that is not Success."""
+    """PreFilter and then Filter of one row, as a status; PreFilter's own if it is not Success."""
     found = plugin.pre_filter(context) if isinstance(plugin, PreFilterPlugin) else PreFilterResult()
     if not found.status.ok:
         return found.status

@@ -44,7 +44,7 @@ def pod_asking(
 
 
 def make_room(name: str, text: str) -> Node:
-    """A node with this much to give; for 110 pods unless it says so."""
+    """A node with this much room; for 110 pods unless given."""
     return make_node(name, allocatable={"pods": "110"} | amounts_of(text))
 
 

@@ -1,4 +1,4 @@
-"""Short forms for topology spread: nodes in two zones, pods by the labels that they have, constraints on both."""
+"""Short forms for topology spread: nodes in two zones, pods by their labels, constraints on both."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def anyway(max_skew: int, key: str, selector: Json | None = FOO, **fields: Any) 
 
 
 def spread_node(letter: str, *, without: Sequence[str] = (), more: str = "", tainted: bool = False) -> Node:
-    """``node-a`` with labels ``zone``, ``node`` and the hostname, but for those it is ``without``."""
+    """``node-a`` with labels ``zone``, ``node`` and the hostname, except those in ``without``."""
     name = f"node-{letter}"
     labels = {"zone": ZONES.get(letter, f"zone-{letter}"), "node": name, HOSTNAME: name} | labelled(more)
     kept = {key: value for key, value in labels.items() if key not in without}

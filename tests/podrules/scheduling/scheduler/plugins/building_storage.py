@@ -1,4 +1,4 @@
-"""Claims, volumes and classes, written in short."""
+"""Short forms of claims, volumes and classes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 def mounted(name: str) -> dict[str, Any]:
-    """A volume of a pod that is a claim."""
+    """A pod's volume that is a claim."""
     return {"name": name, "persistentVolumeClaim": {"claimName": name}}
 
 
 def ephemeral(name: str) -> dict[str, Any]:
-    """A volume of a pod with a claim of its own."""
+    """A pod's volume with its own claim."""
     return {"name": name, "ephemeral": {}}
 
 
@@ -48,7 +48,7 @@ def claim(
     namespace: str = "default",
     **spec: Any,
 ) -> PersistentVolumeClaim:
-    """A claim; one with a volume is bound unless it says otherwise, and ``owner`` is a pod's uid."""
+    """A claim; one with a volume is bound unless the arguments differ, and ``owner`` is a pod's uid."""
     annotations = {"volume.kubernetes.io/selected-node": selected_node} if selected_node else {}
     if volume_name if bound is None else bound:
         annotations["pv.kubernetes.io/bind-completed"] = "yes"
@@ -77,7 +77,7 @@ def volume(
     deleted: bool = False,
     **spec: Any,
 ) -> PersistentVolume:
-    """A volume, free unless it names a claim; ``on`` holds the node labels that its affinity asks for."""
+    """A volume, free unless it names a claim; ``on`` has the node labels of its affinity."""
     expressions = [{"key": key, "operator": "In", "values": list(values)} for key, values in (on or {}).items()]
     affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": expressions}]}} if expressions else None
     metadata = {
@@ -117,7 +117,7 @@ def storage_class(
 
 
 def csi_node(name: str, limits: Mapping[str, int | None] | None = None, *, migrated: str = "") -> CSINode:
-    """A CSINode: drivers with their limits, and in-tree plugins that have moved."""
+    """A CSINode: drivers with their limits, and migrated in-tree plugins."""
     drivers = [
         {"name": driver, "allocatable": {} if limit is None else {"count": limit}}
         for driver, limit in (limits or {}).items()
@@ -129,7 +129,7 @@ def csi_node(name: str, limits: Mapping[str, int | None] | None = None, *, migra
 def storage_capacity(
     storage_class_name: str, node: Mapping[str, Any] | None, capacity: str = "", maximum: str = ""
 ) -> CSIStorageCapacity:
-    """What a class can still provision within a node topology, which is a label selector."""
+    """The remaining capacity of a class within a node topology, which is a label selector."""
     found = {
         "storageClassName": storage_class_name,
         "nodeTopology": None if node is None else dict(node),

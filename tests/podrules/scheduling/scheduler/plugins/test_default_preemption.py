@@ -67,7 +67,7 @@ def test_num_candidates(nodes: int, percentage: int, absolute: int, expected: in
     assert num_candidates(args, nodes) == expected
 
 
-def test_P4_the_order_of_importance() -> None:
+def test_P4_order_of_importance() -> None:
     pods = [
         pod("starting", 5),
         pod("young", 5, "2026-01-01T00:00:02Z"),

@@ -87,17 +87,17 @@ def test_score(spec: dict[str, Any], nodes: list[Node], expected: list[int]) -> 
     assert scores_of(ImageLocality(), make_cycle(pod_of(spec), nodes)) == expected
 
 
-def test_the_share_is_of_all_nodes_and_not_of_feasible_ones() -> None:
+def test_share_is_of_all_nodes_and_not_of_feasible_ones() -> None:
     context = make_cycle(pod_of({"containers": images(4000)}), [N_4000_30, *[NONE] * 7])
     assert scores_of(ImageLocality(), context, [0]) == [100 * (500 - 23) // (1000 - 23)]
 
 
-def test_a_name_that_a_node_lists_twice_is_on_one_node() -> None:
+def test_name_that_a_node_lists_twice_is_on_one_node() -> None:
     context = make_cycle(pod_of({"containers": images(300)}), [with_images("a", "300:latest,latest"), NONE])
     assert scores_of(ImageLocality(), context) == [100 * (150 - 23) // (1000 - 23), 0]
 
 
-def test_the_first_node_decides_the_size() -> None:
+def test_first_node_decides_the_size() -> None:
     first = node_of("a", status={"images": [{"names": ["x:latest"], "sizeBytes": 900 * MIB}]})
     second = node_of("b", status={"images": [{"names": ["x:latest"], "sizeBytes": 90 * MIB}]})
     context = make_cycle(pod_of({"containers": [{"image": "x"}]}), [first, second])

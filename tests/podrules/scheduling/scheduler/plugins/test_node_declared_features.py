@@ -64,7 +64,7 @@ def test_required_features(spec: Json, expected: set[str]) -> None:
         pytest.param(HOST_USERS, [RESTART_ALL_CONTAINERS], LACKS, id="Node does not match requirements"),
         pytest.param(HOST_USERS, [], LACKS, id="Node has no declared features"),
         pytest.param(
-            HOST_USERS, ["A", "RestartSome", USER_NAMESPACES_HOST_NETWORK, "Z"], SUCCESS, id="features nobody knows"
+            HOST_USERS, ["A", "RestartSome", USER_NAMESPACES_HOST_NETWORK, "Z"], SUCCESS, id="unknown features"
         ),
         pytest.param(
             {**HOST_USERS, "containers": [RESTARTING]},

@@ -1,4 +1,4 @@
-"""Node selectors: upstream's cases (TestNodeSelectorMatch, TestMatchNodeSelectorTerms), and each operator's edges."""
+"""Node selectors: upstream's cases (TestNodeSelectorMatch, TestMatchNodeSelectorTerms), and edges of each operator."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ BOTH = {"matchExpressions": [LABEL_1], "matchFields": [HOST_1]}
             [[LABEL_1, make_requirement("invalid key", "Exists")]],
             {"label_1": "label_1_val"},
             False,
-            id="a requirement that is not valid spoils its term",
+            id="an invalid requirement invalidates its term",
         ),
         pytest.param(
             [[make_requirement("invalid key", "Exists")], [LABEL_1]],
             {"label_1": "label_1_val"},
             True,
-            id="and no other term",
+            id="but no other term",
         ),
     ],
 )
@@ -104,7 +104,7 @@ def test_each_operator(requirement: Json, expected: str) -> None:
     ],
 )
 def test_fields(fields: list[Json], expected: list[bool]) -> None:
-    table = NodeTable([node_of("a"), node_of("b"), node_of("")], ())  # one without a name is not asked
+    table = NodeTable([node_of("a"), node_of("b"), node_of("")], ())  # a node without a name is not compared
     assert match_node_selector_term(table.nodes, make_term({"matchFields": fields})).tolist() == expected
 
 

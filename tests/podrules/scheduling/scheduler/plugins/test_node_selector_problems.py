@@ -1,4 +1,4 @@
-"""What is wrong with a node selector: upstream's cases, and texts that upstream's own parser gave.
+"""Errors of node selectors: upstream's cases, and messages of upstream's own parser.
 
 TestNodeSelectorMatch, TestPreferredSchedulingTermsScore, TestNodeSelectorRequirementsAsSelector.
 """
@@ -122,7 +122,7 @@ def test_field_operators() -> None:
     assert str(found) == 'root.matchFields[0].operator: Unsupported value: "Exists": supported values: "In", "NotIn"'
 
 
-def test_a_prefix_has_a_length() -> None:
+def test_prefix_has_a_length() -> None:
     (problem,) = term_problems(make_term([make_requirement("a" * 254 + "/x", "Exists")]), "")
     assert str(problem).endswith(": prefix part must be no more than 253 bytes")
 

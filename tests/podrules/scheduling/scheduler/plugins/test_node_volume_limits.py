@@ -234,7 +234,7 @@ def test_nil_csi_node(mounted: str | Mapping[str, Any]) -> None:
 
 
 OWN = claim("abc-xyz", "csi-sc", owner="12345", namespace="test")
-OF_NOBODY = claim("abc-xyz", "csi-sc", namespace="test")
+WITHOUT_POD = claim("abc-xyz", "csi-sc", namespace="test")
 WITH_OWN = claiming_pod(ephemeral("xyz"), name="abc", namespace="test", uid="12345")
 HAS_OWN = bound(ephemeral("xyz"), name="abc", namespace="test", uid="12345")
 HAS_TWO = bound(ephemeral("x"), ephemeral("y"), name="abc", namespace="test", uid="12345II")
@@ -257,7 +257,7 @@ NOT_OWNED = "PVC test/abc-xyz was not created for pod test/abc (pod is not owner
             id="ephemeral volume missing",
         ),
         pytest.param(
-            WITH_OWN, [], [OF_NOBODY], None, Status(Code.ERROR, (NOT_OWNED,)), id="ephemeral volume not owned"
+            WITH_OWN, [], [WITHOUT_POD], None, Status(Code.ERROR, (NOT_OWNED,)), id="ephemeral volume not owned"
         ),
         pytest.param(WITH_OWN, [], [OWN], None, SUCCESS, id="ephemeral volume unbound"),
         pytest.param(
@@ -295,7 +295,7 @@ NOT_OWNED = "PVC test/abc-xyz was not created for pod test/abc (pod is not owner
         pytest.param(
             claiming_pod("ebs-0"),
             [HAS_OWN],
-            [OF_NOBODY],
+            [WITHOUT_POD],
             5,
             Status(Code.ERROR, (NOT_OWNED,)),
             id="a bound pod's ephemeral volume not owned",
@@ -310,7 +310,7 @@ def test_ephemeral_volumes(
     assert statuses(NodeVolumeLimits(), context) == [expected]
 
 
-def test_a_volume_without_a_csi_form_is_an_error() -> None:
+def test_volume_without_a_csi_form_is_an_error() -> None:
     odd = {"name": "odd", **in_tree("aws://us-east-1a/disk-1")}
     context = make_context(claiming_pod(odd), [NODE], snapshot=snapshot(2))
 

@@ -1,4 +1,4 @@
-"""Small clusters as JSON, and what a pod that fits nowhere in them comes to.
+"""Builders of small clusters as JSON, and the result for a pod that fits nowhere in them.
 
 Upstream's tests speak of small, medium, large and very large pods: a fifth, two, three and five fifths of a node.
 """
@@ -48,7 +48,7 @@ SMALL, MEDIUM, LARGE, VERY_LARGE = "100m", "200m", "300m", "500m"
 
 
 def make_node(name: str, cpu: str = VERY_LARGE, *, pods: int = 32, labels: Json | None = None, **spec: Any) -> Json:
-    """A node that has room for a very large pod."""
+    """A node with room for one very large pod."""
     own = {"kubernetes.io/hostname": name, **(labels or {})}
     return raw_node(name, own, allocatable={"cpu": cpu, "memory": "8Gi", "pods": str(pods)}, **spec)
 
@@ -135,7 +135,7 @@ def cycle(
 
 
 def preempted(pod: Json, nodes: Sequence[Json], pods: Sequence[Json] = (), **given: Any) -> PostFilter:
-    """What the pod, which has to fit nowhere, comes to."""
+    """The result for the pod, which must fit nowhere."""
     filtered = cycle(pod, nodes, pods, **given)
     assert not len(filtered.feasible)
     return preempt(filtered, filtered.context.snapshot.pod_disruption_budgets)

@@ -1,4 +1,4 @@
-"""Which candidate is taken: the names of upstream's cases are kept (TestSelectBestCandidate)."""
+"""The chosen candidate; the names of upstream's cases are kept (TestSelectBestCandidate)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Json = Mapping[str, Any]
 
 
 def chosen(pod: Json, pods: Sequence[Json], **given: Any) -> Choice:
-    """Among the nodes that the pods are on."""
+    """The choice among the nodes of the pods."""
     names = sorted({each["spec"]["nodeName"] for each in pods})
     return looked_at(preempted(pod, [make_node(name) for name in names], pods, **given)).choice
 
@@ -77,7 +77,7 @@ PREEMPTOR = make_pod("p", VERY_LARGE, HIGH)
                 *on(2, (MID, LARGE), (NEGATIVE, MEDIUM)),
                 *on(3, (MID, MEDIUM), (NEGATIVE, SMALL), (LOW, SMALL)),
             ],
-            # 2^31 is added to each priority, so that the sum decides where upstream's name says the number does.
+            # 2^31 is added to each priority, so that the sum decides although upstream's name mentions the number.
             Choice(("node2",), Criterion.SMALLEST_PRIORITY_SUM),
             id="when highest priority and sum are the same, minimum number of pods is picked",
         ),
@@ -134,44 +134,44 @@ def test_lowest_priority_sum_then_number_of_pods() -> None:
 
 
 def test_P4_fewest_violations_come_before_priorities() -> None:
-    """The guarded pod has the lowest priority of all, and yet the other node is taken."""
+    """The protected pod has the lowest priority of all, but the other node is chosen."""
     guarded = make_pod("guarded", LARGE, LOW, on="node1", labels={"app": "foo"})
     important = make_pod("important", LARGE, MID, on="node2")
     found = chosen(PREEMPTOR, [guarded, important], podDisruptionBudgets=[make_budget()])
     assert found == Choice(("node2",), Criterion.FEWEST_PDB_VIOLATIONS)
 
 
-def test_P4_the_lowest_top_priority_comes_before_the_sum() -> None:
+def test_P4_lowest_top_priority_comes_before_the_sum() -> None:
     found = chosen(PREEMPTOR, [*on(1, (MID, LARGE)), *on(2, *[(MID - 1, SMALL)] * 4)])
     assert found == Choice(("node2",), Criterion.LOWEST_TOP_PRIORITY)
 
 
-def test_P4_the_sum_comes_before_the_number() -> None:
-    """Each pod adds 2^31: one pod more outweighs any priority but the lowest ones there are."""
+def test_P4_sum_comes_before_the_number() -> None:
+    """Each pod adds 2^31: one more pod outweighs any priority except the lowest possible ones."""
     found = chosen(PREEMPTOR, [*on(1, (MID, LARGE), (0, SMALL)), *on(2, (MID, LARGE))])
     assert found == Choice(("node2",), Criterion.SMALLEST_PRIORITY_SUM)
 
 
-def test_P4_the_fewest_victims_decide_where_priorities_cannot() -> None:
+def test_P4_fewest_victims_decide_where_priorities_cannot() -> None:
     """A pod of the lowest priority adds nothing to the sum."""
     least = -(2**31)
     found = chosen(PREEMPTOR, [*on(1, (MID, LARGE), (least, SMALL)), *on(2, (MID, LARGE))])
     assert found == Choice(("node2",), Criterion.FEWEST_VICTIMS)
 
 
-def test_P4_the_latest_start_decides_last() -> None:
+def test_P4_latest_start_decides_last() -> None:
     assert chosen(PREEMPTOR, [*on(1, (MID, LARGE, 7)), *on(2, (MID, LARGE, 8))]) == Choice(
         ("node2",), Criterion.LATEST_START
     )
 
 
 def test_P4_of_several_victims_the_earliest_start_counts() -> None:
-    """The youngest of all is on the second node, and so is the oldest, which decides."""
+    """The youngest of all is on the second node, as is the oldest, which decides."""
     found = chosen(PREEMPTOR, [*on(1, (MID, MEDIUM, 4), (MID, MEDIUM, 3)), *on(2, (MID, MEDIUM, 9), (MID, MEDIUM, 1))])
     assert found == Choice(("node1",), Criterion.LATEST_START)
 
 
-def test_P4_a_victim_that_has_not_started_counts_as_now() -> None:
+def test_P4_victim_that_has_not_started_counts_as_now() -> None:
     pods = [make_pod("p1", LARGE, MID, on="node1"), make_pod("p2", LARGE, MID, on="node2", start=59)]
     assert chosen(PREEMPTOR, pods) == Choice(("node1",), Criterion.LATEST_START)
 

@@ -35,7 +35,7 @@ def help_for(pod: Json, nodes: Sequence[Json], pods: Sequence[Json], **lists: An
     return cross_node_help(filtered, found.preemption, ())
 
 
-def told(found: CrossNodeHelp | None) -> tuple[str, list[str], list[str]] | None:
+def names_of(found: CrossNodeHelp | None) -> tuple[str, list[str], list[str]] | None:
     if found is None:
         return None
     elsewhere, here = ([pod.metadata.name for pod in pods] for pods in (found.elsewhere, found.on_node))
@@ -43,21 +43,21 @@ def told(found: CrossNodeHelp | None) -> tuple[str, list[str], list[str]] | None
 
 
 def test_P4_anti_affinity_of_the_pod_to_pods_of_the_zone() -> None:
-    """Both nodes hold one: whichever node is tried, the other's pod is in the way."""
+    """Both nodes have one: for each node, the other node's pod is in the way."""
     pod = make_pod("p", priority=HIGH, affinity=anti_affinity("zone", app="a"))
     pods = [make_pod("p1", priority=LOW, on="node1", labels=A), make_pod("p2", priority=MID, on="node2", labels=A)]
-    assert told(help_for(pod, NODES, pods)) == ("node1", ["p2"], ["p1"])
+    assert names_of(help_for(pod, NODES, pods)) == ("node1", ["p2"], ["p1"])
 
 
 def test_P4_anti_affinity_of_a_pod_on_another_node() -> None:
     pod = make_pod("p", "100m", HIGH, labels=A)
     hermit = make_pod("hermit", priority=LOW, on="node2", affinity=anti_affinity("zone", app="a"))
     full = make_pod("full", "450m", HIGH, on="node2")
-    assert told(help_for(pod, NODES, [hermit, full])) == ("node1", ["hermit"], [])
+    assert names_of(help_for(pod, NODES, [hermit, full])) == ("node1", ["hermit"], [])
 
 
 def test_P4_spread_over_zones() -> None:
-    """Two pods too many in zone 1, on the node that has no room; zone 2 is full.
+    """Two pods too many in zone 1, on the node without room; zone 2 is full.
 
     Spreading counts no pod of another namespace and none that is going.
     """
@@ -73,10 +73,10 @@ def test_P4_spread_over_zones() -> None:
         make_pod("going", "0", LOW, on="node2", labels=A, start=3, deleted=True),
     ]
     found = help_for(pod, nodes, pods)
-    assert told(found) == ("node1", ["old", "young"], [])
+    assert names_of(found) == ("node1", ["old", "young"], [])
 
 
-def test_P4_a_claim_that_a_pod_of_another_node_uses() -> None:
+def test_P4_claim_that_a_pod_of_another_node_uses() -> None:
     annotations = {"pv.kubernetes.io/bind-completed": "yes"}
     claim = {
         "metadata": {"name": "data", "namespace": "default", "annotations": annotations},
@@ -90,21 +90,21 @@ def test_P4_a_claim_that_a_pod_of_another_node_uses() -> None:
         persistentVolumeClaims=[claim],
         persistentVolumes=[{"metadata": {"name": "pv"}, "spec": {"accessModes": ["ReadWriteOncePod"]}}],
     )
-    assert told(found) == ("node1", ["user"], [])
+    assert names_of(found) == ("node1", ["user"], [])
 
 
 def test_P4_victims_of_the_node_itself_are_named_too() -> None:
     pod = make_pod("p", LARGE, HIGH, affinity=anti_affinity("zone", app="a"))
     nodes = [make_node("node1", labels=ZONE_1), make_node("node2", "100m", labels=ZONE_1)]
     pods = [make_pod("big", LARGE, LOW, on="node1"), make_pod("p2", "100m", LOW, on="node2", labels=A)]
-    assert told(help_for(pod, nodes, pods)) == ("node1", ["p2"], ["big"])
+    assert names_of(help_for(pod, nodes, pods)) == ("node1", ["p2"], ["big"])
 
 
 @pytest.mark.parametrize(
     "pods",
     [
-        pytest.param([make_pod("p2", priority=VERY_HIGH, on="node2", labels=A)], id="a pod that is more important"),
-        pytest.param([make_pod("p2", priority=HIGH, on="node2", labels=A)], id="a pod that is as important"),
+        pytest.param([make_pod("p2", priority=VERY_HIGH, on="node2", labels=A)], id="a more important pod"),
+        pytest.param([make_pod("p2", priority=HIGH, on="node2", labels=A)], id="an equally important pod"),
         pytest.param(
             [make_pod(f"p{number}", priority=LOW, on="node2", labels=A) for number in range(6)]
             + [make_pod("keeper", priority=HIGH, on="node2", labels={"app": "b"})],

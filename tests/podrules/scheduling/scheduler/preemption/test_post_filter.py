@@ -1,4 +1,4 @@
-"""What a pod that fits nowhere comes to: who may preempt, what is said, what is nominated."""
+"""The result for a pod that fits nowhere: who may preempt, the message, and the nomination."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def framework(*, args: Json | None = None, **plugins: Any) -> Framework:
 
 
 def said(found: PostFilter) -> str:
-    """What DefaultPreemption adds to the sentence."""
+    """The sentence that DefaultPreemption adds."""
     (reason,) = found.status.reasons
     return reason
 
@@ -129,7 +129,7 @@ def test_reasons_are_counted_as_those_of_filter_are() -> None:
     )
 
 
-def test_P2_a_pod_that_never_preempts_waits() -> None:
+def test_P2_pod_that_never_preempts_waits() -> None:
     pod = make_pod("p", LARGE, HIGH, preemptionPolicy="Never", nominated="node1")
     found = preempted(pod, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")])
     assert said(found) == "preemption: not eligible due to preemptionPolicy=Never."
@@ -138,7 +138,7 @@ def test_P2_a_pod_that_never_preempts_waits() -> None:
     assert found.nominates is None
 
 
-def test_P2_a_pod_that_never_preempts_can_be_preempted() -> None:
+def test_P2_pod_that_never_preempts_can_be_preempted() -> None:
     modest = make_pod("modest", LARGE, MID, on="node1", preemptionPolicy="Never")
     assert victims_of(preempted(PREEMPTOR, [make_node("node1")], [modest])) == {"node1": ["modest"]}
 
@@ -162,7 +162,7 @@ def terminating(priority: int = MID, **fields: Any) -> Json:
             id="preemption victim pod terminating, as indicated by the dedicated DisruptionTarget condition",
         ),
         pytest.param(terminating(conditions=[]), make_node("node1"), True, id="non-victim Pods terminating"),
-        pytest.param(terminating(deleted=False), make_node("node1"), True, id="a victim that is not going yet"),
+        pytest.param(terminating(deleted=False), make_node("node1"), True, id="a victim that is not terminating yet"),
         pytest.param(
             terminating(conditions=[{**VICTIM, "reason": "EvictionByEvictionAPI"}]),
             make_node("node1"),
@@ -188,8 +188,8 @@ def test_P5_nomination_to_deleted_node_does_not_count() -> None:
     assert preempted(pod, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")]).status.ok
 
 
-def test_P5_a_node_is_reserved_for_pods_nominated_to_it() -> None:
-    """Whom the pod has to yield to: the room that one victim makes is taken already."""
+def test_P5_node_is_reserved_for_pods_nominated_to_it() -> None:
+    """A pod with higher precedence already has the room that one victim frees."""
     pods = [make_pod("p1", LARGE, MID, on="node1"), make_pod("waiting", LARGE, HIGH, nominated="node1")]
     found = preempted(PREEMPTOR, [make_node("node1")], pods)
     assert looked_at(found).no_candidate["node1"].reasons == ("Insufficient cpu",)
@@ -201,7 +201,7 @@ def test_P5_higher_priority_pod_replaces_nominated_pod() -> None:
     assert victims_of(found) == {"node1": ["p1"]}
 
 
-def test_P5_the_victims_grace_periods_are_the_gap() -> None:
+def test_P5_victims_grace_periods_are_the_gap() -> None:
     pods = [
         make_pod("quick", "100m", MID, on="node1", terminationGracePeriodSeconds=5),
         make_pod("slow", "100m", MID, on="node1", terminationGracePeriodSeconds=600),
@@ -275,7 +275,7 @@ def test_no_plugin_clears_the_nomination() -> None:
 @pytest.mark.parametrize(
     ("args", "enough", "samples"),
     [
-        pytest.param(None, 5, False, id="a small cluster is looked at as a whole"),
+        pytest.param(None, 5, False, id="a small cluster is tried completely"),
         pytest.param({"minCandidateNodesPercentage": 40, "minCandidateNodesAbsolute": 1}, 2, True, id="limits to 2"),
     ],
 )
@@ -303,7 +303,7 @@ def claim(name: str, volume: str) -> Json:
 
 @pytest.mark.parametrize("elsewhere", [True, False])
 def test_error_counts_only_without_candidate(elsewhere: bool) -> None:
-    """The volumes of a pod that stays on node1 cannot be told, which comes out once there is room."""
+    """The volumes of a pod that stays on node1 are unknown, which matters only once there is room."""
     driver = {"name": "csi", "nodeID": "1", "allocatable": {"count": 1}}
     pods = [
         make_pod("odd", on="node1", priority=HIGH, volumes=[{"name": "data", "ephemeral": {}}]),

@@ -1,4 +1,4 @@
-"""A node whose pods are taken away is judged as a cycle without these pods judges it."""
+"""A trial without some pods gives the same result for a node as a cycle without these pods."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Json = Mapping[str, Any]
 
 
 def recorded_cycles(count: int) -> Iterator[Filtered]:
-    """Cycles of recorded cases that come to Filter."""
+    """Cycles of recorded cases that reach Filter."""
     for recorded_case in islice(recorded("schedule"), count):
         case = recorded_case["input"]
         lists: dict[str, Any] = {name: value for name, value in case.items() if isinstance(value, list)}
@@ -28,7 +28,7 @@ def recorded_cycles(count: int) -> Iterator[Filtered]:
 
 
 def is_odd(pods: Sequence[Pod]) -> bool:
-    """Whether taking pods away is not the same as if they had not been: see the tests below."""
+    """Whether removing pods differs from their absence: see the tests below."""
     ports = [port for pod in pods for port in host_ports(pod)]
     return len(ports) > len(set(ports)) or any(pod.metadata.deletion_timestamp is not None for pod in pods)
 
@@ -95,7 +95,7 @@ def test_port_is_free_after_one_holder_is_removed() -> None:
 
 
 def test_claim_counts_by_name_only() -> None:
-    """A pod of another namespace with a claim of the same name, once gone, frees the claim."""
+    """Removing a pod of another namespace with a claim of the same name frees the claim."""
     annotations = {"pv.kubernetes.io/bind-completed": "yes"}
     claim = {
         "metadata": {"name": "data", "namespace": "default", "annotations": annotations},

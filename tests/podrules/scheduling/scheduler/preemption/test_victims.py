@@ -1,4 +1,4 @@
-"""Who has to go from a node: the names of upstream's cases are kept (TestDryRunPreemption)."""
+"""The victims of a node; the names of upstream's cases are kept (TestDryRunPreemption)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ FOO = {"app": "foo"}
                 make_pod("p1.4", SMALL, HIGH, on="node1"),
                 make_pod("p2", LARGE, HIGH, on="node2"),
             ],
-            # p1.1 comes back first; then p1.3 does not fit any more, nor p1.2.
+            # p1.1 is reprieved first; then neither p1.3 nor p1.2 fits.
             {"node1": ["p1.3", "p1.2"]},
             id="mixed priority pods are preempted",
         ),
@@ -160,7 +160,7 @@ def test_disrupted_pod_is_a_non_violating_victim() -> None:
 
 
 def test_P4_violating_victims_are_reprieved_first() -> None:
-    """Of two pods one can stay: the less important one does, for it is guarded."""
+    """One of two pods can stay: the less important one does, because a budget protects it."""
     guarded = make_pod("guarded", LARGE, LOW, on="node1", labels=FOO)
     important = make_pod("important", LARGE, MID, on="node1")
     node = make_node("node1", "600m")
@@ -172,7 +172,7 @@ def test_P4_violating_victims_are_reprieved_first() -> None:
 
 
 def test_P4_pods_are_put_back_by_priority_then_by_start() -> None:
-    """Of four equal pods two can stay: the most important one, then the oldest of the next."""
+    """Two of four equal pods can stay: the most important one, then the oldest of the next."""
     pods = [
         make_pod("low", SMALL, LOW, on="node1", start=1),
         make_pod("young", SMALL, MID, on="node1", start=9),
@@ -190,7 +190,7 @@ def test_P4_unstarted_pod_is_preempted_first() -> None:
 
 
 def test_P4_budgets_are_best_effort() -> None:
-    """A budget that allows no disruption keeps nobody from being preempted."""
+    """A budget that allows no disruption prevents no preemption."""
     found = preempted(make_pod("p", VERY_LARGE, HIGH), NODES[:1], TWO, podDisruptionBudgets=[make_budget()])
     assert found.status.ok
     assert victims_of(found) == {"node1": ["p1.1", "p1.2"]}
@@ -198,7 +198,7 @@ def test_P4_budgets_are_best_effort() -> None:
 
 
 def test_P4_affinity_to_a_lower_priority_pod_defeats_preemption() -> None:
-    """Without the friend the pod would not want the node any more, though another pod could go instead."""
+    """Without the friend the pod would no longer match the node, although another pod could be preempted instead."""
     near = {
         "podAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": [
@@ -215,7 +215,7 @@ def test_P4_affinity_to_a_lower_priority_pod_defeats_preemption() -> None:
             Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match pod affinity rules",), "InterPodAffinity"
         )
     }
-    # To a pod of the same priority it holds.
+    # Affinity to a pod of the same priority still counts.
     friend = make_pod("friend", SMALL, HIGH, on="node1", labels=FOO)
     assert victims_of(preempted(make_pod("p", LARGE, HIGH, affinity=near), NODES[:1], [friend, big])) == {
         "node1": ["big"]
@@ -227,7 +227,7 @@ def test_P4_pod_of_same_priority_is_not_preempted() -> None:
     assert looked_at(found).no_candidate["node1"].reasons == ("No preemption victims found for incoming pod",)
 
 
-def test_a_pod_without_a_priority_counts_as_0() -> None:
+def test_pod_without_a_priority_counts_as_0() -> None:
     pods = [make_pod("p1", LARGE, on="node1")]
     assert victims_of(preempted(make_pod("p", LARGE, 1), NODES[:1], pods)) == {"node1": ["p1"]}
     assert victims_of(preempted(make_pod("p", LARGE), NODES[:1], pods)) == {}
@@ -245,7 +245,7 @@ def test_host_ports_are_freed() -> None:
     assert victims_of(preempted(with_port("p", HIGH, 80), NODES[:1], pods)) == {"node1": ["web"]}
 
 
-def test_a_claim_for_one_pod_is_freed_on_its_node() -> None:
+def test_claim_for_one_pod_is_freed_on_its_node() -> None:
     claim = {
         "metadata": {
             "name": "data",

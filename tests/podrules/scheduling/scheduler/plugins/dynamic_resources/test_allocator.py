@@ -31,7 +31,7 @@ SHARED: dict[str, Any] = {"allowMultipleAllocations": True}
 def allocate(
     *claims: JSON, slices: Sequence[JSON], classes: Sequence[JSON] | None = None, node: str = "node-1"
 ) -> list[str] | str:
-    """What the claims that are not allocated get on a node, request and device each; or why not."""
+    """The results of the unallocated claims on a node, request and device each; or the reason of a failure."""
     waiting = [claim["metadata"]["name"] for claim in claims if "allocation" not in claim["status"]]
     zones: list[JSON] = [
         {"metadata": {"name": name, "labels": {"zone": zone}}} for name, zone in (("node-1", "a"), ("node-2", "b"))
@@ -466,19 +466,19 @@ def test_consumed_capacity(wanted: str, policy: JSON | None, consumed: str | Non
         assert str(state.allocations[0][0][0].consumed["memory"]) == consumed
 
 
-def test_the_pools_of_a_driver_are_tried_in_order_of_their_names() -> None:
+def test_pools_of_a_driver_are_tried_in_order_of_their_names() -> None:
     slices = [make_slice("device-2", pool="b"), make_slice("device-1", name="slice-2", pool="a")]
     assert allocate(make_claim(), slices=slices) == ["req-0 device-1"]
 
 
-def test_a_class_that_a_subrequest_names_is_checked_before() -> None:
+def test_class_that_a_subrequest_names_is_checked_before() -> None:
     claim = make_claim("my-claim", make_request(first_available=[sub("subreq-0", device_class="nope")]))
     context = make_context(make_claiming_pod("my-claim"), claims=[claim], classes=[make_class()])
     status = DynamicResources().pre_filter(context).status
     assert status.reasons == ("request req-0/subreq-0: device class nope does not exist",)
 
 
-def test_a_search_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_search_is_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(allocator_module, "MAX_STEPS", 100)
     devices = [attributed(f"device-{index:02}", index // 2) for index in range(20)]
     requests = [make_request(f"req-{index}", count=2) for index in range(12)]

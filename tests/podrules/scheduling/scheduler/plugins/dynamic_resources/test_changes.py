@@ -1,4 +1,4 @@
-"""What DynamicResources does otherwise from minor to minor without a gate of its own."""
+"""Changes of DynamicResources between minors without a gate."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DISTINCT = {"distinctAttribute": f"{DRIVER}/shape"}
 
 
 def status(features: Features, *slices: JSON, claim: JSON | None = None) -> Status:
-    """Whether the pod gets what its claim asks for on node-1."""
+    """Whether the pod gets the devices of its claim on node-1."""
     return filter_status(DEVICES, make_context(POD, claims=[claim or make_claim()], slices=slices, features=features))
 
 
@@ -42,7 +42,7 @@ def error(text: str) -> Status:
     return Status(Code.ERROR, (text,))
 
 
-def test_an_invalid_pool_is_an_error_until_1_34() -> None:
+def test_invalid_pool_is_an_error_until_1_34() -> None:
     before, after = around("dra_pools_as_a_whole")
     assert status(before, TWICE) == error("pool pool-1 is invalid: duplicate device name device-1")
     assert status(after, TWICE).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
@@ -53,7 +53,7 @@ def test_invalid_pool_after_another_is_no_error() -> None:
     assert status(before, make_slice("device-1", pool="first", name="slice-0"), TWICE) == SUCCESS
 
 
-def test_an_incomplete_pool_is_used_until_1_34() -> None:
+def test_incomplete_pool_is_used_until_1_34() -> None:
     before, after = around("dra_pools_as_a_whole")
     half = make_slice("device-1", slices=2)
     assert status(before, half) == SUCCESS
@@ -71,7 +71,7 @@ def test_slices_of_other_nodes_complete_a_pool_since_1_35() -> None:
     assert status(after, *pool, claim=everything) == SUCCESS
 
 
-def test_a_request_for_capacity_is_an_error_until_1_34() -> None:
+def test_request_for_capacity_is_an_error_until_1_34() -> None:
     before, after = around("dra_allocator_by_binding")
     problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
     claim = make_claim("my-claim", CAPACITY)
@@ -166,7 +166,7 @@ def test_further_share_takes_no_counters_since_1_37() -> None:
 
 
 def test_all_devices_of_a_later_alternative_until_1_35() -> None:
-    """Upstream forgets which alternative it is at, and looks for what the first one still lacks."""
+    """Upstream loses the position among the alternatives, and searches for the rest of the first one."""
     before, after = around("dra_search_goes_on")
     first = make_request("first", count=3)
     everything = make_request("rest", allocationMode="All", selector="device.attributes['gpu.example.com'].good")
@@ -180,14 +180,14 @@ def test_distinct_attributes_in_1_34_but_not_in_1_35() -> None:
     before, after = around("dra_allocator_by_binding")
     claim = make_claim("my-claim", make_request(count=2), constraints=[DISTINCT])
     alike = make_slice(*(make_device(name, attributes={"shape": "round"}) for name in ("a", "b")))
-    # By the pointers to the values, which are never the same.
+    # It compares pointers to the values, which are never equal.
     assert status(before, alike, claim=claim) == SUCCESS
     unknown = "empty constraint (unsupported constraint type?)"
     assert status(after, alike, claim=claim) == error(f"claim default/my-claim, constraint #0: {unknown}")
 
 
 @pytest.mark.parametrize("minor", [34, 35, 36, 37])
-def test_the_message_about_a_claim_of_another_pod(minor: int) -> None:
+def test_message_about_a_claim_of_another_pod(minor: int) -> None:
     who = "Pod" if minor >= 36 else "pod"
     pod = make_claiming_pod(template_claims={"mine": "template"}, statuses={"mine": "other"})
     context = make_context(pod, claims=[make_claim("other")], features=Features.of_minor(minor))
@@ -197,7 +197,7 @@ def test_the_message_about_a_claim_of_another_pod(minor: int) -> None:
     )
 
 
-def test_a_claim_that_is_allocated_cannot_be_scored_until_1_35() -> None:
+def test_claim_that_is_allocated_cannot_be_scored_until_1_35() -> None:
     before, after = around("dra_score_of_allocated")
     alternatives = make_request("req-0", first_available=[make_request("large"), make_request("small")])
     given = make_claim("given", alternatives, allocated=[{"request": "req-0/large", "device": "device-1"}])
@@ -217,7 +217,7 @@ def test_a_claim_that_is_allocated_cannot_be_scored_until_1_35() -> None:
 
 
 def test_all_devices_uses_earlier_alternative_until_1_35() -> None:
-    """Upstream keeps what it finds out of each device, and keeps it for the alternative before."""
+    """Upstream caches its result for each device, and reuses the cache of the earlier alternative."""
     before, after = around("dra_alternatives_apart")
     everything = make_request("first", allocationMode="All")
     broken = make_request("second", allocationMode="All", selector="device.attributes['gpu.example.com'].nope")

@@ -109,7 +109,7 @@ def test_pre_enqueue(pod: Pod, claims: list[JSON], reason: str) -> None:
         assert PLUGIN.pre_filter(context).status == status
 
 
-def test_a_pod_without_claims_is_skipped() -> None:
+def test_pod_without_claims_is_skipped() -> None:
     context = make_context(make_claiming_pod(), slices=[make_slice("device-1")])
     assert PLUGIN.pre_filter(context).status.code is Code.SKIP
     assert not PLUGIN.filter(context, None).codes.any()
@@ -194,7 +194,7 @@ def test_cel_runtime_error_for_one_of_two_nodes() -> None:
 
 
 def bound(*, status: str = "", condition: str = "Ready", timestamp: str | None = None) -> JSON:
-    """A claim whose device has to become ready."""
+    """A claim with a device that has to become ready."""
     result = {"device": "device-1", "bindingConditions": ["Ready"], "bindingFailureConditions": ["Failed"]}
     reported = {"driver": DRIVER, "pool": "pool-1", "device": "device-1"}
     conditions = [{"type": condition, "status": status}]

@@ -1,4 +1,4 @@
-"""What becomes of claims when the pod fits nowhere (PostFilter in dynamicresources_test.go)."""
+"""The outcome for claims if the pod fits nowhere (PostFilter in dynamicresources_test.go)."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def reserved(claim: JSON, *uids: str) -> JSON:
 ELSEWHERE = make_claim(allocated=["gpu-1"], node="node-2")
 
 
-def test_a_pod_without_claims() -> None:
+def test_pod_without_claims() -> None:
     assert post_filter(make_claiming_pod(), [], []) == ""
     assert post_filter(make_claiming_pod(), [], [], features=UNTIL_1_36) == "no new claims to deallocate"
 
 
-def test_a_pod_that_pre_filter_rejected() -> None:
+def test_pod_that_pre_filter_rejected() -> None:
     assert post_filter(make_claiming_pod("missing"), [], []) == ""
     assert post_filter(make_claiming_pod("missing"), [], [], features=UNTIL_1_36) == "no new claims to deallocate"
 

@@ -1,4 +1,4 @@
-"""Clusters with devices, and what kube-scheduler 1.36.3 said of each: verdicts, scores, and the devices it picked.
+"""Clusters with devices, and the answers of kube-scheduler 1.36.3: verdicts, scores, and chosen devices.
 
 Nodes that an earlier plugin rejected are not asked about.
 """
@@ -67,7 +67,7 @@ def _verdicts_agree(context: CycleContext, state: DynamicResourcesState | None, 
 
 
 def _theirs(node: str, expected: JSON) -> tuple[str, list[str]] | None:
-    """What this plugin said of a node; None where another one had spoken before."""
+    """This plugin's answer about a node; None if another plugin rejected it first."""
     if node in expected["feasible"]:
         return "Success", []
     said = expected["rejected"].get(node, {})

@@ -184,8 +184,8 @@ def test_missing_package_gives_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
         matches("device.driver == 'x'")
 
 
-def test_all_expressions_of_a_cycle_together_end() -> None:
-    """Each alone is short; a cluster of as many devices as fit into an answer is not."""
+def test_expressions_of_a_cycle_share_a_limit() -> None:
+    """Each alone is short; a cluster with as many devices as fit into an answer is not."""
     devices = [from_object(make_device("gpu", attributes={"uuid": f"{n}"}), Device) for n in range(2_000)]
     cache = SelectorCache()
     assert not any(cache.matches(f'{D}.uuid == "none"', "dra.example.com", device) for device in devices)

@@ -1,4 +1,4 @@
-"""Cases of upstream's interpodaffinity/filtering_test.go at v1.36.3, and what it leaves open."""
+"""Cases of upstream's interpodaffinity/filtering_test.go at v1.36.3, and further ones."""
 
 from __future__ import annotations
 

@@ -269,7 +269,7 @@ def test_preferred_affinity(pod: Pod, bound: Sequence[Pod], table: Sequence[Node
     assert score(pod, bound, table) == expected
 
 
-def test_a_share_is_worked_out_in_floats_and_cut() -> None:
+def test_score_share_is_a_truncated_float() -> None:
     """29 of 100 times 100 is 28.999… in floats, as upstream works it out; whole numbers would give 29."""
     near = [term("region", "security in S1", weight=29), term("region", "security in S2", weight=100)]
     assert score(affinity_pod(near=near), pods((1, S1), (2, S2)), nodes(CHINA, INDIA, AZ1)) == [28, 100, 0]

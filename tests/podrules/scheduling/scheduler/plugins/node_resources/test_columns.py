@@ -14,7 +14,7 @@ from tests.podrules.scheduling.scheduler.plugins.building_resources import make_
 
 RESIZED = make_container_status(requests={"cpu": "3"}, allocated={"cpu": "2"})
 INFEASIBLE = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
-# Each differs from another in one thing alone that decides what the scheduler accounts.
+# Each differs from another only in one field that decides about the scheduler's accounts.
 KINDS = [
     pod_asking("cpu=1"),
     pod_asking("cpu=1", ""),

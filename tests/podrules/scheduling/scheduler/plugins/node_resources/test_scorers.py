@@ -377,7 +377,7 @@ def test_requested_to_capacity_ratio(
     ],
 )
 def test_broken_linear_function(points: list[tuple[int, int]], expected: dict[int, int]) -> None:
-    # Upstream's expectations times ten, the scale of a node's score; at 41 the fall of 1.67 is cut towards zero.
+    # Upstream's expectations times ten, the scale of a node's score; at 41 the fall of 1.67 is truncated towards zero.
     shape = [UtilizationShapePoint(utilization, score) for utilization, score in points]
     assert {level: broken_linear(shape, level) for level in expected} == expected
 
@@ -423,12 +423,12 @@ def test_calculate_requests(pod: Pod, cpu: int, memory: int) -> None:
 
 
 def test_pod_level_requests_of_the_pod_do_not_count_in_the_score() -> None:
-    # They decide the filter; upstream's scorer is made without the feature gate.
+    # They decide the filter; upstream builds its scorer without the feature gate.
     context = make_cycle(pod_asking("cpu=1000 memory=2500", own="cpu=4000 memory=10000"), SMALL)
     assert scores_of(PLUGIN, context) == [75, 75]
 
 
-def test_pod_level_requests_of_pods_on_the_node_do_count() -> None:
+def test_pod_level_requests_of_pods_on_the_node_count() -> None:
     context = make_cycle(EMPTY, SMALL, [pod_asking("cpu=1000 memory=2500", own="cpu=4000 memory=10000", on="node1")])
     assert scores_of(PLUGIN, context) == [0, 100]
 
@@ -451,7 +451,7 @@ def test_defaults_of_resources_and_weights() -> None:
     )
 
 
-def test_a_point_of_the_shape_without_a_score_scores_0() -> None:
+def test_point_of_the_shape_without_a_score_scores_0() -> None:
     given = b'{"shape": [{"utilization": 0}, {"utilization": 100, "score": 10}]}'
     points = from_json(given, RequestedToCapacityRatioParam).shape
     assert [(point.utilization, point.score) for point in points] == list(RISING)

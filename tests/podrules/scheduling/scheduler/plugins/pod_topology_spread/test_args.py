@@ -1,4 +1,4 @@
-"""PodTopologySpreadArgs: upstream's cases (TestValidatePodTopologySpreadArgs), and what pods may not hold."""
+"""PodTopologySpreadArgs: upstream's cases (TestValidatePodTopologySpreadArgs), and values that pods may not have."""
 
 from __future__ import annotations
 

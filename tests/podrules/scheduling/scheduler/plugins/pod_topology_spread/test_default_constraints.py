@@ -37,13 +37,13 @@ class _Siblings:
         return [entry for entry in self._services if entry.metadata.namespace == namespace]
 
     def replication_controller(self, namespace: str, name: str) -> ReplicationController | None:
-        raise AssertionError(f"{namespace}/{name} is nobody's owner")
+        raise AssertionError(f"{namespace}/{name} is not an owner")
 
     def replica_set(self, namespace: str, name: str) -> Workload | None:
         return self._replica_sets.get(name) if namespace == "default" else None
 
     def stateful_set(self, namespace: str, name: str) -> Workload | None:
-        raise AssertionError(f"{namespace}/{name} is nobody's owner")
+        raise AssertionError(f"{namespace}/{name} is not an owner")
 
 
 def make_owned(owner: str, *, constraints: Sequence[TopologySpreadConstraint] = (), foo: str = "tar") -> Pod:

@@ -1,4 +1,4 @@
-"""Whose pods count as this pod's siblings."""
+"""The pods that count as this pod's siblings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SERVICE = make_service(namespace=NAMESPACE, selector=POD)
 
 
 class _Siblings:
-    """What stands in the namespace: Services, and at most one controller of each kind, all named ``owner``."""
+    """The objects of the namespace: Services, and at most one controller of each kind, all named ``owner``."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ BOTH = "ownLabelKey=ownLabelVal,podLabelKey=podLabelVal"
                 ],
             ),
             "podLabelKey=podLabelVal",
-            id="a controller whose selector cannot be read",
+            id="a controller with an invalid selector",
         ),
     ],
 )

@@ -523,7 +523,7 @@ def test_pod_on_a_node_that_does_not_count_changes_no_domain(
 
 
 def test_S1_match_label_keys_narrow_the_selector() -> None:
-    # Stored pods have both: the selector merged on creation, and the keys that the scheduler merges once more.
+    # Stored pods have both: the selector merged on creation, and the keys that the scheduler merges again.
     by_version = hard(1, "node", match_label_keys=["bar", "absent"])
     pods = spread_pods(a="foo", b="foo+bar")
     narrowed = make_spread_cycle(make_incoming(by_version, labels="foo+bar"), spread_nodes("ab"), pods)
@@ -657,8 +657,8 @@ def test_S3_conflict_of_zone_and_node() -> None:
     )
 
 
-def test_S3_the_larger_skew_is_one_that_frees_a_node() -> None:
-    # node-x would pass the zone constraint with maxSkew 2, but the other constraint keeps it out.
+def test_S3_suggested_larger_skew_frees_a_node() -> None:
+    # node-x would pass the zone constraint with maxSkew 2, but the other constraint excludes it.
     pods = spread_pods(a="foo foo", x="foo+bar", c="bar")
     context = make_spread_cycle(BY_BAR, spread_nodes("axc"), pods)
     found = PLUGIN.relaxations(context, state_of(context))
@@ -685,10 +685,10 @@ def test_S5_reasons_and_codes() -> None:
     assert list(verdicts.codes) == [Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.SUCCESS]
 
 
-def test_S5_the_first_constraint_that_rejects_decides() -> None:
+def test_S5_first_constraint_that_rejects_decides() -> None:
     nodes = [spread_node("a", without=["node"]), spread_node("b"), spread_node("x")]
     context = make_spread_cycle(BOTH, nodes, spread_pods(b="foo"))
-    # node-a has too much skew by zone, asked first, and lacks the second key.
+    # node-a has too much skew by zone, which is checked first, and lacks the second key.
     assert codes_of(context)[0] is Code.UNSCHEDULABLE
     assert [skew.rejects for skew in PLUGIN.explain(context, state_of(context), 0)] == [True, True]
 

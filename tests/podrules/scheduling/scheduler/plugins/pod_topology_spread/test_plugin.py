@@ -1,4 +1,4 @@
-"""Which constraints PodTopologySpread filters by: the pod's own or the defaults (TestPreFilterState)."""
+"""The constraints by which PodTopologySpread filters: the pod's own or the defaults (TestPreFilterState)."""
 
 from __future__ import annotations
 

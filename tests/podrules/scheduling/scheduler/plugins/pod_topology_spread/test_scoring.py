@@ -305,7 +305,7 @@ def test_state_node_x_doesnt_have_label_zone() -> None:
 
 def test_state_system_default_constraints_and_a_replicaset() -> None:
     state = state_of(make_spread_cycle(OWNED, SYSTEM, replica_sets=[RS1]), range(4))
-    # Nodes without a zone are a zone of their own.
+    # Nodes without a zone form their own zone.
     assert [(spread.constraint.max_skew, spread.domains_num) for spread in state.spreads] == [(3, 4), (5, 2)]
     assert not state.ignored.any()
 
@@ -375,7 +375,7 @@ def test_S6_numbers_of_a_node() -> None:
     )
 
 
-def test_S6_ignored_nodes_get_nothing() -> None:
+def test_S6_ignored_nodes_score_zero() -> None:
     nodes = [spread_node("a"), spread_node("b", without=["zone"])]
     context = make_spread_cycle(make_incoming(anyway(1, "zone")), nodes, spread_pods(a="foo"))
     assert scores_of(PLUGIN, context) == [100, 0]
@@ -395,7 +395,7 @@ def test_S6_missing_zone_label_under_system_defaults() -> None:
     assert (host.domain, zone.domain, zone.score) == ("node-c", None, 0.0)
 
 
-def test_S6_a_maximum_of_zero_gives_all_the_most() -> None:
+def test_S6_maximum_of_zero_gives_all_nodes_the_top_score() -> None:
     context = make_spread_cycle(make_incoming(anyway(1, "zone")), ABXY)
     assert scores_of(PLUGIN, context) == [100, 100, 100, 100]
 

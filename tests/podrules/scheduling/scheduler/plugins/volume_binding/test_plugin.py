@@ -275,9 +275,7 @@ def node_selector(*terms: Mapping[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
-def test_node_affinity_of_a_volume_is_asked_about_labels_alone(
-    terms: Sequence[Mapping[str, Any]], expected: Status
-) -> None:
+def test_volume_node_affinity_uses_only_labels(terms: Sequence[Mapping[str, Any]], expected: Status) -> None:
     bound = volume("pv-bound", "wait", **node_selector(*terms))
     free = volume("pv-free", "wait", size="1G", **node_selector(*terms))
 
