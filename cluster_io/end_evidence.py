@@ -38,7 +38,7 @@ from podrules.api.model.workload import Workload, selector_of
 from podrules.ending.died.cause import Cause
 from podrules.ending.died.controllers import node_cleaned_up
 from podrules.ending.died.evidence import KUBELET, Clocks, Evidence, KnownEnd, PodEvents, clocks_of, ended_at, first_of
-from podrules.ending.died.gone import asked_at, told_by_owner
+from podrules.ending.died.gone import asked_at, causes_from_owner
 from podrules.ending.died.memory import SIGKILL_CODE, start_ran_out
 from podrules.ending.died.messages import EVICTED, cause_of_status, deleted_name
 from podrules.ending.died.replacement import replacement_of, stem, successors
@@ -110,12 +110,12 @@ class EndReader:
             events=None if told is None else PodEvents.of(told),
             controller=controller,
             owner=owner if isinstance(owner, Workload) else None,
-            owner_gone=owner_gone,
+            owner_missing=owner_gone,
             owner_events=owner_events,
             scalings=self._scalings(namespace) if alone else (),
             node_name=node_name,
             node=node,
-            node_gone=node_gone,
+            node_missing=node_gone,
             node_events=node_events,
             config=self._gatherer.source.told.kubelet,
             pod_unread=present is None and self._gatherer.source.is_plain_list,
@@ -142,12 +142,12 @@ class EndReader:
             events=None if events is None else PodEvents.of(events),
             controller=controller,
             owner=owner if isinstance(owner, Workload) else None,
-            owner_gone=owner_gone,
+            owner_missing=owner_gone,
             owner_events=self._owner_events(controller, meta.namespace) if ended else None,
             scalings=self._scalings(meta.namespace) if ended and controller is not None else (),
             node_name=node_name,
             node=node,
-            node_gone=node_gone,
+            node_missing=node_gone,
             config=self._config(node_name) if asks_memory or evicted else self._gatherer.source.told.kubelet,
             neighbours=self._neighbours(pod) if asks_memory or (alone and _was_rejected(pod)) else None,
             node_events=node_events,
@@ -228,7 +228,7 @@ class EndReader:
     def _with_replacement(self, evidence: Evidence, owner: KubeObject | None) -> KnownEnd:
         """The evidence, with the pod that the controller made, or may have made, in place of one that ended."""
         controller, pod = evidence.controller, evidence.pod
-        if controller is None or evidence.owner_gone:
+        if controller is None or evidence.owner_missing:
             return KnownEnd(evidence)
         pods = read_or_none(self._gatherer.list(PODS, evidence.namespace, selector=_selector(owner)))
         if pods is None:
@@ -239,7 +239,7 @@ class EndReader:
         new = replacement_of(found, since) if since is not None else None
         if new is None and since is not None and pod is None:
             new = replacement_of(found, since - _SEEN_LATE)
-        if new is not None or (since is not None and (pod is not None or told_by_owner(evidence))):
+        if new is not None or (since is not None and (pod is not None or causes_from_owner(evidence))):
             return KnownEnd(evidence, new, sought=True)
         # Its kubelet may have heard late of a deletion, or never.
         first = instant(pod.metadata.creation_timestamp) if pod is not None else first_of(evidence.known_events.events)

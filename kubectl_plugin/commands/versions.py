@@ -252,7 +252,7 @@ def _running(versions: Versions, nodes: Sequence[Node]) -> Iterator[RunningVersi
     server, scheduler = versions.api_server, versions.scheduler
     name = versions.server_version or ""
     yield RunningVersion(Component.API_SERVER, name, _emulates(server), 0, versions.rules_version)
-    name = versions.scheduler_version or versions.told.version or " or ".join(versions.schedulers)
+    name = versions.scheduler_version or versions.stated.version or " or ".join(versions.schedulers)
     yield RunningVersion(Component.SCHEDULER, name, _emulates(scheduler), 0, scheduler.nearest_verified)
     rules = {node.status.node_info.kubelet_version: versions.kubelet(node) for node in nodes}
     counted = Counter(node.status.node_info.kubelet_version for node in nodes)

@@ -412,7 +412,7 @@ class LikelyNodes:
         """The gates that decide about a placement. Each needs a scheduling cycle."""
         from podrules.scheduling.placement.assumed_gates import gates_of_placement
 
-        named = {field for field, _ in self._gatherer.versions.told.gates}
+        named = {field for field, _ in self._gatherer.versions.stated.gates}
         framework = partial(self._schedulers.in_version, situation.framework)
         return tuple(gates_of_placement(situation, placed, named, framework))
 

@@ -1,7 +1,7 @@
-"""What admission adds to a pod: the difference between the pod that was sent and the pod that would be stored.
+"""The additions of admission to a pod: the difference between the sent pod and the pod that would be stored.
 
-Fields that the API fills in by itself, such as imagePullPolicy, are no additions. The API server's own plugins are
-named by what they always add; the rest comes from webhooks and policies, and which of them it was nobody records.
+Fields that the API sets by itself, such as imagePullPolicy, are not additions. The API server's own plugins are
+recognized by their usual additions; the rest comes from webhooks and policies, and no record shows which one.
 
 Source: plugin/pkg/admission/{serviceaccount,defaulttolerationseconds,priority,runtimeclass,limitranger,
 podtolerationrestriction} of k8s.io/kubernetes at v1.37.1.
@@ -37,23 +37,23 @@ class Plugin(Enum):
 
 
 class Added(Struct, frozen=True, rename="camel"):
-    """Something that the pod did not have when it was sent, or that was changed."""
+    """An addition to the sent pod, or a change of it."""
 
     field: str
     """``spec.containers``."""
     what: str
     """``container istio-proxy``."""
     changed: bool = False
-    """Whether it was there, and is another one now."""
+    """Whether an existing value was changed."""
     by: Plugin | None = None
-    """None: a webhook, a policy, or a plugin that is not on by default."""
+    """The plugin; None: a webhook, a policy, or a plugin that is not on by default."""
 
 
 def added_at_admission(sent: Content, stored: Content) -> tuple[Added, ...]:
     """Everything that was added or changed, in the order of the fields.
 
     Args:
-        sent: The pod as it was sent.
+        sent: The sent pod.
         stored: The pod as the API server would store it.
     """
     found = [*_of_metadata(_map(sent, "metadata"), _map(stored, "metadata"))]
@@ -64,7 +64,7 @@ def added_at_admission(sent: Content, stored: Content) -> tuple[Added, ...]:
     found += _listed("volumes", "volume", before, after, _volume_plugin)
     found += _listed("tolerations", "toleration", before, after, _toleration_plugin)
     found += _listed("imagePullSecrets", "image pull secret", before, after, lambda _: Plugin.SERVICE_ACCOUNT)
-    found += _listed("topologySpreadConstraints", "topology spread constraint", before, after, _nobody)
+    found += _listed("topologySpreadConstraints", "topology spread constraint", before, after, _no_plugin)
     found += _scalars(before, after)
     return tuple(found)
 
@@ -98,7 +98,7 @@ def _containers(name: str, word: str, sent: Content, stored: Content, *, limited
 
 
 def _inside(field: str, container: str, sent: Content, stored: Content, *, limited: bool) -> Iterator[Added]:
-    """What a container that was sent got."""
+    """The additions to a container of the sent pod."""
     if sent.get("image") != stored.get("image"):
         yield Added(field, f"image {stored.get('image')} of {container}", changed=True)
     variables = {entry.get("name"): entry.get("value") for entry in _items(sent, "env")}
@@ -119,7 +119,7 @@ def _resources(field: str, container: str, sent: Content, stored: Content, *, li
     for side in ("requests", "limits"):
         own = _map(before, side)
         for resource, amount in _map(after, side).items():
-            # The API copies a limit into a request that is missing.
+            # The API copies a limit into a missing request.
             if resource in own or (side == "requests" and resource in limits):
                 continue
             by = Plugin.LIMIT_RANGER if limited else None
@@ -129,7 +129,7 @@ def _resources(field: str, container: str, sent: Content, stored: Content, *, li
 def _listed(
     name: str, word: str, sent: Content, stored: Content, plugin: Callable[[Content], Plugin | None]
 ) -> Iterator[Added]:
-    """New items of a list; those without a name are compared whole."""
+    """The new items of a list; those without a name are compared completely."""
     before = {_key(entry) for entry in _items(sent, name)}
     for entry in _items(stored, name):
         if _key(entry) not in before:
@@ -151,7 +151,7 @@ def _item_word(entry: Content) -> str:
     return f"{entry.get('key') or 'of all taints'}{effect}{'' if seconds is None else f' for {seconds} s'}"
 
 
-def _nobody(entry: Content) -> None:
+def _no_plugin(entry: Content) -> None:
     del entry
 
 
@@ -177,7 +177,7 @@ _SCALARS: Final[Mapping[str, Plugin | None]] = {
     "schedulingGates": None,
     "shareProcessNamespace": None,
 }
-"""Fields that the API does not fill in by itself, and who fills them in by default."""
+"""Fields that the API does not set by itself, and the plugin that sets them by default."""
 
 
 def _scalars(sent: Content, stored: Content) -> Iterator[Added]:

@@ -1,10 +1,10 @@
-"""Admission: what the API server changes in a new pod before it stores the pod, or why it refuses the pod.
+"""Admission: what the API server changes in a new pod before it stores the pod, or why it rejects the pod.
 
     API defaults    requests from limits, pod-level resources, rounded amounts, the grace period
                     (`podrules.pod.defaults`)
     LimitRanger     container limits and requests that are still missing
     RuntimeClass    the overhead of the class
-    Priority        priority, class and preemption policy; the only step here that can refuse
+    Priority        priority, class and preemption policy; the only step here that can reject
     last            since 1.37 the pod-level resources, which until 1.36 are among the defaults
 
 Source: the plugins in plugin/pkg/admission, on by default in pkg/kubeapiserver/options/plugins.go, at v1.36.3.
@@ -51,7 +51,7 @@ __all__ = [
 
 
 class RefusedBy(StrEnum):
-    """Who refuses a pod after all these steps (`podrules.admission.pod_review`)."""
+    """What rejects a pod after all these steps (`podrules.admission.pod_review`)."""
 
     NAMESPACE = "NamespaceLifecycle"
     """The first of all plugins: the namespace does not exist, or is being deleted."""
@@ -64,20 +64,20 @@ class RefusedBy(StrEnum):
 
 
 class PodRefusal(Struct, frozen=True, rename="camel"):
-    """Why the API server refuses a pod for what holds in its namespace."""
+    """Why the API server rejects a pod because of the rules of its namespace."""
 
     by: RefusedBy
     message: str
     """The API server's words."""
     quota: str = ""
-    """The name of the quota that refuses it; empty: none does."""
+    """The name of the rejecting quota; empty: none."""
     resources: tuple[str, ...] = ()
-    """What that quota has not enough of; empty: it refuses for another reason."""
+    """The resources that are short in that quota; empty: it rejects for another reason."""
     limit_range: LimitRangeBound | None = None
 
     @property
     def may_be_defaulted(self) -> bool:
-        """Whether a LimitRange's defaults may give the pod what a quota asks it to specify."""
+        """Whether a LimitRange's defaults may set the values that a quota requires."""
         return bool(self.quota) and not self.resources
 
 
@@ -85,30 +85,30 @@ class AdmissionObjects(Struct, frozen=True, kw_only=True):
     """The objects of the cluster that the admission plugins read for one pod."""
 
     limit_ranges: Sequence[LimitRange] | None = None
-    """Those of the pod's namespace; None: they could not be read, and nothing is filled in."""
+    """The LimitRanges of the pod's namespace; None: they could not be read, and nothing is set."""
     runtime_class: RuntimeClass | None = None
     """The class that the pod names."""
     priority_classes: Mapping[str, PriorityClass] | None = None
-    """By name; None: they could not be read. Kubernetes' own classes are known all the same."""
+    """The classes by name; None: they could not be read. Kubernetes' own classes are still known."""
 
 
 class AdmittedPod(Struct, frozen=True, kw_only=True):
     """A new pod after admission."""
 
     written: Pod
-    """As its author wrote it."""
+    """The pod as in its manifest."""
     pod: Pod
-    """As the API server stores it. Without the priority when that is refused or the classes are not known."""
+    """The pod as the API server stores it, without the priority if that is rejected or the classes are not known."""
     changed: tuple[DefaultedField, ...]
-    """Resources that differ from what was written, in the order of the steps."""
+    """Resources that differ from the manifest, in the order of the steps."""
     priority: ResolvedPriority | None
-    """None: refused, or the classes are not known."""
+    """The priority; None: rejected, or the classes are not known."""
     priority_classes: Mapping[str, PriorityClass] | None
     """The classes that decided; None: they are not known."""
     rejected: str | None
-    """Upstream's refusal; None: the pod is let in."""
+    """Upstream's rejection; None: the pod is accepted."""
     objects: AdmissionObjects
-    """What the admission plugins read."""
+    """The objects that the admission plugins read."""
 
     def by(self, features: Features) -> Pod:
         """The pod as an API server with other rules would store it."""
@@ -119,9 +119,9 @@ def admit_pod(pod: Pod, objects: AdmissionObjects, *, features: Features = REFER
     """The pod after every step.
 
     Args:
-        pod: As its author wrote it.
-        objects: What the admission plugins read.
-        features: Which feature gates hold.
+        pod: The pod as in its manifest.
+        objects: The objects that the admission plugins read.
+        features: The feature gates.
     """
     defaulted = default_pod(pod, features=features)
     filled = apply_runtime_class(apply_limit_ranges(defaulted, objects.limit_ranges or ()), objects.runtime_class)
@@ -147,21 +147,21 @@ def admit_pod(pod: Pod, objects: AdmissionObjects, *, features: Features = REFER
 
 
 def admitted_by_server(pod: Pod, stored: Pod, objects: AdmissionObjects) -> AdmittedPod:
-    """A pod as the API server's own dry run stores it, under the name by which it is known.
+    """A pod as the API server's own dry run stores it, with its known name.
 
     Args:
-        pod: As its author wrote it.
-        stored: As the API server would store it.
-        objects: What the admission plugins would read here.
+        pod: The pod as in its manifest.
+        stored: The pod as the API server would store it.
+        objects: The objects that the admission plugins would read.
     """
     spec, own = stored.spec, pod.metadata
-    # The name, the uid and the time are drawn for the dry run.
+    # The name, the uid and the time are generated for the dry run.
     meta = replace(
         stored.metadata, name=own.name, uid="", creation_timestamp=None, owner_references=own.owner_references
     )
     made = replace(stored, metadata=meta, status=PodStatus())
     known = (objects.priority_classes or {}).get(spec.priority_class_name)
-    # A webhook may have written a class that is no default.
+    # A webhook may have written a class that is not a default.
     named = bool(pod.spec.priority_class_name) or (known is not None and not known.global_default)
     source = PrioritySource.CLASS if named else PrioritySource.GLOBAL_DEFAULT
     if not spec.priority_class_name:

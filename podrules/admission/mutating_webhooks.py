@@ -1,6 +1,6 @@
-"""Which webhooks may be asked about a new pod, and where the webhook of kubectl qos runs.
+"""The webhooks that may be called for a new pod, and the Deployment of the kubectl qos webhook.
 
-matchConditions are not evaluated: a webhook that has some may be asked, or not.
+matchConditions are not evaluated: a webhook with conditions may or may not be called.
 
 Source: k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/{rules,namespace,object}/matcher.go at v0.37.1.
 """
@@ -30,11 +30,11 @@ __all__ = [
 ]
 
 NAME: Final = "qos-webhook"
-"""The chart, and the container of its Deployment."""
+"""The name of the chart, and of the container of its Deployment."""
 MUTATES: Final = "pods.mutate.kubectl-qos.io"
 """The entry of our webhook that writes into new pods."""
 VALIDATES: Final = "pods.validate.kubectl-qos.io"
-"""The one that refuses some."""
+"""The entry of our webhook that rejects some pods."""
 
 _ANY: Final = "*"
 _RESOURCES: Final = frozenset({_ANY, "*/*", "pods"})
@@ -89,7 +89,7 @@ class Webhook(Model, frozen=True):
 
 
 class WebhookConfiguration(KubeObject, frozen=True):
-    """The webhooks of one configuration, of mutating or of validating ones."""
+    """A configuration of mutating or validating webhooks."""
 
     webhooks: tuple[Webhook, ...] = ()
 
@@ -109,11 +109,11 @@ class MutatingPolicy(KubeObject, frozen=True):
 
     @property
     def is_ours(self) -> bool:
-        """Whether the chart made it (mode: policy)."""
+        """Whether the chart created it (mode: policy)."""
         return is_of_chart(self.metadata.labels)
 
     def selects(self, namespace_labels: Mapping[str, str]) -> bool:
-        """Whether it is about pods of a namespace."""
+        """Whether it applies to pods of a namespace."""
         return _selects(self.spec.match_constraints.namespace_selector, namespace_labels)
 
 
@@ -148,7 +148,7 @@ class OurDeployment(KubeObject, frozen=True):
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The arguments of container ``qos-webhook``; none where it runs another program, as a shell."""
+        """The arguments of container ``qos-webhook``; empty if it runs another program, such as a shell."""
         for one in self.spec.template.spec.containers:
             if one.name == NAME and (not one.command or one.command[0].endswith(NAME)):
                 return (*one.command[1:], *one.args)
@@ -160,12 +160,12 @@ def asked_about_pods(
     namespace_labels: Mapping[str, str],
     pod_labels: Mapping[str, str],
 ) -> Iterator[str]:
-    """The names of the webhooks that may be asked about a new pod.
+    """The names of the webhooks that may be called for a new pod.
 
     Args:
-        configurations: All of the cluster.
-        namespace_labels: Of the pod's namespace.
-        pod_labels: Of the pod.
+        configurations: All configurations of the cluster.
+        namespace_labels: The labels of the pod's namespace.
+        pod_labels: The labels of the pod.
     """
     for configuration in configurations:
         for webhook in configuration.webhooks:
@@ -176,17 +176,17 @@ def asked_about_pods(
 def our_webhooks(
     configurations: Iterable[WebhookConfiguration], name: str
 ) -> list[tuple[WebhookConfiguration, Webhook]]:
-    """The entries of a name, `MUTATES` or `VALIDATES`, with their configurations."""
+    """The entries with a name, `MUTATES` or `VALIDATES`, with their configurations."""
     return [(one, webhook) for one in configurations for webhook in one.webhooks if webhook.name == name]
 
 
 def is_of_chart(labels: Mapping[str, str]) -> bool:
-    """Whether an object has the label that the chart gives all that it makes."""
+    """Whether an object has the label that the chart sets on all its objects."""
     return labels.get("app.kubernetes.io/name") == NAME
 
 
 def deployment_of(configuration: WebhookConfiguration, webhook: Webhook) -> tuple[str, str]:
-    """Namespace and name of the Deployment behind an entry: those of its Service, else as the chart names it."""
+    """Namespace and name of an entry's Deployment: those of its Service, else the chart's names."""
     service = webhook.client_config.service
     if service is not None:
         return service.namespace, service.name
@@ -195,7 +195,7 @@ def deployment_of(configuration: WebhookConfiguration, webhook: Webhook) -> tupl
 
 
 def _selects(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
-    """An empty selector selects everything; one that cannot be read may select anything."""
+    """Whether a selector selects labels; an empty one selects everything, an invalid one may select anything."""
     try:
         return Selector.from_label_selector(selector).matches(labels)
     except SelectorError:

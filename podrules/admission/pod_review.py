@@ -1,12 +1,12 @@
-"""What the API server says of a new pod after every plugin that changes it: the first refusal, and its warning.
+"""The API server's answer to a new pod after every plugin that changes it: the first rejection, and the warning.
 
-    validation      the resources, once LimitRanges have filled in what is missing
-    LimitRanger     the minima, maxima and ratios of the namespace's LimitRanges
+    validation      the resources, after LimitRanges have added missing ones
+    LimitRanger     the minimums, maximums and ratios of the namespace's LimitRanges
     PodSecurity     the level that the namespace's labels enforce; another level may warn
-    ResourceQuota   what the namespace's quotas have left; last of all, after the webhooks
+    ResourceQuota   the room in the namespace's quotas; last of all, after the webhooks
 
-Each is asked only where those before it let the pod in. Nobody's exemptions, no configuration of PodSecurity or of
-limited resources, and no webhook or policy counts here.
+Each step runs only if the previous ones accept the pod. Exemptions, the configuration of PodSecurity and of limited
+resources, and webhooks and policies are not considered.
 
 Source: pkg/kubeapiserver/options/plugins.go (AllOrderedPlugins) of k8s.io/kubernetes at v1.37.1 and
 pkg/registry/generic/registry/store.go (Create) of k8s.io/apiserver at v0.37.1.
@@ -37,35 +37,35 @@ __all__ = ["NamespaceRules", "needs_content", "pod_refusal", "pod_warning"]
 
 
 class NamespaceRules(Struct, frozen=True, kw_only=True):
-    """What holds for the pods of a namespace, as far as it is known."""
+    """The known rules for the pods of a namespace."""
 
     limit_ranges: Sequence[LimitRange] = ()
     quotas: Sequence[ResourceQuota] = ()
     policy: Policy = Policy()
-    """What Pod Security goes by."""
+    """The policy of Pod Security."""
 
 
 def needs_content(policy: Policy) -> bool:
-    """Whether Pod Security has to see the whole pod: some level is not the one that allows everything."""
+    """Whether Pod Security needs the whole pod: a level is not the one that allows everything."""
     return policy.enforce.level is not Level.PRIVILEGED or policy.warn.level is not Level.PRIVILEGED
 
 
 def pod_refusal(
     pod: Pod, secured: SecuredPod | None, rules: NamespaceRules, *, features: Features = REFERENCE, said: str = ""
 ) -> PodRefusal | None:
-    """The first refusal; None: all let the pod in.
+    """The first rejection; None: all accept the pod.
 
     Args:
-        pod: After every plugin that changes it.
-        secured: The same as Pod Security sees it; None: it is not known well enough.
-        rules: What holds in its namespace.
-        features: Which feature gates hold.
-        said: Why the API server refused a pod of the same workload; empty: it is not known to have.
+        pod: The pod after every plugin that changes it.
+        secured: The same pod as input of Pod Security; None: it is not known well enough.
+        rules: The rules of its namespace.
+        features: The feature gates.
+        said: Why the API server rejected a pod of the same workload; empty: no rejection is known.
     """
     errors = list(validate_filled_resources(pod, Rules(features.minor))) if rules.limit_ranges else []
     if errors:
-        told = [f"{error.field}: {error.problem}" for error in dict.fromkeys(errors)]
-        problem = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+        texts = [f"{error.field}: {error.problem}" for error in dict.fromkeys(errors)]
+        problem = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         bound = limit_below_request(pod, rules.limit_ranges)
         return PodRefusal(RefusedBy.VALIDATION, f'Pod "{pod.metadata.name}" is invalid: {problem}', limit_range=bound)
     for one in rules.limit_ranges:
@@ -85,5 +85,5 @@ def pod_refusal(
 
 
 def pod_warning(secured: SecuredPod | None, rules: NamespaceRules) -> str:
-    """The warning of Pod Security when the pod or its workload is created; empty: none."""
+    """The warning of Pod Security at the creation of the pod or its workload; empty: none."""
     return ("" if secured is None else warning(secured, rules.policy)) or ""

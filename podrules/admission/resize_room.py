@@ -1,13 +1,13 @@
-"""A resize in place that the kubelet defers: what its node lacks for it, and which pods would have to go.
+"""An in-place resize that the kubelet defers: what is short on the node, and which pods would have to leave.
 
-    room      the node's allocatable, less what the kubelet has granted to the other pods there that have not ended
-    asked     what the pod requests by its spec; cpu and memory can be resized
-    deferred  more is asked than there is room for, and not more than the node has; else the resize is infeasible
-    again     the kubelet looks again whenever a pod ends or another resize is granted. Only for a critical pod does it
-              end others
+    room      the node's allocatable, less the amounts allocated to the other unfinished pods there
+    request   the pod's requests by its spec; cpu and memory can be resized
+    deferred  the request exceeds the room, but not the node's allocatable; else the resize is infeasible
+    retry     the kubelet retries whenever a pod ends or another resize is allocated. Only for a critical pod does it
+              evict others
 
-Which pods go is for people to decide. Named are as few as suffice, those of the lowest priority first; never static
-pods, and no pods of DaemonSets, which come back.
+Users decide which pods leave. The answer names as few as suffice, those with the lowest priority first; never static
+pods, nor pods of DaemonSets, which come back.
 
 Source: pkg/kubelet/allocation/allocation_manager.go (handlePodResourcesResize, canAdmitPod) and
 pkg/kubelet/lifecycle/predicate.go (Admit, InsufficientResourceError) at v1.36.3.
@@ -40,16 +40,16 @@ _Amounts = Mapping[str, int]
 
 
 class ResizeRoom(Struct, frozen=True, rename="camel"):
-    """What keeps a deferred resize waiting."""
+    """What a deferred resize waits for."""
 
     lacks: dict[str, int]
-    """What the node has too little; cpu in thousandths, memory in bytes."""
+    """The missing amounts on the node; cpu in thousandths, memory in bytes."""
     leaving: tuple[PodReference, ...]
-    """Pods there that are being deleted, and free some of it when they have ended."""
+    """Pods on the node that are being deleted, and free some of it at their end."""
     pods: tuple[PodReference, ...]
-    """Others that would have to go as well; empty: those that leave are enough, or none would do."""
+    """Other pods that would also have to leave; empty: the leaving ones are enough, or no choice is."""
     enough: bool
-    """Whether all these free what is lacking."""
+    """Whether all these free the missing amounts."""
 
 
 class _Holder(NamedTuple):
@@ -57,26 +57,26 @@ class _Holder(NamedTuple):
     amounts: _Amounts
 
     def covers(self, lacks: _Amounts) -> bool:
-        """Whether without this pod alone nothing is lacking."""
+        """Whether nothing is missing without this pod."""
         return all(self.amounts[name] >= lack for name, lack in lacks.items())
 
     def share(self, lacks: _Amounts) -> float:
-        """How much of what is lacking it holds."""
+        """Its share of the missing amounts."""
         return sum(min(self.amounts[name] / lack, 1.0) for name, lack in lacks.items())
 
 
 def resize_room(
     pod: Pod, node: Node, pods: Sequence[Pod], message: str, *, features: Features, complete: bool
 ) -> ResizeRoom | None:
-    """Why a deferred resize waits; None: by what is known there is room.
+    """Why a deferred resize waits; None: there is room, as far as is known.
 
     Args:
-        pod: The pod, with the resources that it is to have.
+        pod: The pod with its new resources.
         node: Its node.
         pods: The pods on that node.
-        message: What the kubelet says of the resize.
+        message: The kubelet's message about the resize.
         features: The kubelet's rules.
-        complete: Whether these are all pods of the node; else the kubelet's numbers count if they are larger.
+        complete: Whether these are all pods of the node; else the kubelet's numbers are used if they are larger.
     """
     options = PodResourcesOptions(skip_pod_level_resources=scheduler_options(features).skip_pod_level_resources)
     holders = [
@@ -126,7 +126,7 @@ def _may_go(pod: Pod) -> bool:
 
 
 def _chosen(lacks: _Amounts, holders: Sequence[_Holder]) -> list[_Holder]:
-    """The pods that make room when they end; none where all of them are not enough."""
+    """The pods that would free enough room; empty if all of them are not enough."""
 
     def priority(one: _Holder) -> int:
         return one.pod.spec.priority or 0

@@ -1,9 +1,9 @@
-"""The labels that controllers add to those of a template when they make a pod of it.
+"""The labels that controllers add to those of a template when they create a pod.
 
     Deployment    pod-template-hash
     StatefulSet   statefulset.kubernetes.io/pod-name, apps.kubernetes.io/pod-index, controller-revision-hash
     DaemonSet     controller-revision-hash, pod-template-generation
-    Job, CronJob  controller-uid and job-name, each also with the prefix batch.kubernetes.io/; of an indexed Job
+    Job, CronJob  controller-uid and job-name, each also with the prefix batch.kubernetes.io/; for an indexed Job
                   batch.kubernetes.io/job-completion-index
 
 Source, at v1.36.3: pkg/controller/deployment/sync.go (getNewReplicaSet), pkg/controller/statefulset/
@@ -24,12 +24,12 @@ _BATCH: Final = "batch.kubernetes.io/"
 
 
 def controllers_labels(kind: str, name: str, number: int, own: str) -> dict[str, str]:
-    """The labels of one of its pods, but for the number of an indexed Job's.
+    """The labels of one of a workload's pods, except the index of an indexed Job.
 
     Args:
-        kind: Of the workload, in the singular: ``deployment``. Others that are no workload add none.
-        name: Of the workload; of the Job that a CronJob makes.
-        number: Of the pod, from ``ordinals.start`` of a StatefulSet on.
+        kind: The kind of the workload, in singular: ``deployment``. Other kinds add none.
+        name: The name of the workload; for a CronJob, of its Job.
+        number: The number of the pod, from ``ordinals.start`` of a StatefulSet.
         own: The hash of the template or revision; the uid of a Job.
     """
     match kind:

@@ -1,4 +1,4 @@
-"""In-tree volumes as the volumes of the CSI drivers that have replaced them.
+"""In-tree volumes as volumes of the CSI drivers that replaced them.
 
     awsElasticBlockStore  kubernetes.io/aws-ebs          ebs.csi.aws.com           topology.ebs.csi.aws.com/zone
     azureDisk             kubernetes.io/azure-disk       disk.csi.azure.com
@@ -6,9 +6,9 @@
     gcePersistentDisk     kubernetes.io/gce-pd           pd.csi.storage.gke.io     topology.gke.io/zone
     portworxVolume        kubernetes.io/portworx-volume  pxd.portworx.com
 
-vsphereVolume (csi.vsphere.vmware.com) and azureFile, never attached, have translations that the scheduler does not ask
-for; VolumeAttachments and node statuses have the CSI names of all. A volume's node affinity moves with it: its zone key
-becomes the driver's topology key, without a zone the zone label is added; beta region keys become those of today.
+vsphereVolume (csi.vsphere.vmware.com) and azureFile, which is never attached, have translations that the scheduler does
+not use; VolumeAttachments and node statuses have the CSI names of all. A volume's node affinity is also translated: its
+zone key becomes the driver's topology key, without a zone the zone label is added; beta region keys become current.
 
 Source: k8s.io/csi-translation-lib/{translate.go,plugins/*.go} at v0.36.3;
 pkg/scheduler/framework/plugins/nodevolumelimits/utils.go, volumebinding/binder.go (isCSIMigrationOnForPlugin) at
@@ -59,7 +59,7 @@ _UNSPECIFIED: Final = "UNSPECIFIED"
 
 
 class TranslationError(ValueError):
-    """The volume is not one that its CSI driver can have; the message is upstream's."""
+    """The volume has no valid form for its CSI driver; the message is upstream's."""
 
 
 class InTreeVolume(NamedTuple):
@@ -81,11 +81,11 @@ _PLUGINS: Final[Mapping[str, InTreeVolume]] = {
     "gce_persistent_disk": InTreeVolume("kubernetes.io/gce-pd", "pd.csi.storage.gke.io", "topology.gke.io/zone"),
     "portworx_volume": InTreeVolume("kubernetes.io/portworx-volume", "pxd.portworx.com"),
 }
-"""By field of the source; of these the scheduler holds migration for switched on."""
+"""The plugins by field of the source; the scheduler considers their migration as enabled."""
 
 _NOT_SWITCHED_ON: Final = ("azure_file", "vsphere_volume")
 NOT_SWITCHED_ON_PROVISIONERS: Final = frozenset({"kubernetes.io/azure-file", "kubernetes.io/vsphere-volume"})
-"""Provisioners that could be migrated and are not held to be."""
+"""Provisioners that could be migrated but are not considered as migrated."""
 MIGRATED_PROVISIONERS: Final[Mapping[str, str]] = {plugin.name: plugin.driver for plugin in _PLUGINS.values()}
 """In-tree provisioner to CSI driver."""
 
@@ -96,12 +96,12 @@ def is_inline_migratable(volume: Volume) -> bool:
 
 
 def in_tree_plugin(spec: PersistentVolumeSpec | Volume) -> InTreeVolume | None:
-    """The plugin of a volume, if the scheduler holds it to be migrated."""
+    """The plugin of a volume, if the scheduler considers it as migrated."""
     return next((plugin for field, plugin in _PLUGINS.items() if getattr(spec, field) is not None), None)
 
 
 def csi_source(volume: PersistentVolume | Volume) -> CSIVolumeSource | None:
-    """What the attach/detach controller knows a volume by: its own source, or the one for its in-tree disk's driver."""
+    """A volume's source for the attach/detach controller: its own, or that of the driver for its in-tree disk."""
     spec = volume.spec if isinstance(volume, PersistentVolume) else volume
     if spec.vsphere_volume is not None:
         return CSIVolumeSource("csi.vsphere.vmware.com", spec.vsphere_volume.volume_path)
@@ -112,7 +112,7 @@ def csi_source(volume: PersistentVolume | Volume) -> CSIVolumeSource | None:
 
 
 def translate_inline(volume: Volume) -> CSIVolumeSource | None:
-    """A volume of a pod without a claim; None when it is not migrated.
+    """The CSI source of a pod's volume without a claim; None: it is not migrated.
 
     Raises:
         TranslationError: it has no CSI form.
@@ -127,7 +127,7 @@ def translate_inline(volume: Volume) -> CSIVolumeSource | None:
 
 
 def translate_volume(volume: PersistentVolume) -> PersistentVolume:
-    """The same volume with a CSI source and the driver's topology; itself when it is not migrated.
+    """The same volume with a CSI source and the driver's topology; unchanged if it is not migrated.
 
     Raises:
         TranslationError: it has no CSI form.
@@ -170,7 +170,7 @@ def _ebs_volume_id(identity: str) -> str:
 
 
 def _gce_handle(name: str, metadata: ObjectMeta) -> str:
-    """Zonal with one zone in the labels, regional with several."""
+    """The handle of a disk: zonal with one zone in the labels, regional with several."""
     label = metadata.labels.get(BETA_ZONE) or metadata.labels.get(ZONE, "")
     zones = label.split(ZONE_DELIMITER)
     if len(zones) > 1:
@@ -212,7 +212,7 @@ def _translate_topology(volume: PersistentVolume, topology_key: str) -> VolumeNo
 
 
 def _topology_labels(terms: Sequence[NodeSelectorTerm], labels: Mapping[str, str]) -> tuple[str, str]:
-    """Whether the volume speaks of zones by today's labels or by the beta ones (getTopologyLabel)."""
+    """The current or the beta labels for zones and regions, whichever the volume uses (getTopologyLabel)."""
     keys = {expression.key for term in terms for expression in term.match_expressions}
     for present in (keys, labels):
         for pair in ((ZONE, REGION), (BETA_ZONE, BETA_REGION)):

@@ -1,18 +1,18 @@
-"""What differs between Kubernetes' minor versions, as data: feature gates, and what changed without one.
+"""The differences between Kubernetes' minor versions, as data: feature gates, and changes without one.
 
-Rules take a `Features` value and look nothing up globally. `CHANGES` lists what some rule reads and what differs among
-1.33 to 1.37, and one change of 1.24. Not listed: gates with one default in all of them (SidecarContainers,
+Rules take a `Features` value and use no global state. `CHANGES` lists the differences among 1.33 to 1.37 that a rule
+reads, and one change of 1.24. Not listed: gates with one default in all of them (SidecarContainers,
 NodeInclusionPolicyInPodTopologySpread: on; TaintTolerationComparisonOperators, DRANodeAllocatableResources,
 InPlacePodVerticalScalingSchedulerPreemption, InPlacePodVerticalScalingMemoryBackedVolumes, GenericWorkload,
-DRAFractionalCapacityRange: off), whose rules are those of that default, and gates that differ and change no answer
-(MatchLabelKeysInPodTopologySpreadSelectorMerge: where the API server does not merge matchLabelKeys, the scheduler does;
+DRAFractionalCapacityRange: off), for which the rules follow that default, and gates that differ but change no answer
+(MatchLabelKeysInPodTopologySpreadSelectorMerge: if the API server does not merge matchLabelKeys, the scheduler does;
 DRASchedulerFilterTimeout: no rule measures time).
-InPlacePodVerticalScaling, on in all of them, is what 1.32 still differs by.
+InPlacePodVerticalScaling is on in all of them; 1.32 still differs in it.
 
-Not restated: until 1.35 the allocator tries pools in the order of a Go map, which differs from run to run; here they
+Not implemented: until 1.35 the allocator tries pools in the order of a Go map, which differs from run to run; here they
 have the order of 1.36.
 
-Source: pkg/features/kube_features.go at v1.37.1, which keeps each gate's default by version; who reads it:
+Source: pkg/features/kube_features.go at v1.37.1, which has each gate's default by version; its readers:
 pkg/scheduler/framework/plugins/feature/feature.go and the gate's uses below pkg/kubelet. The changes without a gate
 come from the sources of the rules that name them, at v1.34.4, v1.35.4, v1.36.3 and v1.37.1.
 """
@@ -39,30 +39,30 @@ __all__ = [
 ]
 
 VERIFIED: Final[Mapping[int, str]] = {34: "1.34.4", 35: "1.35.4", 36: "1.36.3", 37: "1.37.1"}
-"""The versions whose own code answers were held against, by minor; none between them is left out."""
+"""The versions with which answers were verified, by minor; no minor between them is left out."""
 OLDEST_VERIFIED: Final = min(VERIFIED)
 REFERENCE_VERSION: Final = VERIFIED[max(VERIFIED)]
-"""The version that is taken for granted where none is known: the newest."""
+"""The version that is assumed if none is known: the newest."""
 
 
 class Change(NamedTuple):
-    """Something that newer versions do differently: under a feature gate, or without one."""
+    """A change in newer versions: under a feature gate, or without one."""
 
     since: int
-    """The first minor that does so by default; none of those listed was turned off again."""
+    """The first minor with the change by default; no later version turned it off."""
     rule: str
-    """What changes: a plugin, or a heading of the answer."""
+    """The subject of the change: a plugin, or a heading of the answer."""
     effect: str
-    """What a user sees change."""
+    """The visible effect."""
     gate: str = ""
-    """As ``--feature-gates`` takes it; empty: no gate turns it off."""
+    """The gate's name in ``--feature-gates``; empty: no gate controls it."""
     introduced: int = 0
-    """The first minor that has the gate."""
+    """The first minor with the gate."""
     locked: int | None = None
-    """The first minor in which nobody can turn the gate off; None: there is none yet."""
+    """The first minor in which the gate is locked; None: no minor yet."""
 
     def can_be_set(self, minor: int) -> bool:
-        """Whether a component of that minor lets its owner choose; a newer minor is as the newest one that is known."""
+        """Whether the gate can be set in a component of that minor; a newer minor counts as the newest known one."""
         return bool(self.gate) and self.introduced <= minor and (self.locked is None or minor < self.locked)
 
 
@@ -78,7 +78,7 @@ CHANGES: Final[Mapping[str, Change]] = {
     "dra_admin_access": Change(
         34,
         "DynamicResources",
-        "a request may take devices that are in use",
+        "a request may use devices that are in use",
         "DRAAdminAccess",
         introduced=32,
         locked=36,
@@ -109,7 +109,7 @@ CHANGES: Final[Mapping[str, Change]] = {
     "volume_attributes_class": Change(
         34,
         "VolumeBinding",
-        "a claim with a VolumeAttributesClass matches volumes with the same",
+        "a claim with a VolumeAttributesClass matches volumes with the same class",
         "VolumeAttributesClass",
         introduced=29,
         locked=36,
@@ -131,7 +131,7 @@ CHANGES: Final[Mapping[str, Change]] = {
     "dra_device_binding_conditions": Change(
         36,
         "DynamicResources",
-        "a device may be made ready after it is allocated",
+        "a device may be prepared after it is allocated",
         "DRADeviceBindingConditions",
         introduced=34,
     ),
@@ -167,7 +167,7 @@ CHANGES: Final[Mapping[str, Change]] = {
     "in_place_pod_vertical_scaling_init_containers": Change(
         36,
         "Requests",
-        "init containers that end can be resized, too",
+        "non-sidecar init containers can also be resized",
         "InPlacePodVerticalScalingInitContainers",
         introduced=36,
         locked=37,
@@ -175,7 +175,7 @@ CHANGES: Final[Mapping[str, Change]] = {
     "node_declared_features": Change(
         36,
         "NodeDeclaredFeatures",
-        "a pod that needs a kubelet's feature goes where it is declared",
+        "a pod that needs a kubelet's feature is placed only where it is declared",
         "NodeDeclaredFeatures",
         introduced=35,
         locked=37,
@@ -218,25 +218,25 @@ CHANGES: Final[Mapping[str, Change]] = {
     "dra_pools_as_a_whole": Change(
         35,
         "DynamicResources",
-        "an incomplete or invalid pool is passed over, not used or an error, and slices elsewhere make a pool complete",
+        "an incomplete or invalid pool is skipped, not used or an error, and slices elsewhere make a pool complete",
     ),
     "dra_allocator_by_binding": Change(
         35,
         "DynamicResources",
-        "without DRADeviceBindingConditions a request for capacity is passed over, and distinctAttribute refused",
+        "without DRADeviceBindingConditions a request for capacity is ignored, and distinctAttribute is rejected",
     ),
     "dra_search_goes_on": Change(
         36,
         "DynamicResources",
-        'a request\'s next device is looked for behind the one before, and "all devices" works in a later alternative',
+        'the search for a request\'s next device starts after the last one; "all devices" works in later alternatives',
     ),
     "dra_alternatives_apart": Change(
         36,
         "DynamicResources",
-        'a later alternative that asks for "all devices" goes by its own selectors',
+        'a later alternative with "all devices" uses its own selectors',
     ),
     "dra_score_of_allocated": Change(
-        36, "DynamicResources", "a claim that is allocated already no longer makes the score fail"
+        36, "DynamicResources", "an already allocated claim no longer makes the score fail"
     ),
     "dra_owner_in_capitals": Change(
         36, "DynamicResources", "the message about a claim of another pod says Pod, not pod"
@@ -245,7 +245,7 @@ CHANGES: Final[Mapping[str, Change]] = {
         35, "DynamicResources", "nodes score by the alternatives that a request gets there (firstAvailable)"
     ),
     "spread_rounded": Change(
-        24, "PodTopologySpread", "the raw score of ScheduleAnyway constraints is rounded; before, it was cut"
+        24, "PodTopologySpread", "the raw score of ScheduleAnyway constraints is rounded; before, it was truncated"
     ),
     "balance_compared": Change(
         36,
@@ -253,7 +253,7 @@ CHANGES: Final[Mapping[str, Change]] = {
         "nodes score by how the pod changes their balance, not by the balance with it",
     ),
     "qos_per_container": Change(
-        37, "QoS class", "each container by itself has to request what it is limited to, not all of them together"
+        37, "QoS class", "each container's requests must equal its limits, not only their sums"
     ),
     "oom_share_not_negative": Change(
         37, "OOM score", "containers that request more than the pod no longer score above 1000"
@@ -265,7 +265,7 @@ CHANGES: Final[Mapping[str, Change]] = {
         37, "Cgroups", "a sidecar's limit no longer counts as a limit of the init containers after it"
     ),
     "sidecar_storage_limits": Change(
-        37, "Eviction", "a sidecar over its limit of ephemeral storage makes its pod go, too"
+        37, "Eviction", "the kubelet also evicts a pod if a sidecar exceeds its ephemeral-storage limit"
     ),
     "fail_cgroup_v1": Change(35, "Cgroups", "a kubelet does not start on cgroup v1, unless failCgroupV1 is false"),
     "memory_reserved_by_policy": Change(
@@ -274,12 +274,12 @@ CHANGES: Final[Mapping[str, Change]] = {
     "memory_high_by_factor": Change(
         37,
         "Cgroups",
-        "with MemoryQoS, memory.high needs a memoryThrottlingFactor, and pods and BestEffort containers have one, too",
+        "with MemoryQoS, memory.high needs a memoryThrottlingFactor, and also applies to pods and BestEffort ones",
     ),
     "image_volumes_count": Change(
         37, "ImageLocality", "image volumes raise the size at which a node has the highest score"
     ),
-    "node_name_first": Change(37, "NodeName", "NodeName runs before NodeUnschedulable, and leaves the other nodes out"),
+    "node_name_first": Change(37, "NodeName", "NodeName runs before NodeUnschedulable, and excludes the other nodes"),
     "dra_quiet_post_filter": Change(
         37, "DynamicResources", "the message of a pod without claims no longer says that there are none to deallocate"
     ),
@@ -290,38 +290,38 @@ CHANGES: Final[Mapping[str, Change]] = {
         37, "DynamicResources", "counters of a pool that reaches no device of a node no longer make the node invalid"
     ),
     "dra_limit_by_request": Change(
-        37, "DynamicResources", "the error of a claim for more than 32 devices names the request that is too much"
+        37, "DynamicResources", "the error of a claim for more than 32 devices names the request that exceeds the limit"
     ),
     "dra_rounded_like_step": Change(
-        37, "DynamicResources", "an amount that is rounded up is written in the form of the range's step"
+        37, "DynamicResources", "a rounded amount is written in the format of the range's step"
     ),
     "dra_distinct_by_value": Change(
-        35, "DynamicResources", "distinctAttribute compares values; before, it let every device with the attribute join"
+        35, "DynamicResources", "distinctAttribute compares values; before, it accepted every device with the attribute"
     ),
     "dra_distinct_by_device": Change(
-        37, "DynamicResources", "distinctAttribute compares all devices, of one request, too"
+        37, "DynamicResources", "distinctAttribute compares all devices, also within one request"
     ),
     "dra_all_by_whole_capacity": Change(
         37,
         "DynamicResources",
-        "a shared device whose capacity is taken counts among all devices, which then cannot be had",
+        "a shared device with a fully used capacity counts among all devices, which are then unavailable",
     ),
     "dra_counters_by_driver": Change(
-        37, "DynamicResources", "pools of the same name, of different drivers, no longer share counters"
+        37, "DynamicResources", "pools with the same name but different drivers no longer share counters"
     ),
     "dra_shares_without_capacity": Change(
-        37, "DynamicResources", "a further share of a device without capacity takes no counters again"
+        37, "DynamicResources", "a further share of a device without capacity does not use counters again"
     ),
     "dra_errors_name_device": Change(37, "DynamicResources", "an error of a selector names the device"),
 }
-"""By field of `Features`."""
+"""The changes, by field of `Features`."""
 
 GATES: Final[Mapping[str, Change]] = {field: change for field, change in CHANGES.items() if change.gate}
-"""Those that a feature gate turns on and off."""
+"""The changes with a feature gate."""
 
 
 class Features(Struct, frozen=True, kw_only=True):
-    """The gates that change what a rule answers."""
+    """The gates and changes that a rule reads."""
 
     minor: int
     """Kubernetes 1.<minor>."""
@@ -330,11 +330,11 @@ class Features(Struct, frozen=True, kw_only=True):
     in_place_pod_vertical_scaling: bool
     """InPlacePodVerticalScaling: container resources in the status count (KEP-1287)."""
     dra_admin_access: bool
-    """DRAAdminAccess: a request may take devices that are in use (KEP-5018)."""
+    """DRAAdminAccess: a request may use devices that are in use (KEP-5018)."""
     dra_prioritized_list: bool
     """DRAPrioritizedList: a request may list alternatives, ``firstAvailable`` (KEP-4816)."""
     dynamic_resource_allocation: bool
-    """DynamicResourceAllocation: the plugin DynamicResources is there at all (KEP-4381)."""
+    """DynamicResourceAllocation: the plugin DynamicResources exists (KEP-4381)."""
     pod_level_resources: bool
     """PodLevelResources: ``spec.resources`` counts (KEP-2837)."""
     volume_attributes_class: bool
@@ -344,7 +344,7 @@ class Features(Struct, frozen=True, kw_only=True):
     dra_consumable_capacity: bool
     """DRAConsumableCapacity: devices are shared by capacity (KEP-5075)."""
     dra_device_binding_conditions: bool
-    """DRADeviceBindingConditions: devices that are made ready after they are allocated (KEP-5007)."""
+    """DRADeviceBindingConditions: devices that are prepared after they are allocated (KEP-5007)."""
     dra_device_taints: bool
     """DRADeviceTaints: taints keep requests from devices (KEP-5055)."""
     dra_extended_resource: bool
@@ -354,29 +354,29 @@ class Features(Struct, frozen=True, kw_only=True):
     in_place_pod_level_resources_vertical_scaling: bool
     """InPlacePodLevelResourcesVerticalScaling: pod resources in the status count (KEP-5419)."""
     in_place_pod_vertical_scaling_init_containers: bool
-    """InPlacePodVerticalScalingInitContainers: init containers that end can be resized, too (part of KEP-1287)."""
+    """InPlacePodVerticalScalingInitContainers: non-sidecar init containers can be resized (part of KEP-1287)."""
     node_declared_features: bool
-    """NodeDeclaredFeatures: pods that need a kubelet's feature go where it is declared (KEP-5328)."""
+    """NodeDeclaredFeatures: pods that need a kubelet's feature are placed where it is declared (KEP-5328)."""
     memory_qos: bool
     """MemoryQoS: on cgroup v2 the kubelet writes memory.high, memory.min and memory.low (KEP-2570)."""
     pod_level_resources_fix_defaulting: bool
     """PodLevelResourcesFixDefaulting: pod-level resources are defaulted after admission, limits too (KEP-2837)."""
     pod_level_resources_fix_kubelet_qos_class: bool
-    """PodLevelResourcesFixKubeletQOSClass: an empty ``spec.resources`` decides nothing (KEP-2837)."""
+    """PodLevelResourcesFixKubeletQOSClass: an empty ``spec.resources`` has no effect (KEP-2837)."""
     storage_capacity_scoring: bool
     """StorageCapacityScoring: VolumeBinding scores nodes by their storage (KEP-4049)."""
     volume_limit_scaling: bool
-    """VolumeLimitScaling: NodeVolumeLimits wants the CSI driver on the node (KEP-5030)."""
+    """VolumeLimitScaling: NodeVolumeLimits requires the CSI driver on the node (KEP-5030)."""
     dra_pools_as_a_whole: bool
-    """Pools are complete by all slices of the cluster, and unusable ones are passed over (GatherPools)."""
+    """All slices of the cluster count for the completeness of pools, and unusable pools are skipped (GatherPools)."""
     dra_allocator_by_binding: bool
     """DRAResourceClaimDeviceStatus alone does not select the experimental allocator (AllocatorFeatures)."""
     dra_search_goes_on: bool
-    """allocateOne starts at a location, and keeps the subrequest where all devices are taken."""
+    """allocateOne starts at a location, and keeps the subrequest for "all devices"."""
     dra_alternatives_apart: bool
     """requestIndices name the alternative before validateDeviceRequest looks at devices."""
     dra_score_of_allocated: bool
-    """computeScore reads the allocations that claims have already."""
+    """computeScore reads the existing allocations of claims."""
     dra_owner_in_capitals: bool
     """IsForPod writes ``Pod is not owner``."""
     dra_scoring: bool
@@ -386,76 +386,76 @@ class Features(Struct, frozen=True, kw_only=True):
     balance_compared: bool
     """NodeResourcesBalancedAllocation compares the balance with and without the pod (balancedResourceScorer)."""
     qos_per_container: bool
-    """The class comes from each container's own (qos.go, requirementsQOS)."""
+    """The class results from the class of each container (qos.go, requirementsQOS)."""
     oom_share_not_negative: bool
-    """A container's share of the pod-level request is 0 at least (remainingPodMemReqPerContainer)."""
+    """A container's share of the pod-level request is at least 0 (remainingPodMemReqPerContainer)."""
     requests_summed_before_maximum: bool
-    """Spec, allocated and actuated resources are summed up first (AggregateContainerRequests)."""
+    """Spec, allocated and actuated resources are summed first (AggregateContainerRequests)."""
     limits_per_container: bool
-    """Whether every container is limited depends on its own limits alone (ResourceConfigForPod)."""
+    """Only a container's own limits decide whether it is limited (ResourceConfigForPod)."""
     sidecar_storage_limits: bool
-    """A sidecar's limit counts as a container's does (containerEphemeralStorageLimitEviction)."""
+    """A sidecar's limit counts like a container's (containerEphemeralStorageLimitEviction)."""
     fail_cgroup_v1: bool
     """The default of ``failCgroupV1``."""
     memory_reserved_by_policy: bool
     """``memoryReservationPolicy`` exists; before, MemoryQoS writes each request to memory.min."""
     memory_high_by_factor: bool
-    """``memoryThrottlingFactor`` has no default, and there is ApplyPodLevelMemoryHigh; before, it is 0.9."""
+    """``memoryThrottlingFactor`` has no default, and ApplyPodLevelMemoryHigh exists; before, it is 0.9."""
     image_volumes_count: bool
     """ImageLocality's upper bound counts image volumes (calculatePriority)."""
     node_name_first: bool
     """NodeName has a PreFilter that narrows to the node, and comes before NodeUnschedulable."""
     dra_quiet_post_filter: bool
-    """DynamicResources' PostFilter gives no reason where it has nothing to do."""
+    """DynamicResources' PostFilter gives no reason if it has nothing to do."""
     preemption_message: bool
     """A preemption's status has a message (Evaluator.Preempt)."""
     dra_counters_by_node: bool
-    """A slice with counters reaches the nodes that it names, not all (GatherPools)."""
+    """A slice with counters applies only to the nodes that it names (GatherPools)."""
     dra_limit_by_request: bool
     """The limit of devices in a claim is checked with each request (allocator, minDevicesPerClaim)."""
     dra_rounded_like_step: bool
-    """roundUpRange takes the format of the step."""
+    """roundUpRange uses the format of the step."""
     dra_distinct_by_value: bool
     """distinctAttributeConstraint compares values, not the pointers to them."""
     dra_distinct_by_device: bool
-    """distinctAttributeConstraint keeps a list, not one value a request."""
+    """distinctAttributeConstraint stores a list, not one value per request."""
     dra_all_by_whole_capacity: bool
-    """What is left of a device does not decide whether it is one of "all devices" (validateDeviceRequest)."""
+    """A device is one of "all devices" regardless of its remaining capacity (validateDeviceRequest)."""
     dra_counters_by_driver: bool
-    """Counters are kept by driver and pool, not by the pool's name alone."""
+    """Counters are stored by driver and pool, not only by the pool's name."""
     dra_shares_without_capacity: bool
-    """What is held in part counts as such without capacity, too (deviceCapacityInUse)."""
+    """A partly allocated device counts as such even without capacity (deviceCapacityInUse)."""
     dra_errors_name_device: bool
-    """Errors of CEL selectors name the device, and say what to write for a missing key (cel.EnhanceRuntimeError)."""
+    """Errors of CEL selectors name the device, and suggest a fix for a missing key (cel.EnhanceRuntimeError)."""
 
     @classmethod
     def of_minor(
         cls, minor: int, gates: Mapping[str, bool] = MappingProxyType({}), *, emulated: int | None = None
     ) -> Features:
-        """The defaults of Kubernetes 1.<minor>, but for gates by field; a newer minor gets those of 1.37.
+        """The defaults of Kubernetes 1.<minor>, except for ``gates``; a newer minor gets those of 1.37.
 
         Args:
-            minor: Of the component's own version.
-            gates: How some are set.
-            emulated: As the field.
+            minor: The minor of the component's own version.
+            gates: The values of set gates, by field.
+            emulated: See the field.
         """
-        whose = minor if emulated is None else emulated
-        found = {field: (whose if change.gate else minor) >= change.since for field, change in CHANGES.items()}
+        gates_minor = minor if emulated is None else emulated
+        found = {field: (gates_minor if change.gate else minor) >= change.since for field, change in CHANGES.items()}
         return cls(minor=minor, emulated=emulated, **found | dict(gates))
 
     @property
     def gates_of(self) -> int:
-        """The minor that decides about gates: which there are, their defaults, and which are locked."""
+        """The minor that decides which gates exist, their defaults, and which are locked."""
         return self.minor if self.emulated is None else self.emulated
 
     @property
     def verified(self) -> bool:
-        """Whether answers were held against that minor's own code."""
+        """Whether answers were verified with that minor's own code."""
         return self.minor in VERIFIED
 
     @property
     def nearest_verified(self) -> str:
-        """The nearest version whose code answers were held against: ``1.34.4``."""
+        """The nearest version with which answers were verified: ``1.34.4``."""
         return VERIFIED[min(max(self.minor, OLDEST_VERIFIED), max(VERIFIED))]
 
 
@@ -463,6 +463,6 @@ REFERENCE: Final = Features.of_minor(max(VERIFIED))
 
 
 def minor_of(git_version: str) -> int | None:
-    """The minor of a version such as ``v1.36.3-eks-1`` or ``1.36``; None when it is not one of 1.x."""
+    """The minor of a version such as ``v1.36.3-eks-1`` or ``1.36``; None: it is not a 1.x version."""
     found = re.match(r"v?1\.([0-9]{1,3})(?:[^0-9]|$)", git_version, re.ASCII)
     return int(found.group(1)) if found else None

@@ -1,8 +1,8 @@
-"""Labels that Kubernetes sets on nodes, and keys that look like one of them and are set by nothing.
+"""Labels that Kubernetes sets on nodes, and keys that resemble one of them but that nothing sets.
 
-The domains kubernetes.io and k8s.io, and all below them, are Kubernetes' own. A key there is a mistake if it has the
-name of a node's label and another domain (topology.kubernetes.io/hostname), or one letter more, less or other
-(topology.kubernetes.io/zome). The API server accepts it everywhere.
+The domains kubernetes.io and k8s.io, and their subdomains, are Kubernetes' own. A key there is a mistake if it has the
+name of a node's label with another domain (topology.kubernetes.io/hostname), or one letter more, less or different
+(topology.kubernetes.io/zome). The API server accepts such keys everywhere.
 
 Source: staging/src/k8s.io/api/core/v1/well_known_labels.go and cluster/addons at v1.36.3; the reference "Well-Known
 Labels, Annotations and Taints".
@@ -28,18 +28,18 @@ NODE_LABELS: Final = (
     "beta.kubernetes.io/arch",
     "beta.kubernetes.io/instance-type",
 )
-"""Where several domains have one name, the one in use today comes first."""
+"""The labels; if several domains have the same name, the current one is first."""
 _OPEN: Final = ("node-role.kubernetes.io", "node-restriction.kubernetes.io", "feature.node.kubernetes.io")
-"""Domains in which others choose the names; so do CSI drivers."""
+"""Domains with names that others choose, as CSI drivers do."""
 _ALIKE: Final = 0.75
-"""The ratio of difflib that makes two names of one domain the same word with a typing error."""
+"""The ratio of difflib from which two names in one domain count as one word with a typing error."""
 _DOMAINS_ALIKE: Final = 0.9
 _MAX_LENGTH: Final = 316
-"""A domain of 253 characters and a name of 63; what is longer is not a label's key."""
+"""A domain with 253 characters and a name with 63: the maximum length of a label's key."""
 
 
 def meant_label(key: str) -> str:
-    """The node's label that a key was probably meant to be; empty: it is one, or resembles none."""
+    """The node's label that a key probably should be; empty: the key is one, or resembles none."""
     domain, slash, name = key.partition("/")
     if not slash or key in NODE_LABELS or domain in _OPEN or "csi" in domain.split(".") or len(key) > _MAX_LENGTH:
         return ""
@@ -58,7 +58,7 @@ def meant_label(key: str) -> str:
 
 
 def _alike(one: str, other: str, ratio: float) -> bool:
-    # Loaded only for a key that is not known.
+    # Loaded only for an unknown key.
     from difflib import SequenceMatcher
 
     return SequenceMatcher(None, one, other).ratio() >= ratio

@@ -1,6 +1,6 @@
-"""Who refused a pod that a controller tried to make, by the message of its event or condition FailedCreate.
+"""What rejected a pod that a controller tried to create, by the message of its event or condition FailedCreate.
 
-The first row that fits counts: the words of webhooks and policies are their own, and may quote others.
+The first matching row counts: the messages of webhooks and policies are free text, and may quote others.
 
 Source, at v0.36.3 and v1.36.3: k8s.io/apiserver/pkg/admission/plugin/{webhook/errors/statuserror.go,
 resourcequota/controller.go,namespace/lifecycle/admission.go,policy/validating/dispatcher.go},
@@ -27,20 +27,20 @@ __all__ = ["FAILED_CREATE", "RefusedFor", "Refuser", "newest_refusal", "pods_sho
 
 FAILED_CREATE: Final = "FailedCreate"
 _MAX_TEXT: Final = 4096
-"""Characters of a message that are read."""
+"""The number of characters of a message that are read."""
 _MAX_NAME: Final = 253
-"""Characters of a name, or of a detail, that are kept."""
+"""The number of characters of a name, or of a detail, that are kept."""
 _MAX_WAIT: Final = 1200
-"""Seconds after which a controller has tried again."""
+"""The seconds after which a controller has retried."""
 _BEFORE: Final = re.compile(
     r"(?:\(combined from similar events\): )?"
     r"(?:Error creating|(?:create|update) (?:Pod|Claim) \S+ .{0,600}? failed error): "
 )
-"""What controllers put before the API server's words."""
+"""The prefix that controllers add to the API server's message."""
 
 
 class RefusedFor(StrEnum):
-    """What a pod is refused for."""
+    """Why a pod is rejected."""
 
     WEBHOOK_REFUSES = "WebhookRefuses"
     WEBHOOK_SERVICE_EMPTY = "WebhookServiceEmpty"
@@ -72,13 +72,13 @@ class RefusedFor(StrEnum):
 
 
 class Refuser(Struct, frozen=True, rename="camel"):
-    """What a message says of a refusal."""
+    """The facts about a rejection in a message."""
 
     why: RefusedFor
     name: str = ""
     """The object that decides: a webhook, quota, policy, class or account."""
     detail: str = ""
-    """What it wants, or who has to answer it: resources, scopes, a level, a service as ``namespace/name``."""
+    """Its requirement, or its service: resources, scopes, a level, a service as ``namespace/name``."""
 
 
 _CALL: Final = re.compile(r'failed calling (?:admission )?webhook "([^"]+)"')
@@ -129,21 +129,21 @@ _ROWS: Final[tuple[tuple[RefusedFor, str], ...]] = (
 
 
 def said_by_server(message: str) -> str:
-    """The API server's own words in the message of a controller, in one line."""
+    """The API server's own message inside that of a controller, in one line."""
     text = " ".join(message[:_MAX_TEXT].split())
     found = _BEFORE.match(text)
     return text[found.end() :] if found is not None else text
 
 
 def refuser(message: str) -> Refuser | None:
-    """Who refused, by the message of a condition or event; None: it is not known."""
+    """What rejected, by the message of a condition or event; None: not known."""
     text = said_by_server(message)
     for why, pattern in _ROWS:
         if (match := re.search(pattern, text)) is not None:
             parts = match.groupdict()
             name, detail = parts.get("name") or "", (parts.get("detail") or "").rstrip(". ")
             return Refuser(why, name[:_MAX_NAME], detail if len(detail) <= _MAX_NAME else f"{detail[:_MAX_NAME]}…")
-        # Next to the refusal of a webhook, which may quote any other.
+        # After the rejection by a webhook, which may quote any other message.
         if why is RefusedFor.WEBHOOK_REFUSES and (call := _CALL.search(text)) is not None:
             service = _SERVICE.search(text, call.end())
             place = f"{service[2]}/{service[1]}" if service is not None else ""
@@ -153,9 +153,9 @@ def refuser(message: str) -> Refuser | None:
 
 
 def newest_refusal(events: Iterable[Event], now: datetime | None) -> Event | None:
-    """The newest event of a controller that could not make a pod; None: there is none that may still hold.
+    """The newest event that a controller could not create a pod; None: no event may still apply.
 
-    A controller tries again within 1000 s (DefaultTypedControllerRateLimiter in
+    A controller retries within 1000 s (DefaultTypedControllerRateLimiter in
     k8s.io/client-go/util/workqueue/default_rate_limiters.go at v0.36.3).
     """
     found: tuple[datetime, Event] | None = None
@@ -167,9 +167,9 @@ def newest_refusal(events: Iterable[Event], now: datetime | None) -> Event | Non
 
 
 def pods_short(kind: str, entry: Workload, wanted: int | None) -> int:
-    """How many of the pods that a workload wants do not exist, by its own status; 0 also where that is not known.
+    """How many of a workload's wanted pods do not exist, by its status; 0 also if that is not known.
 
-    A rollout wants more pods while it lasts: of a Deployment in one that cannot make them at least one is lacking.
+    A rollout wants more pods: if a Deployment cannot create them during a rollout, at least one is missing.
 
     Source: pkg/controller/deployment/sync.go (calculateStatus), pkg/controller/deployment/progress.go
     (syncRolloutStatus, getReplicaFailures) at v1.36.3.

@@ -14,13 +14,13 @@ _PERCENTAGE: Final = re.compile(r"([0-9]{1,9})%", re.ASCII)
 
 
 def percentage(text: str) -> int | None:
-    """The number before the sign; None: the text is no percentage."""
+    """The number before the sign; None: the text is not a percentage."""
     match = _PERCENTAGE.fullmatch(text)
     return None if match is None else int(match[1])
 
 
 def scaled(value: int | str, replicas: int, *, up: bool) -> int | None:
-    """The number of pods, rounded up or down; None: the text is no percentage."""
+    """The number of pods, rounded up or down; None: the text is not a percentage."""
     if isinstance(value, int):
         return value
     percent = percentage(value)

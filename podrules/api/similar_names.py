@@ -9,16 +9,16 @@ __all__ = ["near_names", "nearest_word"]
 
 _MAX_NAMES: Final = 3
 _MIN_BEGINNING_RATIO: Final = 0.8
-"""The ratio of difflib that the beginning of a name has to reach: many names share a beginning."""
+"""The minimum ratio of difflib for the beginning of a name: many names share a beginning."""
 
 
 def nearest_word(word: str, known: Iterable[str], *, closeness: float = 0.6) -> str:
-    """The word of a fixed list that is most similar to a typed word; empty: none is similar.
+    """The word in a fixed list that is most similar to a typed word; empty: none is similar.
 
     Args:
         word: The typed word.
         known: The list.
-        closeness: The ratio of difflib that a word has to reach, from 0 to 1.
+        closeness: The minimum ratio of difflib, from 0 to 1.
     """
     # Loaded only for a mistyped word.
     from difflib import get_close_matches
@@ -29,7 +29,7 @@ def nearest_word(word: str, known: Iterable[str], *, closeness: float = 0.6) -> 
 def near_names(name: str, names: Iterable[str]) -> Sequence[str]:
     """At most three similar names, the most similar first.
 
-    Where none is similar, names with a similar beginning count, such as a workload's pods.
+    If none is similar, names with a similar beginning count, such as a workload's pods.
 
     Args:
         name: The typed name.

@@ -1,9 +1,9 @@
-"""Taints and labels that Kubernetes, autoscalers, clouds, networks and device operators write: what their owners mean.
+"""Taints and labels that Kubernetes, autoscalers, clouds, networks and device operators write, with their meaning.
 
-A taint outside this table is the cluster's own: a toleration is how its author lets pods in. One that is here often is
-not: to tolerate it puts the pod on a node that is about to go, that is not ready, or that cannot run it.
+A taint outside this table is the cluster's own: its author admits pods with a toleration. For a taint in the table a
+toleration is often wrong: it places the pod on a node that will be removed, that is not ready, or that cannot run it.
 
-Source: of each row in the table.
+Source: see each row of the table.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ __all__ = [
 
 
 class Meaning(Enum):
-    """What a taint says of its node."""
+    """The meaning of a taint for its node."""
 
     TROUBLE = "Trouble"
     """The node has a problem. Kubernetes sets and removes the taint."""
     STARTING = "Starting"
-    """The node is new. The owner of the taint removes it when it is ready there."""
+    """The node is new. The owner of the taint removes it when the owner is ready there."""
     LEAVING = "Leaving"
     """The owner of the taint is about to remove the node."""
     OTHER_OS = "OtherOS"
@@ -42,7 +42,7 @@ class Meaning(Enum):
     HARDWARE = "Hardware"
     """The node is for pods that use its hardware."""
     RESERVED = "Reserved"
-    """The node is for certain pods; others may be let in."""
+    """The node is for certain pods; others may be admitted."""
 
 
 class KnownTaint(Struct, frozen=True):
@@ -52,10 +52,10 @@ class KnownTaint(Struct, frozen=True):
     """A pattern of ``key`` or ``key=value``."""
     meaning: Meaning
     owner: str
-    """Who is about to remove the node or has to be ready there; which pods it is for."""
+    """The program that will remove the node or has to be ready there; or the pods that the node is for."""
     source: str
     uses: str = ""
-    """A pattern of the resources whose requests are the use of the hardware."""
+    """A pattern of the resources with which pods request the hardware."""
 
 
 _K8S: Final = "kubernetes.io/docs/reference/labels-annotations-taints"
@@ -236,27 +236,27 @@ _LABELS: Final = {
     r"aws\.amazon\.com/neuron.*": "awsdocs-neuron",
     r"topology\.(?!kubernetes\.io/)[a-z0-9.-]+/.+": "kubernetes-csi.github.io/docs/topology.html",
 }
-"""Labels that describe the machine or its pool, with sources. To write one by hand does not change the machine."""
+"""Labels that describe the machine or its pool, with sources. Setting one by hand does not change the machine."""
 
 
 _GO_NAMES: Final = {"x86_64": "amd64", "x86-64": "amd64", "x64": "amd64", "aarch64": "arm64"} | {
     name: name for name in ("amd64", "arm64", "linux", "windows")
 }
 _MAX_TEXT: Final = 512
-"""The API server takes no longer keys and values."""
+"""The maximum length of keys and values in the API server."""
 _MACHINE: Final = "|".join(_LABELS)
 _KEYS: Final = [row.taint.partition("=")[0] for row in _TAINTS]
 _PUBLIC: Final = "|".join((_MACHINE, *(key for key in _KEYS if "?P<owner>" not in key)))
 
 SELECTOR_ANNOTATIONS: Final = ("openshift.io/node-selector", "scheduler.alpha.kubernetes.io/node-selector")
-"""Of namespaces: OpenShift's project node selector, and that of the plugin PodNodeSelector. Both are ``key=value,…``.
+"""Annotations of namespaces: those of OpenShift's projects and of plugin PodNodeSelector. Both are ``key=value,…``.
 
 Source: openshift/apiserver-library-go pkg/admission; kubernetes plugin/pkg/admission/podnodeselector at v1.36.3.
 """
 
 
 def _literal_start(pattern: str) -> str:
-    """What each text that a pattern matches begins with."""
+    """The common prefix of all texts that a pattern matches."""
     plain = pattern.replace(r"\.", ".")
     end = next((place for place, letter in enumerate(plain) if letter in "()[]{}?*+|\\"), len(plain))
     return plain[: end - 1] if end and plain[end : end + 1] in {"?", "*", "+", "{"} else plain[:end]
@@ -267,29 +267,29 @@ def known_taint(key: str, value: str) -> KnownTaint | None:
     """The row of a taint, with its owner named; None: the cluster's own."""
     text = f"{key}={value}"
     for row in _TAINTS if len(text) <= _MAX_TEXT else ():
-        # To compile all patterns takes longer than all other work of a page.
+        # Compiling all patterns takes longer than all other work of a page.
         if text.startswith(_literal_start(row.taint)) and (found := re.fullmatch(rf"(?:{row.taint})(?:=.*)?", text)):
             return KnownTaint(row.taint, row.meaning, row.owner.format(**found.groupdict()), row.source, row.uses)
     return None
 
 
 def uses_hardware(known: KnownTaint, resources: Iterable[str]) -> bool:
-    """Whether one of these resources is that of the node's hardware."""
+    """Whether one of these resources belongs to the node's hardware."""
     return bool(known.uses) and any(re.fullmatch(known.uses, resource[:_MAX_TEXT]) for resource in resources)
 
 
 @lru_cache(maxsize=1024)
 def is_of_the_machine(label: str) -> bool:
-    """Whether a label describes the machine or its pool, so that only another node has another value."""
+    """Whether a label describes the machine or its pool, so that only another node can have another value."""
     return re.fullmatch(_MACHINE, label[:_MAX_TEXT]) is not None
 
 
 def meant_value(label: str, value: str) -> str:
-    """What a kubelet writes instead of ``x86_64`` or ``Linux``, in Go's words; empty: it may write the value."""
+    """The value that a kubelet writes instead of ``x86_64`` or ``Linux``, from Go; empty: it may write the value."""
     meant = _GO_NAMES.get(value.lower(), "")
     return meant if meant != value and re.fullmatch(r"(beta\.)?kubernetes\.io/(arch|os)", label) else ""
 
 
 def is_public_key(key: str) -> bool:
-    """Whether a key of a taint or label is of this table and names nothing of the cluster's own."""
+    """Whether a key of a taint or label is in this table and contains no name of the cluster's own."""
     return len(key) <= _MAX_TEXT and re.fullmatch(_PUBLIC, key) is not None

@@ -1,21 +1,22 @@
-"""Where a volume is on its way from one node to another: stop, detach, attach, start.
+"""The progress of a volume from one node to another: stop, detach, attach, start.
 
     stop    a pod on another node still uses it: its object exists, and not all its containers have ended
-    detach  nobody uses it there, but it is attached. The attach/detach controller waits until that node's kubelet has
+    detach  no pod uses it there, but it is attached. The attach/detach controller waits until that node's kubelet has
             unmounted it (status.volumesInUse); from a node that is not Ready it detaches by force 6 min after the pod
             object was gone, unless force detach is disabled; with taint node.kubernetes.io/out-of-service at once
-    attach  nothing holds it: the driver attaches it to the pod's node
+    attach  it is not in use elsewhere: the driver attaches it to the pod's node
     start   it is attached: the kubelet mounts it and starts the containers
 
-A volume for several nodes (ReadWriteMany, ReadOnlyMany, or no access mode at all) waits for nobody. One that nobody
-attaches (NFS, hostPath, CSI without attachment) knows only the last step: nothing waits, and nothing keeps two apart.
+A volume for several nodes (ReadWriteMany, ReadOnlyMany, or without an access mode) does not wait. A volume without
+attachment (NFS, hostPath, CSI without attachment) has only the last step: it does not wait, and nothing prevents two
+writers.
 
-An in-tree disk is one of the CSI driver that replaced its plugin (`csi_translation`). iSCSI and FC have no driver: the
-controller writes into status.volumesAttached of a node what it has attached, and takes it out when it detaches, which
-nothing on the node notices. There is no VolumeAttachment.
+An in-tree disk counts as a volume of the CSI driver that replaced its plugin (`csi_translation`). iSCSI and FC have no
+driver: the controller writes an attached volume into status.volumesAttached of the node, and removes it when it
+detaches, without an effect on the node. There is no VolumeAttachment.
 
-The 6 min are counted in the controller's memory, from when it first finds the volume unused: a restart counts again.
-If the driver refuses to detach, neither force nor the out-of-service taint helps.
+The controller counts the 6 min in memory, from when it first finds the volume unused: a restart starts again. If the
+driver fails to detach, neither force nor the out-of-service taint helps.
 
 Source: pkg/controller/volume/attachdetach/reconciler/reconciler.go (reconcile, attachDesiredVolumes),
 attach_detach_controller.go (DefaultTimerConfig), pkg/volume/util/util.go (IsMultiAttachAllowed, IsPodTerminated) at
@@ -64,7 +65,7 @@ _CSI: Final = "kubernetes.io/csi/"
 
 
 class MoveStep(Enum):
-    """What has to happen next."""
+    """The next step."""
 
     STOP = "Stop"
     DETACH = "Detach"
@@ -73,86 +74,86 @@ class MoveStep(Enum):
 
 
 class WaitsFor(Enum):
-    """Who has to do it."""
+    """The component that has to do the next step."""
 
     SOMEBODY = "Somebody"
-    """Nobody has asked the pod that holds it to stop."""
+    """The pod that uses it has not been deleted."""
     KUBELET = "Kubelet"
-    """The holding node's kubelet stops processes, or unmounts."""
+    """The kubelet of the node in use stops processes, or unmounts."""
     SILENT_KUBELET = "SilentKubelet"
-    """The same of a node that does not answer: it waits without end."""
+    """The same for a node that does not respond: the wait has no end."""
     POD_GC = "PodGC"
-    """Pod garbage collection removes the objects that hold it, whatever still runs."""
+    """Pod garbage collection removes the objects that use it, even if containers still run."""
     FORCE_DETACH = "ForceDetach"
     """The controller's 6 min."""
     DRIVER = "Driver"
     """The CSI driver attaches or detaches."""
     CONTROLLER = "Controller"
-    """The attach/detach controller does, where there is no driver: iSCSI and FC."""
+    """The attach/detach controller does it for volumes without a driver: iSCSI and FC."""
     OWN_KUBELET = "OwnKubelet"
     """The kubelet of the pod's node mounts and starts."""
 
 
 class VolumePosition(Struct, frozen=True, rename="camel"):
-    """Where one volume of a pod is on its way."""
+    """The progress of one volume of a pod."""
 
     volume: str
-    """Name in the pod."""
+    """The name in the pod."""
     claim: str
     persistent_volume: str
     step: MoveStep
     waits_for: WaitsFor
     node: str
-    """The node at which this step happens."""
+    """The node of this step."""
     held_by: tuple[str, ...] = ()
-    """Pods on it that use the volume: ``db-1``, or ``data/db-1`` of another namespace."""
+    """The pods on it that use the volume: ``db-1``, or ``data/db-1`` in another namespace."""
     since: datetime | None = None
-    """Since when this step is under way; None when nothing in the API tells."""
+    """The start of this step; None: the API does not show it."""
     error: str = ""
-    """What the driver said last."""
+    """The driver's last error."""
     reach: Reach = Reach.UNKNOWN
-    """Whether the node answers that has to stop or detach."""
+    """Whether the node that has to stop or detach responds."""
     rollout: bool = False
-    """Whether a pod of an older ReplicaSet of the same Deployment holds it, and has not been deleted."""
+    """Whether a pod of an older ReplicaSet of the same Deployment uses it, and has not been deleted."""
     forced_by: datetime | None = None
-    """By when it should have been detached by force, at the latest; None: not known."""
+    """The latest time of its forced detach; None: not known."""
     collected_by: datetime | None = None
-    """By when pod garbage collection should have removed the object that holds it; None: it does not, or not known."""
+    """When pod garbage collection should have removed the object that uses it; None: it does not, or unknown."""
 
 
 class VolumeFacts(Struct, frozen=True, kw_only=True):
-    """What the rule reads of one volume."""
+    """The input of the rule for one volume."""
 
     name: str
-    """Name in the pod."""
+    """The name in the pod."""
     claim: str
     volume: PersistentVolume
     attachable: bool
     """Whether the controller attaches it: iSCSI, FC, and CSI unless its CSIDriver says attachRequired: false."""
     attachments: Sequence[VolumeAttachment]
-    """Those of this volume, to any node."""
+    """The VolumeAttachments of this volume, to any node."""
     attached_to: frozenset[str] = frozenset()
-    """Nodes that have it in status.volumesAttached; not read where VolumeAttachments say it."""
+    """Nodes with the volume in status.volumesAttached; not read if VolumeAttachments show it."""
     users: Sequence[Pod]
-    """All pods that use the claim, the pod itself among them."""
+    """All pods that use the claim, including the pod itself."""
     mounted_on: frozenset[str]
-    """Nodes whose kubelets have it in status.volumesInUse."""
+    """Nodes with the volume in status.volumesInUse."""
     collected_by: Mapping[str, datetime | None] = {}
-    """By when pod garbage collection should have removed the objects of users, by name."""
+    """When pod garbage collection should have removed the objects of users, by name."""
 
 
 def is_pod_terminated(pod: Pod) -> bool:
-    """Whether volumes of a pod may be detached: none of its containers runs any more (IsPodTerminated)."""
+    """Whether volumes of a pod may be detached: none of its containers still runs (IsPodTerminated)."""
     statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
     stopped = all(status.state.running is None for status in statuses)
     return pod.finished or (pod.metadata.deletion_timestamp is not None and stopped)
 
 
 def detached_after(reach: Reach) -> timedelta | None:
-    """How long after a pod's object is gone its volumes are detached, mounted or not; None: its kubelet unmounts first.
+    """The time from the removal of a pod's object to the detach of its volumes; None: its kubelet unmounts first.
 
     Args:
-        reach: Whether the pod's node answers.
+        reach: Whether the pod's node responds.
     """
     if reach.declared:
         return timedelta()
@@ -160,13 +161,13 @@ def detached_after(reach: Reach) -> timedelta | None:
 
 
 def is_in_use(volume: PersistentVolume, node: Node | None) -> bool:
-    """Whether a volume is mounted on a node, or may be: its status has it as attached and not in use if it is not."""
+    """Whether a volume may be mounted on a node; not if the status shows it as attached and not in use."""
     name, attached = unique_volume_name(volume), node.status.volumes_attached if node is not None else ()
     return node is None or name in node.status.volumes_in_use or name not in {entry.name for entry in attached}
 
 
 def unique_volume_name(volume: PersistentVolume | Volume) -> str:
-    """How node statuses name a volume that the controller attaches, empty of others (GetUniqueVolumeName)."""
+    """The name of an attachable volume in node statuses, empty for others (GetUniqueVolumeName)."""
     csi, spec = csi_source(volume), volume.spec if isinstance(volume, PersistentVolume) else volume
     if csi is not None:
         return f"{_CSI}{csi.driver}^{csi.volume_handle}"
@@ -180,24 +181,24 @@ def unique_volume_name(volume: PersistentVolume | Volume) -> str:
 def attached_volumes(
     name: str, node: Node | None, attachments: Iterable[VolumeAttachment], volumes: Iterable[PersistentVolume]
 ) -> Mapping[str, str]:
-    """What is attached to a node: the PersistentVolume, with its VolumeAttachment, which iSCSI and FC do not have.
+    """The volumes attached to a node: the PersistentVolume, with its VolumeAttachment, which iSCSI and FC do not have.
 
-    The status of the node names CSI volumes, too. A volume that no known PersistentVolume explains has its name there.
+    The status of the node also names CSI volumes. A volume without a known PersistentVolume appears with that name.
 
     Args:
-        name: The node's.
-        node: Its object; None: it has none.
-        attachments: Of all nodes.
+        name: The name of the node.
+        node: Its object; None: it does not exist.
+        attachments: The VolumeAttachments of all nodes.
         volumes: The PersistentVolumes that were read.
     """
     names = {unique: volume.metadata.name for volume in volumes if (unique := unique_volume_name(volume))}
     found: dict[str, str] = {}
     here = [(entry.spec.source, entry) for entry in attachments if entry.spec.node_name == name]
     for source, entry in here:
-        # A disk that a pod has without a claim has no PersistentVolume: the status has its CSI name.
+        # A disk without a claim has no PersistentVolume: the status has its CSI name.
         disk = unique_volume_name(PersistentVolume(spec=source.inline_volume_spec or PersistentVolumeSpec()))
         found[source.persistent_volume_name or disk or entry.metadata.name] = entry.metadata.name
-    # Of one that the status does not name the VolumeAttachment stands for what it has of the driver.
+    # A VolumeAttachment with a volume that the status does not name explains the driver's volumes in the status.
     listed = node.status.volumes_attached if node is not None else ()
     known = {names.get(attached.name) for attached in listed}
     nameless = tuple(
@@ -212,12 +213,12 @@ def attached_volumes(
 
 
 def volume_position(pod: Pod, facts: VolumeFacts, reach: Iterable[NodeReach]) -> VolumePosition | None:
-    """Where a volume is on its way to the pod, or off the pod that has to leave; None when it is where it belongs.
+    """The progress of a volume to the pod, or away from a leaving pod; None: it is in place.
 
     Args:
-        pod: Bound to a node.
-        facts: One volume of it.
-        reach: Whether the nodes answer that have to do with it.
+        pod: A pod that is bound to a node.
+        facts: One of its volumes.
+        reach: Whether the involved nodes respond.
     """
     nodes = {entry.name: entry for entry in reach}
     by_node = {name: entry.reach for name, entry in nodes.items()}
@@ -242,24 +243,24 @@ def volume_position(pod: Pod, facts: VolumeFacts, reach: Iterable[NodeReach]) ->
 
 
 def _stop(pod: Pod, facts: VolumeFacts, holders: Sequence[Pod], by_node: dict[str, Reach]) -> VolumePosition:
-    """The first holder that is not being deleted counts, else the one that was deleted last."""
+    """The stop of the first holder that is not being deleted, else of the one that was deleted last."""
     holder = max(holders, key=lambda user: (user.metadata.deletion_timestamp is None, deleted_at(user)))
-    node, told = holder.spec.node_name, deleted_at(holder)
-    waits = WaitsFor.SOMEBODY if told is None else WaitsFor.KUBELET
+    node, deleted = holder.spec.node_name, deleted_at(holder)
+    waits = WaitsFor.SOMEBODY if deleted is None else WaitsFor.KUBELET
     reach = by_node.get(node, Reach.UNKNOWN)
-    if collected_within(reach, deleted=told is not None) is not None:
+    if collected_within(reach, deleted=deleted is not None) is not None:
         waits = WaitsFor.POD_GC
     elif reach.quiet and reach is not Reach.OUT_OF_SERVICE:
         waits = WaitsFor.SILENT_KUBELET
     names = tuple(_name(user, pod) for user in holders if user.spec.node_name == node)
     due = facts.collected_by.get(holder.metadata.name)
-    rollout = told is None and _is_older(holder, pod)
-    more = {"since": told, "reach": reach, "rollout": rollout, "collected_by": due}
+    rollout = deleted is None and _is_older(holder, pod)
+    more = {"since": deleted, "reach": reach, "rollout": rollout, "collected_by": due}
     return _position(facts, MoveStep.STOP, waits, node, held_by=names, **more)
 
 
 def _is_older(holder: Pod, pod: Pod) -> bool:
-    """Whether a pod is of another ReplicaSet of the same Deployment: those are named ``DEPLOYMENT-HASH``."""
+    """Whether a pod belongs to another ReplicaSet of the same Deployment: they are named ``DEPLOYMENT-HASH``."""
     one, other = holder.metadata.controller, pod.metadata.controller
     if one is None or other is None or one.name == other.name or {one.kind, other.kind} != {"ReplicaSet"}:
         return False
@@ -272,8 +273,8 @@ def _detach(pod: Pod, facts: VolumeFacts, on: NodeReach, held_by: Mapping[str, V
         since, error = instant(held.metadata.deletion_timestamp), held.status.detach_error
         text = error.message if error is not None else ""
         return _position(facts, MoveStep.DETACH, WaitsFor.DRIVER, node, since=since, error=text, reach=reach)
-    # The out-of-service taint detaches without waiting, also where the node is back. Nobody tells what a node that is
-    # gone has mounted.
+    # With the out-of-service taint the detach does not wait, even if the node is back. For a node that is gone, its
+    # mounted volumes are not known.
     if reach.declared or (node not in facts.mounted_on and reach is not Reach.GONE):
         return _position(facts, MoveStep.DETACH, WaitsFor.CONTROLLER, node, reach=reach)
     does = WaitsFor.FORCE_DETACH if reach.quiet else WaitsFor.KUBELET
@@ -282,9 +283,9 @@ def _detach(pod: Pod, facts: VolumeFacts, on: NodeReach, held_by: Mapping[str, V
 
 
 def forced_by(pod: Pod, claim: str, node: NodeReach) -> datetime | None:
-    """By when a node that does not answer should have lost a volume that a pod waits for, at the latest; None: unknown.
+    """The latest time of the forced detach of a volume from a silent node, for a waiting pod; None: unknown.
 
-    A StatefulSet makes a pod once the last one of its name is gone: its own claim is unused from then on, or longer.
+    A StatefulSet creates a pod once the last one of its name is gone: its own claim is unused at least since then.
     """
     own = owner_guarantee(pod).guarantee is Guarantee.AT_MOST_ONE and claim.endswith(f"-{pod.metadata.name}")
     made = instant(pod.metadata.creation_timestamp) if own else None
@@ -312,6 +313,6 @@ def _name(user: Pod, pod: Pod) -> str:
 
 
 def has_started(pod: Pod) -> bool:
-    """Whether any container runs or ran: volumes come before that."""
+    """Whether any container runs or ran: volumes are mounted before that."""
     statuses: tuple[ContainerStatus, ...] = (*pod.status.init_container_statuses, *pod.status.container_statuses)
     return any(status.state.running or status.state.terminated or status.last_state.terminated for status in statuses)

@@ -1,17 +1,17 @@
-"""How a pod ends once it is deleted: who stops its processes, by when, and what keeps its object then.
+"""How a deleted pod ends: who stops its processes, by when, and what keeps its object afterwards.
 
-    static pod     its object mirrors what a kubelet reads from a file: a delete removes the mirror, the kubelet makes
-                   it again and stops nothing. Only removing the file stops it
-    told           deletionTimestamp - deletionGracePeriodSeconds, which Go multiplied into a Duration (`go_seconds`).
-                   Where that is before the pod was made, the two do not go together: told then, or after
-    told again     a second delete can only shorten. The API server writes both fields as if the first one had asked for
-                   less, and a time that has passed becomes now, with 1 s (BeforeDelete): told then is later than true.
-                   The kubelet's pod worker takes the shorter period and cancels its sync, to which SyncTerminatingPod
-                   does not listen: the stop in flight lasts the period with which it began. The object does not hold
-                   that one any more; it is the pod's own, unless somebody asked for more
-    ends by        told, the longest period with which the stop may have begun, and what hooks add to it
-    nobody knows   the kubelet does not answer: nothing there ends before it answers
-    no process     nothing is left to stop: a kubelet that answers removes the object once it has cleaned up
+    static pod     its object is the mirror of a manifest file on the node: a delete removes the mirror, and the kubelet
+                   recreates it and stops nothing. Only removing the file stops the pod
+    deleted        deletionTimestamp - deletionGracePeriodSeconds, which Go multiplied into a Duration (`go_seconds`).
+                   If that is before the creation of the pod, the fields are inconsistent: deleted then, or later
+    second delete  it can only shorten the period. The API server writes both fields as if the first delete had
+                   requested less, and a past time becomes now, with 1 s (BeforeDelete): the computed time is too late.
+                   The kubelet's pod worker accepts the shorter period and cancels its sync, which SyncTerminatingPod
+                   ignores: the stop in progress keeps its initial period. The object no longer contains that period;
+                   it is the pod's own, unless a client requested more
+    ends by        the deletion, plus the longest period with which the stop may have begun, plus the time of hooks
+    unknown        the kubelet does not respond: nothing on its node ends before it responds
+    no process     nothing has to stop: a responding kubelet removes the object once it has cleaned up
     finalizers     keep the object after that, until their controllers have removed them
 
 Source, at v1.36.3: k8s.io/apiserver/pkg/registry/rest/delete.go (BeforeDelete), pkg/kubelet/pod_workers.go (UpdatePod,
@@ -58,7 +58,7 @@ __all__ = [
 ]
 
 PATIENCE: Final = timedelta(minutes=1)
-"""A pod that ends so much later than it should is reported as late."""
+"""A pod that ends later than expected by this much is reported as late."""
 JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"
 _JOBS: Final = "batch/v1"
 _SPEC: Final = "spec.terminationGracePeriodSeconds"
@@ -66,14 +66,14 @@ _OBJECT: Final = "metadata.deletionGracePeriodSeconds"
 
 
 class Grace(Struct, frozen=True, rename="camel"):
-    """A pod worker's grace period and what decided it."""
+    """A pod worker's grace period and the field that decided it."""
 
     seconds: int
     field: str
     given: int | None = None
-    """What the field holds, where that is another number."""
+    """The value of the field, if it differs."""
     first: int | None = None
-    """The longer period with which the stop may have begun, where a second delete shortened the object's."""
+    """The longer period with which the stop may have begun, if a second delete shortened the object's."""
 
     @property
     def longest(self) -> int:
@@ -82,10 +82,10 @@ class Grace(Struct, frozen=True, rename="camel"):
 
 
 class Ending(Struct, frozen=True, rename="camel"):
-    """How one pod ends, or would."""
+    """How one pod ends, or would end."""
 
     static: bool
-    """A delete stops nothing of it."""
+    """Whether it is a static pod, which a delete does not stop."""
     processes: bool
     """Whether it may have processes."""
     grace: Grace
@@ -93,60 +93,60 @@ class Ending(Struct, frozen=True, rename="camel"):
     deleted_at: datetime | None
     """When it was marked for deletion; None: it was not."""
     told_before: bool
-    """Whether it may have been told before that: a second delete came when the first period was over."""
+    """Whether it may have been deleted earlier: a second delete came after the end of the first period."""
     told_after: bool
-    """Whether nothing tells when, but that it was not before the pod was made."""
+    """Whether the time of the deletion is unknown, except that it is not before the creation of the pod."""
     ends_by: datetime | None
-    """When its last process gets SIGKILL at the latest; None: nothing of it ends, or by no known time."""
+    """When its last process gets SIGKILL at the latest; None: no process ends, or the time is not known."""
     finalizers: tuple[str, ...]
-    """What keeps the object after its processes."""
+    """The finalizers that keep the object after the end of its processes."""
     collected_by: datetime | None = None
-    """When pod garbage collection should have removed its object at the latest; None: it does not, or not known."""
+    """When pod garbage collection should have removed its object at the latest; None: it does not, or unknown."""
 
     def is_late(self, at: datetime | None) -> bool:
-        """Whether its processes should have ended a minute ago: until then a kubelet may still be telling of it."""
+        """Whether its processes should have ended a minute ago: until then the kubelet's report may be on its way."""
         return self.ends_by is not None and at is not None and at - self.ends_by > PATIENCE
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """Finalizers but that which the Job controller removes by itself as soon as it has counted the pod."""
+        """The finalizers except the one that the Job controller removes once it has counted the pod."""
         return holders(self.finalizers)
 
 
 class JobTracking(Struct, frozen=True, rename="camel"):
-    """The Job that has to count a pod before its controller removes the finalizer that keeps the pod."""
+    """The Job that has to count a pod before its controller removes the pod's finalizer."""
 
     job: str
-    """Empty: no controller owns the pod."""
+    """The name of the Job; empty: no controller owns the pod."""
     exists: bool | None
-    """Also False for another Job of that name. None: not known."""
+    """Whether the Job exists; also False for another Job with that name. None: not known."""
 
 
 class StopPlan(Struct, frozen=True, rename="camel"):
-    """What a DELETE does now; of a pod that is being deleted, the stop that is under way."""
+    """The effect of a DELETE now; for a pod that is being deleted, the stop that is under way."""
 
     grace: TerminationGrace
     static: bool
-    """It stops nothing: a kubelet owns the pod, and makes the object again."""
+    """Whether it stops nothing: a kubelet owns the pod, and recreates the object."""
     object_removed_at_once: bool
-    """The API object is gone with the DELETE: there is no process or nobody waits for it, and no finalizer."""
+    """Whether the DELETE removes the API object: it has no finalizer, and no process that is waited for."""
     processes: bool
-    """Whether there may be processes: the pod is bound to a node, has not finished, and has not stopped either."""
+    """Whether processes may exist: the pod is bound to a node, has not finished, and has not stopped."""
     containers: tuple[ContainerStop, ...]
-    """In the order in which the kubelet stops them."""
+    """The containers in the order in which the kubelet stops them."""
     sigkill_latest: int
-    """Seconds from the first DELETE by which every container has been sent SIGKILL, when the kubelet answers."""
+    """The seconds from the first DELETE until every container has received SIGKILL, if the kubelet responds."""
 
 
 def holders(finalizers: Iterable[str]) -> tuple[str, ...]:
-    """Finalizers that keep an object: that of the Job controller goes as soon as it has counted the pod."""
+    """The finalizers that keep an object, except the Job controller's, which it removes once it has counted the pod."""
     return tuple(name for name in finalizers if name != JOB_TRACKING)
 
 
 def tracking_job(pod: Pod) -> OwnerReference | None:
-    """The Job that the finalizer of the Job controller waits for; None: the pod has none, or may have processes.
+    """The Job that the Job controller's finalizer waits for; None: the pod has none, or may have processes.
 
-    The controller also removes it from a pod of no Job, or of one that is gone, and of one that has ended
+    The controller also removes it from a pod without a Job, or with a Job that is gone or has ended
     (handleSingleOrphanPod in pkg/controller/job/job_controller.go at v1.36.3); not from pods of another controller.
     """
     meta = pod.metadata
@@ -157,9 +157,9 @@ def tracking_job(pod: Pod) -> OwnerReference | None:
 
 
 def deleted_at(pod: Pod) -> datetime | None:
-    """When the pod was deleted, computed from its object: its deletionTimestamp is when its grace period is over."""
-    told, made = _recorded_deletion(pod), instant(pod.metadata.creation_timestamp)
-    return told if told is None or made is None else max(told, made)
+    """When the pod was deleted, computed from its object: its deletionTimestamp is the end of its grace period."""
+    deleted, made = _recorded_deletion(pod), instant(pod.metadata.creation_timestamp)
+    return deleted if deleted is None or made is None else max(deleted, made)
 
 
 def grace_of(pod: Pod) -> Grace:
@@ -175,35 +175,35 @@ def pod_ending(pod: Pod, *, quiet: bool = False, node: Node | None = None) -> En
     """How a pod ends.
 
     Args:
-        pod: As it is stored.
-        quiet: Whether its node does not answer: what its containers' statuses say is then old.
-        node: Its node, where that tells by when its object should be gone.
+        pod: The stored pod.
+        quiet: Whether its node does not respond: its container statuses are then old.
+        node: Its node, which shows by when its object should be gone; None: not needed.
     """
-    told, grace, static = deleted_at(pod), grace_of(pod), _is_static(pod)
+    deleted, grace, static = deleted_at(pod), grace_of(pod), _is_static(pod)
     processes = _may_have_processes(pod, quiet=quiet)
     ends_by = None
-    if told is not None and processes and not static and not quiet:
+    if deleted is not None and processes and not static and not quiet:
         steps = container_stops(pod, grace.longest)
-        ends_by = later(told, max((step.sigkill_latest for step in steps), default=0))
+        ends_by = later(deleted, max((step.sigkill_latest for step in steps), default=0))
     return Ending(
         static=static,
         processes=processes,
         grace=grace,
-        deleted_at=told,
-        told_before=told is not None and bool(pod.spec.node_name) and grace.first is not None and grace.seconds == 1,
-        told_after=told is not None and told != _recorded_deletion(pod),
+        deleted_at=deleted,
+        told_before=deleted is not None and bool(pod.spec.node_name) and grace.first is not None and grace.seconds == 1,
+        told_after=deleted is not None and deleted != _recorded_deletion(pod),
         ends_by=ends_by,
         finalizers=pod.metadata.finalizers,
-        collected_by=None if pod.metadata.finalizers else collected_by(told, node),
+        collected_by=None if pod.metadata.finalizers else collected_by(deleted, node),
     )
 
 
 def stop_plan(pod: Pod, option_seconds: int | None = None, *, quiet: bool = False) -> StopPlan:
-    """What a DELETE does now if the kubelet answers: when each container is signalled, and by when it is killed.
+    """The effect of a DELETE now if the kubelet responds: when each container is signalled, and by when it is killed.
 
     Args:
-        pod: As it is stored.
-        option_seconds: The grace period that the DELETE asks for.
+        pod: The stored pod.
+        option_seconds: The grace period that the DELETE requests.
         quiet: See `pod_ending`.
     """
     grace, static = _grace_of_delete(pod, option_seconds), _is_static(pod)
@@ -221,13 +221,13 @@ def stop_plan(pod: Pod, option_seconds: int | None = None, *, quiet: bool = Fals
 
 
 def _recorded_deletion(pod: Pod) -> datetime | None:
-    """When the pod was deleted, from its deletionTimestamp and grace period alone."""
+    """When the pod was deleted, only from its deletionTimestamp and grace period."""
     over = instant(pod.metadata.deletion_timestamp)
     return later(over, -go_seconds(pod.metadata.deletion_grace_period_seconds or 0)) if over is not None else None
 
 
 def _grace_of_delete(pod: Pod, option_seconds: int | None) -> TerminationGrace:
-    """The period with which the object is left; of a pod that is being deleted only a shorter one counts."""
+    """The object's period after the DELETE; for a pod that is being deleted only a shorter one counts."""
     asked = check_graceful_delete(pod, option_seconds)
     if pod.metadata.deletion_timestamp is None or asked.source in {GraceSource.NOT_SCHEDULED, GraceSource.FINISHED}:
         return asked
@@ -242,7 +242,7 @@ def _removed_at_once(pod: Pod, grace: TerminationGrace, option_seconds: int | No
         return False
     if pod.metadata.deletion_timestamp is None:
         return grace.seconds == 0
-    # Whether anything runs is asked of a first DELETE alone: another has to ask for no grace itself.
+    # Only a first DELETE depends on running processes: a later one must request grace period 0 itself.
     return not pod.metadata.deletion_grace_period_seconds or option_seconds == 0
 
 
@@ -251,7 +251,7 @@ def _is_static(pod: Pod) -> bool:
 
 
 def _may_have_processes(pod: Pod, *, quiet: bool) -> bool:
-    """Whether anything of it may run: a container that waits starts at any time, unless the pod is being deleted."""
+    """Whether it may have processes: a waiting container can start at any time, unless the pod is being deleted."""
     if not pod.spec.node_name or pod.finished:
         return False
     if pod.metadata.deletion_timestamp is None or quiet or _is_static(pod):

@@ -1,13 +1,14 @@
-"""What a person should know before a pod is deleted without grace: its siblings, and whether they are asked to confirm.
+"""Facts for a force deletion of a pod: the other members of its StatefulSet, and whether it needs a confirmation.
 
-    force deletion   a grace period of 0, of the option or of the pod's own spec, of a pod that may have processes
-    members          the other pods of its StatefulSet that are Ready; a majority of its replicas is more than half.
-                     Whether one lives on a node that does not answer is unknown: its status is old
+    force deletion   grace period 0, from the option or from the pod's own spec, for a pod that may have processes
+    members          the other pods of its StatefulSet that are Ready; a majority is more than half of its replicas.
+                     On a node that does not respond the state of a member is unknown: its status is old
     third way        besides fencing its node and forcing it: the other members, if they are a majority, remove it from
-                     the application. What still runs is no member then, and may still write to its volumes. The next
-                     pod of its name starts on its data, with which most applications let no removed member join again
+                     the application. The old process is then no longer a member, but may still write to its volumes.
+                     The next pod with its name starts with its data, and most applications reject a removed member
+                     with such data
 
-A majority is what many replicated stores need; Kubernetes knows nothing of it, nor of an application's members.
+Many replicated stores need a majority; Kubernetes knows neither that nor an application's members.
 
 Source: pkg/registry/core/pod/strategy.go (CheckGracefulDelete) at v1.36.3; documentation of etcd, RabbitMQ, Elastic.
 """
@@ -26,19 +27,20 @@ from podrules.pod.termination import GraceSource, check_graceful_delete
 __all__ = ["CONFIRMATION", "Members", "is_confirmed", "is_force_deletion", "members"]
 
 CONFIRMATION: Final = "kubectl-qos.io/confirm-force-delete"
-"""Annotation of what is to be force deleted; its value is that object's uid, so that it dies with it."""
+"""The annotation of an object that may be force deleted; its value is the object's uid: it is valid for this object
+only."""
 
 _APPLICATIONS: Final = {
     "etcd": (True, "etcdctl member remove MEMBER-ID", "etcdctl member add and an empty data directory"),
     "rabbitmq": (True, "rabbitmqctl forget_cluster_node NODE", "an empty data directory"),
-    # There is no majority, or a lost member leaves by itself.
+    # There is no majority, or a lost member is removed automatically.
     "alertmanager elasticsearch minio opensearch postgres postgresql prometheus redis valkey": (
         False,
         "",
         "",
     ),
 }
-"""Members' `votes`, `removal` and `joining` by the names of applications; commands that are right for each version."""
+"""Members' `votes`, `removal` and `joining` by the names of applications; the commands are valid for each version."""
 
 
 class Members(Struct, frozen=True, rename="camel"):
@@ -46,31 +48,31 @@ class Members(Struct, frozen=True, rename="camel"):
 
     stateful_set: str
     replicas: int
-    """What its spec asks for."""
+    """The replicas in its spec."""
     live: tuple[str, ...]
     """Other members that are Ready."""
     down: tuple[str, ...]
-    """Other members that are not, or are being deleted."""
+    """Other members that are not Ready, or are being deleted."""
 
     majority: int
     """More than half of the replicas."""
     unknown: tuple[str, ...] = ()
-    """Other members that were Ready when their nodes answered last."""
+    """Other members that were Ready in the last report of their nodes."""
     votes: bool | None = None
-    """Whether a majority of the application removes a member; None: the pod does not show which application that is."""
+    """Whether a majority of the application can remove a member; None: the pod does not show its application."""
     removal: str = ""
-    """What removes a member; empty: not known."""
+    """The command that removes a member; empty: not known."""
     joining: str = ""
-    """What the next member of the same name needs to join."""
+    """What the next member with the same name needs to join."""
 
     @property
     def may_remove(self) -> bool:
-        """Whether the others are a majority, without which an application removes none."""
+        """Whether the others are a majority, which an application requires to remove a member."""
         return self.votes is not False and self.replicas > 1 and len(self.live) >= self.majority
 
 
 def members(pod: Pod, replicas: int, siblings: Iterable[Pod], answers: Callable[[str], bool]) -> Members | None:
-    """The other pods of the pod's StatefulSet, by which nodes are known to answer; None: its controller is none."""
+    """The other pods of the pod's StatefulSet, by their nodes' responses; None: its controller is not a StatefulSet."""
     owner = pod.metadata.controller
     if owner is None or (owner.group, owner.kind) != ("apps", "StatefulSet"):
         return None
@@ -92,10 +94,11 @@ def members(pod: Pod, replicas: int, siblings: Iterable[Pod], answers: Callable[
 
 
 def _application(pod: Pod) -> tuple[bool | None, str, str]:
-    """By the name of what runs in a pod: ``etcd`` of image ``registry.k8s.io/etcd:3.6``."""
+    """The entry for the pod's application: ``etcd`` for image ``registry.k8s.io/etcd:3.6``."""
     images = (container.image.partition("@")[0].rpartition("/")[2] for container in pod.spec.containers)
     names = {pod.metadata.labels.get("app.kubernetes.io/name"), *(image.partition(":")[0] for image in images)}
-    return next((told for known, told in _APPLICATIONS.items() if not names.isdisjoint(known.split())), (None, "", ""))
+    known = (entry for keys, entry in _APPLICATIONS.items() if not names.isdisjoint(keys.split()))
+    return next(known, (None, "", ""))
 
 
 def is_force_deletion(pod: Pod, option_seconds: int | None) -> bool:
@@ -105,5 +108,5 @@ def is_force_deletion(pod: Pod, option_seconds: int | None) -> bool:
 
 
 def is_confirmed(metadata: ObjectMeta) -> bool:
-    """Whether somebody confirmed the force deletion of this very object."""
+    """Whether the force deletion of this very object is confirmed."""
     return metadata.uid != "" and metadata.annotations.get(CONFIRMATION) == metadata.uid

@@ -1,13 +1,13 @@
-"""What a pod does now, in one of few states: what counts the pods of a workload, or of a table.
+"""The current state of a pod, one of a few: for counts of a workload's pods and for tables.
 
-    being deleted               terminating, also on a node that does not answer: no controller counts on it
+    being deleted               terminating, also on a node that does not respond: controllers do not count it
     ended                       succeeded or failed, permanently
-    its node does not answer    unreachable: what it did last is known, what it does is not
-    no node                     pending: the scheduler has not placed it, or may not look at it
-    a container is held up      broken: it waits or has ended, and that does not pass by itself
-    starting                    it has a node, and its containers are on their way
-    not Ready                   it runs, and its Ready is not True, or was never told; or no phase is known
-    Ready                       it runs, as the controllers count it (readyReplicas)
+    its node does not respond   unreachable: its last state is known, its current state is not
+    no node                     pending: the scheduler has not placed it, or must not process it
+    a container is held up      broken: it waits or has ended, and does not recover by itself
+    starting                    it has a node, and its containers are starting
+    not Ready                   it runs, but its Ready is not True, or was never reported; or no phase is known
+    Ready                       it runs, and controllers count it (readyReplicas)
 
 Source: pkg/controller/controller_utils.go (FilterActivePods, IsPodActive), pkg/api/v1/pod/util.go (IsPodReady),
 pkg/controller/replicaset/replica_set_utils.go (calculateStatus) at v1.36.3; `podrules.pod.health`,
@@ -25,7 +25,7 @@ __all__ = ["PodState", "state_of"]
 
 
 class PodState(Enum):
-    """What a pod does, the worst first."""
+    """The state of a pod, the worst first."""
 
     BROKEN = "Broken"
     PENDING = "Pending"
@@ -39,18 +39,18 @@ class PodState(Enum):
 
     @property
     def worse(self) -> int:
-        """Its place in the order: the less the worse."""
+        """Its place in the order: 0 is the worst."""
         return list(PodState).index(self)
 
 
 def state_of(found: Health, *, bound: bool, deleted: bool, reach: NodeReach | None) -> PodState:
-    """What a pod does.
+    """The state of a pod.
 
     Args:
         found: Its health.
         bound: Whether it has a node.
         deleted: Whether it is being deleted.
-        reach: Whether its node answers; None: it has none, or nobody asked.
+        reach: Whether its node responds; None: it has none, or that was not read.
     """
     if deleted:
         return PodState.TERMINATING

@@ -1,15 +1,15 @@
-"""When two pods of a Deployment write to one volume at once, even with one replica, and the volumes that let them.
+"""When two pods of a Deployment can write to one volume at once, even with one replica, and which volumes allow it.
 
     rollout      with maxSurge above 0 the next pod starts before the old one ends, with maxSurge 0 while it ends: a
                  terminating pod no longer counts. Strategy Recreate waits until the old pods have ended
     replacement  after a drain, an eviction or a delete the next pod starts while the old one ends, with any strategy.
-                 A silent node's pods are marked for deletion after their tolerationSeconds, and may run on. Where the
-                 pods can go to one node alone, the next one waits for it after a drain or on a silent node
+                 A silent node's pods are marked for deletion after their tolerationSeconds, and may run on. If the
+                 pods can run on only one node, the next one waits for it after a drain or on a silent node
 
-Nothing keeps a second writer off NFS, a CSI driver with attachRequired false, or iSCSI and FC in the pod itself.
-The attach/detach controller keeps other nodes off disks and attached CSI volumes, not pods of one node; local and
-hostPath volumes are other files on another node. So two pods write to them where all go to one node.
-ReadWriteMany, and NFS and Azure File in the pod itself, do not say that they are for one writer.
+Nothing prevents a second writer to NFS, a CSI driver with attachRequired false, or iSCSI and FC in the pod itself. For
+disks and attached CSI volumes the attach/detach controller excludes other nodes, but not pods on one node; local and
+hostPath volumes have different files on another node. So two pods can write to them if all run on one node.
+ReadWriteMany, and NFS and Azure File in the pod itself, are not declared for one writer.
 
 Source: pkg/controller/deployment/{rolling.go,recreate.go,util/deployment_util.go} (NewRSNewReplicas),
 pkg/controller/controller_utils.go (FilterActivePods) at v1.36.3, and `podrules.ending.volumes`.
@@ -59,24 +59,24 @@ _SILENT: Final = Taint(key=UNREACHABLE, effect=NO_EXECUTE)
 
 
 class SecondWriters(Struct, frozen=True, rename="camel"):
-    """Two pods of a Deployment, and what keeps the second one off each volume of the first."""
+    """Two pods of a Deployment, and what prevents the second one from writing to each volume of the first."""
 
     surges: bool | None
-    """Whether a rollout starts the next pod before the old one begins to end; None: only after that has ended."""
+    """Whether a rollout starts the next pod before the old one begins to terminate; None: only after its end."""
     replicas: int
     one_node: bool
-    """Whether all its pods go to one node, which its template or a volume names."""
+    """Whether all its pods run on one node, which its template or a volume names."""
     stays: bool
-    """Whether its pods tolerate the taint of silent nodes for ever, and get no next pod there."""
+    """Whether its pods tolerate the taint of silent nodes forever, and are not replaced there."""
     guards: tuple[WriterGuard, ...]
 
     def with_lock(self, lock: WriterLock) -> tuple[WriterGuard, ...]:
-        """The volumes that are made for several pods (NOT_NEEDED), or others."""
+        """The volumes with a lock; NOT_NEEDED means that they are for several pods."""
         return tuple(guard for guard in self.guards if guard.lock is lock)
 
     @property
     def unguarded(self) -> tuple[WriterGuard, ...]:
-        """The volumes that nothing guards."""
+        """The volumes without a guard."""
         return (*self.with_lock(WriterLock.NONE), *self.with_lock(WriterLock.NODE))
 
 
@@ -94,13 +94,13 @@ def second_writers(deployment: Workload, pod: Pod, guards: Iterable[WriterGuard]
 
 
 def _is_of_nodes(guard: WriterGuard) -> bool:
-    """Whether what keeps pods of other nodes off a volume lets those of one node write to it."""
+    """Whether the guard of a volume excludes pods on other nodes, but not those on one node."""
     of_claim = guard.lock is WriterLock.UNKNOWN and guard.access_modes == (READ_WRITE_ONCE,)
     return of_claim or guard.lock in {WriterLock.ATTACHMENT, WriterLock.CONTROLLER, WriterLock.FOLDER}
 
 
 def surge_of(strategy: UpdateStrategy, replicas: int) -> int | None:
-    """How many pods a Deployment's rollout may make beyond its replicas; None: the field is not a number."""
+    """How many pods a Deployment's rollout may create above its replicas; None: the field is not a number."""
     rolling = strategy.rolling_update
     return scaled("25%" if rolling is None or rolling.max_surge is None else rolling.max_surge, replicas, up=True)
 
@@ -112,14 +112,14 @@ def coming_guards(
     drivers: Callable[[str], CSIDriver | None],
     classes: Mapping[str, StorageClass],
 ) -> Iterator[WriterGuard]:
-    """What keeps a second writer off the volumes of a pod that has no node yet, by a look-up of each kind.
+    """The guards of the volumes of a pod without a node, with a lookup function for each kind.
 
-    A claim without a volume gets one of its class.
+    A claim without a volume gets one from its class.
     """
     own = {volume.name for volume in pod.spec.volumes if volume.ephemeral is not None}
     for claimed in claimed_volumes(pod):
         if claimed.name in own or claimed.read_only:
-            # Each pod has ephemeral claims of its own, and what is only read has no writer.
+            # Each pod has its own ephemeral claims, and a volume that is only read has no writer.
             continue
         claim = claims(claimed.claim)
         if claim is not None and claim.spec.access_modes in _ALONE:
@@ -139,7 +139,7 @@ def coming_guards(
 
 
 def _coming(claim: PersistentVolumeClaim, classes: Mapping[str, StorageClass]) -> PersistentVolume | None:
-    """The volume that the provisioner of its class will make."""
+    """The volume that the provisioner of its class will create."""
     made = classes.get(claim.spec.storage_class_name or "") if not claim.spec.volume_name else None
     if made is None:
         return None

@@ -1,17 +1,17 @@
-"""The warning that a component repeats while a pod does not start, does not end or gets no volume.
+"""The repeated warning of a component while a pod does not start, does not end or gets no volume.
 
-    start     bound, no process yet, and nothing in its containers' states says why: volumes, sandbox and network come
-              first. Its sandbox is there (PodReadyToStartContainers): no warning of these steps holds any more
-    end       deleted, and a minute over its time
+    start     bound, no process yet, and its containers' states do not show why: volumes, sandbox and network come
+              first. Once its sandbox exists (PodReadyToStartContainers), no warning of these steps applies any longer
+    end       deleted, and a minute late
     volume    no node yet, and claims
-    holds     the last time was less than 10 min ago: the kubelet waits up to 2 min 2 s between two tries, and after 25
-              events about one object a component sends one in five minutes. The attach-detach controller says once
-              that a volume is in use elsewhere: that holds until it says that it has attached it
-              A step that follows (Pulling …) ends it, too
-    about     the pod itself, then its claims, then its node: only warnings that stop pods are taken from a node
+    current   the last event is less than 10 min old: the kubelet waits up to 2 min 2 s between two tries, and after 25
+              events about one object a component sends one in five minutes. The attach-detach controller reports once
+              that a volume is in use elsewhere: that stays current until it reports that it has attached it
+              A later step (Pulling …) also ends it
+    about     the pod itself, then its claims, then its node: from a node only warnings that block pods
     long      five minutes: two of the kubelet's longest waits
 
-A pod that no scheduler has looked at has no PodScheduled condition: kube-scheduler sets it after the first try, or once
+A pod that no scheduler has processed has no PodScheduled condition: kube-scheduler sets it after the first try, or once
 the pod's volumes are bound.
 
 Source, at v1.36.3: pkg/kubelet/events/event.go, pkg/kubelet/kubelet.go (SyncPod, SyncTerminatingPod),
@@ -64,7 +64,7 @@ _LONG: Final = timedelta(minutes=5)
 _HOLDS: Final = timedelta(minutes=10)
 _BINDING: Final = timedelta(minutes=10)
 _SOON: Final = timedelta(minutes=1)
-"""Events are looked for after that."""
+"""Events are read for pods that have waited longer than this."""
 _WARNING: Final = "Warning"
 _ATTACH: Final = "FailedAttachVolume"
 _ATTACHED: Final = "SuccessfulAttachVolume"
@@ -76,19 +76,19 @@ _STEPS: Final = frozenset(
         *("FailedPrepareDynamicResources", "FailedKillPod", "FailedUnMount", PROVISIONING_FAILED, "FailedSync"),
     }
 )
-"""Reasons of Kubernetes' own steps: they go before those of others."""
+"""The reasons of Kubernetes' own steps: they take precedence over others."""
 PROVISIONING: Final = "ExternalProvisioning"
-"""What the PV controller repeats, no warning, while a provisioner has made no volume of a claim."""
+"""The PV controller's repeated event, not a warning, while a provisioner has not created a claim's volume."""
 _OF_NODES: Final = frozenset(
     {
         *("CIDRNotAvailable", "CIDRAssignmentFailed", "FailedToCreateRoute", "FailedNodeAllocatableEnforcement"),
         *("KubeletSetupFailed", "ContainerGCFailed", "FreeDiskSpaceFailed", "FilesystemIsReadOnly", "TaskHung"),
     }
 )
-"""The warnings about a node that keep pods there from starting or ending; the last two are node-problem-detector's."""
+"""The warnings about a node that block starts or ends of pods; the last two are node-problem-detector's."""
 _PULLS: Final = "FailedToRetrieveImagePullSecret"
 READ_WARNINGS: Final = _STEPS | _OF_NODES | {_PULLS, PROVISIONING}
-"""The reasons of events whose messages are read."""
+"""The reasons of the events with messages that are read."""
 _OTHER: Final = frozenset(
     {
         *("Unhealthy", "ProbeWarning", "BackOff", "Failed", "InspectFailed", "ErrImageNeverPull", "FailedScheduling"),
@@ -97,26 +97,26 @@ _OTHER: Final = frozenset(
         *("FailedPostStartHook", "FailedPreStopHook", "ExceededGracePeriod", "FailedBinding", "NodeRebooted"),
     }
 )
-"""Warnings that keep nothing, or that the states of containers tell better."""
+"""Warnings that block nothing, or that the states of containers show better."""
 _SCALERS: Final = {
     "cluster-autoscaler": frozenset({"NotTriggerScaleUp", "TriggeredScaleUp", "FailedScaleUp"}),
     "karpenter": frozenset({"FailedScheduling", "Nominated"}),
 }
-"""What autoscalers say about pods that no node takes.
+"""The reasons of autoscalers' events about pods that fit no node.
 
 Source: kubernetes/autoscaler cluster-autoscaler/processors/status/eventing_scale_up_processor.go and clusterstate;
 kubernetes-sigs/karpenter pkg/controllers/provisioning/scheduling/events.go.
 """
 _SUMMARIES: Final = ("Unable to attach or mount volumes", "Unable to mount volumes", "unmounted volumes=")
-"""The volume manager says every two minutes which volumes lack; the warning of the volume itself says why."""
+"""The volume manager lists the missing volumes every two minutes; the warning of the volume itself has the reason."""
 _MOVES: Final = frozenset({"Pulling", "Pulled", "Created", "Started"})
-"""Steps that follow: what kept the pod before has passed."""
+"""Later steps: an earlier blocker no longer applies."""
 _VOLUME: Final = re.compile(r'volume "[^"]{1,300}"')
 _COMBINED: Final = "(combined from similar events): "
 
 
 class Wait(Enum):
-    """What a pod waits for."""
+    """The goal for which a pod waits."""
 
     START = "Start"
     END = "End"
@@ -124,7 +124,7 @@ class Wait(Enum):
 
 
 class Stuck(Struct, frozen=True, rename="camel"):
-    """A warning that repeats, and holds."""
+    """A repeated warning that is current."""
 
     reason: str
     message: str
@@ -136,11 +136,11 @@ class Stuck(Struct, frozen=True, rename="camel"):
     about: str = ""
     """``persistentvolumeclaim/data-0``, ``node/n1``; empty: the pod itself."""
     also: tuple[str, ...] = ()
-    """The messages about other volumes that fail at the same step."""
+    """The messages about other volumes with the same failing step."""
 
 
 class AutoscalerWord(Struct, frozen=True, rename="camel"):
-    """What an autoscaler said last about a pod that waits."""
+    """An autoscaler's last event about a waiting pod."""
 
     component: str
     reason: str
@@ -149,23 +149,23 @@ class AutoscalerWord(Struct, frozen=True, rename="camel"):
 
 
 class Unseen(Struct, frozen=True, rename="camel"):
-    """A pod that no scheduler has looked at."""
+    """A pod that no scheduler has processed."""
 
     scheduler: str
     """``spec.schedulerName``."""
     since: str | None
     binds: bool
-    """Whether a scheduler may have looked, and wait for its volumes or devices: up to 10 min (bindTimeoutSeconds)."""
+    """Whether a scheduler may be waiting for its volumes or devices: up to 10 min (bindTimeoutSeconds)."""
 
     def is_long(self, at: datetime | None) -> bool:
-        """Whether it has waited for five minutes, and for those of its volumes."""
+        """Whether it has waited for five minutes, plus the time for its volumes."""
         since = instant(self.since)
         patience = _LONG + (_BINDING if self.binds else timedelta())
         return at is not None and since is not None and at - since >= patience
 
 
 def waits(pod: Pod, at: datetime | None, *, quiet: bool = False) -> Wait | None:
-    """What a pod has waited for more than a minute, where events may say why; None: nothing, or its node is silent."""
+    """For what a pod has waited more than a minute, if events may show why; None: nothing, or its node is silent."""
     made = instant(pod.metadata.creation_timestamp)
     if at is None or quiet or made is None or at - made < _SOON:
         return None
@@ -189,7 +189,7 @@ def waits(pod: Pod, at: datetime | None, *, quiet: bool = False) -> Wait | None:
 
 
 def may_be_stuck(pod: Pod, at: datetime | None, *, quiet: bool = False) -> bool:
-    """Whether events may show that a pod is stuck for long, where nothing else says why it waits."""
+    """Whether events may show that a pod is stuck for long, if nothing else shows why it waits."""
     wait = waits(pod, at, quiet=quiet)
     began, scheduled = _began(pod, wait), pod.status.condition("PodScheduled")
     if wait is None or at is None or began is None or at - began < _LONG:
@@ -198,7 +198,7 @@ def may_be_stuck(pod: Pod, at: datetime | None, *, quiet: bool = False) -> bool:
 
 
 def event_subjects(pod: Pod) -> list[tuple[str, str]]:
-    """The objects of which events may say why it waits, by kind and name: itself, three of its claims, its node."""
+    """The objects with events that may show why it waits, by kind and name: itself, three of its claims, its node."""
     claims = [("PersistentVolumeClaim", one.claim) for one in claimed_volumes(pod)[:3]]
     return [("Pod", pod.metadata.name), *claims, *([("Node", pod.spec.node_name)] if pod.spec.node_name else [])]
 
@@ -208,7 +208,7 @@ def _began(pod: Pod, wait: Wait | None) -> datetime | None:
 
 
 def stuck_by(pod: Pod, wait: Wait, events: Iterable[Event], at: datetime) -> Stuck | None:
-    """The warning that says why a pod waits, of the events about it, its claims or its node; None: none does."""
+    """The warning that shows why a pod waits, from events about it, its claims or its node; None: none does."""
     began = _began(pod, wait)
     known = [one for one in events if began is None or (last := instant(one.last)) is None or last >= began]
     attached = [one for one in known if one.reason == _ATTACHED]
@@ -242,11 +242,11 @@ def stuck_by(pod: Pod, wait: Wait, events: Iterable[Event], at: datetime) -> Stu
 
 
 def hints(pod: Pod, at: datetime | None) -> tuple[str, ...]:
-    """The reasons of warnings that add to the states of a pod's containers: why it is not Ready, or gets no image."""
+    """The reasons of warnings that add to a pod's container states: why it is not Ready, or gets no image."""
     pulls = [one.state.waiting for one in pod.status.of_containers if one.state.waiting is not None]
     pulls = [one for one in pulls if one.reason in {"ImagePullBackOff", "ErrImagePull"}]
     if pulls:
-        # Older kubelets do not repeat the registry's answer in the state.
+        # Older kubelets do not include the registry's response in the state.
         return (_PULLS, *(() if any("ErrImagePull:" in one.message for one in pulls) else ("Failed",)))
     ready = pod.status.condition("Ready")
     since = instant(ready.last_transition_time) if ready is not None and ready.status == "False" else None
@@ -255,7 +255,7 @@ def hints(pod: Pod, at: datetime | None) -> tuple[str, ...]:
 
 
 def hinted_by(pod: Pod, reasons: Sequence[str], events: Iterable[Event], at: datetime) -> Stuck | None:
-    """The newest warning of the first of these reasons that came in the last 10 min; None: none did."""
+    """The newest warning with the first of these reasons in the last 10 min; None: none came."""
     known = [one for one in events if one.type == _WARNING and _is_of(one, pod) and _holds(one, at, ())]
     for reason in reasons:
         own = [one for one in known if one.reason == reason and not one.message.startswith("Error: ")]
@@ -267,20 +267,20 @@ def hinted_by(pod: Pod, reasons: Sequence[str], events: Iterable[Event], at: dat
 
 
 def _step(event: Event) -> tuple[str, str]:
-    """What fails, and for which volume: messages of one step differ in ids."""
+    """The failing step, and its volume: messages of one step differ in ids."""
     volume = _VOLUME.search(event.message)
     return event.reason, volume[0] if volume is not None else ""
 
 
 def is_of_autoscaler(event: Event) -> bool:
-    """Whether an autoscaler says something about a pod that no node takes."""
+    """Whether an event is an autoscaler's about a pod that fits no node."""
     return event.reason in _SCALERS.get(event.component, ())
 
 
 def autoscaler_word(pod: Pod, events: Iterable[Event], at: datetime) -> AutoscalerWord | None:
-    """What an autoscaler said last about a pod, within the last hour; None: none did."""
-    told = [one for one in events if is_of_autoscaler(one) and _is_of(one, pod)]
-    newest = max(told, key=lambda one: one.last or "", default=None)
+    """An autoscaler's last event about a pod within the last hour; None: none came."""
+    own = [one for one in events if is_of_autoscaler(one) and _is_of(one, pod)]
+    newest = max(own, key=lambda one: one.last or "", default=None)
     last = instant(newest.last) if newest is not None else None
     if newest is None or last is None or at - last > timedelta(hours=1):
         return None
@@ -288,13 +288,13 @@ def autoscaler_word(pod: Pod, events: Iterable[Event], at: datetime) -> Autoscal
 
 
 def _rank(event: Event, pod: Pod) -> tuple[int, bool, bool] | None:
-    """What it is about, whether it is no step of Kubernetes, and whether it sums up; None: it keeps no pod."""
+    """Its subject, whether it is not a step of Kubernetes, and whether it is a summary; None: it blocks no pod."""
     place, summary = _place(event, pod), event.message.removeprefix(_COMBINED).startswith(_SUMMARIES)
     return None if place is None else (place, event.reason not in _STEPS, summary)
 
 
 def _place(event: Event, pod: Pod) -> int | None:
-    """0: about the pod, 1: a claim of it, 2: its node; None: about nothing that keeps it."""
+    """0: about the pod, 1: about one of its claims, 2: about its node; None: it does not block the pod."""
     if event.reason != PROVISIONING and (event.type != _WARNING or event.reason in _OTHER):
         return None
     about = event.involved_object
@@ -318,9 +318,9 @@ def _holds(event: Event, at: datetime, attached: Sequence[Event]) -> bool:
 
 
 def unseen(pod: Pod) -> Unseen | None:
-    """That no scheduler has looked at a pod yet; None: one has, or none need.
+    """A pod that no scheduler has processed yet; None: one has, or none needs to.
 
-    A scheduler of groups may wait for the rest of a group first.
+    A scheduler of groups may first wait for the rest of a group.
     """
     asked = not (pod.spec.node_name or pod.finished or pod.metadata.deletion_timestamp or pod.spec.scheduling_gates)
     seen = pod.status.condition("PodScheduled") is not None or bool(pod.status.nominated_node_name)

@@ -1,24 +1,24 @@
-"""Which volumes of a pod keep out a second writer, when a replacement starts while the old copy still runs.
+"""Which volumes of a pod prevent a second writer if a replacement starts while the old pod still runs.
 
-    ReadWriteMany, ReadOnlyMany     made for several pods: nothing to keep out
-    ReadWriteOnce, ReadWriteOncePod made for one writer. Who keeps a second one out when the pod object is gone?
-      CSI, attached to the node     the attach/detach controller: it waits until the old node has let go, or for its
-      in-tree disk                  force detach (6 min, only from nodes that do not answer); then its driver detaches
-      iSCSI, FC                     the same controller, until detach. That is a word in its books: it fences nobody,
-                                    and from then on nothing keeps a second writer off
-      NFS, CSI without attachment   nobody
-      local, hostPath               nobody on the same node; by its node affinity no other node can use it, or else
-                                    another node has another folder. So has a hostPath in the pod itself
-      iSCSI, FC in the pod itself   nobody: only a PersistentVolume has the access mode that keeps two nodes apart
-      NFS, Azure File in the pod    nobody, unless the pod mounts it read only
-      RBD, CephFS, GlusterFS        no kubelet of this version mounts them: their plugins are gone since 1.31, 1.31 and
-                                    1.26. What an older kubelet's plugin does, this source does not tell
+    ReadWriteMany, ReadOnlyMany     for several pods: several writers are intended
+    ReadWriteOnce, ReadWriteOncePod for one writer. What prevents a second one after the pod object is gone?
+      CSI, attached to the node     the attach/detach controller: it waits until the old node has unmounted, or for its
+      in-tree disk                  force detach (6 min, only from nodes that do not respond); then its driver detaches
+      iSCSI, FC                     the same controller, until detach. That changes only its record: it does not stop
+                                    the writer, and from then on nothing prevents a second one
+      NFS, CSI without attachment   nothing
+      local, hostPath               nothing on the same node; its node affinity excludes other nodes, or they have
+                                    another folder. The same applies to a hostPath in the pod itself
+      iSCSI, FC in the pod itself   nothing: only a PersistentVolume has the access mode that keeps two nodes apart
+      NFS, Azure File in the pod    nothing, unless the pod mounts it read-only
+      RBD, CephFS, GlusterFS        no kubelet of this version mounts them: their plugins were removed in 1.31, 1.31 and
+                                    1.26. This source does not cover the plugins of older kubelets
 
-The controller attaches csi, fc and iscsi volumes alone, in-tree disks as volumes of CSI drivers. It keeps nodes apart
-that want one PersistentVolume, unless that is ReadWriteMany or ReadOnlyMany, or has no access mode.
+The controller attaches only csi, fc and iscsi volumes, and in-tree disks as volumes of CSI drivers. It attaches a
+PersistentVolume to one node at a time, unless that is ReadWriteMany or ReadOnlyMany, or has no access mode.
 
-Access modes bind claims to volumes and, ReadWriteOncePod aside, limit no pod; ReadWriteOncePod is kept by the scheduler
-and the kubelet for pod objects that exist, so not past a force deletion.
+Access modes bind claims to volumes and, except for ReadWriteOncePod, do not limit pods. The scheduler and the kubelet
+enforce ReadWriteOncePod for existing pod objects, so not after a force deletion.
 
 Source: pkg/controller/volume/attachdetach/{attach_detach_controller,util}, pkg/volume/util/util.go
 (IsMultiAttachAllowed), cmd/kube-controller-manager/app/plugins_test.go (TestProbeAttachableVolumePlugins),
@@ -67,34 +67,34 @@ _MIGRATED: Final = {
     "portworx_volume": "Portworx",
     "vsphere_volume": "vSphere",
 }
-"""In-tree sources that CSI drivers attach, to one node at a time."""
+"""In-tree sources that CSI drivers attach to one node at a time."""
 _SHARES: Final = {"azure_file": "Azure File", "nfs": "NFS"}
-"""In-tree sources that let any node write."""
+"""In-tree sources that any node can write to."""
 _FOLDERS: Final = {"host_path": "hostPath", "local": "local"}
 """In-tree sources that are a folder of a node."""
 _ON_NODE: Final = re.compile(r"(?:^metadata\.name|(?<!node-role\.kubernetes\.io)/(?:host|node)(?:name|id)?) In$")
-"""Requirements of labels with another value on each node: the kubelet's, and those of CSI drivers for local disks."""
+"""Requirements of labels with a different value on each node: the kubelet's, and those of local CSI drivers."""
 _NFS: Final = re.compile(r"(?:^|[/.-])nfs(?:[/.-]|$)")
 _CONTROLLED: Final = {"fc": "FC", "iscsi": "iSCSI"}
 """In-tree sources that the attach/detach controller attaches."""
 _REMOVED: Final = {"cephfs": "CephFS", "glusterfs": "GlusterFS", "rbd": "Ceph RBD"}
-"""In-tree sources whose plugins are gone."""
+"""In-tree sources with removed plugins."""
 REMOVED_SINCE: Final = {"CephFS": "1.31", "GlusterFS": "1.26", "Ceph RBD": "1.31"}
-"""By backend: the first version whose kubelet mounts it no more."""
+"""By backend: the first version with a kubelet that no longer mounts it."""
 
 
 class WriterLock(Enum):
-    """Whether a second writer is kept out."""
+    """What prevents a second writer."""
 
     NOT_NEEDED = "NotNeeded"
-    """The volume is made for several pods, or this pod only reads it."""
+    """The volume is for several pods, or this pod only reads it."""
     ATTACHMENT = "Attachment"
     CONTROLLER = "Controller"
-    """The attach/detach controller alone, until it detaches the volume: that fences nobody."""
+    """Only the attach/detach controller, until it detaches the volume: the detach does not stop the writer."""
     NODE = "Node"
-    """Only pods of its one node can use it; there nothing keeps a second writer off."""
+    """Only pods on its one node can use it; there nothing prevents a second writer."""
     FOLDER = "Folder"
-    """Another folder on each node; on the same node nothing keeps a second writer off."""
+    """Another folder on each node; on the same node nothing prevents a second writer."""
     NONE = "None"
     REMOVED = "Removed"
     """No kubelet of this version mounts it."""
@@ -102,12 +102,12 @@ class WriterLock(Enum):
 
     @property
     def of_a_node(self) -> bool:
-        """Whether no pod of another node writes to the same files."""
+        """Whether no pod on another node writes to the same files."""
         return self in {WriterLock.NODE, WriterLock.FOLDER}
 
 
 class ClaimedVolume(Struct, frozen=True, rename="camel"):
-    """A volume of the pod that is a claim."""
+    """A volume of the pod with a claim."""
 
     name: str
     claim: str
@@ -115,20 +115,20 @@ class ClaimedVolume(Struct, frozen=True, rename="camel"):
 
 
 class WriterGuard(Struct, frozen=True, rename="camel"):
-    """What keeps a second writer off one volume."""
+    """What prevents a second writer to one volume."""
 
     volume: str
-    """Name in the pod."""
+    """The name in the pod."""
     lock: WriterLock
     backend: str = ""
-    """``NFS``, ``AWS EBS``, or the CSI driver's name; empty when it is not known."""
+    """``NFS``, ``AWS EBS``, or the CSI driver's name; empty: not known."""
     access_modes: tuple[str, ...] = ()
     mounted: bool = True
-    """Whether status.volumesInUse of its node has it; if not, it is detached as soon as the pod object is gone."""
+    """Whether its node's status.volumesInUse lists it; if not, it is detached as soon as the pod object is gone."""
 
 
 def only_read(pod: Pod) -> frozenset[str]:
-    """The volumes that the containers of a pod mount, and none of them can write to (kubelet_pods.go: makeMounts)."""
+    """The volumes that the containers of a pod mount only read-only (kubelet_pods.go: makeMounts)."""
     spec = pod.spec
     every = (*spec.init_containers, *spec.containers, *spec.ephemeral_containers)
     mounts = [mount for one in every for mount in (*one.volume_mounts, *one.volume_devices)]
@@ -136,7 +136,7 @@ def only_read(pod: Pod) -> frozenset[str]:
 
 
 def claimed_volumes(pod: Pod) -> tuple[ClaimedVolume, ...]:
-    """The claims that a pod mounts, its own ephemeral ones among them (ephemeral.VolumeClaimName)."""
+    """The claims that a pod mounts, including its own ephemeral ones (ephemeral.VolumeClaimName)."""
     found: list[ClaimedVolume] = []
     read = only_read(pod)
     for volume in pod.spec.volumes:
@@ -155,14 +155,14 @@ def is_multi_attach_allowed(volume: PersistentVolume) -> bool:
 
 
 def inline_guards(pod: Pod) -> Iterator[WriterGuard]:
-    """What keeps a second writer off the inline volumes of a pod whose data outlives it."""
+    """The guards of a pod's inline volumes with data that outlives the pod."""
     yield from inline_disks(pod)
     yield from _inline(pod, _SHARES, WriterLock.NONE)
     yield from _inline(pod, _FOLDERS, WriterLock.FOLDER)
 
 
 def inline_disks(pod: Pod) -> Iterator[WriterGuard]:
-    """The same of its disks, which are made for one writer; iSCSI and FC may multi-attach."""
+    """The guards of a pod's inline disks, which are for one writer; iSCSI and FC may multi-attach."""
     yield from _inline(pod, _CONTROLLED, WriterLock.NONE)
     yield from _inline(pod, _MIGRATED, WriterLock.ATTACHMENT)
 
@@ -179,7 +179,7 @@ def _inline(pod: Pod, sources: Mapping[str, str], lock: WriterLock) -> Iterator[
 
 def attachment_name(source: CSIVolumeSource, node: str) -> str:
     """The name of the VolumeAttachment of a CSI volume on a node (getAttachmentName)."""
-    # Loading it starts OpenSSL, for volumes that few pods have.
+    # The import starts OpenSSL; few pods have such volumes.
     import hashlib
 
     return "csi-" + hashlib.sha256(f"{source.volume_handle}{source.driver}{node}".encode()).hexdigest()
@@ -188,40 +188,40 @@ def attachment_name(source: CSIVolumeSource, node: str) -> str:
 def writer_guard(
     claimed: ClaimedVolume, claim: PersistentVolumeClaim, volume: PersistentVolume, *, attached: bool | None
 ) -> WriterGuard:
-    """Who keeps a second writer out of a volume when its pod is force deleted.
+    """What prevents a second writer to a volume if its pod is force deleted.
 
     Args:
         claimed: The volume in the pod.
-        claim: Its claim, which says how it is meant to be used; the volume may allow more.
+        claim: Its claim with the intended access modes; the volume may allow more.
         volume: The PersistentVolume behind the claim.
-        attached: Whether its VolumeAttachment to the pod's node says so; None when that is not known. Counts for CSI.
+        attached: Whether its VolumeAttachment shows it as attached to the pod's node; None: not known. Used for CSI.
     """
     return _guard(claimed.name, claim.spec.access_modes, volume, attached=attached, read_only=claimed.read_only)
 
 
 def attached_guard(volume: PersistentVolume) -> WriterGuard:
-    """Who keeps a second writer out of an attached volume that no pod object uses any more."""
+    """What prevents a second writer to an attached volume that no pod object uses any longer."""
     return _guard(volume.metadata.name, volume.spec.access_modes, volume, attached=True)
 
 
 def _guard(
     name: str, modes: tuple[str, ...], volume: PersistentVolume, *, attached: bool | None, read_only: bool = False
 ) -> WriterGuard:
-    """A volume that is only read, or is made for several pods, needs no guard."""
+    """The guard of a volume; a volume that is only read, or is for several pods, needs none."""
     backend, lock = _backend(volume, attached=attached)
     unneeded = read_only or not _SHARED_MODES.isdisjoint(modes)
     return WriterGuard(name, WriterLock.NOT_NEEDED if unneeded else lock, backend, modes)
 
 
 def volume_backend(volume: PersistentVolume) -> str:
-    """What a volume is stored on: ``NFS``, ``AWS EBS``, the CSI driver's name; empty: it is not known."""
+    """The storage of a volume: ``NFS``, ``AWS EBS``, the CSI driver's name; empty: not known."""
     return _backend(volume, attached=None)[0]
 
 
 def _backend(volume: PersistentVolume, *, attached: bool | None) -> tuple[str, WriterLock]:
     spec, shared = volume.spec, is_multi_attach_allowed(volume)
     if spec.csi is not None:
-        # Only the driver of a volume for several nodes knows whether it takes a second one.
+        # Only the driver of a volume for several nodes knows whether it accepts a second one.
         kept = WriterLock.UNKNOWN if shared else WriterLock.ATTACHMENT
         free = WriterLock.NODE if _own_node(volume) else WriterLock.NONE
         locks = {True: kept, False: free, None: WriterLock.UNKNOWN}
@@ -263,7 +263,7 @@ def _own_node(volume: PersistentVolume) -> set[tuple[str, str]]:
 
 
 def _names_of_node(selector: NodeSelector | None) -> set[tuple[str, str]]:
-    """The labels by which all terms name the same node, which no two nodes share; none if they do not."""
+    """The unique labels by which all terms name the same node; empty if they do not."""
     terms = () if selector is None else selector.node_selector_terms
     named = [
         [

@@ -1,7 +1,7 @@
-"""PodDisruptionBudgets and the pods of the same files that they select.
+"""PodDisruptionBudgets and the pods in the same files that they select.
 
-Whether any of the pods that are there may go is not asked of DaemonSets and Jobs: a drain passes over the former, and
-the latter end by themselves.
+For DaemonSets and Jobs, the check does not require that a pod can be evicted: a drain skips the former, and the latter
+end by themselves.
 
 Source: pkg/apis/policy/validation/validation.go, pkg/controller/disruption/disruption.go (getExpectedPodCount) and
 pkg/registry/core/pod/storage/eviction.go at v1.36.3.
@@ -28,7 +28,7 @@ __all__ = ["BudgetBlocksDrains", "BudgetSelectsNothing", "TwoBudgets", "Uncounte
 
 _MAX_NAMES: Final = 3
 _PASSED: Final = frozenset(("DaemonSet", "Job", "CronJob"))
-"""Who makes pods that a drain passes over, or that end by themselves."""
+"""The kinds with pods that a drain skips, or that end by themselves."""
 
 
 def check_budgets(objects: Objects) -> Iterator[Finding]:
@@ -58,11 +58,11 @@ def check_budgets(objects: Objects) -> Iterator[Finding]:
 
 
 def _applied(objects: Objects) -> Sequence[tuple[Manifest, PodDisruptionBudget]]:
-    """The budgets in their namespaces; of several with one name the last, as after an apply."""
+    """The budgets in their namespaces; with equal names only the last, as after an apply."""
     found: dict[tuple[str, str, int], tuple[Manifest, PodDisruptionBudget]] = {}
     for manifest, budget in objects.budgets:
         placed = replace(budget, metadata=replace(budget.metadata, namespace=manifest.namespace))
-        # Those that the API server names do not replace each other.
+        # Budgets with generateName do not replace each other.
         found[manifest.namespace, budget.metadata.name, 0 if budget.metadata.name else manifest.position] = (
             manifest,
             placed,
@@ -71,7 +71,7 @@ def _applied(objects: Objects) -> Sequence[tuple[Manifest, PodDisruptionBudget]]
 
 
 def _groups(case: PodCase) -> Iterator[PodGroup]:
-    """The pods of a case, as their controller makes them."""
+    """The pods of a case, as their controller creates them."""
     owner, entry = case.owner, case.owner.content
     kind = owner.kind.lower()
     named = replace(case.pod, metadata=replace(case.pod.metadata, name=owner.name, namespace=owner.namespace))
@@ -80,7 +80,7 @@ def _groups(case: PodCase) -> Iterator[PodGroup]:
 
 
 def _readable(budget: PodDisruptionBudget) -> bool:
-    """Whether its numbers say how many pods may go; the API server refuses a budget whose numbers do not."""
+    """Whether its numbers are valid; the API server rejects a budget with invalid ones."""
     given = [value for value in (budget.spec.min_available, budget.spec.max_unavailable) if value is not None]
     return len(given) < 2 and all(value >= 0 if isinstance(value, int) else _is_share(value) for value in given)
 
@@ -91,7 +91,7 @@ def _is_share(value: str) -> bool:
 
 
 def _room(manifest: Manifest, budget: PodDisruptionBudget, groups: Sequence[PodGroup]) -> Iterator[Finding]:
-    """What is wrong with how many pods it lets go, once all are healthy."""
+    """Problems with the number of evictions that it allows if all pods are healthy."""
     least, most = budget.spec.min_available, budget.spec.max_unavailable
     setting: Literal["minAvailable", "maxUnavailable"] = "minAvailable" if most is None else "maxUnavailable"
     value = least if most is None else most
@@ -111,13 +111,13 @@ def _is_drained(group: PodGroup) -> bool:
 
 
 class BudgetBlocksDrains(Finding, frozen=True):
-    """The budget asks for as many healthy pods as there are, so none is ever evicted."""
+    """The budget requires as many healthy pods as exist, so it never allows an eviction."""
 
     rule = LintRule(
         name="budget-blocks-drains",
         level=Level.WARNING,
-        about="A PodDisruptionBudget never lets a healthy pod be evicted.",
-        remedy="Let one pod go: maxUnavailable 1, or a lower minAvailable.",
+        about="A PodDisruptionBudget never allows the eviction of a healthy pod.",
+        remedy="Allow one eviction: maxUnavailable 1, or a lower minAvailable.",
         source=f"{BUDGETS} (getExpectedPodCount)",
         term="PodDisruptionBudget",
         check_objects=check_budgets,
@@ -126,30 +126,30 @@ class BudgetBlocksDrains(Finding, frozen=True):
     value: int | str | None
     """None: it sets neither."""
     pods: int | None = None
-    """The number of selected pods, if it decides."""
+    """The number of selected pods, if that decides."""
     expected: int = 0
     """The number of pods that the controller counts; 0: not known."""
 
     @property
     def remedy(self) -> str:
-        """The change that helps this budget."""
+        """The change that solves the problem of this budget."""
         least, most = (self.value, None) if self.setting == "minAvailable" else (None, self.value)
-        return f"Let one pod go: {budget_way(least, most, self.expected, self.pods)}."
+        return f"Allow one eviction: {budget_way(least, most, self.expected, self.pods)}."
 
     def __str__(self) -> str:
         if self.value is None:
-            return "Without minAvailable and maxUnavailable it lets no pod go: a drain waits for ever."
+            return "Without minAvailable and maxUnavailable it allows no eviction: a drain waits forever."
         pods = "" if self.pods is None else f" of {self.pods} {'pod' if self.pods == 1 else 'pods'}"
-        return f"{self.setting} {self.value}{pods} lets no pod go: a drain waits for ever."
+        return f"{self.setting} {self.value}{pods} allows no eviction: a drain waits forever."
 
 
 class UncountedBudget(Finding, frozen=True):
-    """The disruption controller asks a controller for its scale, which it does not have, and lets no pod go."""
+    """The disruption controller reads the scale of a controller without one, and allows no eviction."""
 
     rule = LintRule(
         name="uncounted-budget",
         level=Level.WARNING,
-        about="A PodDisruptionBudget counts pods by a controller that has no scale, and never lets any go.",
+        about="A PodDisruptionBudget counts pods by a controller without a scale, and never allows an eviction.",
         remedy="Give minAvailable as a number, which counts the pods themselves.",
         source=f"{BUDGETS} (getExpectedScale)",
         term="PodDisruptionBudget",
@@ -160,16 +160,16 @@ class UncountedBudget(Finding, frozen=True):
     failure: str
 
     def __str__(self) -> str:
-        return f"{self.setting} {self.value} lets no pod go, because it cannot count them: {self.failure}."
+        return f"{self.setting} {self.value} allows no eviction, because it cannot count the pods: {self.failure}."
 
 
 class TwoBudgets(Finding, frozen=True):
-    """The eviction API refuses to evict a pod that two budgets select."""
+    """The eviction API rejects the eviction of a pod that two budgets select."""
 
     rule = LintRule(
         name="two-budgets",
         level=Level.WARNING,
-        about="Pods are selected by several PodDisruptionBudgets.",
+        about="Several PodDisruptionBudgets select the same pods.",
         remedy="Let one budget select them.",
         source="pkg/registry/core/pod/storage/eviction.go (Create)",
         term="PodDisruptionBudget",
@@ -180,18 +180,16 @@ class TwoBudgets(Finding, frozen=True):
     def __str__(self) -> str:
         more = len(self.budgets) - _MAX_NAMES
         names = [*self.budgets[:_MAX_NAMES], *([f"{more} more"] if more > 0 else [])]
-        return (
-            f"Budgets {' and '.join(names)} select these pods: the API server evicts no pod that more than one selects."
-        )
+        return f"Budgets {' and '.join(names)} select these pods: the API server evicts no pod with several budgets."
 
 
 class BudgetSelectsNothing(Finding, frozen=True):
-    """The files have pods in its namespace, and it selects none of them."""
+    """The files have pods in its namespace, but it selects none of them."""
 
     rule = LintRule(
         name="budget-selects-nothing",
         level=Level.NOTICE,
-        about="A PodDisruptionBudget selects no pod of the files.",
+        about="A PodDisruptionBudget selects no pod in the files.",
         remedy="Compare the selector with the labels of the pods.",
         source=f"{BUDGETS} (getPodsForPdb)",
         term="PodDisruptionBudget",
@@ -200,4 +198,4 @@ class BudgetSelectsNothing(Finding, frozen=True):
     namespace: str
 
     def __str__(self) -> str:
-        return f"It selects no pod of these files in namespace {self.namespace}: it may protect nothing."
+        return f"It selects no pod in these files in namespace {self.namespace}: it may protect nothing."

@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims for one writer, pods that share them, and pods that pass over the scheduler which binds them.
+"""PersistentVolumeClaims for one writer, pods that share them, and pods that bypass the scheduler, which binds them.
 
 Source: pkg/apis/core/validation/validation.go (ValidatePersistentVolumeClaimSpec),
 pkg/scheduler/framework/plugins/volumerestrictions, pkg/controller/volume/persistentvolume/pv_controller.go and
@@ -30,7 +30,7 @@ _ONE_WRITER: Final = frozenset(("ReadWriteOnce", READ_WRITE_ONCE_POD))
 
 
 def check_shared_claims(objects: Objects) -> Iterator[Finding]:
-    """Every finding in pods that use a claim of the files."""
+    """Every finding in pods that use a claim in the files."""
     for case in objects.cases:
         yield from _shared_claims(case, objects)
 
@@ -65,7 +65,7 @@ def check_node_names(objects: Objects) -> Iterator[Finding]:
 
 
 def _claims(case: PodCase, objects: Objects) -> Iterator[tuple[str, PersistentVolumeClaim | None]]:
-    """The claims of a pod by name, or by the name that its template has; None: no file has it."""
+    """The claims of a pod by name, or by the name in their template; None: no file contains the claim."""
     content = case.owner.content
     if isinstance(content, Workload):
         yield from ((claim.metadata.name, claim) for claim in content.spec.volume_claim_templates)
@@ -78,7 +78,7 @@ def _claims(case: PodCase, objects: Objects) -> Iterator[tuple[str, PersistentVo
 
 
 def _starts_first(case: PodCase) -> bool:
-    """Whether a Deployment's rollout makes a pod before it ends one (ResolveFenceposts).
+    """Whether a Deployment's rollout creates a pod before it deletes one (ResolveFenceposts).
 
     The surge is rounded up, the number of unavailable pods down; both are 25% by default.
     """
@@ -94,12 +94,12 @@ def _starts_first(case: PodCase) -> bool:
 
 
 class RolloutWaitsForClaim(Finding, frozen=True):
-    """The rollout makes the new pod first, which finds no node while the old pod holds the claim."""
+    """The rollout creates the new pod first, which finds no node while the old pod uses the claim."""
 
     rule = LintRule(
         name="rollout-waits-for-claim",
         level=Level.WARNING,
-        about="A rolling update starts the new pod while the old one holds a ReadWriteOncePod claim.",
+        about="A rolling update starts the new pod while the old one uses a ReadWriteOncePod claim.",
         remedy="Set strategy.type: Recreate, or maxSurge: 0 with maxUnavailable: 1.",
         source="pkg/scheduler/framework/plugins/volumerestrictions",
         term="ReadWriteOncePod",
@@ -109,26 +109,26 @@ class RolloutWaitsForClaim(Finding, frozen=True):
 
     def __str__(self) -> str:
         return (
-            f"Claim {self.claim} is ReadWriteOncePod: a rollout's new pod waits for the old, "
-            "which is kept until it is ready."
+            f"Claim {self.claim} is ReadWriteOncePod: a rollout's new pod waits for the old one, "
+            "which stays until the new one is ready."
         )
 
 
 class ClaimNeedsScheduler(Finding, frozen=True):
-    """The claim waits for the scheduler to choose a node, and the pod passes it over: its containers never start."""
+    """The claim waits for the scheduler to choose a node, but the pod bypasses it: its containers never start."""
 
     rule = LintRule(
         name="claim-needs-scheduler",
         level=Level.WARNING,
         about="A pod with spec.nodeName uses a claim that only the scheduler binds.",
-        remedy="Replace spec.nodeName by nodeSelector kubernetes.io/hostname.",
+        remedy="Replace spec.nodeName with nodeSelector kubernetes.io/hostname.",
         source="pkg/controller/volume/persistentvolume/pv_controller.go",
         term="WaitForFirstConsumer",
         check_objects=check_node_names,
     )
     claim: str
     storage_class: str
-    """Empty: no file has its StorageClass."""
+    """The name of its StorageClass; empty: no file contains it."""
 
     def __str__(self) -> str:
         waits = "waits for the scheduler (WaitForFirstConsumer)"
@@ -143,7 +143,7 @@ class ClaimForOne(Finding, frozen=True):
     rule = LintRule(
         name="claim-for-one",
         level=Level.WARNING,
-        about="Several replicas use one claim that is made for one writer.",
+        about="Several replicas use one claim for a single writer.",
         remedy="Use a StatefulSet with volumeClaimTemplates, or a ReadWriteMany claim.",
         source="kubernetes.io/docs: Access Modes; plugins/volumerestrictions",
         term="ReadWriteOncePod",
@@ -156,4 +156,4 @@ class ClaimForOne(Finding, frozen=True):
     def __str__(self) -> str:
         if self.mode == READ_WRITE_ONCE_POD:
             return f"Only one of {self.replicas} replicas can use claim {self.claim} ({self.mode})."
-        return f"All {self.replicas} replicas have to be on one node: claim {self.claim} is {self.mode}."
+        return f"All {self.replicas} replicas must be on one node: claim {self.claim} is {self.mode}."

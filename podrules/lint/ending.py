@@ -1,4 +1,4 @@
-"""How pods end: grace periods, preStop hooks, and tolerations that keep pods on nodes that do not answer.
+"""How pods end: grace periods, preStop hooks, and tolerations that keep pods on nodes that do not respond.
 
 Source: pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer) and
 pkg/controller/tainteviction/taint_eviction.go (getMinTolerationTime) at v1.36.3.
@@ -50,7 +50,7 @@ def _grace(case: PodCase) -> Iterator[Finding]:
 
 
 def _silent(case: PodCase) -> Iterator[Finding]:
-    """The first toleration of a taint counts (GetMatchingTolerations)."""
+    """Tolerations that keep the pod on a silent node; the first match of a taint counts (GetMatchingTolerations)."""
     kept: dict[int, list[str]] = {}
     for taint in _SILENT:
         tolerations = enumerate(case.pod.spec.tolerations)
@@ -62,13 +62,13 @@ def _silent(case: PodCase) -> Iterator[Finding]:
 
 
 class GraceZero(Finding, frozen=True):
-    """A deletion is a force deletion: the object goes before the processes do."""
+    """A deletion is a force deletion: the object is removed before the processes end."""
 
     rule = LintRule(
         name="grace-zero",
         level=Level.WARNING,
         about="The grace period is 0.",
-        remedy="Remove the field (30 s), or set 1 to end at once and still wait for the kubelet.",
+        remedy="Remove the field (30 s), or set 1 to stop at once and still wait for the kubelet.",
         source="pkg/registry/core/pod/strategy.go (CheckGracefulDelete)",
         term="force deletion",
         check_pod=check_ending,
@@ -77,7 +77,7 @@ class GraceZero(Finding, frozen=True):
     def __str__(self) -> str:
         return (
             "With terminationGracePeriodSeconds 0 each deletion is a force deletion: "
-            "a copy may start while this one runs."
+            "a replacement may start while this pod runs."
         )
 
 
@@ -88,7 +88,7 @@ class PreStopTakesGrace(Finding, frozen=True):
         name="prestop-takes-grace",
         level=Level.WARNING,
         about="A preStop sleep takes the whole grace period.",
-        remedy="Raise terminationGracePeriodSeconds by what the process needs to stop.",
+        remedy="Raise terminationGracePeriodSeconds by the time that the process needs to stop.",
         source="pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer)",
         term="preStop",
         check_pod=check_ending,
@@ -98,7 +98,7 @@ class PreStopTakesGrace(Finding, frozen=True):
 
     def __str__(self) -> str:
         both = self.seconds
-        return f"preStop sleeps {both} s of {both} s of grace: the process gets 2 s between SIGTERM and SIGKILL."
+        return f"preStop sleeps {both} s of {both} s grace period: the process gets 2 s between SIGTERM and SIGKILL."
 
 
 class StaysOnSilentNode(Finding, frozen=True):
@@ -107,7 +107,7 @@ class StaysOnSilentNode(Finding, frozen=True):
     rule = LintRule(
         name="stays-on-silent-node",
         level=Level.WARNING,
-        about="A toleration without tolerationSeconds keeps pods on nodes that do not answer.",
+        about="A toleration without tolerationSeconds keeps pods on nodes that do not respond.",
         remedy="Set tolerationSeconds, or remove the toleration: the default is 300 s.",
         source="pkg/controller/tainteviction/taint_eviction.go",
         term="tolerationSeconds",
@@ -117,4 +117,4 @@ class StaysOnSilentNode(Finding, frozen=True):
 
     def __str__(self) -> str:
         taints = " and ".join(self.taints)
-        return f"It tolerates {taints} for ever: the pod is not replaced when its node goes silent."
+        return f"It tolerates {taints} forever: the pod is not replaced if its node stops responding."

@@ -1,6 +1,6 @@
-"""What every check is made of: a rule's statement, and a finding with typed details that words itself.
+"""The parts of every check: a rule's statement, and a finding with typed details and its sentence.
 
-A kind of finding is a subclass of `Finding`. It holds its rule, the details of one finding as fields, and its sentence.
+A kind of finding is a subclass of `Finding`. It has its rule, the details of one finding as fields, and its sentence.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Level(Enum):
     """How severe a finding is, the most severe first."""
 
     ERROR = "error"
-    """The API server refuses the object, or the pods that it makes."""
+    """The API server rejects the object, or the pods that it creates."""
     WARNING = "warning"
     """The API server accepts it, and what Kubernetes does next is harmful."""
     NOTICE = "notice"
-    """The API server accepts it, and perhaps it is not what the author meant."""
+    """The API server accepts it, but it may not be what the author meant."""
 
     @property
     def rank(self) -> int:
@@ -41,37 +41,37 @@ class Level(Enum):
 
 
 class LintRule(Struct, frozen=True, kw_only=True):
-    """The statement of a rule: what it objects to, how severe that is, and which function looks for it."""
+    """The statement of a rule: what it reports, how severe that is, and which function finds it."""
 
     name: str
-    """``best-effort``; people write it after ``--disable`` and in comments."""
+    """``best-effort``; the name for ``--disable`` and for comments in manifests."""
     level: Level
     about: str
     """One sentence for the table of rules."""
     remedy: str
-    """What to write instead; one sentence."""
+    """What to write instead, in one sentence."""
     source: str
-    """A path in k8s.io/kubernetes at v1.36.3, with the function in parentheses where one decides."""
+    """A path in k8s.io/kubernetes at v1.36.3, with the deciding function in parentheses, if any."""
     term: str = ""
     """A word that ``kubectl qos why`` explains (`kubectl_plugin.glossary`); empty: no term fits."""
     check_pod: Callable[[PodCase], Iterator[Finding]] | None = None
-    """Looks at one pod, or at a workload's template, and at nothing else."""
+    """Checks only one pod, or one workload's template."""
     check_objects: Callable[[Objects], Iterator[Finding]] | None = None
-    """Looks at all objects together. A rule has one of the two functions; several rules may share one."""
+    """Checks all objects together. A rule has one of the two functions; several rules may share one."""
 
 
 class Finding(Struct, frozen=True):
-    """One field that a rule objects to."""
+    """One field that a rule reports."""
 
     rule: ClassVar[LintRule]
     position: int
-    """The object's index among those that were given."""
+    """The object's index in the input."""
     field: str
-    """``spec.template.spec.containers[0].resources.requests.cpu``; the object may lack it."""
+    """``spec.template.spec.containers[0].resources.requests.cpu``; it may be missing in the object."""
 
     @property
     def place(self) -> str:
-        """The field whose line and column are shown."""
+        """The field with the shown line and column."""
         return self.field
 
     @property
@@ -80,5 +80,5 @@ class Finding(Struct, frozen=True):
         return self.rule.remedy
 
     def __str__(self) -> str:
-        """What is wrong here, in one sentence."""
+        """The problem in one sentence."""
         raise NotImplementedError

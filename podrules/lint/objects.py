@@ -1,7 +1,7 @@
-"""Manifests as typed objects, and the pods that they make; and the rule for objects that do not fit their kind.
+"""Manifests as typed objects, and the pods that they create.
 
 Source: k8s.io/api at v0.36.3 for the kinds; pkg/apis/apps/v1/defaults.go and pkg/apis/batch/v1/defaults.go at v1.36.3
-for one replica where none are given.
+for the default of one replica.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ KINDS: Final[Mapping[tuple[str, str], type[KubeObject]]] = {
     ("autoscaling/v1", "HorizontalPodAutoscaler"): Autoscaler,
     ("autoscaling/v2", "HorizontalPodAutoscaler"): Autoscaler,
 }
-"""The kinds that are checked, by apiVersion and kind, with the type that reads them."""
+"""The checked kinds, by apiVersion and kind, with the type that reads them."""
 
 
 class Manifest(Struct, frozen=True):
@@ -82,7 +82,7 @@ class Manifest(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its name, or what it will begin with."""
+        """Its name, or its generateName prefix."""
         return self.content.metadata.name or self.content.metadata.generate_name
 
     def at(self, field: str) -> tuple[int, str]:
@@ -91,20 +91,20 @@ class Manifest(Struct, frozen=True):
 
 
 class PodCase(Struct, frozen=True):
-    """A pod, or the template of the pods that a workload makes."""
+    """A pod, or the template of the pods that a workload creates."""
 
     owner: Manifest
     pod: Pod
     path: str
     """The prefix of the pod's fields: empty, or ``spec.template.`` with its dot."""
     replicas: int | None
-    """None: the number of nodes or an autoscaler decides."""
+    """The number of pods; None: the number of nodes or an autoscaler decides."""
     features: Features = REFERENCE
     """The rules of the API server's version."""
 
     @property
     def templated(self) -> bool:
-        """Whether a controller makes the pods, and adds labels to them."""
+        """Whether a controller creates the pods, and adds labels to them."""
         return bool(self.path)
 
     def at(self, field: str) -> tuple[int, str]:
@@ -113,7 +113,7 @@ class PodCase(Struct, frozen=True):
 
 
 class Objects(Struct, frozen=True, dict=True):
-    """All objects of one run, grouped as checks need them."""
+    """All objects of one run, grouped for the checks."""
 
     manifests: tuple[Manifest, ...]
     cases: tuple[PodCase, ...]
@@ -140,7 +140,7 @@ class Objects(Struct, frozen=True, dict=True):
 
     @cached_property
     def reserved(self) -> Collection[tuple[str, str]]:
-        """The claims for which a PersistentVolume is reserved, by namespace and name."""
+        """The claims with a reserved PersistentVolume, by namespace and name."""
         refs = (volume.spec.claim_ref for volume in self.volumes.values())
         return {(ref.namespace, ref.name) for ref in refs if ref is not None}
 
@@ -159,7 +159,7 @@ class Objects(Struct, frozen=True, dict=True):
 
     @classmethod
     def of(cls, read: Iterable[Manifest], features: Features = REFERENCE) -> Objects:
-        """The objects and their pods, in a version."""
+        """Group the objects and their pods, for a version."""
         manifests = tuple(read)
         scaled = {
             (
@@ -175,11 +175,11 @@ class Objects(Struct, frozen=True, dict=True):
 
 
 def _pod_case(manifest: Manifest, scaled: Collection[tuple[str, str, str]], features: Features) -> PodCase | None:
-    """The pods of an object; None: it makes none.
+    """The pods of an object; None: it creates none.
 
     Args:
         manifest: The object.
-        scaled: Namespaces, kinds and names of workloads whose replicas an autoscaler decides.
+        scaled: Namespaces, kinds and names of workloads with an autoscaler.
         features: The rules of the API server's version.
     """
     content = manifest.content

@@ -1,4 +1,4 @@
-"""Where pods may go: node affinity, node names, host ports, and pods without a controller.
+"""Where pods can run: node affinity, node names, host ports, and pods without a controller.
 
 Source: pkg/apis/core/validation/validation.go (ValidateNodeSelectorRequirement) and
 pkg/scheduler/framework/plugins/nodeports at v1.36.3.
@@ -31,14 +31,14 @@ _PREFERRED_RULES: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _REQUIRED: Final = f"spec.affinity.nodeAffinity.{_REQUIRED_RULES}"
 _PREFERRED: Final = f"spec.affinity.nodeAffinity.{_PREFERRED_RULES}"
 _ACCEPTED: Final = frozenset((ProblemKind.NOT_AN_INTEGER,))
-"""What the API server accepts in a required term."""
+"""The problems that the API server accepts in a required term."""
 _HOOKS: Final = frozenset({"helm.sh/hook", "argocd.argoproj.io/hook"})
-"""Annotations of pods that a tool makes, waits for and removes."""
+"""Annotations of pods that a tool creates, waits for and removes."""
 _ACCEPTED_IF_PREFERRED: Final = _ACCEPTED | {ProblemKind.NOT_A_LABEL_VALUE}
 
 
 def check_placement(case: PodCase) -> Iterator[Finding]:
-    """Every finding in where a pod may go."""
+    """Every finding in the placement of a pod."""
     spec = case.pod.spec
     if spec.affinity is not None and spec.affinity.node_affinity is not None:
         yield from _node_affinity(case, spec.affinity.node_affinity)
@@ -57,7 +57,7 @@ def check_placement(case: PodCase) -> Iterator[Finding]:
 
 
 def _node_keys(spec: PodSpec) -> Iterator[tuple[str, str]]:
-    """Fields that name a label of nodes, and the label's key."""
+    """The fields that name a label of nodes, with the label's key."""
     for key in spec.node_selector:
         yield "spec.nodeSelector", key
     for index, constraint in enumerate(spec.topology_spread_constraints):
@@ -98,7 +98,7 @@ def _host_ports(case: PodCase, replicas: int) -> Iterator[Finding]:
         if ref.is_init and not ref.is_sidecar:
             continue
         for index, port in enumerate(ref.container.ports):
-            # The API server fills in host ports of pods in their node's network (defaultHostNetworkPorts).
+            # For pods in the host network the API server sets the host ports (defaultHostNetworkPorts).
             number = port.host_port or (port.container_port if case.pod.spec.host_network else 0)
             if number:
                 field = f"{ref.field}.ports[{index}].{'hostPort' if port.host_port else 'containerPort'}"
@@ -106,7 +106,7 @@ def _host_ports(case: PodCase, replicas: int) -> Iterator[Finding]:
 
 
 class UnusableNodeAffinity(Finding, frozen=True):
-    """A term that the scheduler cannot read: Gt or Lt without a number; a preferred value that no label can have.
+    """A term that the scheduler cannot parse: Gt or Lt without a number; a preferred value that no label can have.
 
     A required term then matches no node. A preferred term ends the scheduling attempt.
     """
@@ -114,8 +114,8 @@ class UnusableNodeAffinity(Finding, frozen=True):
     rule = LintRule(
         name="unusable-node-affinity",
         level=Level.WARNING,
-        about="A node affinity term that the API server takes and the scheduler cannot read.",
-        remedy="Correct the value: the pod stays pending with it, or is not placed as meant.",
+        about="A node affinity term that the API server accepts but the scheduler cannot parse.",
+        remedy="Correct the value: otherwise the pod stays pending, or is not placed as intended.",
         source="pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go",
         term="nodeAffinity",
         check_pod=check_placement,
@@ -123,16 +123,16 @@ class UnusableNodeAffinity(Finding, frozen=True):
     problem: str
 
     def __str__(self) -> str:
-        return f"{self.problem}: the scheduler does not read the term."
+        return f"{self.problem}: the scheduler cannot parse the term."
 
 
 class NodeNameSet(Finding, frozen=True):
-    """The pod goes to its node without the scheduler."""
+    """The pod is bound to its node without the scheduler."""
 
     rule = LintRule(
         name="node-name-set",
         level=Level.WARNING,
-        about="spec.nodeName is set by hand.",
+        about="The manifest sets spec.nodeName.",
         remedy="Use nodeSelector or node affinity with kubernetes.io/hostname.",
         source="pkg/scheduler/eventhandlers.go (assignedPod)",
         term="spec.nodeName",
@@ -141,16 +141,16 @@ class NodeNameSet(Finding, frozen=True):
     node: str
 
     def __str__(self) -> str:
-        return f"The scheduler is passed over: nothing checks that {self.node} exists or that the pod fits on it."
+        return f"The pod bypasses the scheduler: nothing checks that {self.node} exists or that the pod fits on it."
 
 
 class HostPortReplicas(Finding, frozen=True):
-    """A node has each port once, so each replica needs a node of its own."""
+    """A node has each port once, so each replica needs its own node."""
 
     rule = LintRule(
         name="host-port-replicas",
         level=Level.NOTICE,
-        about="Several replicas ask for one port of their node.",
+        about="Several replicas use one port of their node.",
         remedy="Use a Service, or a DaemonSet.",
         source="pkg/scheduler/framework/plugins/nodeports",
         term="hostPort",
@@ -160,11 +160,11 @@ class HostPortReplicas(Finding, frozen=True):
     replicas: int
 
     def __str__(self) -> str:
-        return f"{self.replicas} replicas need {self.replicas} nodes: port {self.port} is there once on each."
+        return f"{self.replicas} replicas need {self.replicas} nodes: each node has port {self.port} only once."
 
 
 class BarePod(Finding, frozen=True):
-    """Nothing makes the pod again, and `kubectl drain` stops at it."""
+    """No controller recreates the pod, and `kubectl drain` stops at it."""
 
     rule = LintRule(
         name="bare-pod",
@@ -176,17 +176,17 @@ class BarePod(Finding, frozen=True):
     )
 
     def __str__(self) -> str:
-        return "No controller replaces this pod when its node goes, and a drain stops at it without --force."
+        return "No controller replaces this pod if its node is removed, and a drain stops at it without --force."
 
 
 class MisspeltLabel(Finding, frozen=True):
-    """A key in one of Kubernetes' own domains that no node has: it resembles a label that nodes have."""
+    """A key in one of Kubernetes' own domains that no node has, but that resembles a label of nodes."""
 
     rule = LintRule(
         name="misspelt-label",
         level=Level.WARNING,
-        about="A selector or topology key resembles a label of nodes that Kubernetes sets, and is not one.",
-        remedy="Write the key that nodes have; a label of your own needs a domain of your own.",
+        about="A selector or topology key resembles a label of nodes that Kubernetes sets, but is not one.",
+        remedy="Use the key that nodes have; your own label needs your own domain.",
         source="staging/src/k8s.io/api/core/v1/well_known_labels.go",
         term="nodeSelector",
         check_pod=check_placement,
@@ -195,4 +195,4 @@ class MisspeltLabel(Finding, frozen=True):
     meant: str
 
     def __str__(self) -> str:
-        return f"Nodes have no label {self.key} unless it is set by hand; Kubernetes sets {self.meant}."
+        return f"Nodes have no label {self.key} unless a user sets it; Kubernetes sets {self.meant}."

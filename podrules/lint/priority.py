@@ -53,12 +53,12 @@ def check_classes(objects: Objects) -> Iterator[Finding]:
 
 
 class PriorityDiffers(Finding, frozen=True):
-    """spec.priority or spec.preemptionPolicy is not what the named class gives."""
+    """spec.priority or spec.preemptionPolicy differs from the named class."""
 
     rule = LintRule(
         name="priority-differs",
         level=Level.ERROR,
-        about="Priority or preemptionPolicy is not what the named class gives.",
+        about="Priority or preemptionPolicy differs from the named class.",
         remedy="Remove the field: the class decides.",
         source=f"{PRIORITY} (admitPod)",
         term="PriorityClass",
@@ -71,12 +71,12 @@ class PriorityDiffers(Finding, frozen=True):
 
 
 class PriorityWithoutClass(Finding, frozen=True):
-    """Refused unless the cluster's default class gives the same."""
+    """The API server rejects the pod unless the cluster's default class has the same value."""
 
     rule = LintRule(
         name="priority-without-class",
         level=Level.WARNING,
-        about="A priority or preemptionPolicy is given and no class.",
+        about="A pod sets a priority or preemptionPolicy without a class.",
         remedy="Name a PriorityClass instead.",
         source=f"{PRIORITY} (admitPod)",
         term="PriorityClass",
@@ -85,17 +85,17 @@ class PriorityWithoutClass(Finding, frozen=True):
     mismatch: PriorityMismatch
 
     def __str__(self) -> str:
-        return f"Refused unless the cluster's default class gives just this: {self.mismatch}."
+        return f"Rejected unless the cluster's default class has the same value: {self.mismatch}."
 
 
 class NoSuchSystemClass(Finding, frozen=True):
-    """Names that begin with system- are Kubernetes' own, and there are two."""
+    """Names that begin with system- are reserved, and only two exist."""
 
     rule = LintRule(
         name="no-such-system-class",
         level=Level.ERROR,
-        about="A class name begins with system- and is not Kubernetes' own.",
-        remedy="Name one of these, or a class of your own.",
+        about="A class name begins with system- and is not one of Kubernetes' own.",
+        remedy="Use one of these, or your own class.",
         source=f"{PRIORITY} (admitPod)",
         term="PriorityClass",
         check_objects=check_priority,
@@ -103,16 +103,16 @@ class NoSuchSystemClass(Finding, frozen=True):
     name: str
 
     def __str__(self) -> str:
-        return f"There is no class {self.name}: system- names are system-node-critical and system-cluster-critical."
+        return f"Class {self.name} does not exist: system- names are system-node-critical and system-cluster-critical."
 
 
 class UnknownClass(Finding, frozen=True):
-    """The pod is refused unless the cluster has the class."""
+    """The API server rejects the pod unless the cluster has the class."""
 
     rule = LintRule(
         name="unknown-priority-class",
         level=Level.NOTICE,
-        about="The named PriorityClass is in none of the files.",
+        about="The files do not contain the named PriorityClass.",
         remedy="Check the name, or apply the class first.",
         source=f"{PRIORITY} (admitPod)",
         term="PriorityClass",
@@ -121,17 +121,17 @@ class UnknownClass(Finding, frozen=True):
     name: str
 
     def __str__(self) -> str:
-        return f"PriorityClass {self.name} is in none of these files: without it in the cluster the pod is refused."
+        return f"PriorityClass {self.name} is in none of these files: without it in the cluster the pod is rejected."
 
 
 class SeveralDefaultClasses(Finding, frozen=True):
-    """The API server refuses every default class after the first."""
+    """The API server rejects every default class after the first."""
 
     rule = LintRule(
         name="several-default-classes",
         level=Level.WARNING,
         about="More than one PriorityClass is the default.",
-        remedy="Leave globalDefault: true to one class.",
+        remedy="Keep globalDefault: true on one class only.",
         source=f"{PRIORITY} (validatePriorityClass)",
         term="PriorityClass",
         check_objects=check_classes,
@@ -140,4 +140,4 @@ class SeveralDefaultClasses(Finding, frozen=True):
     count: int
 
     def __str__(self) -> str:
-        return f"{self.count} classes are the default; {self.first} is one already, and the API server refuses another."
+        return f"{self.count} classes are the default; {self.first} already is, and the API server rejects another."

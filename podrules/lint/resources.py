@@ -1,4 +1,4 @@
-"""Requests and limits, and which QoS class a pod gets by them.
+"""Requests and limits, and the QoS class of a pod that results from them.
 
 Source: pkg/apis/core/v1/helper/qos/qos.go and pkg/apis/core/v1/defaults.go at v1.36.3.
 """
@@ -69,17 +69,17 @@ class BestEffort(Finding, frozen=True):
     )
 
     def __str__(self) -> str:
-        return "The pod is BestEffort: killed first when the node's memory is gone, and nothing is kept free for it."
+        return "The pod is BestEffort: killed first if the node runs out of memory, and no room is reserved for it."
 
 
 class AlmostGuaranteed(Finding, frozen=True):
-    """The first container, and perhaps others, would make the pod Guaranteed; the named ones do not."""
+    """The first container, and perhaps others, would make the pod Guaranteed; the named ones prevent it."""
 
     rule = LintRule(
         name="almost-guaranteed",
         level=Level.NOTICE,
-        about="Other containers than the first keep the pod from being Guaranteed.",
-        remedy="Set limits of cpu and memory there, and requests equal to them.",
+        about="Containers other than the first prevent class Guaranteed.",
+        remedy="Set limits for cpu and memory there, and requests equal to them.",
         source=f"{QOS} (ComputePodQOS)",
         term="Guaranteed",
         check_pod=check_resources,
@@ -94,13 +94,13 @@ class AlmostGuaranteed(Finding, frozen=True):
 
 
 class LimitWithoutRequest(Finding, frozen=True):
-    """The API server copies the limit into the request: the scheduler keeps all of it free."""
+    """The API server copies the limit into the request: the scheduler reserves all of it."""
 
     rule = LintRule(
         name="limit-without-request",
         level=Level.NOTICE,
         about="A memory limit has no request.",
-        remedy="Write the request that is meant.",
+        remedy="Set the intended request.",
         source="pkg/apis/core/v1/defaults.go (SetDefaults_Pod)",
         term="requests",
         check_pod=check_resources,
@@ -109,11 +109,11 @@ class LimitWithoutRequest(Finding, frozen=True):
     limit: Quantity
 
     def __str__(self) -> str:
-        return f"Container {self.container} limits memory to {self.limit} and requests none: it requests all of that."
+        return f"Container {self.container} limits memory to {self.limit} without a request: its request is the same."
 
 
 class RequestWithoutLimit(Finding, frozen=True):
-    """The container may grow until the node runs short of memory."""
+    """The container may use memory until the node is short of it."""
 
     rule = LintRule(
         name="request-without-limit",
@@ -128,4 +128,4 @@ class RequestWithoutLimit(Finding, frozen=True):
     request: Quantity
 
     def __str__(self) -> str:
-        return f"Container {self.container} requests {self.request} of memory and may use all that the node has."
+        return f"Container {self.container} requests {self.request} of memory and may use all the memory of the node."

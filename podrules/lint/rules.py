@@ -1,7 +1,7 @@
 """The table of all rules, and the run of their checks.
 
 A rule is registered by one line in `_FINDINGS`. `lint` in every format, docs/lint.md, ``--disable`` and the comments
-that ignore a rule all read `RULES`.
+that disable a rule all read `RULES`.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ _FINDINGS: Final[tuple[type[Finding], ...]] = (
 )
 
 RULES: Final[dict[str, LintRule]] = {kind.rule.name: kind.rule for kind in _FINDINGS}
-"""By name, the most severe first."""
+"""The rules by name, the most severe first."""
 
 
 def check(objects: Objects) -> tuple[Finding, ...]:
-    """Every finding of what the API server takes, in the order of the objects; of one object the most severe first.
+    """Every finding in accepted objects, in the order of the objects; for one object the most severe first.
 
-    What it refuses is found where an object is read (`podrules.lint.shape`).
+    Errors for which the API server rejects an object are found when it is read (`podrules.lint.shape`).
     """
     found: list[Finding] = []
     for check_objects in dict.fromkeys(rule.check_objects for rule in RULES.values()):

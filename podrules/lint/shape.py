@@ -1,6 +1,6 @@
-"""Whether the API server takes an object of a manifest: its shape first, then its values.
+"""Whether the API server accepts an object of a manifest: its shape first, then its values.
 
-One that does not have the shape of its kind is checked no further.
+An object without the shape of its kind is not checked further.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _CLOSE: Final = 0.75
-"""Of fields and kinds: terminationGracePeriod is near terminationGracePeriodSeconds, command is not near comment."""
+"""The similarity of names: terminationGracePeriod is near terminationGracePeriodSeconds, command not near comment."""
 
 
 class InvalidField(Finding, frozen=True):
@@ -38,7 +38,7 @@ class InvalidField(Finding, frozen=True):
         name="invalid-field",
         level=Level.ERROR,
         about="A field has the wrong type.",
-        remedy="Write the type that the field has; amounts and label values often need quotes.",
+        remedy="Use the type of the field; amounts and label values often need quotes.",
         source="k8s.io/api (the Go types of the field)",
     )
     problem: str
@@ -54,11 +54,11 @@ class UnknownField(Finding, frozen=True):
         name="unknown-field",
         level=Level.ERROR,
         about="The kind has no such field in this version of Kubernetes.",
-        remedy="Write the field's own name, at the place where it belongs.",
+        remedy="Use the field's correct name and place.",
         source="k8s.io/apimachinery/pkg/runtime/serializer/json/json.go (strict decoding)",
     )
     known: tuple[str, ...]
-    """The fields that there are at its place."""
+    """The fields that exist at its place."""
 
     @property
     def problem(self) -> str:
@@ -67,7 +67,7 @@ class UnknownField(Finding, frozen=True):
 
     @property
     def near(self) -> str:
-        """The field that was meant; empty: none is similar."""
+        """The intended field; empty: none is similar."""
         return _near(self.field.rpartition(".")[2], self.known)
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ class UnservedVersion(Finding, frozen=True):
         name="unserved-version",
         level=Level.ERROR,
         about="This version of Kubernetes does not serve the kind in that apiVersion.",
-        remedy="Write a kind and an apiVersion that the version serves.",
+        remedy="Use a kind and an apiVersion that the version serves.",
         source="api/openapi-spec/v3",
     )
     kind: str
@@ -91,11 +91,11 @@ class UnservedVersion(Finding, frozen=True):
     served: str
     """The best apiVersion that has the kind; empty: none has it."""
     near: str
-    """The most similar kind, where none has it; empty: none is similar."""
+    """The most similar kind, if no apiVersion has it; empty: none is similar."""
 
     @property
     def problem(self) -> str:
-        """The API server's words, as kubectl has them, and the version."""
+        """The API server's words, as in kubectl, and the version."""
         return f'no matches for kind "{self.kind}" in version "{self.api_version}" in Kubernetes 1.{self.minor}'
 
     def __str__(self) -> str:
@@ -105,18 +105,18 @@ class UnservedVersion(Finding, frozen=True):
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    """The field or kind that was meant; empty: none is similar."""
+    """The intended field or kind; empty: none is similar."""
     lower = {one.lower(): one for one in known}
     return lower.get(name.lower()) or lower.get(nearest_word(name.lower(), lower, closeness=_CLOSE), "")
 
 
 def check_shape(position: int, written: Mapping[str, Any], known: Schema) -> list[Finding]:
-    """Why the API server refuses an object, also for fields that no rule reads.
+    """Why the API server rejects an object, also for fields that no rule reads.
 
     Args:
         position: The number by which findings name the object.
-        written: The object as it stands in the manifest.
-        known: What the version of the API server knows.
+        written: The object as in the manifest.
+        known: The schema of the API server's version.
     """
     api_version, kind = str(written.get("apiVersion")), str(written.get("kind"))
     if known.serves(api_version, kind) is False:
@@ -132,24 +132,24 @@ def check_shape(position: int, written: Mapping[str, Any], known: Schema) -> lis
 
 
 class ReadManifest(NamedTuple):
-    """An object of a manifest, as far as it fits its kind."""
+    """An object of a manifest, if it fits its kind."""
 
     manifest: Manifest | None
-    """None: it does not fit, or its kind is not checked."""
+    """The object; None: it does not fit, or its kind is not checked."""
     findings: Sequence[Finding]
-    """What does not fit, also of fields that no rule reads."""
+    """The errors, also in fields that no rule reads."""
 
 
 def read_manifest(
     position: int, written: Mapping[str, Any], *, known: Schema, namespace: str = DEFAULT_NAMESPACE
 ) -> ReadManifest:
-    """The typed object, and what of it does not fit its kind.
+    """The typed object, and its errors against the schema of its kind.
 
     Args:
         position: The number by which findings name the object.
-        written: The object as it stands in the manifest.
-        known: What the version of the API server knows.
-        namespace: The namespace of an object that names none.
+        written: The object as in the manifest.
+        known: The schema of the API server's version.
+        namespace: The namespace of an object without one.
     """
     findings = check_shape(position, written, known)
     kind = str(written.get("kind"))

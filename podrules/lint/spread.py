@@ -1,4 +1,4 @@
-"""Topology spread constraints that do not do what they seem to.
+"""Topology spread constraints that do not work as they seem to.
 
 Source: pkg/scheduler/framework/plugins/podtopologyspread/{common,filtering}.go (selfMatch) at v1.36.3; KEP-3243.
 """
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class Miss(Enum):
-    """Why a constraint does not count the pod that has it."""
+    """Why a constraint does not count its own pod."""
 
     NO_SELECTOR = "NoSelector"
     EMPTY_SELECTOR = "EmptySelector"
@@ -48,33 +48,33 @@ _MISSES: Final = {
 
 
 class SelectorMiss(Struct, frozen=True):
-    """A constraint that does not count the pod that has it."""
+    """A constraint that does not count its own pod."""
 
     why: Miss
     term: str = ""
-    """The first of the selector's terms that the pod does not satisfy."""
+    """The selector's first term that the pod does not match."""
 
     @property
     def field(self) -> str:
-        """The field that is wrong, below the constraint; empty: the constraint lacks it."""
+        """The wrong field, below the constraint; empty: the field is missing."""
         return "" if self.why is Miss.NO_SELECTOR else ".labelSelector"
 
     def __str__(self) -> str:
-        """A clause without a full stop, for `lint`, the webhook and the chart's policies alike."""
+        """A clause without a full stop, for `lint`, the webhook and the chart's policies."""
         return _MISSES[self.why].format(term=self.term)
 
 
 def selector_misses(
     constraint: TopologySpreadConstraint, labels: Mapping[str, str], added: Collection[str]
 ) -> SelectorMiss | None:
-    """Why a constraint does not count its own pod; None: it does, or the API server refuses the selector.
+    """Why a constraint does not count its own pod; None: it does, or the API server rejects the selector.
 
     matchLabelKeys do not matter, because they take the pod's own values.
 
     Args:
-        constraint: One of the pod.
-        labels: Those of the pod.
-        added: Keys of labels that controllers add to those of a template; terms about them are passed over.
+        constraint: A constraint of the pod.
+        labels: The labels of the pod.
+        added: The keys of labels that controllers add to those of a template; terms with them are ignored.
     """
     if constraint.label_selector is None:
         return SelectorMiss(Miss.NO_SELECTOR)
@@ -127,19 +127,19 @@ def _anti_affinity(case: PodCase) -> tuple[PodAffinityTerm, ...]:
 
 
 def _selects_the_same(term: PodAffinityTerm, constraint: TopologySpreadConstraint) -> bool:
-    """Whether both select the same pods, in the pod's own namespace alone."""
+    """Whether both select the same pods, and only in the pod's own namespace."""
     narrowed = term.namespaces or term.namespace_selector is not None or term.mismatch_label_keys
     same_keys = set(term.match_label_keys) == set(constraint.match_label_keys)
     return not narrowed and same_keys and term.label_selector == constraint.label_selector
 
 
 class SpreadMissesOwnPod(Finding, frozen=True):
-    """The selector does not match the pod itself, so copies of the pod may all go to one place."""
+    """The selector does not match the pod itself, so its replicas may all run in one place."""
 
     rule = LintRule(
         name="spread-misses-own-pod",
         level=Level.WARNING,
-        about="A spread constraint does not count the pod that has it.",
+        about="A spread constraint does not count its own pod.",
         remedy="Select the pod's own labels.",
         source=f"{SPREAD}/filtering.go (selfMatch)",
         term="topologySpreadConstraints",
@@ -149,12 +149,12 @@ class SpreadMissesOwnPod(Finding, frozen=True):
 
     def __str__(self) -> str:
         clause = str(self.miss)
-        # A term stays as it is written in the selector.
+        # A term keeps the case of the selector.
         return f"{clause}." if self.miss.term else f"{clause[0].upper()}{clause[1:]}."
 
 
 class SpreadCountsOldPods(Finding, frozen=True):
-    """Without pod-template-hash in matchLabelKeys pods of both revisions count during a rollout."""
+    """Without pod-template-hash in matchLabelKeys, pods of both revisions count during a rollout."""
 
     rule = LintRule(
         name="spread-counts-old-pods",
@@ -169,17 +169,17 @@ class SpreadCountsOldPods(Finding, frozen=True):
     """The topologyKey."""
 
     def __str__(self) -> str:
-        return f"While it rolls out, old pods by {self.key} count too: the new ones may end up uneven, or wait."
+        return f"During a rollout, old pods by {self.key} also count: the new ones may be spread unevenly, or wait."
 
 
 class SpreadIsRedundant(Finding, frozen=True):
-    """Anti-affinity allows one pod for each domain, so no domain is ever more than 1 over the least."""
+    """Anti-affinity allows one pod per domain, so the skew is never above 1."""
 
     rule = LintRule(
         name="spread-is-redundant",
         level=Level.NOTICE,
         about="Required anti-affinity by the same key and selector makes a spread constraint redundant.",
-        remedy="Keep one of the two; the constraint alone also rules out nodes without the label.",
+        remedy="Keep one of the two; only the constraint also excludes nodes without the label.",
         source=f"{SPREAD}/filtering.go; plugins/interpodaffinity/filtering.go",
         term="topologySpreadConstraints",
         check_pod=check_spread,
@@ -188,4 +188,4 @@ class SpreadIsRedundant(Finding, frozen=True):
     """The topologyKey."""
 
     def __str__(self) -> str:
-        return f"Required anti-affinity by {self.key} allows one pod for each value already: no skew is ever above 1."
+        return f"Required anti-affinity by {self.key} already allows one pod for each value: no skew is ever above 1."

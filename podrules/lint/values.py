@@ -1,7 +1,7 @@
-"""Values for which the API server refuses an object, in its words, under the names of the rules that lint has for them.
+"""Values for which the API server rejects an object, in its words, under the names of lint's rules.
 
-`podrules.admission.validation` says what is refused. Here each of its errors gets the first rule whose kind, field and
-words fit, and `refused-value` where none does.
+`podrules.admission.validation` finds the errors. Here each error gets the first rule with a matching kind, field and
+words, else `refused-value`.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ __all__ = ["REFUSED_VALUES", "RefusedValue", "refused_values"]
 
 
 class RefusedValue(Finding, frozen=True):
-    """A value that the API server refuses."""
+    """A value that the API server rejects."""
 
     rule = LintRule(
         name="refused-value",
         level=Level.ERROR,
-        about="The API server refuses a value.",
+        about="The API server rejects a value.",
         remedy="Correct the field.",
         source=PODS,
     )
     problem: str
     """``Invalid value: "A": must be ...``: the API server's words."""
     of_pods: bool = False
-    """Whether it takes the workload, and refuses the pods that the workload makes."""
+    """Whether it accepts the workload, and rejects the pods that the workload creates."""
 
     kinds: ClassVar[frozenset[str]] = frozenset()
-    """The kinds of objects that the rule is about; empty: all."""
+    """The kinds of objects that the rule covers; empty: all."""
     fields: ClassVar[str] = ""
-    """A pattern that is found in the path of the field."""
+    """A pattern for the path of the field."""
     words: ClassVar[str] = ""
-    """A pattern that is found in the API server's words."""
+    """A pattern for the API server's words."""
 
     def __str__(self) -> str:
-        return f"{self.problem} (in each pod that it makes)." if self.of_pods else f"{self.problem}."
+        return f"{self.problem} (in each pod that it creates)." if self.of_pods else f"{self.problem}."
 
     @classmethod
     def fits(cls, kind: str, error: FieldError) -> bool:
-        """Whether the rule is about an error of an object of that kind."""
+        """Whether the rule covers an error of an object of that kind."""
         known = not cls.kinds or kind in cls.kinds
         return known and bool(re.search(cls.fields, error.field) and re.search(cls.words, error.problem))
 
 
 class NoContainers(RefusedValue, frozen=True):
-    """A pod without containers; a pod without a spec has none either."""
+    """A pod without containers, or without a spec."""
 
     rule = LintRule(
         name="no-containers",
@@ -67,7 +67,7 @@ class NoContainers(RefusedValue, frozen=True):
 
 
 class RequestOverLimit(RefusedValue, frozen=True):
-    """A request above its limit, or different from it where overcommitting is not allowed."""
+    """A request above its limit, or different from it if overcommitting is not allowed."""
 
     rule = LintRule(
         name="request-over-limit",
@@ -82,13 +82,13 @@ class RequestOverLimit(RefusedValue, frozen=True):
 
     @property
     def place(self) -> str:
-        """The API server names the resource in its words alone."""
+        """The field; the API server names the resource only in its words."""
         named = re.search(r"equal to (\S+) limit of", self.problem)
         return f"{self.field}.{named[1]}" if named else self.field
 
 
 class InvalidPodResources(RefusedValue, frozen=True):
-    """Containers need more than the pod-level resources give."""
+    """Containers need more than the pod-level resources."""
 
     rule = LintRule(
         name="invalid-pod-resources",
@@ -101,7 +101,7 @@ class InvalidPodResources(RefusedValue, frozen=True):
 
 
 class NegativeNumber(RefusedValue, frozen=True):
-    """An amount, or a number of pods, below 0."""
+    """A negative amount or number of pods."""
 
     rule = LintRule(
         name="negative-number",
@@ -119,7 +119,7 @@ class InvalidSpread(RefusedValue, frozen=True):
     rule = LintRule(
         name="invalid-spread",
         level=Level.ERROR,
-        about="A topology spread constraint that the API server refuses.",
+        about="A topology spread constraint that the API server rejects.",
         remedy="Correct the constraint.",
         source=f"{PODS} (validateTopologySpreadConstraints)",
         term="topologySpreadConstraints",
@@ -128,12 +128,12 @@ class InvalidSpread(RefusedValue, frozen=True):
 
 
 class ReadinessProbeGrace(RefusedValue, frozen=True):
-    """A readiness probe ends nothing, so it has no grace period."""
+    """A readiness probe does not end a container, so it has no grace period."""
 
     rule = LintRule(
         name="readiness-probe-grace",
         level=Level.ERROR,
-        about="A readiness probe has a termination grace period of its own.",
+        about="A readiness probe has its own termination grace period.",
         remedy="Remove the field, or set it on the liveness or startup probe.",
         source=f"{PODS} (validateReadinessProbe)",
     )
@@ -170,12 +170,12 @@ class InvalidNodeAffinity(RefusedValue, frozen=True):
 
 
 class InvalidToleration(RefusedValue, frozen=True):
-    """Key, operator, value, effect and tolerationSeconds that do not go together."""
+    """An invalid combination of key, operator, value, effect and tolerationSeconds."""
 
     rule = LintRule(
         name="invalid-toleration",
         level=Level.ERROR,
-        about="Fields of a toleration do not go together.",
+        about="Fields of a toleration contradict each other.",
         remedy="Correct the toleration.",
         source=f"{PODS} (ValidateTolerations)",
         term="toleration",
@@ -184,12 +184,12 @@ class InvalidToleration(RefusedValue, frozen=True):
 
 
 class InvalidPriorityClass(RefusedValue, frozen=True):
-    """A value over 1,000,000,000, a reserved name, or an unknown preemption policy."""
+    """A value above 1,000,000,000, a reserved name, or an unknown preemption policy."""
 
     rule = LintRule(
         name="invalid-priority-class",
         level=Level.ERROR,
-        about="A PriorityClass that the API server refuses.",
+        about="A PriorityClass that the API server rejects.",
         remedy="Choose a value up to 1000000000 and a name that does not begin with system-.",
         source="pkg/apis/scheduling/validation/validation.go",
         term="PriorityClass",
@@ -198,12 +198,12 @@ class InvalidPriorityClass(RefusedValue, frozen=True):
 
 
 class InvalidBudget(RefusedValue, frozen=True):
-    """minAvailable and maxUnavailable together, a number below 0, or more than 100%."""
+    """minAvailable and maxUnavailable together, a negative number, or more than 100%."""
 
     rule = LintRule(
         name="invalid-budget",
         level=Level.ERROR,
-        about="A PodDisruptionBudget that the API server refuses.",
+        about="A PodDisruptionBudget that the API server rejects.",
         remedy="Set one of minAvailable and maxUnavailable, to a number or to 0% to 100%.",
         source="pkg/apis/policy/validation/validation.go",
         term="PodDisruptionBudget",
@@ -257,18 +257,18 @@ REFUSED_VALUES: Final[tuple[type[RefusedValue], ...]] = (
     NegativeNumber,
     RefusedValue,
 )
-"""The first that fits an error names it."""
+"""The first rule that fits an error is used."""
 
 
 def refused_values(position: int, written: Mapping[str, Any], minor: int) -> list[Finding]:
-    """What the API server refuses in an object that fits its schema, in its order.
+    """The errors for which the API server rejects an object that fits its schema, in its order.
 
-    A workload that is taken is asked about the pod that its controller would make. An object with a uid comes from a
-    cluster and is not created: nothing of it is refused here.
+    For an accepted workload, the pod that its controller would create is validated. An object with a uid comes from a
+    cluster and is not created: it has no errors here.
 
     Args:
         position: The number by which findings name the object.
-        written: The object as it stands in the manifest.
+        written: The object as in the manifest.
         minor: The API server's version.
     """
     kind = str(written.get("kind"))
@@ -289,7 +289,7 @@ def _refused(position: int, kind: str, error: FieldError) -> RefusedValue:
 
 
 def _with_service_account(pod: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A pod with the account that admission gives it before it is validated (plugin ServiceAccount)."""
+    """The pod with the account that admission sets before validation (plugin ServiceAccount)."""
     spec = pod.get("spec") or {}
     if spec.get("serviceAccountName") or spec.get("serviceAccount") or not _projects_token(spec):
         return pod
@@ -297,5 +297,5 @@ def _with_service_account(pod: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _projects_token(spec: Mapping[str, Any]) -> bool:
-    """Whether the account matters: the API server wants one where a volume has its token."""
+    """Whether the account matters: the API server requires one for a volume with its token."""
     return any((volume or {}).get("projected") for volume in spec.get("volumes") or ())

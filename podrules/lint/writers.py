@@ -1,10 +1,10 @@
-"""A Deployment's rollout that starts a second writer on a volume that nothing guards.
+"""A Deployment's rollout that starts a second writer on an unguarded volume.
 
 The rule is that of `podrules.ending.second_writers`, for Deployments with strategy RollingUpdate. The PersistentVolume
-of a claim is known only when the same files hold it, by spec.volumeName or its claimRef, or its StorageClass, whose
-provisioner is for NFS by name; other claims are passed over.
+of a claim is known only if the same files contain it, by spec.volumeName or its claimRef, or contain its StorageClass
+with a provisioner that is for NFS by its name; other claims are skipped.
 
-Source: that of `podrules.ending.second_writers`.
+Source: as in `podrules.ending.second_writers`.
 """
 
 from __future__ import annotations
@@ -54,20 +54,20 @@ class TwoWriters(Finding, frozen=True):
     rule = LintRule(
         name="two-writers",
         level=Level.WARNING,
-        about="A Deployment's rolling update starts a second writer on a volume that nothing guards.",
-        remedy="Use a StatefulSet; strategy.type: Recreate helps with rollouts alone, not with drains and lost nodes.",
+        about="A Deployment's rolling update starts a second writer on an unguarded volume.",
+        remedy="Use a StatefulSet; strategy.type: Recreate helps only with rollouts, not with drains and lost nodes.",
         source="pkg/controller/deployment/rolling.go; pkg/volume/util/util.go",
         term="ReadWriteOncePod",
         check_objects=check_writers,
     )
     volume: str
     kind: tuple[str, ...]
-    """What it is stored on, its access modes, and whether one node has all pods: ``NFS``, ``ReadWriteOnce``."""
+    """Its storage, its access modes, and whether one node has all pods: ``NFS``, ``ReadWriteOnce``."""
     surges: bool
-    """Whether the next pod starts before the old one begins to end."""
+    """Whether the next pod starts before the old one begins to terminate."""
 
     def __str__(self) -> str:
-        start = "before this one ends" if self.surges else "while this one is still ending"
+        start = "before this one terminates" if self.surges else "while this one still terminates"
         return (
             f"A rolling update starts the next pod {start}, and nothing keeps a second writer off volume {self.volume} "
             f"({', '.join(self.kind)})."

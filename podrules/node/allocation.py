@@ -1,9 +1,9 @@
-"""What a node has promised: requests against allocatable, limits beyond it, by QoS class.
+"""The allocation of a node: requests compared with allocatable, and limits above it, by QoS class.
 
-The scheduler admits by requests alone, so requests exceed allocatable only where a resize, a static pod or a smaller
-node made it so. The sum of limits may: that is overcommit, and what it costs when pods use it is decided by the kernel
-and the kubelet, not by the scheduler. Pods that have finished do not count; pods that are being deleted do until they
-are gone. A resource without room keeps off only pods that request some of it; the number of pods binds all.
+The scheduler uses only requests, so requests exceed allocatable only after a resize, with a static pod or on a node
+that became smaller. The sum of limits may exceed it: that is overcommit, and the kernel and the kubelet, not the
+scheduler, decide what happens if pods use it. Finished pods do not count; pods that are being deleted count until they
+are gone. A resource without room excludes only pods that request it; the number of pods limits all.
 
 Source: pkg/scheduler/framework/types.go (NodeInfo), pkg/scheduler/scheduler.go (informer of non-terminal pods) and
 fitsRequest in pkg/scheduler/framework/plugins/noderesources/fit.go at v1.36.3; ``kubectl describe node`` prints the
@@ -29,11 +29,11 @@ __all__ = ["NodeAllocation", "ResourceAllocation", "is_full", "limited_resources
 
 
 def is_full(allocatable: int, requested: int) -> bool:
-    """Whether no pod fits that requests any of a resource (fitsRequest); one that requests none may.
+    """Whether no pod with a request of the resource fits (fitsRequest); one without a request may fit.
 
     Args:
-        allocatable: Of the node.
-        requested: By the pods on it, in the same unit.
+        allocatable: The allocatable amount of the node.
+        requested: The sum of requests of the pods on it, in the same unit.
     """
     return requested >= allocatable
 
@@ -46,19 +46,19 @@ class ResourceAllocation(Struct, frozen=True):
     allocatable: Quantity
     requested: Quantity
     limited: Quantity
-    """The sum of limits of the containers and pods that have one."""
+    """The sum of limits of the containers and pods with a limit."""
     without_limit: int
-    """Pods with a container that nothing limits: they may take all there is."""
+    """The number of pods with an unlimited container: they may use everything."""
     requested_by_class: dict[PodQOSClass, Quantity]
 
     @property
     def reserved(self) -> Quantity:
-        """What the system keeps: capacity minus allocatable."""
+        """The amount reserved for the system: capacity minus allocatable."""
         return self.capacity - self.allocatable
 
     @property
     def free(self) -> Quantity:
-        """What the scheduler can still promise."""
+        """The amount that the scheduler can still allocate."""
         return self.allocatable - self.requested
 
     @property
@@ -68,7 +68,7 @@ class ResourceAllocation(Struct, frozen=True):
 
 
 class NodeAllocation(Struct, frozen=True):
-    """All that a node has promised."""
+    """All allocations of a node."""
 
     pods: int
     max_pods: int
@@ -77,12 +77,12 @@ class NodeAllocation(Struct, frozen=True):
 
     @property
     def pods_full(self) -> bool:
-        """Whether no pod fits any more, whatever it requests."""
+        """Whether no further pod fits, regardless of its requests."""
         return is_full(self.max_pods, self.pods)
 
 
 def node_allocation(node: Node, pods: Iterable[Pod], *, features: Features = REFERENCE) -> NodeAllocation:
-    """Sum what the pods of a node ask for; pods bound elsewhere and finished ones are left out."""
+    """Sum the requests and limits of a node's pods, without finished pods and pods on other nodes."""
     own = [pod for pod in pods if pod.spec.node_name == node.metadata.name and not pod.finished]
     options = scheduler_options(features)
     asked = [
@@ -107,17 +107,17 @@ def node_allocation(node: Node, pods: Iterable[Pod], *, features: Features = REF
 
 
 class _Asked(NamedTuple):
-    """What one pod asks for."""
+    """The requests and limits of one pod."""
 
     qos_class: PodQOSClass
     requests: ResourceList
     limits: ResourceList
     limited: frozenset[str]
-    """The resources of which each container that runs with the others has a limit, or the pod itself."""
+    """The resources that each concurrently running container limits, or the pod itself."""
 
 
 def limited_resources(pod: Pod, features: Features) -> frozenset[str]:
-    """The resources that nothing in the pod may use without a limit, once its init containers have ended."""
+    """The resources that are limited for the whole pod, once its init containers have ended."""
     own = pod.spec.resources if features.pod_level_resources else None
     whole = () if own is None else (name for name, limit in own.limits.items() if not limit.is_zero)
     running = [ref.container for ref in pod.containers() if not ref.is_init or ref.is_sidecar]
@@ -145,5 +145,5 @@ def _resource(node: Node, name: str, asked: Sequence[_Asked]) -> ResourceAllocat
 
 
 def percent_of(amount: int, allocatable: int) -> int:
-    """How much of what is allocatable an amount is, in whole per cent, rounded down; 0 where nothing is allocatable."""
+    """An amount as a whole percentage of the allocatable amount, rounded down; 0 if nothing is allocatable."""
     return 100 * amount // allocatable if allocatable > 0 else 0

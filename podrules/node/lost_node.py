@@ -1,18 +1,17 @@
-"""What Kubernetes does by itself about a node that stopped answering, and when (T5).
+"""What Kubernetes does by itself about a node that stopped responding, and when (T5).
 
     last heartbeat          the kubelet renews its Lease every 10 s
     + 50 s                  Ready becomes Unknown (--node-monitor-grace-period), and its pods' Ready condition False
     at once                 taint node.kubernetes.io/unreachable:NoExecute, at the zone's rate (`eviction_rate`)
-    + tolerationSeconds     a pod is deleted (DisruptionTarget, DeletionByTaintManager): 300 s unless it says otherwise;
-                            one that tolerates the taint without a time is left alone
-    after that              it stays Terminating without end: only its kubelet could tell that its processes ended. It
-                            goes when the node answers again, when the Node is deleted (podgc, a minute later), or when
+    + tolerationSeconds     a pod is deleted (DisruptionTarget, DeletionByTaintManager): after 300 s by default; a pod
+                            that tolerates the taint without a time is not deleted
+    after that              it stays Terminating: only its kubelet can report the end of its processes. It is removed
+                            when the node responds again, when the Node is deleted (podgc, a minute later), or when
                             the node is declared out of service (podgc, every 20 s)
     pod object gone + 6 min volumes are detached by force, with the out-of-service taint at once (`attachment`)
 
-A zone where most nodes are silent is taken for a fault of the network: its nodes are tainted more slowly or not at all.
-When no node of the cluster is Ready, not even old taints stay. A controller that was restarted meanwhile counts
-tolerations again.
+If most nodes of a zone are silent, the controller assumes a network fault: it taints nodes more slowly or not at all.
+If no node of the cluster is Ready, it even removes old taints. A restarted controller counts tolerations again.
 
 Source: pkg/controller/nodelifecycle/node_lifecycle_controller.go (tryUpdateNodeHealth, processTaintBaseEviction,
 ComputeZoneState, ReducedQPSFunc, setLimiterInZone, handleDisruption), pkg/controller/podgc/gc_controller.go at v1.36.3;
@@ -62,15 +61,15 @@ _REGION_LABELS: Final = ("failure-domain.beta.kubernetes.io/region", "topology.k
 
 
 class MonitorGrace(NamedTuple):
-    """--node-monitor-grace-period, unless somebody set it: 50 s, and 40 s before 1.32."""
+    """The default of --node-monitor-grace-period: 50 s, and 40 s before 1.32."""
 
     seconds: int = 50
     known: bool = False
-    """Whether the control plane's version decides; it is as new as its newest kubelet, at least."""
+    """Whether the control plane's version is known; it is at least as new as its newest kubelet."""
 
     @classmethod
     def of(cls, versions: Versions) -> MonitorGrace:
-        """That of a cluster."""
+        """The grace period of a cluster."""
         old = versions.api_server.minor < 32
         version = versions.server_version or ("" if old else versions.newest_kubelet)
         return cls(40 if old else 50, minor_of(version) is not None)
@@ -81,7 +80,7 @@ class ZoneState(Enum):
 
     NORMAL = "Normal"
     PARTIAL_DISRUPTION = "PartialDisruption"
-    """At least 3 nodes, and 55 %."""
+    """At least 3 nodes and 55 % are not Ready."""
     FULL_DISRUPTION = "FullDisruption"
 
 
@@ -94,20 +93,20 @@ class ZoneHealth(Struct, frozen=True, rename="camel"):
     not_ready: int
     state: ZoneState
     rate: float
-    """Nodes a second; 0: none."""
+    """Tainted nodes per second; 0: none."""
     cluster_down: bool
-    """No node of the cluster is Ready: the control plane itself may be cut off."""
+    """Whether no node of the cluster is Ready: the control plane itself may be cut off."""
 
 
 def zone_key(node: Node) -> str:
-    """A node's zone as the node lifecycle controller has it: ``region/zone`` (GetZoneKey)."""
+    """A node's zone for the node lifecycle controller: ``region/zone`` (GetZoneKey)."""
     labels = node.metadata.labels
     parts = (next((labels[key] for key in keys if key in labels), "") for keys in (_REGION_LABELS, _ZONE_LABELS))
     return "/".join(filter(None, parts))
 
 
 def zone_health(nodes: Sequence[Node]) -> dict[str, ZoneHealth]:
-    """Every zone of a cluster by its key; nodes with label node.kubernetes.io/exclude-disruption do not count."""
+    """Every zone of a cluster by its key, without nodes with label node.kubernetes.io/exclude-disruption."""
     ready: dict[str, list[bool]] = {}
     for node in nodes:
         states = ready.setdefault(zone_key(node), [])
@@ -134,7 +133,7 @@ def compute_zone_state(nodes: int, not_ready: int) -> ZoneState:
 
 
 def eviction_rate(state: ZoneState, nodes: int, *, cluster_down: bool) -> float:
-    """Nodes tainted a second in a zone of that many (setLimiterInZone, handleDisruption)."""
+    """Tainted nodes per second in a zone with that many (setLimiterInZone, handleDisruption)."""
     if cluster_down:
         return 0.0
     if state is not ZoneState.PARTIAL_DISRUPTION:
@@ -143,9 +142,9 @@ def eviction_rate(state: ZoneState, nodes: int, *, cluster_down: bool) -> float:
 
 
 def unknown_at(node: Node, renewed: datetime | None, grace: MonitorGrace) -> datetime | None:
-    """When Ready became Unknown, or will if the heartbeat at ``renewed`` was the last; None if not known.
+    """When Ready became Unknown, or will if the heartbeat at ``renewed`` was the last; None: not known.
 
-    An Unknown condition without a time counts as one that will become so, by its Lease.
+    For an Unknown condition without a time, the time is computed from the Lease.
     """
     ready = node.ready
     since = instant(ready.last_transition_time) if ready is not None and ready.status == "Unknown" else None
@@ -155,7 +154,7 @@ def unknown_at(node: Node, renewed: datetime | None, grace: MonitorGrace) -> dat
 
 
 def taint_added(node: Node | None, key: str) -> datetime | None:
-    """When a node got its NoExecute taint of that key; None without a Node, a taint or its timeAdded."""
+    """When a node got its NoExecute taint with that key; None: no Node, no taint or no timeAdded."""
     taints = node.spec.taints if node is not None else ()
     added = (taint.time_added for taint in taints if (taint.key, taint.effect) == (key, NO_EXECUTE))
     return instant(next(added, None))
@@ -169,14 +168,14 @@ def eviction(
     *,
     bound: datetime | None = None,
 ) -> Eviction:
-    """When the taints of a node that does not answer delete a pod of it.
+    """When the taints of a node that does not respond delete one of its pods.
 
     Args:
-        tolerations: The pod's.
-        node: Its node; the taint unreachable is thought of where it is to come.
+        tolerations: The pod's tolerations.
+        node: Its node; the taint unreachable is assumed if the node will get it.
         unknown: When Ready became Unknown, or will.
-        zone: The node's.
-        bound: When the pod came to the node; None: not known, before the taints.
+        zone: The node's zone.
+        bound: When the pod was bound to the node; None: not known, counts as before the taints.
     """
     noted = unknown.isoformat() if unknown is not None else None
     present = [
@@ -187,8 +186,8 @@ def eviction(
     now = taint_eviction(tolerations, present, bound=bound) or Eviction(None, None)
     if any(taint.key == UNREACHABLE for taint in present):
         return now
-    to_come = Taint(UNREACHABLE, "", NO_EXECUTE, noted)
-    then = taint_eviction(tolerations, (*present, to_come), bound=bound) or now
+    expected = Taint(UNREACHABLE, "", NO_EXECUTE, noted)
+    then = taint_eviction(tolerations, (*present, expected), bound=bound) or now
     if zone.rate:
         return then
     return Eviction(None, then.tolerated, held_back=True) if then.comes and not now.comes else now

@@ -1,22 +1,22 @@
-"""Whether a pod's node still answers: what a force deletion relies on, for the kubelet is who stops processes.
+"""Whether a pod's node still responds: a force deletion depends on that, because the kubelet stops processes.
 
-    no Node object                      its pods' processes may run on a machine that nobody asks any more
-    taint node.kubernetes.io/           somebody vouched that the machine is off; once the node is Ready again, with
-      out-of-service                    the taint still there, it is back, and answers; one that sends heartbeats and is
-                                        not Ready answers too, and garbage collection goes on there
+    no Node object                      its pods' processes may run on a machine that no component checks any longer
+    taint node.kubernetes.io/           a user or program declared that the machine is off; if the node is Ready again
+      out-of-service                    with the taint, it is back and responds; a node that sends heartbeats but is not
+                                        Ready also responds, and garbage collection continues there
     Ready Unknown                       the node lifecycle controller missed heartbeats for 50 s
                                         (--node-monitor-grace-period, 40 s before 1.32)
-      and a Lease renewed since         it is coming back: each renewal is a heartbeat to that controller
-                                        (tryUpdateNodeHealth), and its kubelet writes the condition again
+      and a Lease renewed since         it is returning: each renewal is a heartbeat for that controller
+                                        (tryUpdateNodeHealth), and its kubelet will update the condition
     Lease not renewed for 40 s          the kubelet renews every 10 s: known before the condition changes
-    else                                the kubelet answers, also when Ready is False
+    else                                the kubelet responds, even if Ready is False
 
-The cloud controller taints a node that is not Ready if its provider says that the machine is shut down, until the node
-is Ready, not until the machine is started: a reason to look, no proof.
+The cloud controller taints a node that is not Ready if its provider reports the machine as shut down, until the node is
+Ready, not until the machine is started: a reason to check, but not a proof.
 
-Nobody knows when processes end on a node that does not answer: only its kubelet stops them, and only it could tell
-that they have ended. Pod garbage collection removes objects without asking: every pod that names a node without a Node
-object, and terminating pods of a node that has the out-of-service taint while it is not Ready.
+The end of processes on a silent node is unknown: only its kubelet stops them, and only it can report their end. Pod
+garbage collection removes objects without a check: every pod on a node without a Node object, and terminating pods on a
+node with the out-of-service taint that is not Ready.
 
 Source: pkg/controller/podgc/gc_controller.go (gcTerminating, gcOrphaned),
 pkg/controller/nodelifecycle/node_lifecycle_controller.go, pkg/kubelet/util/nodelease.go,
@@ -42,28 +42,28 @@ __all__ = ["LEASE_NAMESPACE", "OUT_OF_SERVICE", "SHUTDOWN", "NodeReach", "Reach"
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
-"""Key of the taint by which somebody vouches that a machine is off."""
+"""The key of the taint that declares a machine as off."""
 SHUTDOWN: Final = "node.cloudprovider.kubernetes.io/shutdown"
-"""Key of the taint by which a cloud controller says that a machine is off."""
+"""The key of the taint with which a cloud controller reports a machine as off."""
 _LEASE_DURATION: Final = timedelta(seconds=40)
 
 
 class Reach(Enum):
-    """Whether a node answers."""
+    """Whether a node responds."""
 
     ANSWERS = "Answers"
     SILENT = "Silent"
     """Ready is Unknown, and no heartbeat has come since."""
     RETURNING = "Returning"
-    """Ready is Unknown still, and its kubelet renews its Lease again: it answers."""
+    """Ready is still Unknown, but its kubelet renews its Lease again: it responds."""
     MISSED_HEARTBEATS = "MissedHeartbeats"
-    """The Lease has run out, the condition has not changed yet."""
+    """The Lease has expired, but the condition has not changed yet."""
     OUT_OF_SERVICE = "OutOfService"
-    """It has the out-of-service taint, and sends no heartbeats."""
+    """It has the out-of-service taint and sends no heartbeats."""
     BACK = "Back"
-    """It has that taint still, and is Ready again."""
+    """It still has that taint, but is Ready again."""
     BACK_NOT_READY = "BackNotReady"
-    """It has that taint still and answers, but is not Ready: pod garbage collection still removes what is deleted."""
+    """It still has that taint and responds, but is not Ready: pod garbage collection still removes deleted pods."""
     GONE = "Gone"
     UNKNOWN = "Unknown"
 
@@ -79,7 +79,7 @@ class Reach(Enum):
 
     @property
     def back(self) -> bool:
-        """Whether it answers in spite of that taint."""
+        """Whether it responds despite that taint."""
         return self.declared and not self.quiet
 
 
@@ -89,21 +89,21 @@ _DECLARED: Final = frozenset({Reach.OUT_OF_SERVICE, Reach.BACK, Reach.BACK_NOT_R
 
 
 class NodeReach(Struct, frozen=True, rename="camel"):
-    """Whether a node answers, since when not, and the field that decided."""
+    """Whether a node responds, since when it does not, and the field that decided."""
 
     name: str
     reach: Reach
     field: str
     since: datetime | None = None
-    """The last heartbeat of a node that is gone, if its Lease is still there."""
+    """The last heartbeat of a node that is gone, if its Lease still exists."""
     provider: bool = False
-    """It is a virtual kubelet: what answers is a provider, and when a pod ends there is not known."""
+    """It is a virtual kubelet: a provider responds, and when a pod ends there is not known."""
     shut_down: bool = False
-    """It does not answer, and its cloud controller's taint says that its machine is shut down."""
+    """It does not respond, and its cloud controller's taint reports its machine as shut down."""
 
     @property
     def ends_unknown(self) -> bool:
-        """Whether nothing there ends by a known time: no kubelet answers, or a provider decides."""
+        """Whether the end of pods there is unknown: no kubelet responds, or a provider decides."""
         return self.reach.quiet or self.provider
 
 
@@ -113,7 +113,7 @@ class _Spec(Protocol):
 
 
 class ReachableNode(Protocol):
-    """What the rule reads of a Node."""
+    """The fields of a Node that the rule reads."""
 
     @property
     def spec(self) -> _Spec:
@@ -127,13 +127,13 @@ class ReachableNode(Protocol):
 
 
 def node_reach(name: str, node: ReachableNode | None, *, renewed: datetime | None, now: datetime) -> NodeReach:
-    """Whether a node answers.
+    """Whether a node responds.
 
     Args:
         name: The node's name.
-        node: The Node object; None when there is none.
-        renewed: ``spec.renewTime`` of its Lease; None when it has none or it could not be read.
-        now: The present.
+        node: The Node object; None: it does not exist.
+        renewed: ``spec.renewTime`` of its Lease; None: it has none, or it could not be read.
+        now: The current time.
     """
     if node is None:
         return NodeReach(name, Reach.GONE, "metadata.name", renewed)
@@ -146,8 +146,8 @@ def _reach_of(name: str, node: ReachableNode, renewed: datetime | None, now: dat
     ready = node.ready
     missed = renewed is not None and now - renewed > _LEASE_DURATION
     since = instant(ready.last_transition_time) if ready is not None and ready.status == "Unknown" else None
-    # A heartbeat of a time to come, or from before the condition became Unknown, is proof of nothing. The condition's
-    # time has whole seconds: within the same second nobody can tell which came first.
+    # A heartbeat in the future, or from before the condition became Unknown, proves nothing. The condition's time has
+    # whole seconds: within the same second the order is not known.
     after = renewed is not None and (since is None or renewed.replace(microsecond=0) > since)
     near = renewed is not None and abs(now - renewed) <= _LEASE_DURATION and after
     for index, taint in enumerate(node.spec.taints):

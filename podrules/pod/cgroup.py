@@ -7,8 +7,8 @@
     container   below the pod's, named by the runtime   its own cpu request              its own limits, else the pod's
 
 On cgroup v2 shares become a weight, by two different formulas: the kubelet's is linear and applies to QoS and pod
-level; libcontainer's is quadratic in log2(shares) and applies to containers. Guaranteed pods live directly in kubepods.
-Kubelets since 1.35 refuse to start on cgroup v1 unless ``failCgroupV1: false``.
+level; libcontainer's is quadratic in log2(shares) and applies to containers. Guaranteed pods are directly in kubepods.
+Kubelets since 1.35 do not start on cgroup v1 unless ``failCgroupV1: false``.
 
 Source: pkg/kubelet/cm/{helpers_linux,cgroup_manager_linux,qos_container_manager_linux,pod_container_manager_linux}.go,
 pkg/kubelet/kuberuntime/kuberuntime_container_linux.go at v1.36.3; github.com/opencontainers/cgroups/utils.go at v0.0.6.
@@ -57,7 +57,7 @@ __all__ = [
 MIN_SHARES: Final = 2
 MAX_SHARES: Final = 262144
 QUOTA_PERIOD: Final = 100_000
-"""Microseconds: the CFS period unless the kubelet's ``cpuCFSQuotaPeriod`` says otherwise."""
+"""Microseconds: the default CFS period, which the kubelet's ``cpuCFSQuotaPeriod`` can change."""
 MIN_QUOTA: Final = 1000
 """Microseconds: a limit below 10m is raised to this."""
 
@@ -65,14 +65,14 @@ _KUBEPODS: Final = "kubepods"
 
 
 class ResourceConfig(Struct, frozen=True, rename="camel"):
-    """Values of one cgroup; None means that the kubelet writes nothing there."""
+    """Values of one cgroup; None: the kubelet writes nothing there."""
 
     cpu_shares: int | None = None
     cpu_quota: int | None = None
-    """Microseconds per period; -1 no quota is enforced; 0 none is set."""
+    """Microseconds per period; -1: no quota is enforced; 0: none is set."""
     cpu_period: int | None = None
     memory: int | None = None
-    """Bytes; 0 no limit."""
+    """Bytes; 0: no limit."""
     huge_page_limit: dict[int, int] = {}
     """Page size in bytes to limit in bytes."""
 
@@ -126,7 +126,7 @@ def cpu_weight_libcontainer(shares: int) -> int:
 
 
 def qos_cgroup_name(qos_class: PodQOSClass, root: tuple[str, ...] = ()) -> CgroupName:
-    """The cgroup that holds all pods of a class, below ``cgroupRoot``; Guaranteed pods are directly in kubepods."""
+    """The cgroup of all pods of a class, below ``cgroupRoot``; Guaranteed pods are directly in kubepods."""
     kubepods = CgroupName((*root, _KUBEPODS))
     return kubepods if qos_class is PodQOSClass.GUARANTEED else kubepods.child(qos_class.value.lower())
 
@@ -138,9 +138,9 @@ def pod_cgroup_name(pod: Pod, root: tuple[str, ...] = (), *, features: Features 
 
 
 def qos_resource_configs(pods: Iterable[Pod], *, features: Features = REFERENCE) -> dict[PodQOSClass, ResourceConfig]:
-    """Values of the QoS cgroups of a node that runs these pods, besides kubepods (setCPUCgroupConfig).
+    """Values of the QoS cgroups of a node with these pods, except kubepods (setCPUCgroupConfig).
 
-    They count what the pods ask for, also where a resize is not granted yet.
+    They use the pods' requests, even if a resize is not allocated yet.
     """
     options = PodResourcesOptions(skip_pod_level_resources=not features.pod_level_resources)
     milli_cpu = sum(
@@ -167,8 +167,8 @@ def pod_resource_config(
     Args:
         pod: The pod with its allocated resources.
         enforce_cpu_limits: The kubelet's ``cpuCFSQuota``.
-        cpu_period: Its ``cpuCFSQuotaPeriod`` in microseconds; a kubelet without the gate CPUCFSQuotaPeriod does not
-            start with another than the default, and would count quotas by the default.
+        cpu_period: Its ``cpuCFSQuotaPeriod`` in microseconds; a kubelet without the gate CPUCFSQuotaPeriod starts only
+            with the default, and would compute quotas with the default.
         features: Gates of the cluster's version.
     """
     options = PodResourcesOptions(skip_pod_level_resources=not features.pod_level_resources)
@@ -202,7 +202,7 @@ def container_resource_config(
     cpu_period: int = QUOTA_PERIOD,
     features: Features = REFERENCE,
 ) -> ResourceConfig:
-    """What the kubelet asks of the runtime for one container (generateLinuxContainerResources)."""
+    """The values that the kubelet requests from the runtime for one container (generateLinuxContainerResources)."""
     own = ref.container.resources
     cpu_limit = _container_limit(pod, own.limits.get(CPU, ZERO), CPU, features)
     memory_limit = _container_limit(pod, own.limits.get(MEMORY, ZERO), MEMORY, features)
@@ -215,12 +215,12 @@ def container_resource_config(
 
 
 def quota_period(cpu_period: int, features: Features) -> int:
-    """The period in µs by which quotas are counted: the kubelet's own only under the gate CPUCFSQuotaPeriod."""
+    """The period of quotas in µs: the kubelet's own only with the gate CPUCFSQuotaPeriod."""
     return cpu_period if features.cpu_cfs_quota_period else QUOTA_PERIOD
 
 
 def _container_limit(pod: Pod, own: Quantity, name: str, features: Features) -> Quantity:
-    """A container without a limit of its own is held to the pod's (getCPULimit, getMemoryLimit)."""
+    """The limit of a container; without its own it gets the pod's (getCPULimit, getMemoryLimit)."""
     if own.is_zero and features.pod_level_resources and pod.spec.resources is not None:
         return pod.spec.resources.limits.get(name, ZERO)
     return own
@@ -237,7 +237,7 @@ def _all_limited(pod: Pod, name: str, features: Features) -> bool:
 
 
 def _page_size(name: str) -> int:
-    """Bytes in the name of a huge page resource; 0 when it holds none, as upstream, which drops the error."""
+    """Bytes in the name of a huge page resource; 0 if it has none, as in upstream, which drops the error."""
     try:
         return Quantity.parse(name.removeprefix(HUGEPAGES_PREFIX)).value
     except QuantityError:

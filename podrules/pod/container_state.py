@@ -1,13 +1,13 @@
-"""What the kubelet reports of each container: whether it runs, why it waits, how it ended.
+"""The kubelet's report on each container: whether it runs, why it waits, how it ended.
 
-    state          Running, Waiting or Terminated; of a status in which none is set: Waiting
-    end            how it ended now, where it has ended
-    last           how it ended before it was restarted; absent: nothing is known of that
-    signal         that of the status, else exit code - 128 where that is a signal of Linux (1 to 64): the shell's and
-                   the runtimes' way to tell of it. A process may exit with such a code by itself. On Windows, and on
-                   virtual kubelets: none
-    unknown        ContainerStatusUnknown stands for an end that the kubelet did not see. Its exit code says nothing
-    OOMKilled      only where the kubelet says so: exit code 137 alone has many causes
+    state          Running, Waiting or Terminated; for a status with none set: Waiting
+    end            its current end, if it has ended
+    last           its end before the restart; absent: not known
+    signal         the signal of the status, else exit code - 128 if that is a signal of Linux (1 to 64): the convention
+                   of shells and runtimes. A process may exit with such a code by itself. On Windows, and on virtual
+                   kubelets: none
+    unknown        ContainerStatusUnknown means an end that the kubelet did not observe. Its exit code has no meaning
+    OOMKilled      only if the kubelet reports it: exit code 137 alone has many causes
 
 Source: k8s.io/api/core/v1/types.go (ContainerState, ContainerStateTerminated) at v0.36.3; pkg/kubelet/kubelet_pods.go
 (convertToAPIContainerStatuses), pkg/kubelet/status/status_manager.go (TerminatePod), pkg/kubelet/kuberuntime/helpers.go
@@ -46,19 +46,19 @@ _NO_TIMES: Final = ("0001-01-01T00:00:00", "1970-01-01T00:00:00")
 
 
 class ContainerKind(Enum):
-    """What it is for."""
+    """The kind of a container."""
 
     APP = "App"
     INIT = "Init"
-    """It ends before those after it start."""
+    """It ends before the next containers start."""
     SIDECAR = "Sidecar"
     """An init container with restartPolicy Always: it runs at the same time as the others."""
     EPHEMERAL = "Ephemeral"
-    """Put into a running pod, as `kubectl debug` does: it is never restarted, and decides nothing about the pod."""
+    """Added to a running pod, as by `kubectl debug`: it is never restarted, and does not affect the pod's status."""
 
 
 class StateKind(Enum):
-    """Which state of a container is set."""
+    """The state of a container."""
 
     RUNNING = "Running"
     WAITING = "Waiting"
@@ -70,16 +70,16 @@ class Termination(Struct, frozen=True, rename="camel"):
 
     exit_code: int
     reason: str = ""
-    """The kubelet's word: ``Error``, ``Completed``, ``OOMKilled`` and so on."""
+    """The kubelet's reason: ``Error``, ``Completed``, ``OOMKilled`` and so on."""
     message: str = ""
     signal: int | None = None
-    """The signal that ended it, by number; None: the status has none."""
+    """The number of the signal that ended it; None: the status has none."""
     started_at: str | None = None
     finished_at: str | None = None
 
 
 class ObservedContainer(Struct, frozen=True, rename="camel"):
-    """One container, as its status reports it."""
+    """One container by its status."""
 
     name: str
     kind: ContainerKind
@@ -89,23 +89,23 @@ class ObservedContainer(Struct, frozen=True, rename="camel"):
     message: str = ""
     ready: bool = False
     started: bool | None = None
-    """Whether its startup probe has succeeded; None: not told."""
+    """Whether its startup probe has succeeded; None: not reported."""
     started_at: str | None = None
-    """Since when it runs; None: it does not, or that is not told."""
+    """The start of its current run; None: it does not run, or the start is not reported."""
     restarts: int = 0
     end: Termination | None = None
     last: Termination | None = None
     memory_limit: str | None = None
-    """Its own (``spec.containers[].resources.limits.memory``); None: it has none."""
+    """Its own memory limit (``spec.containers[].resources.limits.memory``); None: it has none."""
 
     @property
     def latest(self) -> Termination | None:
-        """How it last ended; None if it has not ended or its status does not say."""
+        """Its last end; None: it has not ended, or its status does not show it."""
         return self.end or self.last
 
 
 def fails_init(pod: Pod, exit_code: int, reason: str) -> bool:
-    """Whether an init container that ended so failed: OOMKilled alone is enough, unless the app containers run."""
+    """Whether an init container with this end failed: OOMKilled alone is enough, unless the app containers run."""
     return exit_code != 0 or (reason == OOM_KILLED and pod.status.phase != "Running")
 
 
@@ -114,24 +114,24 @@ def observed_containers(pod: Pod, platform: Platform) -> tuple[ObservedContainer
 
     Args:
         pod: The pod.
-        platform: What it runs on: what its exit codes mean.
+        platform: Its platform, for the meaning of exit codes.
     """
     linux = platform is Platform.LINUX
-    told = ((ref, status_of(pod, ref.container.name)) for ref in pod.containers())
+    statuses = ((ref, status_of(pod, ref.container.name)) for ref in pod.containers())
     return tuple(
-        _observed(ref.container, _kind(ref), status, linux=linux) for ref, status in told if status is not None
+        _observed(ref.container, _kind(ref), status, linux=linux) for ref, status in statuses if status is not None
     )
 
 
 def observed_ephemeral(pod: Pod, platform: Platform) -> tuple[ObservedContainer, ...]:
-    """The ephemeral containers of which its kubelet told; the arguments are those of `observed_containers`.
+    """The ephemeral containers that its kubelet reports; the arguments are those of `observed_containers`.
 
     Source: pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodActions) at v1.36.3.
     """
     linux, own = platform is Platform.LINUX, {one.name: one for one in pod.spec.ephemeral_containers}
-    told = ((own.get(status.name), status) for status in pod.status.ephemeral_container_statuses)
+    statuses = ((own.get(status.name), status) for status in pod.status.ephemeral_container_statuses)
     return tuple(
-        _observed(one, ContainerKind.EPHEMERAL, status, linux=linux) for one, status in told if one is not None
+        _observed(one, ContainerKind.EPHEMERAL, status, linux=linux) for one, status in statuses if one is not None
     )
 
 
@@ -141,7 +141,7 @@ def _kind(ref: ContainerRef) -> ContainerKind:
 
 def _observed(own: Container, kind: ContainerKind, status: ContainerStatus, *, linux: bool) -> ObservedContainer:
     state, limit = status.state, own.resources.limits.get(_MEMORY)
-    # As `has_process` reads it: a container that runs is running, whatever else is set.
+    # As in `has_process`: a container with state running is running, even if another state is set.
     found = StateKind.TERMINATED if state.terminated is not None else StateKind.WAITING
     return ObservedContainer(
         own.name,
@@ -169,5 +169,5 @@ def _termination(end: ContainerStateTerminated | None, *, linux: bool) -> Termin
 
 
 def _time(stamp: str | None) -> str | None:
-    """A time of a status; None: it is that which stands for none, in Go or in seconds since 1970."""
+    """A time of a status; None: it is the zero time of Go or of Unix."""
     return None if stamp is not None and stamp.startswith(_NO_TIMES) else stamp

@@ -1,9 +1,9 @@
-"""The pod as the API server stores it: what defaulting adds to a manifest's resources and grace period.
+"""The pod as the API server stores it: the defaults for a manifest's resources and grace period.
 
 Limits are copied to missing requests; pod-level requests are filled from the containers' sums or the pod's limits;
 amounts are rounded up to thousandths; the grace period becomes 30 s. So a manifest and the stored pod can differ, and
-with them the QoS class. Then admission fills in what is still missing from the LimitRanges of the namespace, and the
-overhead of the RuntimeClass.
+with them the QoS class. Then admission sets missing values from the LimitRanges of the namespace, and the overhead of
+the RuntimeClass.
 
 Source: pkg/apis/core/v1/{defaults.go,zz_generated.defaults.go} (SetDefaults_Pod, SetDefaults_ResourceList,
 SetDefaults_LimitRangeItem) and plugin/pkg/admission/limitranger/admission.go (PodMutateLimitFunc) at v1.36.3.
@@ -49,12 +49,12 @@ DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS: Final = 30
 
 
 class DefaultedField(Struct, frozen=True, rename="camel"):
-    """A field that the API server fills in or rounds."""
+    """A field that the API server sets or rounds."""
 
     field: str
     """``spec.containers[0].resources.requests.cpu``."""
     given: str | None
-    """The manifest's text, None when it was absent."""
+    """The manifest's text; None: it was absent."""
     stored: str
     by: str
     """``API defaults`` or ``LimitRange``."""
@@ -75,7 +75,7 @@ def default_pod(pod: Pod, *, features: Features = REFERENCE) -> Pod:
 
 
 def default_pod_level_resources(pod: Pod, *, features: Features = REFERENCE) -> Pod:
-    """The pod with the pod-level resources that the API server fills in last, after admission; none before 1.37.
+    """The pod with the pod-level resources that the API server sets last, after admission; unchanged before 1.37.
 
     Source: pkg/api/pod/util.go (DefaultPodLevelResources) at v1.37.1.
     """
@@ -83,17 +83,17 @@ def default_pod_level_resources(pod: Pod, *, features: Features = REFERENCE) -> 
     due = features.pod_level_resources and features.pod_level_resources_fix_defaulting
     if not due or own is None or not (own.requests or own.limits):
         return pod
-    filled = _pod_level_limits(pod, _pod_level(pod, own, requests_alone=True))
+    filled = _pod_level_limits(pod, _pod_level(pod, own, without_limits=True))
     return replace(pod, spec=replace(pod.spec, resources=filled))
 
 
 def stored_pod(pod: Pod, *, features: Features = REFERENCE) -> Pod:
-    """The pod as the API server stores it where no admission plugin changes it."""
+    """The pod as the API server stores it if no admission plugin changes it."""
     return default_pod_level_resources(default_pod(pod, features=features), features=features)
 
 
 def default_grace_period(pod: Pod) -> Pod:
-    """The pod with its grace period as the API server serves it: 30 s if it names none, 1 s if it is negative."""
+    """The pod with its grace period as the API server serves it: 30 s by default, 1 s if it is negative."""
     seconds = pod.spec.termination_grace_period_seconds
     if seconds is None:
         seconds = DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS
@@ -108,7 +108,7 @@ def default_limit_range(limit_range: LimitRange) -> LimitRange:
 
 
 def default_limit_range_item(item: LimitRangeItem) -> LimitRangeItem:
-    """One of its limits as the API server stores it.
+    """One item of a LimitRange as the API server stores it.
 
     A container's missing default limit is the maximum; its missing default request is that default limit, else the
     minimum.
@@ -128,7 +128,7 @@ def default_limit_range_item(item: LimitRangeItem) -> LimitRangeItem:
 
 
 def apply_limit_ranges(pod: Pod, limit_ranges: Iterable[LimitRange]) -> Pod:
-    """The pod after the LimitRanger plugin: missing container limits and requests filled in (PodMutateLimitFunc)."""
+    """The pod after the LimitRanger plugin: it sets missing container limits and requests (PodMutateLimitFunc)."""
     for limit_range in limit_ranges:
         items = [item for item in limit_range.spec.limits if item.type == "Container"]
         limits = {name: amount for item in items for name, amount in item.default.items()}
@@ -153,7 +153,7 @@ def apply_runtime_class(pod: Pod, runtime_class: RuntimeClass | None) -> Pod:
 
 
 def defaulted_fields(given: Pod, stored: Pod, by: str = "API defaults") -> tuple[DefaultedField, ...]:
-    """What one step changed in resources, in the order of the spec."""
+    """The changes of one step in resources, in the order of the spec."""
     if given is stored:
         return ()
     changes: list[DefaultedField] = []
@@ -166,7 +166,7 @@ def defaulted_fields(given: Pod, stored: Pod, by: str = "API defaults") -> tuple
 
     own = {ref.container.name: ref.container.resources for ref in given.containers()}
     for after in stored.containers():
-        # Admission may add containers: all of theirs is new.
+        # Admission may add containers: all of their resources are new.
         before = own.get(after.container.name, ResourceRequirements())
         path = f"{after.field}.resources"
         compare(f"{path}.requests", before.requests, after.container.resources.requests)
@@ -185,13 +185,13 @@ def _with_requests(container: Container) -> Container:
     return replace(container, resources=replace(own, requests={**own.requests, **missing}))
 
 
-def _pod_level(pod: Pod, own: ResourceRequirements, *, requests_alone: bool = False) -> ResourceRequirements:
+def _pod_level(pod: Pod, own: ResourceRequirements, *, without_limits: bool = False) -> ResourceRequirements:
     """Pod-level limits for huge pages, then pod-level requests (defaultHugePagePodLimits, defaultPodRequests).
 
     Args:
         pod: The pod.
         own: Its pod-level resources.
-        requests_alone: Whether requests are filled in without any limit, too (since 1.37).
+        without_limits: Whether requests are also set without any limit (since 1.37).
     """
     limits = dict(own.limits)
     if own.limits or own.requests:
@@ -199,7 +199,7 @@ def _pod_level(pod: Pod, own: ResourceRequirements, *, requests_alone: bool = Fa
             if name.startswith(HUGEPAGES_PREFIX) and name not in own.requests:
                 limits.setdefault(name, amount)
     requests = dict(own.requests)
-    if limits or requests_alone:
+    if limits or without_limits:
         for name, amount in aggregate_container_requests(pod).items():
             if is_supported_pod_level_resource(name) and is_overcommit_allowed(name):
                 requests.setdefault(name, amount)
@@ -210,10 +210,10 @@ def _pod_level(pod: Pod, own: ResourceRequirements, *, requests_alone: bool = Fa
 
 
 def _pod_level_limits(pod: Pod, own: ResourceRequirements) -> ResourceRequirements:
-    """A limit where every container has one: their sum, or the pod's request where that is more."""
+    """Set a pod-level limit if every container has one: their sum, or the pod's request if that is larger."""
     missing = [name for name in own.requests if is_supported_pod_level_resource(name) and name not in own.limits]
     together = aggregate_container_limits(pod)
-    # Ephemeral containers can have no limits, so that a pod with one gets none; their amounts are not summed up.
+    # Ephemeral containers cannot have limits, so a pod with one gets none; their amounts are not summed.
     containers = [*(ref.container for ref in pod.containers()), *pod.spec.ephemeral_containers]
     limits = dict(own.limits)
     for name in missing:

@@ -1,17 +1,17 @@
-"""Whether a pod on a node runs as it should, and what is wrong with which container.
+"""Whether a pod on a node runs as expected, and the problem of each container.
 
-    waits, passing        ContainerCreating, PodInitializing: the sandbox, volumes and images are made ready, init
-                          containers go first; their own states tell why it lasts
+    waits, passing        ContainerCreating, PodInitializing: the kubelet prepares the sandbox, volumes and images, and
+                          runs init containers first; their states show the reason of a delay
     waits, held up        any other reason: the kubelet tried and failed, and tries again: CrashLoopBackOff,
                           ImagePullBackOff, CreateContainerConfigError, RunContainerError, InvalidImageName and so on
-    ended                 an app container or sidecar has ended with an error, or a sidecar at all; an init container
-                          with an error. An app container that exits 0 is done, unless it has to restart
-    not ready             it runs, and its readiness probe has not succeeded
-    restarted             it runs, and ended before
-    node not Ready        all containers are ready, and the pod's Ready is False without a reason, which a kubelet gives
-                          always: the node controller does so to the pods of a node when its Ready is no longer True
-    readiness gates       all containers are ready, and a condition that the pod names is not True, or not there yet
-    Ready                 the pod's condition; where its kubelet has not told it, by what it tells of the containers
+    ended                 an app container or init container has ended with an error, or a sidecar has ended. An app
+                          container that exits with 0 has completed, unless it has to restart
+    not ready             it runs, but its readiness probe has not succeeded
+    restarted             it runs, and has ended before
+    node not Ready        all containers are ready, but the pod's Ready is False without a reason, which kubelets always
+                          give: the node controller sets it so on the pods of a node that is no longer Ready
+    readiness gates       all containers are ready, but a condition of a readiness gate is not True, or missing
+    Ready                 the pod's condition; if its kubelet has not reported it, by the containers' statuses
 
 Source: pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses), pkg/kubelet/status/generate.go
 (GeneratePodReadyCondition, GeneratePodReadyToStartContainersCondition), pkg/kubelet/images/types.go,
@@ -46,54 +46,54 @@ from podrules.pod.platform import pod_platform
 __all__ = ["PASSES", "Health", "Trouble", "TroubleKind", "UnmetGate", "health", "readiness"]
 
 PASSES: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
-"""Why a container waits that has only to wait."""
+"""The reasons of a container that waits without a problem."""
 
 
 class TroubleKind(Enum):
-    """What a container does not do as it should, the worst first."""
+    """The kind of a container's problem, the worst first."""
 
     HELD_UP = "HeldUp"
-    """It waits, and more than time is needed."""
+    """It waits, and waiting alone does not help."""
     ENDED = "Ended"
     NOT_READY = "NotReady"
     STARTING = "Starting"
-    """It waits, and that passes by itself."""
+    """It waits, and will start by itself."""
     RESTARTED = "Restarted"
-    """It runs, and ended before."""
+    """It runs, and has ended before."""
 
 
 class Trouble(Struct, frozen=True, rename="camel"):
-    """One container that does not run as it should."""
+    """One container that does not run as expected."""
 
     kind: TroubleKind
     container: str
     init: bool = False
     """Whether it is an init container or a sidecar."""
     reason: str = ""
-    """The kubelet's word for why it waits, or for how it ended; empty: it gives none."""
+    """The kubelet's reason why it waits, or how it ended; empty: it gives none."""
     message: str = ""
     exit_code: int | None = None
-    """The exit code with which it ended last; None: it has not ended, or the status does not say."""
+    """The exit code of its last end; None: it has not ended, or the status does not show it."""
     end_reason: str = ""
     signal: int | None = None
-    """The signal that ended it last, by number; None: the status has none."""
+    """The number of the signal of its last end; None: the status has none."""
     ended_at: str | None = None
     restarts: int = 0
 
 
 class UnmetGate(Struct, frozen=True, rename="camel"):
-    """A condition of ``spec.readinessGates`` that is not True: somebody else than the kubelet has to set it."""
+    """A condition of ``spec.readinessGates`` that is not True: a component other than the kubelet has to set it."""
 
     condition: str
     """Its type."""
     status: str = ""
-    """False or Unknown; empty: the pod has no such condition yet."""
+    """False or Unknown; empty: the pod does not have the condition yet."""
     reason: str = ""
     message: str = ""
 
 
 class Health(Struct, frozen=True, rename="camel"):
-    """How a pod is, by what its kubelet said last."""
+    """The health of a pod, by the last report of its kubelet."""
 
     phase: str = ""
     reason: str = ""
@@ -101,70 +101,70 @@ class Health(Struct, frozen=True, rename="camel"):
     kubectl_status: str = ""
     """What `kubectl get pods` prints under STATUS."""
     restarts: int = 0
-    """What it prints under RESTARTS."""
+    """What `kubectl get pods` prints under RESTARTS."""
     bound: bool = False
     """Whether it has a node."""
     created: str | None = None
     containers: tuple[ObservedContainer, ...] = ()
-    """All that its kubelet told of; app containers first."""
+    """The containers that its kubelet reports, app containers first."""
     memory_limited: bool = False
-    """Whether the pod's cgroup has a memory limit: of the pod itself, or because each container has one."""
+    """Whether the pod's cgroup has a memory limit: the pod's own, or because each container has one."""
     ephemeral: tuple[ObservedContainer, ...] = ()
-    """The same of ephemeral containers: they do not change how the pod is."""
+    """The ephemeral containers that its kubelet reports: they do not affect the pod's health."""
     troubles: tuple[Trouble, ...] = ()
-    """The worst first; init containers before others. Empty for a pod that has finished."""
+    """The problems, the worst first; init containers before others. Empty for a finished pod."""
     ready: bool | None = None
-    """None: its kubelet has told nothing, or the pod has finished."""
+    """Whether it is Ready; None: its kubelet has reported nothing, or the pod has finished."""
     ready_since: str | None = None
-    """When its Ready condition became what it is."""
+    """The last transition of its Ready condition."""
     unready: str = ""
     """Why its Ready condition is not True, in the kubelet's words."""
     unmet_gates: tuple[UnmetGate, ...] = ()
-    """The readiness gates that keep a pod from being Ready although its containers are."""
+    """The unmet readiness gates of a pod with ready containers."""
     marked_not_ready: bool = False
-    """Its containers are ready, and its Ready is False without a reason: the node controller marked it so."""
+    """Its containers are ready, but its Ready is False without a reason: the node controller set it so."""
     no_sandbox: bool = False
-    """Its sandbox and network are not there (PodReadyToStartContainers)."""
+    """Its sandbox and network do not exist (PodReadyToStartContainers)."""
     started: str | None = None
-    """When its kubelet took it on."""
+    """When its kubelet accepted it."""
     initializing: str = ""
-    """The init container, or the sidecar not yet started, that runs now before others may; empty: none."""
+    """The running init container, or starting sidecar, for which others wait; empty: none."""
     initializing_since: str | None = None
 
     def of_kind(self, kind: TroubleKind) -> tuple[Trouble, ...]:
-        """The containers with that trouble."""
+        """The containers with a kind of problem."""
         return tuple(trouble for trouble in self.troubles if trouble.kind is kind)
 
     @property
     def broken(self) -> bool:
-        """Whether a container does not run and will not by waiting."""
+        """Whether a container does not run, and waiting does not help."""
         return any(trouble.kind in {TroubleKind.HELD_UP, TroubleKind.ENDED} for trouble in self.troubles)
 
     @property
     def oom_killed(self) -> tuple[ObservedContainer, ...]:
-        """The containers that ran out of memory when they ended last, as the kubelet says."""
+        """The containers with reason OOMKilled at their last end."""
         return tuple(one for one in self.containers if one.latest is not None and one.latest.reason == OOM_KILLED)
 
     def container(self, name: str) -> ObservedContainer:
         """The container of that name, if its kubelet reports it.
 
         Raises:
-            StopIteration: it told of none.
+            StopIteration: its kubelet reports none.
         """
         return next(one for one in self.containers if one.name == name)
 
 
 def health(pod: Pod, node: Node | None = None) -> Health:
-    """How a pod is, by what its kubelet said last.
+    """The health of a pod, by the last report of its kubelet.
 
     Args:
         pod: The pod.
-        node: The one to which it is bound: what exit codes mean there; None: the pod's own words decide.
+        node: The node to which it is bound, for the meaning of exit codes; None: the pod decides.
     """
     ready, sandbox = pod.status.condition("Ready"), pod.status.condition("PodReadyToStartContainers")
     platform = pod_platform(pod, node)
     containers = observed_containers(pod, platform)
-    told = Health(
+    found = Health(
         phase=pod.status.phase,
         reason=pod.status.reason,
         message=pod.status.message,
@@ -178,13 +178,13 @@ def health(pod: Pod, node: Node | None = None) -> Health:
         started=pod.status.start_time,
     )
     if pod.finished:
-        return told
+        return found
     order = list(TroubleKind)
     troubles = sorted(_troubles(pod, containers), key=lambda trouble: (order.index(trouble.kind), not trouble.init))
     unready = ready if ready is not None and ready.status != "True" else None
     initializing = next((one for one in containers if _initializes(pod, one)), None)
     return replace(
-        told,
+        found,
         troubles=tuple(troubles),
         ready=readiness(pod),
         ready_since=ready.last_transition_time if ready is not None else None,
@@ -198,7 +198,7 @@ def health(pod: Pod, node: Node | None = None) -> Health:
 
 
 def _initializes(pod: Pod, container: ObservedContainer) -> bool:
-    """Whether it runs before others may: an init container until its end, a sidecar until its startup probe succeeds.
+    """Whether others wait for it: for an init container until its end, for a sidecar until its startup probe succeeds.
 
     Source: pkg/kubelet/kuberuntime/kuberuntime_container.go (computeInitContainerActions) at v1.36.3.
     """
@@ -209,7 +209,7 @@ def _initializes(pod: Pod, container: ObservedContainer) -> bool:
 
 
 def _unmet_gates(pod: Pod, containers: Iterable[ObservedContainer]) -> Iterator[UnmetGate]:
-    """The gates that a pod waits for; none while its containers are not ready, for then they alone decide.
+    """The gates that a pod waits for; none while its containers are not ready, because then only they decide.
 
     Source: pkg/kubelet/status/generate.go (GeneratePodReadyCondition) at v1.36.3.
     """
@@ -225,9 +225,9 @@ def _unmet_gates(pod: Pod, containers: Iterable[ObservedContainer]) -> Iterator[
 
 def _containers_ready(pod: Pod, containers: Iterable[ObservedContainer]) -> bool:
     """Whether all containers are ready, by the pod's condition or, without one, by each of them."""
-    told = pod.status.condition("ContainersReady")
+    condition = pod.status.condition("ContainersReady")
     running = [one.ready for one in containers if one.kind is not ContainerKind.INIT]
-    return told.status == "True" if told is not None else bool(running) and all(running)
+    return condition.status == "True" if condition is not None else bool(running) and all(running)
 
 
 def _marked_not_ready(pod: Pod, containers: Iterable[ObservedContainer]) -> bool:

@@ -1,12 +1,12 @@
-"""The word that `kubectl get pods` prints under STATUS: ``Running``, ``CrashLoopBackOff``, ``Init:0/2``, ``Completed``.
+"""The text that `kubectl get pods` prints under STATUS: ``Running``, ``CrashLoopBackOff``, ``Init:0/2``, ``Completed``.
 
-The later of these wins over the earlier, as far as it says anything:
+A later row takes precedence over earlier ones, if it has a value:
 
     the pod             its phase; its reason, as Evicted; SchedulingGated
-    init containers     the first that is not done: ``Init:`` with how it ended, why it waits, or how many are done
-    other containers    the first that waits with a reason or has ended; they count once the init containers are done
-    Completed           another that failed counts instead; one that still runs: Running, or NotReady
-    deletion            Terminating while the pod has not finished; Unknown where its node was lost (NodeLost)
+    init containers     the first incomplete one: ``Init:`` with how it ended, why it waits, or how many are complete
+    other containers    the first that waits with a reason or has ended, once the init containers are complete
+    Completed           another that failed counts instead; if one still runs: Running, or NotReady
+    deletion            Terminating while the pod has not finished; Unknown if its node was lost (NodeLost)
 
 Source: pkg/printers/internalversion/printers.go (printPod) at v1.36.3.
 """
@@ -27,7 +27,7 @@ _NODE_LOST: Final = "NodeLost"
 def kubectl_status(pod: Pod) -> str:
     """A pod's STATUS as kubectl prints it; empty if its status has neither a phase nor a container.
 
-    What it holds comes from the cluster: a reason is any text, so it is escaped where it is shown.
+    Its content comes from the cluster: a reason can be any text, so it is escaped for display.
     """
     if pod.metadata.deletion_timestamp and pod.status.reason == _NODE_LOST:
         return "Unknown"
@@ -40,7 +40,7 @@ def kubectl_status(pod: Pod) -> str:
 
 
 def kubectl_restarts(pod: Pod) -> int:
-    """The number that kubectl prints under RESTARTS: of the init containers while they are not done, then without."""
+    """The number that kubectl prints under RESTARTS: of incomplete init containers, afterwards of the others."""
     statuses = pod.status.init_container_statuses
     if not statuses:
         return sum(status.restart_count for status in pod.status.container_statuses)
@@ -59,7 +59,7 @@ def _of_pod(pod: Pod) -> str:
 
 
 def _initializing(pod: Pod) -> str:
-    """What the first init container does that is not done; empty: all are."""
+    """The status of the first incomplete init container; empty: all are complete."""
     if not pod.status.init_container_statuses:
         return ""
     sidecars = {ref.container.name for ref in pod.containers() if ref.is_sidecar}
@@ -104,7 +104,7 @@ def _has_condition(pod: Pod, kind: str) -> bool:
 
 
 def last_restart(pod: Pod) -> str | None:
-    """When the container that restarted last had ended; None if none restarted or the time is not known.
+    """The last end of a restarted container; None: none restarted, or the time is not known.
 
     Source: pkg/printers/internalversion/printers.go (printPod, lastRestartDate) at v1.36.3.
     """

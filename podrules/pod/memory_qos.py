@@ -7,19 +7,19 @@
     memory.min    its request, in a Guaranteed pod            the pod's request, in a Guaranteed pod
     memory.low    its request, in another pod                 the pod's request, in another pod
 
-Above memory.high the kernel slows a process down and reclaims its memory, but kills nobody. It takes nothing below
-memory.min, and from below memory.low only where nothing else is left.
+Above memory.high the kernel slows a process down and reclaims its memory, but kills no process. It reclaims nothing
+below memory.min, and below memory.low only if no other memory is left.
 
 The factor is the kubelet's ``memoryThrottlingFactor``. It has no default since 1.37: the gate is on, but memory.high
-is written only where a node's configuration sets a factor. memory.high is left out where request and limit are equal,
-and where it would not be above the request. A container without a limit of its own leaves it to the pod, if that has
-a limit. Until 1.36 the factor is 0.9, containers without request and limit have no memory.high, and pods have none.
+is written only if a node's configuration sets a factor. memory.high is not written if request and limit are equal, or
+if it would not be above the request. For a container without its own limit only the pod has it, if the pod has a limit.
+Until 1.36 the factor is 0.9, and containers without request and limit have no memory.high, nor do pods.
 
-memory.min and memory.low are written where ``memoryReservationPolicy`` is TieredReservation; by default it is None.
-Until 1.35 there is no policy, and every request goes to memory.min.
+memory.min and memory.low are written if ``memoryReservationPolicy`` is TieredReservation; by default it is None. Until
+1.35 there is no policy, and every request is written to memory.min.
 
-Allocatable memory is here the capacity without kubeReserved and systemReserved. That of the node's status is also
-without the hard eviction threshold, so it does not do.
+Allocatable memory here is the capacity without kubeReserved and systemReserved. The node's status also subtracts the
+hard eviction threshold, so it cannot be used.
 
 The cgroups above have the sums of their pods: burstable memory.low, kubepods memory.min of Guaranteed and Burstable
 pods and, since 1.37, memory.low of the latter. Until 1.35 both have memory.min.
@@ -59,7 +59,7 @@ __all__ = [
 ]
 
 PAGE_SIZE: Final = 4096
-"""Bytes: a page of memory, but on some kernels for arm64 and ppc64le."""
+"""Bytes: a page of memory, except on some kernels for arm64 and ppc64le."""
 
 _DEFAULT_FACTOR: Final = 0.9
 """``memoryThrottlingFactor`` until 1.36."""
@@ -69,14 +69,14 @@ _TOO_LARGE: Final = 1 << 63
 
 
 class MemorySettings(Struct, frozen=True):
-    """What decides on a node besides the pod."""
+    """The settings of a node that decide together with the pod."""
 
     factor: float | None = None
     """``memoryThrottlingFactor``; None: memory.high is not written."""
     tiered: bool = False
     """Whether ``memoryReservationPolicy`` is TieredReservation."""
     allocatable: int | None = None
-    """Bytes of memory without what is reserved; 0: the kubelet knows none. None: it is not known here."""
+    """Bytes of memory without the reservations; 0: the kubelet knows none. None: not known here."""
     page_size: int = PAGE_SIZE
     """Bytes."""
 
@@ -92,9 +92,9 @@ class MemoryQoS(Struct, frozen=True, rename="camel"):
 def memory_settings(
     node: Node | None, config: KubeletConfiguration | None, features: Features
 ) -> MemorySettings | None:
-    """What a kubelet goes by; None: the gate is off, the node is not known, or it may run on cgroup v1.
+    """The settings of a kubelet; None: the gate is off, the node is not known, or it may run on cgroup v1.
 
-    If its configuration was not read, the defaults of its version count.
+    If its configuration was not read, the defaults of its version apply.
     """
     set_there = None if config is None else config.fail_cgroup_v1
     fails_on_v1 = features.fail_cgroup_v1 if set_there is None else set_there
@@ -115,9 +115,9 @@ def memory_settings(
 def container_memory_qos(
     pod: Pod, ref: ContainerRef, settings: MemorySettings, *, features: Features = REFERENCE
 ) -> MemoryQoS | None:
-    """What the kubelet asks of the runtime for one container of an allocated pod (generateLinuxContainerResources).
+    """The values that the kubelet requests from the runtime for one container (generateLinuxContainerResources).
 
-    None where it takes the node's allocatable memory, and that is not known.
+    None if they depend on the node's allocatable memory, and that is not known.
     """
     own = ref.container.resources
     request, limit = own.requests.get(MEMORY, ZERO).value, own.limits.get(MEMORY, ZERO).value
@@ -133,7 +133,7 @@ def container_memory_qos(
 
 
 def pod_memory_qos(pod: Pod, settings: MemorySettings, *, features: Features = REFERENCE) -> MemoryQoS:
-    """What the kubelet writes for the cgroup of an allocated pod (ResourceConfigForPod, ApplyPodLevelMemoryHigh)."""
+    """The kubelet's values for the cgroup of an allocated pod (ResourceConfigForPod, ApplyPodLevelMemoryHigh)."""
     options = PodResourcesOptions(skip_pod_level_resources=not features.pod_level_resources)
     request = pod_requests(pod, options).get(MEMORY, ZERO).value
     kept = _kept(pod, request, settings, features)
@@ -156,7 +156,7 @@ def memory_by_class(pods: Iterable[Pod], features: Features) -> dict[PodQOSClass
 def qos_memory(
     pods: Iterable[Pod], settings: MemorySettings, *, features: Features = REFERENCE
 ) -> dict[PodQOSClass, MemoryQoS]:
-    """What the kubelet writes for the QoS cgroups (setMemoryQoS); Guaranteed stands for kubepods, the parent of all."""
+    """The values that the kubelet writes for the QoS cgroups (setMemoryQoS); Guaranteed means kubepods, the parent."""
     requests = memory_by_class(pods, features)
     burstable = requests[PodQOSClass.BURSTABLE] or None
     whole = requests[PodQOSClass.GUARANTEED] + requests[PodQOSClass.BURSTABLE] or None
@@ -164,13 +164,13 @@ def qos_memory(
         return {PodQOSClass.GUARANTEED: MemoryQoS(min=whole), PodQOSClass.BURSTABLE: MemoryQoS(min=burstable)}
     if not settings.tiered:
         return {}
-    # With the factor came memory.low of kubepods: without it that of what is below has no effect.
+    # memory.low of kubepods came with the factor: without it memory.low of the children has no effect.
     low = burstable if features.memory_high_by_factor else None
     return {PodQOSClass.GUARANTEED: MemoryQoS(low=low, min=whole), PodQOSClass.BURSTABLE: MemoryQoS(low=burstable)}
 
 
 def _kept(pod: Pod, request: int, settings: MemorySettings, features: Features) -> MemoryQoS:
-    """What of a request in bytes the kernel protects."""
+    """The part of a request in bytes that the kernel protects."""
     if not features.memory_reserved_by_policy:
         return MemoryQoS(min=request or None)
     if not settings.tiered or not request:
@@ -180,7 +180,7 @@ def _kept(pod: Pod, request: int, settings: MemorySettings, features: Features) 
 
 
 def _throttles(pod: Pod, request: int, limit: int, features: Features) -> bool:
-    """Whether a container with this request and limit in bytes has a memory.high of its own."""
+    """Whether a container with this request and limit in bytes has its own memory.high."""
     if not features.memory_high_by_factor:
         return request != limit
     own = pod.spec.resources if features.pod_level_resources else None
@@ -201,7 +201,7 @@ def _limited(pod: Pod, features: Features) -> bool:
 def _high(request: int, ceiling: int, factor: float, page_size: int) -> int | None:
     """memory.high in bytes; None: it would not be above the request.
 
-    Upstream counts in float64, and rounds down to a byte before it rounds down to a page.
+    Upstream computes in float64, and rounds down to a byte before it rounds down to a page.
     """
     size = math.floor(float(request) + (float(ceiling) - float(request)) * factor)
     high = int(size / page_size) * page_size

@@ -1,16 +1,16 @@
-"""oom_score_adj: what the kernel adds to a container's badness, with every term of the sum. The kubelet sets it.
+"""oom_score_adj: the kernel adds it to a container's badness, and the kubelet sets it; with every term of the sum.
 
     node-critical pod          -997
     Guaranteed                 -997
     BestEffort                 1000
     Burstable                  1000 - 1000 * (request + share) / capacity, at least 3, at most 999
 
-``request`` is the container's memory request, ``share`` its equal part of what the pod-level request leaves over,
-``capacity`` the node's memory; the division drops the fraction. A sidecar gets no more than the app container with the
+``request`` is the container's memory request, ``share`` its equal part of the remaining pod-level request, ``capacity``
+the node's memory; the division drops the fraction. A sidecar gets at most the value of the app container with the
 smallest request. Node-critical means class system-node-critical and static, mirror or priority >= 2000000000;
-system-cluster-critical gets nothing since 1.22. Older texts say -998 for Guaranteed and 2 for the floor.
+system-cluster-critical has no effect since 1.22. Older texts have -998 for Guaranteed and 2 for the floor.
 
-Until 1.36, containers that request more than the pod had a share below 0, and scores above 1000.
+Until 1.36, containers that request more than the pod had a negative share, and scores above 1000.
 
 kube-proxy then writes a value for its own process: oomScoreAdj of its configuration or, without one, --oom-score-adj;
 both are -999 by default. Neither is read here, since arguments of containers may hold secrets.
@@ -54,56 +54,56 @@ __all__ = [
 KUBELET_OOM_SCORE_ADJ: Final = -999
 """The score of the kubelet, kube-proxy and the container runtime."""
 OOM_SCORE_ADJ_MIN: Final = -1000
-"""The least that the kernel takes; such a process is never killed."""
+"""The lowest value that the kernel accepts; it never kills such a process."""
 GUARANTEED_OOM_SCORE_ADJ: Final = -997
 BEST_EFFORT_OOM_SCORE_ADJ: Final = 1000
 MIN_BURSTABLE_OOM_SCORE_ADJ: Final = 1000 + GUARANTEED_OOM_SCORE_ADJ
 MAX_BURSTABLE_OOM_SCORE_ADJ: Final = BEST_EFFORT_OOM_SCORE_ADJ - 1
 _KUBE_PROXY: Final = "kube-proxy"
 _OF_OPENSHIFT: Final = "openshift-kube-proxy"
-"""Its DaemonSet and its namespace there."""
+"""The name of its DaemonSet and of its namespace on OpenShift."""
 _KUBE_PROXY_IMAGE: Final = re.compile(r"(?:.*/)?kube-proxy(?:-(?:amd64|arm|arm64|ppc64le|s390x))?(?:[:@].*)?")
 
 
 class OOMRule(Enum):
-    """Which line of the rule gave the value."""
+    """The line of the rule that decided the value."""
 
     NODE_CRITICAL = "NodeCritical"
     GUARANTEED = "Guaranteed"
     BEST_EFFORT = "BestEffort"
     BURSTABLE = "Burstable"
     BURSTABLE_SIDECAR = "BurstableSidecar"
-    """The app container with the smallest request capped it."""
+    """Limited to the value of the app container with the smallest request."""
     BURSTABLE_FLOOR = "BurstableFloor"
     BURSTABLE_CEILING = "BurstableCeiling"
 
 
 class OwnScore(Struct, frozen=True, rename="camel"):
-    """That a process is taken to write its default for itself; its configuration, which may differ, is not read."""
+    """A process that writes its own score: its default is assumed; its configuration, which may differ, is not read."""
 
     kubelet_value: int
-    """What the kubelet set before."""
+    """The earlier value from the kubelet."""
     recognised_by: Literal["Image", "Label", "DaemonSet"]
-    """What shows that it is kube-proxy: its image, the label k8s-app or component, the name of the DaemonSet."""
+    """The sign of kube-proxy: its image, the label k8s-app or component, the name of the DaemonSet."""
 
 
 class OOMScoreAdj(Struct, frozen=True, rename="camel"):
-    """One container's value and the terms it came from; bytes are whole bytes."""
+    """One container's value and its terms; bytes are whole bytes."""
 
     container: str
     field: str
     is_sidecar: bool
     value: int
     rule: OOMRule
-    """The line that gave the kubelet's value."""
+    """The line that decided the kubelet's value."""
     memory_request: int
     pod_level_share: int
-    """Bytes of the pod-level request that no container asked for, divided among all containers."""
+    """The part of the pod-level request that no container requests, in bytes, divided among all containers."""
     memory_capacity: int | None
-    """Bytes; None where the rule needs none."""
+    """Bytes; None: the rule does not need it."""
     formula_value: int | None
-    """The Burstable formula before the sidecar's cap, floor and ceiling; None for other classes, and where the request
-    is so much more than the node's memory that it would be below 0."""
+    """The Burstable formula before the sidecar's cap, floor and ceiling; None for other classes, and if the request is
+    so much more than the node's memory that it would be negative."""
     app_minimum: int | None = None
     """For a sidecar: the value of the app container with the smallest request, which it may not exceed."""
     own: OwnScore | None = None
@@ -111,25 +111,25 @@ class OOMScoreAdj(Struct, frozen=True, rename="camel"):
 
     @property
     def in_range(self) -> bool:
-        """Whether the kernel takes the value; upstream's sum is held at the lower end alone."""
+        """Whether the kernel accepts the value; upstream limits its sum only at the lower end."""
         return OOM_SCORE_ADJ_MIN <= self.value <= BEST_EFFORT_OOM_SCORE_ADJ
 
 
 class MemoryTooLow(Struct, frozen=True, rename="camel"):
-    """A memory request that the API server refuses, and of which the kubelet's sum comes to more than 1000."""
+    """A memory request that the API server rejects, and for which the kubelet's sum is above 1000."""
 
     field: str
     """``spec.resources.requests.memory``, or a container's."""
     value: str
     least: str
-    """What it has to be: what the containers request together; of a container 0."""
+    """The required minimum: the sum of the containers' requests; for a container 0."""
 
 
 def memory_too_low(pod: Pod, *, features: Features = REFERENCE) -> MemoryTooLow | None:
-    """Why a value is out of range: a container's request below 0, or the pod's below what its containers request.
+    """Why a value is out of range: a negative request of a container, or a pod's request below its containers' sum.
 
-    Source: pkg/kubelet/qos/helpers.go (remainingPodMemReqPerContainer) takes the latter without a lower end;
-    pkg/apis/core/validation/validation.go (validatePodResourceConsistency) refuses it, at v1.36.3.
+    Source: pkg/kubelet/qos/helpers.go (remainingPodMemReqPerContainer) accepts the latter without a lower limit;
+    pkg/apis/core/validation/validation.go (validatePodResourceConsistency) rejects it, at v1.36.3.
     """
     for ref in pod.containers():
         request = ref.container.resources.requests.get(MEMORY, ZERO)
@@ -148,8 +148,8 @@ def pod_oom_score_adjs(
 ) -> tuple[OOMScoreAdj, ...] | None:
     """The value of every container and init container, in the order of `Pod.containers` (GetContainerOOMScoreAdjust).
 
-    For kube-proxy it is the one that its process has. The pod has the resources that the kubelet allocated to it.
-    None when it depends on a capacity (MachineInfo.MemoryCapacity, ``status.capacity.memory``) that is not known.
+    For kube-proxy it is the value of its process. The pod has the resources that the kubelet allocated to it.
+    None if it depends on a capacity (MachineInfo.MemoryCapacity, ``status.capacity.memory``) that is not known.
     """
     fixed = _fixed(pod, features)
     if fixed is not None:
@@ -162,7 +162,7 @@ def pod_oom_score_adjs(
 
 
 def _with_own(pod: Pod, scores: tuple[OOMScoreAdj, ...]) -> tuple[OOMScoreAdj, ...]:
-    """The scores, with that of kube-proxy as it writes it."""
+    """The scores, with the value that kube-proxy writes for itself."""
     containers = pod.spec.containers
     found = [one.name for one in containers if _KUBE_PROXY_IMAGE.fullmatch(one.image)]
     by: Literal["Image", "Label", "DaemonSet"] = "Image"
@@ -186,7 +186,7 @@ def _fixed_score(ref: ContainerRef, rule: OOMRule, value: int, memory_capacity: 
 
 
 def _burstable_score(ref: ContainerRef, share: int, smallest: int | None, memory_capacity: int) -> OOMScoreAdj:
-    """One container's value; a sidecar's is at most that of the container with the smallest request."""
+    """One container's value; a sidecar's is at most that of the app container with the smallest request."""
     request = ref.container.resources.requests.get(MEMORY, ZERO).value
     formula = _formula(request + share, memory_capacity)
     value, rule, app_minimum = formula, OOMRule.BURSTABLE, None
@@ -215,7 +215,7 @@ def _burstable_score(ref: ContainerRef, share: int, smallest: int | None, memory
 def container_oom_score_adjs(
     pod: Pod, memory_capacity: int | None, *, features: Features = REFERENCE
 ) -> Mapping[str, OOMScoreAdj]:
-    """The values by `ContainerRef.field`; empty where `pod_oom_score_adjs` knows none."""
+    """The values by `ContainerRef.field`; empty if `pod_oom_score_adjs` knows none."""
     return {score.field: score for score in pod_oom_score_adjs(pod, memory_capacity, features=features) or ()}
 
 
@@ -236,7 +236,7 @@ def _formula(request: int, capacity: int) -> int:
 
 
 def _pod_level_share(pod: Pod, features: Features) -> int:
-    """Bytes of the pod-level request left over for each container (remainingPodMemReqPerContainer)."""
+    """The bytes of the remaining pod-level request for each container (remainingPodMemReqPerContainer)."""
     if not features.pod_level_resources or pod.spec.resources is None or not is_pod_level_requests_set(pod):
         return 0
     containers = len(pod.spec.containers) + len(pod.spec.init_containers)
@@ -252,6 +252,6 @@ def _pod_level_share(pod: Pod, features: Features) -> int:
 
 
 def divide(dividend: int, divisor: int) -> int:
-    """Integer division towards zero, as Go's and C's; Python's rounds down."""
+    """Integer division towards zero, as in Go and C; Python rounds down."""
     quotient = abs(dividend) // divisor
     return quotient if dividend >= 0 else -quotient

@@ -1,17 +1,17 @@
-"""Which rules apply to a pod: those of a Linux kubelet, of a Windows kubelet, or of an unknown provider.
+"""The platform that decides the rules for a pod: a Linux kubelet, a Windows kubelet, or an unknown provider.
 
 Platform
-    virtual kubelet     the node has the label type=virtual-kubelet or a taint virtual-kubelet.io/provider: behind it is
-                        no kubelet and no machine, and what the provider does with pods is its own
-    Windows             the node has the label kubernetes.io/os=windows or says so in status.nodeInfo; a pod without a
-                        node says so in spec.os.name, in its nodeSelector or in every required term
+    virtual kubelet     the node has the label type=virtual-kubelet or a taint virtual-kubelet.io/provider: there is no
+                        kubelet and no machine, and the provider has its own rules
+    Windows             the node has the label kubernetes.io/os=windows or reports it in status.nodeInfo; a pod without
+                        a node declares it in spec.os.name, in its nodeSelector or in every required term
     Linux               all others
-    Only a Linux kubelet sets oom_score_adj and makes cgroups, and only there a kernel kills by it. A Windows kubelet
-    evicts by other defaults, from the commit memory of the machine.
+    Only a Linux kubelet sets oom_score_adj and creates cgroups, and only a Linux kernel kills by them. A Windows
+    kubelet evicts by other defaults, based on the commit memory of the machine.
 Scheduling
     pods of a group     spec.schedulingGroup (1.36 on), spec.workloadRef (1.35): the scheduler places them together
-    another scheduler   spec.schedulerName names no profile of kube-scheduler's
-    Neither is modelled: judged alone, by kube-scheduler's rules, such a pod would get a wrong answer.
+    another scheduler   spec.schedulerName names no profile of kube-scheduler
+    Neither is modelled: kube-scheduler's rules for a single pod would give a wrong answer.
 
 Source: pkg/kubelet/kuberuntime/kuberuntime_container_linux.go and kuberuntime_container_windows.go,
 pkg/kubelet/eviction/defaults_windows.go and helpers_windows.go, pkg/kubelet/cm/container_manager_windows.go,
@@ -41,7 +41,7 @@ __all__ = [
 
 _OS: Final = "kubernetes.io/os"
 OS_LABELS: Final = frozenset({_OS, "beta.kubernetes.io/os"})
-"""Labels that tell a node's operating system; the kubelet sets the first, older ones set both."""
+"""Labels with a node's operating system; the kubelet sets the first, older ones set both."""
 _WINDOWS: Final = "windows"
 _VIRTUAL_LABEL: Final = ("type", "virtual-kubelet")
 _VIRTUAL_TAINT: Final = "virtual-kubelet.io/provider"
@@ -53,7 +53,7 @@ class Platform(Enum):
     LINUX = "Linux"
     WINDOWS = "Windows"
     VIRTUAL_KUBELET = "VirtualKubelet"
-    """A provider stands behind it, whose rules are not known."""
+    """A provider with unknown rules runs the pods."""
 
 
 class NotModelled(Enum):
@@ -64,26 +64,26 @@ class NotModelled(Enum):
 
 
 def node_platform(node: Node) -> Platform:
-    """The platform whose rules hold on a node."""
+    """The platform of a node."""
     labels = node.metadata.labels
     key, value = _VIRTUAL_LABEL
     if labels.get(key) == value or has_provider_taint(node.spec.taints):
         return Platform.VIRTUAL_KUBELET
-    told = {labels.get(label) for label in OS_LABELS} | {node.status.node_info.operating_system}
-    return Platform.WINDOWS if _WINDOWS in told else Platform.LINUX
+    systems = {labels.get(label) for label in OS_LABELS} | {node.status.node_info.operating_system}
+    return Platform.WINDOWS if _WINDOWS in systems else Platform.LINUX
 
 
 def has_provider_taint(taints: Iterable[Taint]) -> bool:
-    """Whether a node's taints alone show that it is a virtual kubelet."""
+    """Whether a node's taints show that it is a virtual kubelet."""
     return any(taint.key == _VIRTUAL_TAINT for taint in taints)
 
 
 def pod_platform(pod: Pod, node: Node | None) -> Platform:
-    """The platform whose rules hold for a pod.
+    """The platform of a pod.
 
     Args:
         pod: The pod.
-        node: The one to which it is bound, or to which it would come; None: the pod's own words decide.
+        node: The node to which it is or would be bound; None: the pod's spec decides.
     """
     there = node_platform(node) if node is not None else Platform.LINUX
     if there is Platform.LINUX and _asks_for_windows(pod):
@@ -113,7 +113,7 @@ def _is_for_windows(term: NodeSelectorTerm) -> bool:
 
 
 def scheduling_group(pod: Pod) -> tuple[str, str] | None:
-    """The field by which a pod belongs to a group, and the group's name; None: it belongs to none."""
+    """The field with a pod's group, and the group's name; None: it belongs to no group."""
     if pod.spec.scheduling_group is not None:
         return "spec.schedulingGroup", pod.spec.scheduling_group.pod_group_name or ""
     if pod.spec.workload_ref is not None:
@@ -122,11 +122,11 @@ def scheduling_group(pod: Pod) -> tuple[str, str] | None:
 
 
 def not_modelled(pod: Pod, profiles: Container[str]) -> NotModelled | None:
-    """Why a pod's placement cannot be predicted; None if it can.
+    """Why a pod's placement cannot be predicted; None: it can.
 
     Args:
         pod: The pod.
-        profiles: Names of kube-scheduler's profiles.
+        profiles: The names of kube-scheduler's profiles.
     """
     if (pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME) not in profiles:
         return NotModelled.OTHER_SCHEDULER

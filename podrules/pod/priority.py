@@ -1,10 +1,11 @@
-"""Priority: how the admission plugin turns a class name into a number, and what it refuses.
+"""Priority: how the admission plugin resolves a class name to a number, and what it rejects.
 
-    class named            its value and preemptionPolicy; unknown name: refused
-    none named             the globalDefault class (of several, the one of lowest value), else 0, PreemptLowerPriority
-    priority or policy     refused unless equal to what was resolved
-      given as well
-    update                 priority and policy stay as they were: classes that change later change no pod
+    class named            its value and preemptionPolicy; unknown name: rejected
+    none named             the globalDefault class (of several, the one with the lowest value), else 0,
+                           PreemptLowerPriority
+    also a priority or     rejected unless equal to the resolved value
+      policy
+    update                 priority and policy do not change: a later change of a class changes no pod
 
 Source: plugin/pkg/admission/priority/admission.go, pkg/apis/scheduling/{types.go,validation,v1/helpers.go} at v1.36.3.
 """
@@ -53,7 +54,7 @@ SYSTEM_CLUSTER_CRITICAL: Final = "system-cluster-critical"
 PREEMPT_LOWER_PRIORITY: Final = "PreemptLowerPriority"
 PREEMPT_NEVER: Final = "Never"
 TOO_HIGH: Final = f"maximum allowed value of a user defined priority is {HIGHEST_USER_DEFINABLE_PRIORITY}"
-"""What upstream says of a higher one."""
+"""Upstream's message for a higher value."""
 
 _SYSTEM_PREFIX: Final = "system-"
 _SYSTEM_VALUES: Final = {
@@ -64,13 +65,13 @@ SYSTEM_PRIORITY_CLASSES: Final = {
     name: PriorityClass(metadata=ObjectMeta(name=name), value=value, preemption_policy=PREEMPT_LOWER_PRIORITY)
     for name, value in _SYSTEM_VALUES.items()
 }
-"""What every cluster has: the API server makes them, and refuses others of these names."""
+"""The classes of every cluster: the API server creates them, and rejects others with these names."""
 CONFIG_SOURCE: Final = "kubernetes.io/config.source"
 CONFIG_MIRROR: Final = "kubernetes.io/config.mirror"
 
 
 class PrioritySource(Enum):
-    """Where a priority came from."""
+    """The source of a priority."""
 
     CLASS = "PriorityClass"
     GLOBAL_DEFAULT = "GlobalDefault"
@@ -78,7 +79,7 @@ class PrioritySource(Enum):
 
 
 class ResolvedPriority(Struct, frozen=True, rename="camel"):
-    """What the Priority admission plugin writes into a pod."""
+    """The values that the Priority admission plugin writes into a pod."""
 
     priority_class_name: str
     priority: int
@@ -87,7 +88,7 @@ class ResolvedPriority(Struct, frozen=True, rename="camel"):
 
 
 class UnknownPriorityClass(Struct, frozen=True):
-    """The named class does not exist; the pod is refused."""
+    """The named class does not exist; the API server rejects the pod."""
 
     name: str
 
@@ -96,13 +97,13 @@ class UnknownPriorityClass(Struct, frozen=True):
 
 
 class PriorityMismatch(Struct, frozen=True):
-    """A pod gives a priority or a preemption policy that its class does not; the pod is refused."""
+    """A pod sets a priority or a preemption policy that differs from its class; the API server rejects it."""
 
     field: str
     """``priority`` or ``preemptionPolicy``, below ``spec``."""
     given: int | str
     computed: int | str
-    """What the class gives."""
+    """The value of the class."""
 
     def __str__(self) -> str:
         kind, name = ("integer", "priority") if isinstance(self.given, int) else ("string", "PreemptionPolicy")
@@ -123,28 +124,28 @@ def is_mirror_pod(pod: Pod) -> bool:
 
 
 def static_pod_uid(pod: Pod) -> str:
-    """For a mirror pod the static pod's UID, by which its kubelet knows it (ConfigMirrorAnnotationKey); else empty."""
+    """For a mirror pod the static pod's UID, which its kubelet uses (ConfigMirrorAnnotationKey); else empty."""
     return pod.metadata.annotations.get(CONFIG_MIRROR, "")
 
 
 def is_reserved_class_name(name: str) -> bool:
-    """Whether only Kubernetes' own classes may have the name: which of them there are is known without a cluster."""
+    """Whether only Kubernetes' own classes may have the name: these are known without a cluster."""
     return name.startswith(_SYSTEM_PREFIX)
 
 
 def is_critical_pod(pod: Pod) -> bool:
-    """Whether the kubelet spares it from eviction: static, mirror, or priority >= 2000000000."""
+    """Whether the kubelet does not evict it: static, mirror, or priority >= 2000000000."""
     priority = pod.spec.priority
     return is_static_pod(pod) or is_mirror_pod(pod) or (priority is not None and priority >= SYSTEM_CRITICAL_PRIORITY)
 
 
 def is_node_critical_pod(pod: Pod) -> bool:
-    """Whether it is critical and of class system-node-critical: only such pods get the OOM score of the last to go."""
+    """Whether it is critical with class system-node-critical: only such pods get the lowest OOM score."""
     return is_critical_pod(pod) and pod.spec.priority_class_name == SYSTEM_NODE_CRITICAL
 
 
 def resolve_priority(class_name: str, classes: Mapping[str, PriorityClass]) -> ResolvedPriority | UnknownPriorityClass:
-    """The priority that a class name (or none) gives today (Plugin.establishPriority)."""
+    """The current priority of a class name, or without one (Plugin.establishPriority)."""
     if class_name:
         named = classes.get(class_name)
         if named is None:
@@ -157,12 +158,12 @@ def resolve_priority(class_name: str, classes: Mapping[str, PriorityClass]) -> R
 
 
 def default_priority_class(classes: Iterable[PriorityClass]) -> PriorityClass | None:
-    """The class for pods that name none: of several global defaults the one of lowest value."""
+    """The class for pods without one: of several global defaults the one with the lowest value."""
     return min((entry for entry in classes if entry.global_default), key=lambda entry: entry.value, default=None)
 
 
 def admit_pod_create(pod: Pod, classes: Mapping[str, PriorityClass]) -> ResolvedPriority | str:
-    """What is written into a new pod, or upstream's refusal (Plugin.admitPod)."""
+    """The values for a new pod, or upstream's rejection (Plugin.admitPod)."""
     resolved = resolve_priority(pod.spec.priority_class_name, classes)
     name = pod.metadata.name or pod.metadata.generate_name
     if isinstance(resolved, UnknownPriorityClass):
@@ -172,7 +173,7 @@ def admit_pod_create(pod: Pod, classes: Mapping[str, PriorityClass]) -> Resolved
 
 
 def priority_mismatch(pod: Pod, resolved: ResolvedPriority) -> PriorityMismatch | None:
-    """The first field of a new pod that differs from what its class gives; None: none differs."""
+    """The first field of a new pod that differs from its class; None: none differs."""
     if pod.spec.priority is not None and pod.spec.priority != resolved.priority:
         return PriorityMismatch("priority", pod.spec.priority, resolved.priority)
     policy = pod.spec.preemption_policy

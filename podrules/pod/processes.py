@@ -1,13 +1,13 @@
-"""Which containers of a pod have a process: whom the kernel can kill, and whom a stop has to wait for.
+"""Which containers of a pod have a process: the kernel can kill only these, and a stop waits only for these.
 
     status says running               it has one
     status says waiting, terminated   it has none: as in ImagePullBackOff, CrashLoopBackOff, PodInitializing
-    no status                         a pod to come, or a kubelet that has not reported: app containers and sidecars
-                                      count as if they ran, init containers as if they had ended
+    no status                         a planned pod, or a kubelet that has not reported: app containers and sidecars
+                                      count as running, init containers as ended
     the pod has finished              none has one
 
-A status of which no state is set waits (ContainerState of the API). A status is what the kubelet said last: of a node
-that does not answer it tells what was.
+A status without a state means waiting (ContainerState of the API). A status is the kubelet's last report: on a node
+that does not respond it may be old.
 
 Source: k8s.io/api/core/v1/types.go (ContainerState) at v0.36.3; pkg/kubelet/kuberuntime/kuberuntime_container.go
 (killContainersWithSyncResult, which stops what the runtime runs) at v1.36.3.
@@ -23,7 +23,7 @@ __all__ = ["has_process", "idle_containers", "status_of", "with_process"]
 
 
 def status_of(pod: Pod, name: str) -> ContainerStatus | None:
-    """What the kubelet reported of a container; None: nothing."""
+    """The kubelet's report on a container; None: no report."""
     return next((status for status in pod.status.of_containers if status.name == name), None)
 
 
@@ -33,12 +33,12 @@ def has_process(pod: Pod, ref: ContainerRef) -> bool:
 
 
 def with_process(pod: Pod) -> Iterator[ContainerRef]:
-    """The containers that run, of thousands, too."""
+    """The running containers; efficient for thousands of containers."""
     return (ref for ref, status in _with_status(pod) if _runs(pod, ref, status))
 
 
 def idle_containers(pod: Pod) -> tuple[str, ...]:
-    """App containers and sidecars that are known not to run now: nothing of them has to stop."""
+    """App containers and sidecars that are known not to run now: they do not have to stop."""
     return tuple(
         ref.container.name
         for ref, status in _with_status(pod)
@@ -47,7 +47,7 @@ def idle_containers(pod: Pod) -> tuple[str, ...]:
 
 
 def _with_status(pod: Pod) -> Iterator[tuple[ContainerRef, ContainerStatus | None]]:
-    # The first of a name counts.
+    # The first status with a name counts.
     by_name = {status.name: status for status in reversed(pod.status.of_containers)}
     return ((ref, by_name.get(ref.container.name)) for ref in pod.containers())
 

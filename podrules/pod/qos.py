@@ -1,4 +1,4 @@
-"""QoS class: which one a pod has, which field decided, and the smallest change that would make it Guaranteed.
+"""The QoS class of a pod, the field that decided it, and the smallest change that would make it Guaranteed.
 
 All containers and init containers count, ephemeral ones do not; only cpu and memory; zero amounts count as not set.
 
@@ -7,14 +7,14 @@ All containers and init containers count, ephemeral ones do not; only cpu and me
         sum(requests) == sum(limits)                                Guaranteed
     else                                                            Burstable
 
-Since 1.37 there are no sums: each container has to request what it is limited to. The API server lets no container
-request more than its limit, so that the two rules differ for refused pods alone.
+Since 1.37 there are no sums: each container's requests must equal its limits. The API server rejects a container with a
+request above its limit, so the two rules differ only for rejected pods.
 
-When ``spec.resources`` is present, it alone decides; until 1.36 even where it is empty. The class is written at
-creation and never changes.
+If ``spec.resources`` is present, only it decides; until 1.36 even if it is empty. The class is written at creation and
+never changes.
 
 Source: pkg/apis/core/v1/helper/qos/qos.go (ComputePodQOS) at v1.36.3 and v1.37.1; KEP-2837 for pod-level resources;
-pkg/apis/core/validation/validation.go (ValidatePodResize) for the refusal to change it.
+pkg/apis/core/validation/validation.go (ValidatePodResize) for the rejection of a change.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ _BY_NAME: Final = {qos_class.value: qos_class for qos_class in PodQOSClass}
 
 
 class QOSProblem(Enum):
-    """Why one container and resource keeps a pod from Guaranteed."""
+    """Why one container and resource prevents class Guaranteed."""
 
     LIMIT_MISSING = "LimitMissing"
     REQUEST_DIFFERS = "RequestDiffers"
 
 
 class QOSBlocker(Struct, frozen=True, rename="camel"):
-    """One field that keeps a pod from Guaranteed."""
+    """One field that prevents class Guaranteed."""
 
     problem: QOSProblem
     field: str
-    """The field to look at: ``spec.containers[0].resources.limits.memory``."""
+    """The path of the field: ``spec.containers[0].resources.limits.memory``."""
     container: str
     """Name of the container; empty for ``spec.resources``."""
     resource: str
@@ -76,25 +76,25 @@ class FieldChange(Struct, frozen=True, rename="camel"):
     field: str
     before: str | None
     after: str | None
-    """None: any amount that suits the container, since it requests none today; the same for request and limit."""
+    """None: any suitable amount, because the container currently requests none; the same for request and limit."""
 
 
 class QOSExplanation(Struct, frozen=True, rename="camel"):
-    """A pod's class and what decided it."""
+    """A pod's class and the fields that decided it."""
 
     qos_class: PodQOSClass
     decided_by: str
     """``spec.resources`` or ``spec.containers``."""
     blockers: tuple[QOSBlocker, ...]
-    """Empty when Guaranteed."""
+    """The fields that prevent Guaranteed; empty if it is Guaranteed."""
     changes_to_guaranteed: tuple[FieldChange, ...]
-    """The fewest edits that make it Guaranteed, in blockers' order; at creation, for the class never changes later."""
+    """The fewest edits that make it Guaranteed, in blockers' order; only at creation: the class never changes later."""
     spoiled_by: tuple[str, ...]
-    """Containers of any kind, but the first, without which the pod would be Guaranteed."""
+    """Containers of any kind, except the first, without which the pod would be Guaranteed."""
 
 
 class _Row(Struct, frozen=True):
-    """Something that has requests and limits: a container, or the pod itself."""
+    """An item with requests and limits: a container, or the pod itself."""
 
     name: str
     field: str
@@ -102,17 +102,17 @@ class _Row(Struct, frozen=True):
 
 
 def get_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
-    """The class written in the status, else the computed one (v1qos.GetPodQOS)."""
+    """The class in the status, else the computed one (v1qos.GetPodQOS)."""
     return _BY_NAME.get(pod.status.qos_class) or compute_pod_qos(pod, features=features)
 
 
 def compute_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
-    """The class that the pod's resources give (v1qos.ComputePodQOS)."""
+    """The class that results from the pod's resources (v1qos.ComputePodQOS)."""
     return _class_of(_rows(pod, features), features)
 
 
 def created_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
-    """The class that a new pod gets: until 1.36 the one in its manifest's status, if there is any.
+    """The class of a new pod: until 1.36 the one in its manifest's status, if any.
 
     Source: pkg/registry/core/pod/strategy.go (PrepareForCreate) at v1.36.3 and v1.37.1.
     """
@@ -122,7 +122,7 @@ def created_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
 
 
 def with_class(pod: Pod, qos_class: PodQOSClass) -> Pod:
-    """A pod with the class that the API server gives it."""
+    """The pod with a class in its status."""
     return replace(pod, status=replace(pod.status, qos_class=qos_class.value))
 
 
@@ -131,7 +131,7 @@ def explain_qos(pod: Pod, *, features: Features = REFERENCE) -> QOSExplanation:
     rows = _rows(pod, features)
     pod_level = _deciding_pod_level_resources(pod, features) is not None
     qos_class = _class_of(rows, features)
-    # Where the pod itself names no request, the API server takes the containers' sum as soon as there is a limit.
+    # If the pod itself has no request, the API server uses the containers' sum as soon as there is a limit.
     implied = aggregate_container_requests(pod) if pod_level else {}
     blockers: list[QOSBlocker] = []
     if qos_class is not PodQOSClass.GUARANTEED:
@@ -146,7 +146,7 @@ def explain_qos(pod: Pod, *, features: Features = REFERENCE) -> QOSExplanation:
 
 
 def resize_rejection(current: Pod, proposed: Pod, *, features: Features = REFERENCE) -> str | None:
-    """Upstream's words when an in-place resize would change the class, else None (validation.ValidatePodResize)."""
+    """Upstream's message if an in-place resize would change the class, else None (validation.ValidatePodResize)."""
     before = get_pod_qos(current, features=features)
     if compute_pod_qos(proposed, features=features) is before:
         return None
@@ -154,7 +154,7 @@ def resize_rejection(current: Pod, proposed: Pod, *, features: Features = REFERE
 
 
 def _deciding_pod_level_resources(pod: Pod, features: Features) -> ResourceRequirements | None:
-    """The pod's own resources; None: the containers' decide."""
+    """The pod's own resources, if they decide; None: those of the containers decide."""
     if not features.pod_level_resources:
         return None
     if features.pod_level_resources_fix_kubelet_qos_class and not is_pod_level_resources_set(pod):
@@ -176,7 +176,7 @@ def _class_of(rows: Iterable[_Row], features: Features) -> PodQOSClass:
 
 
 def _class_of_containers(rows: Iterable[_Row]) -> PodQOSClass:
-    """The class that all cpu and memory of all containers share; where they differ, Burstable."""
+    """The common class of all cpu and memory of all containers; Burstable if they differ."""
     found = {_class_of_resource(row.resources, name) for row in rows for name in _COMPUTE}
     if not found:
         return PodQOSClass.BEST_EFFORT
@@ -206,7 +206,7 @@ def _class_of_sums(rows: Iterable[_Row]) -> PodQOSClass:
 
 
 def _add_positive(total: ResourceList, amounts: Mapping[str, Quantity]) -> int:
-    """Add positive cpu and memory; how many of the two there were."""
+    """Add positive cpu and memory; return how many of the two are set."""
     found = 0
     for name in _COMPUTE:
         amount = amounts.get(name, ZERO)
@@ -239,14 +239,14 @@ def _changes(blocker: QOSBlocker, implied: Mapping[str, Quantity]) -> Iterable[F
     anything = request is None or request.is_zero
     yield FieldChange(blocker.field, blocker.limit, None if anything else str(request))
     if request is not None and request.is_zero:
-        # A request of 0 is one: the API server does not replace it by the limit.
+        # A request of 0 counts as a request: the API server does not replace it with the limit.
         yield FieldChange(blocker.field.replace(".limits.", ".requests."), blocker.request, None)
 
 
 def _spoilers(rows: list[_Row], blockers: list[QOSBlocker], features: Features) -> tuple[str, ...]:
-    """The containers that keep the pod from being Guaranteed: often injected sidecars.
+    """The containers that prevent class Guaranteed: often injected sidecars.
 
-    The first container is what the pod is for, so it is never called a spoiler.
+    The first container is the main one, so it is never reported.
     """
     blocked = {blocker.container for blocker in blockers}
     rest = [row for row in rows if row.name not in blocked]

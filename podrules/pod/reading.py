@@ -1,6 +1,6 @@
-"""What reading a cluster came to, as plain data: reports and views name it without any I/O.
+"""The results of reading a cluster, as plain data: reports and views use them without I/O.
 
-`cluster_io` makes it.
+`cluster_io` creates them.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ T = TypeVar("T")
 NOT_IN_FILE: Final = "not in the file"
 """A List has no objects of the kind; the cluster may have some."""
 NOT_ALL_IN_FILE: Final = "not all in the file"
-"""A List has objects of the kind, and lacks one that another object names."""
+"""A List has objects of the kind, but not one that another object names."""
 NOT_IN_SNAPSHOT: Final = "not in the snapshot"
 """A snapshot did not capture it."""
 NOT_ASKED: Final = "not asked"
-"""A plugin or an extender of the scheduler that is not restated here."""
+"""A plugin or an extender of the scheduler that is not implemented here."""
 FORBIDDEN: Final = "forbidden"
 OUTSIDE: Final = f"{FORBIDDEN} outside of "
-"""Before the one namespace in which the user may list a kind, and where it was read."""
+"""The prefix of the only namespace in which the user may list a kind, and where it was read."""
 NOT_FOUND: Final = "not found"
 
 
 class Unread(Struct, frozen=True, rename="camel"):
-    """Something that the answer would have used and that could not be read."""
+    """An input of the answer that could not be read."""
 
     verb: str
     resource: str
@@ -52,42 +52,42 @@ class Unread(Struct, frozen=True, rename="camel"):
     reason: str
     """``forbidden``, ``not found``, ``not served``, ``not in the file`` …"""
     node: str = ""
-    """Whose kubelet was asked, where one was."""
+    """The node of the kubelet, for a request to a kubelet."""
     path: str = ""
-    """What that kubelet was asked for: ``stats/summary``, ``configz``."""
+    """The path of the request to that kubelet: ``stats/summary``, ``configz``."""
 
     @property
     def is_not_listed(self) -> bool:
-        """Whether a List does not hold it."""
+        """Whether a List does not contain it."""
         return self.reason.startswith((NOT_IN_FILE, NOT_ALL_IN_FILE))
 
     @property
     def is_not_captured(self) -> bool:
-        """Whether a List or a snapshot does not hold it."""
+        """Whether a List or a snapshot does not contain it."""
         return self.is_not_listed or self.reason.startswith(NOT_IN_SNAPSHOT)
 
     @property
     def may_exist(self) -> bool:
-        """Whether the cluster may have what was not read."""
+        """Whether it may exist in the cluster."""
         return self.reason.startswith(FORBIDDEN) or self.is_not_captured
 
     @property
     def read_in(self) -> str:
-        """The one namespace where it was read; empty: nowhere."""
+        """The only namespace where it was read; empty: none."""
         return self.reason.partition(OUTSIDE)[2]
 
 
 def read_or_none(found: T | Unread) -> T | None:
-    """What was read; None: it could not be, and the answer does without it and says nothing."""
+    """The read value; None: it could not be read, and the answer ignores it without a note."""
     return None if isinstance(found, Unread) else found
 
 
 USAGE_NOT_ASKED: Final = Unread("get", "nodes/proxy", None, "not asked for a list")
-"""Of pods that were not named, in a source that takes a request for each node."""
+"""The usage of pods that were not named, in a source with one request per node."""
 
 
 WEBHOOK_NOT_ASKED: Final = Unread("create", "pods.mutate.kubectl-qos.io", None, NOT_ASKED)
-"""The webhook of kubectl qos, where its configuration does not say what it writes."""
+"""The webhook of kubectl qos, if its configuration does not show what it writes."""
 POLICY_NOT_EVALUATED: Final = replace(
     WEBHOOK_NOT_ASKED, resource="mutatingadmissionpolicies.admissionregistration.k8s.io"
 )
@@ -108,9 +108,9 @@ class Access(Struct, frozen=True, rename="camel"):
     resource: str
     """``pods``, ``volumeattachments.storage.k8s.io``."""
     name: str
-    """Empty: any."""
+    """The name of the object; empty: any."""
     namespace: str
-    """Empty: all, or none for what has no namespace."""
+    """The namespace; empty: all, or none for cluster-scoped resources."""
     allowed: bool
     reason: str
-    """The authorizer's words, often none."""
+    """The authorizer's message, often empty."""

@@ -1,13 +1,13 @@
-"""What a pod asks for: effective requests and limits, summed as the scheduler and the kubelet sum them.
+"""The effective requests and limits of a pod, summed as in the scheduler and the kubelet.
 
 App containers and sidecars run together, so they add up; an init container runs next to the sidecars started before it,
-so the pod needs the larger of the two phases, resource by resource; pod-level resources replace the sum; overhead comes
-on top (of a limit only where there is one).
+so the pod needs the larger of the two phases, resource by resource; pod-level resources replace the sum; overhead is
+added (to a limit only if there is one).
 
     max( sum(app) + sum(sidecars),  max over init i of (init i + sum(sidecars before i)) )
 
-While a resize is in flight, the scheduler counts the most of what the spec, the kubelet's allocation and the cgroups
-say: until 1.36 container by container, since 1.37 of the three sums.
+During a resize, the scheduler counts the maximum of the spec, the kubelet's allocation and the cgroups: until 1.36 for
+each container, since 1.37 for the three sums.
 
 Source: k8s.io/component-helpers/resource/helpers.go at v0.36.3 and v0.37.1; KEP-753 (sidecars), KEP-2837 (pod-level
 resources), KEP-1287 (in-place resize); pkg/scheduler/framework/types.go (PodInfo.CalculateResource) at v1.36.3.
@@ -63,31 +63,31 @@ _QUALIFIED_NAME: Final = re.compile(
 )
 
 DEFAULT_MILLI_CPU_REQUEST: Final = Quantity(100, MILLI)
-"""What the scheduler's scores count for a container without a cpu request (schedutil.DefaultMilliCPURequest)."""
+"""The amount in the scheduler's scores for a container without a cpu request (schedutil.DefaultMilliCPURequest)."""
 DEFAULT_MEMORY_REQUEST: Final = Quantity(200 * 1024 * 1024)
 """The same for memory: 200Mi (schedutil.DefaultMemoryRequest)."""
 
 
 class PodResourcesOptions(Struct, frozen=True, kw_only=True):
-    """How to count (resource.PodResourcesOptions)."""
+    """Options of the sums (resource.PodResourcesOptions)."""
 
     exclude_overhead: bool = False
     skip_pod_level_resources: bool = False
     use_status_resources: bool = False
-    """Count what a resize in flight has allocated or actuated, where that is more than the spec."""
+    """Count the allocated or actuated resources of a resize in progress, if they are more than the spec."""
     use_status_pod_level_resources: bool = False
     """The same for ``spec.resources``; needs `use_status_resources`."""
     sums_before_maximum: bool = False
-    """Of what is in flight, compare the sums over all containers; else each container's amounts."""
+    """During a resize, compare the sums over all containers; else each container's amounts."""
     non_missing_container_requests: Mapping[str, Quantity] = {}
-    """Counted for each container that does not request the resource at all."""
+    """The amounts for each container without a request of the resource."""
 
 
 _DEFAULT_OPTIONS: Final = PodResourcesOptions()
 
 
 class SchedulerRequest(Struct, frozen=True, rename="camel"):
-    """What the scheduler accounts for a pod on a node (framework.PodResource)."""
+    """The amounts that the scheduler counts for a pod on a node (framework.PodResource)."""
 
     milli_cpu: int
     memory: int
@@ -95,9 +95,9 @@ class SchedulerRequest(Struct, frozen=True, rename="camel"):
     scalar: dict[str, int]
     """Extended resources, huge pages, attachable volumes: whole units."""
     nonzero_milli_cpu: int
-    """As `milli_cpu`, with 100m for each container that asks for none: used by scores, never by filters."""
+    """As `milli_cpu`, with 100m for each container without a request: used by scores, never by filters."""
     nonzero_memory: int
-    """As `memory`, with 200Mi for each container that asks for none."""
+    """As `memory`, with 200Mi for each container without a request."""
 
 
 def is_supported_pod_level_resource(name: str) -> bool:
@@ -106,17 +106,17 @@ def is_supported_pod_level_resource(name: str) -> bool:
 
 
 def is_overcommit_allowed(name: str) -> bool:
-    """Whether its limit may exceed its request: native resources but huge pages."""
+    """Whether its limit may exceed its request: native resources except huge pages."""
     return is_native_resource(name) and not name.startswith(HUGEPAGES_PREFIX)
 
 
 def is_native_resource(name: str) -> bool:
-    """Whether it is Kubernetes' own: a name without a domain, or of kubernetes.io (helper.IsNativeResource)."""
+    """Whether it is Kubernetes' own: a name without a domain, or in kubernetes.io (helper.IsNativeResource)."""
     return "/" not in name or _NATIVE_DOMAIN in name
 
 
 def is_extended_resource_name(name: str) -> bool:
-    """Whether it is a resource that somebody else adds, such as a device (helper.IsExtendedResourceName)."""
+    """Whether it is a resource outside Kubernetes' own, such as a device (helper.IsExtendedResourceName)."""
     if is_native_resource(name) or name.startswith("requests."):
         return False
     quota_name = _QUALIFIED_NAME.fullmatch(f"requests.{name}")
@@ -148,7 +148,7 @@ def pod_requests(pod: Pod, options: PodResourcesOptions = _DEFAULT_OPTIONS) -> R
             effective = _effective_requests(
                 pod.status, own, pod.status.resources.requests, pod.status.allocated_resources
             )
-        # Since 1.37 also what the status alone names, if the pod itself requests anything.
+        # Since 1.37 also resources that only the status names, if the pod itself requests any.
         every = options.sums_before_maximum and is_pod_level_requests_set(pod)
         for name in filter(is_supported_pod_level_resource, effective if every else own):
             requests[name] = effective.get(name, ZERO)
@@ -158,7 +158,7 @@ def pod_requests(pod: Pod, options: PodResourcesOptions = _DEFAULT_OPTIONS) -> R
 
 
 def pod_limits(pod: Pod, options: PodResourcesOptions = _DEFAULT_OPTIONS) -> ResourceList:
-    """The pod's effective limits; what only some containers limit is summed over those (resource.PodLimits)."""
+    """The pod's effective limits, each summed over the containers that set it (resource.PodLimits)."""
     limits = aggregate_container_limits(pod, options)
     if not options.skip_pod_level_resources and pod.spec.resources is not None:
         own = pod.spec.resources.limits
@@ -175,7 +175,7 @@ def pod_limits(pod: Pod, options: PodResourcesOptions = _DEFAULT_OPTIONS) -> Res
 
 
 def aggregate_container_requests(pod: Pod, options: PodResourcesOptions = _DEFAULT_OPTIONS) -> ResourceList:
-    """The sum over containers alone, without pod-level resources and overhead (resource.AggregateContainerRequests)."""
+    """The sum over containers, without pod-level resources and overhead (resource.AggregateContainerRequests)."""
     if options.use_status_resources and options.sums_before_maximum:
         return _most_requested(pod, options)
     statuses = _statuses(pod) if options.use_status_resources else {}
@@ -191,24 +191,25 @@ def aggregate_container_requests(pod: Pod, options: PodResourcesOptions = _DEFAU
 
 
 def aggregate_container_limits(pod: Pod, options: PodResourcesOptions = _DEFAULT_OPTIONS) -> ResourceList:
-    """The sum over containers alone, without pod-level resources and overhead (resource.AggregateContainerLimits)."""
+    """The sum over containers, without pod-level resources and overhead (resource.AggregateContainerLimits)."""
     return _limits(pod, options)[0]
 
 
 def container_limits(pod: Pod) -> list[ResourceList]:
-    """The limits in force while each container runs: its own, and for init containers the sidecars' before it.
+    """The effective limits while each container runs: its own, and for init containers those of earlier sidecars.
 
-    What upstream hands to ``ContainerFn``, by which the kubelet tells whether every container is limited.
+    Upstream passes them to ``ContainerFn``, with which the kubelet checks whether every container is limited.
     """
     return _limits(pod, _DEFAULT_OPTIONS)[1]
 
 
 def allocated_pod(pod: Pod, *, features: Features = REFERENCE) -> Pod:
-    """The pod with the resources that its kubelet has granted: those of the spec but for a resize in flight.
+    """The pod with the resources that its kubelet has allocated: those of the spec except during a resize.
 
-    OOM scores and cgroups come from these; the scheduler counts the larger of these and the spec. In the status, what
-    is granted are requests; limits are known as far as they are in force. Init containers that end can be resized only
-    under the gate InPlacePodVerticalScalingInitContainers (pkg/kubelet/allocation, IsResizableContainer; KEP-1287).
+    OOM scores and cgroups result from these; the scheduler counts the larger of these and the spec. In the status, the
+    allocated resources are requests; of limits only the effective ones are known. Non-sidecar init containers can be
+    resized only with the gate InPlacePodVerticalScalingInitContainers (pkg/kubelet/allocation, IsResizableContainer;
+    KEP-1287).
     """
     if not features.in_place_pod_vertical_scaling:
         return pod
@@ -230,7 +231,7 @@ def allocated_pod(pod: Pod, *, features: Features = REFERENCE) -> Pod:
 
 
 def scheduler_options(features: Features) -> PodResourcesOptions:
-    """How kube-scheduler counts in a given version."""
+    """kube-scheduler's options in a given version."""
     return PodResourcesOptions(
         use_status_resources=features.in_place_pod_vertical_scaling,
         use_status_pod_level_resources=features.in_place_pod_level_resources_vertical_scaling,
@@ -240,7 +241,7 @@ def scheduler_options(features: Features) -> PodResourcesOptions:
 
 
 def scheduler_request(pod: Pod, features: Features) -> SchedulerRequest:
-    """What the scheduler accounts for the pod (framework.PodInfo.CalculateResource)."""
+    """The amounts that the scheduler counts for the pod (framework.PodInfo.CalculateResource)."""
     options = scheduler_options(features)
     requests = pod_requests(pod, options)
     replaces_sum = features.pod_level_resources and is_pod_level_requests_set(pod)
@@ -260,7 +261,7 @@ def scheduler_request(pod: Pod, features: Features) -> SchedulerRequest:
 
 
 def _most_requested(pod: Pod, options: PodResourcesOptions) -> ResourceList:
-    """The most of three sums: spec, allocated, actuated; an infeasible resize leaves the spec out (since 1.37)."""
+    """The maximum of three sums: spec, allocated, actuated; without the spec for an infeasible resize (since 1.37)."""
     statuses, infeasible = _statuses(pod, ending=True), _resize_infeasible(pod.status)
 
     def allocated(container: Container) -> Mapping[str, Quantity]:
@@ -308,7 +309,7 @@ def _limits(pod: Pod, options: PodResourcesOptions) -> tuple[ResourceList, list[
 
 
 def _aggregate(pod: Pod, of: Callable[[Container], Mapping[str, Quantity]]) -> tuple[ResourceList, list[ResourceList]]:
-    """The sum over both phases, and what is in force in each container's phase."""
+    """The sum over both phases, and the effective amounts in each container's phase."""
     total: ResourceList = {}
     in_force: list[ResourceList] = []
     for container in pod.spec.containers:
@@ -333,7 +334,7 @@ def _aggregate(pod: Pod, of: Callable[[Container], Mapping[str, Quantity]]) -> t
 
 
 def _statuses(pod: Pod, *, ending: bool = False) -> dict[str, ContainerStatus]:
-    """Statuses by container name; without ``ending`` not of init containers that end, whose spec alone is summed up."""
+    """Statuses by container name; without ``ending`` no non-sidecar init containers: for these only the spec counts."""
     left_out = {container.name for container in pod.spec.init_containers if not (ending or container.restarts_always)}
     return {entry.name: entry for entry in pod.status.of_containers if entry.name not in left_out}
 
@@ -349,7 +350,7 @@ def _effective_requests(
     actuated: Mapping[str, Quantity],
     allocated: Mapping[str, Quantity],
 ) -> ResourceList:
-    """The most of the three; an infeasible resize leaves the spec out (resource.determineEffectiveRequests)."""
+    """The maximum of the three; without the spec if the resize is infeasible (resource.determineEffectiveRequests)."""
     effective = dict(actuated) if _resize_infeasible(status) else dict(spec)
     _raise_to(effective, actuated)
     _raise_to(effective, allocated)
@@ -374,9 +375,9 @@ def _add(total: ResourceList, more: Mapping[str, Quantity]) -> None:
 def _raise_to(total: ResourceList, floor: Mapping[str, Quantity]) -> None:
     for name, amount in floor.items():
         known = total.get(name)
-        # Equal texts are read as one object.
+        # Equal texts are parsed into one object.
         if known is None or (known is not amount and known < amount):
-            # Upstream's Cmp gives an amount the form of the one that it is compared with.
+            # Upstream's Cmp changes an amount to the form of the other operand.
             widened = known is not None and known.big and not amount.big
             total[name] = Quantity(amount.unscaled, amount.exponent, amount.format, big=True) if widened else amount
 

@@ -1,15 +1,14 @@
-"""When NoExecute taints of its node delete a pod. It does not matter who set them.
+"""When NoExecute taints of a node delete a pod, regardless of who set them.
 
-    a taint that it does not tolerate   deleted as soon as that is seen
-    all tolerated, some for a time      deleted the shortest tolerationSeconds after the taint. What is scheduled
-                                        stays: a taint that comes later does not hasten it by a shorter time
+    a taint that it does not tolerate   deleted as soon as the controller notices it
+    all tolerated, some for a time      deleted the shortest tolerationSeconds after the taint. A scheduled deletion
+                                        stays: a later taint with a shorter time does not advance it
     all tolerated without a time        never
 
-Of each taint the first toleration that tolerates it counts, and 0 s or less is at once. The shortest becomes a Duration
-of Go, and a negative one is taken for no end: more than 9,223,372,036 s wrap there (`go_seconds`), to no end (10**10,
-2**63-1) or to another time (10**12 s to 3,875,820,020 s, 123 years). Time runs from when the
-controller saw the taint on the pod's node: `timeAdded` tells, where somebody noted it, and a pod that was bound after
-that has it from its binding. A controller that was restarted meanwhile counts again.
+For each taint the first matching toleration counts, and 0 s or less means at once. The shortest becomes a Duration in
+Go, and a negative one means no limit: more than 9,223,372,036 s wrap (`go_seconds`), to no limit (10**10, 2**63-1) or
+to another time (10**12 s to 3,875,820,020 s, 123 years). The time counts from when the controller noticed the taint on
+the pod's node: from `timeAdded`, if recorded, or from the pod's binding, if later. A restarted controller counts again.
 
 Source: pkg/controller/tainteviction/taint_eviction.go (processPodOnNode, getMinTolerationTime, handleNodeUpdate) at
 v1.36.3; k8s.io/component-helpers/scheduling/corev1/helpers.go (GetMatchingTolerations) at v0.36.3.
@@ -33,20 +32,20 @@ from podrules.pod.tolerations import NO_EXECUTE, tolerates_taint, tolerations_to
 __all__ = ["DEFAULT_TOLERATION_SECONDS", "Eviction", "bound_at", "eviction_after", "pod_eviction", "taint_eviction"]
 
 DEFAULT_TOLERATION_SECONDS: Final = 300
-"""What the API server adds for the taints of a lost node (--default-unreachable-toleration-seconds)."""
+"""The default toleration of the taints of a lost node (--default-unreachable-toleration-seconds)."""
 
 
 class Eviction(Struct, frozen=True, rename="camel"):
-    """When the taints of its node delete a pod."""
+    """When the taints of a node delete a pod."""
 
     at: datetime | None
-    """None: never, for `tolerated` or `held_back`, or nobody noted when the taint was set."""
+    """None: never, by `tolerated` or `held_back`, or the time of the taint is not recorded."""
     tolerated: int | None
-    """Seconds from the taint; None: without end."""
+    """Seconds from the taint; None: without a limit."""
     held_back: bool = False
-    """It would be, but nodes of its zone are not tainted now."""
+    """Whether only the current stop of tainting in its zone prevents the deletion."""
     taint: str = ""
-    """``key=value:effect`` of the one that decides; empty: none does."""
+    """``key=value:effect`` of the deciding taint; empty: none decides."""
 
     @property
     def comes(self) -> bool:
@@ -55,7 +54,7 @@ class Eviction(Struct, frozen=True, rename="camel"):
 
 
 def eviction_after(tolerations: Sequence[Toleration], taints: Iterable[Taint]) -> timedelta | None:
-    """How long a pod may stay under NoExecute taints; None: for ever (processPodOnNode, getMinTolerationTime)."""
+    """How long a pod may stay under NoExecute taints; None: forever (processPodOnNode, getMinTolerationTime)."""
     found = _shortest(tolerations, [taint for taint in taints if taint.effect == NO_EXECUTE])
     return timedelta(seconds=found[0]) if found is not None else None
 
@@ -63,12 +62,12 @@ def eviction_after(tolerations: Sequence[Toleration], taints: Iterable[Taint]) -
 def taint_eviction(
     tolerations: Sequence[Toleration], taints: Iterable[Taint], *, bound: datetime | None = None
 ) -> Eviction | None:
-    """When the taints that a node has delete a pod of it; None: none of them is NoExecute.
+    """When the current taints of a node delete one of its pods; None: none of them is NoExecute.
 
     Args:
-        tolerations: The pod's.
-        taints: Its node's.
-        bound: When the pod came to the node; None: not known, before the taints.
+        tolerations: The pod's tolerations.
+        taints: Its node's taints.
+        bound: When the pod was bound to the node; None: not known, counts as before the taints.
     """
     present = sorted((taint for taint in taints if taint.effect == NO_EXECUTE), key=_added)
     if not present:
@@ -90,7 +89,7 @@ def taint_eviction(
 
 
 def pod_eviction(pod: Pod, taints: Iterable[Taint]) -> Eviction | None:
-    """When the taints of its node delete a stored pod; None: they do not, or it is deleted already, or has finished."""
+    """When the taints of its node delete a stored pod; None: they do not, or it is already deleted, or has finished."""
     if pod.finished or pod.metadata.deletion_timestamp:
         return None
     found = taint_eviction(pod.spec.tolerations, taints, bound=bound_at(pod))
@@ -98,7 +97,7 @@ def pod_eviction(pod: Pod, taints: Iterable[Taint]) -> Eviction | None:
 
 
 def bound_at(pod: Pod) -> datetime | None:
-    """When a pod was bound to its node; None if not known."""
+    """When a pod was bound to its node; None: not known."""
     scheduled = pod.status.condition("PodScheduled")
     noted = scheduled.last_transition_time if scheduled is not None and scheduled.status == "True" else None
     text = noted or pod.metadata.creation_timestamp
@@ -106,7 +105,7 @@ def bound_at(pod: Pod) -> datetime | None:
 
 
 def _shortest(tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> tuple[int, Taint] | None:
-    """How many seconds a pod may stay, and the taint that decides; None: for ever."""
+    """How many seconds a pod may stay, and the deciding taint; None: forever."""
     found: tuple[int, Taint] | None = None
     for taint in taints:
         used = next((toleration for toleration in tolerations if tolerates_taint(toleration, taint)), None)
@@ -119,7 +118,7 @@ def _shortest(tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> tup
             found = after, taint
     if found is None:
         return None
-    # The least is multiplied, and not each before they are compared.
+    # Upstream multiplies only the smallest, after the comparison.
     stays = go_seconds(found[0])
     return (stays, found[1]) if stays >= 0 else None
 

@@ -1,15 +1,15 @@
-"""How long a pod gets to stop: the API server's grace period, the kubelet's per container, and hooks.
+"""The time that a pod has to stop: the API server's grace period, the kubelet's per container, and hooks.
 
 API server, on DELETE (T1)
     the option, else spec.terminationGracePeriodSeconds (default 30); a pod that is not scheduled or has finished: 0;
     negative: 1. A second delete can only shorten the period.
 Kubelet, per pod (T2, T4)
-    the smaller of deletionGracePeriodSeconds and an eviction's override, 0 meaning unset; else the spec; at least 1.
+    the smaller of deletionGracePeriodSeconds and an eviction's override, with 0 as unset; else the spec; at least 1.
 Kubelet, per container (T2, T3)
-    the override if the kubelet gave one, else deletionGracePeriodSeconds, else the failed probe's own period, else the
-    spec. preStop runs first, of all containers at once, and its time is subtracted; then a sidecar waits for its turn,
-    if any that goes before it runs; never below 2 s.
-A second, shorter delete changes the object and not the stop in flight: the process lives its first period out.
+    the override if the kubelet sets one, else deletionGracePeriodSeconds, else the failed probe's own period, else the
+    spec. preStop runs first, in all containers at once, and its time is subtracted; then a sidecar waits for its turn
+    if a container that stops before it runs; never below 2 s.
+A second, shorter delete changes the object but not the stop in progress: the process keeps its first period.
 
 Source, at v1.36.3: pkg/registry/core/pod/strategy.go (CheckGracefulDelete); BeforeDelete in
 k8s.io/apiserver/pkg/registry/rest/delete.go; pkg/kubelet/pod_workers.go (calculateEffectiveGracePeriod, killPodNow);
@@ -49,14 +49,14 @@ __all__ = [
 ]
 
 MINIMUM_GRACE_PERIOD_SECONDS: Final = 2
-"""Every container gets at least this between SIGTERM and SIGKILL (kuberuntime minimumGracePeriodInSeconds)."""
+"""The minimum time between SIGTERM and SIGKILL for every container (kuberuntime minimumGracePeriodInSeconds)."""
 _MIN_KILL_TIMEOUT_SECONDS: Final = 10
 _IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS: Final = 1
-"""At a hard threshold (eviction_manager.go); 0 in older versions, which came to the same."""
+"""The grace period at a hard threshold (eviction_manager.go); 0 in older versions, with the same effect."""
 
 
 class GraceSource(Enum):
-    """What decided a pod's grace period on deletion."""
+    """The source of a pod's grace period on deletion."""
 
     OPTION = "DeleteOptions.gracePeriodSeconds"
     SPEC = "spec.terminationGracePeriodSeconds"
@@ -64,7 +64,7 @@ class GraceSource(Enum):
     FINISHED = "status.phase"
     NEGATIVE = "negative"
     DELETED_BEFORE = "metadata.deletionGracePeriodSeconds"
-    """It is being deleted already, with no more than is asked now."""
+    """It is already being deleted, with at most the requested period."""
 
 
 class ContainerKillReason(Enum):
@@ -77,60 +77,60 @@ class ContainerKillReason(Enum):
 
 
 class TerminationGrace(Struct, frozen=True, rename="camel"):
-    """A grace period in seconds and what decided it."""
+    """A grace period in seconds and its source."""
 
     seconds: int
     source: GraceSource
 
 
 class ContainerStop(Struct, frozen=True, rename="camel"):
-    """How one container stops when its pod does; seconds count from the deletion."""
+    """The stop of one container of a stopping pod; seconds count from the deletion."""
 
     name: str
     field: str
     is_sidecar: bool
     waits: bool
-    """Whether it is a sidecar whose turn comes after others."""
+    """Whether it is a sidecar that waits for others to stop."""
     pre_stop: str | None
-    """``exec``, ``httpGet`` or ``sleep``; None without a hook. Every hook starts at once, a sidecar's too."""
+    """``exec``, ``httpGet`` or ``sleep``; None without a hook. Every hook starts at once, also a sidecar's."""
     pre_stop_earliest: int
-    """Seconds: when the hook is over at the earliest; of a sleep that is known. 0 without a hook."""
+    """The second at which the hook ends at the earliest; exact for a sleep. 0 without a hook."""
     pre_stop_latest: int
     sigterm_earliest: int
-    """Seconds: after a preStop sleep, and, for a sidecar, after those of the containers before it; else at once."""
+    """The second after a preStop sleep and, for a sidecar, after the sleeps of the containers before it; else 0."""
     sigterm_latest: int
-    """Seconds: when hooks and the containers that go first take all the time there is."""
+    """The second at which hooks and earlier containers have used all the available time."""
     sigkill_latest: int
     stop_signal: str
 
 
 class ProbeStop(Struct, frozen=True, rename="camel"):
-    """How long a container gets when one of its probes has failed."""
+    """The time that a container has to stop after one of its probes has failed."""
 
     container: str
     probe: str
     """``livenessProbe`` or ``startupProbe``."""
     seconds: int
     field: str
-    """The field that gives them: the probe's own, else the pod's."""
+    """The field with the seconds: the probe's own, else the pod's."""
     sigkill_latest: int
 
 
 class EvictionStop(Struct, frozen=True, rename="camel"):
-    """How a pod stops when the kubelet evicts it."""
+    """The stop of a pod that the kubelet evicts."""
 
     pod_seconds: int
     """The pod worker's grace period."""
     container_seconds: int
     """Seconds between SIGTERM and SIGKILL without a preStop hook."""
     sigkill_latest: int
-    """Seconds by which every container has been sent SIGKILL: hooks and sidecars take theirs before."""
+    """The seconds until every container has received SIGKILL, including the time of hooks and sidecars."""
     kill_timeout: int
-    """Seconds after which the kubelet gives up waiting and looks for another pod."""
+    """The seconds after which the kubelet stops waiting and chooses another pod."""
 
 
 def check_graceful_delete(pod: Pod, option_seconds: int | None) -> TerminationGrace:
-    """The grace period that a first DELETE gives (podStrategy.CheckGracefulDelete)."""
+    """The grace period of a first DELETE (podStrategy.CheckGracefulDelete)."""
     if not pod.spec.node_name:
         return TerminationGrace(0, GraceSource.NOT_SCHEDULED)
     if pod.finished:
@@ -148,9 +148,9 @@ def effective_grace_period(
     """The pod worker's grace period, and whether it shortens a stop under way (calculateEffectiveGracePeriod).
 
     Args:
-        pod: The pod as the API server last told the kubelet.
-        known_seconds: What an earlier call gave; 0 before the first.
-        override_seconds: What eviction or preemption by the kubelet asks.
+        pod: The pod that the kubelet last received from the API server.
+        known_seconds: The result of an earlier call; 0 before the first.
+        override_seconds: The period that an eviction or preemption by the kubelet requests.
     """
     seconds, overridden = known_seconds, False
     for asked in (pod.metadata.deletion_grace_period_seconds, override_seconds):
@@ -181,7 +181,7 @@ def set_termination_grace_period(pod: Pod, container: Container, reason: Contain
 
 
 def probe_stops(pod: Pod, ref: ContainerRef) -> Iterator[tuple[ProbeStop, Probe]]:
-    """The periods of a container's liveness and startup probes, where it has them."""
+    """The periods of a container's liveness and startup probes, if it has them."""
     own, reasons = ref.container, ContainerKillReason
     for name, probe, reason in (
         ("livenessProbe", own.liveness_probe, reasons.LIVENESS_PROBE),
@@ -195,7 +195,7 @@ def probe_stops(pod: Pod, ref: ContainerRef) -> Iterator[tuple[ProbeStop, Probe]
 
 
 def container_grace_period(seconds: int, *, pre_stop_seconds: int = 0, waited_seconds: int = 0) -> int:
-    """Seconds between SIGTERM and SIGKILL after the hook and the wait for its turn took theirs (killContainer)."""
+    """The seconds between SIGTERM and SIGKILL, less the time of the hook and of the wait (killContainer)."""
     left = seconds
     if left > 0:
         left -= min(pre_stop_seconds, left)
@@ -205,14 +205,14 @@ def container_grace_period(seconds: int, *, pre_stop_seconds: int = 0, waited_se
 
 
 def kill_timeout(seconds: int) -> int:
-    """How long the kubelet's eviction waits for a kill before it gives the pod up for now (killPodNow)."""
+    """How long the kubelet's eviction waits for a kill before it stops waiting (killPodNow)."""
     return max(seconds + seconds // 2, _MIN_KILL_TIMEOUT_SECONDS)
 
 
 def eviction_stop(pod: Pod, *, max_pod_grace_period_seconds: int | None = None) -> EvictionStop | None:
-    """How the pod stops under node pressure; None for a critical pod, which the kubelet does not evict.
+    """The stop of a pod under node pressure; None for a critical pod, which the kubelet does not evict.
 
-    At a soft threshold ``evictionMaxPodGracePeriod`` counts; None stands for a hard one, which gives 1 s.
+    At a soft threshold ``evictionMaxPodGracePeriod`` applies; None means a hard one, with 1 s.
     """
     if is_critical_pod(pod):
         return None
@@ -227,20 +227,20 @@ def eviction_stop(pod: Pod, *, max_pod_grace_period_seconds: int | None = None) 
 
 
 def termination_order(pod: Pod) -> tuple[tuple[str, ...], ...]:
-    """Names of containers in the order in which they are stopped: all app containers together, then each sidecar.
+    """The names of containers in the order of their stop: all app containers together, then each sidecar.
 
-    Sidecars stop in reverse order of their start, each after the app containers and the sidecars behind it ended, or
-    when the grace period is over.
+    Sidecars stop in reverse order of their start, each after the app containers and the later sidecars have ended, or
+    at the end of the grace period.
     """
     sidecars = [(entry.name,) for entry in reversed(pod.spec.init_containers) if entry.restarts_always]
     return (tuple(entry.name for entry in pod.spec.containers), *sidecars)
 
 
 def container_stops(pod: Pod, seconds: int) -> tuple[ContainerStop, ...]:
-    """How each container stops when the kubelet stops the pod, in the order in which they are signalled.
+    """The stop of each container when the kubelet stops the pod, in the order of the signals.
 
-    A sidecar gets its signal once the containers before it ended, or when the period is over. A container without a
-    process gets none, and nobody waits for it. ``seconds`` is the pod worker's grace period, at least 1.
+    A sidecar gets its signal once the containers before it ended, or at the end of the period. A container without a
+    process gets none, and no container waits for it. ``seconds`` is the pod worker's grace period, at least 1.
     """
     refs = {ref.container.name: ref for ref in with_process(pod)}
     # The kubelet kills an init container at the same time as the others, and no sidecar waits for it.
@@ -249,20 +249,20 @@ def container_stops(pod: Pod, seconds: int) -> tuple[ContainerStop, ...]:
     steps: list[ContainerStop] = []
     before: int | None = None
     for group in ((*mains, *initialising), *sidecars):
-        told = [_container_stop(refs[name], seconds, waits=before) for name in group if name in refs]
-        steps += told
-        # A container without a hook ends with its signal if it obeys; a later one waits no less than those before it.
-        before = max((step.sigterm_earliest for step in told if step.name not in initialising), default=before)
+        stops = [_container_stop(refs[name], seconds, waits=before) for name in group if name in refs]
+        steps += stops
+        # A container without a hook ends on its signal if it obeys; a later one waits at least as long as earlier ones.
+        before = max((step.sigterm_earliest for step in stops if step.name not in initialising), default=before)
     return tuple(steps)
 
 
 def container_stop(ref: ContainerRef, seconds: int) -> ContainerStop:
-    """How one container of a pod that stays stops, as for a failed probe: it waits for no other."""
+    """The stop of one container in a pod that continues, as for a failed probe: it does not wait for others."""
     return _container_stop(ref, seconds, waits=None)
 
 
 def _container_stop(ref: ContainerRef, seconds: int, *, waits: int | None) -> ContainerStop:
-    """One container's stop; ``waits``: its turn comes after so many seconds at the earliest; None: it has none."""
+    """One container's stop; ``waits`` is the earliest second of its turn; None: it does not wait."""
     container = ref.container
     hook, hook_earliest, hook_latest = _pre_stop(container, seconds)
     earliest, latest = (hook_earliest, hook_latest) if waits is None else (max(hook_earliest, waits), seconds)
@@ -282,7 +282,7 @@ def _container_stop(ref: ContainerRef, seconds: int, *, waits: int | None) -> Co
 
 
 def _pre_stop(container: Container, seconds: int) -> tuple[str | None, int, int]:
-    """The hook's kind and the earliest and latest second at which it is over."""
+    """The hook's kind and the earliest and latest second of its end."""
     handler = container.lifecycle.pre_stop if container.lifecycle else None
     if handler is None:
         return None, 0, 0

@@ -1,14 +1,14 @@
-"""Whether a pod tolerates a node's taint, or a request for devices a device's.
+"""Whether a pod tolerates a node's taint, or a request for devices tolerates a device's taint.
 
-A toleration tolerates a taint when
+A toleration tolerates a taint if
 
     its effect is empty or the taint's, and its key is empty or the taint's, and
     its operator is Exists, or Equal (also when empty) and the values are the same
 
-The operators Gt and Lt are behind the gate TaintTolerationComparisonOperators, off by default in 1.36, and tolerate
-nothing without it.
+The operators Gt and Lt need the gate TaintTolerationComparisonOperators, off by default in 1.36, and tolerate nothing
+without it.
 
-The DaemonSet controller adds tolerations to the pods that it makes (AddOrUpdateDaemonPodTolerations in
+The DaemonSet controller adds tolerations to the pods that it creates (AddOrUpdateDaemonPodTolerations in
 pkg/controller/daemon/util/daemonset_util.go at v1.37.1).
 
 Source: k8s.io/api/core/v1/toleration.go (ToleratesTaint), k8s.io/component-helpers/scheduling/corev1/helpers.go
@@ -41,7 +41,7 @@ __all__ = [
 NO_SCHEDULE: Final = "NoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 DO_NOT_SCHEDULE: Final = frozenset({NO_SCHEDULE, NO_EXECUTE})
-"""Effects that keep pods from being scheduled (DoNotScheduleTaintsFilterFunc)."""
+"""Effects that prevent scheduling (DoNotScheduleTaintsFilterFunc)."""
 _ENDURED: Final = tuple(
     Toleration(f"node.kubernetes.io/{name}", "Exists", "", NO_EXECUTE) for name in ("not-ready", "unreachable")
 )
@@ -71,12 +71,12 @@ def tolerations_tolerate_taint(
 
 
 def daemon_tolerations(*, host_network: bool) -> tuple[Toleration, ...]:
-    """What the DaemonSet controller adds to the tolerations of a pod, in its order."""
+    """The tolerations that the DaemonSet controller adds to a pod, in its order."""
     return (*_ENDURED, *_PASSED_OVER, *((_NETWORK,) if host_network else ()))
 
 
 def with_daemon_tolerations(own: Sequence[Toleration], *, host_network: bool) -> tuple[Toleration, ...]:
-    """The tolerations of a DaemonSet's pod. One of its own that says the same for a time only holds without end."""
+    """The tolerations of a DaemonSet's pod. The controller removes the time of an own toleration that is the same."""
     found = list(own)
     for added in daemon_tolerations(host_network=host_network):
         alike = [replace(entry, toleration_seconds=None) == added for entry in found]

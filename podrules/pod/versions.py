@@ -1,12 +1,13 @@
-"""Which versions run in one cluster, and whose rules hold for what.
+"""The versions that run in one cluster, and which component's version decides each rule.
 
-The API server admits and classifies pods, the scheduler places them, and each node's kubelet runs them. Kubernetes lets
-kubelets be three minors older than the API server, so one cluster may have four versions at once.
+The API server admits and classifies pods, the scheduler places them, and each node's kubelet runs them. Kubernetes
+allows kubelets to be three minors older than the API server, so one cluster may have four versions at once.
 
-Source: the version skew policy (kubernetes.io/releases/version-skew-policy). status.nodeInfo.kubeletVersion is the
-kubelet's own word; a static pod's image names the version of a scheduler that kubeadm runs. Where the scheduler that
-leads is elected by its version (KEP-4355), LeaseCandidates name the versions; who leads of them is
-pickBestLeaderOldestEmulationVersion in pkg/controlplane/controller/leaderelection/election.go at v1.37.1.
+Source: the version skew policy (kubernetes.io/releases/version-skew-policy). The kubelet writes
+status.nodeInfo.kubeletVersion; a static pod's image names the version of a scheduler that kubeadm runs. If the leading
+scheduler is elected by its version (KEP-4355), LeaseCandidates name the versions;
+pickBestLeaderOldestEmulationVersion in pkg/controlplane/controller/leaderelection/election.go at v1.37.1 chooses the
+leader.
 """
 
 from __future__ import annotations
@@ -44,22 +45,22 @@ __all__ = [
 ]
 
 _COMPONENT_LABEL: Final = "component"
-"""On the static pods of kubeadm (cmd/kubeadm/app/util/staticpod/utils.go, ComponentPod)."""
+"""The label of the static pods of kubeadm (cmd/kubeadm/app/util/staticpod/utils.go, ComponentPod)."""
 SCHEDULER_NAMESPACE: Final = "kube-system"
 """The namespace of those pods, and of the schedulers' LeaseCandidates."""
 _SCHEDULER_LEASE: Final = "kube-scheduler"
-"""The Lease of the scheduler that leads, by default."""
+"""The default Lease of the leading scheduler."""
 _SEMVER: Final = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})(?:\.([0-9]{1,9}))?", re.ASCII)
 
 
 GATE_FIELDS: Final[Mapping[str, str]] = {change.gate: field for field, change in GATES.items()}
-"""The field of `Features` for each gate that some rule reads, by the gate's name."""
+"""The field of `Features` for each gate that a rule reads, by the gate's name."""
 
 
 KUBELET_RULES: Final = frozenset({"OOM score", "Cgroups", "Eviction"})
-"""Rules by which kubelets alone go."""
+"""The rules of kubelets only."""
 RULES_OF_ALL: Final = frozenset({"QoS class", "Pod-level resources", "Requests"})
-"""Rules by which several components go. All other rules are the scheduler's plugins."""
+"""The rules of several components. All other rules are the scheduler's plugins."""
 
 
 class Component(Enum):
@@ -71,14 +72,14 @@ class Component(Enum):
 
 
 class Told(Struct, frozen=True):
-    """What the user says of the cluster, because the cluster does not."""
+    """What the user states about the cluster because the cluster does not report it."""
 
     version: str | None = None
-    """Of API server and scheduler: ``1.35``; None: they are asked."""
+    """The version of API server and scheduler: ``1.35``; None: it is read from them."""
     gates: tuple[tuple[str, bool], ...] = ()
-    """Fields of `Features`, and whether that gate is on, in every component."""
+    """Fields of `Features`, and whether their gate is on, in every component."""
     kubelet: KubeletFile | None = None
-    """The configuration of every kubelet; None: each is asked."""
+    """The configuration of every kubelet; None: it is read from each."""
 
 
 NOTHING_TOLD: Final = Told()
@@ -90,45 +91,45 @@ class Release(Struct, frozen=True, rename="camel"):
     version: str
     """``v1.37.1``"""
     emulates: str = ""
-    """The version whose defaults of gates it has: ``1.36``; empty: its own."""
+    """The version that sets its defaults of gates: ``1.36``; empty: its own."""
 
     @property
     def minor(self) -> int | None:
-        """The minor of its own version; None: that is no version."""
+        """The minor of its own version; None: that is not a version."""
         return minor_of(self.version)
 
     @property
     def emulated(self) -> int | None:
-        """The minor that it emulates; None: none but its own."""
+        """The minor that it emulates; None: its own."""
         found = minor_of(self.emulates)
         return None if found == self.minor else found
 
 
 class Versions(Struct, frozen=True, kw_only=True):
-    """The rules that hold in one cluster."""
+    """The rules of one cluster."""
 
     api_server: Features = REFERENCE
-    """For classes, defaults and admission."""
+    """The rules for classes, defaults and admission."""
     scheduler: Features = REFERENCE
-    """For requests and placements."""
+    """The rules for requests and placements."""
     server_version: str | None = None
-    """The API server's version; None: it is not known, and the reference counts."""
+    """The API server's version; None: it is not known, and the reference version is used."""
     scheduler_version: str | None = None
-    """The scheduler's version; None: it is not known, and the API server's counts."""
+    """The scheduler's version; None: it is not known, and the API server's is used."""
     schedulers: tuple[str, ...] = ()
-    """The versions that were seen, if nobody knows which of them leads."""
-    told: Told = NOTHING_TOLD
+    """The scheduler versions that were found, if the leading one is not known."""
+    stated: Told = NOTHING_TOLD
     kubelets: int | None = None
-    """The minor of every kubelet; None: each node's own."""
+    """The minor of every kubelet; None: that of each node."""
     newest_kubelet: str = ""
-    """The version whose rules hold for a control plane of an unknown version; empty: another one's do."""
+    """The kubelet version that stands in for an unknown control plane's version; empty: not used."""
 
     @classmethod
     def of(
         cls,
         server: str | None,
         schedulers: Iterable[Release] = (),
-        told: Told = NOTHING_TOLD,
+        stated: Told = NOTHING_TOLD,
         kubelets: Iterable[str] = (),
         *,
         emulates: str = "",
@@ -137,68 +138,68 @@ class Versions(Struct, frozen=True, kw_only=True):
 
         Args:
             server: ``gitVersion`` of the API server; None: it is not known.
-            schedulers: The versions of its schedulers, as far as they are known. Where they differ, nobody knows which
-                one leads, and the API server's counts.
-            told: What the user says; that version counts for both.
-            kubelets: Their versions. The newest of these and of the schedulers' counts where nobody knows the API
-                server's, which is as new at least.
+            schedulers: The known versions of its schedulers. If they differ, the leading one is not known, and the API
+                server's version is used.
+            stated: What the user states; that version is used for both.
+            kubelets: Their versions. The newest of these and of the schedulers' is used if the API server's version
+                is not known: that is at least as new.
             emulates: The version that the API server emulates; empty: its own.
         """
-        seen = () if told.version else tuple(one for one in schedulers if one.minor is not None)
+        seen = () if stated.version else tuple(one for one in schedulers if one.minor is not None)
         newest_kubelet = ""
-        if told.version:
-            api_server = _features(_minor(told.version), told.gates)
+        if stated.version:
+            api_server = _features(_minor(stated.version), stated.gates)
         elif server:
-            api_server = _features(_minor(server), told.gates, Release(server, emulates).emulated)
+            api_server = _features(_minor(server), stated.gates, Release(server, emulates).emulated)
         else:
             known = {minor: version for version in kubelets if (minor := minor_of(version)) is not None}
             newest = max((*known, *(one.minor for one in seen if one.minor is not None)), default=REFERENCE.minor)
-            api_server = _features(newest, told.gates)
+            api_server = _features(newest, stated.gates)
             newest_kubelet = known.get(newest, "")
-        rules = {_features(one.minor, told.gates, one.emulated): one.version for one in seen if one.minor is not None}
+        rules = {_features(one.minor, stated.gates, one.emulated): one.version for one in seen if one.minor is not None}
         scheduler, version = next(iter(rules.items())) if len(rules) == 1 else (api_server, None)
         return cls(
             api_server=api_server,
             scheduler=scheduler,
-            server_version=told.version or server,
+            server_version=stated.version or server,
             scheduler_version=version,
             schedulers=() if version else tuple(one.version for one in seen),
-            told=told,
+            stated=stated,
             newest_kubelet=newest_kubelet,
         )
 
     @property
     def rules_version(self) -> str:
-        """The upstream version whose rules an answer goes by; placements go by the scheduler's."""
+        """The upstream version that an answer uses; placements use the scheduler's."""
         return self.api_server.nearest_verified
 
     def upgraded(self, version: str) -> Versions:
-        """The same cluster once every component has another version; gates that the user named stay."""
-        features = _features(_minor(version), self.told.gates)
+        """The same cluster with another version of every component; the gates that the user named stay."""
+        features = _features(_minor(version), self.stated.gates)
         return Versions(
             api_server=features,
             scheduler=features,
             server_version=version,
-            told=self.told,
+            stated=self.stated,
             kubelets=features.minor,
         )
 
     def with_gate(self, field: str, *, on: bool) -> Versions:
         """The same cluster with one gate set in every component."""
-        told = Told(self.told.version, tuple(sorted({**dict(self.told.gates), field: on}.items())))
+        stated = Told(self.stated.version, tuple(sorted({**dict(self.stated.gates), field: on}.items())))
         return replace(
             self,
-            api_server=_features(self.api_server.minor, told.gates, self.api_server.emulated),
-            scheduler=_features(self.scheduler.minor, told.gates, self.scheduler.emulated),
-            told=told,
+            api_server=_features(self.api_server.minor, stated.gates, self.api_server.emulated),
+            scheduler=_features(self.scheduler.minor, stated.gates, self.scheduler.emulated),
+            stated=stated,
         )
 
     def kubelet(self, node: Node | None, config: KubeletConfiguration | None = None) -> Features:
-        """The rules of the kubelet of a node; those of the API server's version, where no node says.
+        """The rules of a node's kubelet; those of the API server's version if the kubelet's is not known.
 
         Args:
-            node: None: it is not known.
-            config: The kubelet's own configuration, whose gates count first; None: it was not read.
+            node: The node; None: it is not known.
+            config: The kubelet's own configuration; its gates take precedence. None: it was not read.
         """
         minor = self.kubelets
         if minor is None and node is not None:
@@ -207,30 +208,30 @@ class Versions(Struct, frozen=True, kw_only=True):
         own = {GATE_FIELDS[name]: on for name, on in set_there.items() if name in GATE_FIELDS}
         if minor is None and not own:
             return self.api_server
-        gates = tuple(sorted({**dict(self.told.gates), **own}.items())) if own else self.told.gates
+        gates = tuple(sorted({**dict(self.stated.gates), **own}.items())) if own else self.stated.gates
         return _features(self.api_server.minor if minor is None else minor, gates)
 
 
 class VersionNote(Struct, frozen=True, rename="camel"):
-    """A version that the rules were not held against, and what is known to differ."""
+    """A version for which the rules were not verified, and the known differences."""
 
     component: Component
     version: str
-    """As it says itself."""
+    """The version that the component reports."""
     nodes: tuple[str, ...]
-    """For kubelets: where they run; empty: it is the newest, and the control plane's version is not known."""
+    """For kubelets: their nodes; empty: it is the newest kubelet, and the control plane's version is not known."""
     nearest: str
-    """The upstream version whose code the rules were held against."""
+    """The upstream version with which the rules were verified."""
     without: tuple[str, ...]
-    """What that version added, and the rules leave out here: effects in `CHANGES`. Older versions differ further."""
+    """What the nearest version added, and the rules leave out: effects in `CHANGES`. Older versions differ further."""
 
 
 def version_notes(versions: Versions, nodes: Sequence[Node] = ()) -> tuple[VersionNote, ...]:
-    """Which versions of a cluster the rules were not held against; of kubelets, those of the nodes of the answer."""
+    """The versions of a cluster for which the rules were not verified; for kubelets, those of the answer's nodes."""
     notes = []
     apart = versions.scheduler.minor != versions.api_server.minor
     if versions.server_version is not None and not versions.api_server.verified:
-        # What the scheduler lacks is named with it, unless that is of another minor.
+        # The note includes the scheduler's differences, unless it has another minor.
         also = () if apart else (Component.SCHEDULER,)
         notes.append(_note(Component.API_SERVER, versions.server_version, versions.api_server, also=also))
     alone = apart or versions.server_version is None
@@ -267,14 +268,14 @@ def _note(
 
 
 def concerns(change: Change, component: Component) -> bool:
-    """Whether a component goes by a rule; the scheduler by all that is no other component's alone."""
+    """Whether a component uses a rule; the scheduler uses all except those of kubelets only."""
     if component is Component.SCHEDULER:
         return change.rule not in KUBELET_RULES
     return change.rule in (KUBELET_RULES | RULES_OF_ALL if component is Component.KUBELET else RULES_OF_ALL)
 
 
 def static_versions(pods: Iterable[Pod], component: Component) -> tuple[str, ...]:
-    """The versions of a component that runs as static pods of kubeadm, by the tags of their images."""
+    """The versions of a component that kubeadm runs as static pods, by the tags of their images."""
     return tuple(
         sorted(
             {
@@ -290,9 +291,9 @@ def static_versions(pods: Iterable[Pod], component: Component) -> tuple[str, ...
 
 
 def leading_scheduler(candidates: Iterable[LeaseCandidate]) -> Release | None:
-    """The scheduler that leads; None: no LeaseCandidate tells.
+    """The leading scheduler; None: no LeaseCandidate shows it.
 
-    The one that emulates the oldest version leads, of several the oldest one.
+    The one that emulates the oldest version leads; among equals, the oldest one.
     """
     found = [
         (emulated, binary, one.metadata.creation_timestamp or "", one.spec.binary_version, one.spec.emulation_version)
@@ -309,7 +310,7 @@ def leading_scheduler(candidates: Iterable[LeaseCandidate]) -> Release | None:
 
 
 def _semver(text: str) -> tuple[int, ...] | None:
-    """Major, minor and patch, which may be missing."""
+    """Major, minor and patch; patch may be missing."""
     found = _SEMVER.match(text)
     return None if found is None else tuple(int(part or 0) for part in found.groups())
 
@@ -321,7 +322,7 @@ def _minor(version: str | None) -> int:
 
 @cache
 def _features(minor: int, gates: tuple[tuple[str, bool], ...], emulated: int | None = None) -> Features:
-    """The rules of a minor, with the gates that it lets its owner set."""
-    whose = minor if emulated is None else emulated
-    can_be_set = {field: on for field, on in gates if GATES[field].can_be_set(whose)}
+    """The rules of a minor, with the gates that can be set in it."""
+    gates_minor = minor if emulated is None else emulated
+    can_be_set = {field: on for field, on in gates if GATES[field].can_be_set(gates_minor)}
     return Features.of_minor(minor, can_be_set, emulated=emulated)

@@ -1,7 +1,7 @@
-"""The flags of qos-webhook that state rules for new pods, and what they come to.
+"""The flags of qos-webhook with rules for new pods, and the options that result from them.
 
-The program reads its command line with them, and `kubectl qos explain` the arguments of the program's Deployment.
-Namespaces are given by name, or by a prefix and ``*`` where the help says so.
+The program parses its command line with them, and `kubectl qos explain` the arguments of the program's Deployment.
+Namespaces are given by name, or by a prefix and ``*`` if the help says so.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ObjectRef(Struct, frozen=True):
 
 
 class RuleMode(Enum):
-    """What happens to a request that breaks a rule."""
+    """The result for a request that violates a rule."""
 
     WARN = "warn"
     DENY = "deny"
@@ -50,24 +50,24 @@ class Options(Struct, frozen=True, kw_only=True):
     rules: NamespaceRules = NamespaceRules()
     """The rules for namespaces."""
     disallowed_class: RuleMode = RuleMode.DENY
-    """For pods of a PriorityClass that their namespace does not allow."""
+    """For pods with a PriorityClass that their namespace does not allow."""
     template_class: RuleMode = RuleMode.WARN
-    """For workloads whose pods would be refused for their class."""
+    """For workloads with pods that would be rejected for their class."""
     verbose: bool = False
-    """Whether warnings also report which defaults were filled in."""
+    """Whether warnings also report the added defaults."""
     default_constraints: bool = True
-    """Whether pods may get default constraints. If not, the objects behind their selectors are not read, and a
+    """Whether pods may get default constraints. If not, the objects for their selectors are not read, and a
     Namespace's annotation is ignored."""
     leave_out_template_hash: bool = False
     """Whether default constraints select the pods of all revisions of a Deployment together."""
     lint_selectors: bool = True
-    """Whether to warn about a constraint whose selector does not match the pod itself."""
+    """Whether to warn about a constraint with a selector that does not match the pod itself."""
     lint_topology_keys: bool = False
-    """Whether to warn about a topologyKey that no node has; the cache then holds the labels of nodes."""
+    """Whether to warn about a topologyKey that no node has; the cache then contains the labels of nodes."""
 
 
 class PodRules(NamedTuple):
-    """What the arguments of a running webhook say of new pods."""
+    """The rules for new pods in the arguments of a running webhook."""
 
     options: Options
     scheduler_config: ObjectRef | None
@@ -75,7 +75,7 @@ class PodRules(NamedTuple):
 
 
 def add_pod_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that state rules for new pods to a parser."""
+    """Add the flags with rules for new pods to a parser."""
     _add_spread(parser)
     _add_classes(parser)
     parser.add_argument(
@@ -83,7 +83,7 @@ def add_pod_flags(parser: argparse.ArgumentParser) -> None:
         type=_is_verbose,
         default=False,
         metavar="usual|verbose",
-        help="verbose: also report which defaults were filled in (default)",
+        help="verbose: also report the added defaults (default)",
     )
 
 
@@ -98,7 +98,7 @@ def _add_spread(parser: argparse.ArgumentParser) -> None:
     add(
         "--write-system-defaults",
         action="store_true",
-        help="write constraints of defaultingType System too, which kube-scheduler applies by itself",
+        help="also write constraints of defaultingType System, which kube-scheduler applies by itself",
     )
     add(
         "--default-constraints",
@@ -106,31 +106,31 @@ def _add_spread(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAMESPACE=JSON",
-        help="a list of constraints in place of the cluster's, for a namespace or, as team-*, those whose names begin "
-        "so; [] for none; may be repeated",
+        help="a list of constraints that replaces the cluster's, for a namespace or, as team-*, for a name prefix; [] "
+        "for none; may be repeated",
     )
     add(
         "--constraints-from-annotations",
         action="store_true",
-        help="let Namespaces' annotations give constraints also where none of the above does; what selectors are built "
-        "from is read only where some pod may get constraints",
+        help="let Namespaces' annotations set constraints even if none of the above does; the objects for selectors "
+        "are read only if a pod may get constraints",
     )
     add(
         "--leave-out-template-hash",
         action="store_true",
-        help="select the pods of all revisions of a Deployment; kube-scheduler's own selector spreads revisions apart",
+        help="select the pods of all revisions of a Deployment; kube-scheduler's selector spreads each one separately",
     )
     add(
         "--lint-spread-selectors",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="warn of constraints whose selector does not match the pod itself (default on)",
+        help="warn about constraints with a selector that does not match the pod itself (default on)",
     )
     add(
         "--lint-topology-keys",
         action=argparse.BooleanOptionalAction,
         default=False,
-        help="warn of constraints whose topologyKey no node has; keeps the labels of all nodes in memory (default off)",
+        help="warn about constraints with a topologyKey that no node has; keeps node labels in memory (default off)",
     )
 
 
@@ -142,7 +142,7 @@ def _add_classes(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAMESPACE=CLASS",
-        help="class of pods that name none; NAMESPACE as above; may be repeated",
+        help="class of pods without one; NAMESPACE as above; may be repeated",
     )
     add(
         "--allowed-classes",
@@ -157,14 +157,14 @@ def _add_classes(parser: argparse.ArgumentParser) -> None:
         type=_verdict,
         default=RuleMode.DENY,
         metavar="deny|warn",
-        help="for pods of a class that is not allowed (default deny)",
+        help="for pods with a class that is not allowed (default deny)",
     )
     add(
         "--template-class",
         type=_verdict,
         default=RuleMode.WARN,
         metavar="warn|deny",
-        help="for workloads whose pods would be refused for their class (default warn)",
+        help="for workloads with pods that would be rejected for their class (default warn)",
     )
 
 
@@ -249,7 +249,7 @@ class _Arguments(argparse.ArgumentParser):
 
 @lru_cache(maxsize=8)
 def read_arguments(arguments: tuple[str, ...]) -> PodRules:
-    """Read the rules from the arguments of a running webhook, and skip those about something else.
+    """Read the rules from the arguments of a running webhook, and skip other arguments.
 
     Raises:
         RuleError: the program would not start with them.

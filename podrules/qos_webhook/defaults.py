@@ -1,15 +1,15 @@
-"""Which PriorityClass and which topology spread constraints the webhook writes into a new pod, and what it refuses.
+"""The PriorityClass and the topology spread constraints that the webhook writes into a new pod, and its rejections.
 
 default class    the label of the Namespace, if the allowed classes include it, else the configuration
-allowed classes  the configuration alone: see `podrules.qos_webhook.namespaces`
+allowed classes  only the configuration: see `podrules.qos_webhook.namespaces`
 constraints      those that kube-scheduler would apply by itself: the Namespace's annotation, else the configuration
-for that namespace, else kube-scheduler's; none for pods with constraints of their own, bound pods,
+for that namespace, else kube-scheduler's; none for pods with their own constraints, bound pods,
 pods of a scheduler that the configuration does not name, and namespaces that opted out
-selector         `DefaultSelector`; for a pod of a ReplicaSet it holds pod-template-hash, so that revisions spread
-apart. The hash can be left out: pods of all revisions then count together, also during a rollout
-keys             matchLabelKeys of a default do not count, as in the scheduler: the API server would refuse a key
-that the selector holds too
-size             none where they would take more than `_MOST_BYTES`: a namespace's owner chooses both the number of
+selector         `DefaultSelector`; for a pod of a ReplicaSet it contains pod-template-hash, so that each revision
+spreads separately. Without the hash, pods of all revisions count together, also during a rollout
+keys             matchLabelKeys of a default do not count, as in the scheduler: the API server would reject a key
+that the selector also contains
+size             none if they would take more than `_MOST_BYTES`: a namespace's owner chooses both the number of
 constraints and the length of the selector, which each of them repeats
 """
 
@@ -49,19 +49,19 @@ __all__ = [
 ]
 
 DEFAULT_CLASS_LABEL: Final = "kubectl-qos.io/default-priority-class"
-"""A label of a Namespace: the class of its pods that name none."""
+"""A label of a Namespace: the class of its pods without one."""
 OPT_OUT_LABEL: Final = "kubectl-qos.io/topology-spread"
 """A label of a Namespace; with value ``disabled`` its pods get no default constraints."""
 CONSTRAINTS_ANNOTATION: Final = "kubectl-qos.io/default-topology-spread-constraints"
-"""Annotation of a Namespace: the default constraints of its pods as JSON, in place of the cluster's."""
+"""An annotation of a Namespace: the default constraints of its pods as JSON, which replace the cluster's."""
 DEFAULT_PROFILES: Final = {DEFAULT_SCHEDULER_NAME: Profile(DEFAULT_SCHEDULER_NAME)}
 """The profile that kube-scheduler uses without a configuration."""
 _MOST_BYTES: Final = 16 << 10
-"""Of constraints in JSON. Few pods have more than 2 KiB; an answer that its client does not read stays in memory."""
+"""The size of constraints in JSON. Few pods have more than 2 KiB; a response that no client reads stays in memory."""
 
 
 class Space(NamedTuple):
-    """A Namespace as the rules read it."""
+    """The fields of a Namespace that the rules read."""
 
     name: str
     labels: Mapping[str, str]
@@ -76,11 +76,11 @@ class DefaultSpread(NamedTuple):
     origin: str = ""
     """``the namespace's defaults``."""
     warnings: tuple[str, ...] = ()
-    """Why some are not given, and which are, where the configuration asks for that."""
+    """Why some are not added, and which are added if the configuration requests that."""
 
 
 def namespace_default(space: Space, rules: NamespaceRules) -> str:
-    """The name of the class for pods that name none; empty: they get the cluster's global default."""
+    """The name of the class for pods without one; empty: they get the cluster's global default."""
     rule = rules.of(space.name)
     label = space.labels.get(DEFAULT_CLASS_LABEL, "")
     if label and is_allowed(label, rule.allowed_classes):
@@ -89,7 +89,7 @@ def namespace_default(space: Space, rules: NamespaceRules) -> str:
 
 
 def not_given(namespace: str, unknown: UnknownPriorityClass) -> str:
-    """The warning where the default class of a namespace does not exist."""
+    """The warning if the default class of a namespace does not exist."""
     return f"namespace {namespace}: its default class is not given: {unknown}"
 
 
@@ -107,7 +107,7 @@ def scheduler_defaults(
 ) -> Sequence[TopologySpreadConstraint] | None:
     """The default constraints of a scheduler's pods; None: the configuration does not name the scheduler.
 
-    Those of type System are the scheduler's own, which it applies by itself.
+    The scheduler applies those of type System by itself.
     """
     profile = profiles.get(scheduler_name)
     if profile is None:
@@ -117,7 +117,7 @@ def scheduler_defaults(
 
 
 def may_get_constraints(pod: Pod, space: Space) -> bool:
-    """Whether default constraints are for such a pod, and for such a namespace."""
+    """Whether a pod in a namespace can get default constraints."""
     own = pod.spec.topology_spread_constraints or pod.spec.node_name
     return not own and space.labels.get(OPT_OUT_LABEL) != "disabled"
 
@@ -132,11 +132,11 @@ def default_spread(
     """The default constraints of a new pod.
 
     Args:
-        pod: With the labels and the owner that it will have.
+        pod: The pod with its future labels and owner.
         space: Its namespace.
-        options: The webhook's.
+        options: The webhook's options.
         of_scheduler: See `scheduler_defaults`.
-        siblings: What its selector is built from. It may raise what reading it raises.
+        siblings: The objects for its selector. It may raise the errors of reading them.
     """
     if not may_get_constraints(pod, space):
         return DefaultSpread()
@@ -146,7 +146,7 @@ def default_spread(
         return DefaultSpread(warnings=(warning,) if space.constraints else ())
     defaults, origin, warnings = _defaults(pod, space, options, of_scheduler)
     constraints = build_default_constraints(pod, defaults, siblings)
-    # Each has the same selector. No more than one is written to find out how long all are.
+    # All have the same selector: the size of one is enough to compute the total.
     size = len(constraints) * len(json.encode(as_json(constraints[0]))) if constraints else 0
     if size > _MOST_BYTES:
         left_out = f"spec.topologySpreadConstraints: {origin} are left out"
@@ -165,7 +165,7 @@ def _defaults(
     options: Options,
     of_scheduler: Callable[[str], Sequence[TopologySpreadConstraint] | None],
 ) -> tuple[Sequence[TopologySpreadConstraint], str, tuple[str, ...]]:
-    """The constraints, their origin in words, and warnings of an annotation that is ignored."""
+    """The constraints, their origin in words, and warnings about an ignored annotation."""
     own = of_scheduler(pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME)
     if own is None:
         return (), "", ()
@@ -182,7 +182,7 @@ def _defaults(
 
 
 def _of_all_revisions(constraints: Sequence[TopologySpreadConstraint]) -> tuple[TopologySpreadConstraint, ...]:
-    """The constraints without pod-template-hash; a constraint without any other term is left out."""
+    """The constraints without pod-template-hash; a constraint without another term is left out."""
     return tuple(
         replace(entry, label_selector=selector)
         for entry in constraints

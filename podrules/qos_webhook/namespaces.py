@@ -1,10 +1,10 @@
-"""Rules of the cluster's owner per namespace: default and allowed PriorityClasses, default constraints.
+"""The cluster administrator's rules per namespace: default and allowed PriorityClasses, default constraints.
 
 which     an entry is for a namespace's name, or for a prefix and `*`; for each field the most specific entry wins:
           the name, then the longest prefix
-trust     only these rules limit the classes: a namespace must not lift its own limit, and a user who labels a Namespace
-          does not always set limits. A Namespace's label or annotation chooses only what a pod's author could
-          write too
+trust     only these rules limit the classes: a namespace must not remove its own limit, and not every user who can
+          label a Namespace may set limits. A Namespace's label or annotation sets only values that a pod's author
+          could also write
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ EVERY_CLASS: Final = "*"
 """An entry of the allowed classes that allows all."""
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?|([a-z0-9][-a-z0-9]{0,61})?\*", re.ASCII)
 _LONGEST_TEXT: Final = 4096
-"""Characters of constraints in an annotation: anybody who may edit the Namespace can write them."""
+"""The characters of constraints in an annotation: every user who may edit the Namespace can write them."""
 
 Constraints = tuple[TopologySpreadConstraint, ...]
 
@@ -52,11 +52,11 @@ class NamespaceRule(Struct, frozen=True, kw_only=True):
     """The rule for a namespace; None: the rule does not set the field."""
 
     default_class: str | None = None
-    """The class of pods that name no PriorityClass."""
+    """The class of pods without a PriorityClass."""
     allowed_classes: tuple[str, ...] | None = None
     """None: all classes are allowed."""
     constraints: Constraints | None = None
-    """In place of the cluster's default constraints; empty: none."""
+    """The constraints that replace the cluster's default constraints; empty: none."""
 
     def or_else(self, other: NamespaceRule) -> NamespaceRule:
         """This rule, with the other's values for fields that this one does not set."""
@@ -116,7 +116,7 @@ def read_constraints(text: str) -> Constraints:
     """Read default constraints from a JSON list, with the fields of kube-scheduler's configuration.
 
     Raises:
-        RuleError: the text is not such a list, or kube-scheduler or the API server would refuse it.
+        RuleError: the text is not such a list, or kube-scheduler or the API server would reject it.
     """
     try:
         constraints = from_json(text, tuple[_Constraint, ...])
@@ -131,7 +131,7 @@ def read_constraints(text: str) -> Constraints:
 
 @lru_cache(maxsize=256)
 def annotated_constraints(text: str) -> Constraints | str:
-    """Read the constraints in a Namespace's annotation; a text says what is wrong with it."""
+    """Read the constraints in a Namespace's annotation; a text describes its problem."""
     if len(text) > _LONGEST_TEXT:
         return f"longer than {_LONGEST_TEXT} characters"
     try:

@@ -1,4 +1,4 @@
-"""How evenly the pods of a workload are spread. Only data, without arrays: `podrules.scheduling.spread` computes it."""
+"""The spread of a workload's pods. Only data, without arrays: `podrules.scheduling.spread` computes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["ConstraintSkew", "Uncounted", "UncountedNodes", "WorkloadSpread"]
 
 
 class Uncounted(Enum):
-    """Why a node is in no domain of a constraint."""
+    """Why a node does not belong to a domain of a constraint."""
 
     LACKS_KEY = "LacksKey"
     """It lacks a topology key of one of the pod's constraints."""
@@ -21,14 +21,14 @@ class Uncounted(Enum):
 
 
 class UncountedNodes(Struct, frozen=True, rename="camel"):
-    """Nodes that do not count for one reason."""
+    """The nodes that do not count, for one reason."""
 
     why: Uncounted
     nodes: int
     node: str
     """The first of them."""
     key: str = ""
-    """The label that they lack."""
+    """The missing label."""
 
 
 class ConstraintSkew(Struct, frozen=True, rename="camel"):
@@ -41,18 +41,18 @@ class ConstraintSkew(Struct, frozen=True, rename="camel"):
     domains: int
     most: int
     least: int
-    """The global minimum, 0 where there are too few domains."""
+    """The global minimum; 0 if there are too few domains."""
     max_skew: int
     most_in: str = ""
-    """The domain that has the most, the first of several."""
+    """The domain with the most pods, the first of several."""
     least_in: str | None = None
-    """The domain that has the least, the first of several; None: there are fewer domains than minDomains."""
+    """The domain with the fewest pods, the first of several; None: there are fewer domains than minDomains."""
     uncounted: tuple[UncountedNodes, ...] = ()
-    """Where one domain alone counts: the nodes that do not."""
+    """The nodes that do not count, if only one domain counts."""
 
     @property
     def skew(self) -> int:
-        """What maxSkew limits for a pod to come."""
+        """The skew that maxSkew limits for a new pod."""
         return self.most - self.least
 
     @property
@@ -62,27 +62,27 @@ class ConstraintSkew(Struct, frozen=True, rename="camel"):
 
 
 class WorkloadSpread(Struct, frozen=True, rename="camel"):
-    """Where the pods of one workload are."""
+    """The places of one workload's pods."""
 
     namespace: str
     kind: str
     name: str
     zones: dict[str, int]
-    """Pods by zone, of zones that have any."""
+    """The number of pods by zone, for zones with pods."""
     constraints: tuple[ConstraintSkew, ...]
 
     @property
     def pods(self) -> int:
-        """How many are counted."""
+        """The number of counted pods."""
         return sum(self.zones.values())
 
     @property
     def exceeded(self) -> ConstraintSkew | None:
-        """The constraint whose maxSkew is exceeded most, hard ones first."""
+        """The constraint with the largest excess over maxSkew, hard ones first."""
         over = [constraint for constraint in self.constraints if constraint.exceeded]
         return max(over, key=lambda one: (one.hard, one.skew - one.max_skew), default=None)
 
     @property
     def in_one_zone(self) -> bool:
-        """Whether several pods would all be lost with one zone."""
+        """Whether one zone has all of several pods."""
         return self.pods > 1 and len(self.zones) == 1

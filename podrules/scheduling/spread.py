@@ -1,15 +1,15 @@
-"""How pods are spread over zones: what each zone has and has promised, and the skew of each workload.
+"""The spread of pods over zones: the nodes of each zone, and the skew of each workload.
 
-    a zone      the value of topology.kubernetes.io/zone; nodes without it are a zone of no name
+    a zone      the value of topology.kubernetes.io/zone; nodes without it form a zone without a name
     counted     pods on a node that have not finished and are not being deleted
-    workloads   what keeps several alike: ReplicaSets, ReplicationControllers, StatefulSets
-    skew now    of a constraint of the pods' own: most pods of a domain less the least of any domain that counts, or
-                less 0 where there are fewer domains than minDomains
+    workloads   controllers with identical pods: ReplicaSets, ReplicationControllers, StatefulSets
+    skew now    for a constraint of the pods: most pods in a domain less the fewest of any counted domain, or less 0 if
+                there are fewer domains than minDomains
 
-A constraint is judged when a pod is placed, and never again: pods that go, nodes that are lost and constraints of
-ScheduleAnyway leave skews that no new pod would be given.
+A constraint is evaluated only when a pod is placed: removed pods, lost nodes and ScheduleAnyway constraints leave skews
+that no new placement would create.
 
-Source: pkg/scheduler/framework/plugins/podtopologyspread/{common,filtering}.go at v1.36.3, as restated in
+Source: pkg/scheduler/framework/plugins/podtopologyspread/{common,filtering}.go at v1.36.3, as in
 `podrules.scheduling.scheduler.plugins.pod_topology_spread`.
 """
 
@@ -53,22 +53,22 @@ class ZoneNodes(Struct, frozen=True, rename="camel"):
     """The nodes of one zone."""
 
     zone: str
-    """Empty: nodes without the label."""
+    """The zone's name; empty: nodes without the label."""
     nodes: int
     ready: int
     cpu: int
-    """Thousandths of a cpu that are allocatable."""
+    """The allocatable cpu in thousandths."""
     memory: int
-    """Bytes that are allocatable."""
+    """The allocatable memory in bytes."""
 
 
 def zone_of(node: Node) -> str:
-    """A node's zone, empty where it has none."""
+    """A node's zone; empty: it has none."""
     return node.metadata.labels.get(ZONE, "")
 
 
 def zone_nodes(nodes: Iterable[Node]) -> tuple[ZoneNodes, ...]:
-    """Every zone, by name."""
+    """All zones, by name."""
     zones: dict[str, list[Node]] = {}
     for node in nodes:
         zones.setdefault(zone_of(node), []).append(node)
@@ -87,11 +87,11 @@ def zone_nodes(nodes: Iterable[Node]) -> tuple[ZoneNodes, ...]:
 def workload_spreads(
     nodes: Sequence[Node], pods: Iterable[Pod], *, features: Features = REFERENCE
 ) -> tuple[WorkloadSpread, ...]:
-    """Every workload's spread, by namespace and name.
+    """The spread of every workload, by namespace and name.
 
     Args:
         nodes: All nodes.
-        pods: All pods of the cluster, or of the namespaces that are of interest.
+        pods: All pods of the cluster, or of the requested namespaces.
         features: Gates of the cluster's version.
     """
     zones = {node.metadata.name: zone_of(node) for node in nodes}
@@ -116,7 +116,7 @@ def workload_spreads(
 def spreads_of(
     own: Iterable[Pod], nodes: Sequence[Node], pods: Iterable[Pod], *, features: Features = REFERENCE
 ) -> tuple[WorkloadSpread, ...]:
-    """The spread of what keeps some pods alike: a Deployment's ReplicaSets, each with the constraints of its pods.
+    """The spread of some pods' controllers: a Deployment's ReplicaSets, each with the constraints of its pods.
 
     Args:
         own: The pods of one workload.

@@ -1,16 +1,15 @@
-"""Declaring a node out of service: when that may be done, with what taint, and what is left to go.
+"""Declaring a node out of service: when it is allowed, with which taint, and what remains to be removed.
 
-    detect   Ready is Unknown, and the Lease has run out
-    decide   somebody has to know that the machine is off: nothing in the API can tell it from one that is cut off
+    detect   Ready is Unknown, and the Lease has expired
+    decide   a user has to know that the machine is off: the API does not distinguish it from one that is cut off
     fence    taint node.kubernetes.io/out-of-service=nodeshutdown:NoExecute. Pods that do not tolerate it are deleted,
              and removed by pod garbage collection while the node is not Ready; volumes are detached without waiting
-    unfence  the taint is removed, once the machine is up with nothing of the old processes on it
+    unfence  the taint is removed once the machine runs again without the old processes
 
-Pods that tolerate all taints of the node without end stay; one that another taint deletes, as unreachable after its
-tolerationSeconds, is garbage collection's as well. Whether anybody noted when a taint was set is of no matter.
+Pods that tolerate all taints of the node without a limit stay; a pod that another taint deletes, such as unreachable
+after its tolerationSeconds, is also removed by garbage collection. The recorded time of a taint does not matter.
 
-A node that answers is never fenced: its pods would be asked to leave, and those that stop slowly would not be waited
-for.
+A node that responds is never fenced: its pods would be deleted, without waiting for those that stop slowly.
 
 Source: pkg/controller/podgc/gc_controller.go (gcTerminating), pkg/controller/tainteviction,
 pkg/controller/volume/attachdetach/reconciler/reconciler.go at v1.36.3; kubernetes.io/docs "Non-graceful node shutdown";
@@ -39,43 +38,43 @@ __all__ = ["FenceState", "Left", "fence_state", "kept_volumes", "left_to_go", "w
 
 
 class FenceState(Enum):
-    """Whether a node may be fenced."""
+    """Whether a node can be fenced."""
 
     POSSIBLE = "Possible"
     FENCED = "Fenced"
-    """It has the taint, and does not answer: what is left to do is to wait."""
+    """It has the taint and does not respond: only waiting remains."""
     ANSWERS = "Answers"
     TOO_EARLY = "TooEarly"
     """Heartbeats are missing, but Ready is not Unknown yet: garbage collection would not act."""
     BACK = "Back"
-    """It has the taint, and answers again."""
+    """It has the taint but responds again."""
 
 
 class Left(Struct, frozen=True, rename="camel"):
-    """What has still to go from a fenced node, and what will stay."""
+    """The pods and volumes that remain to be removed from a fenced node, and those that stay."""
 
     pods: tuple[str, ...]
     """``namespace/name``."""
     attachments: tuple[str, ...]
-    """Volumes, as `HeldAttachment.persistent_volume` names them."""
+    """The volumes, with names as in `HeldAttachment.persistent_volume`."""
     staying: tuple[str, ...]
-    """Pods that tolerate the taint, and the node's others, without end: ``namespace/name``."""
+    """Pods that tolerate the taint, and the node's others, without a limit: ``namespace/name``."""
     kept: tuple[str, ...]
-    """Those of `pods` whose objects finalizers keep after they ended."""
+    """Those of `pods` that finalizers keep after their end."""
 
     @property
     def nothing(self) -> bool:
-        """Whether neither a pod nor a volume has still to go."""
+        """Whether neither a pod nor a volume remains to be removed."""
         return not (self.pods or self.attachments)
 
 
 def fence_state(node: Node, *, renewed: datetime | None, now: datetime) -> FenceState:
-    """Whether a node may be declared out of service.
+    """Whether a node can be declared out of service.
 
     Args:
         node: The node.
         renewed: ``spec.renewTime`` of its Lease, if it has one.
-        now: The present.
+        now: The current time.
     """
     bare = replace(node, spec=replace(node.spec, taints=without_taint(node)))
     fenced = bare.spec.taints != node.spec.taints
@@ -99,14 +98,14 @@ def left_to_go(
     kept: Collection[str],
     volumes: Iterable[PersistentVolume] = (),
 ) -> Left:
-    """What has still to go from a node that is declared out of service.
+    """The pods and volumes that remain to be removed from an out-of-service node.
 
     Args:
-        node: It, with the taint or without.
-        pods: Those on it.
-        attachments: Of all nodes.
-        kept: Volumes of the pods that stay.
-        volumes: The PersistentVolumes that are known.
+        node: The node, with or without the taint.
+        pods: The pods on it.
+        attachments: The VolumeAttachments of all nodes.
+        kept: The volumes of the pods that stay.
+        volumes: The known PersistentVolumes.
     """
     there = [(goes(pod, node.spec.taints), pod) for pod in pods if hangs_on_its_node(pod)]
     held = attached_volumes(node.metadata.name, node, attachments, volumes)
@@ -119,7 +118,7 @@ def left_to_go(
 
 
 def kept_volumes(down: NodeDown, node: Node, pods: Iterable[Pod]) -> frozenset[str]:
-    """The volumes that stay attached, for their pods stay."""
+    """The volumes that stay attached because their pods stay."""
     staying = {_name(pod) for pod in pods if hangs_on_its_node(pod) and not goes(pod, node.spec.taints)}
     return frozenset(entry.persistent_volume for entry in down.attachments if entry.used_by in staying)
 

@@ -1,12 +1,12 @@
-"""Whether a pod can be deleted without grace: by its owner's guarantee, its node's state and its volumes.
+"""Whether a pod can be force deleted: by its owner's guarantee, its node's state and its volumes.
 
-    no process        it is on no node yet, or has ended: safe
-    idle              its kubelet answers and tells that no container of it runs
-    second writer     nothing keeps one off a volume, at once or as soon as the volume is detached
+    no process        it is not yet on a node, or has ended: safe
+    idle              its kubelet responds and reports that none of its containers runs
+    second writer     nothing prevents one, at once or as soon as the volume is detached
 
-Every answer about a force deletion follows these rules: this is the only place that asks `force_safety`.
+Every answer about a force deletion follows these rules: this is the only caller of `force_safety`.
 
-Source: that of `podrules.workload.safety`, `podrules.ending.volumes` and `podrules.ending.attachment`.
+Source: as in `podrules.workload.safety`, `podrules.ending.volumes` and `podrules.ending.attachment`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from podrules.workload.safety import ForceSafety, Guarantee, force_safety
 __all__ = ["NO_PROCESS", "force_safety_whatever_volumes", "has_another", "lets_second_writer", "pod_force_safety"]
 
 NO_PROCESS: Final = frozenset({GraceSource.NOT_SCHEDULED, GraceSource.FINISHED})
-"""The grace sources of pods of which nothing runs, even if their node does not answer."""
+"""The grace sources of pods without processes, even if their node does not respond."""
 
 
 def pod_force_safety(
@@ -33,17 +33,17 @@ def pod_force_safety(
     """Whether a force deletion of a pod is safe.
 
     Args:
-        guarantee: Of the pod's owner.
-        plan: What a DELETE of it does, with whatever grace.
-        node: Whether its node answers; None: that is not known, or it has none.
-        guards: Of its volumes.
+        guarantee: The guarantee of the pod's owner.
+        plan: The effect of a DELETE, with any grace period.
+        node: Whether its node responds; None: not known, or it has none.
+        guards: The guards of its volumes.
     """
     reach = _reach(node)
     return _safety(guarantee, plan, node, unprotected=any(lets_second_writer(guard, reach) for guard in guards))
 
 
 def force_safety_whatever_volumes(guarantee: Guarantee, plan: StopPlan, node: NodeReach | None) -> ForceSafety | None:
-    """The same for a pod whose volumes were not read; None if they decide it."""
+    """The same for a pod with volumes that were not read; None: they decide it."""
     found = {_safety(guarantee, plan, node, unprotected=unprotected) for unprotected in (False, True)}
     return found.pop() if len(found) == 1 else None
 
@@ -58,13 +58,13 @@ def _safety(guarantee: Guarantee, plan: StopPlan, node: NodeReach | None, *, unp
 
 
 def has_another(guarantee: Guarantee, reach: Reach, *, deleted: bool) -> bool:
-    """Whether the owner has replaced a pod already: it does not count pods that are being deleted.
+    """Whether the owner has already replaced a pod: it does not count pods that are being deleted.
 
-    Where the node answers, a rollout or a smaller number of replicas may have told it to end: then nothing replaces it.
+    If the node responds, a rollout or a scale-down may have deleted it: then nothing replaces it.
 
     Args:
-        guarantee: Of the pod's owner.
-        reach: Whether the pod's node answers.
+        guarantee: The guarantee of the pod's owner.
+        reach: Whether the pod's node responds.
         deleted: Whether it was marked for deletion.
 
     Source: pkg/controller/controller_utils.go (FilterActivePods) at v1.36.3.
@@ -77,13 +77,13 @@ def _reach(node: NodeReach | None) -> Reach:
 
 
 def lets_second_writer(guard: WriterGuard, reach: Reach) -> bool:
-    """Whether nothing keeps a second writer off a volume, now or once it is detached while the first may still run.
+    """Whether nothing prevents a second writer to a volume, now or after its detach while the first may still run.
 
     Args:
-        guard: Of the volume.
-        reach: Whether the node answers of the pod that uses it.
+        guard: The guard of the volume.
+        reach: Whether the node of the pod that uses it responds.
     """
     if guard.lock.of_a_node:
-        # Only a claim says by its modes that it is for one writer; on a node that does not answer no pod starts.
+        # Only the modes of a claim show that it is for one writer; on a node that does not respond no pod starts.
         return bool(guard.access_modes) and not reach.quiet
     return guard.lock is WriterLock.NONE or (guard.lock is WriterLock.CONTROLLER and detached_after(reach) is not None)

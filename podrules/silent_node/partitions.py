@@ -1,13 +1,13 @@
-"""The pods of nodes that do not answer: since when they are lost, what each keeps from going on, which are worst.
+"""The pods of nodes that do not respond: since when they are lost, what each of them blocks, and which are worst.
 
-While the object of such a pod is there
+While the object of such a pod exists
 
-    a StatefulSet   makes no other of its ordinal; with OrderedReady it neither scales nor rolls out (`ordinals`)
+    a StatefulSet   does not recreate its ordinal; with OrderedReady it neither scales nor rolls out (`ordinals`)
     a Namespace     that is being deleted stays
     its volumes     stay attached to the node, and pods elsewhere that need them wait
 
-What happens by itself, and when, is `lost_node`'s rule, and `pod_gc`'s. A node is also down when pods name it and it
-has no Node object, which only the pods can tell.
+`lost_node` and `pod_gc` have the rules for what happens by itself, and when. A node is also down if pods name it but
+its Node object does not exist; only the pods show that.
 
 Source: pkg/controller/namespace/deletion, pkg/controller/volume/attachdetach/reconciler/reconciler.go at v1.36.3.
 """
@@ -90,27 +90,27 @@ _NO_ZONE: Final = ZoneHealth("", 0, 0, ZoneState.NORMAL, 0.0, cluster_down=False
 
 
 class Risk(Enum):
-    """What is worst about a pod, the worst first."""
+    """The worst risk of a pod; the enum's order is from worst to least."""
 
     TWO_WRITERS = "TwoWriters"
-    """Its owner makes a second writer, or one waits elsewhere, and nothing keeps it off, now or after the detach."""
+    """Its owner creates a second writer, or one waits elsewhere, and nothing prevents it, now or after the detach."""
     NO_REPLACEMENT = "NoReplacement"
-    """Its owner starts no other while it is there, or its volume lets none start elsewhere."""
+    """Its owner starts no other while it exists, or its volume prevents a start elsewhere."""
     VOLUME_AWAITED = "VolumeAwaited"
     """Another pod waits for its volume."""
     NAMESPACE_HELD = "NamespaceHeld"
     NOBODY_REPLACES = "NobodyReplaces"
     REPLACED = "Replaced"
-    """Another may run elsewhere, once it is deleted."""
+    """Another pod may run elsewhere once it is deleted."""
     NODES_OWN = "NodesOwn"
-    """The pod belongs to its node alone."""
+    """The pod belongs only to its node."""
 
 
 _RISKS: Final = tuple(Risk)
 
 
 class BlockKind(Enum):
-    """What cannot go on while a pod is there."""
+    """The kind of an object that is blocked while a pod exists."""
 
     STATEFUL_SET = "StatefulSet"
     NAMESPACE = "Namespace"
@@ -118,7 +118,7 @@ class BlockKind(Enum):
 
 
 class Block(Struct, frozen=True, rename="camel"):
-    """Something that cannot go on while a pod is there."""
+    """An object that is blocked while a pod exists."""
 
     kind: BlockKind
     name: str
@@ -126,17 +126,17 @@ class Block(Struct, frozen=True, rename="camel"):
     ordinal: int | None = None
     """The ordinal of the StatefulSet's pod, which is not recreated."""
     ordered: bool = False
-    """The StatefulSet is OrderedReady: it neither scales nor rolls out meanwhile."""
+    """Whether the StatefulSet is OrderedReady: it then neither scales nor rolls out."""
     claim: str = ""
     """The claim of the PersistentVolume."""
     waiting: tuple[str, ...] = ()
-    """Pods of the same namespace that wait for the volume."""
+    """Pods in the same namespace that wait for the volume."""
     since: datetime | None = None
-    """Since when the namespace is being deleted."""
+    """When the deletion of the namespace began."""
 
 
 class PodDown(Struct, frozen=True, rename="camel"):
-    """A pod of a node that does not answer; what its status says may be old."""
+    """A pod on a node that does not respond; its status may be old."""
 
     namespace: str
     name: str
@@ -144,47 +144,47 @@ class PodDown(Struct, frozen=True, rename="camel"):
     owner: OwnerGuarantee
     priority: int
     deleted: datetime | None
-    """When it was marked for deletion; None: it was not yet."""
+    """When it was marked for deletion; None: it was not."""
     finalizers: tuple[str, ...]
-    """What keeps its object, even once its node answers or is removed."""
+    """The finalizers that keep its object, even once its node responds or is removed."""
     collected_by: datetime | None
-    """When pod garbage collection should have removed its object at the latest; None: it does not, or not known."""
+    """When pod garbage collection should have removed its object at the latest; None: it does not, or unknown."""
     stays: bool
-    """A fence does not delete it, and it is not the node's own: it tolerates that taint, and the others, for ever."""
+    """A fence does not delete it, although it does not belong to the node: it tolerates all taints without a limit."""
     eviction: Eviction
     volumes: tuple[WriterGuard, ...]
     blocks: tuple[Block, ...]
     risk: Risk
     force_safety: ForceSafety
-    """Whether its object can go without grace."""
+    """Whether its object can be deleted without grace period."""
 
 
 class HeldAttachment(Struct, frozen=True, rename="camel"):
-    """A volume that is attached to a node that does not answer."""
+    """A volume attached to a node that does not respond."""
 
     name: str
-    """The name of the VolumeAttachment; empty: it has none, as iSCSI and FC."""
+    """The name of the VolumeAttachment; empty: it has none, as for iSCSI and FC."""
     persistent_volume: str
-    """Its name; where that is not known, the volume's in status.volumesAttached of the Node."""
+    """Its name; if that is not known, the volume's name in status.volumesAttached of the Node."""
     used_by: str
-    """``namespace/pod`` on that node; empty: no pod object uses it any more, and it is about to be detached."""
+    """``namespace/pod`` on that node; empty: no pod object uses it any longer, and it is about to be detached."""
     mounted: bool = True
-    """Whether status.volumesInUse of the Node has it: its kubelet unmounts it before the detach, or force is needed."""
+    """Whether status.volumesInUse of the Node lists it: its kubelet first unmounts it, or the detach needs force."""
     claim: str = ""
     waiting: tuple[str, ...] = ()
-    """``namespace/pod`` elsewhere that wait for a volume that no pod object uses here."""
+    """``namespace/pod`` of the pods elsewhere that wait for a volume that no pod object uses here."""
     detaching: datetime | None = None
-    """Since when its VolumeAttachment is being deleted: its driver has to detach it, which no fence speeds up."""
+    """When the deletion of its VolumeAttachment began: its driver has to detach it, and a fence does not help."""
     error: str = ""
-    """What the driver said last of that."""
+    """The driver's last error about the detach."""
     forced_by: datetime | None = None
-    """By when it should be detached by force, at the latest; None: not known."""
+    """The latest time of its forced detach; None: not known."""
     writer: WriterGuard | None = None
-    """What keeps a second writer off that volume; None: a pod here uses it, or its PersistentVolume is not known."""
+    """The guard against a second writer; None: a pod here uses the volume, or its PersistentVolume is not known."""
 
 
 class PendingHere(Struct, frozen=True, rename="camel"):
-    """A pod on no node that can start on a node that does not answer alone: there is its volume."""
+    """A pod without a node that can only start on a silent node, which has its volume."""
 
     pod: str
     """``namespace/pod``."""
@@ -192,67 +192,67 @@ class PendingHere(Struct, frozen=True, rename="camel"):
 
 
 class PartitionBudget(Struct, frozen=True, rename="camel"):
-    """A PodDisruptionBudget that counts pods of a lost node, and what it has left on other nodes."""
+    """A PodDisruptionBudget that counts pods on a lost node, and its healthy pods on other nodes."""
 
     namespace: str
     name: str
     pods: int
-    """How many of the lost ones it counts."""
+    """The number of lost pods that it counts."""
     healthy: int
-    """Pods of it that are, on other nodes."""
+    """The number of its healthy pods on other nodes."""
     needed: int
-    """Healthy pods below which it lets nobody be evicted."""
+    """The number of healthy pods below which it allows no eviction."""
 
 
 class NodeDown(Struct, frozen=True, rename="camel"):
-    """A node that does not answer, and what follows."""
+    """A node that does not respond, and the consequences."""
 
     reach: NodeReach
     ready: str | None
-    """Status of its Ready condition."""
+    """The status of its Ready condition."""
     renewed: datetime | None
     """Its last heartbeat."""
     unknown_at: datetime | None
-    """When Ready became Unknown, or will; None: nothing tells, or it answers."""
+    """When Ready became Unknown, or will; None: not known, or it responds."""
     grace_assumed: bool
-    """Whether that is to come, by --node-monitor-grace-period of a control plane of unknown version."""
+    """Whether that is a prediction with --node-monitor-grace-period of a control plane with an unknown version."""
     tainted_at: datetime | None
     """When it got the unreachable taint; None: it has none."""
     out_of_service_at: datetime | None
-    """When it was declared out of service; None: it is not, or nobody noted when."""
+    """When it was declared out of service; None: it is not, or the time is not recorded."""
     taints: tuple[str, ...]
     """``key=value:effect``."""
     zone: ZoneHealth
     pods: tuple[PodDown, ...]
-    """The worst first; pods that have finished are left out, unless they are being deleted."""
+    """Its pods, the worst first; finished pods are left out unless they are being deleted."""
     budgets: tuple[PartitionBudget, ...]
-    """The budgets of those pods, the fewest to spare first. Neither fencing nor the taint manager asks them."""
+    """The budgets of those pods, the smallest margin first. They block neither fencing nor the taint manager."""
     attachments: tuple[HeldAttachment, ...]
     pending: tuple[PendingHere, ...] = ()
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """``namespace/pod`` elsewhere that wait for volumes that no pod object uses here."""
+        """``namespace/pod`` of the pods elsewhere that wait for volumes that no pod object uses here."""
         return tuple(dict.fromkeys(pod for held in self.attachments for pod in held.waiting))
 
     @property
     def kept_waiting(self) -> tuple[str, ...]:
-        """Those, and pods that wait for volumes of its pods; none where it is declared out of service."""
+        """`waiting`, and pods that wait for volumes of its pods; empty if it is declared out of service."""
         used = (f"{pod.namespace}/{name}" for pod in self.pods for block in pod.blocks for name in block.waiting)
         return (*self.waiting, *used) if self.reach.reach.quiet and not self.reach.reach.declared else ()
 
 
 class PartitionFacts(Struct, frozen=True, kw_only=True):
-    """What is read of a cluster."""
+    """The objects that are read from a cluster."""
 
     nodes: Sequence[Node]
     all_nodes: bool = True
-    """Whether these are all of the cluster: another that a pod names is gone then."""
+    """Whether these are all nodes of the cluster: another node that a pod names is then gone."""
     renewed: Mapping[str, datetime]
     """``spec.renewTime`` of the nodes' Leases."""
     grace: MonitorGrace = MonitorGrace()
     pods: Sequence[Pod]
-    """Those of the nodes that are down, and all of the namespaces whose claims these use."""
+    """The pods of the nodes that are down, and all pods in the namespaces of their claims."""
     stateful_sets: Mapping[tuple[str, str], Workload] = {}
     """By namespace and name."""
     namespaces_being_deleted: Mapping[str, datetime] = {}
@@ -261,23 +261,23 @@ class PartitionFacts(Struct, frozen=True, kw_only=True):
     volumes: Mapping[str, PersistentVolume] = {}
     attachments: Sequence[VolumeAttachment] = ()
     all_attachments: bool = True
-    """Whether these are all of the cluster."""
+    """Whether these are all VolumeAttachments of the cluster."""
     drivers: Mapping[str, CSIDriver] = {}
-    """The CSIDrivers of volumes without a VolumeAttachment, as far as they were read."""
+    """The known CSIDrivers of volumes without a VolumeAttachment."""
     budgets: Sequence[PodDisruptionBudget] = ()
     pending: Sequence[Pod] = ()
-    """Pods on no node."""
+    """Pods without a node."""
     all_volumes: Sequence[PersistentVolume] = ()
     """All PersistentVolumes, if any of those pods has a claim."""
 
     def volume_of(self, pod: Pod, claimed: ClaimedVolume) -> PersistentVolume | None:
-        """The PersistentVolume behind a pod's claim, as far as it was read."""
+        """The PersistentVolume of a pod's claim; None: it was not read."""
         claim = self.claims.get((pod.metadata.namespace, claimed.claim))
         return self.volumes.get(claim.spec.volume_name) if claim is not None else None
 
 
 def nodes_down(nodes: Iterable[Node], renewed: Mapping[str, datetime], now: datetime) -> tuple[NodeReach, ...]:
-    """The nodes that do not answer, that are coming back, or that were declared out of service."""
+    """The nodes that do not respond, that are returning, or that were declared out of service."""
     reaches = (node_reach(node.metadata.name, node, renewed=renewed.get(node.metadata.name), now=now) for node in nodes)
     return tuple(reach for reach in reaches if reach.reach.quiet or reach.reach.back or reach.reach is Reach.RETURNING)
 
@@ -285,7 +285,7 @@ def nodes_down(nodes: Iterable[Node], renewed: Mapping[str, datetime], now: date
 def missing_nodes(
     nodes: Iterable[Node], pods: Iterable[Pod], attachments: Iterable[VolumeAttachment], renewed: Mapping[str, datetime]
 ) -> tuple[NodeReach, ...]:
-    """Nodes without a Node object that pods or VolumeAttachments name; none where no node is known at all."""
+    """Nodes without a Node object that pods or VolumeAttachments name; empty if no node is known."""
     known, attached = {node.metadata.name for node in nodes}, {entry.spec.node_name for entry in attachments}
     named = attached | {pod.spec.node_name for pod in pods if hangs_on_its_node(pod)}
     missing = sorted(named - known - {""}) if known else ()
@@ -293,7 +293,7 @@ def missing_nodes(
 
 
 def partitions(facts: PartitionFacts, now: datetime) -> tuple[NodeDown, ...]:
-    """Every node that does not answer, the one with the worst pod first, then the one that is silent for longest."""
+    """Every node that does not respond, first the one with the worst pod, then the one that is silent for longest."""
     by_name = {node.metadata.name: node for node in facts.nodes}
     zones = zone_health(facts.nodes)
     found = (
@@ -312,7 +312,7 @@ def partitions(facts: PartitionFacts, now: datetime) -> tuple[NodeDown, ...]:
 
 
 def hangs_on_its_node(pod: Pod) -> bool:
-    """Whether a pod depends on its node: not if it has finished, unless it is being deleted and something keeps it."""
+    """Whether a pod depends on its node: not if it has finished, unless it is being deleted."""
     return not pod.finished or pod.metadata.deletion_timestamp is not None
 
 
@@ -333,14 +333,14 @@ def _worst(entry: NodeDown) -> int:
 
 
 def _node_down(reach: NodeReach, node: Node | None, zone: ZoneHealth, facts: PartitionFacts) -> NodeDown:
-    """A node and what depends on it; without a Node object no taint deletes its pods, garbage collection does."""
+    """A node and what depends on it; without a Node object not a taint but garbage collection deletes its pods."""
     renewed = facts.renewed.get(reach.name)
     ready = node.ready.status if node is not None and node.ready is not None else None
-    # Of one that answers the heartbeat is not the last, and Ready does not become Unknown.
+    # If the node responds, the heartbeat is not the last one, and Ready does not become Unknown.
     lost = reach.reach.quiet or ready == "Unknown"
     unknown = unknown_at(node, renewed, facts.grace) if node is not None and lost else None
 
-    def to_go(pod: Pod) -> Eviction:
+    def evicted(pod: Pod) -> Eviction:
         if node is None:
             return Eviction(None, None)
         return eviction(pod.spec.tolerations, node, unknown, zone, bound=bound_at(pod))
@@ -357,7 +357,7 @@ def _node_down(reach: NodeReach, node: Node | None, zone: ZoneHealth, facts: Par
         out_of_service_at=taint_added(node, OUT_OF_SERVICE),
         taints=tuple(taint.text for taint in node.spec.taints) if node is not None else (),
         zone=zone,
-        pods=tuple(sorted((_pod_down(pod, (reach, node), to_go(pod), attached, facts) for pod in pods), key=_rank)),
+        pods=tuple(sorted((_pod_down(pod, (reach, node), evicted(pod), attached, facts) for pod in pods), key=_rank)),
         budgets=tuple(sorted(_standings(pods, facts.budgets), key=lambda entry: entry.healthy - entry.needed)),
         attachments=tuple(_held(reach, node, pods, attached, facts)),
         pending=tuple(_pending(node, facts)) if node is not None else (),
@@ -437,7 +437,7 @@ def _guard(pod: Pod, claimed: ClaimedVolume, attached: Mapping[str, str], facts:
         return WriterGuard(claimed.name, WriterLock.UNKNOWN)
     name, csi = volume.metadata.name, volume.spec.csi
     there = [entry.status.attached for entry in facts.attachments if entry.metadata.name == attached.get(name)]
-    # One that has not started may wait for its volume yet. A driver that does not attach has no VolumeAttachments.
+    # A pod that has not started may still wait for its volume. A driver without attachment has no VolumeAttachments.
     driver = facts.drivers.get(csi.driver) if csi is not None else None
     known = (facts.all_attachments and has_started(pod)) or (driver and driver.spec.attach_required is False)
     held = any(there) or attached.get(name) == ""
@@ -457,7 +457,7 @@ def _blocks(pod: Pod, owner: OwnerGuarantee, attached: Mapping[str, str], facts:
         yield Block(BlockKind.NAMESPACE, namespace, since=since)
     for claimed in claimed_volumes(pod):
         volume = facts.volume_of(pod, claimed)
-        # iSCSI and FC, which show no attachment, are attached while the pod is there.
+        # iSCSI and FC have no VolumeAttachment; they are attached while the pod exists.
         in_tree = volume is not None and csi_source(volume) is None and unique_volume_name(volume)
         if volume is not None and (in_tree or volume.metadata.name in attached):
             waiting = _waiting(volume, namespace, claimed.claim, pod.spec.node_name, facts)
@@ -466,13 +466,13 @@ def _blocks(pod: Pod, owner: OwnerGuarantee, attached: Mapping[str, str], facts:
 
 
 def _waiting(volume: PersistentVolume, namespace: str, claim: str, node: str, facts: PartitionFacts) -> Iterator[Pod]:
-    """Pods that are bound to other nodes and cannot start there: they use the same claim."""
+    """Pods on other nodes that use the same claim and cannot start."""
     others = () if is_multi_attach_allowed(volume) else _elsewhere(namespace, claim, node, facts)
     return (other for other, _ in others if not has_started(other))
 
 
 def _written_elsewhere(pod: Pod, guards: Iterable[WriterGuard], facts: PartitionFacts) -> Iterator[WriterGuard]:
-    """The claimed volumes to which a pod elsewhere writes, or will once it gets them."""
+    """The claimed volumes to which a pod elsewhere writes, or will write once it gets them."""
     for use, guard in zip(claimed_volumes(pod), guards, strict=False):
         others = _elsewhere(pod.metadata.namespace, use.claim, pod.spec.node_name, facts)
         if not guard.lock.of_a_node and any(writes for _, writes in others):
@@ -480,7 +480,7 @@ def _written_elsewhere(pod: Pod, guards: Iterable[WriterGuard], facts: Partition
 
 
 def _elsewhere(namespace: str, claim: str, node: str, facts: PartitionFacts) -> Iterator[tuple[Pod, bool]]:
-    """Pods that are bound to other nodes and use the same claim, and whether they write to it."""
+    """Pods on other nodes that use the same claim, and whether they write to it."""
     for other in facts.pods:
         bound = other.metadata.namespace == namespace and other.spec.node_name not in {"", node}
         uses = [use for use in claimed_volumes(other) if use.claim == claim] if bound else []
@@ -492,7 +492,7 @@ def _standings(pods: Sequence[Pod], budgets: Iterable[PodDisruptionBudget]) -> I
     for budget in budgets:
         lost = [pod for pod in pods if budgets_of(pod, (budget,))]
         if lost:
-            # Until their node counts as lost its pods are Ready, and counted (disruption.countHealthyPods).
+            # Until the node counts as lost, its pods are Ready and counted (disruption.countHealthyPods).
             still = sum(pod.is_ready and pod.metadata.deletion_timestamp is None for pod in lost)
             elsewhere = max(budget.status.current_healthy - still, 0)
             own = budget.metadata

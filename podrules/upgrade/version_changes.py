@@ -1,9 +1,8 @@
-"""What a change of version changes for a pod: both versions' rules, side by side.
+"""The effects of a version change on a pod: both versions' rules, side by side.
 
-Each rule is asked twice, and where the answers are equal nothing is said. A pod keeps the class that its status has, so
-classes and what follows from them hold for the pods that are made after the change; scores and cgroups of a container
-are written when its kubelet starts it. Where a kubelet's configuration decides, each version's defaults count: an
-upgrade may change them.
+Each rule is evaluated twice, and equal results are left out. A pod keeps the class in its status, so classes and their
+effects apply to pods that are created after the change; scores and cgroups of a container are written when its kubelet
+starts it. If a kubelet's configuration decides, each version's defaults are used: an upgrade may change them.
 """
 
 from __future__ import annotations
@@ -31,35 +30,35 @@ __all__ = ["AssumedGate", "PodChange", "PodChangeKind", "assumed_gates", "change
 
 
 class PodChangeKind(Enum):
-    """What of a pod changes."""
+    """The aspect of a pod that changes."""
 
     QOS_CLASS = "QoSClass"
     REQUESTS = "Requests"
     OOM_SCORE = "OOMScore"
     CGROUP = "Cgroup"
     PLACEMENT = "Placement"
-    """Where it goes: of gates that are taken for granted alone."""
+    """Its placement: only for assumed gates."""
 
 
 class PodChange(Struct, frozen=True, rename="camel"):
-    """One value of a pod that is another with the other version."""
+    """One value of a pod that differs between the versions."""
 
     kind: PodChangeKind
     field: str
-    """Which of several: a resource, or a cgroup's value; empty: there is one."""
+    """The resource, or the cgroup's value; empty: the kind has only one value."""
     container: str
-    """Empty: the pod's own."""
+    """The container's name; empty: the value of the pod."""
     before: str
-    """In the unit of the field, thousandths for cpu; empty: there is no such value."""
+    """The value in the unit of the field, thousandths for cpu; empty: no value."""
     after: str
 
 
 def changed_rules(before: Mapping[Component, Collection[Features]], after: Features) -> tuple[Change, ...]:
-    """What changes for some component, whether or not a pod has to do with it; the oldest change first.
+    """The changes for any component, even without an effect on a pod; the oldest change first.
 
     Args:
-        before: The rules by which the components go now.
-        after: Those by which all of them will go.
+        before: The components' current rules.
+        after: The rules of all components after the change.
     """
 
     def differs(field: str, change: Change) -> bool:
@@ -76,25 +75,25 @@ def changed_rules(before: Mapping[Component, Collection[Features]], after: Featu
 
 
 def pod_changes(pod: Pod, node: Node | None, before: Versions, after: Versions) -> tuple[PodChange, ...]:
-    """What changes for one pod.
+    """The changes for one pod.
 
     Args:
-        pod: A pod of the cluster, or one to come.
-        node: Its node; None: it has none, and what needs the node's memory is left out.
-        before: The rules that hold in its cluster.
-        after: Those of the other version.
+        pod: A pod of the cluster, or a planned pod.
+        node: Its node; None: it has none, and values that need the node's memory are left out.
+        before: The rules of its cluster.
+        after: The rules of the other version.
     """
     return tuple(_differences(_values(pod, node, before), _values(pod, node, after)))
 
 
 class AssumedGate(Struct, frozen=True, rename="camel"):
-    """A feature gate whose default decides something, while nobody knows how it is set."""
+    """A feature gate with a deciding default; its actual setting is not known."""
 
     name: str
     on: bool
     """The default of the version."""
     changes: tuple[PodChangeKind, ...]
-    """What the other setting would change."""
+    """The changes with the other setting."""
 
 
 def assumed_gates(
@@ -105,16 +104,16 @@ def assumed_gates(
     *,
     admitted: AdmittedPod | None = None,
 ) -> tuple[AssumedGate, ...]:
-    """The gates that decide about a pod's class, requests, scores and cgroups, and that the user did not name.
+    """The gates that decide a pod's class, requests, scores and cgroups, and that the user did not name.
 
     Args:
         pod: As for `pod_changes`.
         node: As for `pod_changes`.
-        versions: The rules that hold in its cluster.
-        config: Of the node's kubelet, which says how its own gates are set; None: it was not read.
-        admitted: For a pod to come, how it came to be stored so: some gates decide about that.
+        versions: The rules of its cluster.
+        config: The configuration of the node's kubelet, which sets its own gates; None: it was not read.
+        admitted: For a planned pod, its admission: some gates decide about that.
     """
-    named = {field for field, _ in versions.told.gates}
+    named = {field for field, _ in versions.stated.gates}
     if config is not None:
         named |= {field for field, change in GATES.items() if change.rule in KUBELET_RULES}
     kubelet = versions.kubelet(node)
@@ -154,12 +153,12 @@ _OF_POD_LEVEL: Final = frozenset(
         "pod_level_resources_fix_kubelet_qos_class",
     }
 )
-"""Gates that only a pod with pod-level resources has to do with; a resize of these is in the status."""
+"""Gates that affect only pods with pod-level resources; a resize of these is in the status."""
 _DEFAULTED: Final = "Pod-level resources"
-"""The rule by which the API server fills in ``spec.resources``."""
+"""The rule with which the API server sets ``spec.resources``."""
 _Key = tuple[PodChangeKind, str, str]
 _UNKNOWN: Final = "unknown"
-"""A value that takes what is not known of a node or its kubelet: nothing is said of it."""
+"""A value that depends on unknown facts about a node or its kubelet: it is not compared."""
 
 
 def _differences(before: Mapping[_Key, str], after: Mapping[_Key, str]) -> Iterator[PodChange]:
@@ -170,7 +169,7 @@ def _differences(before: Mapping[_Key, str], after: Mapping[_Key, str]) -> Itera
 
 
 def _values(pod: Pod, node: Node | None, versions: Versions) -> Mapping[_Key, str]:
-    """All that the rules say of a pod and what differs between versions, as text."""
+    """All values of a pod that may differ between versions, as text."""
     qos_class = compute_pod_qos(pod, features=versions.api_server)
     found: list[tuple[_Key, str]] = [((PodChangeKind.QOS_CLASS, "", ""), qos_class.value)]
     request = scheduler_request(pod, versions.scheduler)
@@ -183,7 +182,7 @@ def _values(pod: Pod, node: Node | None, versions: Versions) -> Mapping[_Key, st
 
 
 def _on_linux(pod: Pod, node: Node | None, kubelet: Features) -> Iterator[tuple[_Key, str]]:
-    """What the kubelet writes for a pod with the resources that it has allocated."""
+    """The values that the kubelet writes for a pod with its allocated resources."""
     capacity = node.status.capacity.get(MEMORY) if node is not None else None
     settings = memory_settings(node, None, kubelet)
     yield from _cgroup("", pod_resource_config(pod, features=kubelet))
@@ -211,7 +210,7 @@ def _cgroup(container: str, config: ResourceConfig) -> Iterator[tuple[_Key, str]
 
 
 def _memory_qos(container: str, kubelet: Features, found: MemoryQoS | None) -> Iterator[tuple[_Key, str]]:
-    """What MemoryQoS writes with the kubelet's defaults; nothing while the gate is off."""
+    """The values of MemoryQoS with the kubelet's defaults; none while the gate is off."""
     known = found or (None if kubelet.memory_qos else MemoryQoS())
     for field in MemoryQoS.__struct_fields__:
         value = _UNKNOWN if known is None else str(getattr(known, field) or "none")

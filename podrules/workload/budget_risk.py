@@ -1,18 +1,18 @@
-"""Which PodDisruptionBudgets would stop a drain, and which workloads none protects.
+"""The PodDisruptionBudgets that would block a drain, and the workloads without a budget.
 
-    Overlaps       a pod of it is selected by another budget too: the API server never evicts that pod
-    BlocksAlways   it desires as many healthy pods as it selects, and as their controllers want (`as_wanted`): none
-                   may go, however healthy all are
-    Stale          the API server has granted evictions since the controller counted, and grants no other until it does
-    Uncounted      the controller cannot count its pods: none may go
-    Unhealthy      it allows no disruption at present, and pods that are not Ready count, too
-    BlocksNow      it allows no disruption at present
-    NotObserved    the controller has not looked at its newest spec: evictions are refused until it has
-    SelectsNothing no pod is selected: it protects nothing
-    Allows         so many may go
+    Overlaps       another budget also selects one of its pods: the API server never evicts that pod
+    BlocksAlways   it requires as many healthy pods as it selects, and as their controllers want (`as_wanted`): no
+                   eviction is allowed, even if all are healthy
+    Stale          the API server has granted evictions since the controller counted, and grants no more until then
+    Uncounted      the controller cannot count its pods: no eviction is allowed
+    Unhealthy      it currently allows no disruption, and pods that are not Ready also count
+    BlocksNow      it currently allows no disruption
+    NotObserved    the controller has not observed its newest spec: evictions are rejected until then
+    SelectsNothing it selects no pod: it protects nothing
+    Allows         it allows that many evictions
 
 Source: pkg/registry/core/pod/storage/eviction.go (checkAndDecrement) and pkg/controller/disruption/disruption.go
-(updatePdbStatus) at v1.36.3, as restated in `podrules.workload.disruption`.
+(updatePdbStatus) at v1.36.3, as in `podrules.workload.disruption`.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ __all__ = [
 ]
 
 UNREADY_FIRST: Final = "pods that are not Ready first; then "
-"""Begins a way out where waiting may help: once all are Ready, or there are more."""
+"""The beginning of a remedy if waiting may help: until all pods are Ready, or more exist."""
 _KEPT_ALIKE: Final = frozenset({Guarantee.AVAILABILITY_FIRST, Guarantee.AT_MOST_ONE})
 
 
 class BudgetRisk(Enum):
-    """What a budget does to a drain, the worst first."""
+    """The effect of a budget on a drain, the worst first."""
 
     OVERLAPS = "Overlaps"
     BLOCKS_ALWAYS = "BlocksAlways"
@@ -75,21 +75,21 @@ class BudgetStanding(Struct, frozen=True, rename="camel"):
     namespace: str
     name: str
     pods: int
-    """That it selects and that have not finished."""
+    """The number of unfinished pods that it selects."""
     healthy: int
     desired: int
     allowed: int
     risk: BudgetRisk
     unready: int = 0
-    """Pods of these that run and are not Ready, and that it does not let go either."""
+    """The number of those pods that run, are not Ready, and cannot be evicted either."""
     way: str = ""
-    """What would let a pod go, where it needs all; what is not counted yet, where its status is stale."""
+    """The remedy if it requires all pods; the uncounted change if its status is stale."""
     missing: int = 0
-    """Pods that its controllers want and that do not exist, where it counts pods."""
+    """The number of missing pods that its controllers want, if it counts pods."""
 
 
 class Unprotected(Struct, frozen=True, rename="camel"):
-    """A workload of several pods that no budget selects: a drain may take all that are on its node at once."""
+    """A workload with several pods that no budget selects: a drain may evict all pods on its node at once."""
 
     namespace: str
     kind: str
@@ -98,16 +98,16 @@ class Unprotected(Struct, frozen=True, rename="camel"):
 
 
 class Budgets(Struct, frozen=True, rename="camel"):
-    """All budgets, and what has none."""
+    """All budgets, and the workloads without one."""
 
     standings: tuple[BudgetStanding, ...]
-    """The worst first, then by name."""
+    """The budgets, the worst first, then by name."""
     unprotected: tuple[Unprotected, ...]
-    """Most pods first."""
+    """The workloads, the ones with most pods first."""
 
 
 def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]) -> Budgets:
-    """Judge every budget by the pods that it selects."""
+    """Evaluate every budget with the pods that it selects."""
     counts, going, unready = (dict.fromkeys(map(_key, budgets), 0) for _ in range(3))
     overlapping: set[tuple[str, str]] = set()
     alone: dict[tuple[str, str, str], int] = {}
@@ -139,13 +139,13 @@ def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]
 
 
 def needs_all_counted(budget: PodDisruptionBudget) -> bool:
-    """Whether a budget needs all pods that exist: where it counts these, its controllers may want more."""
+    """Whether a budget requires all existing pods: it counts these, but its controllers may want more."""
     status, counts = budget.status, counts_pods(budget) and budget.spec.min_available is not None
     return counts and status.desired_healthy >= status.expected_pods > 0 and not status.disruptions_allowed
 
 
 def without_going(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]) -> list[PodDisruptionBudget]:
-    """The budgets without the pods that the disruption controller expects and that never get Ready."""
+    """The budgets without expected pods that never become Ready."""
     going, selecting = dict.fromkeys(map(_key, budgets), 0), SelectingBudgets(filter(counts_pods, budgets))
     for pod in filter(_goes, pods):
         for budget in selecting.of(pod):
@@ -162,12 +162,12 @@ def as_wanted(
     makers: Iterable[Workload | ReplicationController],
     pods: Iterable[Pod],
 ) -> tuple[PodDisruptionBudget, ...]:
-    """The budgets that need all pods that can get Ready, with the pods that controllers want, as those of a lost node.
+    """The budgets that require all pods that can become Ready, with the pods that controllers want.
 
     Args:
         budgets: The budgets.
-        makers: Workloads without a controller of their own.
-        pods: What is known of those that exist.
+        makers: Workloads without their own controller.
+        pods: The known existing pods.
     """
     remaining = without_going(budgets, pods)
     wanted: dict[tuple[str, str], int] = {}
@@ -179,7 +179,7 @@ def as_wanted(
             for budget in selecting.of(made):
                 wanted[_key(budget)] = wanted.get(_key(budget), 0) + maker.spec.replicas
     return tuple(
-        # If more remain than are wanted, who makes some of them is not known, nor what comes for those that go.
+        # If more remain than are wanted, the controllers of some of them, and so their replacements, are not known.
         replace(one, status=replace(one.status, expected_pods=made)) if made >= less.status.expected_pods else one
         for one, less in zip(budgets, remaining, strict=True)
         for made in [wanted.get(_key(one), 0)]
@@ -187,9 +187,9 @@ def as_wanted(
 
 
 def eviction_hold(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> tuple[BudgetRisk, str]:
-    """Why an eviction that was refused is, and what would let a pod go, where its budget needs all.
+    """Why an eviction was rejected, and the remedy if its budget requires all pods.
 
-    Its budgets count by their own status.
+    The status of its budgets is used.
     """
     own = budgets_of(pod, budgets)
     if len(own) != 1:
@@ -216,13 +216,13 @@ def _way(budget: PodDisruptionBudget, pods: int | None = None) -> str:
 
 
 def _stale(budget: PodDisruptionBudget) -> str:
-    """What the disruption controller has not counted yet, so that none goes; empty: its status is what it counted."""
+    """The change that the disruption controller has not counted yet, so that it allows none; empty: it has counted."""
     status = budget.status
     if status.disruptions_allowed < 0:
         return f"disruptionsAllowed is {status.disruptions_allowed}"
     if len(status.disrupted_pods) > MAX_DISRUPTED:
         return f"{len(status.disrupted_pods)} evictions were granted"
-    # It allows what is above the desired number, if it expects any pod.
+    # It allows the number above the desired one, if it expects any pod.
     counted = status.disruptions_allowed or status.current_healthy <= status.desired_healthy
     if counted or not status.expected_pods or failed_sync(budget):
         return ""
@@ -233,7 +233,7 @@ def _stale(budget: PodDisruptionBudget) -> str:
 
 
 def _is_uncounted(budget: PodDisruptionBudget) -> bool:
-    """Whether counting failed, or no pod has a controller: then none goes, though more are healthy than desired."""
+    """Whether counting failed, or no pod has a controller: then it allows none, even with enough healthy pods."""
     status = budget.status
     return failed_sync(budget) or (status.disruptions_allowed == 0 and status.current_healthy > status.desired_healthy)
 
@@ -248,7 +248,7 @@ def _goes(pod: Pod) -> bool:
 
 def _standing(budget: PodDisruptionBudget, pods: int, going: int, unready: int, *, overlaps: bool) -> BudgetStanding:
     status, stale = budget.status, _stale(budget)
-    # A controller may make others for those that go.
+    # A controller may replace the leaving pods.
     lasting = max(pods - going, min(pods, status.expected_pods))
     unready = 0 if lets_unhealthy_go(budget) else unready
     if overlaps:

@@ -1,12 +1,12 @@
-"""How many pods a PodDisruptionBudget lets go at once, as the disruption controller will count them.
+"""How many evictions a PodDisruptionBudget allows at once, as the disruption controller will count.
 
-    maxUnavailable          of all that the pods' controllers want, rounded up; the rest have to be healthy
+    maxUnavailable          of all that the pods' controllers want, rounded up; the rest must be healthy
     minAvailable, percent   of all that the pods' controllers want, rounded up
-    minAvailable, number    so many of the pods, with or without a controller
-    no scale                a DaemonSet, a Job: what counts by controllers is not counted, and none goes
+    minAvailable, number    that many of the pods, with or without a controller
+    no scale                a DaemonSet, a Job: counting by controllers fails, and no eviction is allowed
 
-A controller counts with all that it wants, even if the budget selects only some of its pods. A pod without a controller
-adds nothing to what controllers want; where no pod has one, none goes.
+A controller counts with all the pods that it wants, even if the budget selects only some of them. A pod without a
+controller adds nothing to that; if no pod has one, no eviction is allowed.
 
 Source: pkg/controller/disruption/disruption.go (getExpectedPodCount, getExpectedScale, updatePdbStatus) at v1.36.3.
 """
@@ -35,38 +35,38 @@ class CoveredPods(Struct, frozen=True):
     """Pods of one controller that a budget selects."""
 
     kind: str
-    """Who makes them; a Deployment stands for its ReplicaSets, a CronJob for its Jobs. Empty: no controller."""
+    """The controller's kind; a Deployment represents its ReplicaSets, a CronJob its Jobs. Empty: no controller."""
     controller: str
-    """Which controller, different for each."""
+    """A unique name of the controller."""
     pods: int | None
-    """Finished ones and those that are being deleted count. None: it is not known."""
+    """The number of pods, including finished ones and those that are being deleted. None: not known."""
     healthy: int
-    """How many are Ready, and are not being deleted."""
+    """The number of pods that are Ready and are not being deleted."""
     wanted: int | None
-    """How many the controller wants in all; None: it is not known."""
+    """The total number of pods that the controller wants; None: not known."""
 
 
 class BudgetRoom(Struct, frozen=True, rename="camel"):
-    """What a budget lets go."""
+    """The evictions that a budget allows."""
 
     expected: int
-    """How many pods the controller counts; 0 where it fails."""
+    """The number of pods that the controller counts; 0 if counting fails."""
     healthy: int
     desired_healthy: int
     allowed: int
-    """``status.disruptionsAllowed``. A pod that several budgets select is not evicted, whatever each of them allows."""
+    """``status.disruptionsAllowed``. A pod that several budgets select is not evicted, regardless of this number."""
     failure: str
-    """Why the pods cannot be counted, in the disruption controller's words where it has some: then none goes. Empty:
-    they can."""
+    """Why the pods cannot be counted, in the disruption controller's words if it has some: it then allows no eviction.
+    Empty: they can be counted."""
 
 
 def counts_pods(budget: PodDisruptionBudget) -> bool:
-    """Whether a budget counts the pods themselves, and not what their controllers want."""
+    """Whether a budget counts the pods themselves, and not the number that their controllers want."""
     return budget.spec.max_unavailable is None and not isinstance(budget.spec.min_available, str)
 
 
 def budget_room(budget: PodDisruptionBudget, covered: Sequence[CoveredPods]) -> BudgetRoom | None:
-    """What a budget lets go of these pods, which are all that it selects; None: some number is not known."""
+    """The evictions that a budget allows of these pods, which are all that it selects; None: a number is not known."""
     least, most = budget.spec.min_available, budget.spec.max_unavailable
     healthy = sum(one.healthy for one in covered)
     if counts_pods(budget):
@@ -86,13 +86,13 @@ def budget_room(budget: PodDisruptionBudget, covered: Sequence[CoveredPods]) -> 
 
 
 def budget_way(least: int | str | None, most: int | str | None, expected: int, pods: int | None = None) -> str:
-    """What lets a pod go of a budget that needs all of them, once all are Ready; more pods only where these help.
+    """The remedy for a budget that requires all of its pods, once all are Ready; more pods only if these help.
 
     Args:
         least: Its minAvailable.
         most: Its maxUnavailable.
-        expected: How many pods its controller counts.
-        pods: How many of these it selects; None: all.
+        expected: The number of pods that its controller counts.
+        pods: The number of these that it selects; None: all.
     """
     pods = expected if pods is None else pods
     if most is None and isinstance(least, int):
@@ -102,7 +102,7 @@ def budget_way(least: int | str | None, most: int | str | None, expected: int, p
     if percent is None or not expected:
         return missing
     lower = f"minAvailable {max(0, pods - 1) * 100 // expected}%, or {missing} in its place"
-    # Rounded up, a share below 100% leaves a pod out only from some number of pods on.
+    # Rounded up, a share below 100% excludes a pod only above some number of pods.
     more = -(-100 // (100 - percent)) if percent < 100 and pods == expected else 0
     return f"{lower}, or {more} pods (now {pods})" if more else lower
 

@@ -1,11 +1,11 @@
-"""Whether the API server would evict a pod: its PodDisruptionBudgets, asked one pod after the other.
+"""Whether the API server would evict a pod: its PodDisruptionBudgets, for one pod after the other.
 
-    passed over    budgets do not hold a pod that is Pending, has finished or is being deleted
+    skipped        budgets do not apply to a pod that is Pending, has finished or is being deleted
     several        a pod that two budgets select is never evicted
-    drain          kubectl asks again only where the answer is 429; else it fails, and goes on with the next node
-    unhealthy      a pod that is not Ready goes freely with policy AlwaysAllow, or while as many others are healthy as
-                   are desired
-    healthy        takes one of disruptionsAllowed, or is refused
+    drain          kubectl retries only after status 429; else it fails, and continues with the next node
+    unhealthy      a pod that is not Ready is always evicted with policy AlwaysAllow, or while the desired number of
+                   pods is healthy
+    healthy        uses one of disruptionsAllowed, or the eviction is rejected
 
 Source: pkg/registry/core/pod/storage/eviction.go (Create, checkAndDecrement) at v1.36.3;
 k8s.io/kubectl/pkg/drain/drain.go (evictPods) and pkg/cmd/drain/drain.go (RunDrain) at v0.36.3.
@@ -41,15 +41,15 @@ _SYNC_FAILED = "SyncFailed"
 
 
 class Evictions:
-    """Evictions that are asked for one after the other, before any controller looks again."""
+    """A sequence of eviction requests before any controller reacts."""
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
-        """Start with what the budgets allow now."""
+        """Start with the disruptions that the budgets currently allow."""
         self._budgets = tuple(budgets)
         self._allowed = {_key(budget): budget.status.disruptions_allowed for budget in self._budgets}
 
     def refused(self, pod: Pod) -> str | None:
-        """Why a pod is not evicted, in the API server's words; None: it is, and its budget has one less to give."""
+        """Why a pod is not evicted, in the API server's words; None: it is, and its budget allows one less."""
         if pod.finished or pod.status.phase == "Pending" or pod.metadata.deletion_timestamp is not None:
             return None
         own = budgets_of(pod, self._budgets)
@@ -61,7 +61,7 @@ class Evictions:
         return None
 
     def _taken(self, budget: PodDisruptionBudget) -> str | None:
-        """One disruption less, or why there is none (checkAndDecrement)."""
+        """Use one disruption, or return why none is allowed (checkAndDecrement)."""
         name, status, left = budget.metadata.name, budget.status, self._allowed[_key(budget)]
         if status.observed_generation < budget.metadata.generation:
             return f"The disruption budget {name} is still being processed by the server."
@@ -76,14 +76,14 @@ class Evictions:
 
 
 def fails_drain(refused: str) -> bool:
-    """Whether kubectl drain does not ask again for a pod that was refused with these words, and fails."""
+    """Whether kubectl drain does not retry after a rejection with these words, and fails."""
     return refused in {SEVERAL, _NEGATIVE, _TOO_MANY}
 
 
 class SelectingBudgets:
-    """Which budgets select a pod: asked once for pods of the same labels, as most of a large cluster are.
+    """The budgets that select a pod, computed once for pods with the same labels.
 
-    A budget whose selector is not valid selects none (getPodDisruptionBudgets).
+    A budget with an invalid selector selects none (getPodDisruptionBudgets).
     """
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
@@ -96,7 +96,7 @@ class SelectingBudgets:
                 self._by_namespace.setdefault(budget.metadata.namespace, []).append((budget, selector))
 
     def of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
-        """Those that select a pod, in their order."""
+        """The budgets that select a pod, in their order."""
         namespace, labels = pod.metadata.namespace, pod.metadata.labels
         near = self._by_namespace.get(namespace)
         if near is None:
@@ -115,9 +115,9 @@ def budgets_of(pod: Pod, budgets: Iterable[PodDisruptionBudget]) -> Sequence[Pod
 def recounted(
     budgets: Sequence[PodDisruptionBudget], *, gone: Iterable[Pod] = (), came: Iterable[Pod] = ()
 ) -> tuple[PodDisruptionBudget, ...]:
-    """The budgets as the disruption controller has them once pods are gone and others are Ready.
+    """The budgets after the disruption controller has counted again: some pods are gone and others are Ready.
 
-    Of what is gone without a controller nobody makes another: a budget that counts pods expects less.
+    Pods without a controller are not replaced: a budget that counts pods then expects fewer.
     """
     selecting, changes = SelectingBudgets(budgets), dict.fromkeys(map(_key, budgets), 0)
     lost = dict(changes)
@@ -138,14 +138,14 @@ def _with_healthy(budget: PodDisruptionBudget, more: int, lost: int) -> PodDisru
     expected = max(status.expected_pods - lost, 0)
     healthy, allowed = status.current_healthy + more, max(status.disruptions_allowed + more, 0)
     if more > 0 and expected:
-        # It may have gone below what is desired, as by a preemption that violates it.
+        # The number may be below the desired one, for example after a preemption that violates the budget.
         allowed = min(allowed, max(healthy - status.desired_healthy, 0))
     now = replace(status, current_healthy=max(healthy, 0), disruptions_allowed=allowed, expected_pods=expected)
     return replace(budget, status=now)
 
 
 def _selector(budget: PodDisruptionBudget) -> Selector | None:
-    """What a budget selects; None: nothing, without a valid selector."""
+    """The selector of a budget; None: it selects nothing without a valid selector."""
     if budget.spec.selector is None:
         return None
     try:
@@ -155,7 +155,7 @@ def _selector(budget: PodDisruptionBudget) -> Selector | None:
 
 
 def lets_unhealthy_go(budget: PodDisruptionBudget) -> bool:
-    """Whether a pod that is not Ready may go without counting (unhealthyPodEvictionPolicy)."""
+    """Whether a pod that is not Ready can be evicted without counting (unhealthyPodEvictionPolicy)."""
     status = budget.status
     if budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow":
         return True
@@ -163,7 +163,7 @@ def lets_unhealthy_go(budget: PodDisruptionBudget) -> bool:
 
 
 def failed_sync(budget: PodDisruptionBudget) -> bool:
-    """Whether the controller cannot count the pods, so that none goes."""
+    """Whether the controller cannot count the pods, so that no eviction is allowed."""
     conditions = budget.status.conditions
     return any(one.type == "DisruptionAllowed" and one.reason == _SYNC_FAILED for one in conditions)
 

@@ -1,11 +1,12 @@
-"""Which programs beside Kubernetes' own end pods and remove nodes, and the signs that they leave.
+"""Programs other than Kubernetes' own that end pods and remove nodes, and their signs in the API.
 
     pod event       names the program that evicted or deleted this pod
-    state of a node a taint, condition, annotation, label or finalizer: the node is about to go, or to restart
-    node event      says why; alone it counts for 15 minutes, of a cloud's warning, or while the node is unschedulable
-    pod annotation  a program manages the pod: it may have evicted it, and so may others
+    state of a node a taint, condition, annotation, label or finalizer: the node is about to be removed, or to restart
+    node event      gives the reason; alone it counts for 15 minutes, and only for a cloud's warning or an unschedulable
+                    node
+    pod annotation  a program manages the pod: it may have evicted the pod, and so may others
 
-Each row names its source. Events whose reason ends in Failed report no end.
+Each row names its source. Events with a reason that ends in Failed report no end.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _HANDLER: Final = "aws-node-termination-handler"
 _MACHINE_CONFIG: Final = "machineconfiguration.openshift.io"
 _VM: Final = "VMEventScheduled"
 _ANY: Final = "*"
-"""Any reason of an event."""
+"""Matches any reason of an event."""
 
 
 class Agent(Enum):
@@ -68,23 +69,23 @@ class Agent(Enum):
 
 
 class Purpose(Enum):
-    """What the program wants; of a node's signs the first of these counts."""
+    """The program's purpose; among a node's signs the first of these counts."""
 
     INTERRUPTED = "Interrupted"
-    """The cloud takes the machine away: spot capacity, or maintenance."""
+    """The cloud removes the machine: spot capacity, or maintenance."""
     REMOVES_NODE = "RemovesNode"
     DRAINS_NODE = "DrainsNode"
     RESTARTS_NODE = "RestartsNode"
     ANNOUNCES_RESTART = "AnnouncesRestart"
-    """The machine is to restart, and the program evicts no pod for that."""
+    """The machine will restart, and the program evicts no pod for that."""
     RESIZES_POD = "ResizesPod"
     MOVES_POD = "MovesPod"
     HELD_BACK = "HeldBack"
-    """It wanted to remove the node, and something keeps it from that."""
+    """It tried to remove the node, and something prevents that."""
 
 
 class Where(Enum):
-    """Where a sign stands."""
+    """The place of a sign."""
 
     POD_EVENT = "PodEvent"
     POD_ANNOTATION = "PodAnnotation"
@@ -97,7 +98,7 @@ class Where(Enum):
 
 
 class Evictor(Struct, frozen=True, rename="camel"):
-    """A program, what it wants, and the sign that shows it."""
+    """A program, its purpose, and the sign that shows it."""
 
     agent: Agent
     purpose: Purpose
@@ -108,23 +109,23 @@ class Evictor(Struct, frozen=True, rename="camel"):
     """The event's or condition's message, or the value."""
     at: str | None = None
     deletes: bool = False
-    """It deletes pods, past disruption budgets, instead of evicting them."""
+    """Whether it deletes pods instead of evicting them, and so bypasses disruption budgets."""
 
     @property
     def evicts(self) -> bool:
-        """Whether it ends pods itself, before their node goes or restarts."""
+        """Whether it ends pods itself, before their node is removed or restarts."""
         return self.purpose is not Purpose.ANNOUNCES_RESTART
 
     @property
     def is_announced(self) -> bool:
-        """Whether an event alone shows it: the object of a node has no sign."""
+        """Whether only an event shows it: the Node object has no sign."""
         return self.where is Where.NODE_EVENT
 
 
 _INTERRUPTED, _REMOVES, _DRAINS, _RESTARTS, _ANNOUNCES, _RESIZES, _MOVES, _HELD = Purpose
 _POD_EVENT, _POD_ANNOTATION, _NODE_EVENT, _TAINT, _CONDITION, _ANNOTATION, _LABEL, _FINALIZER = Where
 _SPOKEN: Final = frozenset({_CONDITION, _POD_ANNOTATION})
-"""Signs with words for people; others have a time or a flag."""
+"""Signs with a readable text; others have a time or a flag."""
 _DELETES: Final = "Disrupted"
 _Sign = tuple[Agent, Purpose, Where, str, str]
 _ROWS: Final[dict[str, tuple[_Sign, ...]]] = {
@@ -169,7 +170,7 @@ _ROWS: Final[dict[str, tuple[_Sign, ...]]] = {
             (Agent.NODE_TERMINATION_HANDLER, _INTERRUPTED, _NODE_EVENT, reason, f"{_HANDLER}: ")
             for reason in ("SpotInterruption", "SQSTermination", "ASGLifecycle", "StateChange")
         ),
-        # A rebalance recommendation is a risk, and takes no machine; maintenance may be days ahead until the taint.
+        # A rebalance recommendation is a risk and removes no machine; maintenance may be days ahead until the taint.
     ),
     "docs.cloud.google.com/kubernetes-engine/docs/how-to/handle-disruption-gpu-tpu": (
         (Agent.GKE, _INTERRUPTED, _TAINT, "cloud.google.com/impending-node-termination", ""),
@@ -194,18 +195,18 @@ _ROWS: Final[dict[str, tuple[_Sign, ...]]] = {
         (Agent.CLOUD, _INTERRUPTED, _NODE_EVENT, "DeletingNode", "does not exist in the cloud provider"),
     ),
 }
-"""By source, each sign: agent and purpose, where it stands, keys or reasons; and what ``component: message`` of an
+"""By source, each sign: agent and purpose, its place, keys or reasons; and a text that ``component: message`` of an
 event, ``reason: message`` of a condition or a value contains."""
 _SIGNS: Final[dict[tuple[Where, str], list[tuple[Agent, Purpose, str]]]] = {}
 for _agent, _purpose, _where, _keys, _words in chain.from_iterable(_ROWS.values()):
     for _key in _keys.split():
         _SIGNS.setdefault((_where, _key), []).append((_agent, _purpose, _words))
 _DEGRADED: Final = {f"{_MACHINE_CONFIG}/desiredDrain": f"{_MACHINE_CONFIG}/reason"}
-"""By sign, the annotation that says why the program does not get on; it is empty while it does."""
+"""By sign, the annotation with the reason why the program makes no progress; it is empty while it does."""
 READ_ANNOTATIONS: Final = frozenset(_DEGRADED.values()) | {
     key for where, key in _SIGNS if where in {_ANNOTATION, _POD_ANNOTATION}
 }
-"""The annotations that are read."""
+"""The annotations that the rules read."""
 _PURPOSES: Final = {purpose: place for place, purpose in enumerate(Purpose)}
 
 
@@ -215,7 +216,7 @@ def is_sign(event: Event) -> bool:
 
 
 def pod_evictor(event: Event) -> Evictor | None:
-    """The program that ended a pod, by an event about the pod; None: it is about something else."""
+    """The program that ended a pod, by an event about the pod; None: the event reports no such end."""
     return _of_event(event, _POD_EVENT)
 
 
@@ -226,38 +227,38 @@ def manager_of(pod: Pod) -> Evictor | None:
 
 
 def going(node: Node, events: Iterable[Event], now: datetime | None) -> Evictor | None:
-    """Why a node is about to go or to restart, with what an event says of it; None: no sign shows that.
+    """Why a node is about to be removed or to restart, with an event's reason; None: no sign shows that.
 
     Args:
         node: The node.
-        events: Those about it, as far as they were read.
-        now: The present.
+        events: The known events about it.
+        now: The current time.
     """
-    told = [one for one in _told(events, node.metadata.creation_timestamp) if one.purpose is not _HELD]
-    state, alone = list(_of_state(node)), [one for one in told if _counts_alone(one, node, now)]
+    reported = [one for one in _from_events(events, node.metadata.creation_timestamp) if one.purpose is not _HELD]
+    state, alone = list(_of_state(node)), [one for one in reported if _counts_alone(one, node, now)]
     first = min(state or alone, key=_rank, default=None)
     if first is None or first.is_announced:
         return first
     warned = next((one for one in alone if one.purpose is _INTERRUPTED), None)
-    reason = warned or next((one for one in told if one.agent is first.agent), None)
+    reason = warned or next((one for one in reported if one.agent is first.agent), None)
     if reason is None:
         return first
     return replace(first, purpose=min(first, reason, key=_rank).purpose, says=reason.says, at=reason.at)
 
 
 def held_back(node: Node, events: Iterable[Event], now: datetime | None) -> Evictor | None:
-    """Why a program did not remove a node within the last hour, by its newest event; None: nothing says so."""
-    told = next(_told(events, node.metadata.creation_timestamp), None)
-    return told if told is not None and told.purpose is _HELD and _is_within(told, now, _HOUR) else None
+    """Why a program did not remove a node within the last hour, by its newest event; None: no event says so."""
+    newest = next(_from_events(events, node.metadata.creation_timestamp), None)
+    return newest if newest is not None and newest.purpose is _HELD and _is_within(newest, now, _HOUR) else None
 
 
 def remover(events: Iterable[Event]) -> Evictor | None:
-    """The program that removed a node which is gone, by the events about it; None: no event names one.
+    """The program that removed a node that no longer exists, by the events about it; None: no event names one.
 
-    The cloud's controller removes the object of each node without a machine, also where an autoscaler removed that.
+    The cloud's controller removes the object of each node without a machine, even if an autoscaler removed the machine.
     """
-    told = [one for one in _told(events, None) if one.purpose is not _HELD]
-    return min(told, key=lambda one: (one.agent is Agent.CLOUD, _rank(one)), default=None)
+    reported = [one for one in _from_events(events, None) if one.purpose is not _HELD]
+    return min(reported, key=lambda one: (one.agent is Agent.CLOUD, _rank(one)), default=None)
 
 
 def _rank(one: Evictor) -> int:
@@ -277,8 +278,8 @@ def _of_event(event: Event, where: Where) -> Evictor | None:
     return None
 
 
-def _told(events: Iterable[Event], since: str | None) -> Iterator[Evictor]:
-    """What events about a node say of it, the newest first; those from before it was made are about another."""
+def _from_events(events: Iterable[Event], since: str | None) -> Iterator[Evictor]:
+    """The signs in events about a node, the newest first; events older than the node are about another."""
     made = instant(since)
     for event in sorted(events, key=lambda one: one.last or "", reverse=True):
         found, when = _of_event(event, _NODE_EVENT), instant(event.last)
@@ -286,13 +287,13 @@ def _told(events: Iterable[Event], since: str | None) -> Iterator[Evictor]:
             yield found
 
 
-def _counts_alone(told: Evictor, node: Node, now: datetime | None) -> bool:
-    """Whether an event is new, and a warning of the cloud, or about a node that is unschedulable."""
-    return _is_within(told, now, _RECENT) and (told.purpose is _INTERRUPTED or node.spec.unschedulable)
+def _counts_alone(event: Evictor, node: Node, now: datetime | None) -> bool:
+    """Whether an event is new, and a warning of the cloud or about an unschedulable node."""
+    return _is_within(event, now, _RECENT) and (event.purpose is _INTERRUPTED or node.spec.unschedulable)
 
 
-def _is_within(told: Evictor, now: datetime | None, limit: timedelta) -> bool:
-    when = instant(told.at)
+def _is_within(event: Evictor, now: datetime | None, limit: timedelta) -> bool:
+    when = instant(event.at)
     return when is not None and now is not None and now - when <= limit
 
 

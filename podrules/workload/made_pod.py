@@ -1,11 +1,11 @@
-"""The pod that a workload's controller would send to the API server first, made of the workload's manifest.
+"""The first pod that a workload's controller would send to the API server, computed from the workload's manifest.
 
     Deployment     a pod of its ReplicaSet, with the label pod-template-hash
     StatefulSet    the pod of the first ordinal, with its name, host name, labels and claims
     DaemonSet      with its controller's tolerations; the node that its controller adds differs from pod to pod
-    Job, CronJob   of an indexed Job the pod of index 0, with its label, annotation and variable
+    Job, CronJob   for an indexed Job the pod with index 0, with its label, annotation and variable
 
-What is drawn when something is made (hashes, uids, the name of a CronJob's Job) is made up here.
+Values that are generated at creation (hashes, uids, the name of a CronJob's Job) are placeholders here.
 
 Source: pkg/controller/controller_utils.go (GetPodFromTemplate), pkg/controller/deployment/sync.go (getNewReplicaSet),
 pkg/controller/statefulset/stateful_set_utils.go (newStatefulSetPod, updateStorage),
@@ -28,24 +28,24 @@ __all__ = ["NO_UID", "PLANNED_HASH", "MadePod", "made_pod"]
 Content = dict[str, Any]
 
 NO_UID: Final = "00000000-0000-0000-0000-000000000000"
-"""The uid of an object that is not made yet."""
+"""The uid of an object that does not exist yet."""
 PLANNED_HASH: Final = "planned"
-"""Stands for the hash of a template; no hash has all of these letters."""
+"""The placeholder for the hash of a template; no hash has all of these letters."""
 _INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 _TRACKING: Final = "batch.kubernetes.io/job-tracking"
 
 
 class MadePod(Struct, frozen=True):
-    """A pod to come."""
+    """A planned pod."""
 
     content: Content
-    """As its controller sends it."""
+    """The pod as its controller sends it."""
     path: str
-    """What stands before the fields of its spec in the workload: ``spec.template.``."""
+    """The path of the pod in the workload: ``spec.template.``."""
 
 
 def made_pod(workload: Mapping[str, Any]) -> MadePod | None:
-    """The first pod of a workload; None: the object makes no pods."""
+    """The first pod of a workload; None: the object creates no pods."""
     make = _MAKERS.get(str(workload.get("kind")))
     return make(workload) if make is not None else None
 
@@ -66,7 +66,7 @@ def _owner(api_version: str, kind: str, name: str, workload: Mapping[str, Any], 
 def _pod(
     workload: Mapping[str, Any], template: Mapping[str, Any], owner: Content, labels: Mapping[str, str]
 ) -> Content:
-    """The pod that a template makes, with the labels that its controller adds."""
+    """The pod of a template, with the labels that its controller adds."""
     meta = _part(template, "metadata")
     made: Content = {
         "labels": {**(meta.get("labels") or {}), **labels},
@@ -129,7 +129,7 @@ def _of_daemon_set(workload: Mapping[str, Any]) -> MadePod:
 
 
 def _without_end(toleration: Any) -> Any:
-    """The same without its time and without an empty value."""
+    """The toleration without its time and without an empty value."""
     if not isinstance(toleration, Mapping):
         return toleration
     return {key: value for key, value in toleration.items() if key != "tolerationSeconds" and value not in ("", None)}

@@ -1,13 +1,13 @@
-"""The pods of a StatefulSet by their ordinals: which it makes next, and for which it waits before.
+"""The pods of a StatefulSet by their ordinals: the one that it creates next, and the one for which it first waits.
 
-    OrderedReady    in the order of the ordinals: a pod is made once all before it run, are Ready and are not being
-                    deleted. While one is not, the set neither scales nor rolls out
-    Parallel        each as soon as it is missing, whatever the others do
+    OrderedReady    in the order of the ordinals: it creates a pod once all before it run, are Ready and are not being
+                    deleted. Until then the set neither scales nor rolls out
+    Parallel        each pod as soon as it is missing, regardless of the others
 
-A pod of an ordinal is made only when the object of the one before it is gone, in both.
+In both modes it creates a pod only after the object of the previous pod with that ordinal is gone.
 
 Source: processReplica and updateStatefulSet in pkg/controller/statefulset/stateful_set_control.go at v1.36.3.
-minReadySeconds, which lets an OrderedReady set wait longer, is not looked at.
+minReadySeconds, with which an OrderedReady set waits longer, is not considered.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ __all__ = ["NextPod", "awaited_pod", "is_ordered", "next_pod"]
 
 
 class NextPod(Struct, frozen=True):
-    """The pod that a StatefulSet makes next, or would make if it had one more."""
+    """The pod that a StatefulSet creates next, or would create with one more replica."""
 
     ordinal: int
     name: str
     waits_for: str
-    """The pod that has to be Ready before; empty: none."""
+    """The pod that must be Ready before; empty: none."""
 
 
 def is_ordered(stateful_set: Workload) -> bool:
-    """Whether its pods are made one after the other."""
+    """Whether it creates its pods one after the other."""
     return stateful_set.spec.pod_management_policy != "Parallel"
 
 
 def next_pod(stateful_set: Workload, ready: Mapping[str, bool]) -> NextPod:
-    """The first that is not there.
+    """The first missing pod.
 
     Args:
-        stateful_set: Whose pods they are.
-        ready: By name those that are there, also those that are being deleted, and whether each runs, is Ready, and is
-            to stay.
+        stateful_set: The StatefulSet of the pods.
+        ready: The existing pods by name, including those that are being deleted, and whether each runs, is Ready, and
+            is not being deleted.
     """
     awaited = ""
     for ordinal in count(stateful_set.spec.ordinals.start):
@@ -55,11 +55,11 @@ def next_pod(stateful_set: Workload, ready: Mapping[str, bool]) -> NextPod:
 
 
 def awaited_pod(stateful_set: Workload, pods: Iterable[Pod]) -> Pod | None:
-    """The pod without which it makes no other; None: it waits for none.
+    """The pod for which it waits before it creates another; None: it waits for none.
 
     Args:
-        stateful_set: As the cluster has it.
-        pods: Of the cluster.
+        stateful_set: The stored StatefulSet.
+        pods: The pods of the cluster.
     """
     owner = ("StatefulSet", stateful_set.metadata.name)
     own = {

@@ -1,6 +1,6 @@
-"""The words for what the owner of a pod does once the pod's object is gone.
+"""The words for what a pod's owner does once the pod's object is gone.
 
-The plugin and the webhook use the same words, and a test holds the chart's policies to them. ``{owner}`` stands for the
+The plugin and the webhook use the same words, and a test compares the chart's policies with them. ``{owner}`` is the
 owner's kind and name. "It" is the pod.
 """
 
@@ -19,7 +19,7 @@ NEXT_START: Final = {
     Guarantee.RUNS_TO_COMPLETION: "{owner} may start the work again",
     Guarantee.UNKNOWN: "{owner} may start a second copy",
 }
-"""What an owner may start; ``{pod}`` stands for the pod's name. The owners that are missing here start no pod."""
+"""What an owner may start; ``{pod}`` is the pod's name. The owners that are missing here start no pod."""
 _WHILE: Final = "while it still runs"
 OWNER_RISK: Final = {
     Guarantee.AT_MOST_ONE: f"{{owner}} promises at most one, but a second may start {_WHILE}",
@@ -30,7 +30,7 @@ OWNER_RISK: Final = {
     Guarantee.NOT_REPLACED: "its processes may run on, and no controller replaces it",
     Guarantee.UNKNOWN: f"{{owner}} decides whether a second starts {_WHILE}",
 }
-"""What a force deletion risks, by the promise of the owner."""
+"""The risk of a force deletion, by the owner's guarantee."""
 REPLACED: Final = "{owner} has another instead"
-"""The owner has made another pod: it no longer counts this one, which is being deleted."""
+"""The owner has created another pod: it no longer counts this one, which is being deleted."""
 REPLACED_RISK: Final = f"{REPLACED}, and this one may still run"

@@ -1,11 +1,11 @@
-"""What a pod's owner promises about copies of it, and so what a force deletion may break.
+"""What a pod's owner guarantees about copies of it, and so what a force deletion may violate.
 
-    StatefulSet             at most one pod of a name, ever: a force deletion can start a second while the first runs
-    ReplicaSet, Deployment  availability first: a replacement may start while the old copy still runs
-    DaemonSet               one per node: a replacement may start on the node while the old copy still runs
+    StatefulSet             at most one pod with a name, ever: a force deletion can start a second while the first runs
+    ReplicaSet, Deployment  availability first: a replacement may start while the old pod still runs
+    DaemonSet               one per node: a replacement may start on the node while the old pod still runs
     Job                     may run more than once; podReplacementPolicy Failed waits for the old pod to end
-    static pod              the kubelet owns it: deleting its mirror in the API stops nothing
-    bare pod                nobody replaces it
+    static pod              the kubelet owns it: deleting its mirror pod does not stop it
+    bare pod                no controller replaces it
 
 Source: kubernetes.io/docs "Force Delete StatefulSet Pods"; pkg/controller/{statefulset,replicaset,daemon,job} at
 v1.36.3.
@@ -25,7 +25,7 @@ __all__ = ["OF_ONE_NODE", "ForceSafety", "Guarantee", "OwnerGuarantee", "force_s
 
 
 class Guarantee(Enum):
-    """What the owner keeps true about copies of a pod."""
+    """The owner's guarantee about copies of a pod."""
 
     AT_MOST_ONE = "AtMostOne"
     AVAILABILITY_FIRST = "AvailabilityFirst"
@@ -46,39 +46,39 @@ _BY_GROUP_AND_KIND: Final = {
 
 
 OF_ONE_NODE: Final = frozenset({Guarantee.ONE_PER_NODE, Guarantee.KUBELET_OWNED})
-"""The promises of pods that belong to their node: nobody makes another for one of them elsewhere."""
+"""The guarantees of pods that belong to their node: no controller replaces one of them elsewhere."""
 
 
 class ForceSafety(Enum):
-    """Whether a pod's object can go while its processes are not known to have ended."""
+    """Whether a pod's object can be deleted while its processes are not known to have ended."""
 
     SAFE = "Safe"
     """None of its containers runs."""
     STOPS_NOTHING = "StopsNothing"
-    """It mirrors a static pod."""
+    """It is the mirror pod of a static pod."""
     NO_PROMISE_BROKEN = "NoPromiseBroken"
-    """Its processes get little time; its owner allows a second copy, and no two write to one volume."""
+    """Its processes get little time; its owner allows a second copy, and no two pods write to one volume."""
     NOT_SAFE = "NotSafe"
     """A second copy, or a second writer, may start before its processes have ended."""
     NOT_SAFE_YET = "NotSafeYet"
-    """Its processes may run on for as long as its node does not answer."""
+    """Its processes may continue as long as its node does not respond."""
     UNKNOWN = "Unknown"
     """Whether its node stops processes is not known."""
 
 
 class OwnerGuarantee(Struct, frozen=True, rename="camel"):
-    """A pod's controller and what it keeps true."""
+    """A pod's controller and its guarantee."""
 
     guarantee: Guarantee
     kind: str
-    """Kind of the controller; empty without one."""
+    """The kind of the controller; empty without one."""
     name: str
     field: str
     """The field that decided."""
 
 
 def owner_guarantee(pod: Pod) -> OwnerGuarantee:
-    """The promise of the pod's controller."""
+    """The guarantee of the pod's controller."""
     if is_mirror_pod(pod) or is_static_pod(pod):
         return OwnerGuarantee(Guarantee.KUBELET_OWNED, "Node", pod.spec.node_name, "metadata.annotations")
     owner = pod.metadata.controller
@@ -93,10 +93,10 @@ def force_safety(guarantee: Guarantee, *, answers: bool | None, idle: bool, unpr
     """Whether a force deletion is safe.
 
     Args:
-        guarantee: Of the pod's owner.
-        answers: Whether the kubelet of the pod's node answers; None: that is not known, or no kubelet runs the pod.
-        idle: Whether its kubelet tells that no container of it runs.
-        unprotected: Whether nothing keeps a second writer off one of its volumes.
+        guarantee: The guarantee of the pod's owner.
+        answers: Whether the kubelet of the pod's node responds; None: not known, or no kubelet runs the pod.
+        idle: Whether its kubelet reports that none of its containers runs.
+        unprotected: Whether nothing prevents a second writer to one of its volumes.
     """
     if guarantee is Guarantee.KUBELET_OWNED:
         return ForceSafety.STOPS_NOTHING

@@ -57,7 +57,7 @@ def test_pod_with_node_name_waits_for_unbound_claim(command: str, lead: str) -> 
 def test_lint_and_why_show_what_the_claim_needs() -> None:
     linted = " ".join(run("lint", "-f", str(FIELD / "c10-dep.yaml")).out.split())
     assert "Claim aaa3 stays unbound if its StorageClass waits for the scheduler (WaitForFirstConsumer)." in linted
-    assert "Replace spec.nodeName by nodeSelector kubernetes.io/hostname." in linted
+    assert "Replace spec.nodeName with nodeSelector kubernetes.io/hostname." in linted
     assert "the claim stays unbound" in " ".join(run("why", "WaitForFirstConsumer").out.split())
 
 

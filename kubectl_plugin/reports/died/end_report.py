@@ -112,7 +112,7 @@ def end_report(
     spec = pod.spec if pod is not None else None
     end = last_end(evidence)
     by_owner = (end.verdict.cause, end.verdict.grade) == (Cause.OWNER, Grade.CERTAIN)
-    surplus = by_owner and owner is not None and owner.kind in _SCALED and not evidence.owner_gone
+    surplus = by_owner and owner is not None and owner.kind in _SCALED and not evidence.owner_missing
     return EndReport(
         name=evidence.name,
         namespace=evidence.namespace,
@@ -129,7 +129,7 @@ def end_report(
         grace_seconds=spec.termination_grace_period_seconds if spec is not None else None,
         active_deadline_seconds=spec.active_deadline_seconds if spec is not None else None,
         owner=None if owner is None else Owner(owner.kind, owner.name),
-        owner_gone=evidence.owner_gone,
+        owner_gone=evidence.owner_missing,
         end=end,
         containers=() if pod is None else tuple(_specs(pod, end)),
         cordoned=node is not None and node.spec.unschedulable,

@@ -1,4 +1,4 @@
-"""How the API server words a refusal of admission (admission.NewForbidden)."""
+"""The API server's message for a rejection by admission (admission.NewForbidden)."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ __all__ = ["forbidden"]
 
 
 def forbidden(pod: Pod, problem: str) -> str:
-    """The refusal of a pod; a name that is yet to be drawn stands as its prefix."""
+    """The rejection of a pod; a name that is not yet generated appears as its prefix."""
     return f'pods "{pod.metadata.name or pod.metadata.generate_name}" is forbidden: {problem}'

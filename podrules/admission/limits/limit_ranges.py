@@ -1,14 +1,14 @@
-"""LimitRanger: whether a pod keeps the minima, the maxima and the ratios of the LimitRanges of its namespace.
+"""LimitRanger: whether a pod meets the minimums, the maximums and the ratios of its namespace's LimitRanges.
 
-    type Container   holds for every container and init container; the words name none of them
-    type Pod         holds for the sums of containers, or for spec.resources where it sets cpu or memory; no overhead
+    type Container   applies to every container and init container; the message names none of them
+    type Pod         applies to the sums of containers, or to spec.resources if it sets cpu or memory; no overhead
 
-    min     a request is needed, and neither it nor the limit is smaller
-    max     a limit is needed, and neither it nor the request is larger
-    ratio   both are needed, and the limit is at most so many times the request
+    min     a request is required, and neither it nor the limit is smaller
+    max     a limit is required, and neither it nor the request is larger
+    ratio   both are required, and the limit is at most the ratio times the request
 
-Of several LimitRanges the first that refuses is named; upstream asks them in any order, and puts the problems of one in
-any order, too.
+The first rejecting LimitRange is named; upstream evaluates them in any order, and also lists the problems of one in any
+order.
 
 Source: plugin/pkg/admission/limitranger/admission.go (PodValidateLimitFunc) at v1.37.1.
 """
@@ -30,18 +30,18 @@ from podrules.pod.resources import CPU, MEMORY, aggregate_container_limits, aggr
 __all__ = ["limit_below_request", "limit_range_refusal"]
 
 _MAX_MILLI_VALUE: Final = (2**63 - 1) // 1000
-"""Larger amounts have no int64 in thousandths, and are compared in whole units."""
+"""Larger amounts exceed an int64 in thousandths, and are compared in whole units."""
 _POD_LEVEL: Final = frozenset({CPU, MEMORY})
-"""What ``spec.resources`` sets here; huge pages, which count elsewhere, do not."""
+"""The resources that ``spec.resources`` sets here; huge pages, which count elsewhere, are not included."""
 
 
 def limit_range_refusal(pod: Pod, limit_ranges: Iterable[LimitRange], *, features: Features = REFERENCE) -> str | None:
-    """Upstream's words when a LimitRange refuses the pod; None: all let it in.
+    """Upstream's message if a LimitRange rejects the pod; None: all accept it.
 
     Args:
-        pod: As the API server would store it.
-        limit_ranges: Those of its namespace, as stored.
-        features: Which feature gates hold.
+        pod: The pod as the API server would store it.
+        limit_ranges: The stored LimitRanges of its namespace.
+        features: The feature gates.
     """
     for limit_range in limit_ranges:
         problems = list(dict.fromkeys(_problems(pod, limit_range, features)))
@@ -51,13 +51,13 @@ def limit_range_refusal(pod: Pod, limit_ranges: Iterable[LimitRange], *, feature
 
 
 def limit_below_request(pod: Pod, limit_ranges: Sequence[LimitRange]) -> LimitRangeBound | None:
-    """The default limit that is below the request of a container; None: no LimitRange gave one.
+    """The default limit that is below the request of a container; None: no LimitRange sets one.
 
-    A template that sets such a limit itself is refused before.
+    A template that sets such a limit itself is rejected earlier.
 
     Args:
-        pod: As the API server would store it.
-        limit_ranges: Those of its namespace, as stored.
+        pod: The pod as the API server would store it.
+        limit_ranges: The stored LimitRanges of its namespace.
     """
     owns = [ref.container.resources for ref in pod.containers()]
     short = [
@@ -145,7 +145,7 @@ def _too_far(most: Quantity, request: Quantity | None, limit: Quantity | None) -
 
 
 def _comparable(request: Quantity | None, limit: Quantity | None, bound: Quantity) -> tuple[int, int, int]:
-    """The three in thousandths, or where one has none in whole units (requestLimitEnforcedValues)."""
+    """The three in thousandths, or in whole units if one is too large (requestLimitEnforcedValues)."""
     three = (request or ZERO, limit or ZERO, bound)
     if max(amount.value for amount in three) <= _MAX_MILLI_VALUE:
         return three[0].milli_value, three[1].milli_value, three[2].milli_value

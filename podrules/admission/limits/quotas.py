@@ -1,18 +1,18 @@
-"""ResourceQuota: whether the quotas of a namespace let a new pod in, and how many more pods like it.
+"""ResourceQuota: whether the quotas of a namespace accept a new pod, and how many more pods like it.
 
-A quota counts for a pod when all its scopes hold for the pod, and its status has a hard amount of something that pods
-use. First every such quota is asked what a pod must specify, then whether it has room:
+A quota applies to a pod if all its scopes match the pod, and its status has a hard amount of something that pods use.
+First every such quota checks what a pod must specify, then whether it has room:
 
-    cpu, memory, requests.*, limits.*    each container and init container must set what the quota counts, unless
+    cpu, memory, requests.*, limits.*    each container and init container must set the counted resources, unless
                                          spec.resources sets anything
-    no ``used`` for a hard amount        refused: the quota controller has not counted yet
-    used + the pod's > hard              refused, for what the pod uses more than 0 of
+    no ``used`` for a hard amount        rejected: the quota controller has not counted yet
+    used + the pod's > hard              rejected, for each resource that the pod uses
 
-Requests and limits are the pod's effective ones, with overhead. Of extended resources only ``requests.<name>`` is
-counted. The answer for several quotas is that of the first in the given order; upstream asks them in any order.
+Requests and limits are the pod's effective ones, with overhead. For extended resources only ``requests.<name>`` is
+counted. The first rejecting quota in the given order is reported; upstream evaluates them in any order.
 
-Not restated: limited resources, which the API server's admission configuration would name; refusals of what validation
-refuses before (negative requests, operators and values of scope selectors).
+Not implemented: limited resources, which the API server's admission configuration would name; rejections by the earlier
+validation (negative requests, operators and values of scope selectors).
 
 Source: k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go (CheckRequest),
 k8s.io/apiserver/pkg/quota/v1/{resources.go,generic/evaluator.go} at v0.37.1 and
@@ -62,43 +62,43 @@ _TRACKED: Final = frozenset(
     (_COUNT, _PODS, *(prefix + name for prefix in ("", _REQUESTS, _LIMITS) for name in _NATIVE))
 )
 _REQUIRED: Final = frozenset(prefix + name for prefix in ("", _REQUESTS, _LIMITS) for name in (CPU, MEMORY))
-"""What every container must set where a quota counts it."""
+"""The resources that every container must set if a quota counts them."""
 _DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 _DEVICE_CLASSES_SINCE: Final = 35
 
 
 class _Charge(Struct, frozen=True):
-    """What a pod takes from a quota that counts for it."""
+    """A pod's usage of a quota that applies to it."""
 
     quota: ResourceQuota
     usage: ResourceList
-    """Without zero amounts, and what the quota has no hard amount of."""
+    """The usage without zero amounts, and without resources that have no hard amount in the quota."""
 
     def room(self, name: str) -> int:
-        """How many times its amount of a resource still fits."""
+        """How many times the pod's amount of a resource still fits."""
         status = self.quota.status
         return max(_quotient(status.hard[name] - status.used[name], self.usage[name]), 0)
 
 
 def quota_refusal(pod: Pod, quotas: Iterable[ResourceQuota], *, features: Features = REFERENCE) -> str | None:
-    """Upstream's words when a quota refuses the pod; None: all let it in.
+    """Upstream's message if a quota rejects the pod; None: all accept it.
 
     Args:
-        pod: As the API server would store it.
-        quotas: Those of its namespace.
-        features: Which feature gates hold.
+        pod: The pod as the API server would store it.
+        quotas: The quotas of its namespace.
+        features: The feature gates.
     """
     room = quota_room(pod, quotas, features=features)
     return None if room is None or room.pods else room.refusal
 
 
 def quota_room(pod: Pod, quotas: Iterable[ResourceQuota], *, features: Features = REFERENCE) -> QuotaRoom | None:
-    """How many pods like this one the quotas let in, one after the other; None: they bound none.
+    """How many pods like this one the quotas accept, one after the other; None: they set no limit.
 
     Args:
-        pod: As the API server would store it.
-        quotas: Those of its namespace.
-        features: Which feature gates hold.
+        pod: The pod as the API server would store it.
+        quotas: The quotas of its namespace.
+        features: The feature gates.
     """
     usage = _usage(pod, features)
     charges = []
@@ -116,7 +116,7 @@ def quota_room(pod: Pod, quotas: Iterable[ResourceQuota], *, features: Features 
 
 
 def _exceeded(pod: Pod, charges: Iterable[_Charge], pods: int) -> QuotaRoom:
-    """The refusal by the first quota that has room for so many pods and no more."""
+    """The rejection by the first quota that has room for exactly that many pods."""
     charge, names = next(
         (charge, names)
         for charge in charges
@@ -138,14 +138,14 @@ def _exceeded(pod: Pod, charges: Iterable[_Charge], pods: int) -> QuotaRoom:
 
 
 def still_refused(said: Refuser, pod: Pod, quotas: Iterable[ResourceQuota]) -> tuple[str, ...]:
-    """What a quota that refused a workload's pod refuses the next one for, by what it said; empty: it need not.
+    """The resources for which a quota that rejected a workload's pod must reject the next one; empty: it need not.
 
-    Webhooks and policies may write what the template lacks: more amounts, or containers that set none.
+    Webhooks and policies may add to the template: more amounts, or containers that set none.
 
     Args:
-        said: Of the refusal.
-        pod: As the template makes it.
-        quotas: Those of its namespace.
+        said: The source of the rejection.
+        pod: The pod from the template.
+        quotas: The quotas of its namespace.
     """
     status = next((one.status for one in quotas if one.metadata.name == said.name), None)
     if status is None:
@@ -162,7 +162,7 @@ def still_refused(said: Refuser, pod: Pod, quotas: Iterable[ResourceQuota]) -> t
 
 
 def _amounts(listed: str) -> Iterator[tuple[str, Quantity]]:
-    """Of ``cpu=1,pods=1``, as far as they can be read."""
+    """The amounts of ``cpu=1,pods=1`` that can be parsed."""
     for name, _, text in (one.partition("=") for one in listed.split(",")):
         with suppress(QuantityError):
             yield name, Quantity.parse(text)
@@ -171,20 +171,20 @@ def _amounts(listed: str) -> Iterator[tuple[str, Quantity]]:
 def with_pods(
     pod: Pod, pods: int, quotas: Iterable[ResourceQuota], *, features: Features = REFERENCE
 ) -> tuple[ResourceQuota, ...]:
-    """The quotas once so many pods like this one have come.
+    """The quotas after that many pods like this one were created.
 
     Args:
-        pod: As the API server would store it.
-        pods: How many; the quotas have room for them.
-        quotas: Those of its namespace.
-        features: Which feature gates hold.
+        pod: The pod as the API server would store it.
+        pods: The number of pods; the quotas have room for them.
+        quotas: The quotas of its namespace.
+        features: The feature gates.
     """
     usage = _usage(pod, features)
     return tuple(_charged_with(quota, usage, pods) if _counts(quota, pod, features) else quota for quota in quotas)
 
 
 def required_amounts(quota: ResourceQuota) -> tuple[str, ...]:
-    """What each container of a pod has to set where the quota counts the pod."""
+    """The resources that each container of a pod must set if the quota applies to the pod."""
     return tuple(sorted(_REQUIRED.intersection(quota.spec.hard)))
 
 
@@ -195,7 +195,7 @@ def _charged_with(quota: ResourceQuota, usage: ResourceList, pods: int) -> Resou
 
 
 def _counts(quota: ResourceQuota, pod: Pod, features: Features) -> bool:
-    """Whether all scopes of a quota hold for the pod."""
+    """Whether all scopes of a quota match the pod."""
     return all(_matches(pod, scope, features) for scope in _scopes(quota))
 
 
@@ -204,19 +204,19 @@ def _listed(amounts: Mapping[str, Quantity], names: Iterable[str]) -> str:
 
 
 def _after(used: Quantity, each: Quantity, times: int) -> Quantity:
-    """What is used when a pod has come so many times."""
+    """The used amount after ``times`` pods were created."""
     return used + Quantity(each.unscaled * times, each.exponent, each.format) if times else used
 
 
 def _quotient(amount: Quantity, each: Quantity) -> int:
-    """How many times an amount holds another, rounded down."""
+    """How many times an amount contains another, rounded down."""
     exponent = min(amount.exponent, each.exponent)
     whole, part = (one.unscaled * 10 ** (one.exponent - exponent) for one in (amount, each))
     return int(whole // part)
 
 
 def _usage(pod: Pod, features: Features) -> ResourceList:
-    """What the pod uses of everything that quotas count, without zero amounts (PodUsageFunc)."""
+    """The pod's usage of all counted resources, without zero amounts (PodUsageFunc)."""
     options = PodResourcesOptions(skip_pod_level_resources=not features.pod_level_resources)
     charged = _charged(pod_requests(pod, options), pod_limits(pod, options), features)
     usage = {_COUNT: _ONE, _PODS: _ONE, **dict(charged)}
@@ -224,7 +224,7 @@ def _usage(pod: Pod, features: Features) -> ResourceList:
 
 
 def _charged(requests: ResourceList, limits: ResourceList, features: Features) -> Iterator[tuple[str, Quantity]]:
-    """Requests and limits under the names that quotas have for them (podComputeUsageHelper)."""
+    """Requests and limits under their names in quotas (podComputeUsageHelper)."""
     for name, amount in requests.items():
         if name in _NATIVE or name.startswith(HUGEPAGES_PREFIX):
             yield name, amount
@@ -241,7 +241,7 @@ def _is_device_class(name: str, features: Features) -> bool:
 
 
 def _is_tracked(name: str, features: Features) -> bool:
-    """Whether pods are held against a quota's amount of it (podEvaluator.MatchingResources)."""
+    """Whether pods count towards a quota's amount of it (podEvaluator.MatchingResources)."""
     if name in _TRACKED or name.startswith((HUGEPAGES_PREFIX, _REQUESTS + HUGEPAGES_PREFIX)):
         return True
     if not name.startswith(_REQUESTS):
@@ -250,7 +250,7 @@ def _is_tracked(name: str, features: Features) -> bool:
 
 
 def _unspecified(pod: Pod, quota: ResourceQuota, tracked: Iterable[str], features: Features) -> str:
-    """Why the pod does not say enough for the quota; empty: it does (podEvaluator.Constraints)."""
+    """Why the pod does not specify enough for the quota; empty: it does (podEvaluator.Constraints)."""
     if features.pod_level_resources and is_pod_level_resources_set(pod):
         return ""
     missing: dict[str, list[str]] = {name: [] for name in sorted(_REQUIRED.intersection(tracked))}
@@ -278,11 +278,11 @@ def _scopes(quota: ResourceQuota) -> Iterator[ScopedResourceSelectorRequirement]
 
 
 def _matches(pod: Pod, scope: ScopedResourceSelectorRequirement, features: Features) -> bool:
-    """Whether a scope holds for the pod; one that is not for pods never does (podMatchesScopeFunc)."""
+    """Whether a scope matches the pod; one that is not for pods never does (podMatchesScopeFunc)."""
     if scope.scope_name == "PriorityClass":
         return _has_class(pod.spec.priority_class_name, scope)
-    holds = _SCOPES.get(scope.scope_name)
-    return holds is not None and holds(pod, features)
+    matches = _SCOPES.get(scope.scope_name)
+    return matches is not None and matches(pod, features)
 
 
 def _has_class(name: str, scope: ScopedResourceSelectorRequirement) -> bool:
@@ -306,7 +306,7 @@ def _is_terminating(pod: Pod) -> bool:
     return seconds is not None and seconds >= 0
 
 
-def _asks_other_namespaces(pod: Pod) -> bool:
+def _uses_other_namespaces(pod: Pod) -> bool:
     """Whether a term of its pod (anti-)affinity names namespaces, or selects them (usesCrossNamespacePodAffinity)."""
     affinity = pod.spec.affinity
     parts = () if affinity is None else (affinity.pod_affinity, affinity.pod_anti_affinity)
@@ -326,5 +326,5 @@ _SCOPES: Final[Mapping[str, Callable[[Pod, Features], bool]]] = {
     "NotBestEffort": lambda pod, features: not _is_best_effort(pod, features),
     "Terminating": lambda pod, _: _is_terminating(pod),
     "NotTerminating": lambda pod, _: not _is_terminating(pod),
-    "CrossNamespacePodAffinity": lambda pod, _: _asks_other_namespaces(pod),
+    "CrossNamespacePodAffinity": lambda pod, _: _uses_other_namespaces(pod),
 }

@@ -1,4 +1,4 @@
-"""What quotas have left for pods, and which LimitRange bounds them: reports have it without loading the rules."""
+"""The room of quotas for pods, and the LimitRange that limits them: reports use it without loading the rules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["LimitRangeBound", "QuotaRoom", "QuotaShare"]
 
 
 class QuotaShare(Struct, frozen=True, rename="camel"):
-    """How much of a resource a quota has given away."""
+    """The used and the hard amount of a resource in a quota."""
 
     resource: str
     used: str
@@ -16,26 +16,26 @@ class QuotaShare(Struct, frozen=True, rename="camel"):
 
 
 class QuotaRoom(Struct, frozen=True, kw_only=True, rename="camel"):
-    """How many more pods the quotas of a namespace let in."""
+    """How many more pods the quotas of a namespace accept."""
 
     pods: int
     quota: str
-    """The quota that refuses the next one."""
+    """The quota that rejects the next pod."""
     resources: tuple[str, ...]
-    """What there is not enough of then; empty: it refuses for another reason."""
+    """The resources that are then short; empty: it rejects for another reason."""
     refusal: str
-    """Upstream's words for the next one."""
+    """Upstream's message for the next pod."""
     shares: tuple[QuotaShare, ...] = ()
-    """The use of these resources, as the next one finds it."""
+    """The usage of these resources at the time of the next pod."""
 
 
 class LimitRangeBound(Struct, frozen=True, rename="camel"):
-    """The LimitRange that refuses a pod, or gives a container a limit below its request."""
+    """The LimitRange that rejects a pod, or sets a container's limit below its request."""
 
     name: str
     resource: str = ""
-    """What it limits below the request; empty: it gives no such limit."""
+    """The resource with the limit below the request; empty: it sets no such limit."""
     request: str = ""
     limit: str = ""
     capped: bool = False
-    """Whether a limit of that request would be above the maximum of this LimitRange."""
+    """Whether a limit equal to the request would be above the maximum of this LimitRange."""

@@ -1,4 +1,4 @@
-"""The sentences of Pod Security admission: the refusal of a Pod, and the warning about a Pod or a workload.
+"""The sentences of Pod Security admission: the rejection of a Pod, and the warning about a Pod or a workload.
 
 Source: admission/admission.go (EvaluatePod) of k8s.io/pod-security-admission at v0.37.1.
 """
@@ -13,7 +13,7 @@ __all__ = ["refusal", "warning"]
 
 
 def refusal(pod: SecuredPod, policy: Policy) -> str | None:
-    """What ``kubectl create`` prints after ``pods "x" is forbidden: ``; None: the pod is let in, as templates are."""
+    """What ``kubectl create`` prints after ``pods "x" is forbidden: ``; None: the pod is accepted, as are templates."""
     if not pod.is_pod:
         return None
     found = evaluate(pod, policy.enforce)
@@ -21,7 +21,7 @@ def refusal(pod: SecuredPod, policy: Policy) -> str | None:
 
 
 def warning(pod: SecuredPod, policy: Policy) -> str | None:
-    """What ``kubectl create`` prints after ``Warning: ``; None: nothing, as where the pod is refused."""
+    """What ``kubectl create`` prints after ``Warning: ``; None: no warning, also if the pod is rejected."""
     if refusal(pod, policy) is not None:
         return None
     found = evaluate(pod, policy.warn)

@@ -1,4 +1,4 @@
-"""The checks of the level baseline, which keeps pods from known ways to more privileges.
+"""The checks of the level baseline, which prevents known privilege escalations.
 
 Source: policy/check_appArmorProfile.go, check_capabilities_baseline.go, check_hostNamespaces.go,
 check_hostPathVolumes.go, check_hostPorts.go, check_hostProbesAndhostLifecycle.go, check_privileged.go,
@@ -75,7 +75,7 @@ _ACTIONS: Final = ("httpGet", "tcpSocket")
 
 
 def app_armor_profile(pod: SecuredPod) -> Violation | None:
-    """No AppArmor profile but the runtime's own or one of the node, in fields and in annotations."""
+    """Only the runtime's AppArmor profile or one of the node, in fields and in annotations."""
 
     def bad(context: View) -> bool:
         return _has_other_type(context, "appArmorProfile", _PROFILES)
@@ -98,7 +98,7 @@ def app_armor_profile(pod: SecuredPod) -> Violation | None:
 
 
 def capabilities(pod: SecuredPod) -> Violation | None:
-    """No capabilities but those that containers have anyway."""
+    """Only the default capabilities of containers."""
 
     def added(context: View) -> set[str]:
         return set(context.struct("capabilities").texts("add")) - _CAPABILITIES
@@ -112,19 +112,19 @@ def capabilities(pod: SecuredPod) -> Violation | None:
 
 
 def host_namespaces(pod: SecuredPod) -> Violation | None:
-    """None of the host's namespaces."""
+    """No host namespaces."""
     shared = [f"{name}=true" for name in _NAMESPACES if pod.spec.flag(name)]
     return Violation("host namespaces", ", ".join(shared)) if shared else None
 
 
 def host_path_volumes(pod: SecuredPod) -> Violation | None:
-    """No volumes of the host's files."""
+    """No hostPath volumes."""
     names = [volume.text("name") for volume in pod.volumes if volume.has("hostPath")]
     return Violation("hostPath volumes", named("volume", names)) if names else None
 
 
 def host_ports(pod: SecuredPod) -> Violation | None:
-    """No ports of the host."""
+    """No host ports."""
     taken = [(container.name, set(container.host_ports())) for container in pod.containers]
     names = [name for name, ports in taken if ports]
     if not names:
@@ -134,7 +134,7 @@ def host_ports(pod: SecuredPod) -> Violation | None:
 
 
 def host_probes_and_lifecycle(pod: SecuredPod) -> Violation | None:
-    """No probes and no hooks that ask another host."""
+    """No probes and no hooks with another host."""
     asked = [(container.name, set(_hosts(container))) for container in pod.containers]
     names = sorted({name for name, hosts in asked if hosts})
     if not names:
@@ -153,7 +153,7 @@ def privileged(pod: SecuredPod) -> Violation | None:
 
 
 def proc_mount(pod: SecuredPod) -> Violation | None:
-    """No ``/proc`` but the masked one."""
+    """Only the default masked ``/proc``."""
 
     def other(context: View) -> str | None:
         found = context.pointer("procMount")
@@ -168,7 +168,7 @@ def proc_mount(pod: SecuredPod) -> Violation | None:
 
 
 def se_linux_options(allowed: Collection[str]) -> Check:
-    """No user and no role of SELinux, and no types but those allowed and an empty one."""
+    """No SELinux user and role, and only allowed types or an empty one."""
 
     def check(pod: SecuredPod) -> Violation | None:
         who = setters(pod, lambda context: bool(_bad_se_linux(context, allowed)))
@@ -194,7 +194,7 @@ def _bad_se_linux(context: View, allowed: Collection[str]) -> set[tuple[str, str
 
 
 def seccomp_annotations(pod: SecuredPod) -> Violation | None:
-    """No seccomp profile but the runtime's own or one of the node, in annotations: fields did not exist yet."""
+    """Only the runtime's seccomp profile or one of the node, in annotations: fields did not exist yet."""
     keys = {SECCOMP_POD, *(SECCOMP_CONTAINER + container.name for container in pod.containers)}
     found = sorted(
         f"{key}={quoted(value)}"
@@ -207,7 +207,7 @@ def seccomp_annotations(pod: SecuredPod) -> Violation | None:
 
 
 def seccomp_profile(pod: SecuredPod) -> Violation | None:
-    """No seccomp profile but the runtime's own or one of the node."""
+    """Only the runtime's seccomp profile or one of the node."""
     who = setters(pod, unallowed_seccomp)
     if not who:
         return None
@@ -222,7 +222,7 @@ def unallowed_seccomp(context: View) -> bool:
 
 
 def sysctls(allowed: Collection[str]) -> Check:
-    """No kernel settings but those allowed."""
+    """Only allowed kernel settings."""
 
     def check(pod: SecuredPod) -> Violation | None:
         names = [setting.text("name") for setting in pod.context.structs("sysctls")]
@@ -233,7 +233,7 @@ def sysctls(allowed: Collection[str]) -> Check:
 
 
 def windows_host_process(pod: SecuredPod) -> Violation | None:
-    """No processes of a Windows host."""
+    """No Windows host processes."""
     who = setters(pod, lambda context: bool(context.struct("windowsOptions").flag("hostProcess")))
     if not who:
         return None
@@ -249,7 +249,7 @@ def _use(names: list[str]) -> str:
 
 
 def _hosts(container: SecuredContainer) -> Iterator[str]:
-    """The hosts that a container's probes and hooks ask."""
+    """The hosts in a container's probes and hooks."""
     lifecycle = container.content.struct("lifecycle")
     handlers = [container.content.struct(probe) for probe in _PROBES]
     handlers += [lifecycle.struct(name) for name in _HANDLERS]

@@ -1,9 +1,9 @@
-"""Holds a pod against a level as it stood in a version: which checks it had then, and what they find.
+"""Evaluate a pod against a level in a version: the checks of that version, and their results.
 
 A version newer than the API server has the server's checks.
 
 Source: policy/registry.go, policy/checks.go and the versions of policy/check_*.go of k8s.io/pod-security-admission at
-v0.37.1. What older modules have is the same up to their version, and no newer check: v0.34.4, v0.35.4, v0.36.3.
+v0.37.1. Older modules are the same up to their version, without newer checks: v0.34.4, v0.35.4, v0.36.3.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["Evaluation", "evaluate"]
 
 
 class Evaluation(Struct, frozen=True):
-    """What the checks of a level find."""
+    """The result of the checks of a level."""
 
     violations: tuple[Violation, ...] = ()
-    """Baseline's first, and in the order of their names."""
+    """The violations of baseline first, in the order of their names."""
 
     @property
     def allowed(self) -> bool:
-        """Whether they find nothing."""
+        """Whether there are no violations."""
         return not self.violations
 
     @property
@@ -40,14 +40,14 @@ class Evaluation(Struct, frozen=True):
 
     @property
     def detail(self) -> str:
-        """Why the pod is forbidden, with who does what."""
+        """Why the pod is forbidden, with the fields and containers."""
         return ", ".join(
             f"{found.reason} ({found.detail})" if found.detail else found.reason for found in self.violations
         )
 
 
 def evaluate(pod: SecuredPod, at: LevelVersion) -> Evaluation:
-    """What the checks of a level and a version find in a pod."""
+    """Run the checks of a level and a version on a pod."""
     if at.level == Level.PRIVILEGED:
         return Evaluation()
     server = pod.rules.minor
@@ -108,7 +108,7 @@ _BASELINE: Final[Mapping[str, Mapping[int, Check]]] = {
     },
     "windowsHostProcess": {0: baseline.windows_host_process},
 }
-"""Each check by its name, in upstream's order, with the minor since which it is so."""
+"""Each check by its name, in upstream's order, by the first minor version of each form."""
 _RESTRICTED: Final[Mapping[str, Mapping[int, Check]]] = {
     "allowPrivilegeEscalation": {
         8: restricted.allow_privilege_escalation,
@@ -133,7 +133,7 @@ _REPLACES: Final[Mapping[str, str]] = {
     "restrictedVolumes": "hostPathVolumes",
     "seccompProfile_restricted": "seccompProfile_baseline",
 }
-"""Baseline's checks that are not asked where restricted asks its own."""
+"""The checks of baseline that checks of restricted replace."""
 
 
 @cache

@@ -1,7 +1,7 @@
-"""A Pod or a workload's template as the checks of Pod Security see it: after defaults, and as it will be stored.
+"""A Pod or a workload's template as the input of Pod Security's checks: with defaults, and as it will be stored.
 
-A Pod in the host's network has its container ports as host ports, and its containers take AppArmor profiles from
-annotations; a template has neither. Volumes of images are dropped where their gate is off.
+A Pod in the host network has its container ports as host ports, and its containers get AppArmor profiles from
+annotations; a template has neither. Image volumes are dropped if their gate is off.
 
 Source: admission/admission.go (DefaultPodSpecExtractor) and policy/visitor.go of k8s.io/pod-security-admission at
 v0.37.1; pkg/apis/core/v1/defaults.go (SetDefaults_Pod), pkg/registry/core/pod/strategy.go (applyAppArmorVersionSkew)
@@ -34,7 +34,7 @@ _TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {
     "StatefulSet": ("spec", "template"),
 }
 _OPTIONAL: Final = "ReplicationController"
-"""The kind that may have no template."""
+"""The kind with an optional template."""
 _EPHEMERAL: Final = "ephemeralContainers"
 
 
@@ -44,12 +44,12 @@ class SecuredContainer(Struct, frozen=True):
     name: str
     content: View
     context: View
-    """Its security context."""
+    """The security context."""
     shares_ports: bool
-    """Whether its ports are the host's."""
+    """Whether its ports are host ports."""
 
     def host_ports(self) -> Iterator[int]:
-        """The ports that it takes of its host."""
+        """The host ports that it uses."""
         for port in self.content.structs("ports"):
             number = port.number("hostPort") or (self.shares_ports and port.number("containerPort"))
             if number:
@@ -57,17 +57,17 @@ class SecuredContainer(Struct, frozen=True):
 
 
 class SecuredPod(Struct, frozen=True):
-    """A pod that exists, or is described by a template."""
+    """An existing pod, or the pod of a template."""
 
     spec: View
     context: View
-    """Its security context."""
+    """The security context."""
     containers: tuple[SecuredContainer, ...]
-    """In the order in which upstream visits them."""
+    """The containers in upstream's order."""
     annotations: Mapping[str, str]
     rules: Rules
     is_pod: bool
-    """Whether it is a Pod: a template is refused nowhere."""
+    """Whether it is a Pod: a template is never rejected."""
 
     @property
     def volumes(self) -> Sequence[View]:
@@ -76,12 +76,12 @@ class SecuredPod(Struct, frozen=True):
 
     @property
     def is_windows(self) -> bool:
-        """Whether the pod says that it runs on Windows."""
+        """Whether the pod declares Windows as its OS."""
         return self.spec.struct("os").text("name") == "windows"
 
     @property
     def has_own_users(self) -> bool:
-        """Whether the pod has a user namespace of its own."""
+        """Whether the pod has its own user namespace."""
         return self.spec.flag("hostUsers") is False
 
 
@@ -102,12 +102,12 @@ def pod_of(content: Mapping[str, Any], rules: Rules) -> SecuredPod | None:
 
 
 def secured_pod(content: View, rules: Rules, *, is_pod: bool = True) -> SecuredPod:
-    """What the checks see of a Pod or of a template.
+    """The input of the checks for a Pod or a template.
 
     Args:
-        content: It; ``metadata`` and ``spec`` are below.
+        content: The object with ``metadata`` and ``spec``.
         rules: The API server's version.
-        is_pod: Whether it is a Pod. True for a template: what a controller makes of it.
+        is_pod: Whether it is a Pod. True for a template: the pod that a controller creates from it.
     """
     spec, context = content.struct("spec"), content.struct("spec").struct("securityContext")
     annotations = content.struct("metadata").texts_by_key("annotations")
@@ -125,7 +125,7 @@ def _containers(pod: SecuredPod) -> Iterator[SecuredContainer]:
 
 
 def _with_app_armor(context: View, pod: SecuredPod, name: str) -> View:
-    """A container's security context with the profile of an annotation, where it has none and the pod has another."""
+    """A container's security context with an annotation's profile, if it has none and the pod has no equal one."""
     annotation = pod.annotations.get(APP_ARMOR_CONTAINER + name)
     if annotation is None or not pod.is_pod or pod.is_windows or context.has("appArmorProfile"):
         return context

@@ -1,4 +1,4 @@
-"""Reads a namespace's labels: the level and the version that hold for each mode, and what is wrong with the labels.
+"""Parse a namespace's labels: the level and the version for each mode, and problems in the labels.
 
 Source: api/helpers.go (PolicyToEvaluate, ParseLevel, ParseVersion) and api/constants.go of
 k8s.io/pod-security-admission at v0.37.1.
@@ -30,7 +30,7 @@ _MAX_INT: Final = 2**63 - 1
 
 
 class Level(StrEnum):
-    """How much a policy allows, from all to little."""
+    """How much a policy allows, from everything to little."""
 
     PRIVILEGED = "privileged"
     BASELINE = "baseline"
@@ -38,7 +38,7 @@ class Level(StrEnum):
 
 
 class LevelVersion(NamedTuple):
-    """A level as it stood in a version of Kubernetes."""
+    """A level in a version of Kubernetes."""
 
     level: Level = Level.PRIVILEGED
     minor: int | None = None
@@ -49,20 +49,20 @@ class LevelVersion(NamedTuple):
 
 
 class Policy(Struct, frozen=True):
-    """What holds in a namespace."""
+    """The policy of a namespace."""
 
     enforce: LevelVersion = LevelVersion()
-    """Pods that violate it are refused."""
+    """Pods that violate it are rejected."""
     audit: LevelVersion = LevelVersion()
-    """Pods and templates that violate it are noted in the audit log."""
+    """Pods and templates that violate it are recorded in the audit log."""
     warn: LevelVersion = LevelVersion()
     """The user who creates a pod or a template that violates it gets a warning."""
     problems: tuple[FieldError, ...] = ()
-    """Malformed labels, with which no namespace can be created."""
+    """Malformed labels; a namespace with them cannot be created."""
 
 
 def policy_of(labels: Mapping[str, str]) -> Policy:
-    """The policy of a namespace with these labels; a malformed level enforces restricted and warns of nothing."""
+    """The policy of a namespace with these labels; a malformed level enforces restricted and does not warn."""
     problems: list[FieldError] = []
     enforce = _level_version(labels, _ENFORCE, Level.RESTRICTED, problems)
     audit = _level_version(labels, _AUDIT, Level.PRIVILEGED, problems)
@@ -73,7 +73,7 @@ def policy_of(labels: Mapping[str, str]) -> Policy:
 
 
 def parse_version(text: str) -> int | None:
-    """The minor of ``v1.37``, None for ``latest``.
+    """The minor version of ``v1.37``, None for ``latest``.
 
     Raises:
         ValueError: It is neither.

@@ -1,4 +1,4 @@
-"""The checks that the level restricted adds to baseline's, or has in the place of one: what a hardened pod must say.
+"""The checks that the level restricted adds to baseline's, or with which it replaces them.
 
 Source: policy/check_allowPrivilegeEscalation.go, check_capabilities_restricted.go, check_restrictedVolumes.go,
 check_runAsNonRoot.go, check_runAsUser.go and check_seccompProfile_restricted.go of k8s.io/pod-security-admission at
@@ -62,7 +62,7 @@ _RESTRICTED_SOURCES: Final = (
 
 
 def allow_privilege_escalation(pod: SecuredPod) -> Violation | None:
-    """Every container says that it gains no privileges."""
+    """Every container sets allowPrivilegeEscalation to false."""
     names = containers_that(pod, lambda context: context.flag("allowPrivilegeEscalation") is not False)
     if not names:
         return None
@@ -71,7 +71,7 @@ def allow_privilege_escalation(pod: SecuredPod) -> Violation | None:
 
 
 def restricted_capabilities(pod: SecuredPod) -> Violation | None:
-    """Every container drops all capabilities, and takes back none but the one for low ports."""
+    """Every container drops all capabilities, and adds only the one for low ports."""
 
     def added(context: View) -> set[str]:
         return set(context.struct("capabilities").texts("add")) - {_BIND}
@@ -88,7 +88,7 @@ def restricted_capabilities(pod: SecuredPod) -> Violation | None:
 
 
 def restricted_volumes(pod: SecuredPod) -> Violation | None:
-    """No volumes but those whose content comes from the cluster."""
+    """Only volumes with content from the cluster."""
     found = [(volume.text("name"), _restricted_source(volume)) for volume in pod.volumes]
     names = [name for name, source in found if source]
     if not names:
@@ -100,14 +100,14 @@ def restricted_volumes(pod: SecuredPod) -> Violation | None:
 
 
 def _restricted_source(volume: View) -> str:
-    """The source that a volume may not have; empty: it has none such. One without any is an emptyDir."""
+    """The restricted source of a volume; empty: it has none. A volume without a source is an emptyDir."""
     if any(volume.has(source) for source in _ALLOWED_SOURCES):
         return ""
     return next(filter(volume.has, _RESTRICTED_SOURCES), "")
 
 
 def run_as_non_root(pod: SecuredPod) -> Violation | None:
-    """The pod, or every container, says that it does not run as root."""
+    """The pod, or every container, sets runAsNonRoot."""
     reason = "runAsNonRoot != true"
     who = setters(pod, lambda context: context.flag("runAsNonRoot") is False)
     if who:
@@ -127,7 +127,7 @@ def run_as_user(pod: SecuredPod) -> Violation | None:
 
 
 def restricted_seccomp_profile(pod: SecuredPod) -> Violation | None:
-    """The pod, or every container, has a seccomp profile, and an allowed one."""
+    """The pod, or every container, has an allowed seccomp profile."""
     found = seccomp_profile(pod)
     if found or (pod.context.has("seccompProfile") and not unallowed_seccomp(pod.context)):
         return found

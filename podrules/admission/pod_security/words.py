@@ -1,4 +1,4 @@
-"""What a check finds, and the words for who does it.
+"""The result of a check, and the wording of its details.
 
 Source: policy/checks.go (CheckResult) and policy/helpers.go of k8s.io/pod-security-admission at v0.37.1.
 """
@@ -22,16 +22,16 @@ class Violation(NamedTuple):
 
 
 Check = Callable[[SecuredPod], Violation | None]
-"""A rule of a level: what it finds wrong with a pod."""
+"""A check of a level; it returns a pod's violation."""
 
 
 def plural(word: str, count: int) -> str:
-    """A word for one or several things; zero are several."""
+    """A word in singular or plural; zero is plural."""
     return word if count == 1 else f"{word}s"
 
 
 def quoted_list(texts: Iterable[str]) -> str:
-    """Texts in quotes; what is in them is not escaped."""
+    """Texts in quotes, without escapes."""
     return ", ".join(f'"{text}"' for text in texts)
 
 
@@ -41,12 +41,12 @@ def named(word: str, names: Sequence[str]) -> str:
 
 
 def containers_that(pod: SecuredPod, bad: Callable[[View], bool]) -> Sequence[str]:
-    """The names of the containers whose security context is bad."""
+    """The names of the containers with a bad security context."""
     return [container.name for container in pod.containers if bad(container.context)]
 
 
 def setters(pod: SecuredPod, bad: Callable[[View], bool]) -> list[str]:
-    """Who has a bad security context: ``pod``, ``containers "a", "b"``, both or none."""
+    """The owners of a bad security context: ``pod``, ``containers "a", "b"``, both or none."""
     found = ["pod"] if bad(pod.context) else []
     names = containers_that(pod, bad)
     if names:
@@ -55,6 +55,6 @@ def setters(pod: SecuredPod, bad: Callable[[View], bool]) -> list[str]:
 
 
 def bad_types(pod: SecuredPod, bad: Callable[[View], bool], field: str) -> Sequence[str]:
-    """The types of a profile in the security contexts that are bad, each once and in order."""
+    """The types of a profile in the bad security contexts, each once and in order."""
     contexts = [pod.context, *(container.context for container in pod.containers)]
     return sorted({context.struct(field).text("type") for context in contexts if bad(context)})

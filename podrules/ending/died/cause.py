@@ -1,7 +1,7 @@
-"""What can end a pod or a container: the causes among which a verdict decides, and how sure it is.
+"""The causes that can end a pod or a container, and how certain a verdict is.
 
-The list is closed. Any other cause counts as the nearest one that is true: a process that somebody kills on the
-node, past Kubernetes, ended as if by itself.
+The list is closed. Any other cause counts as the nearest one that is true: a process that a user kills on the node,
+outside Kubernetes, counts as one that ended by itself.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ class Cause(Enum):
 
     # The kernel.
     OWN_MEMORY_LIMIT = "OwnMemoryLimit"
-    """The container came to its own memory limit."""
+    """The container reached its own memory limit."""
     POD_MEMORY_LIMIT = "PodMemoryLimit"
-    """The containers of the pod together came to the memory limit of the pod's cgroup."""
+    """The containers of the pod together reached the memory limit of the pod's cgroup."""
     NODE_OUT_OF_MEMORY = "NodeOutOfMemory"
     """The node, or all its pods together, ran out of memory, and the kernel chose this container."""
 
@@ -37,7 +37,7 @@ class Cause(Enum):
     SIDECAR_STOPPED = "SidecarStopped"
     """The pod's main containers had ended, and the kubelet stopped its sidecars."""
     CONTAINER_LOST = "ContainerLost"
-    """The runtime knew no more of a container that ran before: how it ended is not known."""
+    """The runtime no longer knew a container that ran before: how it ended is not known."""
 
     # The application.
     APPLICATION = "Application"
@@ -48,9 +48,9 @@ class Cause(Enum):
 
     # It never ran.
     IMAGE = "Image"
-    """The image could not be had."""
+    """The image pull failed."""
     CONFIGURATION = "Configuration"
-    """What the container refers to is not there or not valid."""
+    """An object that the container refers to does not exist or is not valid."""
     RUNTIME = "Runtime"
     """The runtime could not start it."""
 
@@ -69,9 +69,9 @@ class Cause(Enum):
     """A critical pod needed the room."""
     NODE_SHUTDOWN = "NodeShutdown"
     ACTIVE_DEADLINE = "ActiveDeadline"
-    """activeDeadlineSeconds was over."""
+    """activeDeadlineSeconds expired."""
     REJECTED = "Rejected"
-    """The kubelet did not take it on."""
+    """The kubelet rejected it."""
     STATIC_MANIFEST = "StaticManifest"
     """The manifest of a static pod was changed, or removed from its node."""
 
@@ -79,29 +79,29 @@ class Cause(Enum):
     PREEMPTION = "Preemption"
     """The scheduler made room for a pod of higher priority."""
     API_EVICTION = "ApiEviction"
-    """Somebody asked the eviction API: a drain, or an autoscaler."""
+    """A client requested an eviction from the eviction API: a drain, or an autoscaler."""
     TAINT_EVICTION = "TaintEviction"
     """It did not tolerate a taint of its node."""
     NODE_GONE = "NodeGone"
     """Its Node object is gone, and garbage collection removed the pod."""
     JOB_ENDED = "JobEnded"
-    """Its Job failed, was suspended or was done, and the Job controller removed the pod."""
+    """Its Job failed, was suspended or completed, and the Job controller deleted the pod."""
     OWNER = "Owner"
-    """Its controller removed it: fewer replicas, or another revision."""
+    """Its controller deleted it: fewer replicas, or another revision."""
     DELETED = "Deleted"
-    """Somebody deleted it."""
+    """A client deleted it."""
     FORCE_DELETED = "ForceDeleted"
-    """Somebody deleted it without grace: its object went at once."""
+    """A client deleted it without a grace period: its object was removed at once."""
 
 
 class Grade(Enum):
-    """How sure a verdict is; the surest first."""
+    """How certain a verdict is; the most certain first."""
 
     CERTAIN = "Certain"
-    """One cause alone fits all of the evidence."""
+    """Only one cause fits all of the evidence."""
     LIKELY = "Likely"
-    """Others fit, too; more speaks for one."""
+    """Several causes fit; the evidence for one is stronger."""
     SEVERAL = "Several"
-    """As much speaks for two or more."""
+    """The evidence for two or more causes is equally strong."""
     NOTHING = "Nothing"
-    """Nothing is left that would tell."""
+    """No remaining evidence shows a cause."""

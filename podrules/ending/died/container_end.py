@@ -1,14 +1,14 @@
-"""What ended one container: by its exit code and reason, what the kubelet wrote, and what its pod's spec allows.
+"""What ended one container: by its exit code and reason, by the kubelet's events, and by what its pod's spec allows.
 
-The kubelet's own word about this end decides. Without it, each cause that nothing excludes is a suspect:
+The kubelet's statement about this end decides. Without it, each cause that no evidence excludes is a suspect:
 
-    the kubelet     for what the spec allows, see `kubelet_stops`
-    memory          OOMKilled, or exit code 137; not where all its processes die together and the code is another
+    the kubelet     for reasons that the spec allows, see `kubelet_stops`
+    memory          OOMKilled, or exit code 137; not with another code if the kernel kills all its processes together
     the hook        waiting reason PostStartHookError: the kubelet keeps why the last start failed (reason_cache.go)
-    application     always, but where all its processes died together of memory, or the kubelet stopped all of the pod
+    application     always, unless the kernel killed all its processes for memory, or the kubelet stopped the whole pod
 
-What exit codes say alone: 128 + n of signal n, which the process may also return by itself, and a shell returns for its
-child.
+An exit code alone shows this: 128 + n means signal n. The process may also return it by itself, and a shell returns it
+for its child.
 
 Source: pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses) at v1.36.3.
 """
@@ -26,10 +26,10 @@ from podrules.ending.died.kubelet_stops import (
     ALWAYS,
     STOP_CODES,
     TERM_CODES,
+    stop_event,
     stop_of_all,
     stop_weights,
     storage_causes,
-    told_event,
 )
 from podrules.ending.died.memory import SIGKILL_CODE, kills_whole_container, memory_weights, start_ran_out
 from podrules.ending.died.messages import NEVER_RAN
@@ -41,21 +41,22 @@ from podrules.pod.processes import status_of
 __all__ = ["container_verdict", "never_ran"]
 
 _LOST: Final = frozenset({STATUS_UNKNOWN, "Unknown"})
-"""The kubelet's reason, and containerd's for a container whose task was gone when it came back (exit code 255)."""
+"""The kubelet's reason, and containerd's for a container with a task that was gone after a restart of containerd
+(exit code 255)."""
 _RESTART_ALL: Final = "RestartingAllContainers"
 _PROBES: Final = {Cause.LIVENESS_PROBE: "livenessProbe", Cause.STARTUP_PROBE: "startupProbe"}
-"""The fields of the probes, by what they cause."""
+"""The field of the probe for each cause."""
 
 _Weighed = tuple[dict[Cause, Weight], dict[Cause, list[Clue]]]
 
 
 def never_ran(reason: str) -> Cause | None:
-    """Why a container waits that could not be started; None: it waits for something else."""
+    """Why a waiting container could not be started; None: it waits for another reason."""
     return NEVER_RAN.get(reason)
 
 
 def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Verdict:
-    """What ended a container of a pod that is not itself at its end.
+    """What ended a container of a pod that has not ended as a whole.
 
     Args:
         evidence: What is known of the pod.
@@ -69,9 +70,9 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
     if said is not None:
         also = reboot if said is Cause.CONTAINER_LOST else []
         return proven(said, Clue(Source.POD, "reason", end.reason, end.finished_at), *also)
-    told = told_event(evidence, pod, ref, end)
-    if told is not None:
-        cause, event = told
+    stop = stop_event(evidence, pod, ref, end)
+    if stop is not None:
+        cause, event = stop
         return proven(cause, of_event(event), *(reboot[:1] if cause is Cause.SANDBOX_CHANGED else ()))
     whole = kills_whole_container(evidence)
     weights, clues = _memory(evidence, pod, ref, end, whole=whole)
@@ -82,7 +83,7 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
     if stopped is not None and Cause.SIDECAR_STOPPED in stops:
         return weighed(stops, {Cause.SIDECAR_STOPPED: [of_event(stopped)]})
     if stopped is not None and not stops and not stored:
-        # With its pod, and neither the pod's status nor another event says why.
+        # It was stopped with its pod, and neither the pod's status nor another event says why.
         return Verdict(Grade.NOTHING, clues=(of_event(stopped),))
     hook = _failed_hook(pod, ref)
     if hook is not None:
@@ -104,12 +105,12 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
 
 
 def _failed_despite_zero(pod: Pod, ref: ContainerRef, end: Termination) -> bool:
-    """Whether an init container failed for OOMKilled alone."""
+    """Whether an init container failed only because of reason OOMKilled."""
     return ref.is_init and not ref.is_sidecar and end.exit_code == 0 and fails_init(pod, 0, end.reason)
 
 
 def _failed_hook(pod: Pod, ref: ContainerRef) -> Clue | None:
-    """That the last start of a container failed for its postStart hook; None: its status does not say so."""
+    """The evidence that the last start of a container failed for its postStart hook; None: its status has none."""
     status = status_of(pod, ref.container.name)
     waiting = status.state.waiting if status is not None else None
     if waiting is None or NEVER_RAN.get(waiting.reason) is not Cause.POST_START_HOOK:
@@ -124,7 +125,7 @@ def _by_status(end: Termination) -> Cause | None:
 
 
 def _memory(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination, *, whole: bool | None) -> _Weighed:
-    """The memory limits that may have been it; a child of it may have been killed, and the process ended otherwise."""
+    """The memory limits that may have ended it; the kernel may also have killed only a child process."""
     if end.exit_code == 0 or (whole and end.exit_code != SIGKILL_CODE):
         return {}, {}
     if end.reason == OOM_KILLED or end.signal == signal.SIGKILL:
@@ -133,7 +134,7 @@ def _memory(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination, *
 
 
 def _application(end: Termination, others: Mapping[Cause, Weight]) -> Weight:
-    """How much speaks for the process itself."""
+    """The weight of the cause that the process ended by itself."""
     if end.exit_code not in STOP_CODES and end.reason != OOM_KILLED:
         return Weight.MUCH
     if end.exit_code in TERM_CODES and others.keys() & _PROBES.keys():

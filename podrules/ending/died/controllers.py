@@ -1,14 +1,14 @@
-"""What a pod's controller tells of having deleted it.
+"""What a controller's events and conditions show about the deletion of its pod.
 
-    says so       event SuccessfulDelete about the controller names the pod, and is not from before the pod was made:
+    says so       event SuccessfulDelete about the controller names the pod, and is not older than the pod:
                   the next pod of a StatefulSet has the same name
-    Job           for its own end: one of its conditions or events says so at the same time. Else it made fewer pods at
-                  once
+    Job           it deleted the pod because it ended itself if one of its conditions or events says so at the same
+                  time; else its parallelism was reduced
     cleaned up    it deletes a pod that had ended before, and says so in another event: that deletion ended nothing
-    a Job         that has no condition of an end, and was not suspended since the pod was made, deleted it for neither;
-                  one of generation 1 has the parallelism that it had
-    silence       counts only of Kubernetes' own controllers, where no event can be missing or still be on its way
-    no dash       all of them end the name of a pod with one: a pod without has none of them
+    a Job         without a condition of an end, and not suspended since the pod was created, did not delete the pod for
+                  either; at generation 1 its parallelism has not changed
+    silence       is evidence only for Kubernetes' own controllers, if no event can be missing or still be on its way
+    no dash       all of these controllers put a dash into pod names: none of them owns a pod without a dash
 
 Source: pkg/controller/controller_utils.go (DeletePod), pkg/controller/job/job_controller.go (deleteActivePods,
 trackJobStatusAndRemoveFinalizers), pkg/controller/statefulset/stateful_pod_control.go (recordPodEvent) at v1.36.3.
@@ -26,21 +26,21 @@ from podrules.api.model.event import Event
 from podrules.api.model.instant import instant
 from podrules.ending.died.cause import Cause
 from podrules.ending.died.evidence import Evidence, PodEvents
-from podrules.ending.died.messages import CLEANED_UP, deleted_name, tells_of_pod
+from podrules.ending.died.messages import CLEANED_UP, deleted_name, names_pod
 from podrules.ending.died.scaling import scaling_clues
 from podrules.ending.died.verdict import Clue, Source, of_event
 
 __all__ = [
     "CONTROLLERS",
+    "causes_from_controller",
     "cleaned_up",
     "excluded_controllers",
     "job_may_have_ended",
     "node_cleaned_up",
-    "told_by_controller",
 ]
 
 CONTROLLERS: Final = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController"})
-"""Kinds whose controllers tell of each pod that they delete."""
+"""Kinds with controllers that write an event for each pod that they delete."""
 _JOB: Final = "Job"
 _DASH: Final = "-"
 _DELETE: Final = "SuccessfulDelete"
@@ -51,17 +51,17 @@ JOB_ENDS: Final = frozenset(
     {"BackoffLimitExceeded", "DeadlineExceeded", "PodFailurePolicy", "MaxFailedIndexesExceeded", "FailedIndexes"}
     | {"Completed", "Suspended"}
 )
-"""The reasons of events by which a Job says that it ended, or was suspended."""
+"""The reasons of events that show the end or the suspension of a Job."""
 _NEAR: Final = timedelta(seconds=10)
 """Between a Job's condition and the deletions that follow from it."""
 
 
-def told_by_controller(evidence: Evidence, made: datetime | None) -> dict[Cause, list[Clue]]:
-    """The causes for which its controller says that it deleted the pod; none: it does not say so.
+def causes_from_controller(evidence: Evidence, made: datetime | None) -> dict[Cause, list[Clue]]:
+    """The causes for which its controller says that it deleted the pod; empty: it does not say so.
 
     Args:
         evidence: What is known.
-        made: When the pod was made; None: that is not known.
+        made: When the pod was created; None: that is not known.
     """
     if cleaned_up(evidence, made) is not None:
         return {}
@@ -74,27 +74,27 @@ def told_by_controller(evidence: Evidence, made: datetime | None) -> dict[Cause,
 
 
 def cleaned_up(evidence: Evidence, made: datetime | None) -> Clue | None:
-    """What its controller says of deleting it because it had ended; None: it does not say so.
+    """The controller's event that it deletes the pod because it had ended; None: no such event exists.
 
     Args:
         evidence: What is known.
-        made: When the pod was made; None: that is not known.
+        made: When the pod was created; None: that is not known.
     """
     for event in reversed(evidence.known_owner_events.named(*CLEANED_UP)):
         when = instant(event.last)
-        if tells_of_pod(event.message, evidence.name) and when is not None and (made is None or when >= made):
+        if names_pod(event.message, evidence.name) and when is not None and (made is None or when >= made):
             return of_event(event, Source.OWNER_EVENT)
     return None
 
 
 def node_cleaned_up(events: PodEvents, pod: str) -> str:
-    """The node of a pod that a DaemonSet deleted because it had ended, by the event; empty: none names it."""
-    told = (event.message[:_MAX_READ] for event in events.named(*CLEANED_UP))
-    return next((found[1] for text in told if tells_of_pod(text, pod) and (found := _ON_NODE.search(text))), "")
+    """The node of a pod that a DaemonSet deleted because it had ended, from the event; empty: no event names it."""
+    texts = (event.message[:_MAX_READ] for event in events.named(*CLEANED_UP))
+    return next((found[1] for text in texts if names_pod(text, pod) and (found := _ON_NODE.search(text))), "")
 
 
 def _deletions(evidence: Evidence) -> Iterator[tuple[Event, datetime]]:
-    """The events by which the controller tells that it deleted a pod of that name, the latest first."""
+    """The events that the controller deleted a pod of that name, the latest first."""
     for event in reversed(evidence.known_owner_events.named(_DELETE)):
         when = instant(event.last)
         if deleted_name(event.message) == evidence.name and when is not None:
@@ -106,10 +106,10 @@ def _causes(evidence: Evidence, event: Event, when: datetime) -> Iterator[tuple[
         yield Cause.OWNER, []
         return
     ends = [_of_condition(one) for one in _ends_of_job(evidence, when)]
-    for told in evidence.known_owner_events.named(*JOB_ENDS) if not ends else ():
-        since = instant(told.last)
+    for end in evidence.known_owner_events.named(*JOB_ENDS) if not ends else ():
+        since = instant(end.last)
         if since is not None and abs(since - when) <= _NEAR:
-            ends.append(of_event(told, Source.OWNER_EVENT))
+            ends.append(of_event(end, Source.OWNER_EVENT))
     if ends:
         yield Cause.JOB_ENDED, ends
         return
@@ -119,7 +119,7 @@ def _causes(evidence: Evidence, event: Event, when: datetime) -> Iterator[tuple[
 
 
 def _ends_of_job(evidence: Evidence, when: datetime) -> Iterator[Condition]:
-    """The conditions by which the Job ended, or was suspended, at the time of a deletion."""
+    """The conditions that show the end or the suspension of the Job at the time of a deletion."""
     for condition in evidence.owner.status.conditions if evidence.owner is not None else ():
         since = instant(condition.last_transition_time)
         over = condition.type in _JOB_ENDS and condition.status == "True"
@@ -133,16 +133,16 @@ def _of_condition(condition: Condition) -> Clue:
 
 
 def job_may_have_ended(evidence: Evidence) -> bool:
-    """Whether a Job has ended or is suspended, whenever that was."""
+    """Whether a Job has ended or is suspended, at any time."""
     return evidence.owner is not None and any(map(evidence.owner.status.is_true, _JOB_ENDS))
 
 
 def excluded_controllers(evidence: Evidence, made: datetime | None, ended: datetime | None) -> frozenset[Cause]:
-    """The causes by which no controller can have deleted a pod.
+    """The causes that are excluded because no controller can have deleted the pod for them.
 
     Args:
         evidence: What is known.
-        made: When the pod was made, or the first that is known of it.
+        made: When the pod was created, or its earliest known moment.
         ended: When it was deleted.
     """
     both = frozenset({Cause.OWNER, Cause.JOB_ENDED})
@@ -157,10 +157,10 @@ def excluded_controllers(evidence: Evidence, made: datetime | None, ended: datet
     if controller is None:
         return frozenset({Cause.JOB_ENDED}) if pod is not None else frozenset()
     alone = pod is None or len(pod.metadata.owner_references) == 1
-    told = evidence.owner_events
+    events = evidence.owner_events
     settled = ended is not None and evidence.is_settled(ended)
-    heard = told is not None and told.complete_since(made) and settled and not evidence.owner_gone
-    # In the second in which it was made, it may be this pod's or the one before it.
+    heard = events is not None and events.complete_since(made) and settled and not evidence.owner_missing
+    # In the second in which the pod was created, the deletion may be of this pod or of the previous one.
     named = any(made is None or when >= made for _, when in _deletions(evidence))
     if alone and heard and not named and controller.kind in CONTROLLERS:
         return both
@@ -168,14 +168,14 @@ def excluded_controllers(evidence: Evidence, made: datetime | None, ended: datet
         return frozenset({Cause.JOB_ENDED})
     if not alone or named or not _goes_on(evidence, made, ended):
         return frozenset()
-    # A Job that nobody changed has the parallelism that it had; of an index it may have made two pods.
+    # An unchanged Job still has its original parallelism; for an index it may have created two pods.
     job = evidence.owner
     as_made = job is not None and job.metadata.generation == 1 and job.spec.completion_mode != "Indexed"
     return both if as_made else frozenset({Cause.JOB_ENDED})
 
 
 def _goes_on(evidence: Evidence, made: datetime | None, ended: datetime | None) -> bool:
-    """Whether the Job of a pod is there, and had neither ended nor been suspended when that was deleted."""
+    """Whether the Job of a pod exists, and had neither ended nor been suspended when the pod was deleted."""
     job, now = evidence.owner, evidence.now
     began = instant(job.metadata.creation_timestamp) if job is not None else None
     if job is None or began is None or made is None or ended is None or now is None:
@@ -184,4 +184,4 @@ def _goes_on(evidence: Evidence, made: datetime | None, ended: datetime | None) 
     since = began if resumed is None else instant(resumed.last_transition_time)
     if since is None or max(began, since) > made or now - ended <= _NEAR:
         return False
-    return not (evidence.owner_gone or job.spec.suspend or job_may_have_ended(evidence))
+    return not (evidence.owner_missing or job.spec.suspend or job_may_have_ended(evidence))

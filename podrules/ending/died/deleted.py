@@ -1,12 +1,12 @@
-"""Who deleted a pod that is still there.
+"""Who deleted a pod that still exists.
 
     DisruptionTarget    the scheduler, the eviction API, the taint managers and garbage collection set it right before
-                        they delete. Set after the deletion, or after the kubelet had begun to stop the pod, it tells of
+                        they delete. Set after the deletion, or after the kubelet had begun to stop the pod, it shows
                         a second request
     an evictor          an autoscaler or the like names the pod in an event; see `podrules.workload.evictors`
     its controller      says so in an event; see `controllers`
-    nobody says so      its controller, its owner that is gone, or anybody
-    no grace            deletionGracePeriodSeconds 0 is that of a forced deletion, or of the kubelet's last request
+    no evidence         its controller, garbage collection for an owner that is gone, or any client
+    no grace            deletionGracePeriodSeconds 0 comes from a force deletion, or from the kubelet's last request
 
 Source, at v1.36.3: pkg/scheduler/framework/preemption/executor.go, pkg/registry/core/pod/storage/eviction.go
 (addConditionAndDeletePod), pkg/controller/tainteviction/taint_eviction.go, pkg/controller/devicetainteviction/
@@ -25,9 +25,9 @@ from podrules.api.model.pod import Pod
 from podrules.ending.deleted_pod import deleted_at
 from podrules.ending.died.cause import Cause
 from podrules.ending.died.container_end import container_verdict
-from podrules.ending.died.controllers import excluded_controllers, job_may_have_ended, told_by_controller
+from podrules.ending.died.controllers import causes_from_controller, excluded_controllers, job_may_have_ended
 from podrules.ending.died.evidence import Evidence
-from podrules.ending.died.gone import announced, deletes_active, told_by_event
+from podrules.ending.died.gone import announced, cause_from_event, deletes_active
 from podrules.ending.died.messages import DISRUPTION, DISRUPTIONS, FORCE_ALLOWED
 from podrules.ending.died.scaling import scaling_clues
 from podrules.ending.died.stop_order import app_ends, stopped_at, was_reset
@@ -38,7 +38,7 @@ from podrules.workload.evictors import pod_evictor
 __all__ = ["deleted_verdict", "disruption", "of_condition"]
 
 _NEAR: Final = timedelta(seconds=10)
-"""Between a condition and the deletion that its author asks for right after: by two clocks of the control plane."""
+"""Between a condition and the deletion that its author requests next: by two clocks of the control plane."""
 _SECOND: Final = timedelta(seconds=1)
 """Times in the API are in whole seconds."""
 
@@ -51,7 +51,7 @@ def deleted_verdict(evidence: Evidence, pod: Pod, *, surely: bool) -> Verdict:
     Args:
         evidence: What is known.
         pod: The pod.
-        surely: Whether its containers ended for that, and had not ended before.
+        surely: Whether the deletion ended its containers, which had not ended before.
     """
     condition = disruption(pod)
     if condition is None:
@@ -65,55 +65,55 @@ def deleted_verdict(evidence: Evidence, pod: Pod, *, surely: bool) -> Verdict:
 
 
 def _by_evictor(evidence: Evidence, pod: Pod) -> _Weighed | None:
-    """What an event of a program that evicts pods says of this deletion; None: none came with it."""
-    told, when = told_by_event(evidence), deleted_at(pod)
-    by = None if told is None else pod_evictor(told[1])
-    at = None if told is None or by is None else instant(told[1].last)
-    if told is None or at is None or when is None or was_reset(pod) or abs(when - at) > _NEAR:
+    """What the event of an evicting program says about this deletion; None: no such event came with it."""
+    named, when = cause_from_event(evidence), deleted_at(pod)
+    by = None if named is None else pod_evictor(named[1])
+    at = None if named is None or by is None else instant(named[1].last)
+    if named is None or at is None or when is None or was_reset(pod) or abs(when - at) > _NEAR:
         return None
-    return {told[0]: Weight.MUCH}, {told[0]: [of_event(told[1])]}
+    return {named[0]: Weight.MUCH}, {named[0]: [of_event(named[1])]}
 
 
 def disruption(pod: Pod) -> Condition | None:
-    """Condition DisruptionTarget, where it is True."""
+    """Condition DisruptionTarget, if it is True."""
     condition = pod.status.condition(DISRUPTION)
     return condition if condition is not None and condition.status == "True" else None
 
 
 def of_condition(condition: Condition) -> Clue:
-    """What the condition says."""
+    """The condition as evidence."""
     said = f"{condition.reason}: {condition.message}"
     return Clue(Source.POD, DISRUPTION, said, condition.last_transition_time)
 
 
 def _by_themselves(evidence: Evidence, pod: Pod) -> frozenset[Cause]:
-    """What may have ended its app containers before."""
+    """The causes that may have ended its app containers before the deletion."""
     causes = (container_verdict(evidence, pod, ref, end).causes for ref, end in app_ends(evidence, pod))
     return frozenset[Cause]().union(*causes)
 
 
 def _disrupted(evidence: Evidence, pod: Pod, condition: Condition) -> _Weighed:
     """Who set the condition, or deleted the pod before that."""
-    named, anybody = DISRUPTIONS.get(condition.reason), _deleters(evidence, pod)
+    named, deleters = DISRUPTIONS.get(condition.reason), _deleters(evidence, pod)
     if named is None:
-        # Another component's, which the rules do not know.
-        return {**anybody[0], Cause.DELETED: Weight.SOME, Cause.API_EVICTION: Weight.SOME}, anybody[1]
+        # The reason of a component that the rules do not know.
+        return {**deleters[0], Cause.DELETED: Weight.SOME, Cause.API_EVICTION: Weight.SOME}, deleters[1]
     clues = {named: [of_condition(condition)]}
     if _is_late(pod, condition):
-        return {**anybody[0], named: Weight.SOME}, anybody[1] | clues
+        return {**deleters[0], named: Weight.SOME}, deleters[1] | clues
     if _is_its_own(evidence, pod, condition):
         return {named: Weight.MUCH}, clues
-    return {**dict.fromkeys(anybody[0], Weight.POSSIBLE), named: Weight.MUCH}, clues
+    return {**dict.fromkeys(deleters[0], Weight.POSSIBLE), named: Weight.MUCH}, clues
 
 
 def _is_its_own(evidence: Evidence, pod: Pod, condition: Condition) -> bool:
-    """Whether who set the condition before the pod was deleted was the first to delete it."""
+    """Whether the author of the condition was also the first to delete the pod."""
     set_at, when = instant(condition.last_transition_time), deleted_at(pod)
     if set_at is None or when is None:
         return False
     if not was_reset(pod):
         return when - set_at <= _NEAR
-    # When it was deleted first is not known: the kubelet had not begun to stop it before.
+    # The time of the first deletion is not known: it is the first if the kubelet had not begun to stop the pod before.
     began = stopped_at(evidence)
     return began is not None and set_at <= began <= set_at + _NEAR
 
@@ -124,11 +124,11 @@ def _is_late(pod: Pod, condition: Condition) -> bool:
 
 
 def _deleters(evidence: Evidence, pod: Pod) -> _Weighed:
-    """Who may have deleted a pod, whatever its condition says."""
+    """Who may have deleted a pod, regardless of its condition."""
     made, when = instant(pod.metadata.creation_timestamp), deleted_at(pod)
-    told = told_by_controller(evidence, made)
-    if told:
-        return dict.fromkeys(told, Weight.MUCH), told
+    named = causes_from_controller(evidence, made)
+    if named:
+        return dict.fromkeys(named, Weight.MUCH), named
     weights: dict[Cause, Weight] = {}
     forced = _forced(evidence, pod)
     if forced is not False:
@@ -147,27 +147,27 @@ def _deleters(evidence: Evidence, pod: Pod) -> _Weighed:
     if scaled:
         weights[Cause.OWNER] = Weight.MUCH
         clues[Cause.OWNER] = scaled
-    if evidence.owner_gone:
+    if evidence.owner_missing:
         clues[Cause.OWNER] = [Clue(Source.OWNER, "metadata.ownerReferences", "gone")]
     return weights, clues
 
 
 def _controllers(evidence: Evidence, excluded: frozenset[Cause]) -> Iterator[tuple[Cause, Weight]]:
     if Cause.OWNER not in excluded:
-        yield Cause.OWNER, Weight.MUCH if evidence.owner_gone else Weight.SOME
+        yield Cause.OWNER, Weight.MUCH if evidence.owner_missing else Weight.SOME
     if Cause.JOB_ENDED not in excluded:
         yield Cause.JOB_ENDED, Weight.MUCH if job_may_have_ended(evidence) else Weight.SOME
 
 
 def _forced(evidence: Evidence, pod: Pod) -> bool | None:
-    """Whether it was deleted without grace; None: or its kubelet removed it, once it had stopped."""
+    """Whether it was deleted without grace; None: unknown, as its kubelet may have removed it after the stop."""
     if not was_reset(pod):
         return False
     if (pod.spec.termination_grace_period_seconds or 0) == 0:
         return None
     when, clocks, began = instant(pod.metadata.deletion_timestamp), evidence.clocks, stopped_at(evidence)
     if when is not None and began is not None and when - began > clocks.margin:
-        # A forced request comes before the kubelet stops it.
+        # A force deletion would come before the kubelet stops the pod.
         return False
     if any(has_process(pod, ref) for ref in pod.containers() if pod.status.container_statuses):
         return True

@@ -1,13 +1,13 @@
-"""What is known of an end: the objects, what is left of the events, and how far the clocks are apart.
+"""What is known about an end: the objects, the remaining events, and the difference between the clocks.
 
-    events         are kept for an hour as a rule (--event-ttl), the oldest go first, and a component may drop some:
+    events         usually expire after an hour (--event-ttl), the oldest first, and a component may drop some:
                    after 25 about one object it sends one in five minutes (EventSourceObjectSpamFilter)
-    complete       an event from before a moment is there, fewer than 25 came, none came late, and the last had time to
-                   come: no later one can be missing. Only then what is not said did not happen
-    of a run       its own start has its event, and that of the next run, too: a recorder gives up an event after two
+    complete       an event older than a moment exists, fewer than 25 came, none came late, and the last had time to
+                   arrive: no later one can be missing. Only then a missing event proves that nothing happened
+    of a run       its own start and the start of the next run have their events: a recorder drops an event after two
                    minutes without the API server
-    clocks         the kubelet's events and container times are the node's; times of deletion are the API server's. An
-                   event has both: its own time and metadata.creationTimestamp
+    clocks         the kubelet's events and container times use the node's clock; times of deletion use the API
+                   server's. An event has both: its own time and metadata.creationTimestamp
 
 Source: k8s.io/client-go/tools/record/events_cache.go at v0.36.3; --event-ttl of kube-apiserver.
 """
@@ -49,38 +49,38 @@ __all__ = [
 
 KUBELET: Final = "kubelet"
 _ON_ITS_WAY: Final = timedelta(seconds=10)
-"""How long an event of a kubelet may take: it sends 50 a second (eventRecordQPS)."""
+"""How long an event of a kubelet may take to arrive: it sends 50 a second (eventRecordQPS)."""
 _OF_CONTROLLERS: Final = timedelta(seconds=60)
-"""How long one of a controller may take: kube-controller-manager sends 20 a second (--kube-api-qps)."""
+"""How long an event of a controller may take: kube-controller-manager sends 20 a second (--kube-api-qps)."""
 _SPAM_BURST: Final = 25
 _HELD_UP: Final = timedelta(seconds=30)
-"""An event that came so much later than others waited for the API server: those before it may have been given up."""
+"""An event that came so much later than others waited for the API server: earlier ones may have been dropped."""
 _START: Final = "Started"
 _STARTING: Final = timedelta(seconds=5)
 """Between the runtime's time of a start and the kubelet's event about it."""
 _COMBINED: Final = "(combined from similar events)"
-"""The message then has that of the last one alone."""
+"""The message then contains only that of the last event."""
 _UNKNOWN_MARGIN: Final = timedelta(seconds=60)
-"""How far clocks may be apart where nothing tells: Kubernetes itself asks for no less."""
+"""How far clocks may differ without a measurement: Kubernetes itself does not require less."""
 _MEASURED_MARGIN: Final = timedelta(seconds=2)
 _CONTAINER: Final = "{"
 _OVER: Final = frozenset({"PodFailed", "PodCompleted"})
-"""Reasons of condition Ready of a pod that is finished."""
+"""The reasons of condition Ready on a finished pod."""
 
 
 class Lost(Enum):
-    """Evidence that would have told more and is not there."""
+    """Missing evidence that could have shown more."""
 
     POD_GONE = "PodGone"
     POD_UNREAD = "PodUnread"
-    """A List does not hold it: it may exist."""
+    """A List does not contain the pod: it may still exist."""
     EVENTS_UNREAD = "EventsUnread"
     EVENTS_EXPIRED = "EventsExpired"
-    """Those from before its end are gone, or so many came that some were dropped."""
+    """The events from before its end have expired, or so many came that some were dropped."""
     EVENTS_COMING = "EventsComing"
-    """It ended so lately that some may still come."""
+    """It ended so recently that more events may still arrive."""
     OWNER_EVENTS = "OwnerEvents"
-    """Those of its controller could not be read, or are gone."""
+    """The events of its controller could not be read, or have expired."""
     NODE_GONE = "NodeGone"
     NODE_UNREAD = "NodeUnread"
     KUBELET_UNREAD = "KubeletUnread"
@@ -88,20 +88,20 @@ class Lost(Enum):
 
 
 class Clocks(Struct, frozen=True):
-    """How far a node's clock is from the API server's."""
+    """The difference between a node's clock and the API server's."""
 
     ahead: timedelta = timedelta()
     """Time by which it is ahead of the API server's; below 0: behind."""
     margin: timedelta = _UNKNOWN_MARGIN
-    """How far the truth may be from that."""
+    """The maximum error of the difference."""
 
     @property
     def are_apart(self) -> bool:
-        """Whether they differ by more than a late event explains."""
+        """Whether the clocks differ by more than a late event explains."""
         return abs(self.ahead) >= _ON_ITS_WAY
 
     def server_time(self, of_node: datetime) -> datetime:
-        """The API server's time at a moment of the node's."""
+        """The API server's time for a time of the node's clock."""
         return later(of_node, -self.ahead.total_seconds())
 
 
@@ -112,23 +112,23 @@ class PodEvents(Struct, frozen=True):
 
     @staticmethod
     def of(events: Iterable[Event]) -> PodEvents:
-        """Sort them."""
+        """Sort the events by time."""
         return PodEvents(tuple(sorted(events, key=lambda event: event.last or "")))
 
     def named(self, *reasons: str) -> tuple[Event, ...]:
-        """Those with one of the reasons."""
+        """The events with one of the reasons."""
         return tuple(event for event in self.events if event.reason in reasons)
 
     def kills(self, container: str) -> tuple[Event, ...]:
-        """Those by which the kubelet tells that it stops a container; one that stands for several names the first."""
+        """The events that the kubelet stops a container; an event that combines several names only the first."""
         return tuple(
             event
             for event in self.named("Killing")
             if container_of(event) == container and not event.message.startswith(_COMBINED)
         )
 
-    def tells_start(self, container: str, moment: datetime) -> bool:
-        """Whether the start of a container at a moment of the node's clock is among them."""
+    def shows_start(self, container: str, moment: datetime) -> bool:
+        """Whether the events include the start of a container at a moment of the node's clock."""
         for event in self.named(_START):
             first, last = instant(event.first), instant(event.last)
             if container_of(event) != container or first is None or last is None:
@@ -138,7 +138,7 @@ class PodEvents(Struct, frozen=True):
         return False
 
     def stops(self) -> tuple[Event, ...]:
-        """Those by which the kubelet stopped the whole pod, or its sandbox."""
+        """The events that the kubelet stopped the whole pod, or its sandbox."""
         return tuple(event for event in self.named("Killing") if is_plain_stop(event.message))
 
     def complete_since(self, moment: datetime | None) -> bool:
@@ -152,13 +152,13 @@ class PodEvents(Struct, frozen=True):
         return any((when := instant(event.last)) is not None and when <= moment for event in self.events)
 
     def _were_held_up(self) -> bool:
-        """Whether some of a kubelet came much later than others: the API server was away, or very slow."""
+        """Whether some events of the kubelet came much later than others: the API server was away, or very slow."""
         delays = [delay for event in self.events if event.times == 1 and (delay := _delay(event)) is not None]
         return bool(delays) and max(delays) - min(delays) > _HELD_UP
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """What is known of a pod's end."""
+    """What is known about a pod's end."""
 
     name: str
     namespace: str
@@ -166,86 +166,86 @@ class Evidence(Struct, frozen=True, kw_only=True):
     pod: Pod | None = None
     """None: it is gone, or not known."""
     pod_unread: bool = False
-    """Whether the pod may exist all the same: a List does not hold it."""
+    """Whether the pod may still exist: a List does not contain it."""
     events: PodEvents | None = None
-    """About the pod; None: they could not be read."""
+    """The events about the pod; None: they could not be read."""
     pod_limit: int | None = None
     """The memory limit of its cgroup, in bytes; None: it has none."""
     owner: Workload | None = None
-    """The controller; None: it has none, or it is not known."""
+    """The controller; None: the pod has none, or it is not known."""
     controller: OwnerReference | None = None
-    """Whom its object, its name or an event names as its controller; None: nobody is known."""
-    owner_gone: bool = False
-    """The controller that the pod names is not there, or is being deleted."""
+    """The controller that its object, its name or an event names; None: none is known."""
+    owner_missing: bool = False
+    """Whether the controller that the pod names does not exist or is being deleted."""
     owner_events: PodEvents | None = None
-    """About the controller; None: they could not be read, or there is none."""
+    """The events about the controller; None: they could not be read, or the pod has none."""
     scalings: Sequence[Event] = ()
-    """Those by which Deployments and autoscalers of the namespace report other sizes; see `scaling`."""
+    """The events of Deployments and autoscalers of the namespace about new sizes; see `scaling`."""
     node_name: str = ""
-    """The node on which it was, by its spec, its events or those of its controller; empty: not known."""
+    """The node of the pod, by its spec, its events or those of its controller; empty: not known."""
     node: Node | None = None
-    node_gone: bool = False
-    """The Node that the pod names does not exist."""
+    node_missing: bool = False
+    """Whether the Node that the pod names does not exist."""
     config: KubeletConfiguration | None = None
     """The configuration of the node's kubelet; None: it was not read."""
     neighbours: Sequence[Pod] | None = None
     """The other pods on its node; None: they could not be read."""
     node_events: PodEvents | None = None
-    """About its node; None: they could not be read."""
+    """The events about its node; None: they could not be read."""
     clocks: Clocks = field(default_factory=Clocks)
 
     @property
     def known_events(self) -> PodEvents:
-        """Those about the pod; none where they could not be read."""
+        """The events about the pod; empty if they could not be read."""
         return self.events if self.events is not None else PodEvents()
 
     @property
     def known_owner_events(self) -> PodEvents:
-        """Those about its controller; none where they could not be read."""
+        """The events about its controller; empty if they could not be read."""
         return self.owner_events if self.owner_events is not None else PodEvents()
 
     @property
     def known_node_events(self) -> PodEvents:
-        """Those about its node; none where they could not be read."""
+        """The events about its node; empty if they could not be read."""
         return self.node_events if self.node_events is not None else PodEvents()
 
     def has_all_events(self, container: str, end: Termination) -> bool:
-        """Whether no event of the kubelet about a run of a container can be missing, or be still on its way."""
+        """Whether no event of the kubelet about a run of a container can be missing or still be on its way."""
         began, ended = instant(end.started_at), instant(end.finished_at)
         if self.events is None or began is None or ended is None or not self.events.complete_since(began):
             return False
-        starts = [began, again] if (again := self._again(container)) is not None else [began]
-        return all(self.events.tells_start(container, moment) for moment in starts) and self.has_come(end)
+        starts = [began, rerun] if (rerun := self._runs_since(container)) is not None else [began]
+        return all(self.events.shows_start(container, moment) for moment in starts) and self.has_come(end)
 
     def has_come(self, end: Termination) -> bool:
-        """Whether what the kubelet wrote of a container's end must have come."""
+        """Whether the kubelet's events about a container's end must have arrived."""
         ended = instant(end.finished_at)
         return ended is not None and self.is_heard(self.clocks.server_time(ended))
 
     def is_heard(self, moment: datetime) -> bool:
-        """Whether what the kubelet wrote of a moment of the API server's clock must have come."""
+        """Whether the kubelet's events about a moment of the API server's clock must have arrived."""
         return self.now is not None and self.now - moment >= _ON_ITS_WAY
 
-    def _again(self, container: str) -> datetime | None:
-        """When a container began to run again; None: it does not run."""
+    def _runs_since(self, container: str) -> datetime | None:
+        """When the current run of a container began; None: it does not run."""
         status = None if self.pod is None else status_of(self.pod, container)
         return None if status is None else status.runs_since
 
     def is_settled(self, moment: datetime) -> bool:
-        """Whether what controllers wrote of a moment of the API server's clock must have come."""
+        """Whether the controllers' events about a moment of the API server's clock must have arrived."""
         return self.now is not None and self.now - moment >= _OF_CONTROLLERS
 
 
 class KnownEnd(Struct, frozen=True):
-    """What was read of a pod's end."""
+    """What was read about a pod's end."""
 
     evidence: Evidence
     replacement: Replacement | None = None
-    """The pod that its controller made in its place; None: none is known."""
+    """The pod that its controller created in its place; None: none is known."""
     sought: bool = False
-    """Whether the pods of its controller were read to find that one."""
+    """Whether the pods of its controller were read to find the replacement."""
     younger: Replacement | None = None
-    """The youngest pod of its controller that may be in its place: when this one ended is not known."""
+    """The youngest pod of its controller that may be the replacement: when this pod ended is not known."""
 
 
 def ended_at(evidence: Evidence) -> datetime | None:
@@ -261,14 +261,14 @@ def ended_at(evidence: Evidence) -> datetime | None:
     known = [when for when in times if when is not None]
     if not known and pod is not None and (failed := instant(failed_at(pod))) is not None:
         made = instant(pod.metadata.creation_timestamp)
-        # Pods of the same second are not made in place of it.
+        # Pods created in the same second do not replace it.
         since = later(clocks.server_time(failed), -clocks.margin.total_seconds())
         return since if made is None else max(since, later(made, 1))
     return later(clocks.server_time(max(known)), -clocks.margin.total_seconds()) if known else None
 
 
 def failed_at(pod: Pod) -> str | None:
-    """When a kubelet ended a pod of which no container shows a time, by the node's clock; None: not known."""
+    """When a kubelet ended a pod without container times, by the node's clock; None: not known."""
     status = pod.status
     if not pod.finished:
         return None
@@ -277,13 +277,13 @@ def failed_at(pod: Pod) -> str | None:
         return target.last_transition_time
     if ready is not None and ready.reason in _OVER:
         return ready.last_transition_time
-    # A pod that a kubelet does not take on fails as it comes.
+    # A pod that a kubelet rejects fails as soon as it arrives.
     rejected = is_rejection(status.reason, status.message) and not status.container_statuses
     return status.start_time or pod.metadata.creation_timestamp if rejected else None
 
 
 def first_of(events: Iterable[Event]) -> datetime | None:
-    """The first moment that events tell of; None: none of them has a time."""
+    """The time of the first event; None: no event has a time."""
     return min((when for event in events if (when := instant(event.first)) is not None), default=None)
 
 
@@ -293,16 +293,16 @@ def container_of(event: Event) -> str:
 
 
 def clocks_of(events: Iterable[Event]) -> Clocks:
-    """How far a kubelet's clock is from the API server's, by the events that it sent.
+    """The difference between a kubelet's clock and the API server's, from the events that it sent.
 
-    An event is made after what it tells of: the least difference is the nearest to the truth.
+    An event is created after what it reports: the smallest difference is the most accurate.
     """
     apart = [delay for event in events if (delay := _delay(event)) is not None]
     return Clocks(-min(apart), _MEASURED_MARGIN) if apart else Clocks()
 
 
 def _delay(event: Event) -> timedelta | None:
-    """How much later than its own time an event of a kubelet was made, by two clocks."""
+    """How much later than its own time an event of a kubelet was created, by two clocks."""
     made, first = instant(event.metadata.creation_timestamp), instant(event.first)
     if event.component != KUBELET or made is None or first is None:
         return None

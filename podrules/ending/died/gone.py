@@ -1,23 +1,23 @@
-"""What ended a pod whose object is gone, by the events that are left.
+"""What ended a pod that no longer exists, by the remaining events.
 
-    an event names it      proof if the kubelet stopped the pod right after, and not before; of a taint, while the node
-                           still has one that somebody gave it
+    an event names it      proof if the kubelet stopped the pod right after, and not before; for a taint, only while the
+                           node still has a taint that a client added
     its controller says    proof if the kubelet stopped the pod, and the pod had not ended before: StatefulSets and
-                           DaemonSets delete such a pod, too, to make another
+                           DaemonSets also delete an ended pod, to create another
     node Ready since       its kubelet has not shut it down
-    the kubelet stopped    and no event says for whom: all who delete pods without one about the pod. Until all events
-                           are known to be there, also all who write one
+    the kubelet stopped    and no event says why: every cause that writes no event about the pod. Until all events are
+                           known to be present, also every cause that writes one
     a force deletion       the webhook says so right before it; or the kubelet of a silent node stopped nothing
     a program says so      an autoscaler or another evictor names the pod in an event, or is about to remove its node
-    a static pod           its uid is a hash of its manifest: nothing that deletes objects stops it
-    init containers alone  the kubelet stopped no app container: either none ran yet, or all had ended, and it stopped
-                           the sidecars for that
-    its node is gone       likely for that, if a program removed the node, or a StatefulSet deleted the pod and no
+    a static pod           its uid is a hash of its manifest: deleting an object does not stop it
+    init containers alone  the kubelet stopped no app container: either none ran yet, or all had ended, so that it
+                           stopped the sidecars
+    its node is gone       the likely cause if a program removed the node, or if a StatefulSet deleted the pod and no
                            kubelet stopped it: pod garbage collection sets such a pod Failed, and a StatefulSet deletes
-                           that to make another
+                           a Failed pod to create another
     nothing                its containers may have ended by themselves
 
-Source: as of `deleted`, and pkg/kubelet/eviction/eviction_manager.go (evictPod), pkg/controller/podgc/gc_controller.go
+Source: as in `deleted`, and pkg/kubelet/eviction/eviction_manager.go (evictPod), pkg/controller/podgc/gc_controller.go
 (gcOrphaned), pkg/controller/statefulset/stateful_set_control.go (processReplica) at v1.36.3.
 """
 
@@ -31,7 +31,7 @@ from typing import Final
 from podrules.api.model.event import Event
 from podrules.api.model.instant import instant, later
 from podrules.ending.died.cause import Cause
-from podrules.ending.died.controllers import cleaned_up, excluded_controllers, told_by_controller
+from podrules.ending.died.controllers import causes_from_controller, cleaned_up, excluded_controllers
 from podrules.ending.died.evidence import KUBELET, Evidence, ended_at, first_of
 from podrules.ending.died.messages import (
     EVENT_CAUSES,
@@ -55,12 +55,12 @@ __all__ = [
     "NODE_LOST",
     "announced",
     "asked_at",
+    "cause_from_event",
+    "causes_from_owner",
     "deletes_active",
     "evictor_clue",
     "gone_verdict",
     "node_evictor",
-    "told_by_event",
-    "told_by_owner",
 ]
 
 _SILENT: Final = (
@@ -73,7 +73,7 @@ _SILENT: Final = (
     Cause.NODE_GONE,
     Cause.SANDBOX_CHANGED,
 )
-"""For which the kubelet stops a pod, and no event about the pod says so."""
+"""Causes for which the kubelet stops a pod without an event about the pod that says so."""
 _EVICTIONS: Final = (
     Cause.EVICTED_MEMORY,
     Cause.EVICTED_DISK,
@@ -83,14 +83,14 @@ _EVICTIONS: Final = (
     Cause.POD_STORAGE_LIMIT,
     Cause.EMPTY_DIR_LIMIT,
 )
-_TOLD_BY_EVENTS: Final = (
+_WITH_EVENTS: Final = (
     *_EVICTIONS,
     Cause.KUBELET_PREEMPTION,
     Cause.ACTIVE_DEADLINE,
     Cause.PREEMPTION,
     Cause.TAINT_EVICTION,
 )
-"""For which an event about the pod comes before."""
+"""Causes that an event about the pod announces."""
 _OF_CONTAINERS: Final = (
     Cause.OWN_MEMORY_LIMIT,
     Cause.POD_MEMORY_LIMIT,
@@ -101,30 +101,30 @@ _OF_CONTAINERS: Final = (
     Cause.CONTAINER_LOST,
     Cause.APPLICATION,
 )
-"""By which the containers of a pod may have ended before it was deleted."""
+"""Causes that may have ended the containers of a pod before it was deleted."""
 LOST_NODE: Final = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 """The taints of a node that does not answer, or is not Ready."""
 NODE_LOST: Final = "NodeNotReady"
-"""The reason of the node controller's event about a pod of such a node."""
+"""The reason of the node controller's event about a pod on such a node."""
 _NO_EVENT_NEEDED: Final = (Cause.NODE_SHUTDOWN, Cause.REJECTED, Cause.NODE_GONE)
-"""By which a pod has ended before its controller deletes it, whatever is left of its events."""
+"""Causes that end a pod before its controller deletes it, whatever events remain."""
 _OF_DAEMON_SET: Final = "DaemonPod"
 _OF_ACTIVE: Final = frozenset({"ReplicaSet", "ReplicationController"})
-"""Kinds whose pods always restart, and whose controllers delete none that has ended."""
+"""Kinds with pods that always restart; their controllers delete no pod that has ended."""
 _STATEFUL: Final = frozenset({"StatefulSet"})
 _MAKES_ANOTHER: Final = _STATEFUL | {"DaemonSet"}
-"""Kinds whose controllers delete a pod that has ended, to make another of its name or on its node."""
+"""Kinds with controllers that delete an ended pod, to create another with its name or on its node."""
 DELETERS: Final = frozenset(
     {Cause.PREEMPTION, Cause.TAINT_EVICTION, Cause.API_EVICTION, Cause.DELETED, Cause.FORCE_DELETED}
 )
-"""Those delete the pod through the API, and do not end it first: it is gone then, or being deleted."""
+"""Causes that delete the pod through the API and do not end it first: the pod is then gone or being deleted."""
 _STARTED: Final = "Started"
 _APP: Final = "spec.containers{"
 _MARKING: Final = "Marking for deletion"
 _PREEMPTED: Final = "Preempted"
 _IN_MEMORY: Final = "in kube-scheduler memory"
 LONG: Final = timedelta(minutes=10)
-"""An event so long before the kubelet stopped the pod was about something else."""
+"""An event this long before the kubelet stopped the pod had another subject."""
 _SECOND: Final = timedelta(seconds=1)
 _SOURCES: Final = {
     Where.POD_EVENT: Source.EVENT,
@@ -135,23 +135,23 @@ _STATIC_UID: Final = re.compile("[0-9a-f]{32}")
 """A kubelet's hash of a manifest; the API server's uids have dashes."""
 _EVICT: Final = "evict"
 _MAX_READ: Final = 1000
-"""Characters of a message that are read."""
+"""The number of characters of a message that are read."""
 _SOON: Final = timedelta(seconds=10)
-"""A kubelet that answers begins to stop a pod sooner."""
+"""A responding kubelet begins to stop a pod within this time."""
 
 
 def gone_verdict(evidence: Evidence) -> Verdict:
-    """What ended a pod whose object is gone."""
-    told, stops, began = told_by_event(evidence), evidence.known_events.stops(), stopped_at(evidence)
-    when = instant(told[1].first) if told is not None else None
+    """What ended a pod that no longer exists."""
+    named, stops, began = cause_from_event(evidence), evidence.known_events.stops(), stopped_at(evidence)
+    when = instant(named[1].first) if named is not None else None
     early = when is not None and began is not None and began - when > LONG
-    if told is not None and not early and not _is_late(evidence, told[0], when):
-        cause, event = told
+    if named is not None and not early and not _is_late(evidence, named[0], when):
+        cause, event = named
         clues = [of_event(event)]
         if cause is Cause.TAINT_EVICTION:
             clues += map(of_event, evidence.known_events.named(NODE_LOST)[-1:])
         at_once = when is not None and began is not None and when - _SECOND <= began <= when + _SOON
-        # The webhook tells of a force deletion before that happens: another may refuse it.
+        # The webhook reports a force deletion before it happens: another webhook may still reject it.
         if (
             at_once
             and cause is not Cause.FORCE_DELETED
@@ -159,32 +159,32 @@ def gone_verdict(evidence: Evidence) -> Verdict:
         ):
             return proven(cause, *clues)
         weights = {Cause.DELETED: Weight.POSSIBLE}
-        if cause is Cause.FORCE_DELETED and (before := told_by_event(evidence, forced=False)) is not None:
+        if cause is Cause.FORCE_DELETED and (before := cause_from_event(evidence, forced=False)) is not None:
             weights[before[0]] = Weight.SOME
         return weighed({**weights, cause: Weight.MUCH}, {cause: clues})
     if began is not None and _is_static(evidence):
-        # A static pod is critical: the kubelet evicts none.
+        # Static pods are critical: the kubelet does not evict them.
         others: dict[Cause, Weight] = dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.POSSIBLE)
         others = {cause: weight for cause, weight in others.items() if cause not in set[Cause](_EVICTIONS)}
         if evidence.pod_unread:
-            # Its mirror may be there with the same uid.
+            # Its mirror pod may exist with the same uid.
             others[Cause.SANDBOX_CHANGED] = Weight.POSSIBLE
         return weighed({**others, Cause.STATIC_MANIFEST: Weight.MUCH}, {Cause.STATIC_MANIFEST: [of_event(stops[-1])]})
     cleanup = cleaned_up(evidence, _made(evidence))
     if cleanup is not None:
         ends = dict.fromkeys((*_ends_by_kubelet(evidence, stops), *_NO_EVENT_NEEDED), Weight.SOME)
         if cleanup.where.endswith(_OF_DAEMON_SET):
-            # That controller looks at nodes that are there.
+            # The DaemonSet controller handles only nodes that exist.
             del ends[Cause.NODE_GONE]
-        elif evidence.node_gone and evidence.events is not None and not stops:
+        elif evidence.node_missing and evidence.events is not None and not stops:
             ends[Cause.NODE_GONE] = Weight.MUCH
         return weighed(ends, {cause: [cleanup] for cause in ends})
-    by_controller = told_by_owner(evidence)
+    by_controller = causes_from_owner(evidence)
     if by_controller:
         return _by_controller(evidence, stops, by_controller)
     if began is not None:
-        return _anybody(evidence, stops, began)
-    by = remover(evidence.known_node_events.events) if evidence.node_gone else None
+        return _without_reason(evidence, stops, began)
+    by = remover(evidence.known_node_events.events) if evidence.node_missing else None
     if by is None:
         return _never_stopped(evidence)
     lost = [evictor_clue(by), *map(of_event, evidence.known_events.named(NODE_LOST)[-1:])]
@@ -193,7 +193,7 @@ def gone_verdict(evidence: Evidence) -> Verdict:
 
 
 def _is_late(evidence: Evidence, cause: Cause, when: datetime | None) -> bool:
-    """Whether a force deletion came when the kubelet had begun to stop the pod for something else."""
+    """Whether the kubelet had begun to stop the pod for another reason before the force deletion."""
     began = stopped_at(evidence)
     if cause is not Cause.FORCE_DELETED or when is None or began is None:
         return False
@@ -201,10 +201,10 @@ def _is_late(evidence: Evidence, cause: Cause, when: datetime | None) -> bool:
 
 
 def _never_stopped(evidence: Evidence) -> Verdict:
-    """The verdict on a pod that ran and restarts always, on a node that does not answer: its kubelet stopped nothing.
+    """The verdict on a pod that ran and always restarts, on a node that does not respond: its kubelet stopped nothing.
 
-    Without its kubelet, the object of such a pod goes by a force deletion only. Pod garbage collection forces, too:
-    where the Node is gone, and on a node out of service where somebody deleted the pod.
+    Without its kubelet, only a force deletion removes the object of such a pod. Pod garbage collection also forces:
+    if the Node is gone, and on an out-of-service node after a client deleted the pod.
     """
     node, owner, events = evidence.node, evidence.controller, evidence.known_events
     started = [one for one in events.named(_STARTED) if one.component == KUBELET and _is_of_app(one)]
@@ -221,26 +221,26 @@ def _never_stopped(evidence: Evidence) -> Verdict:
     return weighed(weights, {Cause.FORCE_DELETED: [Clue(Source.NODE, "Ready", "Unknown")]})
 
 
-def _by_controller(evidence: Evidence, stops: Sequence[Event], told: Mapping[Cause, list[Clue]]) -> Verdict:
-    """Its controller says that it deleted the pod: for a reason of its own, or because it had ended."""
+def _by_controller(evidence: Evidence, stops: Sequence[Event], named: Mapping[Cause, list[Clue]]) -> Verdict:
+    """The verdict if the controller says that it deleted the pod: for a reason of its own, or because the pod ended."""
     weights: dict[Cause, Weight] = {}
     if not stops and not deletes_active(evidence):
-        # The kubelet does not tell that it stopped its containers.
+        # No event shows that the kubelet stopped the containers.
         weights = dict.fromkeys(_OF_CONTAINERS, Weight.POSSIBLE)
-    before = _stopped_before(evidence, stops, told)
+    before = _stopped_before(evidence, stops, named)
     unseen = evidence.events is not None and evidence.node_name and not stops
     if unseen and _has_events_of(evidence, _STATEFUL) and not _is_its_node(evidence):
-        # Its pods always restart: no container's own end makes it Failed.
-        lost = {Cause.NODE_GONE: Weight.MUCH if evidence.node_gone else Weight.SOME}
-        weights = {**dict.fromkeys(told, Weight.SOME), **lost, Cause.NODE_SHUTDOWN: Weight.POSSIBLE}
-        return weighed(weights, {**told, Cause.NODE_GONE: next(iter(told.values()))})
+        # Pods of a StatefulSet always restart: a container that ends by itself does not make the pod Failed.
+        lost = {Cause.NODE_GONE: Weight.MUCH if evidence.node_missing else Weight.SOME}
+        weights = {**dict.fromkeys(named, Weight.SOME), **lost, Cause.NODE_SHUTDOWN: Weight.POSSIBLE}
+        return weighed(weights, {**named, Cause.NODE_GONE: next(iter(named.values()))})
     if _has_events_of(evidence, _MAKES_ANOTHER):
         weights |= dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.SOME if before else Weight.POSSIBLE)
-    return weighed({**weights, **dict.fromkeys(told, Weight.SOME if before else Weight.MUCH)}, told)
+    return weighed({**weights, **dict.fromkeys(named, Weight.SOME if before else Weight.MUCH)}, named)
 
 
 def deletes_active(evidence: Evidence) -> bool:
-    """Whether the controller that deletes a pod takes only pods that have not ended, and restart always."""
+    """Whether the controller that deletes a pod deletes only pods that have not ended and always restart."""
     return _has_events_of(evidence, _OF_ACTIVE)
 
 
@@ -248,25 +248,25 @@ def _has_events_of(evidence: Evidence, controllers: frozenset[str]) -> bool:
     return any(event.involved_object.kind in controllers for event in evidence.known_owner_events.events)
 
 
-def _stopped_before(evidence: Evidence, stops: Sequence[Event], told: Mapping[Cause, list[Clue]]) -> bool:
+def _stopped_before(evidence: Evidence, stops: Sequence[Event], named: Mapping[Cause, list[Clue]]) -> bool:
     """Whether the kubelet had stopped the pod before its controller deleted it."""
     last = instant(stops[-1].last) if stops else None
-    asked = [when for clues in told.values() if (when := instant(clues[0].at)) is not None]
+    asked = [when for clues in named.values() if (when := instant(clues[0].at)) is not None]
     clocks = evidence.clocks
     return last is not None and bool(asked) and clocks.server_time(last) + clocks.margin + _SECOND < min(asked)
 
 
 def _ends_by_kubelet(evidence: Evidence, stops: Sequence[Event]) -> Iterator[Cause]:
-    """How a kubelet ends a pod so that it is Failed, as far as that is not excluded."""
+    """The causes by which a kubelet ends a pod as Failed, without those that the evidence excludes."""
     if not _is_ready_since(evidence, stops):
         yield Cause.NODE_SHUTDOWN
     began, events = stopped_at(evidence), evidence.events
     if began is None or events is None or not (events.complete_since(began - _SECOND) and evidence.is_heard(began)):
-        yield from (cause for cause in _TOLD_BY_EVENTS if cause not in DELETERS)
+        yield from (cause for cause in _WITH_EVENTS if cause not in DELETERS)
 
 
 def _is_ready_since(evidence: Evidence, stops: Sequence[Event]) -> bool:
-    """Whether its node has been Ready since before the pod was stopped: both times are the node's."""
+    """Whether the node has been Ready since before the pod was stopped: both times are from the node's clock."""
     ready = evidence.node.ready if evidence.node is not None else None
     since = instant(ready.last_transition_time) if ready is not None and ready.status == "True" else None
     began = first_of(stops)
@@ -274,22 +274,22 @@ def _is_ready_since(evidence: Evidence, stops: Sequence[Event]) -> bool:
 
 
 def _is_static(evidence: Evidence) -> bool:
-    """Whether a pod that is gone was a static one, by the uid in its events."""
+    """Whether a pod that no longer exists was a static pod, by the uid in its events."""
     uids = {event.involved_object.uid for event in evidence.known_events.events} - {""}
     return bool(uids) and all(map(_STATIC_UID.fullmatch, uids))
 
 
 def _is_tainted(evidence: Evidence) -> bool:
-    """Whether its node has a taint that somebody gave it, not for falling silent.
+    """Whether the node has a taint that a client added, other than those of a node that stopped responding.
 
-    What was asked of a silent node before, its kubelet hears of later, and stops the pod for that.
+    The kubelet of a silent node receives earlier requests later, and then stops the pod for them.
     """
     taints = evidence.node.spec.taints if evidence.node is not None else ()
     return any(one.effect == NO_EXECUTE and not one.key.startswith(LOST_NODE) for one in taints)
 
 
-def told_by_event(evidence: Evidence, *, forced: bool = True) -> tuple[Cause, Event] | None:
-    """The last event that names what ended the pod as a whole, with that of a force deletion or without."""
+def cause_from_event(evidence: Evidence, *, forced: bool = True) -> tuple[Cause, Event] | None:
+    """The last event that names what ended the whole pod, with or without events about a force deletion."""
     for event in reversed(evidence.known_events.events):
         if event.reason == FORCE_ALLOWED and not forced:
             continue
@@ -299,7 +299,7 @@ def told_by_event(evidence: Evidence, *, forced: bool = True) -> tuple[Cause, Ev
         if cause is None and (by := pod_evictor(event)) is not None:
             return Cause.DELETED if by.deletes else Cause.API_EVICTION, event
         if event.reason in TAINTED and not event.message.startswith(_MARKING):
-            # It is written of each pod that goes while it was to be deleted later.
+            # Such an event cancels a deletion that was planned for later: the pod ended for another cause.
             continue
         if event.reason == _PREEMPTED and (_IN_MEMORY in event.message or not event.message.startswith(_PREEMPTED)):
             # Such a victim was not running yet: it waits for a node again.
@@ -309,32 +309,32 @@ def told_by_event(evidence: Evidence, *, forced: bool = True) -> tuple[Cause, Ev
     return None
 
 
-def told_by_owner(evidence: Evidence) -> dict[Cause, list[Clue]]:
-    """The causes for which the controller says that it deleted a pod that is gone; none: it does not say so."""
-    return told_by_controller(evidence, _made(evidence))
+def causes_from_owner(evidence: Evidence) -> dict[Cause, list[Clue]]:
+    """The causes for which the controller says that it deleted a pod that is gone; empty: it does not say so."""
+    return causes_from_controller(evidence, _made(evidence))
 
 
 def asked_at(evidence: Evidence) -> datetime | None:
-    """When a pod that is gone was first asked to end, by the API server's clock; None: no event shows it."""
-    began, told = ended_at(evidence), told_by_event(evidence)
+    """When a pod that no longer exists was first asked to end, by the API server's clock; None: no event shows it."""
+    began, named = ended_at(evidence), cause_from_event(evidence)
     times = [began]
-    when = instant(told[1].first) if told is not None else None
-    if told is not None and when is not None and not (began is not None and began - when > LONG):
+    when = instant(named[1].first) if named is not None else None
+    if named is not None and when is not None and not (began is not None and began - when > LONG):
         clocks = evidence.clocks
         by_node = later(clocks.server_time(when), -clocks.margin.total_seconds())
-        times.append(by_node if told[1].component == KUBELET else when)
-    times += [instant(clues[0].at) for clues in told_by_owner(evidence).values()]
+        times.append(by_node if named[1].component == KUBELET else when)
+    times += [instant(clues[0].at) for clues in causes_from_owner(evidence).values()]
     return min((time for time in times if time is not None), default=None)
 
 
-def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Verdict:
-    """The pod was stopped, and no event tells for whom."""
+def _without_reason(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Verdict:
+    """The verdict on a pod that the kubelet stopped, if no event says why."""
     weights = dict.fromkeys(_SILENT, Weight.SOME)
     for cause in _excluded(evidence, stops, began):
         del weights[cause]
     events = evidence.events
     if events is None or not (events.complete_since(began - _SECOND) and evidence.is_settled(began)):
-        weights |= dict.fromkeys(_TOLD_BY_EVENTS, Weight.SOME)
+        weights |= dict.fromkeys(_WITH_EVENTS, Weight.SOME)
     weights |= dict.fromkeys(_failed_probes(evidence), Weight.SOME)
     if not any(_is_of_app(stop) for stop in stops):
         ran = any(map(_is_of_app, evidence.known_events.named(_STARTED)))
@@ -359,7 +359,7 @@ def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Ver
 
 
 def announced(evidence: Evidence, began: datetime | None) -> list[Event]:
-    """Events of other programs that speak of an eviction right before a pod was stopped: they decide nothing."""
+    """Events of other programs that mention an eviction right before a pod was stopped: they decide nothing."""
     return [
         event
         for event in evidence.known_events.events
@@ -372,15 +372,15 @@ def announced(evidence: Evidence, began: datetime | None) -> list[Event]:
 
 
 def node_evictor(evidence: Evidence) -> Evictor | None:
-    """The program that removes or restarts the node of a pod, or removed it; None: none that began before its end."""
+    """The program that removes, restarts or removed the pod's node; None: none that began before the pod's end."""
     events = evidence.node_events.events if evidence.node_events is not None else ()
     if evidence.node is not None:
         by = going(evidence.node, events, evidence.now)
     else:
-        by = remover(events) if evidence.node_gone else None
+        by = remover(events) if evidence.node_missing else None
     at, end = None if by is None else instant(by.at), stopped_at(evidence) or ended_at(evidence)
-    # The object of a node goes once its pods have gone.
-    most = evidence.clocks.margin + (LONG if evidence.node_gone else _SOON)
+    # The Node object is deleted after its pods.
+    most = evidence.clocks.margin + (LONG if evidence.node_missing else _SOON)
     return None if at is not None and end is not None and at - end > most else by
 
 
@@ -402,22 +402,22 @@ def _excluded(evidence: Evidence, stops: Sequence[Event], began: datetime) -> It
 
 
 def _is_its_node(evidence: Evidence) -> bool:
-    """Whether the Node object is there on which the pod ran, and not one that was made since."""
+    """Whether the Node object on which the pod ran exists, and was not created since."""
     first, node = _first(evidence), evidence.node
     made = instant(node.metadata.creation_timestamp) if node is not None else None
     return made is not None and first is not None and made <= first
 
 
 def _first(evidence: Evidence) -> datetime | None:
-    """The first that is known of the pod."""
+    """The earliest known event of the pod."""
     return first_of(evidence.known_events.events)
 
 
 def _made(evidence: Evidence) -> datetime | None:
     """The first moment at which the pod surely existed, from its events; None: any deletion of that name was its own.
 
-    Only the pods of a StatefulSet have the names of earlier ones. Another name never comes back, so that a deletion
-    before the first event that is left is its own: the earlier events are gone. If the kubelet's stop is the first
+    Only the pods of a StatefulSet reuse names. Any other name is used once, so that a deletion before the first
+    remaining event is its own: the earlier events have expired. If the kubelet's stop is the first
     event, the pod existed a moment earlier: a deletion came before the stop.
     """
     if not evidence.name.rpartition("-")[2].isdecimal():
@@ -427,6 +427,6 @@ def _made(evidence: Evidence) -> datetime | None:
 
 
 def _failed_probes(evidence: Evidence) -> Iterator[Cause]:
-    """The probes that failed: of a pod that is not to restart, the kubelet then stops all."""
+    """The probes that failed: if a pod must not restart, the kubelet then stops all of its containers."""
     for event in evidence.known_events.named("Unhealthy"):
         yield from (cause for cause, words in UNHEALTHY.items() if words in event.message)

@@ -1,22 +1,22 @@
-"""Why a kubelet may have stopped a container that ended: what it wrote of that, and what the pod's spec allows.
+"""Why a kubelet may have stopped a container that ended: by its events, and by what the pod's spec allows.
 
-    Killing         names the reason; of the whole pod, or its sandbox, it names none
-    recurs          an event keeps its first and its last time: one in between may be of this run of the container
+    Killing         names the reason; for the whole pod, or its sandbox, it names none
+    recurs          an event keeps its first and its last time: one in between may belong to this run of the container
     the same run    after it began, not in the same second, and not longer before its end than a stop takes
     liveness,       only with such a probe, and not sooner than it can fail: initialDelaySeconds, then
-      startup       failureThreshold times, periodSeconds apart; failures of the run before count on, where that was
-                    not stopped for them
-    probed dead     a probe fails, too, of a process that has just died by itself: in the same second, an exit code that
-                    is none of a stop leaves both
+      startup       failureThreshold times, periodSeconds apart; failures of the previous run still count if that run
+                    was not stopped for them
+    probed dead     a probe also fails if the process has just died by itself: in the same second, an exit code that
+                    is not one of a stop leaves both possible
     postStart       only with such a hook
     resize          only with resizePolicy RestartContainer, and if the pod's spec was changed (metadata.generation)
     definition      only if it was changed
-    sandbox         not if it is the same since before: PodReadyToStartContainers did not change, or another container
-                    of the pod runs on
+    sandbox         not if it is still the same: PodReadyToStartContainers did not change, or another container of
+                    the pod still runs
     sidecar         only once all app containers have ended
-    storage         only of a pod that succeeded, with such limits: an eviction for them leaves no other trace
+    storage         only if the pod succeeded and has such limits: an eviction for them leaves no other trace
 
-Where all events are there, what they do not say did not happen.
+If all events are present, what they do not report did not happen.
 
 Source, at v1.36.3: pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodActions), pkg/kubelet/prober/worker.go
 (doProbe), pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses), pkg/kubelet/status/generate.go
@@ -45,10 +45,10 @@ __all__ = [
     "STOP_CODES",
     "TERM_CODES",
     "new_sandbox",
+    "stop_event",
     "stop_of_all",
     "stop_weights",
     "storage_causes",
-    "told_event",
     "was_stopped",
 ]
 
@@ -57,23 +57,23 @@ _SANDBOX_CHANGED: Final = "SandboxChanged"
 _SANDBOX_READY: Final = "PodReadyToStartContainers"
 _CONTROL_C: Final = 0xC000013A
 TERM_CODES: Final = frozenset({143, _CONTROL_C, _CONTROL_C - 2**32})
-"""The exit codes of SIGTERM, and of the stop of a Windows container, which an int32 may hold as a negative number."""
+"""The exit codes of SIGTERM, and of a stopped Windows container, which an int32 may store as a negative number."""
 STOP_CODES: Final = frozenset({0, 137, *TERM_CODES})
-"""The exit codes of a process that stops because it was asked to."""
+"""The exit codes of a process that stops on request."""
 ALWAYS: Final = frozenset({"", "Always"})
-"""With these a pod succeeds only if the kubelet stopped all of it."""
+"""With these policies a pod succeeds only if the kubelet stopped all of its containers."""
 _SUCCEEDED: Final = "Succeeded"
 _STORAGE: Final = "ephemeral-storage"
 _AS_MADE: Final = 1
-"""metadata.generation of a pod whose spec nobody has changed; 0: the API server is too old to count."""
+"""metadata.generation of a pod with an unchanged spec; 0: the API server is too old to count."""
 _STOPPING: Final = timedelta(seconds=10)
-"""What a stop may take beyond the grace period: SIGKILL, and the runtime."""
+"""The time that a stop may take beyond the grace period: SIGKILL, and the runtime."""
 _LATE: Final = timedelta(seconds=2)
-"""How much sooner than counted a probe may fail, and later than its end an event may be told: times are in seconds."""
+"""How much earlier than computed a probe may fail, and how long after an end its event may come: whole seconds."""
 
 
-def told_event(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> tuple[Cause, Event] | None:
-    """What the kubelet wrote of this very end: why it stopped the container; None: nothing that must be of it."""
+def stop_event(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> tuple[Cause, Event] | None:
+    """The kubelet's event about this very end, with the cause; None: no event certainly belongs to it."""
     events = evidence.known_events
     for event in reversed(events.kills(ref.container.name)):
         cause = cause_of_kill(event.message)
@@ -90,10 +90,10 @@ def told_event(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination
 def _is_of(
     event: Event, end: Termination, least: timedelta, longest: timedelta, after: timedelta = timedelta()
 ) -> bool:
-    """Whether an event of the kubelet must be about this run of a container: both times are its node's.
+    """Whether an event of the kubelet must be about this run of a container: both times are from its node's clock.
 
-    The kubelet stops a container and starts the next one in the same second: an event of that second may be of either.
-    Once it has told of a stop, the container ends within its grace period.
+    The kubelet can stop a container and start the next one in the same second: an event of that second may belong to
+    either. After the event of a stop, the container ends within its grace period.
     """
     when, began, ended = instant(event.last), instant(end.started_at), instant(end.finished_at)
     if when is None or began is None or ended is None:
@@ -115,9 +115,9 @@ def _within(event: Event, end: Termination) -> bool:
 
 
 def _least(pod: Pod, container: Container, cause: Cause) -> timedelta:
-    """How soon a probe can have failed as often as it has to.
+    """The shortest time after which a probe can have failed often enough.
 
-    A worker counts failures on from the run before, unless the container was stopped for them.
+    A worker keeps counting the failures of the previous run, unless the container was stopped for them.
     """
     probe = _probe_of(container, cause)
     if probe is None:
@@ -130,7 +130,7 @@ def _least(pod: Pod, container: Container, cause: Cause) -> timedelta:
 
 
 def _probe_of(container: Container, cause: Cause) -> Probe | None:
-    """The probe of a container whose failures are a cause; None: it has none, or the cause is another."""
+    """The container's probe with failures that are this cause; None: the container has none, or it is another cause."""
     return {Cause.LIVENESS_PROBE: container.liveness_probe, Cause.STARTUP_PROBE: container.startup_probe}.get(cause)
 
 
@@ -149,7 +149,7 @@ def _longest(pod: Pod, container: Container, cause: Cause) -> timedelta:
 
 
 def stop_weights(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> dict[Cause, Weight]:
-    """Why the kubelet may have stopped a container of a pod that is not itself at its end."""
+    """Why the kubelet may have stopped a container of a pod that has not ended as a whole."""
     weights: dict[Cause, Weight] = {}
     for cause, weight in _stops(evidence, pod, ref, end):
         weights[cause] = max(weight, weights.get(cause, weight))
@@ -157,7 +157,7 @@ def stop_weights(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Terminati
 
 
 def _stops(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Iterator[tuple[Cause, Weight]]:
-    yield from dict.fromkeys(_perhaps_told(evidence.known_events, pod, ref, end), Weight.MUCH).items()
+    yield from dict.fromkeys(_possible_reasons(evidence.known_events, pod, ref, end), Weight.MUCH).items()
     if new_sandbox(evidence, pod, ref, end) is not None:
         yield Cause.SANDBOX_CHANGED, Weight.MUCH if end.exit_code in STOP_CODES else Weight.SOME
     if was_stopped(evidence.known_events, ref, end):
@@ -165,8 +165,8 @@ def _stops(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) ->
         return
     container = ref.container
     if evidence.has_all_events(container.name, end):
-        if not _told_after(evidence, end):
-            # The last events before a silence may have been given up.
+        if not _has_event_after(evidence, end):
+            # The recorder may have dropped the last events before a silence.
             yield from dict.fromkeys(dict(_probes(pod, container, end)), Weight.POSSIBLE).items()
         return
     yield from _probes(pod, container, end)
@@ -183,21 +183,21 @@ def _stops(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) ->
         yield Cause.SANDBOX_CHANGED, Weight.POSSIBLE
 
 
-def _told_after(evidence: Evidence, end: Termination) -> bool:
-    """Whether the kubelet told of something else once a container had ended."""
+def _has_event_after(evidence: Evidence, end: Termination) -> bool:
+    """Whether the kubelet wrote another event after a container had ended."""
     ended = instant(end.finished_at)
-    told = evidence.known_events.events
-    times = (instant(event.last) for event in told if event.component == KUBELET)
+    events = evidence.known_events.events
+    times = (instant(event.last) for event in events if event.component == KUBELET)
     return ended is not None and any(when is not None and when >= ended for when in times)
 
 
 def _stoppers(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Iterator[tuple[Cause, Weight]]:
-    """Why the kubelet may have stopped all of a pod that nobody deleted: events do not tell a reason then.
+    """Why the kubelet may have stopped all of a pod that was not deleted: its events then give no reason.
 
-    So it does with the last container of a pod that is not to restart, whose probe has failed; and with sidecars.
+    It does so if the probe of the last container of a pod that must not restart has failed, and with sidecars.
     """
     if _is_sidecar_of_ended(pod, ref, end):
-        # The kubelet has nothing else to do for such a pod.
+        # The kubelet stops containers of such a pod for no other reason.
         yield Cause.SIDECAR_STOPPED, Weight.MUCH
         return
     stays_down = pod.restart_policy(ref.container) == "Never"
@@ -206,12 +206,12 @@ def _stoppers(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination)
         yield Cause.SANDBOX_CHANGED, Weight.SOME if probes else Weight.MUCH
     failed = evidence.known_events.named("Unhealthy")
     for cause in probes:
-        told = any(UNHEALTHY[cause] in event.message and _within(event, end) for event in failed)
-        yield cause, Weight.MUCH if told or not failed else Weight.SOME
+        reported = any(UNHEALTHY[cause] in event.message and _within(event, end) for event in failed)
+        yield cause, Weight.MUCH if reported or not failed else Weight.SOME
 
 
 def _is_sidecar_of_ended(pod: Pod, ref: ContainerRef, end: Termination) -> bool:
-    """Whether it is a sidecar, and all app containers had ended before it did: the kubelet stops it then."""
+    """Whether it is a sidecar that ended after all app containers: the kubelet then stops sidecars."""
     ended = instant(end.finished_at)
     if not ref.is_sidecar or ended is None:
         return False
@@ -221,29 +221,29 @@ def _is_sidecar_of_ended(pod: Pod, ref: ContainerRef, end: Termination) -> bool:
 
 
 def _probes(pod: Pod, container: Container, end: Termination) -> Iterator[tuple[Cause, Weight]]:
-    """The probes that may have failed, by how much the exit code speaks for each."""
+    """The probes that may have failed, with the weight that the exit code gives each."""
     for cause in UNHEALTHY:
         if _probe_of(container, cause) is not None and _may_fail(pod, container, cause, end):
             yield cause, _by_code(end)
 
 
 def _by_code(end: Termination) -> Weight:
-    """How much an exit code speaks for a stop by a probe."""
+    """The weight that an exit code gives to a stop by a probe."""
     if end.exit_code in TERM_CODES:
         return Weight.MUCH
     return Weight.SOME if end.exit_code in STOP_CODES else Weight.POSSIBLE
 
 
 def _may_fail(pod: Pod, container: Container, cause: Cause, end: Termination) -> bool:
-    """Whether the container ran long enough for a probe to fail as often as it has to."""
+    """Whether the container ran long enough for a probe to fail often enough."""
     began, ended = instant(end.started_at), instant(end.finished_at)
     return began is None or ended is None or ended - began + _LATE >= _least(pod, container, cause)
 
 
 def storage_causes(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> list[Cause]:
-    """The limits of storage for which the kubelet may have evicted a pod whose status says that it succeeded.
+    """The storage limits for which the kubelet may have evicted a pod that its status reports as succeeded.
 
-    The status says so of an evicted pod whose processes exit with 0: the reason and the message are lost then.
+    An evicted pod with processes that exit with 0 has that status: the reason and the message are then lost.
     """
     if pod.status.phase != _SUCCEEDED or evidence.has_all_events(ref.container.name, end):
         return []
@@ -255,13 +255,13 @@ def storage_causes(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termina
     return found
 
 
-def _perhaps_told(events: PodEvents, pod: Pod, ref: ContainerRef, end: Termination) -> Iterator[Cause]:
-    """Why the kubelet stopped the container in this run, or in another: its events do not tell which."""
+def _possible_reasons(events: PodEvents, pod: Pod, ref: ContainerRef, end: Termination) -> Iterator[Cause]:
+    """Why the kubelet stopped the container in this run or in another: its events do not show which."""
     for event in events.kills(ref.container.name):
         cause = cause_of_kill(event.message)
         if cause is None or not (_recurs_over(event, end) or _within(event, end)):
             continue
-        # A probe that cannot have failed in this run failed in the one before.
+        # A probe that cannot have failed in this run failed in the previous one.
         if _may_fail(pod, ref.container, cause, end):
             yield cause
     for event in events.named(_SANDBOX_CHANGED):
@@ -270,7 +270,7 @@ def _perhaps_told(events: PodEvents, pod: Pod, ref: ContainerRef, end: Terminati
 
 
 def _recurs_over(event: Event, end: Termination) -> bool:
-    """Whether an event came before and after, so that it may have come in this run of a container, too."""
+    """Whether an event came both before and after, so that it may also have come in this run of a container."""
     first, last, began, ended = map(instant, (event.first, event.last, end.started_at, end.finished_at))
     if event.times == 1 or first is None or last is None or began is None or ended is None:
         return False
@@ -278,9 +278,9 @@ def _recurs_over(event: Event, end: Termination) -> bool:
 
 
 def new_sandbox(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Event | None:
-    """The event that the sandbox was gone after this end, and before the container ran again; None: none is known.
+    """The event that the sandbox was gone after this end and before the container ran again; None: none is known.
 
-    So it is after a restart of the node, or of its runtime: that may have ended it, or came later.
+    The sandbox is gone after a restart of the node or of its runtime: that may have ended the container, or came later.
     """
     status, ended = status_of(pod, ref.container.name), instant(end.finished_at)
     again = (status.runs_since if status is not None else None) or evidence.now
@@ -292,7 +292,7 @@ def new_sandbox(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Terminatio
 
 
 def stop_of_all(events: PodEvents, ref: ContainerRef, end: Termination) -> Event | None:
-    """The event by which the kubelet stopped this very run with its pod, or its sandbox; None: none is surely of it."""
+    """The event that the kubelet stopped this very run with its pod or sandbox; None: no certain event."""
     for event in reversed(events.kills(ref.container.name)):
         if is_plain_stop(event.message) and event.times == 1 and _within(event, end):
             return None if _may_have_died_before(event, end) else event
@@ -300,19 +300,19 @@ def stop_of_all(events: PodEvents, ref: ContainerRef, end: Termination) -> Event
 
 
 def was_stopped(events: PodEvents, ref: ContainerRef, end: Termination) -> bool:
-    """Whether the kubelet stopped it with its pod, or its sandbox: it wrote no reason."""
+    """Whether the kubelet stopped it with its pod or its sandbox: the event gives no reason."""
     kills = events.kills(ref.container.name)
     return any(is_plain_stop(one.message) and (_within(one, end) or _recurs_over(one, end)) for one in kills)
 
 
 def _has_same_sandbox(pod: Pod, ref: ContainerRef, end: Termination) -> bool:
-    """Whether the pod has the sandbox that it had at this end."""
+    """Whether the pod still has the sandbox that it had at this end."""
     ended, condition = instant(end.finished_at), pod.status.condition(_SANDBOX_READY)
     since = instant(condition.last_transition_time) if condition is not None else None
     if ended is None:
         return False
     if condition is not None and since is not None and since != ended:
-        # In the same second either may have come first.
+        # Within the same second either may have come first.
         ready = condition.status == "True"
         if (since < ended) is ready:
             return True

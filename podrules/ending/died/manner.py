@@ -1,9 +1,10 @@
-"""How the containers of a pod that was stopped as a whole ended: before that, on SIGTERM, or by SIGKILL.
+"""How the containers of a stopped pod ended: before the stop, on SIGTERM, or by SIGKILL.
 
-    the stop        began when the kubelet told of it, set DisruptionTarget, or the pod was deleted, whichever was
-                    first. The kubelet's last request sets both fields of a deletion again: they tell no start then
-    SIGKILL         is the kubelet's once the grace period is over. Sooner it is the kernel's, a second delete's, or
-                    comes from elsewhere
+    the stop        began with the kubelet's event, with its DisruptionTarget, or with the deletion of the pod:
+                    the first of these counts. The kubelet's last request sets both fields of a deletion again: they
+                    then do not show the start
+    SIGKILL         comes from the kubelet after the grace period. Earlier it comes from the kernel, from a second
+                    delete, or from elsewhere
 
 Source: pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer) at v1.36.3.
 """
@@ -36,15 +37,15 @@ class Manner(Enum):
     """How a container of a pod that was stopped ended."""
 
     OBEYED = "Obeyed"
-    """By SIGTERM, or by its own exit before its time was over."""
+    """By SIGTERM, or by its own exit within its grace period."""
     KILLED = "Killed"
-    """By SIGKILL: it was still there when its time was over."""
+    """By SIGKILL: it still ran at the end of its grace period."""
     CUT_SHORT = "CutShort"
-    """By SIGKILL before its time was over: of the kernel for memory, of a second delete, or from elsewhere."""
+    """By SIGKILL within its grace period: from the kernel for memory, from a second delete, or from elsewhere."""
     SIGKILL = "Sigkill"
-    """By SIGKILL; whether its time was over is not known."""
+    """By SIGKILL; whether its grace period was over is not known."""
     BEFORE = "Before"
-    """It had ended before."""
+    """It had ended before the stop."""
 
 
 class Stop(Struct, frozen=True):
@@ -53,15 +54,15 @@ class Stop(Struct, frozen=True):
     began: datetime | None = None
     """By the API server's clock; None: not known."""
     grace: timedelta | None = None
-    """How long its containers had; None: the kubelet decided that."""
+    """The grace period of its containers; None: the kubelet decided it."""
 
 
 def stop_of(evidence: Evidence, pod: Pod) -> Stop:
     """The stop of a pod that ended as a whole."""
     condition, clocks, deleted = disruption(pod), evidence.clocks, deleted_at(pod)
     by_kubelet = condition is not None and condition.reason == BY_KUBELET
-    told = evidence.known_events.stops()
-    own = [instant(told[-1].last)] if told else []
+    stops = evidence.known_events.stops()
+    own = [instant(stops[-1].last)] if stops else []
     if condition is not None and by_kubelet:
         own.append(instant(condition.last_transition_time))
     times = [clocks.server_time(when) for when in own if when is not None]
@@ -72,10 +73,10 @@ def stop_of(evidence: Evidence, pod: Pod) -> Stop:
 
 
 def manner_of(clocks: Clocks, end: Termination, stop: Stop) -> Manner:
-    """How a container ended whose pod was stopped.
+    """How a container of a stopped pod ended.
 
     Args:
-        clocks: Of its node and the API server.
+        clocks: The clocks of its node and the API server.
         end: Its end.
         stop: The stop of its pod.
     """

@@ -1,18 +1,19 @@
-"""Which memory limit a container came to: its own, its pod's, or the node's; as far as the evidence tells.
+"""Which memory limit a container reached: its own, its pod's, or the node's; as far as the evidence shows.
 
-    OOMKilled      the runtime's word. On cgroup v1 it says so of every container in a cgroup that ran out, and of one
-                   of which only a child was killed: PID 1 may live on and end much later, by anything
-                   (mem_cgroup_oom_notify tells all descendants). On v2 it counts killed processes of the container
-    whole          on cgroup v2, unless singleProcessOOMKill, all processes of the container die together
+    OOMKilled      the runtime's reason. On cgroup v1 every container in a cgroup that ran out gets it, even if only a
+                   child was killed: PID 1 may live on and end much later, for any cause
+                   (mem_cgroup_oom_notify notifies all descendants). On v2 it counts killed processes of the container
+    whole          on cgroup v2, unless singleProcessOOMKill, the kernel kills all processes of the container together
                    (memory.oom.group): OOMKilled with exit code 137 is then its end
-    137 without    the runtime may have missed it: read when the container had ended, the counter was gone
-    no limit       neither the container's own nor the pod's: it can only have been the node's
-    not the node's another container of the node ran before and runs still that the kernel would have taken first:
-                   its oom_score_adj outweighs all the memory that this one may hold
-    events         the kubelet or node-problem-detector reports a kill of these seconds: see `oom_kills`. Then the node
-                   comes first, or the limits; of both kinds, a cgroup's in the very second before one of another
+    137 without    the runtime may have missed it: it read the counter after the container had ended
+    no limit       neither the container nor the pod has a limit: only the node can have run out
+    not the node's another container of the node, which started earlier and still runs, would have been killed first:
+                   its oom_score_adj outweighs all the memory that this one may use
+    events         the kubelet or node-problem-detector reports a kill within these seconds: see `oom_kills`. They rank
+                   the node or the limits first; with both kinds, the limits if a cgroup's kill is nearer, else both
 
-The kubelet tells which cgroup its node has: from 1.35 on it does not start on v1, unless failCgroupV1 is false.
+The kubelet's version shows the cgroup version of its node: from 1.35 it does not start on v1, unless failCgroupV1 is
+false.
 
 Source: mm/memcontrol.c (mem_cgroup_oom_notify, mem_cgroup_get_oom_group), mm/oom_kill.c (oom_badness) of Linux 6.18;
 pkg/kubelet/kuberuntime/kuberuntime_container_linux.go, pkg/kubelet/kubelet.go (failCgroupV1) at v1.36.3.
@@ -56,32 +57,32 @@ __all__ = [
 SIGKILL_CODE: Final = 137
 _NODE: Final = Cause.NODE_OUT_OF_MEMORY
 _AT_START: Final = "container init was OOM-killed"
-_TELLS_CGROUP: Final = 31
-"""The minor from which the kubelet's configuration has failCgroupV1."""
+_SHOWS_CGROUP: Final = 31
+"""The first minor version with failCgroupV1 in the kubelet's configuration."""
 _FAILS_ON_V1: Final = CHANGES["fail_cgroup_v1"].since
-"""The minor from which that is its default."""
+"""The first minor version with that as its default."""
 _MEMORY_MEDIUM: Final = "Memory"
 _TOGETHER: Final = timedelta(seconds=5)
-"""Containers that one shortage of the node ends go within seconds."""
+"""One shortage of the node ends all its containers within this time."""
 
 
 class MemoryLimits(Struct, frozen=True, rename="camel"):
     """The memory limits of the cgroups of a container, in bytes; None: none."""
 
     own: int | None
-    """Its own, or the pod's where that is all it has: the kubelet gives it that."""
+    """Its own limit, or the pod's if it has only that one: the kubelet applies it to the container."""
     own_field: str
-    """The field that sets it; empty: none of its own."""
+    """The field that sets it; empty: the container has no own limit."""
     pod: int | None
     """The limit of the pod's cgroup."""
     pod_field: str
-    """``spec.resources.limits.memory``; empty: it is the sum of what its containers are limited to."""
+    """``spec.resources.limits.memory``; empty: it is the sum of its containers' limits."""
     request: int
-    """What the container requests."""
+    """The container's request."""
 
 
 class Survivor(Struct, frozen=True, rename="camel"):
-    """A container that the kernel would have taken before another, and that lives."""
+    """A running container that the kernel would have killed before another."""
 
     namespace: str
     pod: str
@@ -95,7 +96,7 @@ def kills_whole_container(evidence: Evidence) -> bool | None:
     if node is None or config is None:
         return None
     minor = minor_of(node.status.node_info.kubelet_version)
-    if minor is None or minor < _TELLS_CGROUP:
+    if minor is None or minor < _SHOWS_CGROUP:
         return None
     if not (minor >= _FAILS_ON_V1 if config.fail_cgroup_v1 is None else config.fail_cgroup_v1):
         return None
@@ -103,17 +104,17 @@ def kills_whole_container(evidence: Evidence) -> bool | None:
 
 
 def start_ran_out(message: str) -> bool:
-    """Whether the runtime says that it could not start a container, for that ran out of memory at once."""
+    """Whether the runtime reports that it could not start a container because it ran out of memory at once."""
     return _AT_START in message
 
 
 def pod_memory_limit(pod: Pod) -> int | None:
-    """The limit of the pod's cgroup in bytes, which all of its containers share; None: none."""
+    """The limit of the pod's cgroup in bytes, shared by all of its containers; None: no limit."""
     return pod_resource_config(pod).memory or None
 
 
 def memory_limits(pod: Pod, ref: ContainerRef, of_pod: int | None) -> MemoryLimits:
-    """The limits that a container can come to, with that of its pod (`pod_memory_limit`)."""
+    """The limits that a container can reach, with that of its pod (`pod_memory_limit`)."""
     own = ref.container.resources.limits.get(MEMORY)
     whole = pod.spec.resources.limits.get(MEMORY) if pod.spec.resources is not None else None
     return MemoryLimits(
@@ -128,9 +129,9 @@ def memory_limits(pod: Pod, ref: ContainerRef, of_pod: int | None) -> MemoryLimi
 def memory_weights(
     evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination
 ) -> tuple[dict[Cause, Weight], dict[Cause, list[Clue]]]:
-    """The memory limits to which a container may have come, and what speaks for each."""
+    """The memory limits that a container may have reached, and the evidence for each."""
     limits, said = memory_limits(pod, ref, evidence.pod_limit), end.reason == OOM_KILLED
-    told = Clue(Source.POD, "reason", OOM_KILLED, end.finished_at)
+    reason = Clue(Source.POD, "reason", OOM_KILLED, end.finished_at)
     weights: dict[Cause, Weight] = {}
     clues: dict[Cause, list[Clue]] = {}
     kills = oom_kills_near(evidence.known_node_events.events, end)
@@ -146,18 +147,18 @@ def memory_weights(
         clues[Cause.NODE_OUT_OF_MEMORY] = others
         _weigh_kills(weights, kills, end)
     for kill in kills:
-        # An event is one kill: where both kinds came, either may be the one.
+        # An event reports one kill: with events of both kinds, either may be this one.
         concerned = [] if of_both(kills) else [one for one in weights if (one is _NODE) is kill.of_node]
         for cause in concerned or weights:
             clue = Clue(Source.NODE_EVENT, kill.reason, kill.message, kill.at)
             clues.setdefault(cause, []).append(clue)
     for cause in weights if said else ():
-        clues.setdefault(cause, []).insert(0, told)
+        clues.setdefault(cause, []).insert(0, reason)
     return weights, clues
 
 
 def _weigh_kills(weights: dict[Cause, Weight], kills: Sequence[OomKill], end: Termination) -> None:
-    """Let events decide between the node and the limits: of both kinds the nearer one, and never for the node alone."""
+    """Let events decide between the node and the limits: with both kinds the nearer one, and never only the node."""
     limits = [cause for cause in weights if cause is not _NODE]
     if of_both(kills) and limits:
         nearest = {kind: min(seconds_apart(one, end) for one in kills if one.of_node is kind) for kind in (True, False)}
@@ -172,7 +173,7 @@ def _weigh_kills(weights: dict[Cause, Weight], kills: Sequence[OomKill], end: Te
 
 
 def _pod_may_run_out(pod: Pod, limits: MemoryLimits) -> bool:
-    """Whether the pod's cgroup has a limit of its own, and not just that of its only container."""
+    """Whether the pod's cgroup has a limit other than that of its only container."""
     if limits.pod is None:
         return False
     several = len(pod.spec.containers) + sum(one.restarts_always for one in pod.spec.init_containers) > 1
@@ -180,7 +181,7 @@ def _pod_may_run_out(pod: Pod, limits: MemoryLimits) -> bool:
 
 
 def _pod_is_tighter(pod: Pod, limits: MemoryLimits) -> bool:
-    """Whether the containers can come to the pod's limit before each comes to its own."""
+    """Whether the containers can reach the pod's limit before each reaches its own."""
     own = [one.resources.limits.get(MEMORY, ZERO).value for one in pod.spec.containers]
     sidecars = [one for one in pod.spec.init_containers if one.restarts_always]
     own += [one.resources.limits.get(MEMORY, ZERO).value for one in sidecars]
@@ -188,12 +189,12 @@ def _pod_is_tighter(pod: Pod, limits: MemoryLimits) -> bool:
 
 
 def _has_memory_volume(pod: Pod) -> bool:
-    """Whether files of its volumes are memory: after a restart only the pod's cgroup counts them."""
+    """Whether the pod has volumes in memory: after a restart only the pod's cgroup counts their files."""
     return any(one.empty_dir is not None and one.empty_dir.medium == _MEMORY_MEDIUM for one in pod.spec.volumes)
 
 
 def survivor(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Survivor | None:
-    """A container that a shortage of the node would have ended first; None: none is known."""
+    """A container that the kernel would have killed first if the node had run out; None: none is known."""
     ended, node = instant(end.finished_at), evidence.node
     most = container_resource_config(pod, ref).memory or evidence.pod_limit
     if ended is None or node is None or most is None:
@@ -206,7 +207,7 @@ def survivor(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) 
         scores = container_oom_score_adjs(other, capacity)
         for theirs in _running_since_before(other, ended):
             adj = scores.get(theirs.field)
-            # Its memory counts, too; not knowing how much, it counts as none.
+            # Its memory also counts; the amount is not known and counts as 0.
             if adj is not None and (adj.value - own.value) * total > 1000 * most:
                 meta = other.metadata
                 return Survivor(meta.namespace, meta.name, theirs.container.name, adj.value)
@@ -214,7 +215,7 @@ def survivor(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) 
 
 
 def _memory_of(node: Node) -> tuple[int, int]:
-    """The memory by which scores are counted, and the least to which they may be compared: that of all pods."""
+    """The memory for computing scores, and the smallest amount that they may relate to: that of all pods."""
     status = node.status
     capacity = status.capacity.get(MEMORY, ZERO).value
     return capacity, min(capacity, status.allocatable.get(MEMORY, ZERO).value or capacity)
@@ -231,7 +232,7 @@ def _running_since_before(pod: Pod, moment: datetime) -> Iterator[ContainerRef]:
 
 
 def _ended_together(evidence: Evidence, end: Termination) -> Iterator[Clue]:
-    """Containers of other pods of the node that ran out of memory within the same seconds, and of no limit."""
+    """Containers without a limit, of other pods on the node, that ran out of memory within the same seconds."""
     ended = instant(end.finished_at)
     for pod in evidence.neighbours or ():
         for status in pod.status.of_containers:
@@ -245,7 +246,7 @@ def _ended_together(evidence: Evidence, end: Termination) -> Iterator[Clue]:
 
 
 def _has_limit(pod: Pod, container: str) -> bool:
-    """Whether a container may have come to a limit of its own or its pod's."""
+    """Whether a container may have reached a limit of its own or its pod's."""
     if pod_resource_config(pod).memory:
         return True
     return any(

@@ -1,10 +1,10 @@
-"""Reads what Kubernetes' components write about an end: in a pod's status, in its conditions, in events.
+"""Parse what Kubernetes' components write about an end: in a pod's status, in its conditions, in events.
 
     Evicted        "The node was low on resource: memory. Threshold quantity: …, available: …. Container … was using …"
-                   names what was short and who used more than it requested; three other texts name a limit of the pod's
-                   own. "The node had condition: …" is no eviction: the kubelet did not take the pod on
+                   names the scarce resource and the containers above their requests; three other texts name a limit of
+                   the pod itself. "The node had condition: …" is not an eviction: the kubelet rejected the pod
     Killing        "Container web failed liveness probe, will be restarted"; "Stopping container web" gives no reason
-    Pod was rejected: …   the kubelet did not take it on; the reason is OutOfcpu, NodeAffinity and so on
+    Pod was rejected: …   the kubelet rejected it; the reason is OutOfcpu, NodeAffinity and so on
     DisruptionTarget      reason: who deletes the pod
 
 Source, at v1.36.3: pkg/kubelet/eviction/{helpers,eviction_manager}.go (…MessageFmt), pkg/kubelet/kuberuntime/
@@ -50,7 +50,7 @@ __all__ = [
     "forced_by",
     "is_plain_stop",
     "is_rejection",
-    "tells_of_pod",
+    "names_pod",
 ]
 
 EVICTED: Final = "Evicted"
@@ -84,7 +84,7 @@ _ADMISSION: Final = frozenset(
         ),
     }
 )
-"""Reasons of a kubelet that did not take a pod on; older ones write no common text."""
+"""The reasons of a kubelet that rejects a pod; older kubelets write no common text."""
 _OLD_REJECTED: Final = "Pod "
 CONDITION: Final = "The node had condition: "
 _SHUTDOWN: Final = "Pod was terminated in response to imminent node shutdown."
@@ -113,15 +113,15 @@ DISRUPTIONS: Final = {
     "DeletionByDeviceTaintManager": Cause.TAINT_EVICTION,
     "DeletionByPodGC": Cause.NODE_GONE,
 }
-"""The reasons of condition DisruptionTarget for which something deletes the pod."""
+"""The reasons of condition DisruptionTarget with which a component deletes the pod."""
 DISRUPTION: Final = "DisruptionTarget"
-"""The condition of a pod that something deletes or ends."""
+"""The condition of a pod that a component deletes or ends."""
 BY_KUBELET: Final = "TerminationByKubelet"
-"""Its reason where the kubelet ends the pod itself."""
+"""Its reason if the kubelet ends the pod itself."""
 TAINTED: Final = frozenset({"TaintManagerEviction", "DeviceTaintManagerEviction"})
-"""The reasons of events by which the taint managers tell that they delete a pod, or no longer do."""
+"""The reasons of the taint managers' events that they delete a pod, or no longer do so."""
 FORCE_ALLOWED: Final = "ForceDeletionAllowed"
-"""The reason of the webhook's event about a force deletion that it let through, right before that happens."""
+"""The reason of the webhook's event that it allowed a force deletion, right before that happens."""
 EVENT_CAUSES: Final = {
     "Preempted": Cause.PREEMPTION,
     **dict.fromkeys(TAINTED, Cause.TAINT_EVICTION),
@@ -129,17 +129,17 @@ EVENT_CAUSES: Final = {
     "DeadlineExceeded": Cause.ACTIVE_DEADLINE,
     FORCE_ALLOWED: Cause.FORCE_DELETED,
 }
-"""The reasons of events about a pod that name the cause; the message of Evicted tells which one it is."""
+"""The reasons of events about a pod that name the cause; for Evicted, the message names it."""
 _FORCED_BY: Final = re.compile(r"A force deletion by (\S{1,128}) was allowed ")
 UNHEALTHY: Final = {Cause.LIVENESS_PROBE: "Liveness probe", Cause.STARTUP_PROBE: "Startup probe"}
-"""The words with which the message of event Unhealthy begins."""
+"""The first words of the message of event Unhealthy."""
 CLEANED_UP: Final = frozenset(
     {"FailedDaemonPod", "SucceededDaemonPod", "RecreatingFailedPod", "RecreatingTerminatedPod"}
 )
-"""The reasons of events by which a controller tells that it deletes a pod that had ended: DaemonSets;
-StatefulSets of older versions do so, too."""
+"""The reasons of a controller's events that it deletes an ended pod: DaemonSets, and StatefulSets of older
+versions."""
 PRESSURE_REASONS: Final = frozenset({"EvictionThresholdMet", "FreeDiskSpaceFailed", "ImageGCFailed"})
-"""The reasons of a kubelet's events about a node that is short of something."""
+"""The reasons of a kubelet's events about a node that is short of a resource."""
 READ_REASONS: Final = frozenset(
     {
         *PRESSURE_REASONS,
@@ -153,7 +153,7 @@ READ_REASONS: Final = frozenset(
     }
     | {"SystemOOM", "OOMKilling", "ScalingReplicaSet", "SuccessfulRescale"}
 )
-"""The reasons of events whose messages are read."""
+"""The reasons of the events with messages that are read."""
 NEVER_RAN: Final = {
     **dict.fromkeys(
         (
@@ -174,38 +174,38 @@ NEVER_RAN: Final = {
     ),
     "PostStartHookError": Cause.POST_START_HOOK,
 }
-"""Why a container waits, or what its status says in place of an end: it never ran, or was stopped as it started."""
+"""The reasons of a waiting or ended container that never ran, or was stopped as it started."""
 
 
 class OverUse(Struct, frozen=True, rename="camel"):
-    """A container or pod that used more than it requested when the node ran low."""
+    """A container or pod that used more than it requested when the node was low on a resource."""
 
     name: str
     whole_pod: bool
     used: str
-    """A quantity, as the kubelet wrote it."""
+    """The quantity as the kubelet wrote it."""
     requested: str
 
 
 class EvictionNumbers(Struct, frozen=True, rename="camel"):
-    """The numbers of an eviction's message; empty: it has none."""
+    """The numbers of an eviction's message; empty fields: the message has none."""
 
     resource: str = ""
-    """``memory``, ``ephemeral-storage``, ``inodes``, ``pids``; empty: a limit of the pod's own."""
+    """``memory``, ``ephemeral-storage``, ``inodes``, ``pids``; empty: a limit of the pod itself."""
     threshold: str = ""
     available: str = ""
     over: tuple[OverUse, ...] = ()
     name: str = ""
-    """The container or volume that came to its own limit."""
+    """The container or volume that reached its own limit."""
     limit: str = ""
     set_by: str = ""
     """The kubelet's field with that threshold; empty: its configuration is not known, or both or none have it."""
     grace_seconds: int | None = None
-    """What a soft threshold gave the pod at most; None: none was met, or that is not known."""
+    """The longest grace period of a soft threshold; None: none was met, or that is not known."""
 
 
 def cause_of_status(reason: str, message: str) -> Cause | None:
-    """The cause that a finished pod's status names (``status.reason`` and ``status.message``); None: none."""
+    """The cause that a finished pod's status names (``status.reason`` and ``status.message``); None: it names none."""
     if is_rejection(reason, message):
         return Cause.REJECTED
     if reason == EVICTED:
@@ -220,21 +220,21 @@ def cause_of_status(reason: str, message: str) -> Cause | None:
 
 
 def is_rejection(reason: str, message: str = "") -> bool:
-    """Whether a status or an event is that of a kubelet that did not take a pod on."""
+    """Whether a status or an event is that of a kubelet that rejected a pod."""
     if reason == EVICTED and cause_of_eviction(message) is Cause.REJECTED:
         return True
     return message.startswith(_REJECTED) or reason in _ADMISSION or reason.startswith(_OUT_OF)
 
 
 def cause_of_condition(message: str) -> Cause | None:
-    """The cause that condition DisruptionTarget names, where the kubelet set it; None: none that is known."""
+    """The cause that condition DisruptionTarget names, if the kubelet set it; None: no known cause."""
     if message == _SHUTDOWN:
         return Cause.NODE_SHUTDOWN
     return Cause.KUBELET_PREEMPTION if message == _CRITICAL else cause_of_eviction(message)
 
 
 def cause_of_eviction(message: str) -> Cause | None:
-    """The cause that the message of an eviction names; None: somebody else than the kubelet wrote it."""
+    """The cause that the message of an eviction names; None: the kubelet did not write it."""
     if message.removeprefix(_REJECTED).removeprefix(_OLD_REJECTED).startswith(CONDITION):
         return Cause.REJECTED
     if message.startswith(_LOW):
@@ -262,7 +262,7 @@ def _over(message: str) -> Iterator[OverUse]:
 
 
 def cause_of_kill(message: str) -> Cause | None:
-    """Why the kubelet killed a container and left the pod, by the message of event Killing; None: it does not say."""
+    """Why the kubelet killed a container but not its pod, by the message of event Killing; None: it does not say."""
     return next((cause for words, cause in _KILLS if words in message), None)
 
 
@@ -271,13 +271,13 @@ def is_plain_stop(message: str) -> bool:
     return message.startswith(_STOPPING)
 
 
-def tells_of_pod(message: str, name: str) -> bool:
+def names_pod(message: str, name: str) -> bool:
     """Whether a controller's event names a pod, alone or after its namespace."""
     return any(word.rpartition("/")[2] == name for word in message.replace(",", " ").split())
 
 
 def forced_by(message: str) -> str:
-    """Who asked for a force deletion, by the webhook's event; empty: it names nobody."""
+    """The user that requested a force deletion, by the webhook's event; empty: it names no user."""
     found = _FORCED_BY.match(message)
     return found[1] if found else ""
 

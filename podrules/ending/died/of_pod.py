@@ -1,11 +1,11 @@
 """The last end of a pod: of the pod as a whole, or of the container that ended last.
 
     the whole pod     it is gone, finished, or being deleted: what the kubelet or the API server did to it
-    its containers    a finished pod of which neither tells: the first container that failed, else the last that ended
-    one container     of a pod that is there: the one that ended last, or that could not be started at all
+    its containers    a finished pod without such evidence: the first container that failed, else the last that ended
+    one container     of an existing pod: the one that ended last, or that could not be started at all
 
-A container of a pod that is stopped ends with it; how, tells whether it obeyed SIGTERM (exit code 143, or its own), or
-had to be killed when its time was over (137).
+If a pod is stopped, its containers end with it. The exit code shows whether a container obeyed SIGTERM (143, or its own
+code) or was killed at the end of its grace period (137).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.container_end import container_verdict, never_ran
 from podrules.ending.died.deleted import disruption
 from podrules.ending.died.evidence import Evidence, Lost, PodEvents, container_of, ended_at, failed_at, first_of
-from podrules.ending.died.gone import LONG, gone_verdict, node_evictor, told_by_event
+from podrules.ending.died.gone import LONG, cause_from_event, gone_verdict, node_evictor
 from podrules.ending.died.kubelet_stops import stop_of_all
 from podrules.ending.died.manner import Manner, Stop, manner_of, stop_of
 from podrules.ending.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, pod_memory_limit, start_ran_out
@@ -79,26 +79,26 @@ class ContainerEnd(Struct, frozen=True, rename="camel"):
     runs: bool
     """Whether it runs now."""
     waits: str = ""
-    """Why it does not start again, in the kubelet's word."""
+    """The kubelet's reason why it does not start again."""
     waits_message: str = ""
     end: Termination | None = None
     """None: it has never run."""
     at: str | None = None
-    """When it ended, by the API server's clock as far as that is known."""
+    """When it ended, by the API server's clock if the difference is known."""
     verdict: Verdict | None = None
     """What ended it; None: it was stopped with its pod."""
     manner: Manner | None = None
-    """Of one that was stopped with its pod."""
+    """How it ended, if it was stopped with its pod."""
     limits: MemoryLimits | None = None
-    """Where memory may have ended it."""
+    """Its memory limits, if memory may have ended it."""
     hook_failed_seconds: int | None = None
-    """How long after the stop began its preStop hook failed; None: no event says that it did."""
+    """Seconds from the start of the stop to the failure of its preStop hook; None: no event shows a failure."""
     child_killed: bool = False
-    """A process of it ran out of memory while it ran; that did not end it."""
+    """The kernel killed one of its processes for memory; that did not end the container."""
 
     @property
     def said(self) -> str:
-        """What its last end, or the kubelet, says of it."""
+        """The message of its last end, else that of the kubelet."""
         return self.end.message if self.end is not None and self.end.message else self.waits_message
 
 
@@ -115,19 +115,19 @@ class PodEnd(Struct, frozen=True, rename="camel"):
     """The containers that ended or do not start, in the pod's order."""
     numbers: EvictionNumbers = EvictionNumbers()
     grace_seconds: int | None = None
-    """How long its containers had to stop, where it was deleted."""
+    """How long its containers had to stop, if it was deleted."""
     running: tuple[str, ...] = ()
     """Containers that run although the pod was deleted."""
     stuck: Clue | None = None
-    """The kubelet's last event that it could not stop them; None: there is none."""
+    """The kubelet's last event that it could not stop them; None: no such event is known."""
     rejection: Rejection | None = None
-    """Why the kubelet did not take it on, if that was it."""
+    """Why the kubelet rejected it, if that is the cause."""
     lost: tuple[Lost, ...] = ()
-    """Evidence that would have told more."""
+    """The missing evidence that could have shown more."""
     stopped: str | None = None
-    """When the kubelet began to stop a pod that is gone; None: no event shows that it did."""
+    """When the kubelet began to stop a pod that no longer exists; None: no event shows that it did."""
     evictor: Evictor | None = None
-    """The program that evicted it, or that removes or restarts its node; None: nothing shows one."""
+    """The program that evicted it, or that removes or restarts its node; None: no evidence shows one."""
 
     @property
     def is_unknown(self) -> bool:
@@ -136,14 +136,14 @@ class PodEnd(Struct, frozen=True, rename="camel"):
 
     @property
     def never_began(self) -> bool:
-        """Whether it is no end: a container could not be started."""
+        """Whether nothing ended: a container could not be started."""
         causes = self.verdict.causes
         if self.of is EndOf.NEVER_RAN:
             return Cause.POST_START_HOOK not in causes
         return self.of is EndOf.CONTAINER and bool(causes) and causes <= _UNABLE
 
     def end_of(self, container: str) -> ContainerEnd | None:
-        """How a container of it ended."""
+        """How one of its containers ended."""
         return next((one for one in self.ends if one.container == container), None)
 
 
@@ -154,7 +154,7 @@ def has_ended(pod: Pod) -> bool:
     init = {one.name for one in pod.spec.init_containers if not one.restarts_always}
     for status in pod.status.of_containers:
         end = status.latest_end
-        # An init container that is done stays so; one that waits to run again is not.
+        # A completed init container stays completed; one that waits to run again has not completed.
         done = status.name in init and status.state.waiting is None
         if end is not None and (fails_init(pod, end.exit_code, end.reason) or not done):
             return True
@@ -162,7 +162,7 @@ def has_ended(pod: Pod) -> bool:
 
 
 def may_have_ended(pod: Pod, after: datetime | None) -> bool:
-    """Whether an end of it may be no older than a moment: what a large cluster passes over at once."""
+    """Whether the pod may have ended at or after a moment: a cheap filter for large clusters."""
     if after is None or never_started(pod):
         return True
     own = [one for one in pod.status.of_containers if one.latest_end is not None]
@@ -173,7 +173,7 @@ def may_have_ended(pod: Pod, after: datetime | None) -> bool:
 
 
 def never_started(pod: Pod) -> bool:
-    """Whether a container of it could not be started."""
+    """Whether one of its containers could not be started."""
     waits = (one.state.waiting for one in pod.status.of_containers)
     return any(state is not None and never_ran(state.reason) is not None for state in waits)
 
@@ -203,7 +203,7 @@ def last_end(evidence: Evidence) -> PodEnd:
         )
     chosen = _chosen(pod, ends, over=pod.finished or pod.metadata.deletion_timestamp is not None)
     if chosen is None:
-        return PodEnd(EndOf.NOTHING, NOTHING, ends=ends, lost=(Lost.NODE_GONE,) if evidence.node_gone else ())
+        return PodEnd(EndOf.NOTHING, NOTHING, ends=ends, lost=(Lost.NODE_GONE,) if evidence.node_missing else ())
     ran = chosen.end is not None
     return PodEnd(
         EndOf.CONTAINER if ran else EndOf.NEVER_RAN,
@@ -217,7 +217,7 @@ def last_end(evidence: Evidence) -> PodEnd:
 
 
 def _on_server(evidence: Evidence, of_node: str | None) -> str | None:
-    """A time of the node by the API server's clock, where they are known to differ."""
+    """A time of the node's clock, converted to the API server's if the clocks are known to differ."""
     when = instant(of_node)
     return of_node if when is None or not evidence.clocks.are_apart else _text(evidence.clocks.server_time(when))
 
@@ -227,7 +227,7 @@ def _text(when: datetime) -> str:
 
 
 def _lost(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None = None) -> tuple[Lost, ...]:
-    """What would have told more of a verdict that is not certain."""
+    """The missing evidence that could have shown more about a verdict that is not certain."""
     return () if verdict.grade is Grade.CERTAIN else tuple(_missing(evidence, verdict, one))
 
 
@@ -243,7 +243,7 @@ def _missing(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None) -> 
         yield Lost.EVENTS_EXPIRED
     if verdict.causes & {Cause.OWNER, Cause.JOB_ENDED} and evidence.owner_events is None:
         yield Lost.OWNER_EVENTS
-    if evidence.node_gone:
+    if evidence.node_missing:
         yield Lost.NODE_GONE
     elif evidence.node is None and (pod is None or pod.spec.node_name):
         yield Lost.NODE_UNREAD
@@ -255,40 +255,40 @@ def _missing(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None) -> 
 
 
 def _are_left(evidence: Evidence, events: PodEvents, one: ContainerEnd | None) -> bool:
-    """Whether all events are left that may tell of an end: of the run of a container, or of the pod."""
+    """Whether all events that may show an end remain: the end of a container's run, or of the pod."""
     if one is not None and one.end is not None:
         return evidence.has_all_events(one.container, one.end)
     return events.complete_since(_began(evidence))
 
 
 def _began(evidence: Evidence) -> datetime | None:
-    """Since when events may tell of the end of a pod."""
+    """The time from which events may show the end of a pod."""
     if evidence.pod is not None:
         return instant(evidence.pod.status.start_time or evidence.pod.metadata.creation_timestamp)
     return first_of(evidence.known_events.stops())
 
 
 def _is_settled(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None) -> bool:
-    """Whether all that was written of an end must have come; also where its time is not known."""
+    """Whether all events about an end must have arrived; also True if its time is not known."""
     if one is not None and one.end is not None and one.end.finished_at is not None:
         return evidence.has_come(one.end)
-    when = ended_at(evidence) or max((time for text in _told_at(verdict) if (time := instant(text))), default=None)
+    when = ended_at(evidence) or max((time for text in _clue_times(verdict) if (time := instant(text))), default=None)
     return when is None or evidence.now is None or evidence.is_settled(when)
 
 
-def _told_at(verdict: Verdict) -> list[str]:
+def _clue_times(verdict: Verdict) -> list[str]:
     return [clue.at for one in verdict.suspects for clue in one.clues if clue.at]
 
 
 def _gone(evidence: Evidence) -> PodEnd:
     verdict, stopped = gone_verdict(evidence), stopped_at(evidence)
     events = evidence.known_events.events
-    told = _told_at(verdict)
+    times = _clue_times(verdict)
     message = next((event.message for event in reversed(events) if event.reason == EVICTED), "")
     nothing = verdict.grade is Grade.NOTHING
     if nothing and events:
         verdict = replace(verdict, clues=(of_event(events[-1]),))
-    when = max(told, default=None) if stopped is None else _text(stopped)
+    when = max(times, default=None) if stopped is None else _text(stopped)
     return PodEnd(
         EndOf.POD,
         verdict,
@@ -302,17 +302,17 @@ def _gone(evidence: Evidence) -> PodEnd:
 
 
 def _rejection(evidence: Evidence, verdict: Verdict) -> Rejection | None:
-    """Why the kubelet did not take the pod on: by its status, else by the event."""
+    """Why the kubelet rejected the pod: by its status, else by the event."""
     if verdict.cause is not Cause.REJECTED:
         return None
-    status, told = evidence.pod.status if evidence.pod is not None else None, told_by_event(evidence)
+    status, named = evidence.pod.status if evidence.pod is not None else None, cause_from_event(evidence)
     if status is not None and status.reason:
         return rejection_of(evidence, status.reason, status.message)
-    return None if told is None else rejection_of(evidence, told[1].reason, told[1].message)
+    return None if named is None else rejection_of(evidence, named[1].reason, named[1].message)
 
 
 def _evictor(evidence: Evidence, verdict: Verdict) -> Evictor | None:
-    """The program behind a verdict: by its event about the pod, else by the signs of its node, else of the pod."""
+    """The program behind a verdict: by its event about the pod, else by marks on the node, else by marks on the pod."""
     causes = {one.cause for one in verdict.suspects}
     named = next(filter(None, map(pod_evictor, reversed(evidence.known_events.events))), None)
     at, when = instant(named.at) if named is not None else None, ended_at(evidence)
@@ -332,14 +332,14 @@ def _evictor(evidence: Evidence, verdict: Verdict) -> Evictor | None:
 def _numbers(evidence: Evidence, pod: Pod) -> EvictionNumbers:
     if pod.status.reason == EVICTED:
         return _with_threshold(evidence, eviction_numbers(pod.status.message))
-    told = evidence.known_events.named(EVICTED)
-    return _with_threshold(evidence, eviction_numbers(told[-1].message)) if told else EvictionNumbers()
+    evictions = evidence.known_events.named(EVICTED)
+    return _with_threshold(evidence, eviction_numbers(evictions[-1].message)) if evictions else EvictionNumbers()
 
 
 def _with_threshold(evidence: Evidence, numbers: EvictionNumbers) -> EvictionNumbers:
-    """The numbers, with the kind of the kubelet's threshold that has the amount of the message.
+    """Add the kind of the kubelet's threshold that matches the amount in the message.
 
-    The amount of a percentage is known of memory alone: no object has the capacity of disks as the kubelet sees it.
+    The amount of a percentage is known for memory only: no object has the capacity of disks as the kubelet sees it.
     """
     config, pod, node = evidence.config, evidence.pod, evidence.node
     if config is None or not numbers.threshold:
@@ -370,19 +370,19 @@ def _ends(evidence: Evidence, pod: Pod, whole: Verdict | None, stop: Stop | None
         if one is None or _is_done(pod, one):
             continue
         if one.latest is not None or never_ran(one.reason) is not None:
-            with_pod = whole is not None and _tells(whole, pod, evidence, ref, one)
+            with_pod = whole is not None and _ended_with_pod(whole, pod, evidence, ref, one)
             yield _end(evidence, pod, ref, one, stop if with_pod else None)
 
 
 def _is_done(pod: Pod, one: ObservedContainer) -> bool:
-    """Whether it is an init container that did what it was there for."""
+    """Whether it is an init container that has completed."""
     if one.kind is not ContainerKind.INIT or one.end is None:
         return False
     return not fails_init(pod, one.end.exit_code, one.end.reason)
 
 
-def _tells(whole: Verdict, pod: Pod, evidence: Evidence, ref: ContainerRef, one: ObservedContainer) -> bool:
-    """Whether a container ended with its pod, as far as is known: an unknown reason of the pod tells it of none."""
+def _ended_with_pod(whole: Verdict, pod: Pod, evidence: Evidence, ref: ContainerRef, one: ObservedContainer) -> bool:
+    """Whether a container ended with its pod, as far as is known: an unknown reason of the pod does not show it."""
     condition = disruption(pod)
     if whole.grade is not Grade.NOTHING or (condition is not None and condition.reason == BY_KUBELET):
         return True
@@ -434,10 +434,10 @@ _MEMORY: Final = frozenset({Cause.OWN_MEMORY_LIMIT, Cause.POD_MEMORY_LIMIT, Caus
 
 
 def _chosen(pod: Pod, ends: tuple[ContainerEnd, ...], *, over: bool) -> ContainerEnd | None:
-    """The container whose end it is: the first that failed of a pod that is over; else the last that ended."""
+    """The container that represents the end: the first that failed if the pod is over; else the last that ended."""
     ended = [one for one in ends if one.end is not None]
     if over:
-        # Sidecars do not decide what becomes of a pod: they are stopped once the others have ended.
+        # Sidecars do not decide the phase of a pod: the kubelet stops them once the others have ended.
         ended = [one for one in ended if one.kind is not ContainerKind.SIDECAR] or ended
     order = {one.container: place for place, one in enumerate(ends)}
 

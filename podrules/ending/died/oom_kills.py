@@ -1,9 +1,9 @@
-"""Events about a node that report OOM kills: who was killed, and whether the whole node ran out.
+"""Events about a node that report OOM kills: the victim, and whether the whole node ran out of memory.
 
     SystemOOM     the kubelet's: "System OOM encountered, victim process: java, pid: 18421". It reports only victims
                   that it cannot attribute to a container's cgroup: those of a shortage of the node
     OOMKilling    node-problem-detector's copy of the kernel's line: "Out of memory: Killed process …" is the node's
-                  shortage, "Memory cgroup out of memory: …" that of a cgroup. Without the lead it may be either
+                  shortage, "Memory cgroup out of memory: …" that of a cgroup. Without this prefix it may be either
     a container   an event is about its end if both came within seconds on the node's clock. It may be about another
                   process of these seconds. The counter behind OOMKilled counts both kinds of kill
 
@@ -31,7 +31,7 @@ _NODE: Final = "Node"
 _SYSTEM: Final = "SystemOOM"
 _KERNEL: Final = "OOMKilling"
 _MAX_READ: Final = 1000
-"""Characters of a message that are read."""
+"""The number of characters of a message that are read."""
 _VICTIM: Final = re.compile(
     r"victim process: ([^,\n]{1,40}), pid: (\d{1,10})|\bKill(?:ed)? process (\d{1,10}) \(([^)\n]{1,40})\)"
 )
@@ -39,22 +39,22 @@ OF_CGROUP: Final = "Memory cgroup out of memory"
 _OF_NODE: Final = "Out of memory: Kill"
 _HOUR: Final = 3600
 _NEAR: Final = 10
-"""Seconds between the kernel's kill and the event, which may be made before the runtime sees the end."""
+"""The seconds between the kernel's kill and the event, which may come before the runtime sees the end."""
 
 
 class OomKill(Struct, frozen=True, rename="camel"):
     """One event about OOM kills."""
 
     reason: str
-    """The event's: ``SystemOOM``, ``OOMKilling``."""
+    """The reason of the event: ``SystemOOM``, ``OOMKilling``."""
     process: str
-    """The name of the victim, as the kernel has it; empty: not named."""
+    """The kernel's name of the victim; empty: not named."""
     first: str | None
     at: str | None
-    """When it occurred last."""
+    """The last time of the event."""
     times: int
     of_node: bool | None
-    """Whether the whole node ran out; False: a cgroup did. None: the message does not show which."""
+    """Whether the whole node ran out of memory; False: a cgroup did. None: the message does not show which."""
     message: str
 
 
@@ -72,12 +72,12 @@ def oom_kills(events: Iterable[Event]) -> Iterator[OomKill]:
 
 
 def oom_kills_near(events: Iterable[Event], end: Termination) -> list[OomKill]:
-    """Those that may have ended a container: both times are of its node's clock."""
+    """The kills that may have ended a container: both times are from its node's clock."""
     return [one for one in oom_kills(events) if seconds_apart(one, end) <= _NEAR]
 
 
 def seconds_apart(kill: OomKill, end: Termination) -> float:
-    """How far an end is from the events about a kill; of one that recurred around it at most 10."""
+    """The seconds between an end and the event about a kill; at most 10 if the event recurred around the end."""
     first, last, ended = instant(kill.first), instant(kill.at), instant(end.finished_at)
     if first is None or last is None or ended is None:
         return math.inf
@@ -86,12 +86,12 @@ def seconds_apart(kill: OomKill, end: Termination) -> float:
 
 
 def of_both(kills: Collection[OomKill]) -> bool:
-    """Whether some are of the whole node, and others of a cgroup."""
+    """Whether some kills are of the whole node, and others of a cgroup."""
     return any(one.of_node for one in kills) and any(one.of_node is False for one in kills)
 
 
 def node_shortages(events: Iterable[Event], now: datetime | None) -> dict[str, OomKill]:
-    """The latest kill of the last hour for which a node ran out of memory, by the node's name."""
+    """The latest kill of the last hour in which a whole node ran out of memory, by the node's name."""
     found: dict[str, OomKill] = {}
     for event in sorted(events, key=lambda one: one.last or ""):
         when = instant(event.last)

@@ -1,8 +1,8 @@
-"""What ended a pod that is there as a whole: its own status, or who deleted it.
+"""What ended an existing pod as a whole: by its status, or by its deletion.
 
-    finished      status.reason and status.message are the kubelet's word; so is condition DisruptionTarget with reason
-                  TerminationByKubelet. A pod whose processes exit with 0 succeeds, and has no reason then. Over a limit
-                  of its own storage it has no condition either, and an event alone tells
+    finished      the kubelet writes status.reason and status.message, and condition DisruptionTarget with reason
+                  TerminationByKubelet. If the processes exit with 0, the pod succeeds and has no reason. Above a
+                  storage limit of its own it has no condition either: only an event shows the cause
     deleted       unless its containers had ended before; see `stop_order` and `deleted`
     neither       its containers ended by themselves
 
@@ -21,7 +21,7 @@ from podrules.api.model.pod import Pod
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.deleted import deleted_verdict, disruption, of_condition
 from podrules.ending.died.evidence import Evidence
-from podrules.ending.died.gone import DELETERS, told_by_event
+from podrules.ending.died.gone import DELETERS, cause_from_event
 from podrules.ending.died.messages import BY_KUBELET, DISRUPTIONS, cause_of_condition, cause_of_status
 from podrules.ending.died.stop_order import Order, order_of_deletion
 from podrules.ending.died.verdict import Clue, Source, Verdict, of_event, proven
@@ -31,13 +31,13 @@ __all__ = ["pod_verdict"]
 
 
 def pod_verdict(evidence: Evidence, pod: Pod) -> Verdict | None:
-    """What ended a pod that is there; None: nothing but its containers themselves, if those."""
+    """What ended an existing pod; None: its containers ended by themselves, if at all."""
     if pod.finished:
         said = _by_status(pod) or _by_event(evidence, pod) or _unknown(pod)
         if said is not None:
             return said
     if owner_guarantee(pod).guarantee is Guarantee.KUBELET_OWNED:
-        # Deleting the mirror of a static pod stops nothing.
+        # Deleting the mirror pod of a static pod does not stop it.
         return None
     order = order_of_deletion(evidence, pod)
     if pod.metadata.deletion_timestamp is None or order is Order.BEFORE:
@@ -46,7 +46,7 @@ def pod_verdict(evidence: Evidence, pod: Pod) -> Verdict | None:
 
 
 def _by_status(pod: Pod) -> Verdict | None:
-    """What the kubelet wrote into the status of a pod that it ended."""
+    """The cause that the kubelet wrote into the status of a pod that it ended."""
     named = cause_of_status(pod.status.reason, pod.status.message)
     if named is not None:
         return proven(named, Clue(Source.POD, "status.reason", f"{pod.status.reason}: {pod.status.message}"))
@@ -58,15 +58,15 @@ def _by_status(pod: Pod) -> Verdict | None:
 
 
 def _unknown(pod: Pod) -> Verdict | None:
-    """That a status names a reason that the rules do not know, or tells of no container that ended."""
+    """No cause: the status names a reason that the rules do not know, or shows no container that ended."""
     condition = disruption(pod)
     if condition is not None and condition.reason == BY_KUBELET:
         said = ": ".join(filter(None, (pod.status.reason, pod.status.message or condition.message)))
         return Verdict(Grade.NOTHING, clues=(Clue(Source.POD, "status", said), of_condition(condition)))
     if pod.metadata.deletion_timestamp is not None or condition is not None:
         return None
-    told = any(one.state.terminated is not None for one in pod.status.container_statuses)
-    if told and not (pod.status.reason and pod.status.phase == "Failed"):
+    ended = any(one.state.terminated is not None for one in pod.status.container_statuses)
+    if ended and not (pod.status.reason and pod.status.phase == "Failed"):
         return None
     if any(one.state.terminated for one in pod.status.init_container_statuses) and not pod.status.reason:
         return None
@@ -75,15 +75,15 @@ def _unknown(pod: Pod) -> Verdict | None:
 
 
 def _by_event(evidence: Evidence, pod: Pod) -> Verdict | None:
-    """What an event of the kubelet tells of it that came while it ran."""
-    told = told_by_event(evidence)
-    if told is None or told[0] in DELETERS or not _before_its_end(told[1], pod):
+    """The cause from an event of the kubelet that came while the pod ran."""
+    named = cause_from_event(evidence)
+    if named is None or named[0] in DELETERS or not _before_its_end(named[1], pod):
         return None
-    return proven(told[0], of_event(told[1]))
+    return proven(named[0], of_event(named[1]))
 
 
 def _before_its_end(event: Event, pod: Pod) -> bool:
-    """Whether an event came while a container of the pod ran, and no deletion had been asked for."""
+    """Whether an event came while a container of the pod ran, and the pod is not marked for deletion."""
     when = instant(event.last)
     return when is not None and any(when <= time for time in _times(pod)) and pod.metadata.deletion_timestamp is None
 
@@ -94,7 +94,7 @@ def _times(pod: Pod) -> list[datetime]:
 
 
 def _collected(pod: Pod) -> Verdict | None:
-    """The verdict on a pod that garbage collection called finished, for its node was gone."""
+    """The verdict on a pod that garbage collection set Failed because its node was gone."""
     condition = disruption(pod)
     if condition is None or DISRUPTIONS.get(condition.reason) is not Cause.NODE_GONE:
         return None

@@ -1,10 +1,10 @@
-"""Whether a restart of the node may have ended a container: its system stops all, and the kubelet tells no pod of it.
+"""Whether a restart of the node may have ended a container: its system stops all, and no pod's status shows it.
 
     Rebooted        the kubelet's event about its node, once it is up again and finds another boot id
-    runs again      the restart came before that run, and the pod got a new sandbox, or the exit code is 255:
-                    so runtimes report containers that they find dead when they come up, about when the kubelet does
+    runs again      the restart came before that run, and the pod got a new sandbox, or the exit code is 255, which
+                    runtimes report for containers that they find dead at their start, about when the kubelet starts
 
-A restart that no event tells of counts as somebody who ends the process past Kubernetes.
+A restart without an event counts as a process that was ended outside Kubernetes.
 
 Source: pkg/kubelet/nodestatus/setters.go (MachineInfo) at v1.36.3.
 """
@@ -25,16 +25,16 @@ __all__ = ["FOUND_DEAD", "REBOOTED", "reboot_clues"]
 
 REBOOTED: Final = "Rebooted"
 FOUND_DEAD: Final = 255
-"""The exit code that runtimes give to a container that a crash of the node took."""
+"""The exit code that runtimes report for a container that ended in a crash of the node."""
 _STOP_TO_EVENT: Final = 900
-"""Seconds that a restart of a machine may take, from the stop of its processes to the kubelet's event."""
+"""The seconds that a restart of a machine may take, from the stop of its processes to the kubelet's event."""
 _FOUND_TO_EVENT: Final = 300
-"""Seconds between a runtime that comes up, and that event."""
+"""The seconds between the start of a runtime and that event."""
 _MINUTE: Final = 60
 
 
 def reboot_clues(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> list[Clue]:
-    """What shows a restart of the node that may have ended a container; empty: no event does."""
+    """The evidence of a restart of the node that may have ended a container; empty: no event shows one."""
     status, ended = status_of(pod, ref.container.name), instant(end.finished_at)
     if ended is None or status is None:
         return []
@@ -46,6 +46,6 @@ def reboot_clues(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Terminati
     for event in evidence.known_node_events.named(REBOOTED):
         when = instant(event.last)
         if when is not None and first <= when <= last and (again is None or when <= later(again, _MINUTE)):
-            told = of_event(event, Source.NODE_EVENT)
-            return [told] if sandbox is None else [told, of_event(sandbox)]
+            restart = of_event(event, Source.NODE_EVENT)
+            return [restart] if sandbox is None else [restart, of_event(sandbox)]
     return []

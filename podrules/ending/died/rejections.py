@@ -1,12 +1,13 @@
-"""Why a kubelet did not take a pod on, how often that came, and which toleration brings such pods back.
+"""Why a kubelet rejected a pod, how often it did so, and which toleration brings such pods back.
 
     NodeShutdown          the node shuts down
-    Evicted               "The node had condition: [DiskPressure]": it is short of something
-    UnexpectedAdmission…  a device plugin or another manager of the kubelet refused; a kubelet that restarts before its
-                          device plugins do it for each pod
-    the others            the node did not fit when the pod came: it was bound past the scheduler, or the node changed
+    Evicted               "The node had condition: [DiskPressure]": it is short of a resource
+    UnexpectedAdmission…  a device plugin or another manager of the kubelet rejected the pod; a kubelet that restarts
+                          before its device plugins does so for each pod
+    the others            the node did not fit when the pod arrived: it was bound without the scheduler, or the node
+                          changed
 
-The scheduler keeps pods away from a node that is short or shuts down by taints. A pod that tolerates them comes back
+The scheduler keeps pods away from a node that is short or shuts down by taints. A pod that tolerates them returns
 there at once. The DaemonSet controller adds such tolerations to its pods, and reports each failed pod that it replaces.
 
 Source: pkg/kubelet/eviction/eviction_manager.go (Admit), pkg/kubelet/nodeshutdown, pkg/kubelet/cm/devicemanager,
@@ -39,19 +40,19 @@ _TAINTS: Final = {
     "PIDPressure": "node.kubernetes.io/pid-pressure",
 }
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
-"""The taint of a node that shuts down: its kubelet reports that it is not Ready."""
+"""The taint of a node that shuts down: its kubelet reports it as not Ready."""
 _DAEMON_FAILED: Final = "FailedDaemonPod"
 _MAX_READ: Final = 2000
 _ALL: Final = "all taints"
 
 
 class RejectionKind(Enum):
-    """Why a kubelet did not take a pod on."""
+    """Why a kubelet rejected a pod."""
 
     SHUTDOWN = "Shutdown"
     PRESSURE = "Pressure"
     ADMISSION = "Admission"
-    """A device plugin or another manager of the kubelet refused."""
+    """A device plugin or another manager of the kubelet rejected it."""
     NO_FIT = "NoFit"
 
 
@@ -60,22 +61,22 @@ class Rejection(Struct, frozen=True, rename="camel"):
 
     kind: RejectionKind
     reason: str
-    """The kubelet's word."""
+    """The kubelet's reason."""
     conditions: tuple[str, ...] = ()
-    """What a node under pressure is short of: ``DiskPressure``."""
+    """The conditions of a node under pressure: ``DiskPressure``."""
     times: int = 1
-    """How many pods of the same controller its node rejected, as far as is known; this one counts."""
+    """How many pods of the same controller its node rejected, as far as is known, including this one."""
     toleration: str = ""
-    """What the pod tolerates, so that the scheduler places such pods there again; empty: nothing does."""
+    """The taints that the pod tolerates, so that the scheduler places such pods there again; empty: none."""
 
 
 def rejection_of(evidence: Evidence, reason: str, message: str) -> Rejection:
-    """Why the kubelet did not take a pod on.
+    """Why the kubelet rejected a pod.
 
     Args:
-        evidence: What is known of the pod.
-        reason: That of its status, or of the kubelet's event.
-        message: The same.
+        evidence: What is known about the pod.
+        reason: The reason of its status, or of the kubelet's event.
+        message: The message of the same source.
     """
     text = message[:_MAX_READ]
     found = _CONDITIONS.search(text)
@@ -93,7 +94,7 @@ def rejection_of(evidence: Evidence, reason: str, message: str) -> Rejection:
 
 
 def _toleration(pod: Pod, keys: list[str]) -> str:
-    """What lets the scheduler place a pod on a node with all of these taints."""
+    """The tolerations that let the scheduler place a pod on a node with all of these taints."""
     found: dict[str, None] = {}
     for key in keys:
         taint = Taint(key=key, effect=NO_SCHEDULE)

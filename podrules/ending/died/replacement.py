@@ -1,4 +1,4 @@
-"""The pod that a controller made in the place of one that ended, or may have made in its place."""
+"""The pod that a controller created, or may have created, in place of one that ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Replacement", "replacement_of", "stem", "successors"]
 
 
 class Replacement(Struct, frozen=True, rename="camel"):
-    """A pod of the same controller that was made later."""
+    """A pod of the same controller that was created later."""
 
     name: str
     node: str
@@ -28,23 +28,23 @@ class Replacement(Struct, frozen=True, rename="camel"):
 
     @staticmethod
     def of(pod: Pod) -> Replacement:
-        """What is shown of a pod."""
+        """The fields of a pod that are shown."""
         meta = pod.metadata
         node, phase, status = pod.spec.node_name, pod.status.phase, health(pod).kubectl_status
         return Replacement(meta.name, node, meta.creation_timestamp, phase, pod.is_ready, status)
 
 
 def successors(name: str, uid: str, controller: OwnerReference, node: str, pods: Iterable[Pod]) -> list[Pod]:
-    """The living pods of a controller that can stand in for one that ended, the oldest first.
+    """The pods of a controller that have not ended and can replace one that ended, the oldest first.
 
-    A StatefulSet uses the name again, an Indexed Job the index, and a DaemonSet the node.
+    A StatefulSet reuses the name, an Indexed Job the index, and a DaemonSet the node.
 
     Args:
         name: The name of the one that ended.
-        uid: Its uid; empty: it is gone.
-        controller: Without a uid, its kind and name count.
-        node: The node on which it was; empty: not known.
-        pods: Those that the controller may have made.
+        uid: Its uid; empty: the pod no longer exists.
+        controller: The controller; without a uid, its kind and name are compared.
+        node: The node of the pod that ended; empty: not known.
+        pods: The pods that the controller may have created.
     """
     found = []
     for pod in pods:
@@ -60,12 +60,12 @@ def successors(name: str, uid: str, controller: OwnerReference, node: str, pods:
 
 
 def stem(name: str) -> str:
-    """What the names of the pods of one controller, or of one index of a Job, begin with."""
+    """The common prefix of the names of one controller's pods, or of the pods of one index of a Job."""
     return name.rpartition("-")[0]
 
 
 def _nodes(pod: Pod) -> set[str]:
-    """The node of a pod; one that waits for it names it in its affinity."""
+    """The node of a pod; an unscheduled pod names it in its affinity."""
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
     required = affinity.required_during_scheduling_ignored_during_execution if affinity is not None else None
     terms = required.node_selector_terms if required is not None and not pod.spec.node_name else ()
@@ -73,6 +73,6 @@ def _nodes(pod: Pod) -> set[str]:
 
 
 def replacement_of(found: Iterable[Pod], since: datetime) -> Replacement | None:
-    """The first of a pod's `successors` that was made once it had ended; None: there is none that lives."""
+    """The first of a pod's `successors` that was created after its end; None: none exists."""
     made = (one for one in found if (when := instant(one.metadata.creation_timestamp)) is not None and when >= since)
     return next(map(Replacement.of, made), None)

@@ -1,9 +1,9 @@
-"""Why a controller had fewer pods to keep: what a Deployment and a HorizontalPodAutoscaler wrote of that.
+"""Why a controller reduced its pods, from the events of a Deployment and a HorizontalPodAutoscaler.
 
-    ScalingReplicaSet   "Scaled down replica set web-7d9f from 3 to 2": the Deployment's, before its ReplicaSet deletes.
-                        Kubernetes before 1.26 leaves out "from 3"
-    SuccessfulRescale   "New size: 2; reason: All metrics below target": the autoscaler's, seconds before that. The
-                        event does not name the Deployment: it counts with the same size, of an autoscaler that has the
+    ScalingReplicaSet   "Scaled down replica set web-7d9f from 3 to 2": from the Deployment, before its ReplicaSet
+                        deletes. Kubernetes before 1.26 leaves out "from 3"
+    SuccessfulRescale   "New size: 2; reason: All metrics below target": from the autoscaler, seconds earlier. It does
+                        not name the Deployment: it counts if the size is the same and the autoscaler has the
                         Deployment's name, and only as probable
     "Scaled up …"       of another ReplicaSet of the Deployment minutes before: a rollout
 
@@ -31,18 +31,18 @@ _NEW_SIZE: Final = re.compile(r"New size: (\d{1,10});")
 _UP: Final = re.compile(r"Scaled up replica set (\S{1,253})")
 _MAX_READ: Final = 1000
 _ROLLOUT: Final = 600
-"""Seconds between a step of a rollout and the one before it."""
+"""The seconds between a step of a rollout and the previous step."""
 _BEFORE: Final = 60
-"""Seconds that a deletion may come after the wish for fewer pods."""
+"""The seconds between the request for fewer pods and a deletion."""
 _AFTER: Final = 2
 
 
 def scaling_clues(events: Iterable[Event], pod: str, deleted: datetime | None) -> list[Clue]:
-    """What says that the ReplicaSet of a pod was to have fewer pods right before a deletion; empty: nothing does.
+    """The evidence that the ReplicaSet of a pod was scaled down right before a deletion; empty: none.
 
     Args:
-        events: Those with one of both reasons in its namespace.
-        pod: The pod's name: that of its ReplicaSet, and a suffix.
+        events: The events with one of both reasons in its namespace.
+        pod: The pod's name: the name of its ReplicaSet, and a suffix.
         deleted: When it was deleted, or the kubelet began to stop it.
     """
     found = list(events)

@@ -1,9 +1,9 @@
-"""Whether a pod's app containers had ended when it was deleted, or were stopped for that.
+"""Whether a pod's app containers had ended when it was deleted, or were stopped for the deletion.
 
-    not ended       they end for it
+    not ended       the deletion ends them
     Killing         "Stopping container …" while one ran: the kubelet stopped it
-    no Killing      all events are there: they had ended by themselves
-    times           ended before the deletion, by more than the clocks may be apart. The kubelet's last request sets
+    no Killing      all events are present: they had ended by themselves
+    times           ended before the deletion, by more than the clocks may differ. The kubelet's last request sets
                     both fields of a deletion again, with grace 0: it was deleted up to its grace period before then
 
 Source: pkg/kubelet/status/status_manager.go (syncPod), pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer)
@@ -28,7 +28,7 @@ from podrules.pod.platform import pod_platform
 __all__ = ["Order", "app_ends", "order_of_deletion", "stopped_at", "was_reset"]
 
 _STOPPING: Final = timedelta(seconds=30)
-"""What a stop may take beyond the grace period, until the kubelet has removed the pod."""
+"""The time that a stop may take beyond the grace period, until the kubelet has removed the pod."""
 
 
 class Order(Enum):
@@ -59,7 +59,7 @@ def order_of_deletion(evidence: Evidence, pod: Pod) -> Order:
 
 
 def app_ends(evidence: Evidence, pod: Pod) -> Iterator[tuple[ContainerRef, Termination]]:
-    """How its app containers ended, as far as they have."""
+    """The ends of its app containers that have ended."""
     observed = {one.name: one.end for one in observed_containers(pod, pod_platform(pod, evidence.node))}
     for ref in pod.containers():
         end = None if ref.is_init else observed.get(ref.container.name)
@@ -68,12 +68,12 @@ def app_ends(evidence: Evidence, pod: Pod) -> Iterator[tuple[ContainerRef, Termi
 
 
 def was_reset(pod: Pod) -> bool:
-    """Whether the kubelet's last request may have set when the pod was deleted."""
+    """Whether the kubelet's last request may have set the pod's deletion time."""
     return pod.metadata.deletion_grace_period_seconds == 0 and bool(pod.spec.node_name)
 
 
 def stopped_at(evidence: Evidence) -> datetime | None:
-    """When the kubelet began to stop the whole pod, by the API server's clock; None: no event tells."""
+    """When the kubelet began to stop the whole pod, by the API server's clock; None: no event shows it."""
     began = first_of(evidence.known_events.stops())
     return None if began is None else evidence.clocks.server_time(began)
 

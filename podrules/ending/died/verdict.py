@@ -1,11 +1,11 @@
-"""A verdict: which causes fit the evidence, what speaks for each, and how sure that makes it.
+"""A verdict: which causes fit the evidence, what supports each, and how certain the result is.
 
-    what does not fit     is left out, by evidence that is there. What is missing excludes nothing
-    one is left           Certain
-    more speaks for one   Likely; the others are named, too
-    as much for several   Several: A or B, and what would tell
+    a cause that does not fit   is left out because of existing evidence. Missing evidence excludes nothing
+    one cause is left           Certain
+    one has stronger evidence   Likely; the others are also named
+    several are equal           Several: A or B, and which evidence would decide
 
-So less evidence leaves more causes, and never the wrong one alone.
+So less evidence leaves more causes, and never only a wrong one.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ __all__ = ["Clue", "Source", "Suspect", "Verdict", "Weight", "of_event", "proven
 
 
 class Weight(IntEnum):
-    """How much speaks for a cause."""
+    """How strong the evidence for a cause is."""
 
     POSSIBLE = 0
-    """Nothing excludes it."""
+    """No evidence excludes it."""
     SOME = 1
     MUCH = 2
     PROOF = 3
-    """A component of Kubernetes says so of this very end."""
+    """A component of Kubernetes names the cause of this very end."""
 
 
 class Source(Enum):
-    """Where a piece of evidence is from."""
+    """The source of a piece of evidence."""
 
     POD = "Pod"
-    """Its stored object."""
+    """The pod's stored object."""
     EVENT = "Event"
     OWNER_EVENT = "OwnerEvent"
     OWNER = "Owner"
@@ -45,7 +45,7 @@ class Source(Enum):
     KUBELET = "Kubelet"
     """The kubelet's configuration."""
     NEIGHBOUR = "Neighbour"
-    """Another pod of the node."""
+    """Another pod on the node."""
 
 
 class Clue(Struct, frozen=True, rename="camel"):
@@ -55,12 +55,12 @@ class Clue(Struct, frozen=True, rename="camel"):
     where: str
     """``status.reason``, ``Killing``: the field or the event's reason."""
     says: str
-    """What is there, in its author's words."""
+    """The value, in its author's words."""
     at: str | None = None
 
 
 def of_event(event: Event, source: Source = Source.EVENT) -> Clue:
-    """What an event says; without a source one about the pod."""
+    """An event as evidence; the default source is an event about the pod."""
     return Clue(source, event.reason, event.message, event.last)
 
 
@@ -70,23 +70,23 @@ class Suspect(Struct, frozen=True, rename="camel"):
     cause: Cause
     weight: Weight
     clues: tuple[Clue, ...] = ()
-    """What speaks for it."""
+    """The evidence for it."""
 
 
 class Verdict(Struct, frozen=True, rename="camel"):
-    """Which cause it was."""
+    """Which causes fit, and how certain that is."""
 
     grade: Grade
     suspects: tuple[Suspect, ...] = ()
-    """One, or of grade Several those that are alike."""
+    """One cause, or for grade Several those with equal evidence."""
     others: tuple[Suspect, ...] = ()
-    """Which fit, too, and less speaks for."""
+    """The causes that also fit, with weaker evidence."""
     clues: tuple[Clue, ...] = ()
-    """What is left that names no cause."""
+    """The remaining evidence that names no cause."""
 
     @property
     def cause(self) -> Cause | None:
-        """The one cause; None: there are several, or none."""
+        """The only cause; None: several, or none."""
         return self.suspects[0].cause if len(self.suspects) == 1 else None
 
     @property
@@ -99,7 +99,7 @@ NOTHING = Verdict(Grade.NOTHING)
 
 
 def proven(cause: Cause, *clues: Clue) -> Verdict:
-    """The verdict where a component says so itself."""
+    """The verdict if a component of Kubernetes names the cause."""
     return Verdict(Grade.CERTAIN, (Suspect(cause, Weight.PROOF, clues),))
 
 

@@ -15,7 +15,7 @@ __all__ = ["WINDOWS_EXITS", "WindowsExit", "windows_exit"]
 
 
 class WindowsExit(NamedTuple):
-    """A code, by its name."""
+    """A named exit code."""
 
     name: str
     """``STATUS_CONTROL_C_EXIT``."""
@@ -49,5 +49,5 @@ WINDOWS_EXITS: Final = {
 
 
 def windows_exit(code: int) -> WindowsExit | None:
-    """What an exit code stands for; None: it is none of Windows' that is known."""
+    """The meaning of an exit code; None: it is not a known Windows code."""
     return WINDOWS_EXITS.get(code % 2**32)

@@ -1,24 +1,24 @@
-"""What follows the end of a pod's processes: its object goes, its owner makes another, its volumes come free.
+"""What follows the end of a pod's processes: its object is removed, its owner creates another, its volumes are free.
 
 Object
-    deleted          the kubelet removes the object once every process ended and volumes are unmounted: it looks every
-                     second, and measured it took one; finalizers of others keep it longer
+    deleted          the kubelet removes the object once every process ended and volumes are unmounted: it checks every
+                     second, and took one second in a measurement; finalizers keep the object longer
     grace period 0   the API server removes it with the DELETE
-    killed by the    it stays, Failed, until somebody deletes it; a StatefulSet and a DaemonSet delete theirs by
-    kubelet alone    themselves, which removes a finished pod at once
-    mirror pod       the kubelet removes it and makes it again; the static pod is not touched
+    killed only by   it stays, Failed, until a client deletes it; a StatefulSet and a DaemonSet delete theirs
+    the kubelet      automatically, which removes a finished pod at once
+    mirror pod       the kubelet removes and recreates it; the static pod is not affected
 Replacement
-    ReplicaSet       at the deletionTimestamp, or when the phase is Failed: such a pod counts no more (IsPodActive)
-    StatefulSet      when the object is gone, however that came about
+    ReplicaSet       at the deletionTimestamp, or when the phase is Failed: such a pod no longer counts (IsPodActive)
+    StatefulSet      when the object is gone, for any reason
     DaemonSet        the same; with maxSurge at the deletionTimestamp
     Job              podReplacementPolicy TerminatingOrFailed: when it is deleted, and 10 s after the failure, which is
                      the end of its containers, else when it was Ready last, else the deletion; Failed, which a
                      podFailurePolicy implies: 10 s after its end. Each failure doubles the 10 s, up to 10 min; a pod
                      that ended Succeeded is not replaced
-    nobody           a bare pod
-    A Deployment has no say in it: its ReplicaSet does this.
-Volume that is attached to the node
-    the attach/detach controller waits for the kubelet to unmount it and to say so, which it does every 10 s
+    no owner         a pod without a controller is not replaced
+    The ReplicaSet of a Deployment decides, not the Deployment.
+Volume attached to the node
+    the attach/detach controller waits for the kubelet to unmount it and to report that, which it does every 10 s
 
 Source: pkg/kubelet/{kubelet.go,status/status_manager.go}, pkg/controller/controller_utils.go (IsPodActive),
 pkg/controller/{replicaset/replica_set.go,statefulset/stateful_set_control.go,daemon/daemon_controller.go},
@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 _CONFIRMED_SECONDS: Final = 2
-"""Two looks of the kubelet at its runtime (genericPlegRelistPeriod, 1 s); unmounting may take longer."""
+"""Two periods of the kubelet's runtime check (genericPlegRelistPeriod, 1 s); unmounting may take longer."""
 _REPORTED_SECONDS: Final = 10
 """nodeStatusUpdateFrequency: how often the kubelet reports status.volumesInUse."""
 FORCE_DETACH_SECONDS: Final = int(FORCE_DETACH_AFTER.total_seconds())
@@ -66,11 +66,11 @@ _NO_SURGE: Final = (None, 0, "0", "0%")
 
 
 class Ownership(Struct, frozen=True):
-    """A pod's controller, as far as it decides when another pod is made."""
+    """A pod's controller, for the time at which another pod is created."""
 
     guarantee: OwnerGuarantee
     workload: Workload | None = None
-    """The controller itself; None when it is not known."""
+    """The controller itself; None: not known."""
 
     @property
     def name(self) -> str:
@@ -85,13 +85,13 @@ class Ownership(Struct, frozen=True):
 
     @property
     def surges(self) -> bool:
-        """Whether a DaemonSet makes the next pod while the old one is there (AllowsSurge)."""
+        """Whether a DaemonSet creates the next pod while the old one exists (AllowsSurge)."""
         rolling = self.workload.spec.update_strategy.rolling_update if self.workload is not None else None
         return rolling is not None and rolling.max_surge not in _NO_SURGE
 
 
 class Aftermath(Struct, frozen=True):
-    """What follows, and what surprises in it."""
+    """The following events, with notes."""
 
     events: tuple[Event, ...]
     notes: tuple[Note, ...] = ()
@@ -117,10 +117,10 @@ def after_deletion(
         deleted: When the object gets its deletionTimestamp.
         ended: When its last process ended.
         grace_seconds: ``metadata.deletionGracePeriodSeconds``.
-        silent: Whether its kubelet does not answer.
+        silent: Whether its kubelet does not respond.
         collected: Seconds within which pod garbage collection then removes the object; None: it does not.
-        unready: When the pod's Ready condition becomes False, where that is before the deletion.
-        swept_from: From when garbage collection would remove it.
+        unready: When the pod's Ready condition becomes False, if that is before the deletion.
+        swept_from: When garbage collection can remove it at the earliest.
     """
     swept = None if collected is None else deleted.or_later(swept_from).later(0, collected)
     gone = _object_removed(pod, owner, deleted, ended, grace_seconds, silent=silent, swept=swept, collected=collected)
@@ -131,7 +131,7 @@ def after_deletion(
 
 
 def after_kubelet_kill(owner: Ownership, ended: Span) -> Aftermath:
-    """The object and its replacement after the kubelet stopped the pod and nobody deleted it."""
+    """The object and its replacement after the kubelet stopped a pod that was not deleted."""
     failed = ended.later(0, _CONFIRMED_SECONDS)
     phase = Event.of(What.FAILED, failed, Cause.KUBELET_CONFIRMS, field="status.phase")
     guarantee = owner.guarantee.guarantee
@@ -148,13 +148,13 @@ def after_kubelet_kill(owner: Ownership, ended: Span) -> Aftermath:
 
 
 def forced_detach(after: Aftermath, reach: Reach) -> tuple[Span, Span]:
-    """When volumes are detached from a node that does not answer, and when those that it does not list as in use are.
+    """When a silent node's volumes are detached: those that it lists as in use, and the others.
 
-    The latter wait for the object alone; with the out-of-service taint all do.
+    The others wait only for the object; with the out-of-service taint all do.
 
     Args:
         after: What follows the deletion.
-        reach: The node's.
+        reach: Whether the node responds.
     """
     gone = next((event.span for event in after.events if event.what is What.OBJECT_GONE), NEVER)
     return gone if reach.declared else gone.later(FORCE_DETACH_SECONDS), gone
@@ -163,12 +163,12 @@ def forced_detach(after: Aftermath, reach: Reach) -> tuple[Span, Span]:
 def free_volumes(
     guards: Sequence[WriterGuard], ended: Span, *, forced: tuple[Span, Span] | None = None
 ) -> Iterator[Event]:
-    """When another node may have each volume; volumes for several pods need not wait and are left out.
+    """When another node can use each volume; volumes for several pods need not wait and are left out.
 
     Args:
-        guards: Of the volumes.
+        guards: The guards of the volumes.
         ended: When the pod's last process ended.
-        forced: Where its kubelet does not answer: when they are detached by force.
+        forced: The times of the forced detach, if its kubelet does not respond.
     """
     for guard in guards:
         match guard.lock:
@@ -231,22 +231,22 @@ def _object_removed(
 
 
 def _failed_at(pod: Pod, deleted: Span, unready: Span | None) -> Span:
-    """From when a Job counts its back-off for a deleted pod that runs (getFinishedTime)."""
+    """The start of a Job's back-off for a deleted pod that runs (getFinishedTime)."""
     failed = deleted if unready is None else unready
     ready = pod.status.condition("Ready")
     if ready is not None and ready.status == "False":
-        # It has been so for a time that may be longer than the back-off.
+        # The pod may have been unready for longer than the back-off.
         return Span(-JOB_BACK_OFF_SECONDS, failed.latest)
     return failed
 
 
 def _replaced(owner: Ownership, inactive: Span, failed: Span, ended: Span, gone: Span) -> Event:
-    """When the owner makes another pod.
+    """When the owner creates another pod.
 
     Args:
         owner: The controller.
-        inactive: When the pod counts no more: at its deletionTimestamp, or when it is Failed.
-        failed: From when a Job that replaces deleted pods counts its back-off.
+        inactive: When the pod no longer counts: at its deletionTimestamp, or when it is Failed.
+        failed: The start of the back-off of a Job that replaces deleted pods.
         ended: When its last process ended.
         gone: When its object is gone.
     """

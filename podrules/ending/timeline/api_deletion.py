@@ -1,12 +1,12 @@
-"""Deleted through the API: by ``kubectl delete`` or a controller, by ``kubectl drain``, or to make room for another.
+"""Deletion through the API: by ``kubectl delete`` or a controller, by ``kubectl drain``, or by preemption.
 
-All three give the pod its own grace period and differ in who may refuse. The seconds count from the DELETE, the first
-one of a pod that is being deleted.
+All three use the pod's own grace period and differ in who may reject the deletion. The seconds count from the DELETE;
+for a pod that is being deleted, from the first one.
 
-    drain     asks pods/eviction, again every 5 s while a PodDisruptionBudget refuses; passes over pods of DaemonSets
-              and mirror pods; refuses pods without a controller unless --force is given
-    preempt   the scheduler deletes its victims, all of lower priority; it asks no budget, though it looks for victims
-              without one first
+    drain     requests pods/eviction, and repeats it every 5 s while a PodDisruptionBudget blocks it; skips pods of
+              DaemonSets and mirror pods; rejects pods without a controller unless --force is given
+    preempt   the scheduler deletes its victims, all with lower priority; budgets do not block it, but it prefers
+              victims without a violated budget
 
 Source: pkg/registry/core/pod/storage/eviction.go, pkg/scheduler/framework/preemption/executor.go at v1.36.3;
 pkg/drain/{drain.go,filters.go} of k8s.io/kubectl at v0.36.3.
@@ -54,7 +54,7 @@ __all__ = ["delete", "drain", "preempt", "second_delete", "stopped_by_deletion"]
 
 
 def stopped_by_deletion(pod: Pod, grace: Grace, owner: Ownership) -> Stop:
-    """How its kubelet stops a deleted pod; the API cannot stop the processes of a mirror pod."""
+    """The kubelet's stop of a deleted pod; the API cannot stop the processes of a mirror pod."""
     if owner.guarantee.guarantee is Guarantee.KUBELET_OWNED:
         return Stop((), AT_ONCE)
     stop = stop_of(pod, grace)
@@ -71,7 +71,7 @@ def delete(
     fenced: Span = AT_ONCE,
     asked: int | None = None,
 ) -> WayTimeline:
-    """A DELETE now, which asks for so many seconds; of a pod that is being deleted, the stop that is under way.
+    """A DELETE now, which requests ``asked`` seconds; for a pod that is being deleted, the stop that is under way.
 
     From ``fenced`` on, in seconds from the DELETE, garbage collection removes objects on its node.
     """
@@ -105,7 +105,7 @@ def drain(
 def preempt(
     pod: Pod, owner: Ownership, guards: Sequence[WriterGuard], *, reach: Reach, disabled: bool = False
 ) -> WayTimeline:
-    """kube-scheduler deletes the pod for one of higher priority, where one of its profiles has DefaultPreemption."""
+    """kube-scheduler deletes the pod for one with higher priority, if one of its profiles has DefaultPreemption."""
     barred = _barred(pod)
     if barred is None:
         barred = Standing.FINISHED if pod.finished else Standing.SILENT if reach.quiet else None
@@ -118,25 +118,25 @@ def preempt(
     return _deleted(Way.PREEMPT, Standing.APPLIES, pod, owner, guards, reach=reach)
 
 
-def second_delete(told: WayTimeline, again: Span, *, kept: bool) -> WayTimeline:
-    """The same with a second DELETE without grace: the object goes at once, unless it is kept; the stop goes on."""
-    gone = Span(again.earliest, None) if kept else again
-    before = next((event.span for event in told.events if event.what is What.OBJECT_GONE), NEVER)
+def second_delete(timeline: WayTimeline, second: Span, *, kept: bool) -> WayTimeline:
+    """Add a second DELETE with grace period 0: the object is removed at once, unless it is kept; the stop continues."""
+    gone = Span(second.earliest, None) if kept else second
+    before = next((event.span for event in timeline.events if event.what is What.OBJECT_GONE), NEVER)
 
     def moved(event: Event) -> Event:
         if event.what is What.OBJECT_GONE:
             return replace(event.during(gone), rule=Cause.FINALIZERS if kept else Cause.SECOND_DELETE)
         if event.rule in {Cause.FORCE_DETACH, Cause.FORCE_DETACH_UNFENCED}:
-            # An out-of-service taint does not wait.
+            # With an out-of-service taint the detach does not wait.
             return event.during(gone.later(0 if event.span == before != NEVER else FORCE_DETACH_SECONDS))
         follows = {Cause.AFTER_OBJECT, Cause.MIRROR, Cause.NOT_IN_USE, Cause.NOT_IN_USE_UNFENCED}
         return event.during(gone) if event.rule in follows else event
 
-    return replace(told, events=tuple(map(moved, told.events)))
+    return replace(timeline, events=tuple(map(moved, timeline.events)))
 
 
 def _barred(pod: Pod) -> Standing | None:
-    """Why a pod is not deleted when its node needs room."""
+    """Why neither a drain nor a preemption deletes a pod."""
     if not pod.spec.node_name:
         return Standing.NOT_RUNNING
     return Standing.STOPPING if pod.metadata.deletion_timestamp is not None else None
@@ -177,12 +177,12 @@ def _deleted(
         swept_from=fenced,
     )
     if silent:
-        told: tuple[Event, ...] = (Event.of(What.SIGTERM, NEVER, Cause.KUBELET_SILENT),)
+        signals: tuple[Event, ...] = (Event.of(What.SIGTERM, NEVER, Cause.KUBELET_SILENT),)
     else:
-        told = (*stop.events, *_ended(stop))
+        signals = (*stop.events, *_ended(stop))
     events = (
         marked,
-        *told,
+        *signals,
         *after.events,
         *free_volumes(guards, stop.ended, forced=forced_detach(after, reach) if silent or collected else None),
     )
@@ -199,9 +199,9 @@ def _deleted(
 
 
 def _nothing_runs(pod: Pod, owner: Ownership, source: GraceSource, reach: Reach, fenced: Span) -> Iterator[Event]:
-    """A pod without processes: its object is gone with the DELETE, and one that finished has its replacement.
+    """A pod without processes: the DELETE removes its object, and a finished pod is already replaced.
 
-    One that was marked for deletion while it ran, and has ended since, waits for its kubelet all the same.
+    A pod that was marked for deletion while it ran, and has ended since, still waits for its kubelet.
     """
     waits = source is GraceSource.FINISHED and bool(pod.metadata.deletion_grace_period_seconds)
     after = after_deletion(

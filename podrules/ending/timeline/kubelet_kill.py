@@ -1,17 +1,17 @@
-"""Pods that the kubelet stops by itself: their objects are not deleted, and the kubelet's own grace period counts.
+"""Pods that the kubelet stops by itself: their objects are not deleted, and the kubelet's grace period applies.
 
-Eviction, hard      1 s for the pod, which the containers' minimum makes 2 s
-Eviction, soft      the smaller of evictionMaxPodGracePeriod and the pod's own; the former is 0 unless it is set, and so
-                    a soft eviction as short as a hard one. The kubelet waits 1.5 times as long for the kill, 10 s at
-                    least. The seconds count from its choice of the pod
-Probe               liveness: failureThreshold probes in a row fail, one each periodSeconds, each for timeoutSeconds at
-                    most; the seconds count from when the container hangs. Startup: the same from the container's start,
-                    after initialDelaySeconds. Only the container is killed, with the probe's own grace period if it has
-                    one, and restarted in the same pod as its restartPolicy says, or the pod's. It is killed and
-                    started in one step, which looks for the end before: so the first two restarts wait for nothing,
-                    and later ones only when that end was less than the back-off ago
-Node shutdown       pods of the lowest priority first, group after group, each with its own time, and the pod's own at
-                    the most; a group without pods takes none. Then the machine goes off. Not at all unless
+Eviction, hard      1 s for the pod, raised to 2 s by the containers' minimum
+Eviction, soft      the smaller of evictionMaxPodGracePeriod and the pod's own; the former is 0 unless set, which makes
+                    a soft eviction as short as a hard one. The kubelet waits 1.5 times as long for the kill, at least
+                    10 s. The seconds count from its choice of the pod
+Probe               liveness: failureThreshold probes in a row fail, one each periodSeconds, each for at most
+                    timeoutSeconds; the seconds count from when the container hangs. Startup: the same from the
+                    container's start, after initialDelaySeconds. The kubelet kills only the container, with the probe's
+                    own grace period if set, and restarts it in the same pod by its restartPolicy, or the pod's. One
+                    step kills and starts it, and checks only the previous end: so the first two restarts do not wait,
+                    and later ones wait only if that end was less than the back-off ago
+Node shutdown       pods with the lowest priority first, group by group, each with its own time, at most the pod's own;
+                    a group without pods takes no time. Then the machine stops. It happens only if
                     shutdownGracePeriod or shutdownGracePeriodByPodPriority is set
 
 Source: pkg/kubelet/eviction/eviction_manager.go, pkg/kubelet/pod_workers.go (killPodNow),
@@ -56,7 +56,7 @@ _NEVER_RESTARTED: Final = "Never"
 
 
 class ShutdownGroup(Struct, frozen=True):
-    """Pods of this priority and more, up to the next group's, and how long they get when the node shuts down."""
+    """The shutdown time of the pods with at least this priority, up to that of the next group."""
 
     priority: int
     seconds: int
@@ -66,7 +66,7 @@ class ShutdownGroup(Struct, frozen=True):
 def evict(
     way: Way, pod: Pod, owner: Ownership, guards: Sequence[WriterGuard], kubelet: KubeletConfiguration | None
 ) -> WayTimeline:
-    """The kubelet evicts the running pod, at a hard or a soft threshold; without its configuration by the defaults."""
+    """The kubelet evicts the running pod at a hard or soft threshold; without its configuration the defaults apply."""
     config = kubelet or KubeletConfiguration()
     soft = way is Way.EVICT_SOFT
     most = config.eviction_max_pod_grace_period if soft else None
@@ -97,7 +97,7 @@ def evict(
 
 
 def _thresholds(config: KubeletConfiguration, *, soft: bool) -> Note:
-    """The thresholds at which a kubelet evicts; those that it refuses count as not set, as on the node's page."""
+    """The thresholds at which a kubelet evicts; invalid ones count as not set, as on the node's page."""
     found, _ = usable_thresholds(config)
     shown = [
         f"{one.signal.value} < {one.value}" + (f" for {one.grace_period.total_seconds():.12g} s" if soft else "")
@@ -110,7 +110,7 @@ def _thresholds(config: KubeletConfiguration, *, soft: bool) -> Note:
 
 
 def probe_failure(pod: Pod) -> WayTimeline:
-    """A liveness or startup probe of a container fails, for each container that has one."""
+    """The failure of a liveness or startup probe, for each container with one."""
     events = [
         event
         for ref in pod.containers()
@@ -148,7 +148,7 @@ def _probed(pod: Pod, ref: ContainerRef) -> Iterator[Event]:
 
 
 def _failed(probe: Probe, *, from_start: bool) -> Span:
-    """When so many probes in a row have failed: at the earliest each at once, at the latest each by its time-out."""
+    """When enough probes in a row have failed: at the earliest each at once, at the latest each by its timeout."""
     more = probe.failure_threshold - 1
     wait = probe.initial_delay_seconds if from_start else 0
     slowest = probe.period_seconds + more * max(probe.period_seconds, probe.timeout_seconds) + probe.timeout_seconds
@@ -156,7 +156,7 @@ def _failed(probe: Probe, *, from_start: bool) -> Span:
 
 
 def shutdown_groups(config: KubeletConfiguration) -> tuple[ShutdownGroup, ...]:
-    """The groups by rising priority; none: the kubelet does not care for shutdowns (migrateConfig)."""
+    """The groups by ascending priority; empty: graceful shutdown is off (migrateConfig)."""
     listed = config.shutdown_grace_period_by_pod_priority
     if listed:
         groups = (
@@ -182,7 +182,7 @@ def shutdown_groups(config: KubeletConfiguration) -> tuple[ShutdownGroup, ...]:
 def shutdown(
     pod: Pod, owner: Ownership, guards: Sequence[WriterGuard], kubelet: KubeletConfiguration | None
 ) -> WayTimeline:
-    """The pod's machine is shut down in order; the arguments are those of `evict`."""
+    """A graceful shutdown of the pod's machine; the arguments are those of `evict`."""
     groups = shutdown_groups(kubelet or KubeletConfiguration())
     if not groups:
         return _abrupt(pod, kubelet)
@@ -197,12 +197,12 @@ def shutdown(
     stop = stop_of(pod, grace)
     ended = stop.ended.after(start)
     after = after_kubelet_kill(owner, ended)
-    # The kubelet holds the shutdown up for no longer: what comes later comes only while the machine still runs.
+    # The kubelet does not delay the shutdown any longer: later events happen only while the machine still runs.
     most = sum(group.seconds for group in groups)
     field = groups[0].field.partition("[")[0]
     off = Event.of(What.MACHINE_OFF, Span(0, most), Cause.SHUTDOWN_GROUPS, field=field, seconds=most)
-    told_events = tuple(_after(event, start) for event in stop.events)
-    events = (*told_events, off, *after.events, *free_volumes(guards, ended))
+    signals = tuple(_after(event, start) for event in stop.events)
+    events = (*signals, off, *after.events, *free_volumes(guards, ended))
     held = tuple(one if (one.latest or 0) <= most else one.during(Span(one.earliest, None)) for one in events)
     lost = Note(Reminder.THEN_NODE_LOST, None if held == events else most)
     notes = (*_kubelet_notes(kubelet), *idle_notes(pod), *after.notes, lost)
@@ -210,7 +210,7 @@ def shutdown(
 
 
 def _abrupt(pod: Pod, kubelet: KubeletConfiguration | None) -> WayTimeline:
-    """A shutdown for which the kubelet is not set up: to Kubernetes, the node is lost."""
+    """A shutdown without the kubelet's graceful shutdown: for Kubernetes, the node is lost."""
     return WayTimeline(
         way=Way.SHUTDOWN,
         standing=Standing.APPLIES,
@@ -227,5 +227,5 @@ def _kubelet_notes(kubelet: KubeletConfiguration | None) -> tuple[Note, ...]:
 
 
 def _after(event: Event, start: Span) -> Event:
-    """The same, begun later."""
+    """The event relative to a later start."""
     return event.during(event.span.after(start))

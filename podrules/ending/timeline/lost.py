@@ -1,11 +1,11 @@
-"""The pod's node stops answering; the seconds count from its last heartbeat (`podrules.node.lost_node` has the rules).
+"""The pod's node stops responding; the seconds count from its last heartbeat (`podrules.node.lost_node` has the rules).
 
-    heartbeat + 50 s     Ready Unknown. The controller looks every 5 s, also for heartbeats: it may be 60 s
+    heartbeat + 50 s     Ready Unknown. The controller checks every 5 s, also for heartbeats: it may take 60 s
     at once              the taint, one node each 10 s in a zone
-    + tolerationSeconds  the pod is deleted, from when the taint was seen
-    never by itself      SIGTERM, the object's end: its kubelet cannot be told, and cannot confirm
+    + tolerationSeconds  the pod is deleted, counted from when the taint was noticed
+    never by itself      SIGTERM, the object's end: its kubelet receives no request and cannot confirm the end
 
-What the Node has noted, its Ready condition and its taint, stands at its own time; ranges are for what is to come.
+The Ready condition and the taint that the Node records have their exact time; ranges are for future events.
 
 Source: see `podrules.node.lost_node` and `podrules.node.pod_gc`.
 """
@@ -47,14 +47,14 @@ from podrules.pod.tolerations import NO_EXECUTE, tolerates_taint
 __all__ = ["NOTHING_NOTED", "Noted", "node_lost", "node_missing", "tolerations_of"]
 
 _MONITOR_PERIOD: Final = 5
-"""--node-monitor-period, seconds: a heartbeat is noticed up to so much later, and its absence too."""
+"""--node-monitor-period, seconds: the controller notices a heartbeat, and its absence, up to this much later."""
 _TAINTED_WITHIN: Final = 1
-"""Seconds; the controller's taint pass comes ten times a second."""
+"""Seconds; the controller's taint pass runs ten times a second."""
 _UNREACHABLE_TAINT: Final = Taint(UNREACHABLE, "", NO_EXECUTE)
 
 
 class Noted(Struct, frozen=True):
-    """What a Node that does not answer has noted, in seconds from its last heartbeat; None: not yet, or no time."""
+    """What a silent Node records, in seconds from its last heartbeat; None: not yet, or without a time."""
 
     unknown: int | None = None
     """When its Ready condition became Unknown."""
@@ -66,14 +66,14 @@ NOTHING_NOTED: Final = Noted()
 
 
 def tolerations_of(pod: Pod, *, daemon: bool) -> tuple[Toleration, ...]:
-    """A pod to come with what will be added to its tolerations of unreachable nodes.
+    """The tolerations of a planned pod, with the one for unreachable nodes that will be added.
 
-    The DaemonSet controller adds one without end (AddOrUpdateDaemonPodTolerations); the admission plugin
-    DefaultTolerationSeconds one of 300 s to a pod that names neither that key nor all keys.
+    The DaemonSet controller adds one without a limit (AddOrUpdateDaemonPodTolerations); the admission plugin
+    DefaultTolerationSeconds adds one with 300 s to a pod that names neither that key nor all keys.
 
     Args:
-        pod: As its author wrote it.
-        daemon: Whether a DaemonSet makes it.
+        pod: The pod as in its manifest.
+        daemon: Whether a DaemonSet creates it.
     """
     own = pod.spec.tolerations
     added = Toleration(key=UNREACHABLE, operator="Exists", effect=NO_EXECUTE)
@@ -98,17 +98,17 @@ def node_lost(
     deleted_after: int | None = None,
     fenced: Span | None = None,
 ) -> WayTimeline:
-    """What happens to a pod whose node stops answering.
+    """The timeline of a pod on a node that stops responding.
 
     Args:
-        pod: It is on a node.
+        pod: A pod on a node.
         owner: Its controller.
-        guards: Of its volumes.
-        tolerations: As it is stored with them.
-        monitor: Of the control plane.
-        noted: What its node tells of what has come.
-        deleted_after: For a pod that was deleted already, seconds from the last heartbeat; 0 and less: before it.
-        fenced: Of a node that is declared out of service: since when, in the same seconds.
+        guards: The guards of its volumes.
+        tolerations: The stored tolerations.
+        monitor: The grace of the control plane's node monitor.
+        noted: What its node records about past events.
+        deleted_after: For a deleted pod, seconds from the last heartbeat; 0 or less: before it.
+        fenced: For an out-of-service node, the time of the taint, in the same seconds.
     """
     heartbeat, unknown, tainted = _falls_silent(noted, monitor.seconds)
     deletion, signal = _deletion_and_signal(tolerations, tainted.span, deleted_after)
@@ -117,7 +117,7 @@ def node_lost(
     events = [heartbeat, unknown, tainted, deletion]
     reach = Reach.SILENT if fenced is None else Reach.OUT_OF_SERVICE
     returns = Reminder.NODE_RETURNS if deleted_after is None else Reminder.NODE_RETURNS_LATE
-    # Nothing of a pod that has finished has to stop.
+    # A finished pod has nothing to stop.
     notes = [] if pod.finished else [Note(returns)]
     notes += [Note(Reminder.VERSION_UNKNOWN)] if noted.unknown is None and not monitor.known else []
     held = next(iter(holders(pod.metadata.finalizers)), "")
@@ -156,7 +156,7 @@ def node_lost(
                 Note(Reminder.NODE_DELETED, ORPHANS_GONE_WITHIN, held),
                 Note(Reminder.OUT_OF_SERVICE, GC_CHECK_PERIOD, held),
             ]
-            # It has its taint: the rate of its zone is of no more interest.
+            # Once the node is tainted, the rate of its zone no longer matters.
             notes += [Note(Reminder.MAX_SILENT)] if noted.tainted is None else []
     return WayTimeline(
         way=Way.NODE_LOST, standing=Standing.APPLIES, grace_seconds=given, events=tuple(events), notes=tuple(notes)
@@ -164,7 +164,7 @@ def node_lost(
 
 
 def _falls_silent(noted: Noted, monitor: int) -> tuple[Event, Event, Event]:
-    """The last heartbeat, the Ready condition that becomes Unknown, and the taint that follows."""
+    """The last heartbeat, the change of Ready to Unknown, and the taint that follows."""
     heartbeat = Event.of(What.LAST_HEARTBEAT, AT_ONCE, Cause.START, field="Lease spec.renewTime")
     if noted.unknown is None:
         span = AT_ONCE.later(monitor, monitor + 2 * _MONITOR_PERIOD)
@@ -175,11 +175,11 @@ def _falls_silent(noted: Noted, monitor: int) -> tuple[Event, Event, Event]:
         span = Span(noted.unknown, noted.unknown)
         unknown = Event.of(What.NODE_UNKNOWN, span, Cause.NODE_TELLS, field="status.conditions[type=Ready]")
     if noted.tainted is None:
-        to_come = span.later(0, _TAINTED_WITHIN)
+        expected = span.later(0, _TAINTED_WITHIN)
         return (
             heartbeat,
             unknown,
-            Event.of(What.TAINTED, to_come, Cause.TAINT_RATE, subject=UNREACHABLE, field="node-eviction-rate"),
+            Event.of(What.TAINTED, expected, Cause.TAINT_RATE, subject=UNREACHABLE, field="node-eviction-rate"),
         )
     at = Span(noted.tainted, noted.tainted)
     return heartbeat, unknown, Event.of(What.TAINTED, at, Cause.NODE_TELLS, subject=UNREACHABLE, field="spec.taints")
@@ -200,18 +200,18 @@ def _deletion_and_signal(
 
 
 def _unready(unknown: Span, deleted: Span) -> Span | None:
-    """When the pod's Ready condition becomes False, where that is before its deletion: with the node's."""
+    """When the pod's Ready condition becomes False, if before its deletion: together with the node's."""
     early = deleted.earliest is not None and unknown.earliest is not None and deleted.earliest < unknown.earliest
     return None if early else unknown
 
 
 def node_missing(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard]) -> WayTimeline:
-    """There is no Node object: pod garbage collection removes the pod without grace; seconds count from now."""
+    """The Node does not exist: pod garbage collection removes the pod without grace period; seconds count from now."""
     within = Span(0, ORPHANS_GONE_WITHIN)
     after = after_deletion(pod, owner, deleted=within, ended=NEVER, grace_seconds=0)
-    told = Event.of(What.SIGTERM, NEVER, Cause.KUBELET_SILENT)
+    signal = Event.of(What.SIGTERM, NEVER, Cause.KUBELET_SILENT)
     events = (
-        told,
+        signal,
         *map(_collected, after.events),
         *free_volumes(guards, NEVER, forced=forced_detach(after, Reach.GONE)),
     )
@@ -219,7 +219,7 @@ def node_missing(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard]) -> W
 
 
 def _collected(event: Event) -> Event:
-    """The object's end with its reason: it is pod garbage collection that deletes it without grace."""
+    """The end of the object with its reason: pod garbage collection deletes it with grace period 0."""
     if event.rule is not Cause.GRACE_ZERO:
         return event
     return replace(event, rule=Cause.POD_GC, field="spec.nodeName", seconds=ORPHANS_GONE_WITHIN)

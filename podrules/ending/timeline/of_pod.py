@@ -1,4 +1,4 @@
-"""Every way in which one pod may end, as it is now; the way that matters now comes first.
+"""Every way in which one pod may end, in its current state; the currently relevant way comes first.
 
 its node does not answer            node-lost
 being deleted                       delete, by any client
@@ -40,31 +40,31 @@ __all__ = ["TimelineFacts", "pod_timeline"]
 
 
 class TimelineFacts(Struct, frozen=True, kw_only=True):
-    """What the rules read."""
+    """The input of the rules."""
 
     pod: Pod
-    """As it is stored; one to come as if it ran."""
+    """The stored pod; a planned pod counts as running."""
     owner: Ownership
     tolerations: tuple[Toleration, ...]
-    """With those that will be added to a pod to come."""
+    """The pod's tolerations, with those that will be added to a planned pod."""
     node: Node | None = None
     reach: NodeReach | None = None
-    """Whether its node answers; None: it has none, or that is not known."""
+    """Whether its node responds; None: it has no node, or that is not known."""
     renewed: datetime | None = None
     """The last heartbeat of its node."""
     grace: MonitorGrace = MonitorGrace()
-    """After which its silent node becomes Unknown."""
+    """The time after which its silent node becomes Unknown."""
     kubelet: KubeletConfiguration | None = None
     guards: tuple[WriterGuard, ...] = ()
-    """Who keeps a second writer out of each volume."""
+    """The guard that keeps a second writer out of each volume."""
     budgets: Sequence[PodDisruptionBudget] | None = None
     """The PodDisruptionBudgets of its namespace; None: not known."""
     asked_seconds: int | None = None
-    """The grace period that a DELETE or an eviction through the API asks for; None: the pod's own."""
+    """The grace period that a DELETE or an eviction through the API requests; None: the pod's own."""
     at: datetime | None = None
-    """The present, when a second DELETE would come; None: not known."""
+    """The current time, at which a second DELETE would come; None: not known."""
     preemption_disabled: bool = False
-    """Whether no profile of the scheduler preempts."""
+    """Whether all profiles of the scheduler disable preemption."""
 
 
 def pod_timeline(facts: TimelineFacts) -> PodTimeline:
@@ -78,22 +78,22 @@ def pod_timeline(facts: TimelineFacts) -> PodTimeline:
     return PodTimeline(ways, ways[0].began, silent, facts.budgets is not None)
 
 
-def _again(facts: TimelineFacts, told: WayTimeline) -> WayTimeline:
-    """With a second DELETE now, if it asks for no grace of a pod that has some."""
+def _with_second_delete(facts: TimelineFacts, timeline: WayTimeline) -> WayTimeline:
+    """Add a second DELETE now, if it requests grace period 0 for a pod with a longer one."""
     first, metadata = deleted_at(facts.pod), facts.pod.metadata
     if facts.asked_seconds != 0 or first is None or not metadata.deletion_grace_period_seconds:
-        return told
+        return timeline
     seconds = max(0, ceil(((facts.at or first) - first).total_seconds()))
-    return second_delete(told, Span(seconds, seconds), kept=bool(holders(metadata.finalizers)))
+    return second_delete(timeline, Span(seconds, seconds), kept=bool(holders(metadata.finalizers)))
 
 
-def _in_order(told: WayTimeline) -> WayTimeline:
-    """With the events as they come, by their latest second; what has none, and what never comes, is last."""
+def _in_order(timeline: WayTimeline) -> WayTimeline:
+    """Sort the events by their latest second; events without one, and those that never happen, are last."""
 
     def place(event: Event) -> tuple[bool, bool, int]:
         return event.earliest is None, event.latest is None, event.latest or 0
 
-    return replace(told, events=tuple(sorted(told.events, key=place)))
+    return replace(timeline, events=tuple(sorted(timeline.events, key=place)))
 
 
 def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
@@ -105,7 +105,8 @@ def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
     match way:
         case Way.DELETE:
             fenced = _collected_from(facts, reach)
-            return _again(facts, delete(pod, owner, guards, reach=reach, fenced=fenced, asked=facts.asked_seconds))
+            timeline = delete(pod, owner, guards, reach=reach, fenced=fenced, asked=facts.asked_seconds)
+            return _with_second_delete(facts, timeline)
         case Way.DRAIN:
             return drain(pod, owner, guards, facts.budgets or (), reach=reach, asked=facts.asked_seconds)
         case Way.PREEMPT:
@@ -138,7 +139,7 @@ def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
 
 
 def _unknown_there(way: Way, facts: TimelineFacts) -> Standing | None:
-    """Why nothing is known of a way, where no Linux kubelet runs the pod."""
+    """Why a way is not known, if no Linux kubelet runs the pod."""
     pod = facts.pod
     if not pod.spec.node_name or pod.finished:
         return None
@@ -162,7 +163,7 @@ def _kubelet_barred(pod: Pod, *, silent: bool) -> Standing | None:
 
 
 def _deleted_after(facts: TimelineFacts, *, silent: bool) -> int | None:
-    """How many seconds after its node's last heartbeat a pod was deleted; if the node answers, that counts as now."""
+    """Seconds from its node's last heartbeat to the pod's deletion; 0 if the node responds."""
     deleted = deleted_at(facts.pod)
     if deleted is None:
         return None
@@ -171,7 +172,7 @@ def _deleted_after(facts: TimelineFacts, *, silent: bool) -> int | None:
 
 
 def _noted(facts: TimelineFacts) -> Noted:
-    """What the Node object records of its silence: when Ready became Unknown, and when it was tainted."""
+    """What the Node object records about its silence: when Ready became Unknown, and when it was tainted."""
     heartbeat = _last_heartbeat(facts)
     if heartbeat is None or facts.node is None:
         return NOTHING_NOTED
@@ -179,7 +180,7 @@ def _noted(facts: TimelineFacts) -> Noted:
     def seconds(moment: datetime | None) -> int | None:
         return None if moment is None else ceil((moment - heartbeat).total_seconds())
 
-    # Without its Lease the rule tells of a condition that has changed, and of nothing to come.
+    # Without the Lease, the rule returns only a change of the condition that has happened, and no predicted one.
     return Noted(seconds(unknown_at(facts.node, None, facts.grace)), seconds(taint_added(facts.node, UNREACHABLE)))
 
 
@@ -194,16 +195,16 @@ def _fenced(facts: TimelineFacts) -> Span:
 
 
 def _collected_from(facts: TimelineFacts, reach: Reach) -> Span:
-    """From when garbage collection removes its object, in seconds from the DELETE."""
-    told = deleted_at(facts.pod)
-    if reach is Reach.GONE and told is not None:
+    """When garbage collection can remove its object, in seconds from the DELETE."""
+    deleted = deleted_at(facts.pod)
+    if reach is Reach.GONE and deleted is not None:
         return Span(0, None)
-    if reach not in {Reach.OUT_OF_SERVICE, Reach.BACK_NOT_READY} or told is None:
+    if reach not in {Reach.OUT_OF_SERVICE, Reach.BACK_NOT_READY} or deleted is None:
         return AT_ONCE
     added = taint_added(facts.node, OUT_OF_SERVICE)
     if added is None:
         return Span(0, None)
-    seconds = ceil((added - told).total_seconds())
+    seconds = ceil((added - deleted).total_seconds())
     return Span(seconds, seconds)
 
 
@@ -221,7 +222,7 @@ def _first(facts: TimelineFacts, *, silent: bool) -> Way:
 
 
 def _began(facts: TimelineFacts, way: Way, *, silent: bool) -> datetime | None:
-    """When a way began that is under way."""
+    """When a way that is under way began; None: it is not under way."""
     if way is Way.NODE_LOST:
         gone = facts.reach is not None and facts.reach.reach is Reach.GONE
         return _last_heartbeat(facts) if silent and not gone and not facts.pod.finished else None
@@ -229,7 +230,7 @@ def _began(facts: TimelineFacts, way: Way, *, silent: bool) -> datetime | None:
 
 
 def _last_heartbeat(facts: TimelineFacts) -> datetime | None:
-    """The last heartbeat of a silent node: from its Lease, else so long before its Ready condition became Unknown."""
+    """The last heartbeat of a silent node: from its Lease, else the monitor's grace before Ready became Unknown."""
     if facts.renewed is not None:
         return facts.renewed
     since = facts.reach.since if facts.reach is not None else None

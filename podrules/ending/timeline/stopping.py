@@ -1,15 +1,16 @@
-"""How containers stop within a grace period: hooks, SIGTERM, SIGKILL, and when the last one has ended.
+"""How containers stop within a grace period: hooks, SIGTERM, SIGKILL, and the end of the last container.
 
-    SIGTERM   at once, or after preStop; a sidecar's once those that go first ended, or when the period is over
-    SIGKILL   when the period is over, and 2 s after SIGTERM at the least; for what has not ended by then
-    ended     at the earliest when everyone obeys SIGTERM, at the latest after the last SIGKILL
+    SIGTERM   at once, or after preStop; for a sidecar after the containers that stop first, or at the end of the
+              period
+    SIGKILL   at the end of the period, and at least 2 s after SIGTERM; for containers that have not ended by then
+    ended     at the earliest if all obey SIGTERM, at the latest after the last SIGKILL
 
-A container that does not run now gets no signal. A stop in flight keeps the period with which it began: the kubelet's
-pod worker takes a shorter one, but does not hand it to the runtime again.
+A container that does not run now gets no signal. A stop in progress keeps its initial period: the kubelet's pod worker
+accepts a shorter one, but does not pass it to the runtime again.
 
 Source: pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer), kuberuntime_termination_order.go
-(waitForTurn, which gives up when the period is over), pkg/kubelet/kubelet.go (SyncTerminatingPod, whose context is not
-the one that UpdatePod cancels) at v1.36.3.
+(waitForTurn, which gives up when the period is over), pkg/kubelet/kubelet.go (SyncTerminatingPod, with a context
+that UpdatePod does not cancel) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ __all__ = ["Stop", "ended_before", "idle_notes", "stop_events", "stop_of"]
 
 
 class Stop(Struct, frozen=True):
-    """What stopping a pod's containers looks like; seconds count from when the kubelet begins."""
+    """The stop of a pod's containers; seconds count from the kubelet's start of the stop."""
 
     events: tuple[Event, ...]
     ended: Span
     before: bool = False
-    """Whether all have ended by now: nothing has to stop."""
+    """Whether all containers have already ended."""
 
 
 def stop_of(pod: Pod, grace: Grace) -> Stop:
-    """How the containers stop that run now."""
+    """The stop of the containers that run now."""
     first = container_stops(pod, grace.seconds)
     last = {step.name: step for step in container_stops(pod, grace.longest)}
     events = [event for step in first for event in stop_events(step, last[step.name], grace)]
@@ -63,12 +64,12 @@ def ended_before(pod: Pod) -> Span | None:
 
 
 def stop_events(step: ContainerStop, longest: ContainerStop, grace: Grace) -> Iterator[Event]:
-    """What the kubelet sends to one container: preStop, SIGTERM, SIGKILL.
+    """The events of the stop of one container: preStop, SIGTERM, SIGKILL.
 
     Args:
-        step: With the grace period.
-        longest: With the one with which the stop may have begun; else the same.
-        grace: What decided it.
+        step: The stop with the current grace period.
+        longest: The stop with the period with which it may have begun; else the same.
+        grace: The grace period and the field that decided it.
     """
     name, hook = step.name, f"{step.field}.lifecycle.preStop.{step.pre_stop}"
     if step.pre_stop is not None:

@@ -1,11 +1,11 @@
-"""Node-pressure eviction: which pod the kubelet ends when a node runs short, and when.
+"""Node-pressure eviction: which pod the kubelet evicts when a node is short of a resource, and when.
 
-    signals         what is watched, the resource behind it and the node's condition
+    signals         the observed signals, with their resource and the node's condition
     thresholds      the kubelet's configuration as thresholds
     observations    measurements as signals; which thresholds are met
-    usage           what a pod uses of a starved resource, and what it requested
-    ranking         the order in which pods go, by named comparators
-    local_storage   pods over a storage limit of their own go whatever the pressure
+    usage           a pod's usage and request of a scarce resource
+    ranking         the order in which pods are evicted, by named comparators
+    local_storage   pods above their own storage limit are evicted even without pressure
 
 The QoS class decides nothing here. Source: pkg/kubelet/eviction at v1.36.3.
 """

@@ -1,11 +1,11 @@
-"""Pods that use more local storage than they may: the kubelet evicts them at once, also without pressure.
+"""Pods above a local storage limit: the kubelet evicts them at once, even without pressure.
 
     an emptyDir       uses more than its sizeLimit
     the pod           uses more ephemeral storage than the sum of its containers' limits
-    a container       uses more (logs, and its writable layer unless images have a disk of their own) than its limit;
-                      since 1.37 a sidecar, too
+    a container       uses more (logs, and its writable layer unless images have their own disk) than its limit; since
+                      1.37 also a sidecar
 
-Each pod goes by the first that holds. A critical pod stays, and its other limits are not looked at.
+The first rule that applies decides. The kubelet keeps a critical pod, and then does not check its other limits.
 
 Source: pkg/kubelet/eviction/eviction_manager.go (localStorageEviction) at v1.36.3 and v1.37.1.
 """
@@ -34,7 +34,7 @@ class StorageLimit(Struct, frozen=True, rename="camel"):
     limit: int
     """Bytes."""
     message: str
-    """Upstream's, as the pod's status will hold it."""
+    """Upstream's message for the pod's status."""
 
 
 def exceeded_storage_limit(pod: Pod, stats: PodStats, *, image_fs: bool, features: Features) -> StorageLimit | None:
@@ -42,8 +42,8 @@ def exceeded_storage_limit(pod: Pod, stats: PodStats, *, image_fs: bool, feature
 
     Args:
         pod: The pod.
-        stats: What it uses.
-        image_fs: Whether images have a disk of their own, where writable layers then are.
+        stats: Its measurements.
+        image_fs: Whether images have their own disk, which then also stores writable layers.
         features: The rules of the kubelet's version.
     """
     sidecars = features.sidecar_storage_limits

@@ -1,8 +1,8 @@
 """A kubelet's measurements as eviction signals, and which thresholds they meet.
 
     memory.available            node.memory.availableBytes, of availableBytes + workingSetBytes
-    allocatableMemory.available the same of the cgroup of all pods
-    *.available, *.inodesFree   of the node's, the images' and the containers' filesystems
+    allocatableMemory.available the same for the cgroup of all pods
+    *.available, *.inodesFree   for the node's, the images' and the containers' filesystems
     pid.available               node.rlimit.maxpid - curproc, of maxpid
     met when                    threshold > available
 
@@ -24,7 +24,7 @@ from podrules.node.eviction.thresholds import Threshold
 __all__ = ["PODS_CGROUP", "Observations", "SignalObservation", "make_signal_observations", "thresholds_met"]
 
 PODS_CGROUP: Final = "pods"
-"""The name of the cgroup of all pods among the system's containers."""
+"""The name of the cgroup of all pods in the list of system containers."""
 _SIGN_BIT: Final = 1 << 63
 
 
@@ -41,7 +41,7 @@ Observations = Mapping[Signal, SignalObservation]
 
 
 def make_signal_observations(node: NodeStats) -> dict[Signal, SignalObservation]:
-    """Every signal that is measured."""
+    """All measured signals."""
     runtime = node.runtime
     pods: ContainerStats | None = node.system_container(PODS_CGROUP)
     found = {
@@ -64,9 +64,9 @@ def thresholds_met(
     """The thresholds that are met, with or without a grace period.
 
     Args:
-        thresholds: In any order, which is kept.
-        observations: Signals that are missing meet nothing.
-        enforce_min_reclaim: Whether `Threshold.min_reclaim` is added to what must be left.
+        thresholds: The thresholds; their order is kept.
+        observations: The observed signals; a missing signal meets no threshold.
+        enforce_min_reclaim: Whether `Threshold.min_reclaim` is added to the required amount.
     """
     return tuple(
         threshold
@@ -86,7 +86,7 @@ def _wanted(threshold: Threshold, observed: SignalObservation, *, enforce_min_re
 def _memory(memory: MemoryStats | None) -> SignalObservation | None:
     if memory is None or memory.available_bytes is None or memory.working_set_bytes is None:
         return None
-    # A cgroup over its limit has less than nothing left, which upstream reports as an unsigned number.
+    # A cgroup above its limit has a negative amount left, which upstream reports as an unsigned number.
     available = (memory.available_bytes + _SIGN_BIT) % (2 * _SIGN_BIT) - _SIGN_BIT
     return _observed(available, available + memory.working_set_bytes, memory.time)
 

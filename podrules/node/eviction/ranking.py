@@ -1,20 +1,20 @@
-"""The order in which pods are evicted: a list of named comparators for each signal, the first that differs decides.
+"""The order in which pods are evicted: named comparators for each signal; the first with a difference decides.
 
-    memory                exceeds its request > lower priority > uses most over its request
-    nodefs, imagefs,      exceeds its request > lower priority > uses most over its ephemeral-storage request
-      containerfs         (also for inodes: what exceeds is judged against a request of inodes, which is always 0)
+    memory                exceeds its request > lower priority > most usage above its request
+    nodefs, imagefs,      exceeds its request > lower priority > most usage above its ephemeral-storage request
+      containerfs         (also for inodes: there the first comparator uses a request of inodes, which is always 0)
     pids                  lower priority > most processes
-    without measurements  before all others, in each step that compares usage
+    without measurements  before all others, in each comparator of usage
 
-Critical pods (static, mirror, priority >= 2000000000) are ranked with the others and then passed over.
+Critical pods (static, mirror, priority >= 2000000000) are ranked with the others and then skipped.
 
-What of a pod counts on a starved disk depends on how disks are shared:
+Which parts of a pod count on a scarce disk depends on how disks are shared:
 
                           nodefs                         imagefs                containerfs
     one disk for all      layers, logs, local volumes    the same               as nodefs
-    images apart          logs, local volumes            layers                 as imagefs
-    images apart, layers  layers, logs, local volumes    nothing                as nodefs
-      with the node
+    separate images       logs, local volumes            layers                 as imagefs
+    separate images,      layers, logs, local volumes    nothing                as nodefs
+      layers on the node
 
 Source: pkg/kubelet/eviction/helpers.go (rankMemoryPressure, rankDiskPressureFunc, rankPIDPressure,
 buildSignalToRankFunc) at v1.36.3.
@@ -40,10 +40,10 @@ __all__ = ["Comparator", "Disks", "EvictionPlace", "RankedPod", "rank"]
 
 
 class Comparator(Enum):
-    """What puts one pod before another."""
+    """The reason why one pod is evicted before another."""
 
     NO_STATS = "NoStats"
-    """It is not measured."""
+    """The pod is not measured."""
     EXCEEDS_REQUEST = "ExceedsRequest"
     PRIORITY = "Priority"
     USAGE_OVER_REQUEST = "UsageOverRequest"
@@ -51,31 +51,31 @@ class Comparator(Enum):
 
 
 class Disks(Struct, frozen=True):
-    """Which filesystems are apart."""
+    """Which filesystems are separate."""
 
     image_fs: bool = False
-    """Images have a disk of their own (HasDedicatedImageFs)."""
+    """Images have their own disk (HasDedicatedImageFs)."""
     container_fs: bool = False
-    """And containers' writable layers are not on it (HasDedicatedContainerFs)."""
+    """Images have their own disk, without the containers' writable layers (HasDedicatedContainerFs)."""
 
 
 class RankedPod(Struct, frozen=True):
-    """What a pod is compared by."""
+    """The values by which pods are compared."""
 
     pod: Pod
     measured: bool
     usage: int
     """Bytes, inodes or processes."""
     request: int
-    """Bytes; for inodes those of ephemeral-storage, as upstream subtracts. 0 for processes."""
+    """Bytes; for inodes those of ephemeral-storage, which upstream subtracts. 0 for processes."""
     exceeds: bool
     priority: int
     critical: bool
-    """The kubelet passes it over."""
+    """Whether the kubelet skips it."""
 
     @property
     def over_request(self) -> int:
-        """Usage less the request, below 0 when it uses less."""
+        """The usage less the request; negative if it uses less."""
         return self.usage - self.request
 
 
@@ -84,8 +84,8 @@ class EvictionPlace(Struct, frozen=True):
 
     ranked: RankedPod
     decided_by: Comparator | None
-    """What puts it before the next pod that can be evicted; None: nothing, either may go first, or it is the last, or
-    it is never evicted."""
+    """Why it is before the next pod that can be evicted; None: no reason, either may be evicted first, or it is the
+    last, or it is never evicted."""
 
 
 _Compare = Callable[[RankedPod, RankedPod], int]
@@ -108,7 +108,7 @@ def _priority(first: RankedPod, second: RankedPod) -> int:
 
 
 def _over_request(first: RankedPod, second: RankedPod) -> int:
-    # Without measurements the request does not count either: it is a tie.
+    # Without measurements the request does not count either: the pods are equal.
     return _sign(second.over_request - first.over_request) if first.measured and second.measured else 0
 
 
@@ -133,7 +133,7 @@ def rank(
     *,
     features: Features = REFERENCE,
 ) -> tuple[EvictionPlace, ...]:
-    """The active pods of a node as they would go, critical ones among them; equal ones keep the order given."""
+    """The active pods of a node in the order of eviction, including critical ones; equal ones keep the given order."""
     comparators = _BY_PROCESSES if signal.resource == PIDS else _BY_REQUEST
     measured = _filesystem_stats(signal, disks)
 
@@ -174,7 +174,7 @@ def _ranked(
 
 
 def _filesystem_stats(signal: Signal, disks: Disks) -> frozenset[FsStatsType]:
-    """What of a pod is measured for a disk signal; nothing for others."""
+    """The parts of a pod that count for a disk signal; empty for other signals."""
     if signal.is_memory or signal is Signal.PID_AVAILABLE:
         return frozenset()
     if not disks.image_fs:

@@ -1,4 +1,4 @@
-"""Eviction signals, the resource that is reclaimed for each, and the condition that the node then reports.
+"""Eviction signals, with the resource that the kubelet reclaims and the condition that the node reports.
 
 Source: pkg/kubelet/eviction/api/types.go, helpers.go (signalToResource, signalToNodeCondition) at v1.36.3.
 """
@@ -27,7 +27,7 @@ class NodeCondition(Enum):
 
 
 class Signal(Enum):
-    """What the eviction manager watches: always something that is left."""
+    """The signals of the eviction manager: each is an amount that is left."""
 
     MEMORY_AVAILABLE = "memory.available"
     """Capacity less the working set of the whole node; bytes."""
@@ -43,12 +43,12 @@ class Signal(Enum):
 
     @property
     def is_memory(self) -> bool:
-        """Whether it is one of the two memory signals, which are answered before all others."""
+        """Whether it is one of the two memory signals, which the kubelet handles before all others."""
         return self in {Signal.MEMORY_AVAILABLE, Signal.ALLOCATABLE_MEMORY_AVAILABLE}
 
     @property
     def resource(self) -> str:
-        """What is reclaimed: ``memory``, ``ephemeral-storage``, ``inodes`` or ``pids``."""
+        """The reclaimed resource: ``memory``, ``ephemeral-storage``, ``inodes`` or ``pids``."""
         if self.is_memory:
             return MEMORY
         if self is Signal.PID_AVAILABLE:
@@ -57,16 +57,16 @@ class Signal(Enum):
 
     @property
     def condition(self) -> NodeCondition:
-        """What the node reports while a threshold of it is met."""
+        """The condition that the node reports while a threshold of the signal is met."""
         if self.is_memory:
             return NodeCondition.MEMORY_PRESSURE
         return NodeCondition.PID_PRESSURE if self is Signal.PID_AVAILABLE else NodeCondition.DISK_PRESSURE
 
 
 def pressures_of(conditions: Iterable[Condition]) -> tuple[NodeCondition, ...]:
-    """What a node says that it is short of.
+    """The pressure conditions that a node reports.
 
-    Its kubelet says so while a threshold is met, and for evictionPressureTransitionPeriod after that.
+    Its kubelet reports them while a threshold is met, and for evictionPressureTransitionPeriod after that.
     """
     true = {condition.type for condition in conditions if condition.status == "True"}
     return tuple(condition for condition in NodeCondition if condition.value in true)

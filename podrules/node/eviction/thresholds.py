@@ -1,14 +1,14 @@
-"""Eviction thresholds, as the kubelet's configuration gives them.
+"""Eviction thresholds from the kubelet's configuration.
 
-    evictionHard      met: a pod goes at once
-    evictionSoft      met for evictionSoftGracePeriod: a pod goes with a grace period
+    evictionHard      met: the kubelet evicts a pod at once
+    evictionSoft      met for evictionSoftGracePeriod: the kubelet evicts a pod with a grace period
     evictionHard not set                     memory.available 100Mi, nodefs.available 10 %, nodefs.inodesFree 5 %,
                                              imagefs.available 15 %, imagefs.inodesFree 5 % (Linux)
     set, even to one signal                  the others have no threshold, unless mergeDefaultEvictionSettings
-    enforceNodeAllocatable holds "pods"      the hard memory threshold holds for allocatableMemory.available, too
-    containerfs                              never configured: it gets nodefs' or imagefs', whose disk it shares
+    enforceNodeAllocatable contains "pods"   the hard memory threshold also applies to allocatableMemory.available
+    containerfs                              never configured: it gets that of nodefs or imagefs, which has its disk
 
-A percentage is of the signal's capacity, kept as a float32 as upstream does. 0% and 100% mean no threshold.
+A percentage refers to the signal's capacity, stored as a float32 as in upstream. 0% and 100% mean no threshold.
 
 Source, at v1.36.3: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig, UpdateContainerFsThresholds),
 api/types.go (GetThresholdQuantity), defaults_linux.go; cmd/kubelet/app/server.go (loadConfigFile).
@@ -59,11 +59,11 @@ _CONTAINER_FS: Final = {
     Signal.CONTAINER_FS_AVAILABLE: (Signal.NODE_FS_AVAILABLE, Signal.IMAGE_FS_AVAILABLE),
     Signal.CONTAINER_FS_INODES_FREE: (Signal.NODE_FS_INODES_FREE, Signal.IMAGE_FS_INODES_FREE),
 }
-"""The signals whose thresholds each gets: if images share the node's disk or containers have one, and otherwise."""
+"""The source of each signal's thresholds: if images share the node's disk or containers have one, and otherwise."""
 
 
 class ThresholdConfigError(ValueError):
-    """A threshold that a kubelet would refuse. The message names the field, its value and what is accepted."""
+    """A threshold that a kubelet would reject. The message names the field, its value and what is accepted."""
 
 
 class ThresholdValue(Struct, frozen=True):
@@ -71,7 +71,7 @@ class ThresholdValue(Struct, frozen=True):
 
     quantity: Quantity | None = None
     percentage: float = 0.0
-    """From 0 to 1, a float32; counts where there is no quantity."""
+    """From 0 to 1, a float32; used if there is no quantity."""
 
     def __str__(self) -> str:
         return f"{self.percentage * 100:g}%" if self.quantity is None else str(self.quantity)
@@ -84,13 +84,13 @@ class ThresholdValue(Struct, frozen=True):
 
 
 class Threshold(Struct, frozen=True):
-    """When to evict: as soon as less than the value is left, or after it has been so for the grace period."""
+    """When to evict: as soon as less than the value is left, or after the grace period in that state."""
 
     signal: Signal
     value: ThresholdValue
     grace_period: timedelta = timedelta()
     min_reclaim: ThresholdValue | None = None
-    """Once met, it stays met until so much more is left."""
+    """Once met, it stays met until this much more is left."""
 
     @property
     def is_hard(self) -> bool:
@@ -111,7 +111,7 @@ def parse_threshold_config(config: KubeletConfiguration) -> tuple[Threshold, ...
     """Hard thresholds, then soft ones, then that of the pods' cgroup (ParseThresholdConfig).
 
     Raises:
-        ThresholdConfigError: a kubelet would refuse one.
+        ThresholdConfigError: a kubelet would reject a threshold.
     """
     found = _statements(effective_eviction_hard(config), "evictionHard")
     periods = {
@@ -139,7 +139,7 @@ def parse_threshold_config(config: KubeletConfiguration) -> tuple[Threshold, ...
 
 
 def usable_thresholds(config: KubeletConfiguration) -> tuple[tuple[Threshold, ...], str]:
-    """The thresholds, and why they are the defaults instead of the kubelet's own, if so."""
+    """The thresholds, and why the defaults replace the kubelet's own; empty: they do not."""
     try:
         return parse_threshold_config(config), ""
     except ThresholdConfigError as error:
@@ -147,9 +147,9 @@ def usable_thresholds(config: KubeletConfiguration) -> tuple[tuple[Threshold, ..
 
 
 def with_container_fs(thresholds: Iterable[Threshold], *, image_fs: bool, container_fs: bool) -> tuple[Threshold, ...]:
-    """The thresholds with containerfs' own replaced by those of the disk that it shares (UpdateContainerFsThresholds).
+    """Replace the thresholds of containerfs with those of the disk that it shares (UpdateContainerFsThresholds).
 
-    Images may have a disk of their own, and containers' writable layers another one than images.
+    Images may have their own disk, and containers' writable layers another one.
     """
     kept = [threshold for threshold in thresholds if threshold.signal not in _CONTAINER_FS]
     shares_image_fs = image_fs and not container_fs
@@ -225,7 +225,7 @@ def _quantity(text: str, field: str) -> Quantity:
 def _percentage(text: str, field: str) -> float:
     number = text.rstrip("%")
     if _NUMBER.fullmatch(number) is None:
-        raise ThresholdConfigError(f"{field}: {text[:40]!r} is no percentage: write e.g. 10%")
+        raise ThresholdConfigError(f"{field}: {text[:40]!r} is not a percentage: write e.g. 10%")
     percentage = _float32(_float32(float(number)) / 100)
     if not isfinite(percentage):
         raise ThresholdConfigError(f"{field}: {text[:40]!r} is out of range")

@@ -1,12 +1,12 @@
-"""What a pod uses of a resource under pressure, and what it requested of it.
+"""A pod's usage and request of a resource under pressure.
 
     memory              working set of the pod
-    ephemeral-storage,  of what the starved disk holds: writable layers, logs, local volumes (emptyDir on disk,
-      inodes            hostPath, configMap, gitRepo); images count for nobody
+    ephemeral-storage,  what the scarce disk stores: writable layers, logs, local volumes (emptyDir on disk,
+      inodes            hostPath, configMap, gitRepo); images do not count for any pod
     pids                processes
 
-    request             the pod-level request where pod-level resources are set, else the sum of its containers as the
-                        scheduler counts them; overhead is added to a request that is not zero
+    request             the pod-level request if pod-level resources are set, else the sum of its containers as the
+                        scheduler counts them; overhead is added to a nonzero request
 
 Source: pkg/kubelet/eviction/helpers.go (podDiskUsage, memoryUsage, processUsage), pkg/api/v1/resource/helpers.go
 (GetResourceRequestQuantity) and pkg/volume/util/util.go (IsLocalEphemeralVolume) at v1.36.3.
@@ -38,11 +38,11 @@ __all__ = ["FsStatsType", "StatsFunc", "pod_usage", "request_quantity", "stats_b
 _CONTAINERS_ONLY: Final = PodResourcesOptions(exclude_overhead=True, skip_pod_level_resources=True)
 
 StatsFunc = Callable[[Pod], PodStats | None]
-"""A pod's measurements; None: there are none."""
+"""Returns a pod's measurements; None: it has none."""
 
 
 class FsStatsType(Enum):
-    """What a filesystem holds of a pod."""
+    """The parts of a pod on a filesystem."""
 
     LOCAL_VOLUME_SOURCE = "localVolumeSource"
     LOGS = "logs"
@@ -60,13 +60,13 @@ def stats_by_uid(stats: Iterable[PodStats]) -> StatsFunc:
 
 
 def pod_usage(pod: Pod, stats: PodStats, resource: str, measured: Collection[FsStatsType] = ()) -> int:
-    """What a pod uses: bytes, inodes or processes; what is not measured counts as 0.
+    """A pod's usage in bytes, inodes or processes; a missing measurement counts as 0.
 
     Args:
         pod: The pod.
         stats: Its measurements.
         resource: ``memory``, ``ephemeral-storage``, ``inodes`` or ``pids``.
-        measured: For the disk: what the starved filesystem holds.
+        measured: For the disk: the parts that the scarce filesystem stores.
     """
     if resource == MEMORY:
         return stats.memory.working_set_bytes or 0 if stats.memory else 0
@@ -76,7 +76,7 @@ def pod_usage(pod: Pod, stats: PodStats, resource: str, measured: Collection[FsS
 
 
 def request_quantity(pod: Pod, resource: str, *, features: Features = REFERENCE) -> Quantity:
-    """What a pod requests of a resource, overhead included (GetResourceRequestQuantity)."""
+    """A pod's request of a resource, including overhead (GetResourceRequestQuantity)."""
     pod_level = features.pod_level_resources and is_pod_level_resources_set(pod)
     if pod_level:
         own = pod.spec.resources.requests if pod.spec.resources is not None else {}

@@ -1,11 +1,11 @@
-"""A node that runs short: who goes first, by whom, and how far it is from there.
+"""A node under pressure: which container or pod ends first, by kernel or kubelet, and how near the node is to that.
 
     usage       what pods use, from the kubelet, a metrics API, or unknown
-    oom_order   whom the kernel kills when memory runs out: of the node, of all pods, of a pod, of a container
-    node        both orders and the way to the first eviction, for one node
-    position    one pod's place in both orders, also of a pod that does not exist yet
+    oom_order   which process the kernel kills when the memory of the node, all pods, a pod or a container runs out
+    node        both orders and the headroom to the first eviction, for one node
+    position    one pod's place in both orders, also for a planned pod
     cgroups     the tree of cgroups of a node's pods, with weights and limits
 
-The two orders have little in common: the kernel goes by size and oom_score_adj, which the QoS class shapes; the kubelet
-by requests and priority, and never by the class.
+The two orders have little in common: the kernel ranks by memory use and oom_score_adj, which the QoS class influences;
+the kubelet ranks by requests and priority, never by the class.
 """

@@ -1,11 +1,11 @@
 """The cgroups of a node's pods: kubepods, those of two QoS classes and one for each pod, with weights and limits.
 
-    kubepods      capacity less kubeReserved and systemReserved, where enforceNodeAllocatable has "pods"
-    burstable     cpu: what its pods request; no limit
-    besteffort    the least weight; no limit
+    kubepods      capacity less kubeReserved and systemReserved, if enforceNodeAllocatable has "pods"
+    burstable     cpu: the sum of its pods' requests; no limit
+    besteffort    the minimum weight; no limit
     a pod         see `podrules.pod.cgroup`; a Guaranteed one is a child of kubepods, beside burstable and besteffort
 
-With the feature gate QOSReserved (alpha, off) a class has no part of the memory that pods of better classes request.
+With the feature gate QOSReserved (alpha, off) a class cannot use the memory that pods of better classes request.
 
 Source: pkg/kubelet/cm/{node,qos}_container_manager_linux.go at v1.36.3 and v1.37.1.
 """
@@ -41,26 +41,26 @@ __all__ = ["NodeCgroup", "node_cgroups"]
 
 
 class NodeCgroup(Struct, frozen=True, rename="camel"):
-    """One cgroup, with what the kubelet writes there; its path with either driver."""
+    """One cgroup, with the values that the kubelet writes there, and its path with either driver."""
 
     cgroupfs: str
     systemd: str
     namespace: str
-    """The pod's; empty: it is the cgroup of a class, or of all pods."""
+    """The pod's namespace; empty: it is the cgroup of a class, or of all pods."""
     pod: str
     config: ResourceConfig
     cpu_weight: int | None
-    """cgroup v2, the kubelet's conversion; None: nothing is written."""
+    """The weight for cgroup v2, by the kubelet's conversion; None: none is written."""
     memory_qos: MemoryQoS | None
-    """cgroup v2, with the feature gate MemoryQoS; None: it is off, or nothing is known."""
+    """The values for cgroup v2 with the feature gate MemoryQoS; None: the gate is off, or not known."""
 
 
 def node_cgroups(
     node: Node, pods: Iterable[Pod], config: KubeletConfiguration | None, limit: int, *, features: Features
 ) -> tuple[NodeCgroup, ...]:
-    """The cgroups, parents first; none if the kubelet makes none for classes. Finished pods are left out.
+    """The cgroups, parents first; empty if the kubelet creates none for classes. Finished pods are left out.
 
-    ``limit`` are the bytes that all pods may use. If ``config`` could not be read, its defaults count.
+    ``limit`` is the memory that all pods may use, in bytes. If ``config`` could not be read, the defaults apply.
     """
     known = config or KubeletConfiguration()
     if not known.cgroups_per_qos:
@@ -98,7 +98,7 @@ def _cgroup(
 
 
 def _kubepods_shares(node: Node, config: KubeletConfiguration | None) -> int | None:
-    """The shares of all pods; None: the node does not say how much cpu it has."""
+    """The shares of all pods; None: the node does not report its cpu."""
     cpu = node.status.capacity.get(CPU) if config is not None else node.status.allocatable.get(CPU)
     if cpu is not None and config is not None and "pods" in config.enforce_node_allocatable:
         cpu = cpu - config.kube_reserved.get(CPU, ZERO) - config.system_reserved.get(CPU, ZERO)

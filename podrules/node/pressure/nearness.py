@@ -1,7 +1,7 @@
 """How near a node is to an eviction, and a container to its own memory limit.
 
-The kubelet looks once in 10 s (monitoringInterval, pkg/kubelet/kubelet.go at v1.36.3), so what is left above a
-threshold has to last for that long at least. Shares of the capacity say that the same way for every signal.
+The kubelet checks once in 10 s (monitoringInterval, pkg/kubelet/kubelet.go at v1.36.3), so the amount above a threshold
+has to last at least that long. A share of the capacity expresses it in the same way for every signal.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ __all__ = [
 ]
 
 NEAR_HEADROOM_PERCENT: Final = 10
-"""Percent of the capacity: with less than that left, one pod that grows brings the eviction about."""
+"""Percent of the capacity: with less left, one growing pod causes the eviction."""
 CLOSE_HEADROOM_PERCENT: Final = 3
-"""Percent of the capacity: 2 GiB of 64 GiB, which a process fills between two looks of the kubelet."""
+"""Percent of the capacity: 2 GiB of 64 GiB, which a process can fill between two checks of the kubelet."""
 NEAR_LIMIT_PERCENT: Final = 95
-"""Percent of a container's own memory limit: from there on its verdict, and that of its node, mention it."""
+"""Percent of a container's own memory limit: from this value its verdict, and that of its node, mention it."""
 
 
 class Nearness(Enum):
-    """How near what is left is to a threshold."""
+    """How near a signal is to its threshold."""
 
     FAR = "Far"
     NEAR = "Near"
@@ -40,8 +40,8 @@ def headroom_nearness(percent: int, *, met: bool) -> Nearness:
     """How near a threshold is.
 
     Args:
-        percent: What is left above it, of the capacity.
-        met: Whether less is left than it asks for.
+        percent: The percentage of the capacity that is left above it.
+        met: Whether less is left than the threshold requires.
     """
     if met:
         return Nearness.MET
@@ -51,10 +51,10 @@ def headroom_nearness(percent: int, *, met: bool) -> Nearness:
 
 
 def limit_percent(used: int, limit: int) -> int:
-    """How much of a limit is used, rounded down; both in one unit."""
+    """The used percentage of a limit, rounded down; both in the same unit."""
     return 100 * used // limit if limit else 0
 
 
 def is_near_limit(used: int | None, limit: int) -> bool:
-    """Whether a container that uses so much is near its limit; one that is not measured is not said to be."""
+    """Whether a container is near its limit; False if its usage is not measured."""
     return used is not None and limit_percent(used, limit) >= NEAR_LIMIT_PERCENT

@@ -1,12 +1,12 @@
 """One node under pressure: the kernel's order for every cgroup that can run out, the kubelet's for every signal.
 
-    the machine     memory and swap, all containers, the kubelet and the runtime; other processes of the host, whose
-                    oom_score_adj usually is 0, are candidates too and not measured
-    kubepods        capacity less kubeReserved and systemReserved, where enforceNodeAllocatable holds "pods"
-    a pod           its cgroup's limit: where every container is limited, or the pod itself is
-    a container     its own limit, or the pod's where it has none; it alone is a candidate
+    the machine     memory and swap, all containers, the kubelet and the runtime; other processes of the host, usually
+                    with oom_score_adj 0, are also candidates but are not measured
+    kubepods        capacity less kubeReserved and systemReserved, if enforceNodeAllocatable contains "pods"
+    a pod           its cgroup's limit: if every container has a limit, or the pod itself has one
+    a container     its own limit, or the pod's if it has none; it is the only candidate
 
-Disks are not reported as apart or shared: filesystems of the same capacity and inodes are taken for one.
+The kubelet does not report whether disks are shared: filesystems with the same capacity and inodes count as one.
 
 Source: pkg/kubelet/cm/node_container_manager_linux.go (enforceNodeAllocatableCgroups), pkg/kubelet/kubelet.go
 (singleProcessOOMKill) and pkg/kubelet/stats/cri_stats_provider.go at v1.36.3.
@@ -77,15 +77,15 @@ _MEASURED_SIGNALS: Final = {
     UsageSource.METRICS: frozenset({Signal.MEMORY_AVAILABLE}),
     UsageSource.SUMMARY: frozenset(Signal) - {Signal.ALLOCATABLE_MEMORY_AVAILABLE},
 }
-"""Signals by which pods can be ranked; allocatableMemory.available ranks them as memory.available does."""
+"""The signals by which pods can be ranked; allocatableMemory.available ranks them as memory.available does."""
 
 
 ScoresFunc = Callable[[Pod, int], Mapping[str, OOMScoreAdj]]
-"""The oom_score_adj of a pod's containers, by field, on a node with so many bytes of memory."""
+"""The oom_score_adj of a pod's containers, by field, on a node with that many bytes of memory."""
 
 
 class OOMScope(Enum):
-    """What ran out."""
+    """Where memory ran out."""
 
     GLOBAL = "Global"
     KUBEPODS = "Kubepods"
@@ -105,84 +105,84 @@ class ThresholdSource(Enum):
 
 
 class OOMOrder(Struct, frozen=True, rename="camel"):
-    """Whom the kernel kills when one cgroup, or the machine, runs out."""
+    """Which container the kernel kills when one cgroup, or the machine, runs out of memory."""
 
     scope: OOMScope
     namespace: str
     """The pod's namespace, for scopes Pod and Container."""
     pod: str
     container: str
-    """For scope Container."""
+    """The container's name, for scope Container."""
     memory: int
     """Bytes: the machine's memory, or the cgroup's limit."""
     memory_assumed: bool
-    """Whether it is only assumed that this is the limit."""
+    """Whether the limit is an assumption."""
     swap: int
-    """Bytes that it may use besides."""
+    """Bytes of swap that it may use in addition."""
     working_set: int | None
-    """Bytes that it uses now, less file cache that is not in use; None: not measured."""
+    """Bytes that it currently uses, less inactive file cache; None: not measured."""
     places: tuple[OOMPlace, ...]
 
 
 class EvictionOrder(Struct, frozen=True):
-    """Whom the kubelet evicts for a signal."""
+    """The order in which the kubelet evicts pods for a signal."""
 
     signal: Signal
     places: tuple[EvictionPlace, ...]
     unmeasured: tuple[Pod, ...]
-    """Pods that the metrics API lacks and the kubelet may measure: their place is not known."""
+    """Pods that are missing from the metrics API but that the kubelet may measure: their place is not known."""
 
 
 class Headroom(Struct, frozen=True):
-    """How far a threshold is."""
+    """The distance to a threshold."""
 
     threshold: Threshold
     quantity: Quantity
-    """Less than this must be left."""
+    """The threshold is met if less than this is left."""
     available: Quantity
-    """What is left."""
+    """The amount that is left."""
     capacity: Quantity
     met: bool
 
     @property
     def left(self) -> Quantity:
-        """What can still be used before it is met; below 0 when it is."""
+        """The amount that can still be used before the threshold is met; negative if it is met."""
         return self.available - self.quantity
 
 
 class OverLimit(Struct, frozen=True):
-    """A pod over a storage limit of its own: the kubelet's next pass evicts it."""
+    """A pod above its own storage limit: the kubelet's next pass evicts it."""
 
     pod: Pod
     limit: StorageLimit
 
 
 class NodePressure(Struct, frozen=True):
-    """Both orders, and how far it is."""
+    """Both orders of a node, and the distance to each threshold."""
 
     platform: Platform
-    """Of Linux alone there is anything else to tell."""
+    """The other fields are set only for Linux."""
 
     usage_source: UsageSource
     max_pod_grace_period_seconds: int
-    """At soft thresholds."""
+    """The maximum grace period at soft thresholds."""
     disks: Disks
     threshold_source: ThresholdSource = ThresholdSource.DEFAULTS
     threshold_problem: str = ""
-    """Why the kubelet's own thresholds cannot be used; empty: they can, or could not be read."""
+    """Why the kubelet's own thresholds cannot be used; empty: they can be used, or could not be read."""
     oom_group: bool | None = None
-    """Whether all processes of a container die with the one that is killed; None: not known."""
+    """Whether the kernel kills all processes of a container together; None: not known."""
     ooms: tuple[OOMOrder, ...] = ()
-    """Global, kubepods, then pods and containers, the fullest first."""
+    """Global, kubepods, then pods and containers, by how full they are, the fullest first."""
     evictions: tuple[EvictionOrder, ...] = ()
-    """By signals that are measured; empty without usage."""
+    """One order for each measured signal; empty without usage."""
     headrooms: tuple[Headroom, ...] = ()
-    """By thresholds whose signal is measured, memory first."""
+    """One for each threshold with a measured signal, memory first."""
     unmeasured: tuple[Signal, ...] = ()
-    """The signals that have a threshold and are not measured."""
+    """The signals with a threshold but without a measurement."""
     over_limits: tuple[OverLimit, ...] = ()
     memory_psi: PSIStats | None = None
-    """The memory pressure of the node; None: not served."""
+    """The memory pressure of the node; None: the kubelet does not serve it."""
 
 
 def node_pressure(
@@ -193,12 +193,12 @@ def node_pressure(
     *,
     features: Features,
 ) -> NodePressure:
-    """Rank the pods of a node; finished ones are left out. Without ``config`` the defaults of a kubelet count."""
+    """Rank the pods of a node, without finished ones. Without ``config`` the defaults of a kubelet apply."""
     measured, settings = usage.summary.node, config or KubeletConfiguration()
     disks = _disks(measured)
     platform = node_platform(node)
     if platform is not Platform.LINUX:
-        # No order and no threshold is known without a Linux kubelet.
+        # Orders and thresholds are known only for a Linux kubelet.
         return NodePressure(platform, usage.source, settings.eviction_max_pod_grace_period, disks)
     active = [allocated_pod(pod, features=features) for pod in pods if not pod.finished]
     thresholds, problem = usable_thresholds(settings)
@@ -224,20 +224,20 @@ def node_pressure(
 
 
 class MemoryOrders(Struct, frozen=True):
-    """Who goes first when the memory of one node runs out."""
+    """Which containers and pods end first when one node runs out of memory."""
 
     oom: OOMOrder | None
-    """The kernel's, of the machine; None: its memory is not known."""
+    """The kernel's order for the machine; None: its memory is not known."""
     eviction: tuple[EvictionPlace, ...]
-    """The kubelet's; empty without usage."""
+    """The kubelet's order; empty without usage."""
 
 
 def memory_orders(
     node: Node, pods: Iterable[Pod], usage: NodeUsage, scores: ScoresFunc, *, features: Features
 ) -> MemoryOrders:
-    """The two orders that `node_pressure` has for the memory of the machine, alone: for clusters of many nodes.
+    """Only the two orders of `node_pressure` for the memory of the machine: for clusters with many nodes.
 
-    ``scores`` gives oom_score_adj, of pods alike perhaps once.
+    ``scores`` returns oom_score_adj; it may compute it once for similar pods.
     """
     if node_platform(node) is not Platform.LINUX:
         return MemoryOrders(None, ())
@@ -259,9 +259,9 @@ def _evictions(
     signal: Signal, active: Sequence[Pod], usage: NodeUsage, disks: Disks, features: Features
 ) -> EvictionOrder:
     find = stats_by_uid(usage.summary.pods)
-    able = [pod for pod in active if not is_critical_pod(pod)]
-    unsure = usage.source is UsageSource.METRICS and len(able) > 1
-    gaps = {pod.metadata.uid: pod for pod in able if unsure and find(pod) is None}
+    evictable = [pod for pod in active if not is_critical_pod(pod)]
+    unsure = usage.source is UsageSource.METRICS and len(evictable) > 1
+    gaps = {pod.metadata.uid: pod for pod in evictable if unsure and find(pod) is None}
     ranked = [pod for pod in active if pod.metadata.uid not in gaps]
     return EvictionOrder(signal, rank(ranked, find, signal, disks, features=features), tuple(gaps.values()))
 
@@ -273,7 +273,7 @@ def _threshold_source(config: KubeletConfiguration | None) -> ThresholdSource:
 
 
 def _signals(source: UsageSource, disks: Disks) -> Iterator[Signal]:
-    """Signals that rank pods each in a way of its own."""
+    """The signals that rank pods differently."""
     for signal in Signal:
         on_images = signal in {Signal.IMAGE_FS_AVAILABLE, Signal.IMAGE_FS_INODES_FREE}
         on_layers = signal in {Signal.CONTAINER_FS_AVAILABLE, Signal.CONTAINER_FS_INODES_FREE}
@@ -320,7 +320,7 @@ def _same_disk(first: FsStats, second: FsStats) -> bool:
 
 
 def _oom_group(config: KubeletConfiguration | None, features: Features) -> bool | None:
-    """On cgroup v2, where the kubelet must run unless it is allowed v1, memory.oom.group is set unless forbidden."""
+    """Whether memory.oom.group is set: on cgroup v2, which the kubelet requires unless v1 is allowed, by default."""
     if config is None:
         return None
     if config.single_process_oom_kill is not None:
@@ -364,7 +364,7 @@ def _machine(
 
 
 class _Candidates:
-    """A pod's containers that run, as the kernel sees them."""
+    """The running containers of a pod as candidates for the kernel."""
 
     def __init__(
         self, pod: Pod, stats: PodStats | None, capacity: int, features: Features, scores_of: ScoresFunc
@@ -392,7 +392,7 @@ class _Candidates:
         )
 
     def orders(self) -> Iterator[OOMOrder]:
-        """For the pod's own limit, and each container's."""
+        """The orders for the pod's own limit, and for each container's."""
         pod, features = self._pod, self._features
         whole = pod_resource_config(pod, features=features).memory
         if whole:
@@ -409,7 +409,7 @@ class _Candidates:
 
 
 def _running(pod: Pod, stats: PodStats | None) -> Iterator[tuple[ContainerRef, ContainerStats | None]]:
-    """The containers that have a process: of those that are measured; without measurements of all."""
+    """The containers with a process: among the measured ones, or among all if there are no measurements."""
     refs = {ref.container.name: ref for ref in pod.containers() if _may_run(pod, ref)}
     for index, container in enumerate(pod.spec.ephemeral_containers):
         refs.setdefault(container.name, ContainerRef(container, f"spec.ephemeralContainers[{index}]", is_init=False))
@@ -420,7 +420,7 @@ def _running(pod: Pod, stats: PodStats | None) -> Iterator[tuple[ContainerRef, C
 
 
 def _may_run(pod: Pod, ref: ContainerRef) -> bool:
-    """Whether what is measured of a container may be of a process: what nobody reported of is measured as it runs."""
+    """Whether a container's measurement may be of a process: a measured container without a status runs."""
     return has_process(pod, ref) or status_of(pod, ref.container.name) is None
 
 
@@ -449,7 +449,7 @@ def _order(
 
 
 def _system(measured: NodeStats, config: KubeletConfiguration | None) -> Iterator[OOMCandidate]:
-    """The kubelet and the container runtime, where their cgroups are measured."""
+    """The kubelet and the container runtime, if their cgroups are measured."""
     own = KUBELET_OOM_SCORE_ADJ if config is None else config.oom_score_adj
     for name, adj in ((_KUBELET, own), (_RUNTIME, KUBELET_OOM_SCORE_ADJ)):
         entry = measured.system_container(name)
@@ -458,12 +458,12 @@ def _system(measured: NodeStats, config: KubeletConfiguration | None) -> Iterato
 
 
 def _node_swap(node: Node, measured: NodeStats) -> int:
-    told = node.status.node_info.swap
-    return told.capacity or 0 if told is not None else _swap(measured.swap)
+    reported = node.status.node_info.swap
+    return reported.capacity or 0 if reported is not None else _swap(measured.swap)
 
 
 def _swap(stats: SwapStats | None) -> int:
-    """Swap that a cgroup may use; bytes."""
+    """The swap that a cgroup may use, in bytes."""
     if stats is None:
         return 0
     return (stats.swap_available_bytes or 0) + (stats.swap_usage_bytes or 0)
@@ -472,7 +472,7 @@ def _swap(stats: SwapStats | None) -> int:
 def _kubepods_limit(
     node: Node, capacity: int, measured: NodeStats, config: KubeletConfiguration | None
 ) -> tuple[int, bool]:
-    """The limit of the cgroup of all pods in bytes, and whether it is assumed."""
+    """The limit of the cgroup of all pods in bytes, and whether it is an assumption."""
     pods = measured.system_container(PODS_CGROUP)
     memory = pods.memory if pods else None
     if memory is not None and memory.available_bytes is not None and memory.working_set_bytes is not None:

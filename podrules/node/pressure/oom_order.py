@@ -1,21 +1,21 @@
-"""Whom the kernel kills when memory runs out: the process of highest badness, among those of the cgroup that ran out.
+"""Which process the kernel kills when memory runs out: the one with the highest badness in the cgroup that ran out.
 
     badness         rss + swap + page tables + oom_score_adj * (total // 1000), all in pages; no floor, may be negative
     total           memory and swap of the machine; or the limits of the cgroup that ran out: of all pods (kubepods), of
                     a pod, of a container. The same process is thus larger in a smaller cgroup, and adj weighs less
     adj -1000       never killed
-    equal           the kernel takes the later one of its list: not predicted
-    whole container with memory.oom.group (cgroup v2, unless singleProcessOOMKill) all its processes go with the one
+    equal           the kernel kills the later one of its list: not predicted
+    whole container with memory.oom.group (cgroup v2, unless singleProcessOOMKill) all its processes are killed
 
-So usage and adj decide together, and the QoS class only through adj: a large Burstable container may well go before a
-small BestEffort one. What user space sees in /proc/PID/oom_score is scaled differently:
+So usage and adj decide together, and the QoS class only through adj: a large Burstable container can be killed before a
+small BestEffort one. The value in /proc/PID/oom_score has another scale:
 
     since Linux 5.9   (1000 + badness * 1000 / total) * 2 / 3, divisions towards zero; 0 for adj -1000
-    before            badness * 1000 / total, of a badness of at least 1 page; 0 for adj -1000
+    before            badness * 1000 / total, with a badness of at least 1 page; 0 for adj -1000
 
-What is measured is a container, and what is killed a process: here a container counts as if one process held all of its
-resident memory, which several processes lower; page tables are not measured, nor are mapped files and shared memory,
-which the kernel counts. Where only a working set is known it stands for rss: it also holds file cache in use.
+Measurements are per container, but the kernel kills a process: here a container counts as one process with all of its
+resident memory; several processes have less each. The kernel also counts page tables, mapped files and shared memory,
+which are not measured. If only a working set is known, it is used for rss: it also contains active file cache.
 
 Source: mm/oom_kill.c (oom_badness, oom_evaluate_task, constrained_alloc), mm/memcontrol.c (mem_cgroup_get_max,
 mem_cgroup_get_oom_group) and fs/proc/base.c (proc_oom_score) of Linux 6.18; of 5.8 for the older scale.
@@ -44,11 +44,11 @@ __all__ = [
 ]
 
 PAGE_SIZE: Final = 4096
-"""Bytes, of most machines; rankings do not depend on it but for rounding."""
+"""Bytes, on most machines; rankings depend on it only in rounding."""
 
 
 class OOMSeparator(Enum):
-    """What puts a candidate before the next one."""
+    """The reason why a candidate is before the next one."""
 
     ADJ = "Adj"
     """Its oom_score_adj is higher; their usage is equal, or not known."""
@@ -65,21 +65,21 @@ class OOMCandidate(Struct, frozen=True, rename="camel"):
     """A container, or a cgroup of the system, as if it were one process."""
 
     namespace: str
-    """Empty for the system's."""
+    """Empty for a cgroup of the system."""
     pod: str
-    """Empty for the system's."""
+    """Empty for a cgroup of the system."""
     container: str
     oom_score_adj: int
     rss: int | None
-    """Bytes of resident memory, or of the working set where only that is known; None: not measured."""
+    """Bytes of resident memory, or of the working set if only that is known; None: not measured."""
     swap: int = 0
     """Bytes."""
     own: OwnScore | None = None
-    """Why its oom_score_adj is not the kubelet's; None: it is, or it is the system's."""
+    """Why its oom_score_adj is not the kubelet's; None: it is, or it is a cgroup of the system."""
 
     @property
     def used(self) -> int:
-        """Bytes that count, 0 where nothing is measured."""
+        """The bytes that count; 0 without a measurement."""
         return (self.rss or 0) + self.swap
 
 
@@ -90,9 +90,9 @@ class OOMPlace(Struct, frozen=True, rename="camel"):
     badness: int
     """Pages."""
     usage_points: int
-    """Thousandths of the total that it uses; with the adj they add up to about badness * 1000 / total."""
+    """Its usage in thousandths of the total; the sum with the adj is about badness * 1000 / total."""
     decided_by: OOMSeparator | None
-    """What puts it before the next one; None: nothing, either may go first, or it is the last."""
+    """Why it is before the next one; None: no reason, either may be killed first, or it is the last."""
 
     @property
     def points(self) -> int:
@@ -101,14 +101,14 @@ class OOMPlace(Struct, frozen=True, rename="camel"):
 
 
 def oom_badness(used_pages: int, oom_score_adj: int, total_pages: int) -> int | None:
-    """The kernel's measure of one process in pages; None: it may not be killed (oom_badness)."""
+    """The kernel's badness of one process in pages; None: it cannot be killed (oom_badness)."""
     if oom_score_adj == OOM_SCORE_ADJ_MIN:
         return None
     return used_pages + oom_score_adj * (total_pages // 1000)
 
 
 def proc_oom_score(used_pages: int, oom_score_adj: int, total_pages: int) -> int:
-    """``/proc/PID/oom_score`` since Linux 5.9, from 0 to 1333 and rarely more (proc_oom_score)."""
+    """``/proc/PID/oom_score`` since Linux 5.9, from 0 to 1333, rarely higher (proc_oom_score)."""
     badness = oom_badness(used_pages, oom_score_adj, total_pages)
     return 0 if badness is None else (1000 + divide(badness * 1000, total_pages)) * 2 // 3
 
@@ -120,7 +120,7 @@ def proc_oom_score_before_5_9(used_pages: int, oom_score_adj: int, total_pages: 
 
 
 def rank_oom(candidates: Iterable[OOMCandidate], total: int, *, page_size: int = PAGE_SIZE) -> tuple[OOMPlace, ...]:
-    """Candidates in the order in which they would be killed, those that cannot be left out; equal ones as given."""
+    """The candidates in the order of their kills, without unkillable ones; equal ones in the given order."""
     pages = max(total // page_size, 1)
     scored = [
         (badness, candidate)

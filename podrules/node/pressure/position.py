@@ -1,7 +1,6 @@
-"""The places of pods in both orders of their node, also of a pod that is still to come.
+"""The places of pods in both orders of their node, also for a planned pod.
 
-What a pod to come will use is not known. Two ends are given: it uses what its containers request, and what they are
-limited to.
+The future usage of a planned pod is not known. Two bounds are given: the requests and the limits of its containers.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ class OOMStanding(Struct, frozen=True):
 
     order: OOMOrder
     rank: int
-    """From 1, the first to go."""
+    """The rank from 1, which is killed first."""
     place: OOMPlace
     before: OOMPlace | None
-    """Who goes just before it, and by what; None: nobody."""
+    """The previous place, with the deciding reason; None: it is the first."""
 
 
 class EvictionStanding(Struct, frozen=True):
@@ -53,25 +52,25 @@ class EvictionStanding(Struct, frozen=True):
 
     signal: Signal
     rank: int
-    """From 1, the first to go, among those that can be evicted."""
+    """The rank from 1, which is evicted first, among the pods that can be evicted."""
     of: int
-    """How many can be evicted."""
+    """The number of pods that can be evicted."""
     place: EvictionPlace
     before: EvictionPlace | None
-    """Who goes just before it, and by what; None: nobody."""
+    """The previous place, with the deciding reason; None: it is the first."""
 
 
 class PodPlaces(Struct, frozen=True):
     """A pod's places."""
 
     ooms: tuple[OOMStanding, ...] = ()
-    """The position of the pod's container that goes first, for each cgroup that it is in and that can run out."""
+    """The place of the pod's first container, for each of its cgroups that can run out of memory."""
     evictions: tuple[EvictionStanding, ...] = ()
     """By signal; empty for a critical pod, and without usage."""
 
 
 def standings(pressure: NodePressure) -> dict[tuple[str, str], PodPlaces]:
-    """The places of all pods of a node, by namespace and name; a pod that has none is not there."""
+    """The places of all pods of a node, by namespace and name; a pod without a place is left out."""
     ooms: dict[tuple[str, str], dict[int, OOMStanding]] = {}
     for number, oom in enumerate(pressure.ooms):
         for rank, (before, place) in enumerate(_with_before(oom.places), start=1):
@@ -80,9 +79,9 @@ def standings(pressure: NodePressure) -> dict[tuple[str, str], PodPlaces]:
                 of[number] = OOMStanding(oom, rank, place, before)
     evictions: dict[tuple[str, str], list[EvictionStanding]] = {}
     for order in pressure.evictions:
-        able = [place for place in order.places if not place.ranked.critical]
-        for rank, (earlier, pod) in enumerate(_with_before(able), start=1):
-            standing = EvictionStanding(order.signal, rank, len(able), pod, earlier)
+        evictable = [place for place in order.places if not place.ranked.critical]
+        for rank, (earlier, pod) in enumerate(_with_before(evictable), start=1):
+            standing = EvictionStanding(order.signal, rank, len(evictable), pod, earlier)
             evictions.setdefault(pod.ranked.pod.metadata.place, []).append(standing)
     return {
         key: PodPlaces(tuple(ooms.get(key, {}).values()), tuple(evictions.get(key, ()))) for key in (*ooms, *evictions)
@@ -90,7 +89,7 @@ def standings(pressure: NodePressure) -> dict[tuple[str, str], PodPlaces]:
 
 
 def _with_before(places: Sequence[P]) -> Iterator[tuple[P | None, P]]:
-    """Each place, and who goes just before."""
+    """Each place with the previous one."""
     before: P | None = None
     for place in places:
         yield before, place
@@ -98,7 +97,7 @@ def _with_before(places: Sequence[P]) -> Iterator[tuple[P | None, P]]:
 
 
 def requested_usage(pod: Pod) -> dict[str, int]:
-    """Bytes of memory by container that will run, each using what it requests."""
+    """The memory in bytes by container that will run, each using its request."""
     return {
         ref.container.name: ref.container.resources.requests.get(MEMORY, ZERO).value
         for ref in pod.containers()
@@ -107,7 +106,7 @@ def requested_usage(pod: Pod) -> dict[str, int]:
 
 
 def limited_usage(pod: Pod, features: Features) -> dict[str, int] | None:
-    """The same, each using all that it may; None: one has no limit."""
+    """The same with each container using its limit; None: a container has no limit."""
     limits = {
         ref.container.name: container_resource_config(pod, ref, features=features).memory or 0
         for ref in pod.containers()
@@ -117,7 +116,7 @@ def limited_usage(pod: Pod, features: Features) -> dict[str, int] | None:
 
 
 def with_pod_using(usage: NodeUsage, pod: Pod, memory: dict[str, int]) -> NodeUsage:
-    """A node's usage with one more pod on it, with a UID of its own; its memory, in bytes by container, is resident."""
+    """Add a pod with its own UID to a node's usage; its memory, in bytes by container, counts as resident."""
     meta = pod.metadata
     own = PodStats(
         pod_ref=StatsPodReference(meta.name, meta.namespace, meta.uid),

@@ -1,8 +1,8 @@
-"""What a node and its pods use, in the shape of a kubelet's summary whatever it comes from.
+"""The usage of a node and its pods, in the form of a kubelet's summary for every source.
 
-stats/summary     the kubelet's own: resident memory, working sets, swap, disks, processes
-metrics.k8s.io    cpu and working sets of containers and of the node; a pod's are their sums
-none              nothing is known
+stats/summary     the kubelet's measurements: resident memory, working sets, swap, disks, processes
+metrics.k8s.io    cpu and working sets of containers and of the node; a pod's values are sums
+none              no usage is known
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
 
 
 class UsageSource(Enum):
-    """Where usage was read."""
+    """The source of the usage."""
 
     SUMMARY = "stats/summary"
     METRICS = "metrics.k8s.io"
@@ -50,7 +50,7 @@ class UsageSource(Enum):
 
 
 class NodeUsage(Struct, frozen=True):
-    """What is known of a node's usage."""
+    """The known usage of a node."""
 
     source: UsageSource
     summary: Summary
@@ -60,7 +60,7 @@ NO_USAGE = NodeUsage(UsageSource.NONE, Summary())
 
 
 class ReadUsage(Struct, frozen=True):
-    """What was read, and what could not be."""
+    """The usage and configuration that were read, and what could not be read."""
 
     usage: NodeUsage
     config: KubeletConfiguration | None
@@ -68,20 +68,20 @@ class ReadUsage(Struct, frozen=True):
 
 
 def usage_from_summary(summary: Summary) -> NodeUsage:
-    """The kubelet's own measurements."""
+    """The usage by the kubelet's own measurements."""
     return NodeUsage(UsageSource.SUMMARY, summary)
 
 
 def usage_from_metrics(
     node: Node, node_metrics: NodeMetrics, pods: Iterable[Pod], pod_metrics: Iterable[PodMetrics]
 ) -> NodeUsage:
-    """Working sets from a metrics API; pods that it does not know stay without measurements.
+    """Working sets from a metrics API; pods that are missing there stay without measurements.
 
     Args:
         node: The node, for its capacity.
-        node_metrics: Of that node.
+        node_metrics: The metrics of that node.
         pods: The pods on it.
-        pod_metrics: Of those pods; others are passed over.
+        pod_metrics: The metrics of those pods; others are ignored.
     """
     by_name = {(entry.metadata.namespace, entry.metadata.name): entry for entry in pod_metrics}
     memory = None
@@ -112,7 +112,7 @@ def _pod_stats(pod: Pod, metrics: PodMetrics) -> PodStats:
 
 
 def _cpu_stats(usages: Sequence[ResourceList]) -> CPUStats | None:
-    """The sum, where all are measured; each in whole thousandths of a cpu."""
+    """The sum of the usage, if all are measured; each in whole thousandths of a cpu."""
     measured = [usage[CPU] for usage in usages if CPU in usage]
     if not measured or len(measured) < len(usages):
         return None

@@ -130,7 +130,8 @@ def test_differing_schedulers_use_the_api_server_version() -> None:
 
 def test_emulated_version_affects_only_gates() -> None:
     """In 1.37, VolumeLimitScaling has a gate, and its messages have none."""
-    versions = Versions.of("v1.37.1", emulates="1.36", told=Told(None, (("pod_level_resources_fix_defaulting", True),)))
+    stated = Told(None, (("pod_level_resources_fix_defaulting", True),))
+    versions = Versions.of("v1.37.1", emulates="1.36", stated=stated)
     assert versions.scheduler == versions.api_server, "it is taken to be as the API server"
     assert (versions.api_server.minor, versions.api_server.emulated) == (37, 36)
     assert (versions.api_server.volume_limit_scaling, versions.api_server.preemption_message) == (False, True)
@@ -138,7 +139,7 @@ def test_emulated_version_affects_only_gates() -> None:
     assert versions.with_gate("dra_device_taints", on=False).api_server.emulated == 36
     own = Versions.of("v1.37.1", [Release("v1.37.1", "1.36")], emulates="1.37")
     assert (own.api_server.emulated, own.scheduler.emulated) == (None, 36)
-    assert Versions.of("v1.37.1", told=Told("1.37"), emulates="1.36").api_server.emulated is None
+    assert Versions.of("v1.37.1", stated=Told("1.37"), emulates="1.36").api_server.emulated is None
 
 
 def test_unknown_api_server_is_as_new_as_the_newest_component() -> None:

@@ -37,7 +37,7 @@ PIECES: Final[Mapping[str, Callable[[Evidence], Evidence]]] = {
     "events": lambda one: replace(one, events=None),
     "lastState": _without_states,
     "pod": lambda one: replace(one, pod=None),
-    "node": lambda one: replace(one, node=None, config=None, neighbours=None, node_events=None, node_gone=True),
+    "node": lambda one: replace(one, node=None, config=None, neighbours=None, node_events=None, node_missing=True),
     "kubelet's configuration": lambda one: replace(one, config=None),
     "neighbours": lambda one: replace(one, neighbours=None),
     "owner": lambda one: replace(one, owner=None, controller=None),

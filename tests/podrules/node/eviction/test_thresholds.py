@@ -192,7 +192,7 @@ def test_Q6_parse_threshold_config(fields: dict[str, Any], expected: tuple[Thres
         ),
         pytest.param(
             {"evictionMinimumReclaim": {"memory.available": "10..5%"}},
-            "'10..5%' is no percentage: write e.g. 10%",
+            "'10..5%' is not a percentage: write e.g. 10%",
             id="min-reclaim-invalid-percentage",
         ),
         pytest.param(
