@@ -47,7 +47,7 @@ class RememberedSource:
         self.git_version = source.git_version
         self.emulates = source.emulates
         self.schedulers = source.schedulers
-        self.told = source.told
+        self.stated = source.stated
         self.now = source.now
         self.later_time: datetime | None = getattr(source, "later_time", None)
         self.is_plain_list = source.is_plain_list

@@ -1,7 +1,7 @@
-"""Asks the API server what it would make of an object: a create with ``dryRun=All``, or an apply where it exists.
+"""Asks the API server for its verdict on an object: a create with ``dryRun=All``, or an apply if the object exists.
 
 Every request has ``dryRun=All``: the API server runs decoding, admission with the webhooks, and validation, and stores
-nothing. It answers to the user who asks; a controller may be told something else.
+nothing. Its answer applies to the user who asks; a controller may get another.
 
 Source: k8s.io/apiserver/pkg/endpoints/handlers/create.go and patch.go at v0.37.1;
 pkg/admission/plugin/webhook/errors/statuserror.go (NewDryRunUnsupportedErr).
@@ -32,24 +32,24 @@ _EXISTS: Final = 409
 _NO_ANSWER: Final = 0
 _FORBIDDEN: Final = 403
 _NO_VERDICT: Final = frozenset({_NO_ANSWER, 401, 405, 429, 501, 502, 503, 504})
-"""What is said of the request or of the server, and not of the object."""
+"""Errors that concern the request or the server, not the object."""
 _NO_KIND: Final = "the server could not find the requested resource"
 """An old API server does not serve the kind."""
 
 
 class DryRunAnswer(Struct, frozen=True):
-    """What the API server says of one object. It takes the object where `refusal` and `unanswered` are empty."""
+    """The API server's answer about one object. It accepts the object if `refusal` and `unanswered` are empty."""
 
     stored: Mapping[str, Any] | None = None
     """The object as it would be stored."""
     refusal: str = ""
-    """Why it would not be, in the API server's words."""
+    """Why it would not be stored, in the API server's words."""
     unanswered: str = ""
     """Why there is no verdict."""
     applied: bool = False
-    """Whether the object exists, so that it was asked about a change."""
+    """Whether the object exists, so that the request was a change."""
     warnings: tuple[str, ...] = ()
-    """Those of the API server and its webhooks."""
+    """The warnings of the API server and its webhooks."""
 
 
 class DryRuns:
@@ -66,11 +66,11 @@ class DryRuns:
         self._query = f"?dryRun=All&fieldManager={_MANAGER}&fieldValidation={validation}"
 
     def create(self, kind: Kind[Any], namespace: str, content: Mapping[str, Any]) -> DryRunAnswer:
-        """Ask about a new object; one whose name is taken is asked about as a change of the one there is.
+        """Ask about a new object; if its name exists, ask about a change of the existing object.
 
         Args:
             kind: Its kind.
-            namespace: Where it comes to.
+            namespace: The namespace of the object.
             content: As it is sent.
         """
         try:

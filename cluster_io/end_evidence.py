@@ -1,4 +1,4 @@
-"""Reads what tells of the end of pods: of one that is asked for, all that hangs on it; of many, the pod and its events.
+"""Reads the evidence for the end of pods: for a single pod all related objects; for many, the pod and its events.
 
 always        the events about it, by name: a StatefulSet's next pod has the same one
 alone         its node; its controller and the events about that, for one that was deleted; the other pods of the
@@ -96,18 +96,18 @@ class EndReader:
     ) -> KnownEnd:
         """The evidence of a pod that is gone, as `of_pod`; ``present`` is the other pod that has its name now."""
         found = self._events_about("Pod", name, namespace) if events is None else events
-        told = None if found is None else events_of_earlier(found, present)
+        earlier = None if found is None else events_of_earlier(found, present)
         controller = self._controller_by_name(name, namespace) if alone else None
         owner, owner_gone = self._owner(controller, namespace)
         owner_events = self._owner_events(controller, namespace)
-        node_name = node_of(told or ()) or (node_cleaned_up(owner_events, name) if owner_events else "")
+        node_name = node_of(earlier or ()) or (node_cleaned_up(owner_events, name) if owner_events else "")
         node_events = self._node_events(node_name) if alone else None
         node, node_gone = self._node(node_name, node_events) if alone else (None, False)
         evidence = Evidence(
             name=name,
             namespace=namespace,
             now=self._gatherer.source.now,
-            events=None if told is None else PodEvents.of(told),
+            events=None if earlier is None else PodEvents.of(earlier),
             controller=controller,
             owner=owner if isinstance(owner, Workload) else None,
             owner_missing=owner_gone,
@@ -117,9 +117,9 @@ class EndReader:
             node=node,
             node_missing=node_gone,
             node_events=node_events,
-            config=self._gatherer.source.told.kubelet,
+            config=self._gatherer.source.stated.kubelet,
             pod_unread=present is None and self._gatherer.source.is_plain_list,
-            clocks=clocks_of(told or ()),
+            clocks=clocks_of(earlier or ()),
         )
         return self._with_replacement(evidence, owner)
 
@@ -148,7 +148,7 @@ class EndReader:
             node_name=node_name,
             node=node,
             node_missing=node_gone,
-            config=self._config(node_name) if asks_memory or evicted else self._gatherer.source.told.kubelet,
+            config=self._config(node_name) if asks_memory or evicted else self._gatherer.source.stated.kubelet,
             neighbours=self._neighbours(pod) if asks_memory or (alone and _was_rejected(pod)) else None,
             node_events=node_events,
             clocks=clocks_of(events) if events else Clocks(),
@@ -186,12 +186,12 @@ class EndReader:
         return None if found is None else PodEvents.of(found)
 
     def _controller_by_name(self, name: str, namespace: str) -> OwnerReference | None:
-        """The controller of a pod that is gone: it says that it deleted it, or its name is the pod's but for the end.
+        """The controller of a pod that is gone: its event says that it deleted it, or the names match but for the end.
 
         ``web-7d9f-x2x7p``, ``db-0``; of a Job with indexes ``import-0-k6dnc``.
         """
-        told = read_or_none(self._gatherer.list(EVENTS, namespace, field_selector=f"reason={_DELETE}")) or ()
-        by = next((one.involved_object for one in told if deleted_name(one.message) == name), None)
+        deletions = read_or_none(self._gatherer.list(EVENTS, namespace, field_selector=f"reason={_DELETE}")) or ()
+        by = next((one.involved_object for one in deletions if deleted_name(one.message) == name), None)
         kind = None if by is None else _OWNERS.get(by.kind)
         if by is not None and kind is not None:
             return _controller(kind, by.name, by.uid)
@@ -207,17 +207,17 @@ class EndReader:
     def _node(self, name: str, events: PodEvents | None) -> tuple[Node | None, bool]:
         """A node, and whether it is gone: it does not exist, or the last event about it says so."""
         found = self._gatherer.get(NODES, name) if name else None
-        told = events.named(*_REMOVED, "RegisteredNode") if events is not None else ()
-        if isinstance(found, Unread) and told and told[-1].reason in _REMOVED:
+        named = events.named(*_REMOVED, "RegisteredNode") if events is not None else ()
+        if isinstance(found, Unread) and named and named[-1].reason in _REMOVED:
             return None, True
         return self._gatherer.noted(found), bool(name) and found is None
 
     def _config(self, node: str) -> KubeletConfiguration | None:
-        if self._gatherer.source.told.kubelet is None and self._gatherer.reach(node).reach.quiet:
+        if self._gatherer.source.stated.kubelet is None and self._gatherer.reach(node).reach.quiet:
             return None
         said = self._gatherer.kubelet_config(node)
         if isinstance(said, Unread):
-            # What a user may not read is for somebody to grant; a kubelet that does not answer is not.
+            # An administrator can grant a missing permission, but cannot make a kubelet answer.
             return None if said.reason != _FORBIDDEN else self._gatherer.noted(said)
         return said
 
@@ -313,7 +313,7 @@ def _selector(owner: KubeObject | None) -> Selector | None:
 
 
 def controller_names(pod: str) -> Iterator[tuple[Kind[Any], str]]:
-    """The controllers from whose names a pod's name may be made, by kind and name.
+    """The controllers that may have made a pod, by kind and name, derived from the pod's name.
 
     ``db-0`` of a StatefulSet, ``web-7d9f-x2x7p`` and its like of others, ``import-0-k6dnc`` of a Job with indexes.
     """

@@ -63,7 +63,7 @@ class NamedKind(Protocol):
 
 
 class ClusterError(Exception):
-    """Something could not be read. The message tells the user what, and what helps."""
+    """Something could not be read. The message describes the problem and the remedy."""
 
     def __init__(self, message: str, *, remedy: tuple[str, ...] = (), advice: str = "", corrects: bool = False) -> None:
         """Take the parts of the message.
@@ -175,7 +175,7 @@ class Forbidden(ClusterError):
 
 
 class NotFound(ClusterError):
-    """There is no such object. Similar names are looked for when somebody asks for them."""
+    """The object does not exist. Similar names are looked up only on demand."""
 
     _message = '{kind} "{name}" not found{place}'
 
@@ -191,7 +191,7 @@ class NotFound(ClusterError):
         Args:
             kind: Its kind.
             name: Its name.
-            namespace: Where it was looked for.
+            namespace: The searched namespace.
             near: Similar names that exist, or how to find them, which may take a request.
         """
         place = f" in namespace {namespace}" if kind.namespaced and namespace else ""

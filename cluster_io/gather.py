@@ -134,7 +134,7 @@ class Gatherer:
     def versions(self) -> Versions:
         """The rules that hold in the cluster, as far as it is known.
 
-        A scheduler that runs as a static pod tells its version, or its LeaseCandidate does. Until placement has read
+        A scheduler's static pod shows its version, or its LeaseCandidate does. Until placement has read
         the pods of a live cluster, or `ask_schedulers` asked for them, it is taken to have the API server's.
         """
         pods = self._placed_pods()
@@ -143,7 +143,7 @@ class Gatherer:
         return self._versions(pods)
 
     def ask_schedulers(self) -> None:
-        """From now on `versions` costs a live cluster the requests that tell its scheduler's version."""
+        """From now on, let `versions` send the requests that show a live cluster's scheduler version."""
         self._asks_schedulers = True
 
     def schedulers(self, pods: Sequence[Pod]) -> Sequence[Release]:
@@ -167,9 +167,9 @@ class Gatherer:
         source = self._source
 
         def found() -> Versions:
-            schedulers = () if pods is None or source.told.version else self.schedulers(pods)
+            schedulers = () if pods is None or source.stated.version else self.schedulers(pods)
             server = source.git_version or self._static_server(pods or ())
-            return Versions.of(server, schedulers, source.told, self._kubelets(), emulates=source.emulates)
+            return Versions.of(server, schedulers, source.stated, self._kubelets(), emulates=source.emulates)
 
         return self._kept("versions", "" if pods is None else "pods", found)
 
@@ -283,7 +283,7 @@ class Gatherer:
             of_many: It is one of many that are asked for: all Leases are read at once.
         """
         source = self._source
-        # If nobody knows when the objects were read, a Lease tells nothing, and the Node does.
+        # If the time of reading is unknown, a Lease shows nothing, and the Node decides.
         now = source.now or _LONG_AGO
         node = self.node(name, of_many=of_many)
         if isinstance(node, Unread):
@@ -340,8 +340,8 @@ class Gatherer:
 
     def kubelet_config(self, node: str) -> KubeletConfiguration | Unread:
         """The configuration of a node's kubelet: the user's file, else what it says itself."""
-        if (told := self._source.told.kubelet) is not None:
-            return told
+        if (stated := self._source.stated.kubelet) is not None:
+            return stated
         said = self.kubelet(node, CONFIGZ)
         return said if isinstance(said, Unread) else said.kubeletconfig
 
@@ -456,8 +456,8 @@ class Gatherer:
             pods: Each is to be placed in the cluster, where the others may be by then.
             args: Arguments of the scheduler's plugins by plugin name.
             budgets: Whether PodDisruptionBudgets are needed too.
-            others: Schedulers of which versions place them, too.
-            beside: More namespaces, one of which may be readable where not all are.
+            others: Versions of schedulers that place them, too.
+            beside: More namespaces; one of them may be readable if not all are.
         """
         # Loaded when placement is asked for: its many models take time that a single pod's answer does not have.
         from cluster_io.needs import Known, left_out, needs
@@ -526,7 +526,7 @@ class Gatherer:
         return () if isinstance(found, NotServed) else found
 
     def _part(self, need: Need, error: ClusterError, namespaces: Iterable[str]) -> Sequence[KubeObject]:
-        """What a user may list in the first of some namespaces who may not in all; nothing where that is not so."""
+        """The objects of the first of some namespaces that the user may list, if not all are allowed; else nothing."""
         may_be = need.namespace is None and need.kind.namespaced and isinstance(error, Forbidden | NotCaptured)
         for namespace in islice(dict.fromkeys(namespaces), _MAX_SPACES if may_be else 0):
             found = self._read(replace(need, namespace=namespace))

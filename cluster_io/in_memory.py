@@ -34,7 +34,7 @@ class MemorySource:
     """Objects in memory. Each is decoded when it is first asked for."""
 
     side_by_side = False
-    told: Told = NOTHING_TOLD
+    stated: Told = NOTHING_TOLD
     emulates = ""
     schedulers = None
 
@@ -169,7 +169,7 @@ class NothingSource:
 
     description = "manifest only"
     side_by_side = False
-    told: Told = NOTHING_TOLD
+    stated: Told = NOTHING_TOLD
     git_version = None
     emulates = ""
     schedulers = None

@@ -83,11 +83,11 @@ def use_kubelet_file(path: str, source: Source) -> Sequence[str]:
         raise _refused(document, error.field, str(error)) from error
     for field, problem in _problems(config):
         raise _refused(document, field, problem)
-    source.told = replace(source.told, kubelet=config)
+    source.stated = replace(source.stated, kubelet=config)
     where = document.where
     twice = [f"{where}, line {one.line}: {one.field} is a duplicate of line {one.first}" for one in document.twice]
     if name := twice_in_json(document.text):
-        twice.append(f"{where}: {name} stands twice in one mapping")
+        twice.append(f"{where}: {name} is repeated in one mapping")
     # A newer kubelet answers with fields that are not known here.
     ignored = [] if is_configz else [_ignored(document, one.field, one.known) for one in unknown[:_MAX_NAMED]]
     return [*ignored, *(f"{one}; the last one counts" for one in twice[:_MAX_NAMED])]
@@ -149,13 +149,13 @@ def _values(config: KubeletConfiguration) -> Iterator[tuple[str, str]]:
     for name in set(enforced) - set(_ENFORCED):
         yield "enforceNodeAllocatable", f"{name[:40]!r} is not known; write one of {', '.join(_ENFORCED)}"
     if len(set(enforced)) < len(enforced) or ("none" in enforced and len(enforced) > 1):
-        yield "enforceNodeAllocatable", "a value stands twice, or beside none; keep one"
+        yield "enforceNodeAllocatable", "a value is repeated, or combined with none; keep one"
     if not -1000 <= config.oom_score_adj <= 1000:
         yield "oomScoreAdj", f"{config.oom_score_adj} is out of range; write -1000 to 1000"
     cgroups = {"system": config.system_reserved_cgroup, "kube": config.kube_reserved_cgroup}
-    for name, whose in ((name, name.partition("-")[0]) for name in _ENFORCED[2:] if name in enforced):
-        if not cgroups[whose]:
-            yield "enforceNodeAllocatable", f"{name} needs {whose}ReservedCgroup; set that"
+    for name, owner in ((name, name.partition("-")[0]) for name in _ENFORCED[2:] if name in enforced):
+        if not cgroups[owner]:
+            yield "enforceNodeAllocatable", f"{name} needs {owner}ReservedCgroup; set that"
     if not config.cgroups_per_qos and set(enforced) - {"none"}:
         yield "cgroupsPerQOS", "false needs enforceNodeAllocatable: [none]"
     factor = config.memory_throttling_factor
@@ -170,6 +170,6 @@ def _values(config: KubeletConfiguration) -> Iterator[tuple[str, str]]:
     if critical > whole:
         yield "shutdownGracePeriodCriticalPods", f"{periods[1]} is more than shutdownGracePeriod, {periods[0]}"
     if any(period < timedelta() or timedelta() < period < timedelta(seconds=1) for period in (whole, critical)):
-        yield "shutdownGracePeriod", f"{periods[0]}, of which critical pods get {periods[1]}: write 0s, or 1s or more"
+        yield "shutdownGracePeriod", f"{periods[0]}, with {periods[1]} for critical pods: write 0s, or 1s or more"
     if config.shutdown_grace_period_by_pod_priority and whole > timedelta():
         yield "shutdownGracePeriodByPodPriority", "shutdownGracePeriod is set, too; keep one of the two"

@@ -59,7 +59,7 @@ _METRICS_FIELD: Final = "timestamp"
 _DEFAULT_GRACE: Final = 30
 """Seconds; the API server's default for a pod."""
 _MAX_GRACE: Final = 2**31
-"""Seconds, 68 years: nobody waits for a longer grace period."""
+"""Seconds, 68 years: no pod has a longer grace period."""
 
 
 class NewestTimes(NamedTuple):

@@ -1,4 +1,4 @@
-"""Tells which lists and objects the scheduling cycle of a pod reads, given the pod and what was read before.
+"""Determines which lists and objects the scheduling cycle of a pod reads, given the pod and what was read before.
 
     nodes, pods         always
     namespaces          InterPodAffinity: a term of the pod, or a term of a pod on a node that may select it, selects
@@ -87,7 +87,7 @@ _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 CONTROLLERS: Final[Mapping[tuple[str, str], Kind[Any]]] = {
     (kind.api_version, kind.kind): kind for kind in (REPLICATION_CONTROLLERS, REPLICA_SETS, STATEFUL_SETS)
 }
-"""Controllers whose selectors count (helper.DefaultSelector)."""
+"""Controllers with selectors that count (helper.DefaultSelector)."""
 _FIELDS: Final = {field.replace("_", ""): field for field in ClusterSnapshot.__struct_fields__}
 """The snapshot's fields by the resources' plural names."""
 

@@ -31,23 +31,23 @@ _TOO_MANY: Final = f"of more than {MAX_KUBELETS} nodes the kubelets are not aske
 
 def read_usage(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> ReadUsage:
     """Read a node's usage. A kubelet that is not ready is not asked, for that would wait until the timeout."""
-    told = gatherer.source.told.kubelet
+    stated = gatherer.source.stated.kubelet
     if not _answers(node):
-        return ReadUsage(NO_USAGE, told, (_not_asked(node, _NOT_READY),))
+        return ReadUsage(NO_USAGE, stated, (_not_asked(node, _NOT_READY),))
     said = _from_kubelet(gatherer, node)
     if isinstance(said, Unread):
         usage, unread = _from_metrics(gatherer, node, [pod for pod in pods if not pod.finished])
-        return ReadUsage(usage, told, (said, *unread))
+        return ReadUsage(usage, stated, (said, *unread))
     return said
 
 
 def unread_usage(gatherer: Gatherer, node: Node, unread: Sequence[Unread]) -> ReadUsage:
     """Why `read_usages` has no usage of a node, by what it could not read."""
-    told = gatherer.source.told.kubelet
+    stated = gatherer.source.stated.kubelet
     if not _answers(node):
-        return ReadUsage(NO_USAGE, told, (_not_asked(node, _NOT_READY),))
+        return ReadUsage(NO_USAGE, stated, (_not_asked(node, _NOT_READY),))
     mine = tuple(entry for entry in unread if entry.node == node.metadata.name)
-    return ReadUsage(NO_USAGE, told, mine or (_not_asked(node, _TOO_MANY),))
+    return ReadUsage(NO_USAGE, stated, mine or (_not_asked(node, _TOO_MANY),))
 
 
 def _not_asked(node: Node, reason: str) -> Unread:
@@ -121,5 +121,5 @@ def _listed(gatherer: Gatherer, nodes: Sequence[Node], pods_on: Mapping[str, Seq
             keys = ((pod.metadata.namespace, pod.metadata.name) for pod in own)
             metrics = [by_pod[key] for key in keys if key in by_pod]
             usage = usage_from_metrics(node, measured[name], own, metrics)
-            found[name] = ReadUsage(usage, gatherer.source.told.kubelet, ())
+            found[name] = ReadUsage(usage, gatherer.source.stated.kubelet, ())
     return found

@@ -1,7 +1,7 @@
 """Reads the objects that the rules of partitions and of moving volumes need; the gatherer notes what cannot be read.
 
-It reads only the pods on nodes that are down, those on no node, and the pods in namespaces whose claims the lost ones
-use. A large cluster has too many pods to read them all while somebody waits.
+It reads only the pods on nodes that are down, those on no node, and the pods in namespaces with claims that the lost
+pods use. A large cluster has too many pods to read them all during one command.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def _volume_facts(gatherer: Gatherer, pod: Pod) -> Iterator[VolumeFacts]:
         every = gatherer.noted(gatherer.list(VOLUME_ATTACHMENTS))
         attachments = [one for one in every or () if one.spec.source.persistent_volume_name == volume.metadata.name]
         known = every is not None and gatherer.source.side_by_side and csi_source(volume) is not None
-        # Of iSCSI and FC only the status of a node tells, of CSI what VolumeAttachments do not.
+        # Only the node's status shows iSCSI and FC volumes, and the CSI volumes that VolumeAttachments do not show.
         name = "" if known else unique_volume_name(volume)
         listed = (gatherer.noted(gatherer.list(NODES)) or ()) if name else ()
         attached = {node.metadata.name for node in listed if name in {one.name for one in node.status.volumes_attached}}

@@ -97,17 +97,17 @@ def _only(documents: Iterable[Document], place: str) -> Mapping[str, Any]:
         others = ", ".join(
             dict.fromkeys(str(entry.content["kind"]) for entry in there if entry.content["kind"] != KIND)
         )
-        told = f", and {others}" if others else ""
-        raise ManifestError(f"{place}: {len(found)} documents of kind {KIND}{told}: it needs one")
+        besides = f", and {others}" if others else ""
+        raise ManifestError(f"{place}: {len(found)} documents of kind {KIND}{besides}: it needs one")
     for twice in found[0].twice:
-        raise ManifestError(f"{place}, line {twice.line}: {twice.field} stands in line {twice.first} already: keep one")
+        raise ManifestError(f"{place}, line {twice.line}: {twice.field} is a duplicate of line {twice.first}: keep one")
     if name := twice_in_json(found[0].text):
-        raise ManifestError(f"{place}: {name} stands twice in one mapping: keep one")
+        raise ManifestError(f"{place}: {name} is repeated in one mapping: keep one")
     return found[0].content
 
 
 def twice_in_json(text: str) -> str:
-    """A field that stands twice in one object of a JSON text, of which a reader keeps the last; empty: none does."""
+    """A field that is repeated in one object of a JSON text; a reader keeps the last one. Empty: no field is."""
     repeated: list[str] = []
 
     def read(pairs: list[tuple[str, Any]]) -> None:

@@ -24,8 +24,8 @@ M = TypeVar("M", bound=Model)
 class Source(Protocol):
     """Serves API objects by kind and name."""
 
-    told: Told
-    """What the user says of the cluster's versions."""
+    stated: Told
+    """What the user states about the cluster: versions, feature gates, kubelet configuration."""
 
     @property
     def description(self) -> str:
@@ -49,7 +49,7 @@ class Source(Protocol):
 
     @property
     def schedulers(self) -> Sequence[Release] | None:
-        """The versions of the schedulers, as a snapshot keeps them; None: objects tell them, if anything does."""
+        """The versions of the schedulers, as a snapshot keeps them; None: objects may show them."""
         ...
 
     @property

@@ -87,7 +87,7 @@ class Writer:
         answer = self._sender.send("POST", ACCESS_REVIEWS, json.dumps(body).encode())
         if answer.status != 201:
             raise Unreachable(
-                f"the API server does not tell what you may do ({answer.status}): {error_message(answer.body)}"
+                f"the API server did not answer the access review ({answer.status}): {error_message(answer.body)}"
             )
         status = from_json(answer.body, _Review).status
         return Access(verb, kind.rbac_name, name, namespace, status.allowed, status.reason)
@@ -167,7 +167,7 @@ class Writer:
 
 
 def _refused(change: str, message: str) -> RequestRefused:
-    """The error that says who rejects a change, and why, in the API server's words."""
+    """The error that names the component that rejects a change, and its reason, in the API server's words."""
     found = _ADMISSION_REFUSAL.search(message)
     who, why = (found["who"], found["why"] or "it gives no reason") if found else ("the API server", message)
     return RequestRefused(f"{who} refuses to {change}: {why}", admission=found is not None)

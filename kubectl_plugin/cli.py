@@ -102,12 +102,12 @@ def _use_versions(source: Source, cluster: ClusterOptions, to: str | None) -> It
     from kubectl_plugin.given_versions import gates_without_effect, read_versions
     from podrules.api.features import minor_of
 
-    source.told, unknown = read_versions(cluster.kubernetes_version, cluster.feature_gates)
+    source.stated, unknown = read_versions(cluster.kubernetes_version, cluster.feature_gates)
     yield from unknown
-    if source.told.gates:
+    if source.stated.gates:
         versions, after = Gatherer(source).versions, minor_of(to or "")
         minors = (versions.api_server.gates_of, versions.scheduler.gates_of, after)
-        yield from gates_without_effect(source.told, [minor for minor in minors if minor is not None])
+        yield from gates_without_effect(source.stated, [minor for minor in minors if minor is not None])
 
 
 @contextlib.contextmanager

@@ -42,7 +42,7 @@ class Printer:
         if source is not None and source.now is not None and source.is_plain_list:
             later = getattr(source, "later_time", None)
             self._assumed = (now_words(source.now, source.description, later),)
-        if source is not None and (kubelet := source.told.kubelet) is not None:
+        if source is not None and (kubelet := source.stated.kubelet) is not None:
             self._assumed += (f"Kubelet configuration: {kubelet.file}, for every node of this answer.",)
         self._reports: list[tuple[Struct, Verdict | None]] = []
         self._names: list[str] = []

@@ -277,7 +277,7 @@ def make_constraint(
 def make_persistent_volume(
     source: str = "", about: Mapping[str, Any] | None = None, *, access_modes: Sequence[str] = ("ReadWriteOnce",)
 ) -> PersistentVolume:
-    """A PersistentVolume with this source (``nfs``, ``csi``), whose fields are ``about``; without one it has none."""
+    """A PersistentVolume with this source (``nfs``, ``csi``) and its fields ``about``; by default without a source."""
     sources = {source: dict(about or {})} if source else {}
     return from_object(
         {"metadata": {"name": "volume"}, "spec": {"accessModes": list(access_modes), **sources}}, PersistentVolume
@@ -293,7 +293,7 @@ def make_limit_range(
 
 
 def make_runtime_class(*, overhead: Amounts | None = None) -> RuntimeClass:
-    """A RuntimeClass whose pods cost ``overhead`` each."""
+    """A RuntimeClass with this ``overhead`` for each pod."""
     return from_object({"metadata": {"name": "sandboxed"}, "overhead": {"podFixed": _dict(overhead)}}, RuntimeClass)
 
 

@@ -57,7 +57,7 @@ def patient_connections() -> Iterator[None]:
 
 @pytest.fixture
 def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """XDG_RUNTIME_DIR of a plugin: its path is short, for sockets whose path would be too long are put elsewhere."""
+    """XDG_RUNTIME_DIR of a plugin, with a short path: sockets with too long a path are put elsewhere."""
     return tmp_path_factory.mktemp("run")
 
 

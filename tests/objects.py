@@ -114,8 +114,8 @@ def raw_node_event(node: str, reason: str = "NodeReady", message: str = "") -> O
     """An event about a node; a List without events leaves open whether it ran out of memory."""
     metadata = {"name": f"{node}.{reason}", "namespace": "default"}
     about = {"kind": "Node", "name": node}
-    told = {"metadata": metadata, "involvedObject": about, "reason": reason, "message": message}
-    return {"apiVersion": "v1", "kind": "Event", **told}
+    event = {"metadata": metadata, "involvedObject": about, "reason": reason, "message": message}
+    return {"apiVersion": "v1", "kind": "Event", **event}
 
 
 def raw_workload(
@@ -136,7 +136,7 @@ def raw_workload(
         spec: More of ``spec``.
     """
     selector = {} if kind == "Job" else {"selector": {"matchLabels": {"app": name}}}
-    # The API server takes no Job whose pods start again for ever.
+    # The API server rejects a Job with pods that always restart.
     ends = {"restartPolicy": "Never"} if kind == "Job" else {}
     pods = {"metadata": {"labels": {"app": name}}, "spec": {**ends, **(pod_spec or raw_pod()["spec"])}}
     return _object(
@@ -171,7 +171,7 @@ def _object(
     *,
     api_version: str = "v1",
 ) -> Object:
-    """An object without the parts of which nothing was named."""
+    """An object without its empty parts."""
     parts = {"spec": _named(spec or {}), "status": _named(status or {})}
     whole = {"apiVersion": api_version, "kind": kind, "metadata": _named(metadata)}
     return whole | {part: fields for part, fields in parts.items() if fields}

@@ -1,4 +1,4 @@
-"""One thing is not told as many: ``1 nodes``, ``1 of 1 containers``, ``1 pod are``; in pages and in the code."""
+"""Finds wrong plurals: ``1 nodes``, ``1 of 1 containers``, ``1 pod are``; in pages and in the code."""
 
 from __future__ import annotations
 

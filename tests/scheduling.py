@@ -15,7 +15,7 @@ DEFAULT_FRAMEWORK: Final = new_framework(Profile(DEFAULT_SCHEDULER_NAME))
 
 
 def unschedulable_plugins(filtered: Filtered) -> frozenset[str]:
-    """Plugins whose rejection keeps the pod from every node (Diagnosis.UnschedulablePlugins)."""
+    """Plugins that reject the pod on every node (Diagnosis.UnschedulablePlugins)."""
     before = filtered.pre_filter
     if not before.status.ok:
         return before.narrowed_by | (frozenset((before.status.plugin,)) if before.status.plugin else frozenset())

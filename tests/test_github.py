@@ -107,7 +107,7 @@ def test_dependency_updates_cover_every_lock() -> None:
     assert listed == there | {("pip", "requirements"), ("github-actions", "")}
 
 
-def test_security_page_names_no_address_and_links_what_is_there() -> None:
+def test_security_page_has_no_address_and_valid_links() -> None:
     page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     assert not re.search(r"\S+@\S+|mailto:", page)
     links = re.findall(r"\]\(([^)]+)\)", page)

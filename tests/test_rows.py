@@ -19,7 +19,7 @@ def test_tests_name_known_rows() -> None:
     assert set(count_by_row()) <= set(rows())
 
 
-def test_who_holds_the_rows_of_a_long_test_runs_in_every_run() -> None:
+def test_substitutes_of_long_tests_run_in_every_run() -> None:
     """What a long test's mark names are tests that are not long."""
     written = written_tests()
     every_time = {test.name for test in written if not test.long}

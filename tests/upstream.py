@@ -35,7 +35,7 @@ MODULES: Final = {
     "k8s.io/kubelet": _ON_ITS_OWN,
     "k8s.io/pod-security-admission": _ON_ITS_OWN,
 }
-"""Those of which tests read files, in the version that is taken for granted."""
+"""Modules with files that tests read, in the reference version."""
 _TOOLS: Final = Path(__file__).parent / "controlplane" / "tools" / "kubernetes"
 _REQUIREMENTS: Final = f"versions/1.{REFERENCE.minor}.mod"
 

@@ -7,7 +7,7 @@
     left out   texts that people or programs wrote: messages, descriptions, commands, paths
 
 Every field that is not listed here has its words replaced. The replacements derive from a secret that is not stored, so
-nobody can reverse them. A reader still sees that two names share a word, and how many objects there are.
+they cannot be reversed. A reader still sees that two names share a word, and how many objects there are.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ _KEPT_FIELDS: Final = frozenset(
         *("allocation_timestamp", "last_schedule_time", "resource_version", "scopes", "scope_name"),
     }
 )
-"""Fields whose values Kubernetes names."""
+"""Fields that have values named by Kubernetes."""
 _USUALLY_KEPT: Final = frozenset({"type", "reason"})
-"""Fields whose values are kept unless they contain a domain, as the conditions of readiness gates do."""
+"""Fields that keep their values unless they contain a domain, as the conditions of readiness gates do."""
 _CAMEL_CASE: Final = re.compile(r"[A-Za-z0-9]*")
 _KINDS: Final = frozenset({"Node", "Service", *(kind.kind for kind in ALL_KINDS)})
 _TEXTS: Final = frozenset({"message", "description", "command", "path"})
@@ -83,7 +83,7 @@ _OF_DISKS: Final = frozenset({"aws", "vol", "projects", "zones", "regions", "dis
 """Words of in-tree disks, from which their drivers' names for them are made."""
 _HUGE_PAGES: Final = "hugepages-"
 _OF_QUOTA: Final = re.compile(r"(requests|limits)\.")
-"""What a quota puts before the name of a resource."""
+"""The prefixes that a quota adds to the name of a resource."""
 _LEVEL_VERSION: Final = re.compile(r"v1\.[0-9]+")
 """The version of a Pod Security level, in the label of a namespace."""
 _DIGEST_BYTES: Final = 5

@@ -87,7 +87,7 @@ ANNOTATIONS: Final = READ_ANNOTATIONS | frozenset(
 )
 """The annotations that rules read."""
 _READ: Final = READ_REASONS | READ_WARNINGS | {FAILED_CREATE}
-"""The reasons of events whose messages an answer may need."""
+"""The reasons of events with messages that an answer may need."""
 _REASONS: Final = {Forbidden: "forbidden", NotServed: NOT_SERVED, NotCaptured: "not in the snapshot it is made of"}
 
 
@@ -132,7 +132,7 @@ def contents(source: Source, scheduler_config: tuple[str, str] | None = None) ->
 def _listed(source: Source, kind: Kind[Any], namespace: str | None = None) -> KindContents:
     objects, lacks = _read(lambda: source.list(kind, namespace)), ""
     if isinstance(objects, Forbidden | NotCaptured) and kind.namespaced and namespace is None:
-        # A user of one namespace may list there what he may not list in all.
+        # A user of one namespace may have the right to list only there.
         part = _read(lambda: source.list(kind, source.namespace))
         if not isinstance(part, ClusterError):
             objects, namespace, lacks = part, source.namespace, f"{OUTSIDE}{source.namespace}"
@@ -144,12 +144,12 @@ def _listed(source: Source, kind: Kind[Any], namespace: str | None = None) -> Ki
 
 def _events(source: Source) -> KindContents:
     found = _listed(source, EVENTS)
-    told = (one for one in found.objects if isinstance(one, Event))
+    events = (one for one in found.objects if isinstance(one, Event))
 
     def is_read(one: Event) -> bool:
         return one.reason in _READ or is_sign(one) or is_of_autoscaler(one)
 
-    kept = (one if is_read(one) else replace(one, message="") for one in told)
+    kept = (one if is_read(one) else replace(one, message="") for one in events)
     return found._replace(objects=tuple(kept))
 
 

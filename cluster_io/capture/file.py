@@ -189,7 +189,7 @@ class SnapshotFile:
         return self._kinds.get(kind.captured_as) or Captured(kind.captured_as, not_captured="it does not name them")
 
     def other_shapes(self, kinds: Iterable[Kind[Any]]) -> list[str]:
-        """The resources whose models had other fields when they were captured."""
+        """The resources with models that had other fields when they were captured."""
         found = (kind for kind in kinds if self.captured(kind).shape not in {"", shape_of(kind.model)})
         return [kind.captured_as for kind in found]
 

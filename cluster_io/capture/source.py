@@ -26,7 +26,7 @@ class SnapshotSource:
     """Serves the objects of a file. It decodes a kind at its first use."""
 
     side_by_side: Final = False
-    told: Told = NOTHING_TOLD
+    stated: Told = NOTHING_TOLD
     is_plain_list: Final = False
 
     def __init__(self, file: SnapshotFile, *, namespace: str | None) -> None:

@@ -42,7 +42,7 @@ class ListMeta(Model, frozen=True):
 
 
 class ObjectList(Model, frozen=True):
-    """A list whose items are still JSON; callers decode each item as its kind."""
+    """A list with items that are still JSON; callers decode each item as its kind."""
 
     metadata: ListMeta = field(default_factory=ListMeta)
     items: tuple[Raw, ...] = ()

@@ -59,7 +59,7 @@ K = TypeVar("K", bound="Named")
 _NAMES_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _PAGE = 500
 _DERIVED_NAMES = frozenset({LEASES, VOLUME_ATTACHMENTS})
-"""Kinds whose names derive from other objects' names, so that nobody types them."""
+"""Kinds with names derived from other objects' names: users do not type them."""
 
 
 class _Named(Model, frozen=True):
@@ -78,7 +78,7 @@ class LiveSource:
     description = "the cluster"
     side_by_side = True
     is_plain_list = False
-    told: Told = NOTHING_TOLD
+    stated: Told = NOTHING_TOLD
     schedulers = None
 
     def __init__(

@@ -107,7 +107,7 @@ class LargeTransport(Transport, Protocol):
     """A transport that can also read answers while they arrive."""
 
     def stream(self, path: str, accept: str) -> AbstractContextManager[Streamed]:
-        """Request a path whose answer may be too large for memory; the API server may compress it.
+        """Request a path with an answer that may be too large for memory; the API server may compress it.
 
         Raises:
             Unreachable: there was no answer.
@@ -265,7 +265,7 @@ class KubectlProxy:
         try:
             self._end()
         finally:
-            # Even if that fails: nobody removes the folder after the program's exit.
+            # Even if that fails: nothing removes the folder after the program's exit.
             self._remove_folder()
         atexit.unregister(self.close)
 

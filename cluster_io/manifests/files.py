@@ -251,7 +251,7 @@ def _loaded(where: str, text: str) -> Iterator[tuple[Any, tuple[Twice, ...]]]:
 
 
 def check_depth(where: str, text: str) -> None:
-    """Refuse a text whose nesting would overflow the C loader's stack, which would end the process.
+    """Refuse a text with nesting that would overflow the C loader's stack, which would end the process.
 
     Depth comes from ``- - -`` at the start of a line, from indentation, or from brackets. Only a text with enough of
     one of them for a thousand levels is read event by event, which needs no stack.
@@ -355,7 +355,7 @@ def _name_of(content: Any) -> str:
 
 @lru_cache(maxsize=1)
 def go_loader() -> type[Any]:
-    """A safe loader whose plain scalars resolve as in go-yaml v2, which kubectl uses."""
+    """A safe loader that resolves plain scalars as go-yaml v2 does, which kubectl uses."""
     import yaml
 
     base: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -54,7 +54,7 @@ def files_of(path: str) -> list[Path]:
         return [root]
     if (root / "Chart.yaml").is_file():
         raise ManifestError(
-            f"{path}: a Helm chart, whose files are templates",
+            f"{path}: a Helm chart; its files are templates",
             advice=f"Render it first: helm template {shlex.quote(path)} | {PIPED}",
         )
     files = sorted(file for file in root.rglob("*") if file.suffix in _SUFFIXES and file.is_file())

@@ -2,7 +2,7 @@
 
 ``python -m tests.cluster_io.wire_fields`` writes this module from upstream's .proto and .go files: do not edit it. A
 field has its number and its type in Go's notation: ``*`` may be unset, ``[]`` is repeated, ``map[string]`` is a map;
-``<`` is a message whose fields JSON inlines into its parent. None: this message lacks a field that others of its model
+``<`` is a message; JSON inlines its fields into its parent. None: this message lacks a field that others of its model
 have.
 
 Source: generated.proto and types.go of k8s.io/{api,apimachinery} at v0.36.3.

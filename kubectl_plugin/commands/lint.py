@@ -70,7 +70,7 @@ class _ReadFiles:
 
 def run(options: LintOptions, source: Source, streams: Streams) -> int:
     """Check the named files, and print the findings."""
-    versions = Versions.of(None, (), source.told)
+    versions = Versions.of(None, (), source.stated)
     disabled = _known(options.disabled)
     if not options.files:
         raise UsageError("nothing to check", advice="Name it: -f FILE, -f FOLDER, or -f - for standard input")

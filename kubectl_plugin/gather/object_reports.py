@@ -438,7 +438,7 @@ class ReportBuilder:
             timeline = self._timelines(self._timeline_way).of_coming(stored, maker.kind, maker.entry)
             return PodInCluster(likely=likely, timeline=timeline)
         position = self._coming_position(stored, node, likely.placement)
-        return PodInCluster(likely=likely, position=position, config=self._source.told.kubelet)
+        return PodInCluster(likely=likely, position=position, config=self._source.stated.kubelet)
 
     def _node(self, node: Node, *, named: bool, in_line: bool) -> NodeReport:
         """The report of a node. The usage is included unless it needs a request for each of many nodes."""

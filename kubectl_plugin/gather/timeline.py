@@ -93,7 +93,7 @@ class Timelines:
             owner=Ownership(owner_guarantee(pod), Workload(spec=spec) if isinstance(spec, WorkloadSpec) else None),
             tolerations=tolerations_of(pod, daemon=kind is DAEMON_SETS),
             grace=MonitorGrace.of(self._gatherer.versions),
-            kubelet=self._gatherer.source.told.kubelet,
+            kubelet=self._gatherer.source.stated.kubelet,
             guards=self._guards(pod),
             budgets=self._gatherer.noted(self._gatherer.list(PDBS, pod.metadata.namespace)),
             asked_seconds=self._grace_period,

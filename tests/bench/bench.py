@@ -88,7 +88,7 @@ def _webhook(binaries: Binaries, folder: Path) -> bool:
     print("\nthe webhook beside a Go webhook on controller-runtime")
     with ControlPlane(binaries) as control_plane:
         ok = measure_webhook(control_plane, folder)
-    print("\npods created while the API server asks the webhook, the Go webhook, and nobody")
+    print("\npods created with the webhook, with the Go webhook, and without a webhook")
     ok &= measure_creation(binaries, folder)
     print("\nthe webhook's caches of a large cluster")
     return ok & measure_caches(binaries, folder)

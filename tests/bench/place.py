@@ -121,7 +121,7 @@ def _pod(*, spread: bool) -> dict[str, Any]:
 
 
 def _beside(binaries: Binaries, scripts: Path) -> bool:
-    # Neither a scheduler nor controllers: the nodes have no kubelets, and nobody is to mind.
+    # Neither a scheduler nor controllers, because the nodes have no kubelets.
     with (
         tempfile.TemporaryDirectory(prefix="bench-") as folder,
         ControlPlane(binaries, scheduler=False, controllers=False) as control_plane,

@@ -1,4 +1,4 @@
-"""Protobuf written by hand, as Go would write it or not: for what no API server sends."""
+"""Handwritten protobuf, valid and invalid, for messages that no API server sends."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def time(seconds: int, nanos: int = 0) -> bytes:
 
 
 def listed(items: Iterable[bytes]) -> bytes:
-    """What an API server sends for a list."""
+    """The bytes of a list as an API server sends it."""
     found = message((1, message((2, "1"))), *((2, item) for item in items))
     return b"k8s\0" + message((1, message((1, "v1"), (2, "PodList"))), (2, found), (3, ""), (4, ""))

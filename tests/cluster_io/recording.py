@@ -1,4 +1,4 @@
-"""Sources and transports that write down what they are asked for."""
+"""Sources and transports that record their requests."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ M = TypeVar("M", bound=Model)
 
 
 class RecordingSource:
-    """In memory; it refuses some of what it is asked for.
+    """Objects in memory; some requests are refused.
 
-    What was asked for is written as for kubectl: ``list services -n shop``, ``get nodes node-1``.
+    Requests are recorded as for kubectl: ``list services -n shop``, ``get nodes node-1``.
     """
 
     description = "the cluster"
@@ -34,7 +34,7 @@ class RecordingSource:
     side_by_side = False
     emulates = ""
     schedulers = None
-    told = NOTHING_TOLD
+    stated = NOTHING_TOLD
     now: datetime | None = None
     is_plain_list = False
 
@@ -48,9 +48,9 @@ class RecordingSource:
         git_version: str | None = None,
         kubelets: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """Hold objects and answers of kubelets; resources by their names in RBAC are refused, or unknown.
+        """Store objects and answers of kubelets; resources by their names in RBAC are forbidden, or not served.
 
-        With `only_in`, what has a namespace may be read in that one, and Leases.
+        With `only_in`, namespaced objects may be read in that namespace only, and Leases.
         """
         self.git_version = git_version
         self._memory = MemorySource(objects, description=self.description, kubelets=kubelets or {})
@@ -92,14 +92,14 @@ class RecordingSource:
 
 
 class RecordingTransport:
-    """A proxy, and what went through it."""
+    """A proxy, and its requests."""
 
     def __init__(self, proxy: KubectlProxy) -> None:
-        """Take over a proxy, which its owner closes."""
+        """Wrap a proxy; its owner closes it."""
         self._proxy = proxy
         self.paths: list[str] = []
         self.streamed: list[tuple[str, str, int]] = []
-        """Path, type and status of each answer that came as a stream."""
+        """Path, type and status of each streamed answer."""
 
     def get(self, path: str, accept: str = "application/json") -> Response:
         """See `Transport.get`."""

@@ -1,4 +1,4 @@
-"""Objects with as many of the fields set as an API server takes, for what reads them in two encodings."""
+"""Objects with as many fields as an API server accepts, to compare two encodings."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ EPHEMERAL: Final = {
 
 
 def rich_pods() -> list[tuple[Object, Object]]:
-    """Pods and what their kubelets report of them."""
+    """Pods and the status that their kubelets report."""
     return [
         (_full_pod(), _full_status()),
         (
@@ -107,7 +107,7 @@ def _plain_pod() -> Object:
 
 
 def alike_pods() -> list[tuple[Object, Object]]:
-    """Pods of one template, running on different nodes, and some whose names or texts look like what is their own."""
+    """Pods of one template on different nodes, and some with names or texts that resemble their own values."""
     names = [*(f"alike-{number}" for number in range(8, 12)), "my-kube-api-access-abcde", "kube-api-access-abcde"]
     return [_alike_pod(name, number) for number, name in enumerate(names)]
 
@@ -376,7 +376,7 @@ EVENT: Final[Object] = {
 
 
 def others() -> list[Object]:
-    """Of the other kinds, what the demo cluster has not."""
+    """Objects of other kinds that the demo cluster lacks."""
     template = {"metadata": {"labels": {"app": "rich"}}, "spec": raw_pod()["spec"]}
     return [
         _named("scheduling.k8s.io/v1", "PriorityClass", "rich", value=-5, preemptionPolicy="Never", description="d"),

@@ -1,4 +1,4 @@
-"""What an error's body says, whatever stands in it."""
+"""The message of an error's body, whatever its content."""
 
 from __future__ import annotations
 

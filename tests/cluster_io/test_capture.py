@@ -1,4 +1,4 @@
-"""A snapshot's file gives back what was captured, says what was not, and takes nothing on trust."""
+"""A snapshot's file returns the captured objects, reports missing kinds, and is treated as untrusted."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS, ids=lambda kind: kind.captured_as)
-def test_what_was_captured_is_read(demo: Path, kind: Kind[Any]) -> None:
+def test_captured_objects_are_read(demo: Path, kind: Kind[Any]) -> None:
     captured = [without_annotations(entry) for entry in _demo().list(kind)]
 
     found = _read(demo).list(kind)
@@ -87,14 +87,14 @@ def test_pods_with_all_their_fields_are_read(tmp_path: Path) -> None:
     assert len(read.list(PODS)) == len(pods)
 
 
-def test_when_of_which_server_and_where(demo: Path) -> None:
+def test_header_has_time_server_and_namespace(demo: Path) -> None:
     read = _read(demo)
 
     assert (read.now, read.git_version, read.namespace) == (NOW, "v1.36.3", "shop")
     assert read.warning == ""
 
 
-def test_none_is_told_from_not_captured(demo: Path) -> None:
+def test_empty_kinds_differ_from_missing_ones(demo: Path) -> None:
     read = _read(demo)
 
     assert list(read.list(LIMIT_RANGES)) == []
@@ -139,7 +139,7 @@ def test_only_its_owner_may_read_it(demo: Path) -> None:
     assert [entry.name for entry in demo.parent.iterdir()] == [demo.name]
 
 
-def test_what_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
+def test_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match="cannot be written: No such file or directory"):
         _written(tmp_path / "no" / "c.qos", [KindContents(NODES)])
 
@@ -151,7 +151,7 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["pipe"]
 
 
-def test_files_of_others_are_told_from_snapshots(demo: Path, tmp_path: Path) -> None:
+def test_other_files_are_not_snapshots(demo: Path, tmp_path: Path) -> None:
     other = tmp_path / "c.json"
     other.write_text('{"apiVersion": "v1", "kind": "List", "items": []}')
 
@@ -161,7 +161,7 @@ def test_files_of_others_are_told_from_snapshots(demo: Path, tmp_path: Path) -> 
     assert not is_snapshot(str(tmp_path / "absent"))
 
 
-def test_a_newer_format_is_told(demo: Path, tmp_path: Path) -> None:
+def test_newer_format_is_reported(demo: Path, tmp_path: Path) -> None:
     newer = tmp_path / "newer.qos"
     newer.write_bytes(demo.read_bytes().replace(b"snapshot 1\n", b"snapshot 2\n", 1))
 
@@ -169,7 +169,7 @@ def test_a_newer_format_is_told(demo: Path, tmp_path: Path) -> None:
         SnapshotFile(str(newer))
 
 
-def test_other_fields_are_told(demo: Path, tmp_path: Path) -> None:
+def test_other_fields_are_reported(demo: Path, tmp_path: Path) -> None:
     file = SnapshotFile(str(demo))
     kinds = tuple(replace(entry, shape="0") if entry.resource == "pods" else entry for entry in file.header.kinds)
     other = tmp_path / "other.qos"
@@ -202,7 +202,7 @@ def test_a_block_that_grows_is_refused(demo: Path, tmp_path: Path) -> None:
         _read(other).list(PODS)
 
 
-def test_broken_files_are_told(demo: Path, tmp_path: Path) -> None:
+def test_broken_files_are_reported(demo: Path, tmp_path: Path) -> None:
     content = demo.read_bytes()
     chance = random.Random(36)  # noqa: S311 - the same in every run
     broken = [content[: chance.randrange(len(content))] for _ in range(40)]
@@ -249,9 +249,9 @@ def test_annotations_of_templates_go_as_well() -> None:
 
 SECRETS = (
     *("hunter2", "acme", "jdoe", "s3cret", "intranet", "db-primary", "gold-customers", "payroll", "198.51.100.7"),
-    *("runs as nobody", "AcmeDatabase"),
+    *("runs as payroll", "AcmeDatabase"),
 )
-"""Words that stand somewhere below; none may be in an anonymised file."""
+"""Words in the objects below; an anonymised file may not contain any of them."""
 
 
 def _secretive() -> list[dict[str, Any]]:
@@ -290,7 +290,7 @@ def _secretive() -> list[dict[str, Any]]:
     }
     status = {
         "phase": "Running",
-        "message": "runs as nobody",
+        "message": "runs as payroll",
         "conditions": [{"type": "intranet.acme.example/ready", "status": "True", "message": "hunter2"}],
     }
     node = raw_node(
@@ -312,7 +312,7 @@ def _secretive() -> list[dict[str, Any]]:
 
 
 def _plain(path: Path) -> bytes:
-    """All that is in a file, without compression."""
+    """The content of a file, without compression."""
     content, file = path.read_bytes(), SnapshotFile(str(path))
     place = _blocks_at(content)
     blocks = [
@@ -343,7 +343,7 @@ def test_no_name_is_in_an_anonymised_file(tmp_path: Path) -> None:
 
     plain = _plain(path)
     assert [word for word in SECRETS if word.encode() in plain] == []
-    # Also not the words of which names are put together.
+    # Nor the words that form names.
     assert [word for word in ("primary", "gold", "customers", "example", "registry") if word.encode() in plain] == []
     [pod] = _read(path).list(PODS)
     [node] = _read(path).list(NODES)
@@ -360,7 +360,7 @@ def test_each_secret_gives_other_names() -> None:
     names = {Anonymiser(bytes([number])).text("web-0") for number in range(8)}
 
     assert len(names) == 8
-    # What was put together of names is put together of their replacements; numbers stay.
+    # Combined names are combined from the replacements; numbers stay.
     web, data = (Anonymiser(b"x").text(name) for name in ("web", "data"))
     assert Anonymiser(b"x").text("web-data-web") == f"{web}-{data}-{web}"
 
@@ -402,7 +402,7 @@ def _blocks_at(content: bytes) -> int:
 
 
 def _patched(demo: Path, other: Path, header: Header, *, more: bytes = b"") -> None:
-    """The same file with another header."""
+    """The file with another header."""
     content = demo.read_bytes()
     start = content.index(b"\n") + 1
     head = msgspec.json.encode(header)

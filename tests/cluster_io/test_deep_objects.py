@@ -1,4 +1,4 @@
-"""Objects on a real API server that are too deep or too large to be decoded at once: all others are read."""
+"""Objects on a real API server that are too deep or too large to be decoded: all others are read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEPTH = 1500
 LONGEST = 50_000
 """Bytes of an answer, in these tests."""
 OWN = "kube-root-ca.crt"
-"""What controllers put into each namespace."""
+"""The objects that controllers create in each namespace."""
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def _map(namespace: str, name: str, **data: str) -> Object:
 def test_deep_object_is_cached_and_stops_nothing(
     control_plane: ControlPlane, namespace: str, connect: Callable[..., ClientTransport]
 ) -> None:
-    """Whether the list has it, or an event."""
+    """The object arrives in the list, or in an event."""
     api = control_plane.api
     listed, watched = (api.create(_map(namespace, name)) for name in ("listed", "watched"))
     deepen(api, listed, DEPTH)
@@ -85,7 +85,7 @@ def test_deep_object_is_cached_and_stops_nothing(
 
 
 class _Timed(ClientTransport):
-    """Notes how long each line of a watch keeps its reader: seconds, and seconds of CPU."""
+    """Records the time that each line of a watch takes its reader: seconds, and seconds of CPU."""
 
     held: list[tuple[float, float]] = []
 
@@ -130,7 +130,7 @@ def test_object_that_is_too_long_is_left_out_alone(
     connect: Callable[..., ClientTransport],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Of a list and of a watch, and only as long as it is so."""
+    """In a list and in a watch, and only while the object is too large."""
     api = control_plane.api
     for name in ("a", "b-long", "c", "d"):
         api.create(_map(namespace, name, text="secret" * (LONGEST if name == "b-long" else 1)))
@@ -150,7 +150,7 @@ def test_object_that_is_too_long_is_left_out_alone(
 
 
 def test_answers_take_no_more_memory_than_they_may(control_plane: ControlPlane, namespace: str) -> None:
-    """All that are read at a time; who asks learns that there is no answer."""
+    """The limit covers all concurrent answers; a caller above it gets an error."""
     for name, length in (("small", 10), ("large", 30_000)):
         control_plane.api.create(_map(namespace, name, text="x" * length))
     kubeconfig = str(control_plane.admin_kubeconfig)
@@ -166,7 +166,7 @@ def test_answers_take_no_more_memory_than_they_may(control_plane: ControlPlane, 
 def test_namespace_takes_no_more_memory_than_it_may(
     control_plane: ControlPlane, namespace: str, connect: Callable[..., ClientTransport]
 ) -> None:
-    """What is too much is left out of a list and of a watch, until others have gone and it changes."""
+    """Objects above the limit are left out of a list and a watch, until others are deleted and they change."""
     api = control_plane.api
 
     def create(*numbers: int) -> None:
@@ -211,5 +211,5 @@ def test_event_that_no_watch_can_send_is_passed_by_a_list(
             api.create(after)
             wait_for(lambda: reflector.lists > 1 and len(reflector.in_namespace(namespace)) == 2, "a list has both")
         finally:
-            # While it is there the API server answers each list of its kind with nothing.
+            # While it exists, the API server answers each list of its kind with an empty body.
             api.request("DELETE", f"{path}/deepest", accept=PROTOBUF)

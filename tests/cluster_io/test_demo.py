@@ -1,4 +1,4 @@
-"""The demo cluster is whole: everything that an object names is there, and the numbers add up."""
+"""The demo cluster is complete: every named object exists, and the numbers add up."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def qos_class(pod: Obj) -> str:
 
 
 def allocated(pod: Obj, resource: str) -> int:
-    """What the kubelet holds for a pod: of a resize that waits, the old amount."""
+    """The amount that the kubelet allocates to a pod: the old amount during a pending resize."""
     spec, status = pod["spec"], pod["status"]
     if "resources" in spec:
         return number(status["allocatedResources"][resource])
@@ -136,12 +136,12 @@ def test_no_part_of_an_object_is_shared_with_another() -> None:
     owner: dict[int, tuple[str, str, str]] = {}
     objects = demo_objects()
 
-    def walk(value: Any, whose: tuple[str, str, str]) -> None:
+    def walk(value: Any, owner_key: tuple[str, str, str]) -> None:
         if not isinstance(value, dict | list):
             return
-        assert owner.setdefault(id(value), whose) == whose
+        assert owner.setdefault(id(value), owner_key) == owner_key
         for part in value.values() if isinstance(value, dict) else value:
-            walk(part, whose)
+            walk(part, owner_key)
 
     for one in objects:
         walk(one, key(one))
@@ -161,7 +161,7 @@ def test_counts() -> None:
 
 
 def test_it_is_built_in_a_moment() -> None:
-    """With about one call for each value that it holds: every command with --demo waits for it."""
+    """It takes about one call for each value, because every command with --demo waits for it."""
     calls = Counter[str]()
     before = sys.getprofile()
     sys.setprofile(lambda _frame, event, _argument: calls.update((event,)))
@@ -303,7 +303,7 @@ def test_containers_are_reported_completely() -> None:
                 assert len(one["state"]) == 1
 
 
-def test_nothing_lies_in_the_future() -> None:
+def test_no_time_is_in_the_future() -> None:
     for one in everything():
         deleted = one["metadata"].get("deletionTimestamp")
         for text in re.findall(r"\d{4}-\d\d-\d\dT[\d:.]+Z", json.dumps(one)):
@@ -319,7 +319,7 @@ def test_controllers_report_their_pods() -> None:
         assert deployment["spec"]["replicas"] == deployment["status"]["replicas"] == len(alive), name
         assert deployment["status"].get("readyReplicas", 0) == len(ready), name
         missing = len(alive) - len(ready)
-        # rollingUpdate.maxUnavailable is rounded down, and Available says that no more are missing than that.
+        # rollingUpdate.maxUnavailable is rounded down; Available means that no more than that are missing.
         available = condition(deployment, "Available")["status"] == "True"
         assert available == (missing <= len(alive) // 4), name
 
@@ -379,7 +379,7 @@ def test_trouble_an_init_container_keeps_cart_from_guaranteed() -> None:
         assert qos_class({"spec": {"containers": pod["spec"]["containers"]}}) == "Guaranteed"
 
 
-def test_ledger_payout_api_and_catalog_are_guaranteed_in_three_ways() -> None:
+def test_demo_has_three_ways_to_be_guaranteed() -> None:
     for prefix in ("payments/ledger", "payments/payout-api", "shop/catalog"):
         assert {pod["status"]["qosClass"] for pod in pods(prefix)} == {"Guaranteed"}
     assert all("resources" in pod["spec"] for pod in pods("shop/catalog"))
@@ -399,7 +399,7 @@ def test_trouble_checkout_cannot_meet_its_zone_spread() -> None:
 
 
 def checkout_rejection(pod: Obj, node: Obj) -> str:
-    """The first filter that rejects a node, in the scheduler's order, as far as this pod goes."""
+    """The first filter that rejects a node for this pod, in the scheduler's order."""
     zone_label = "topology.kubernetes.io/zone"
     name, zone = node["metadata"]["name"], node["metadata"]["labels"][zone_label]
     if node["spec"].get("unschedulable"):
@@ -470,7 +470,7 @@ def test_trouble_loyalty_keeps_the_value_of_a_deleted_class() -> None:
 
 
 @pytest.mark.parametrize(("name", "nfs"), [("shop/db", True), ("data/broker", False)])
-def test_trouble_a_stateful_pod_is_terminating_on_the_silent_node(name: str, *, nfs: bool) -> None:
+def test_trouble_stateful_pod_terminates_on_silent_node(name: str, *, nfs: bool) -> None:
     pod = next(one for one in pods(name) if one["spec"]["nodeName"] == "node-c3")
     meta = pod["metadata"]
     assert at(meta["deletionTimestamp"]) < NOW
@@ -577,6 +577,6 @@ def test_disruption_budgets_report_their_pods() -> None:
         assert status["disruptionsAllowed"] == max(0, status["currentHealthy"] - status["desiredHealthy"])
 
 
-def test_the_events_that_people_look_for() -> None:
+def test_frequently_requested_events() -> None:
     reasons = {event["reason"] for event in kind("Event")}
     assert {"FailedScheduling", "Preempted", "Killing", "BackOff", "Evicted", "NodeNotReady"} <= reasons

@@ -1,4 +1,4 @@
-"""The demo cluster's files are what its tables say."""
+"""The demo cluster's files match its tables."""
 
 from __future__ import annotations
 

@@ -66,14 +66,14 @@ def test_several_json_documents() -> None:
 
 
 @pytest.mark.parametrize("between", ["", "\n", " \r\n\t\n"])
-def test_json_objects_stand_one_after_the_other_as_jq_prints_them(between: str) -> None:
+def test_json_objects_in_sequence_are_read(between: str) -> None:
     text = between.join(f'{{"apiVersion": "v1", "kind": "{kind}", "half": "\\ud83d", "n": 3.0}}' for kind in "ABC")
     found = [entry.content for entry in read_documents("-", io.StringIO(f"\n{text}\n"))]
     assert [(entry["kind"], entry["half"], entry["n"]) for entry in found] == [(kind, "\ufffd", 3) for kind in "ABC"]
 
 
-def test_after_two_json_objects_nothing_but_json_counts() -> None:
-    """So kubectl has it; after one object the rest may still be YAML."""
+def test_after_two_json_objects_only_json_counts() -> None:
+    """As in kubectl; after one object the rest may still be YAML."""
     one, two = (f'{{"apiVersion": "v1", "kind": "{kind}"}}' for kind in "AB")
     found = list(read_what_can_be("-", io.StringIO(f"{one}\n{two}\n---\napiVersion: v1\nkind: C\n")))
     assert [str(entry) if isinstance(entry, ManifestError) else entry.content["kind"] for entry in found] == [
@@ -115,7 +115,7 @@ def test_folders_are_read_in_order_and_by_ending(tmp_path: Path) -> None:
         ("- " * 100_000, "nested too deeply"),
     ],
 )
-def test_bad_text_is_told_where(text: str, message: str) -> None:
+def test_bad_text_is_located(text: str, message: str) -> None:
     with pytest.raises(ManifestError, match=message.replace("(", r"\(")):
         list(read_documents("-", io.StringIO(text)))
 
@@ -123,7 +123,7 @@ def test_bad_text_is_told_where(text: str, message: str) -> None:
 @pytest.mark.parametrize("depth", [150, 450, *range(970, 1010), 9_990])
 @pytest.mark.parametrize("opening", ["[", '{"f:a":'])
 def test_list_is_read_however_deep_an_object_of_it_is(opening: str, depth: int) -> None:
-    """As of what `kubectl get -o json` prints."""
+    """As in the output of `kubectl get -o json`."""
     fields = opening * depth + "1" + {"[": "]", "{": "}"}[opening[0]] * depth
     deep = (
         f'{{"apiVersion":"v1","kind":"Pod",\n"metadata":{{"name":"deep","managedFields":[{{"fieldsV1":{fields}}}]}}}}'
@@ -150,7 +150,7 @@ def test_aliases_may_not_explode() -> None:
         list(read_documents("-", io.StringIO("\n".join(lines))))
 
 
-def test_what_is_shared_counts_wherever_it_stands() -> None:
+def test_shared_values_count_at_every_place() -> None:
     def parts(value: Any) -> list[Any] | None:
         return value if isinstance(value, list) else None
 

@@ -1,4 +1,4 @@
-"""Forms give back what was put in, whatever texts look like; and what is shared is kept once."""
+"""Forms return the stored models, whatever their texts, and store shared parts once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIMES = texts(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", 20)
 EARLY, LATE = "2026-11-21T10:00:00Z", "2026-11-21T11:00:00Z"
 MADE_UP = "\0" + "0" * 19
 INSIDE = f"since \N{ACUTE ACCENT}{EARLY}"
-"""Its last bytes look like a text of its own: the accent's second byte is what MessagePack has before one of 20."""
+"""Its last bytes look like a text: the accent's second byte is MessagePack's prefix of a text of 20 bytes."""
 TEXTS = st.one_of(
     st.sampled_from(["", "Running", EARLY, LATE, MADE_UP, INSIDE, f"\N{ACUTE ACCENT}{MADE_UP}"]), st.text(max_size=30)
 )
@@ -42,7 +42,7 @@ def stored(statuses: list[PodStatus], own: tuple[str, ...] = ()) -> Column:
 
 
 @given(st.lists(STATUSES, max_size=8), st.sampled_from([(), ("message",), ("phase", "message", "start_time")]))
-def test_what_was_put_in_comes_out(statuses: list[PodStatus], own: tuple[str, ...]) -> None:
+def test_round_trip_keeps_the_models(statuses: list[PodStatus], own: tuple[str, ...]) -> None:
     assert stored(statuses, own).models(PodStatus) == statuses
 
 
@@ -63,7 +63,7 @@ def test_what_differs_in_times_has_one_form() -> None:
     assert column.models(PodStatus) == statuses
 
 
-def test_times_that_are_the_same_are_told_from_those_that_are_not() -> None:
+def test_equal_times_differ_from_unequal_ones() -> None:
     ready = (Condition("Ready", last_transition_time=EARLY),)
     statuses = [PodStatus(conditions=ready, start_time=time) for time in (EARLY, LATE, EARLY)]
 
@@ -86,7 +86,7 @@ def test_a_time_inside_a_text_keeps_the_model_whole() -> None:
     assert column.models(PodStatus) == statuses
 
 
-def test_too_few_texts_are_told() -> None:
+def test_too_few_texts_are_an_error() -> None:
     column = stored([PodStatus(start_time=EARLY)])
     with pytest.raises(IndexError):
         msgspec.structs.replace(column, own=((),)).models(PodStatus)
@@ -94,7 +94,7 @@ def test_too_few_texts_are_told() -> None:
         msgspec.structs.replace(column, own=()).models(PodStatus)
 
 
-def test_a_form_that_says_too_much_is_refused() -> None:
+def test_oversized_form_is_refused() -> None:
     many = PodStatus(conditions=(Condition(type=MADE_UP),) * 5_000)
     form = Form(msgspec.msgpack.encode(many), 1)
     with pytest.raises(ValueError, match="too many parts"):

@@ -1,4 +1,4 @@
-"""Garbage collection is set back, whoever of several readers is done last."""
+"""The last of several readers restores garbage collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What helps where no API server answers: never a command that has to ask it."""
+"""The advice if no API server answers: never a command that needs an answer from it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_no_server_is_configured(config: Kubeconfig, said: str) -> None:
 
 
 def test_no_file_is_blamed_without_reason() -> None:
-    """The configuration names that address, or kubectl could not be asked."""
+    """The configuration has that address, or kubectl could not be run."""
     for config in (CONFIG._replace(files={"/a": "does not exist", "/b": ""}), Kubeconfig({"/b": ""}, "KUBECONFIG")):
         assert plain(Unreachable(DIAL, advice=ASK_ANOTHER), config).message == DIAL
 

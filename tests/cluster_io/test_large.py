@@ -1,4 +1,4 @@
-"""Lists of more than one page: which requests, and that they come whole. `tests/scale` has larger ones."""
+"""Lists of more than one page: their requests, and their completeness. `tests/scale` has larger ones."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ PATH = f"/api/v1/namespaces/{NAMESPACE}/pods"
 
 @pytest.fixture(scope="module")
 def proxy(control_plane: ControlPlane) -> Iterator[KubectlProxy]:
-    """To an API server with more pods in one namespace than a page holds."""
+    """A proxy to an API server with more pods in one namespace than a page has."""
     control_plane.create_namespace(NAMESPACE)
     for number in range(COUNT):
-        control_plane.api.create(raw_pod(f"web-{number}", NAMESPACE, schedulerName="nobody"))
+        control_plane.api.create(raw_pod(f"web-{number}", NAMESPACE, schedulerName="no-scheduler"))
     with pytest.MonkeyPatch.context() as patch:
         for name, value in control_plane.kubectl_environment().items():
             patch.setenv(name, value)
@@ -54,7 +54,7 @@ def test_large_lists_come_whole(recorded: RecordingTransport) -> None:
     [(path, content_type, status)] = recorded.streamed
     assert re.fullmatch(rf"{PATH}\?resourceVersion=\d+&resourceVersionMatch=NotOlderThan", path)
     assert (content_type, status) == ("application/vnd.kubernetes.protobuf", 200)
-    # The first page told that there are more; without the stream there are two more of them.
+    # The first page showed that there are more; without the stream two more pages follow.
     assert recorded.paths[:2] == [f"{PATH}?limit={PAGE}"] * 2
     assert len(recorded.paths) == 4
 

@@ -1,4 +1,4 @@
-"""What the API server's answers to a list mean."""
+"""The meaning of the API server's answers to a list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cluster_io.live.responses import Response
 
 
 class _Transport:
-    """Answers every request alike, and keeps the paths."""
+    """Gives every request the same answer, and records the paths."""
 
     def __init__(self, status: int, body: bytes) -> None:
         self._answer = status, body
@@ -27,7 +27,7 @@ class _Transport:
         pass
 
 
-def test_a_list_that_is_not_there_is_not_served() -> None:
+def test_missing_list_is_not_served() -> None:
     transport = _Transport(404, b"404 page not found\n")
     with pytest.raises(NotServed) as caught:
         LiveSource(transport, namespace=None).list(RESOURCE_CLAIMS)
@@ -35,7 +35,7 @@ def test_a_list_that_is_not_there_is_not_served() -> None:
     assert transport.paths == ["/apis/resource.k8s.io/v1/resourceclaims?limit=500"]
 
 
-def test_an_object_that_is_not_there_is_not_found() -> None:
+def test_missing_object_is_not_found() -> None:
     with pytest.raises(NotFound):
         LiveSource(_Transport(404, b""), namespace=None, suggest=False).get(PODS, "a", "shop")
 

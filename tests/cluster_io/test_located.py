@@ -1,4 +1,4 @@
-"""Lines and columns of fields, comments, and manifests that mean harm."""
+"""Lines and columns of fields, comments, and hostile manifests."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ spec:
         ("spec.containers[1].name", (11, 7)),
         ("metadata.annotations.example.com/a.b", (4, 17)),
         ("metadata.annotations.q", (4, 37)),
-        # What is absent: the nearest above it.
+        # An absent field has the place of its nearest parent.
         ("spec.containers[0].resources.limits.example.com/x", (9, 7)),
         ("spec.containers[1].resources.requests.cpu", (11, 7)),
         ("spec.containers[7].name", (6, 3)),
@@ -69,7 +69,7 @@ def test_json_has_places_too() -> None:
     assert _one(tabs).places.of("spec.nodeName") == (5, 3)
 
 
-def test_each_of_several_json_objects_has_places_in_the_whole_text() -> None:
+def test_json_objects_have_places_in_the_whole_text() -> None:
     one = json.dumps({"apiVersion": "v1", "kind": "Pod", "spec": {"nodeName": "x # kubectl-qos: ignore best-effort"}})
     line = f" {one}{one}\n{one}"
     found = [*_found("a", line), *_found("a", "\n" + json.dumps(json.loads(one), indent=2) + one)]
@@ -146,12 +146,12 @@ def test_a_comment_counts_for_its_own_document_alone() -> None:
     assert [bool(entry.ignores) for entry in found] == [False, False, True]
 
 
-def test_what_is_no_api_object_is_passed_over() -> None:
+def test_non_api_objects_are_skipped() -> None:
     assert list(located_objects("values.yaml", "replicas: 3\n---\n# nothing\n---\n")) == [None]
 
 
 def _bomb(key: str) -> str:
-    """Each level holds the one before twice, through aliases or merge keys."""
+    """Each level contains the previous one twice, by aliases or merge keys."""
     levels = ["apiVersion: v1", "kind: Pod", "l0: &l0 {x: 1}"]
     for level in range(1, 40):
         before = f"[*l{level - 1}, *l{level - 1}]"

@@ -77,7 +77,7 @@ def test_an_event_of_the_newer_api_is_the_same_event() -> None:
     assert event.involved_object.field_path == "spec.containers{app}"
 
 
-def test_other_groups_and_broken_objects_are_passed_over() -> None:
+def test_other_groups_and_broken_objects_are_skipped() -> None:
     other = {"apiVersion": "example.com/v1", "kind": "Pod", "metadata": {"name": "a"}}
     source = MemorySource([other, {"apiVersion": "v1", "kind": "Pod", "metadata": None}], description="test")
     assert list(source.list(PODS)) == []
@@ -109,7 +109,7 @@ def test_kinds_by_all_their_names(word: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["", "deployments.batch", "depl", "secrets"])
-def test_other_words_are_no_kind(word: str) -> None:
+def test_other_words_are_not_a_kind(word: str) -> None:
     assert find_kind(word) is None
 
 
@@ -131,7 +131,7 @@ def test_kinds_have_distinct_names() -> None:
     assert len(names) == len(set(names))
 
 
-def test_a_list_shows_that_its_objects_exist_and_never_that_others_do_not() -> None:
+def test_list_never_shows_that_objects_are_absent() -> None:
     source = MemorySource([raw_pod("web-0", "x")], description="c.json", is_plain_list=True)
     assert source.get(PODS, "web-0", "x").metadata.name == "web-0"
     with pytest.raises(NotListed, match=r'^pods "web-1" in namespace x is not in the file$'):
@@ -143,7 +143,7 @@ def test_a_list_shows_that_its_objects_exist_and_never_that_others_do_not() -> N
         assert caught.value.is_list
 
 
-def test_a_list_with_a_kind_in_another_version_alone_names_that_version() -> None:
+def test_list_names_the_only_version_of_a_kind() -> None:
     claim = {"apiVersion": "resource.k8s.io/v1beta1", "kind": "ResourceClaim", "metadata": {"name": "a"}}
     source = MemorySource([claim], description="c.json", is_plain_list=True)
     unread = r"resourceclaims\.resource\.k8s\.io are not in c\.json \(those of resource\.k8s\.io/v1beta1 are not read\)"

@@ -1,4 +1,4 @@
-"""Of a cluster just those lists are read that the scheduling cycles of the given pods read."""
+"""Only those lists of a cluster are read that the scheduling cycles of the given pods need."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NOT_TRIAL = {"matchExpressions": [{"key": "stage", "operator": "NotIn", "values"
 def shop_pod(
     name: str = "new", *, labels: Mapping[str, str] | None = None, owner: Object | None = None, **spec: Any
 ) -> Object:
-    """A pod of namespace shop, which has spread constraints of its own unless it is given others."""
+    """A pod of namespace shop, by default with its own spread constraints."""
     owners = [{"controller": True, "uid": "uid-owner", **owner}] if owner else None
     return raw_pod(
         name,
@@ -91,7 +91,7 @@ def static_scheduler(version: str | None = None) -> Object:
 
 
 def asked_for(pods: Sequence[Pod], objects: Sequence[Object] = (), args: Mapping[str, Any] | None = None) -> list[str]:
-    """What is asked for beside nodes and pods."""
+    """The requests besides nodes and pods."""
     source = RecordingSource([*objects, static_scheduler()])
     cluster = Gatherer(source).snapshot(pods, args)
     assert (cluster.unread, cluster.error) == ((), None)
@@ -104,7 +104,7 @@ def test_nodes_and_pods_suffice_for_a_simple_pod() -> None:
     assert asked_for([pod()]) == []
 
 
-def test_a_scheduler_that_no_static_pod_tells_is_asked_for_by_its_lease_candidate() -> None:
+def test_scheduler_version_from_lease_candidate() -> None:
     source = RecordingSource(git_version="v1.37.1")
     assert Gatherer(source).snapshot([pod()]).unread == ()
     assert source.asked == [*ALWAYS, "list leasecandidates.coordination.k8s.io -n kube-system"]
@@ -243,7 +243,7 @@ def stored_claim(name: str, *, bound: bool, namespace: str = "shop") -> Object:
         pytest.param({"azureDisk": {"diskURI": "a"}}, BOUND, id="azureDisk"),
         pytest.param({"cinder": {"volumeID": "a"}}, BOUND, id="cinder"),
         pytest.param({"portworxVolume": {"volumeID": "a"}}, BOUND, id="portworxVolume"),
-        pytest.param({"azureFile": {}}, [], id="azureFile, of which the scheduler asks for no driver"),
+        pytest.param({"azureFile": {}}, [], id="azureFile, for which the scheduler needs no driver"),
         pytest.param({"vsphereVolume": {}}, [], id="vsphereVolume, likewise"),
         pytest.param({"iscsi": {"iqn": "a"}}, [], id="iscsi, compared with other pods' only"),
         pytest.param({"rbd": {"image": "a"}}, [], id="rbd, likewise"),
@@ -349,7 +349,7 @@ def test_extended_resources(resource: str, amount: str, asked: list[str]) -> Non
 
 
 @pytest.mark.parametrize(("version", "asked"), [("v1.35.2", []), ("v1.36.0", [CLASSES]), (None, [CLASSES])])
-def test_extended_resources_before_classes_stand_for_them(version: str | None, asked: list[str]) -> None:
+def test_extended_resources_before_device_classes(version: str | None, asked: list[str]) -> None:
     source = RecordingSource([static_scheduler(version)], git_version=version)
     assert Gatherer(source).snapshot([pod(containers=requesting("example.com/gpu"))]).error is None
     assert source.asked == [*ALWAYS, *asked]
@@ -396,7 +396,7 @@ def test_a_controller_that_may_not_be_read_is_named() -> None:
     assert cluster.unread == (Unread("get", "replicasets.apps", "shop", "forbidden"),)
 
 
-def test_what_one_pod_lacks_another_does_not_need() -> None:
+def test_unread_kinds_only_matter_to_pods_that_need_them() -> None:
     services = (Unread("list", "services", "shop", "forbidden"),)
     gatherer = Gatherer(RecordingSource(forbidden=["services"]))
     for pods, unread in (
@@ -409,14 +409,14 @@ def test_what_one_pod_lacks_another_does_not_need() -> None:
 
 
 @pytest.mark.parametrize("resource", ["nodes", "pods"])
-def test_without_the_right_to_nodes_or_pods_nothing_can_be_computed(resource: str) -> None:
+def test_without_nodes_or_pods_nothing_is_computed(resource: str) -> None:
     cluster, _ = gathered(pod(), forbidden=[resource])
     assert cluster.unread == (Unread("list", resource, None, "forbidden"),)
     assert isinstance(cluster.error, Forbidden)
 
 
 @pytest.mark.parametrize(("kind", "numbers"), [("nodes", (0, 1)), ("pods", (1, 0))])
-def test_a_list_without_nodes_or_pods_may_be_of_a_cluster_that_has_them(kind: str, numbers: tuple[int, int]) -> None:
+def test_list_without_nodes_or_pods_is_incomplete(kind: str, numbers: tuple[int, int]) -> None:
     entry = shop_pod() if kind == "nodes" else raw_node("n")
     cluster = Gatherer(MemorySource([entry], description="x", is_plain_list=True)).snapshot([pod()])
     assert (len(cluster.snapshot.nodes), len(cluster.snapshot.pods)) == numbers
@@ -447,12 +447,12 @@ def test_no_cluster_at_all() -> None:
 NO_DEVICES = ["resourceclaims.resource.k8s.io", "resourceslices.resource.k8s.io", "deviceclasses.resource.k8s.io"]
 
 
-def test_without_dynamic_resources_no_class_stands_for_an_extended_resource() -> None:
+def test_extended_resource_without_dynamic_resources() -> None:
     cluster, _ = gathered(pod(containers=requesting("example.com/gpu")), not_served=NO_DEVICES)
     assert (cluster.unread, cluster.error) == ((), None)
 
 
-def test_without_dynamic_resources_there_are_no_claims() -> None:
+def test_no_claims_without_dynamic_resources() -> None:
     claiming = pod(resourceClaims=[{"name": "a", "resourceClaimName": "a"}], containers=requesting("example.com/gpu"))
     cluster, _ = gathered(claiming, not_served=NO_DEVICES)
     assert (cluster.snapshot.resource_claims, cluster.unread, cluster.error) == ((), (), None)

@@ -1,4 +1,4 @@
-"""From just what is read, the rules answer as from the whole cluster: upstream's recorded cases."""
+"""The rules answer from the read objects as from the whole cluster: upstream's recorded cases."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LISTS: Mapping[str, tuple[str, Kind[Any]]] = {
     for field in fields(ClusterSnapshot)
     if field.name != "pod_disruption_budgets"
 }
-"""A case's lists: fields of the snapshot, and kinds; budgets are read once preemption is looked at."""
+"""A case's lists: fields of the snapshot, and kinds; budgets are only read for preemption."""
 
 
 def _read(case: Object) -> Object:

@@ -1,4 +1,4 @@
-"""The newest time in a List: what happened counts, what is to come does not."""
+"""The newest time in a List: past times count, future times do not."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ HAPPENED = {
 
 
 @pytest.mark.parametrize("name", HAPPENED)
-def test_newest_of_what_happened(name: str) -> None:
+def test_newest_event_time_counts(name: str) -> None:
     assert newest_time([obj("Pod"), HAPPENED[name], obj("Node")]) == AT_NEW
 
 
@@ -61,12 +61,12 @@ TO_COME = {
     "a wish": obj("Certificate", spec={"notAfter": LATE, "startTime": LATE}),
     "a plan": obj("Certificate", status={"renewalTime": LATE, "notAfter": LATE}),
     "a template": obj("Deployment", spec={"template": {"metadata": {"creationTimestamp": LATE}}}),
-    "somebody's time": obj("ConfigMap", data={"time": LATE}, timestamp=LATE),
+    "a time in data": obj("ConfigMap", data={"time": LATE}, timestamp=LATE),
 }
 
 
 @pytest.mark.parametrize("name", TO_COME)
-def test_what_is_to_come_does_not_count(name: str) -> None:
+def test_future_times_do_not_count(name: str) -> None:
     made = obj("Pod", {"creationTimestamp": NEW})
     assert newest_time([made, TO_COME[name]]) == AT_NEW
 
@@ -76,7 +76,7 @@ LEASE = obj("Lease", spec={"renewTime": OLD})
 
 
 @pytest.mark.parametrize("heard", [NODE, LEASE], ids=["of a Node", "of a Lease"])
-def test_what_is_far_after_all_heartbeats_does_not_count(heard: dict[str, Any]) -> None:
+def test_time_far_after_all_heartbeats_does_not_count(heard: dict[str, Any]) -> None:
     far = obj("Pod", {"creationTimestamp": "2099-01-01T00:00:00Z"}, status={"startTime": "2099-01-01T00:00:00Z"})
     assert newest_time([far, heard, obj("Pod", {"creationTimestamp": NEW})]) == AT_NEW
     assert newest_time([far, obj("Pod", {"creationTimestamp": NEW})]) == datetime(2099, 1, 1, tzinfo=UTC)
@@ -95,14 +95,14 @@ def test_what_is_far_after_all_heartbeats_does_not_count(heard: dict[str, Any]) 
     ],
     ids=str,
 )
-def test_what_cannot_be_read_is_passed_over(broken: dict[str, Any]) -> None:
+def test_unreadable_times_are_skipped(broken: dict[str, Any]) -> None:
     assert newest_time([broken]) is None
     assert newest_time([broken, obj("Pod", {"creationTimestamp": NEW})]) == AT_NEW
 
 
 @pytest.mark.parametrize("grace", [-1, "3600", 10**18, 3600.5, [], 10**11])
 def test_odd_grace_periods(grace: Any) -> None:
-    """When such a deletion began is not known."""
+    """The start of such a deletion is unknown."""
     gone = obj("Pod", {"deletionTimestamp": LATE, "deletionGracePeriodSeconds": grace})
     assert newest_time([gone, obj("Pod", {"creationTimestamp": NEW})]) == AT_NEW
 
@@ -121,7 +121,7 @@ def test_a_plain_list_takes_it_for_now() -> None:
 
 
 @pytest.mark.parametrize("given", [None, AT_NEW])
-def test_objects_are_a_whole_cluster_unless_they_are_said_to_be_a_list(given: datetime | None) -> None:
+def test_objects_are_a_cluster_unless_marked_a_list(given: datetime | None) -> None:
     """With a time of capture or without one."""
     source = MemorySource([obj("Pod", {"creationTimestamp": NEW})], description="x", now=given)
     assert (source.now, source.is_plain_list) == (AT_NEW, False)

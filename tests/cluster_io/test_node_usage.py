@@ -1,4 +1,4 @@
-"""What of a node's usage is read, and what stands in where it may not be."""
+"""The sources of a node's usage, and the fallback without the right to read it."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def test_only_that_nodes_pods_and_its_kubelet_are_asked_for() -> None:
     assert read.config.eviction_hard == {"memory.available": "1Gi"}
 
 
-def test_what_is_read_is_read_once() -> None:
+def test_each_object_is_read_once() -> None:
     source = RecordingSource(ON_NODE, kubelets={"node-1": SAID})
     gatherer = Gatherer(source)
     assert read_usage(gatherer, _node(), ()) == read_usage(gatherer, _node(), ())
     assert len(source.asked) == 2
 
 
-def test_without_nodes_proxy_the_metrics_of_its_running_pods_are_asked_for() -> None:
+def test_usage_from_pod_metrics_without_nodes_proxy() -> None:
     source = RecordingSource([*ON_NODE, OTHER, NODE_METRICS, POD_METRICS], forbidden={"nodes/proxy"})
     read = _read(source)
     assert source.asked[1:] == [
@@ -121,7 +121,7 @@ def test_silent_node_is_not_asked(ready: str) -> None:
 
 
 class _Answering:
-    """An API server that answers everything alike."""
+    """An API server with one answer for all requests."""
 
     def __init__(self, status: int, body: bytes) -> None:
         self.answer = status, body
@@ -133,7 +133,7 @@ class _Answering:
         return self.answer
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 def test_path_of_a_kubelet() -> None:
@@ -176,7 +176,7 @@ def test_path_of_a_kubelet() -> None:
         pytest.param(200, b" " * (MAX_BYTES + 1), KubeletUnavailable, "with more than 32 MiB", id="too large"),
     ],
 )
-def test_what_a_kubelet_does_not_answer(status: int, body: bytes, error: type[Exception], words: str) -> None:
+def test_kubelet_without_an_answer(status: int, body: bytes, error: type[Exception], words: str) -> None:
     with pytest.raises(error) as raised:
         LiveSource(_Answering(status, body), namespace="x").kubelet("node-1", CONFIGZ)
     assert words in str(raised.value)

@@ -1,4 +1,4 @@
-"""Which cluster a live source asks: its context, and the host of its API server without anything secret."""
+"""The cluster of a live source: its context, and its API server's host without secrets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Nothing:
         raise AssertionError("nothing has to be asked")
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
 
 
 @pytest.mark.parametrize(

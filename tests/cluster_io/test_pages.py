@@ -1,4 +1,4 @@
-"""Pages shrink where objects are large or cannot be decoded, and grow again; a single such object is left out."""
+"""Pages shrink if objects are large or cannot be decoded, and grow again; a single such object is left out."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from cluster_io.live.pages import pages_of
 ROOM = 10
 PATH = "/api/v1/pods"
 ODD = "\x01"
-"""Not JSON, wherever it is."""
+"""Invalid JSON at any place."""
 
 
 def lists(sizes: Sequence[int | str]) -> tuple[Callable[[str], bytes], list[int]]:
-    """An API server whose pods have these sizes, and how many each request asked for; a pod with a text is not JSON."""
+    """An API server with pods of these sizes, and the limit of each request; a pod with a text is not JSON."""
     asked = list[int]()
 
     def request(path: str) -> bytes:
@@ -55,14 +55,14 @@ def test_page_that_is_too_long_is_asked_for_with_fewer_objects() -> None:
 
 
 def test_few_pages_are_too_large_where_all_objects_are() -> None:
-    """A tenant with hundreds of them must not keep a new replica from its first list."""
+    """A tenant with hundreds of them must not prevent a new replica's first list."""
     request, asked = lists([9] * 100)
     assert read(request, 500) == ([1] * 100, [])
     assert len(asked) <= 130
 
 
-def test_page_goes_before_the_next_one_comes() -> None:
-    """A tenant makes each as long as an answer may be."""
+def test_page_is_freed_before_the_next_one() -> None:
+    """A tenant may make each object as long as the limit of an answer."""
     request, _ = lists([1] * 32)
     bodies: list[bytes] = []
     references: list[int] = []
@@ -80,7 +80,7 @@ def test_page_goes_before_the_next_one_comes() -> None:
     assert len(bodies) == 4
 
 
-def test_pages_grow_again_after_large_objects_up_to_their_first_size() -> None:
+def test_pages_grow_back_to_their_first_size() -> None:
     request, asked = lists([9, 9, *[0] * 100])
     counts, left_out = read(request, 8)
     assert (sum(counts), counts[0], left_out) == (102, 1, [])
@@ -98,6 +98,6 @@ def test_one_object_that_is_too_long_or_odd_is_left_out_alone(odd: int | str, pl
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"kind":"Status"}, '])
-def test_answer_that_is_no_list_is_an_error(body: bytes) -> None:
+def test_answer_that_is_not_a_list_is_an_error(body: bytes) -> None:
     with pytest.raises(Unreachable, match="the answer to /api/v1/pods is not a list"):
         list(pages_of(lambda _: body, PATH, "", 8, lambda _: None))

@@ -1,4 +1,4 @@
-"""Caches kept by list and watch, against the real API server, and with a bad line to it."""
+"""Caches that use list and watch, with the real API server, and with an unreliable connection."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.controlplane
 
 EVENTS = Kind("Event", "events", (), "", "v1", namespaced=True, model=KubeObject)
-"""What the API server keeps no watch cache of: these lists and watches reach etcd."""
+"""A kind without a watch cache in the API server: its lists and watches reach etcd."""
 _TIMEOUT = 60.0
 
 
@@ -45,7 +45,7 @@ Connect = Callable[[Path], ClientTransport]
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Failures are waited out for a twentieth of a second."""
+    """Retry failures after a twentieth of a second."""
     monkeypatch.setattr(module, "_FIRST_DELAY", 0.05)
     monkeypatch.setattr(module, "_LAST_DELAY", 0.2)
 
@@ -66,7 +66,7 @@ def connect() -> Iterator[Callable[[Path], ClientTransport]]:
 
 @pytest.fixture
 def transport(control_plane: ControlPlane, connect: Connect) -> ClientTransport:
-    """The administrator's."""
+    """A transport of the administrator."""
     return connect(control_plane.admin_kubeconfig)
 
 
@@ -87,7 +87,7 @@ def start(control_plane: ControlPlane, namespace: str, connect: Connect) -> Iter
     yield begin
     for reflector, thread, name in running:
         reflector.stop()
-        # A watch looks up from its connection when something happens.
+        # A watch only checks whether to stop when an event arrives.
         change = {
             "kind": reflector.kind.kind,
             "metadata": {"name": name, "namespace": namespace, "labels": {"end": ""}},
@@ -118,7 +118,7 @@ def _get(reflector: Reflector[Any], name: str, namespace: str) -> Any:
 
 
 def _names(reflector: Reflector[Any], namespace: str) -> set[str]:
-    # The controllers put one of their own into each namespace.
+    # The controllers create one in each namespace.
     return set(reflector.in_namespace(namespace)) - {"kube-root-ca.crt"}
 
 
@@ -165,8 +165,8 @@ def test_changes_are_seen(
     wait_for(lambda: _get(reflector, "settings", namespace), "made again")
     assert _get(reflector, "settings", namespace).metadata.uid == again["metadata"]["uid"] != made["metadata"]["uid"]
     assert reflector.lists == 1
-    # Told a moment after the object is there.
-    wait_for(lambda: len(seen) > 5, "each change told")
+    # The callback runs a moment after the object is stored.
+    wait_for(lambda: len(seen) > 5, "each change reported")
 
 
 def test_one_object_alone(
@@ -185,7 +185,7 @@ def test_one_object_alone(
     assert reflector.lists == 1
 
 
-def test_other_namespaces_are_not_looked_at(
+def test_other_namespaces_are_not_searched(
     control_plane: ControlPlane, namespace: str, start: Start, transport: ClientTransport
 ) -> None:
     reflector = start(transport)
@@ -200,16 +200,16 @@ def test_other_namespaces_are_not_looked_at(
 def test_bookmarks_move_the_version_on(
     control_plane: ControlPlane, namespace: str, transport: ClientTransport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that a quiet namespace does not fall behind what etcd keeps."""
+    """Bookmarks keep a quiet namespace within etcd's history."""
     monkeypatch.setattr(module, "_WATCH_SECONDS", 3)
     reflector: Reflector[_Cached] = Reflector(transport, CONFIG_MAPS, _Cached, namespace=namespace)
-    # The controllers' own has to be there: nothing then happens in the namespace any more.
+    # The controllers' own object has to exist first: then the namespace stays unchanged.
     wait_for(lambda: control_plane.api.list_items("v1", "ConfigMap", namespace), "kube-root-ca.crt made")
     version = reflector._list()
     before = dict(reflector.in_namespace(namespace))
 
     def reached() -> str:
-        """The API server sends a bookmark shortly before it ends a watch; of so short a watch now and then none."""
+        """The API server sends a bookmark shortly before it ends a watch; sometimes none in so short a watch."""
         with contextlib.suppress(Unreachable):
             return next(reflector._watch(version), "")
         return ""
@@ -221,7 +221,7 @@ def test_bookmarks_move_the_version_on(
 
 @contextlib.contextmanager
 def _noise(control_plane: ControlPlane, name: str) -> Iterator[None]:
-    """Changes of an object in another namespace, all the time."""
+    """Constant changes of an object in another namespace."""
     made, over = _create(control_plane, "default", name), threading.Event()
 
     def change() -> None:
@@ -246,7 +246,7 @@ def _is_at_watch(reflector: Reflector[Any], number: int) -> bool:
     return reflector.watches >= number
 
 
-def test_a_watch_that_ends_goes_on_without_another_list(
+def test_ended_watch_continues_without_a_list(
     control_plane: ControlPlane,
     namespace: str,
     start: Start,
@@ -254,7 +254,7 @@ def test_a_watch_that_ends_goes_on_without_another_list(
     monkeypatch: pytest.MonkeyPatch,
     impatient: None,
 ) -> None:
-    """And each change is taken in once."""
+    """Each change is applied once."""
     monkeypatch.setattr(module, "_WATCH_SECONDS", 1)
     wait_for(lambda: control_plane.api.list_items("v1", "ConfigMap", namespace), "kube-root-ca.crt made")
     changes: list[None] = []
@@ -276,7 +276,7 @@ def test_a_watch_that_ends_goes_on_without_another_list(
 
 
 class _Line:
-    """A line to the API server that can be cut: a TCP proxy on loopback."""
+    """A connection to the API server that can be cut: a TCP proxy on loopback."""
 
     def __init__(self, upstream: int) -> None:
         self._upstream = upstream
@@ -288,17 +288,17 @@ class _Line:
         self._threads: list[threading.Thread] = []
         self._up = False
         self._lock = threading.Lock()
-        """A connection is either there to be cut or is not made."""
+        """A connection either exists and can be cut, or is not made."""
 
     def open(self) -> None:
-        """Connect whoever comes."""
+        """Accept all clients."""
         self._up = True
         if not self._threads:
             self._listener.listen()
             self._run(self._accept)
 
     def cut(self) -> None:
-        """Break off every connection, and each that is opened from now on."""
+        """Cut every connection, also new ones."""
         with self._lock:
             self._up = False
             ends, self._ends = self._ends, []
@@ -308,7 +308,7 @@ class _Line:
             end.close()
 
     def close(self) -> None:
-        """End."""
+        """Stop the proxy."""
         self.cut()
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
@@ -344,7 +344,7 @@ class _Line:
 
 @pytest.fixture
 def line(control_plane: ControlPlane) -> Iterator[_Line]:
-    """A line to the API server, not open yet."""
+    """A connection to the API server, not open yet."""
     made = _Line(int(control_plane.server.rpartition(":")[2]))
     yield made
     made.close()
@@ -352,7 +352,7 @@ def line(control_plane: ControlPlane) -> Iterator[_Line]:
 
 @pytest.fixture
 def over_line(control_plane: ControlPlane, connect: Connect, line: _Line, tmp_path: Path) -> ClientTransport:
-    """The administrator's requests, over the line."""
+    """The administrator's requests, over this connection."""
     config = yaml.safe_load(control_plane.admin_kubeconfig.read_text())
     config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{line.port}"
     file = tmp_path / "line.kubeconfig"
@@ -360,7 +360,7 @@ def over_line(control_plane: ControlPlane, connect: Connect, line: _Line, tmp_pa
     return connect(file)
 
 
-def test_a_connection_that_is_cut_goes_on_where_it_stopped(
+def test_cut_connection_resumes_where_it_stopped(
     control_plane: ControlPlane,
     namespace: str,
     start: Start,
@@ -409,7 +409,7 @@ def test_an_api_server_that_is_not_there_yet(
     assert reflector.lists == 1
 
 
-def test_a_user_who_may_not_is_never_synced(
+def test_missing_rights_never_sync(
     control_plane: ControlPlane,
     namespace: str,
     start: Start,
@@ -417,7 +417,7 @@ def test_a_user_who_may_not_is_never_synced(
     impatient: None,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    transport = connect(control_plane.kubeconfig_for_service_account("nobody", namespace))
+    transport = connect(control_plane.kubeconfig_for_service_account("no-rights", namespace))
     with caplog.at_level(logging.WARNING):
         reflector = start(transport)
         wait_for(lambda: caplog.text.count("configmaps: 403") > 2, "refused and tried again")
@@ -426,7 +426,7 @@ def test_a_user_who_may_not_is_never_synced(
     assert _names(reflector, namespace) == set()
 
 
-def test_rights_that_come_later(
+def test_rights_granted_later(
     control_plane: ControlPlane,
     namespace: str,
     start: Start,
@@ -456,7 +456,7 @@ class _Fussy(CachedObject, frozen=True):
     data: dict[str, Literal["fits"]] = {}
 
 
-def test_an_object_that_does_not_fit_costs_no_other(
+def test_misfit_object_does_not_affect_others(
     control_plane: ControlPlane,
     namespace: str,
     start: Start,
@@ -474,7 +474,7 @@ def test_an_object_that_does_not_fit_costs_no_other(
     assert _names(reflector, namespace) == {"good", "good-too"}
     assert reflector.lists == 1
     assert f"configmaps: {namespace}/bad is left out" in caplog.text
-    # Not what it holds: it may be a Secret.
+    # Not its content: it may be a Secret.
     assert "does not" not in caplog.text
 
 
@@ -492,7 +492,7 @@ class _EtcdConnection(http.client.HTTPConnection):
 
 
 def _compact(control_plane: ControlPlane) -> None:
-    """Let etcd forget all but the present state, as it does for an API server every five minutes."""
+    """Compact etcd to the present state, as the API server does every five minutes."""
     connection = _EtcdConnection(control_plane.folder / "etcd:0")
     with contextlib.closing(connection):
         connection.request("POST", "/v3/kv/range", json.dumps({"key": "AA=="}))
@@ -511,7 +511,7 @@ def test_a_version_that_is_too_old_is_listed_anew(
     impatient: None,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The line is cut for so long that etcd forgets the changes of the meantime."""
+    """The connection is cut for so long that etcd compacts the changes of that time."""
     line.open()
     stays = _create(control_plane, namespace, "stays", kind="Event")
     goes = _create(control_plane, namespace, "goes", kind="Event")
@@ -534,7 +534,7 @@ def test_a_version_that_is_too_old_is_listed_anew(
 
 
 class _Forgetful:
-    """A transport that lets etcd forget the state of a list after its first page; else the test would have to race."""
+    """A transport that compacts etcd after the first page of a list; otherwise the test would depend on timing."""
 
     def __init__(self, transport: ClientTransport, control_plane: ControlPlane, namespace: str) -> None:
         self.lines = transport.lines
@@ -571,6 +571,6 @@ def test_a_list_that_grows_too_old_half_way_starts_again(
         wait_for(lambda: reflector.synced, "synced")
     assert _names(reflector, namespace) == {*wanted, "meanwhile"}
     assert reflector.lists == 1
-    # That is no fault. A machine that stood still while a request was under way tells of an answer that did not come.
+    # A missing answer is no fault: the machine may have stood still during a request.
     assert not [line for line in caplog.messages if "no answer from" not in line]
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]

@@ -70,13 +70,13 @@ def test_a_file(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_config_map_that_is_no_configuration(data: Mapping[str, str], message: str) -> None:
+def test_config_map_without_a_configuration(data: Mapping[str, str], message: str) -> None:
     with pytest.raises(ManifestError) as raised:
         read_scheduler_configuration(make_source(data), WHERE)
     assert str(raised.value).startswith(message)
 
 
-def test_a_file_that_is_no_configuration(tmp_path: Path) -> None:
+def test_file_without_a_configuration(tmp_path: Path) -> None:
     file = tmp_path / "scheduler.yaml"
     file.write_text(CONFIG.replace("70", "-1"))
     with pytest.raises(ManifestError) as raised:
@@ -137,7 +137,7 @@ def test_a_file_may_hold_the_config_map_that_holds_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "problem"),
     [
         (
             _manifest("pod", "apiVersion: v1\nkind: Pod"),
@@ -150,8 +150,8 @@ def test_a_file_may_hold_the_config_map_that_holds_it(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_in_a_file_instead_is_named(tmp_path: Path, text: str, told: str) -> None:
+def test_other_content_of_a_file_is_named(tmp_path: Path, text: str, problem: str) -> None:
     file = tmp_path / "spread.yaml"
     file.write_text(text)
-    with pytest.raises(ManifestError, match=f"spread.yaml: {told}"):
+    with pytest.raises(ManifestError, match=f"spread.yaml: {problem}"):
         read_scheduler_configuration(make_source({}), str(file))

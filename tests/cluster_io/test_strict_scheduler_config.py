@@ -25,14 +25,14 @@ FULL: Final[Any] = yaml.safe_load((ROOT / "tests/testdata/scheduler_config/full.
 ELSEWHERE: Final = ("profiles", 0, "pluginConfig", 8, "args")
 """The arguments of another project's plugin, which are not decoded."""
 ONCE_MORE: Final = "onceMore"
-"""Stands for a key that is written twice; no loader gives such a mapping."""
+"""Represents a repeated key; no loader returns such a mapping."""
 
 
 class File(NamedTuple):
     name: str
     text: str
     fields: tuple[str, ...] = ()
-    """What our error has to name."""
+    """The words that our error has to contain."""
 
 
 def with_args(plugin: str, args: str) -> str:
@@ -393,7 +393,7 @@ def refused_by_us(text: str, folder: Path) -> str:
 
 
 def refused_by_kube_scheduler(text: str, folder: Path, minor: str = "1.37") -> str:
-    """Its own error; empty: it completes the configuration and writes it."""
+    """The error of kube-scheduler; empty: it completes the configuration and writes it."""
     name = f"kube-scheduler@{minor}"
     file, complete = folder / "theirs.yaml", folder / "complete.yaml"
     file.write_text(text)
@@ -460,11 +460,11 @@ def test_an_error_has_the_field_its_value_and_what_replaced_it(
 
 
 @pytest.mark.parametrize("name", ["NodeResourcesFitPlus", "PreemptionToleration", "DefaultPreBind", "MyNodeAffinity"])
-def test_a_plugin_of_another_project_is_not_taken_for_a_misspelt_one(name: str, tmp_path: Path) -> None:
+def test_foreign_plugin_is_not_a_misspelling(name: str, tmp_path: Path) -> None:
     assert not refused_by_us(with_enabled("multiPoint", name), tmp_path)
 
 
-def test_a_file_for_an_older_scheduler_names_what_a_copy_for_v1_has(tmp_path: Path) -> None:
+def test_old_configuration_names_its_v1_differences(tmp_path: Path) -> None:
     text = with_args("RequestedToCapacityRatio", "{}").replace("/v1\n", "/v1beta1\n")
     ours = refused_by_us(text + "  plugins: {preFilter: {enabled: [{name: ServiceAffinity}]}}\n", tmp_path)
     assert "(in a copy, if a scheduler of 1.19 to 1.22 runs it; weights of InterPodAffinity" in ours
@@ -492,6 +492,6 @@ def test_deep_args_of_another_project_are_read(tmp_path: Path) -> None:
     assert not refused_by_us(with_args("Elsewhere", f"{{a: {'[' * 900}{']' * 900}}}"), tmp_path)
 
 
-def test_a_field_that_stands_twice_is_named_with_its_lines(tmp_path: Path) -> None:
+def test_repeated_field_is_named_with_its_lines(tmp_path: Path) -> None:
     ours = refused_by_us(f"{HEAD}parallelism: 3\nprofiles: []\nparallelism: 4\n", tmp_path)
-    assert ours.endswith("config.yaml, line 5: parallelism stands in line 3 already: keep one")
+    assert ours.endswith("config.yaml, line 5: parallelism is a duplicate of line 3: keep one")

@@ -1,4 +1,4 @@
-"""What is passed on of the words of ``kubectl proxy`` and of the API server."""
+"""The messages of ``kubectl proxy`` and of the API server that reach the user."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tests.waiting import wait_for
 
 @pytest.mark.parametrize("own", ["error: no such context\\n", "W1122 03:04:05 a warning\\nerror: no such context\\n"])
 @pytest.mark.parametrize("said", ["", "To sign in, enter the code ABCD\\n"])
-def test_words_to_the_user_are_told_from_kubectls_own(
+def test_user_prompts_differ_from_kubectl_log_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], said: str, own: str
 ) -> None:
-    """Also where both come in one piece, which is a matter of chance."""
+    """Also if both arrive in one piece, which happens by chance."""
     kubectl = tmp_path / "kubectl"
     kubectl.write_text(f"#!/bin/sh\nprintf '{said}{own}' >&2\nexit 1\n")
     kubectl.chmod(0o755)
@@ -57,8 +57,8 @@ def runtime() -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_signal_while_it_starts_leaves_nothing(tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also before the thread runs that passes on what kubectl says."""
+def test_signal_at_startup_leaves_no_process(tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also before the thread runs that forwards kubectl's messages."""
     kubectl = tmp_path / "kubectl"
     kubectl.write_text("#!/bin/sh\nexec /bin/sleep 600\n")
     kubectl.chmod(0o755)
@@ -82,10 +82,10 @@ def test_signal_while_it_starts_leaves_nothing(tmp_path: Path, runtime: Path, mo
     assert not list(runtime.iterdir())
 
 
-def test_what_outlives_kubectl_is_read_to_its_end(
+def test_output_after_kubectl_is_read_to_its_end(
     tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As something that a credential plugin started: it holds the stream of kubectl's words open."""
+    """As a child of a credential plugin: it keeps kubectl's standard error open."""
     kubectl, other = tmp_path / "kubectl", tmp_path / "other"
     lines = (
         "#!/bin/sh",
@@ -103,7 +103,7 @@ def test_what_outlives_kubectl_is_read_to_its_end(
     assert process is not None
     assert process.stderr is not None
     assert reader is not None
-    # As if the second for which it is waited for were over: threads wait by a clock that a moved date does not move.
+    # As after the timeout of one second: threads wait with a clock that is independent of the date.
     monkeypatch.setattr(reader, "join", lambda timeout: None)  # noqa: ARG005 - as it is called
     try:
         wait_for(lambda: other.exists() and other.read_text().endswith("\n"), "the other one runs")

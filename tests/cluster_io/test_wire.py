@@ -34,8 +34,8 @@ KINDS = (*ALL_KINDS, EVENTS)
 
 @pytest.fixture(scope="module")
 def proxy(control_plane_binaries: Binaries) -> Iterator[KubectlProxy]:
-    """To an API server of its own, with the demo cluster and richly filled objects."""
-    # Without a Lease of its own, which would be renewed between two lists.
+    """A proxy to a private API server with the demo cluster and richly filled objects."""
+    # Without its own Lease, which would be renewed between two lists.
     quiet = ("--feature-gates=APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false",)
     with ControlPlane(control_plane_binaries, scheduler=False, controllers=False, apiserver_args=quiet) as alone:
         _fill(alone)
@@ -60,11 +60,11 @@ def _fill(alone: ControlPlane) -> None:
         alone.set_pod_status(pod, status)
     full = rich[0][0]
     alone.api.patch(full, {"spec": {"ephemeralContainers": [EPHEMERAL]}}, subresource="ephemeralcontainers")
-    # Both have finalizers: they stay, and are on the way out.
+    # Both have finalizers: they stay in deletion.
     for leaving in (full, NODE):
         alone.api.delete(leaving)
     for shown in demo_objects():
-        # What a real one refuses is told by the test of the demo cluster.
+        # The test of the demo cluster reports the objects that a real API server rejects.
         with suppress(ApiError):
             stored = alone.api.create(as_written(shown))
             if stored["kind"] == "Namespace":
@@ -95,7 +95,7 @@ def test_pods_of_shapes_that_were_learned_are_what_json_gives(proxy: KubectlProx
     raws = list(ListReader(iter([plain])).items())
     codec = PodCodec()
 
-    # The first time that a shape comes it is met, the second time learned, and then used.
+    # A shape is noted the first time, learned the second time, and then used.
     found = [[codec.decode(raw) for raw in raws] for _ in range(3)]
 
     for times in found:
@@ -106,7 +106,7 @@ def test_pods_of_shapes_that_were_learned_are_what_json_gives(proxy: KubectlProx
 
 @pytest.mark.parametrize("kind", [PODS, NODES], ids=lambda kind: kind.plural)
 def test_every_field_is_met(proxy: KubectlProxy, kind: Kind[Any]) -> None:
-    """A field that no object has proves nothing: what an API server lets nobody set, or not there, is named here."""
+    """A field that no object has proves nothing: the fields that an API server does not store are listed here."""
     unset = _unset(kind.model, LiveSource(proxy, namespace=None).list(kind))
 
     assert (
@@ -134,7 +134,7 @@ def _text(found: Any) -> bytes:
 
 
 def _unset(model: type[msgspec.Struct], found: Any) -> set[str]:
-    """Fields that are the default in all models of a type that are found anywhere."""
+    """Fields with the default value in all found models of a type."""
     default: dict[str, bool] = {}
 
     def look(value: Any) -> None:

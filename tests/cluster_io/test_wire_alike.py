@@ -1,4 +1,4 @@
-"""Pods that are alike: what is filled in is what the ordinary codec gives, whatever stands where."""
+"""Similar pods: the fast codec gives the same models as the ordinary one, whatever their content."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ADDRESSES = st.sampled_from(["10.0.0.5", "10.100.20.30", "fd00::1", ""])
 
 
 class Own(msgspec.Struct, frozen=True):
-    """What is a pod's own."""
+    """The values of one pod."""
 
     name: str
     uid: str
@@ -50,7 +50,7 @@ class Own(msgspec.Struct, frozen=True):
 
 
 class Template(msgspec.Struct, frozen=True):
-    """What pods share."""
+    """The values that pods share."""
 
     texts: tuple[str, ...]
     containers: int
@@ -176,7 +176,7 @@ def assert_same(raws: Sequence[bytes]) -> list[Pod]:
 @settings(max_examples=40)
 @given(st.lists(TEMPLATES, min_size=1, max_size=3), st.lists(OWNS, min_size=3, max_size=6))
 def test_pods_of_templates_are_as_ever(templates: list[Template], owns: list[Own]) -> None:
-    # Each of them three times: so every shape is learned, and used.
+    # Each of them three times, so that every shape is learned and used.
     raws = [pod(template, own) for template in templates for own in owns]
 
     assert_same(raws * 3)
@@ -283,7 +283,7 @@ def test_metadata_that_goes_on_behind_managed_fields() -> None:
 
 @settings(max_examples=60)
 @given(st.data())
-def test_broken_pods_are_told_as_ever(data: st.DataObject) -> None:
+def test_broken_pods_give_the_same_error(data: st.DataObject) -> None:
     """Bytes of a pod of a learned shape are changed: both codecs give the same, or refuse both."""
     quick = PodCodec()
     for number in range(3):
@@ -304,7 +304,7 @@ def outcome(codec: Codec[Pod], raw: bytes) -> bytes | str:
 
 
 class Counting:
-    """The ordinary way to decode a condition, and how often it was gone."""
+    """The ordinary codec of conditions, and a count of its calls."""
 
     def __init__(self) -> None:
         codec = Codec(PODS)
@@ -334,7 +334,7 @@ def test_a_shape_is_learned_when_it_comes_again() -> None:
     assert ordinary.calls == 3
 
 
-def test_what_is_not_alike_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_different_objects_are_decoded_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_patterns, "_CREDIT", 10)
     ordinary = Counting()
     codec = Alike[Condition](ordinary, ordinary.time, TIME)
@@ -390,7 +390,7 @@ def test_items_come_whole_out_of_pieces_of_any_size(items: list[bytes], size: in
 
 
 @given(ITEMS.filter(bool), st.integers(1, 5000), st.data())
-def test_a_list_that_broke_off_is_told(items: list[bytes], size: int, data: st.DataObject) -> None:
+def test_truncated_list_is_an_error(items: list[bytes], size: int, data: st.DataObject) -> None:
     # What follows the list, of content's type and encoding, has four bytes.
     whole = listed(items)[:-4]
     broken = whole[: data.draw(st.integers(0, len(whole) - 1))]

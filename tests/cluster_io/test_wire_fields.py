@@ -1,4 +1,4 @@
-"""Numbers and types of fields are upstream's, and none of a model is missing."""
+"""Numbers and types of fields match upstream, and no field of a model is missing."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from tests.upstream import upstream_source
 def test_fields_are_those_of_upstream() -> None:
     for module in MODULES:
         upstream_source(module)
-    # `python -m tests.cluster_io.wire_fields` writes it anew.
+    # `python -m tests.cluster_io.wire_fields` regenerates it.
     assert FILE.read_text(encoding="utf-8") == generate()

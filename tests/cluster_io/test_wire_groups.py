@@ -1,4 +1,4 @@
-"""By what a pod belongs to a group, in the protobuf of 1.36 and of 1.35, whose field upstream has removed."""
+"""The field for a pod's group, in the protobuf of 1.36, and of 1.35 with a field that upstream has removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes `cluster_io.wire.fields`: where in protobuf the fields are that our models hold.
+"""Writes `cluster_io.wire.fields`: the protobuf field numbers of our models' fields.
 
 Numbers and types come from the ``generated.proto`` files of the Go modules k8s.io/api and k8s.io/apimachinery at the
 version of the control plane that is tested; which Go fields are pointers, and which are inlined in JSON, from the
@@ -34,7 +34,7 @@ _HEAD: Final = '''\
 
 ``python -m tests.cluster_io.wire_fields`` writes this module from upstream's .proto and .go files: do not edit it. A
 field has its number and its type in Go's notation: ``*`` may be unset, ``[]`` is repeated, ``map[string]`` is a map;
-``<`` is a message whose fields JSON inlines into its parent. None: this message lacks a field that others of its model
+``<`` is a message; JSON inlines its fields into its parent. None: this message lacks a field that others of its model
 have.
 
 Source: generated.proto and types.go of k8s.io/{api,apimachinery} at v0.36.3.
@@ -75,7 +75,7 @@ def generate() -> str:
     """The module's text.
 
     Raises:
-        LookupError: the sources cannot be had, or a model has a field that upstream does not have.
+        LookupError: the sources are unavailable, or a model has a field that upstream does not have.
     """
     upstream = _upstream()
     kept: dict[str, dict[str, _Field | None]] = {}
@@ -106,7 +106,7 @@ def _keep(
     kept: dict[str, dict[str, _Field | None]],
     seen: dict[type[Struct], set[str]],
 ) -> None:
-    """Keep what a model holds of a message, and of the messages in it."""
+    """Keep a model's fields of a message, and of the messages in it."""
     known = seen.setdefault(model, set())
     entries = kept.setdefault(message, {})
     for entry in fields(model):

@@ -1,6 +1,6 @@
 """Finds the programs of the real control plane, or builds them with Go.
 
-They are looked for in this order, each program by itself:
+Each program is searched in this order:
 
 1. the folder named by ``KUBEBUILDER_ASSETS`` (envtest's convention; such folders often hold only some of them);
 2. a cache folder outside the tree, ``$XDG_CACHE_HOME/kubectl-qos/controlplane`` (``~/.cache`` when that is unset).
@@ -49,7 +49,7 @@ __all__ = [
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 OTHER_MINORS = ("1.34", "1.35", "1.37")
-"""Minors whose programs can be built beside the reference's."""
+"""Minors with programs that can be built beside the reference's."""
 GATE_MINORS = ("1.37",)
 """Those of them that the gate runs."""
 ALL = (*CONTROL_PLANE, "helm", "cel", "actionlint", "vale")
@@ -68,7 +68,7 @@ _LARGE = ("k8s.io/api", "k8s.io/client-go/applyconfigurations", "k8s.io/client-g
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binaries:
-    """Where each program that was asked for is."""
+    """The path of each requested program."""
 
     paths: Mapping[str, Path]
 
@@ -78,10 +78,10 @@ class Binaries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unavailable:
-    """The programs cannot be had here."""
+    """The programs are unavailable here."""
 
     reason: str
-    """One sentence for a person: what is missing and what to do about it."""
+    """One sentence for the developer: what is missing, and the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class _Module:
     stamp: Callable[[str], Mapping[str, str]]
     """From the version to the linker's string variables: what an official build would have stamped in."""
     needs_c: bool = False
-    """Whether parts of it are written in C: then a C compiler has to be there."""
+    """Whether parts of it are in C and need a C compiler."""
     requirements: str = "go.mod"
     """Its go.mod, relative to its folder; a go.sum of the same name is beside it."""
 
@@ -260,7 +260,7 @@ def names_of(minor: str) -> Mapping[str, str]:
         minor: ``1.34``; empty, or the reference's own: the programs without a minor in their name.
 
     Raises:
-        ValueError: nobody can build that minor's.
+        ValueError: programs of that minor cannot be built.
     """
     reference = _module_of("kube-apiserver").version.removeprefix("v").rpartition(".")[0]
     if minor in ("", reference):
@@ -283,7 +283,7 @@ def build_binaries(
         names: Programs to provide, out of ``ALL``.
         environment: As for ``find_binaries``; also Go's environment, with ``PATH``.
         beside: The folder that may hold a ``go`` when PATH has none; the running Python's if not given.
-        progress: Told a line for each program.
+        progress: Gets a line for each program.
     """
     wanted = tuple(names)
     if isinstance(found := find_binaries(wanted, environment=environment), Binaries):

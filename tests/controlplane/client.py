@@ -36,7 +36,7 @@ _TIMED_OUT = (
     NOT_CONNECTED.encode(),
     b"etcdserver: request timed out",
 )
-"""Of the quota and of a webhook's handshake nothing was stored, for admission comes before; of etcd nobody knows."""
+"""After the first two nothing was stored, because admission comes before; after etcd's timeout it is unknown."""
 # The API server closes a connection that was idle for 90 s; a request must not meet that moment.
 _IDLE_SECONDS = 45
 
@@ -88,7 +88,7 @@ class ApiClient:
         except ApiError as error:
             if error.reason != "AlreadyExists" or time.monotonic() - began < _STANDSTILL_SECONDS:
                 raise
-            # Seen once, on a machine that stood still: our own first write, as far as we know, whose answer was lost.
+            # Seen once, on a machine that stood still: probably our own first write, after its answer was lost.
             return self.get(api_version, kind, name, namespace)
 
     def apply(self, objects: Iterable[Mapping[str, Any]]) -> list[Object]:

@@ -35,13 +35,13 @@ _READY_SECONDS = 120.0
 _STOP_SECONDS = 5.0
 _NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-"""What the API server makes by itself, some time after it says that it is ready."""
+"""The objects that the API server makes by itself, some time after it is ready."""
 _MAKERS = (
     ("v1", "ReplicationController"),
     *(("apps/v1", kind) for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")),
     *(("batch/v1", kind) for kind in ("CronJob", "Job")),
 )
-"""Kinds whose controllers make pods."""
+"""Kinds with controllers that make pods."""
 # etcd wants a host and a port also in a socket's address; the file has this name, in the folder that etcd runs in.
 _ETCD_SOCKET = "etcd:0"
 _PEER_SOCKET = "peer:0"
@@ -142,13 +142,13 @@ class ControlPlane:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def restart_apiserver(self) -> None:
-        """Stops the API server and starts it again on its port; whoever watches has to begin anew."""
+        """Restarts the API server on its port; watches have to begin anew."""
         with self.apiserver_stopped():
             pass
 
     @contextlib.contextmanager
     def apiserver_stopped(self) -> Iterator[None]:
-        """The API server has ended until the block ends; it is then started again on its port."""
+        """Stops the API server for the block, then starts it again on its port."""
         index = next(index for index, process in enumerate(self._processes) if process.name == "kube-apiserver")
         stop_all([self._processes[index]], timeout=_STOP_SECONDS)
         # Its connection has ended with the API server.
@@ -163,7 +163,7 @@ class ControlPlane:
 
     @contextlib.contextmanager
     def paused(self, program: str) -> Iterator[None]:
-        """A program stands still, with its connections open, until the block ends."""
+        """Pauses a program for the block, with its connections open."""
         pid = self.pids[program]
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -192,7 +192,7 @@ class ControlPlane:
         return self._kubeconfigs.for_certificate(self._authority.client(user, groups))
 
     def client_for(self, user: str, groups: Sequence[str] = ()) -> ApiClient:
-        """Requests as a user with a client certificate; `ApiClient.close` is for whoever asks."""
+        """Requests as a user with a client certificate; the caller closes the client."""
         self._write(user, self._authority.client(user, groups))
         return self._client(int(self.server.rpartition(":")[2]), user)
 
@@ -201,11 +201,11 @@ class ControlPlane:
         return self._kubeconfigs.for_token(self.service_account_token(name, namespace))
 
     def kubeconfig_for_token(self, token: str) -> Path:
-        """A kubeconfig with this bearer token, which may as well be a wrong one."""
+        """A kubeconfig with this bearer token, which may be invalid."""
         return self._kubeconfigs.for_token(token)
 
     def kubeconfig_for_exec_plugin(self, token: str) -> Path:
-        """A kubeconfig whose credential plugin prints this token."""
+        """A kubeconfig with a credential plugin that prints this token."""
         return self._kubeconfigs.for_exec_plugin(token)
 
     def service_account_token(self, name: str, namespace: str = "default") -> str:
@@ -231,7 +231,7 @@ class ControlPlane:
 
     @contextlib.contextmanager
     def holding(self, objects: Sequence[Mapping[str, Any]]) -> Iterator[None]:
-        """Has objects, as `apply` makes them, until the block ends."""
+        """Objects, as `apply` makes them, for the duration of the block."""
         self.apply(objects)
         yield
         for obj in objects:
@@ -250,7 +250,7 @@ class ControlPlane:
             self.leave_namespace(name)
 
     def leave_namespace(self, name: str) -> None:
-        """Ends all pods of a namespace that no test needs any more, for good.
+        """Ends all pods of a namespace that no test needs any more.
 
         The namespace is deleted only where it must be, for then the controller manager asks for each kind there is,
         some 70 requests.
@@ -369,7 +369,7 @@ class ControlPlane:
             self._binaries["etcd"],
             "--name=test",
             f"--data-dir={self.folder / 'etcd'}",
-            # Sockets in a folder of our own: no ports that could be taken, and nobody else on the machine can connect.
+            # Sockets in a private folder: no ports that could be taken, and no other user can connect.
             f"--listen-client-urls=unix://{_ETCD_SOCKET}",
             f"--advertise-client-urls=unix://{_ETCD_SOCKET}",
             f"--listen-peer-urls=unix://{_PEER_SOCKET}",
@@ -477,7 +477,7 @@ class ControlPlane:
         return port
 
     def _probe(self, path: str) -> Callable[[int], bool]:
-        """The API server answers nobody whom it does not know, not even a probe."""
+        """The API server answers only authenticated clients, even for probes."""
         administrator = ssl.create_default_context(cafile=self.folder / "ca.crt")
         administrator.load_cert_chain(self.folder / "admin.crt", self.folder / "admin.key")
         return probe(path, administrator)
@@ -524,7 +524,7 @@ class ControlPlane:
 
 
 def _identity_arguments(kubeconfig: Path) -> Sequence[str]:
-    """How a component asks the API server who its own callers are."""
+    """The flags with which a component authenticates its callers by the API server."""
     return (f"--authentication-kubeconfig={kubeconfig}", f"--authorization-kubeconfig={kubeconfig}")
 
 

@@ -1,4 +1,4 @@
-"""Objects whose managedFields are nested as deeply as the API server stores them."""
+"""Objects with managedFields nested as deeply as the API server stores them."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class KubeconfigWriter:
         return self._write({"token": token})
 
     def for_exec_plugin(self, token: str) -> Path:
-        """A user whose token comes from a credential plugin, as with cloud providers."""
+        """A user with a token from a credential plugin, as with cloud providers."""
         answer = {
             "apiVersion": "client.authentication.k8s.io/v1",
             "kind": "ExecCredential",

@@ -160,7 +160,7 @@ def run_client(
 
 
 def again_if_not_connected(run: Callable[[], T], said: Callable[[T], str]) -> T:
-    """Runs a program, and once more if everything stood still while it, or whom it asked, connected.
+    """Runs a program, and once more if the machine stood still while it, or its server, connected.
 
     Args:
         run: Runs it to its end.
@@ -188,7 +188,7 @@ def _run(
 def free_port() -> int:
     """A loopback port for one server, which may end and start again on it.
 
-    On Linux nobody else is given it while this process lives: neither another server nor a connection that goes out.
+    On Linux it is reserved while this process lives, for servers as for outgoing connections.
     Until a server listens on it, connections are refused. Elsewhere it was free a moment ago.
     """
     holder = socket.socket()

@@ -160,7 +160,7 @@ def test_reason_when_go_cannot_build(
     )
 
 
-def test_failed_build_gives_the_compilers_words_without_addresses(environment: Environment, tmp_path: Path) -> None:
+def test_failed_build_shows_the_compiler_error(environment: Environment, tmp_path: Path) -> None:
     put_program(tmp_path / "go", "go", BROKEN_COMPILER)
 
     refused = build_binaries(("helm",), environment=environment, beside=tmp_path / "go", progress=lambda _: None)

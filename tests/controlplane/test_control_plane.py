@@ -77,7 +77,7 @@ def test_scheduler_places_a_pod(
     assert placed == node["metadata"]["name"]
 
 
-def test_scheduler_says_why_it_cannot(
+def test_scheduler_gives_its_reason(
     control_plane: ControlPlane,
     namespace: str,
     make_node: Callable[..., Object],
@@ -179,7 +179,7 @@ def test_kubectl_reads_standard_input(control_plane: ControlPlane, namespace: st
     assert done.stdout == "pod/web created\n"
 
 
-def test_refused_request_says_why(control_plane: ControlPlane, namespace: str) -> None:
+def test_refused_request_gives_its_reason(control_plane: ControlPlane, namespace: str) -> None:
     with pytest.raises(ApiError, match='pods "absent" not found') as refused:
         read_pod(control_plane, namespace, "absent")
 

@@ -1,4 +1,4 @@
-"""``python -m tests.corpus``: what we say of manifests of other projects, held against real API servers.
+"""``python -m tests.corpus``: our findings on manifests of other projects, compared with real API servers.
 
     python -m tests.corpus                          all that was recorded, on every minor
     python -m tests.corpus --mirrors FOLDER         repositories of a folder (owner+name/repo) are not cloned

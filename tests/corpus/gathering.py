@@ -31,7 +31,7 @@ class Gathered(Struct, frozen=True):
     """With the version that was found."""
     sources: tuple[Source, ...]
     unread: tuple[tuple[Text, str], ...]
-    """Files of which something cannot be read, with the reason; templates are not among them."""
+    """Files with unreadable parts, and the reason; templates are not among them."""
 
     @property
     def objects(self) -> Sequence[Found]:

@@ -102,7 +102,7 @@ def _same_words(content: Mapping[str, Any], minor: int, own: list[Finding], answ
 
 
 def _is_stored(content: Mapping[str, Any]) -> bool:
-    """Whether an object was read from a cluster: then nobody creates it, and we say nothing of its values."""
+    """Whether an object was read from a cluster: it is not meant to be created, and its values are not judged."""
     return bool((content.get("metadata") or {}).get("uid"))
 
 

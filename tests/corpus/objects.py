@@ -1,4 +1,4 @@
-"""The objects of a file that are checked: of kinds whose fields are known here, and of those that no version serves."""
+"""The checked objects of a file: of kinds with known fields, and of kinds that no version serves."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from tests.objects import raw_service_account
 __all__ = ["ARGUMENTS", "Answer", "Oracle", "read_by_kubectl"]
 
 ARGUMENTS: Final = (
-    # Kinds that are off by default are served, too: their fields are held against each other.
+    # Kinds that are off by default are served, too: their fields are compared.
     "--runtime-config=api/all=true",
     "--disable-admission-plugins=NamespaceLifecycle,PodSecurity,Priority,RuntimeClass",
 )

@@ -30,7 +30,7 @@ class Project(Struct, frozen=True):
     objects: Sequence[str] = ()
     """The hash of each object that is checked, once; see `tests.corpus.objects.digest`."""
     refused: dict[str, list[int]] = {}
-    """The minors whose API servers refuse an object, by its hash."""
+    """The minors with API servers that reject an object, by the object's hash."""
 
 
 def read(path: Path = DATA) -> list[Project]:

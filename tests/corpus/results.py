@@ -72,7 +72,7 @@ def _answers(minor: int, known: Mapping[str, Verdict]) -> Iterator[str]:
     both = sum(verdict.ours for verdict in known.values() if verdict.refused)
     yield (
         f"1.{minor}: the API server takes {answers[False]} and refuses {answers[True]}; we refuse {both} of these; the "
-        f"others are of kinds whose values we do not check, or were read from a cluster"
+        f"others are of kinds with unchecked values, or were read from a cluster"
     )
     for verdict in known.values():
         if verdict.refused is None:

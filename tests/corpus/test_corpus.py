@@ -101,7 +101,7 @@ def test_each_object_of_a_cloned_project_is_found_once(origin: str) -> None:
     assert re.fullmatch("[0-9a-f]{40}", found.project.version)
 
 
-def test_a_commit_that_was_recorded_is_read_again_without_its_origin(origin: str) -> None:
+def test_recorded_commit_needs_no_origin(origin: str) -> None:
     first = _gathered(origin)
     assert _names(_gathered("file:///nowhere", first.project.version)) == _names(first)
     with pytest.raises(Missing, match="git fetch"):
@@ -125,12 +125,12 @@ def _judged(control_plane: ControlPlane, found: Found, minor: int) -> tuple[Verd
 
 
 @pytest.mark.controlplane
-def test_answers_are_held_against_a_real_api_server(control_plane: ControlPlane) -> None:
+def test_answers_are_compared_with_a_real_api_server(control_plane: ControlPlane) -> None:
     minor = minor_of(control_plane.api.request("GET", "/version")["gitVersion"])
     assert minor == 36
     verdict, differ = _judged(control_plane, _pod(), minor)
     assert (verdict.refused, differ) == (False, [])
-    verdict, differ = _judged(control_plane, _pod(serviceAccountName="nobody-made-it", restartPolicy="Now"), minor)
+    verdict, differ = _judged(control_plane, _pod(serviceAccountName="no-such-account", restartPolicy="Now"), minor)
     assert (verdict.refused, verdict.ours, differ) == (True, True, [])
     # Fields of one version, asked of another: a schema that is wrong.
     _, differ = _judged(control_plane, _pod(schedulingGroup={}), 35)
@@ -154,7 +154,7 @@ def test_commands_end_in_order() -> None:
     assert (linted.code, linted.broken) == (1, "")
 
 
-def test_changes_are_told() -> None:
+def test_changes_are_reported() -> None:
     before = Project("a/b", "v1", "MIT", ["1", "2"], {"1": [34, 37]})
     assert list(changes(before, before, [34, 37])) == []
     assert list(changes(before, Project("a/b", "v1", "MIT", ["1", "2"], {"1": [37]}), [37])) == []

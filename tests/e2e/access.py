@@ -1,4 +1,4 @@
-"""Users and what they may do."""
+"""Users and their rights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RBAC = "rbac.authorization.k8s.io"
 def allow(
     control_plane: ControlPlane, namespace: str, subject: Mapping[str, str], rules: Mapping[str, Sequence[str]]
 ) -> None:
-    """Lets a subject do these things in one namespace: verbs by resource (``pods``, ``replicasets.apps``)."""
+    """Grants a subject rights in one namespace: verbs by resource (``pods``, ``replicasets.apps``)."""
     made = [
         {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
         for name, verbs in rules.items()
@@ -29,7 +29,7 @@ def allow(
 
 
 def robot(control_plane: ControlPlane, namespace: str, rules: Mapping[str, Sequence[str]] | None = None) -> Path:
-    """The kubeconfig of a service account that may view its namespace, or do what ``rules`` say."""
+    """The kubeconfig of a service account that may view its namespace, or has the rights in ``rules``."""
     kubeconfig = control_plane.kubeconfig_for_service_account("robot", namespace)
     subject = {"kind": "ServiceAccount", "name": "robot", "namespace": namespace}
     if rules is None:

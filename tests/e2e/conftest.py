@@ -31,10 +31,10 @@ def qos(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture
 def unreachable(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Path]:
-    """The administrator's kubeconfig, with a loopback port at which nobody listens."""
+    """The administrator's kubeconfig, with a loopback port without a listener."""
     config = yaml.safe_load(control_plane.admin_kubeconfig.read_text())
     file = tmp_path / "unreachable.kubeconfig"
-    # Held, so that no other program comes to listen there.
+    # Kept open, so that no other program listens there.
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{held.getsockname()[1]}"

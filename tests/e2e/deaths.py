@@ -1,7 +1,7 @@
-"""Has pods end, and keeps which pod ended how; see `ways_to_end`.
+"""Ends pods, and records how each ended; see `ways_to_end`.
 
-Kubelets are played. A pod that is labelled `STAYS` does not stop: its object can be looked at while it is Terminating.
-Its fellow goes.
+Kubelets are simulated. A pod with the label `STAYS` does not stop: its object can be read while it is Terminating.
+The other pod of the pair is deleted.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ KEEPS: Final = "example.com/keeps"
 """A finalizer."""
 TAINT: Final = "example.com/going"
 NAMES: Final = ("held", "gone")
-"""Of two pods that end alike: one stays Terminating, and the other's object goes."""
+"""Two pods that end alike: one stays Terminating, the other's object is deleted."""
 _OF_NO_NAMESPACE: Final = (
     ("scheduling.k8s.io/v1", "PriorityClass"),
     ("resource.k8s.io/v1", "DeviceClass"),
     ("resource.k8s.io/v1", "ResourceSlice"),
 )
 OLD_SECONDS: Final = 2.1
-"""From here on events tell of a time before: they have whole seconds."""
+"""After this time the events are clearly older: their times are in whole seconds."""
 _THREADS: Final = 16
 
 Act = Callable[["Deaths"], None]
@@ -39,7 +39,7 @@ Act = Callable[["Deaths"], None]
 
 
 class Deaths:
-    """Has pods end, and keeps which pod ended how."""
+    """Ends pods, and records how each ended."""
 
     def __init__(self, plane: ControlPlane, namespace: str, kubelets: Kubelets, prefix: str) -> None:
         """Nothing has ended yet.
@@ -52,19 +52,19 @@ class Deaths:
         """
         self.plane, self.namespace, self.kubelets, self.prefix = plane, namespace, kubelets, prefix
         self.pods: dict[str, str] = {}
-        """Names of pods by what they are called in the tests."""
+        """Names of pods by their key in the tests."""
         self.unseen: dict[str, tuple[Object, Object]] = {}
-        """Pods that no kubelet stopped, and the next ones of their controllers, by the kind of these."""
+        """Pods that no kubelet stopped, and their replacements, by the controller's kind."""
         self.failed: dict[str, BaseException] = {}
-        """What went wrong, by act."""
+        """The error of each failed act."""
 
     def run(self, acts: Mapping[str, Act]) -> None:
-        """Do these; returns when all have been done, whatever became of them."""
+        """Do these; returns when all have been done, failed or not."""
 
         def do(name: str) -> None:
             try:
                 acts[name](self)
-            except Exception as error:  # noqa: BLE001  # told by the test that asks for it
+            except Exception as error:  # noqa: BLE001  # reported by the test that needs it
                 self.failed[name] = error
             finally:
                 self.plane.api.close()
@@ -73,7 +73,7 @@ class Deaths:
             list(pool.map(do, acts))
 
     def clean(self) -> None:
-        """Take away what would stay: nodes, and finalizers of pods."""
+        """Remove what would remain: nodes, and finalizers of pods."""
         for pod in self.plane.api.list_items("v1", "Pod", self.namespace):
             if KEEPS in pod["metadata"].get("finalizers", ()):
                 self.plane.api.patch(pod, {"metadata": {"finalizers": None}})
@@ -86,7 +86,7 @@ class Deaths:
     # Objects
 
     def node(self, name: str, **more: Any) -> str:
-        """A node of one act's own."""
+        """A node for one act."""
         made: str = self.plane.create_node(f"{self.prefix}-{name}", **more)["metadata"]["name"]
         return made
 
@@ -100,7 +100,7 @@ class Deaths:
         return pod
 
     def pair(self, name: str, **spec: Any) -> list[Object]:
-        """Two pods, ``NAME-held`` and ``NAME-gone``, that run and have done so for a while."""
+        """Two pods, ``NAME-held`` and ``NAME-gone``, that have been running for a while."""
         made = []
         for which in NAMES:
             self.pods[f"{name}-{which}"] = f"{name}-{which}"
@@ -115,12 +115,12 @@ class Deaths:
         return self.running(made)
 
     def workload(self, kind: str, name: str, count: int, spec: Mapping[str, Any], **more: Any) -> list[Object]:
-        """A workload whose pods run and have done so for a while."""
+        """A workload with pods that have been running for a while."""
         self.plane.apply([make_workload(kind, self.namespace, spec_of(self, spec), name, **more)])
         return self.old(self.of_workload(name, count))
 
     def of_workload(self, name: str, count: int) -> list[Object]:
-        """The pods of a workload that nobody has deleted, once there are so many."""
+        """The pods of a workload that are not being deleted, once there are so many."""
 
         def made() -> list[Object] | None:
             found = self.plane.api.list_items("v1", "Pod", self.namespace, labelSelector=f"app={name}")
@@ -138,7 +138,7 @@ class Deaths:
         return [held, gone]
 
     def stay(self, pod: Object) -> None:
-        """From here on it does not stop."""
+        """Make the pod ignore its deletion."""
         self.plane.api.patch(pod, {"metadata": {"labels": {STAYS: ""}}})
 
     def owned(self, name: str, owner: Object, *, controller: bool) -> Object:
@@ -152,13 +152,13 @@ class Deaths:
 
     @property
     def quick(self) -> str:
-        """The node of pods of which nothing else matters."""
+        """The node of pods without other requirements."""
         return f"{self.prefix}-quick"
 
     # What happens to them
 
     def get(self, pod: Object) -> Object | None:
-        """It as it is now; None: it is gone, or another has its name."""
+        """The pod's current object; None: it is deleted, or another pod has its name."""
         meta = pod["metadata"]
         found = self.plane.api.list_items("v1", "Pod", self.namespace, fieldSelector=f"metadata.name={meta['name']}")
         return found[0] if found and found[0]["metadata"]["uid"] == meta["uid"] else None
@@ -173,18 +173,18 @@ class Deaths:
         return wait_for(runs, f"{pod['metadata']['name']} runs")
 
     def old(self, pods: Iterable[Object]) -> list[Object]:
-        """Pods that run, once events tell of a time before."""
+        """Running pods, once their events are clearly older."""
         running = [self.running(pod) for pod in pods]
         time.sleep(OLD_SECONDS)
         return running
 
     def delete(self, *pods: Object, **how: Any) -> None:
-        """As a person does."""
+        """Delete pods as a user does."""
         for pod in pods:
             self.plane.api.delete(pod, **how)
 
     def evict(self, *pods: Object) -> None:
-        """By the eviction API."""
+        """Evict pods with the eviction API."""
         for pod in pods:
             meta = pod["metadata"]
             body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": meta["name"]}}
@@ -193,7 +193,7 @@ class Deaths:
             )
 
     def taint(self, node: str) -> None:
-        """By hand."""
+        """Taint the node by hand."""
         stored = self.plane.api.get("v1", "Node", node)
         taints = [*stored["spec"].get("taints", ()), {"key": TAINT, "effect": "NoExecute"}]
         self.plane.api.patch({**stored, "apiVersion": "v1", "kind": "Node"}, {"spec": {"taints": taints}})
@@ -209,15 +209,15 @@ class Deaths:
         self.plane.api.patch(target, {"spec": dict(spec)})
 
     def fail(self, pod: Object, code: int) -> None:
-        """Its process ends."""
+        """End its process."""
         self.plane.set_pod_status(pod, ended(pod, code))
 
     def terminating(self, *pods: Object) -> None:
-        """Returns when each is being deleted and its kubelet has told so."""
+        """Returns when each is being deleted and its kubelet has reported that."""
         for pod in pods:
-            wait_for(partial(self._is_told, pod), f"{name_of(pod)} is terminating")
+            wait_for(partial(self._is_reported_terminating, pod), f"{name_of(pod)} is terminating")
 
-    def _is_told(self, pod: Object) -> bool:
+    def _is_reported_terminating(self, pod: Object) -> bool:
         found = self.get(pod)
         assert found is not None, pod["metadata"]["name"]
         if "deletionTimestamp" not in found["metadata"]:
@@ -228,9 +228,9 @@ class Deaths:
     def gone(self, *pods: Object) -> None:
         """Returns when none of them is left."""
         for pod in pods:
-            wait_for(partial(self._is_gone, pod), f"{name_of(pod)} is gone")
+            wait_for(partial(self._is_deleted, pod), f"{name_of(pod)} is gone")
 
-    def _is_gone(self, pod: Object) -> bool:
+    def _is_deleted(self, pod: Object) -> bool:
         return self.get(pod) is None
 
     def ended(self, held: Object, gone: Object) -> None:
@@ -239,13 +239,13 @@ class Deaths:
         self.gone(gone)
 
     def has_event(self, name: str, reason: str, *, times: int = 1) -> bool:
-        """Whether an event of that reason is there about an object of that name."""
+        """Whether an event with that reason exists about an object of that name."""
         about = f"involvedObject.name={name},reason={reason}"
         found = self.plane.api.list_items("v1", "Event", self.namespace, fieldSelector=about)
         return len(found) >= times
 
-    def told(self, name: str, reason: str, *, times: int = 1) -> None:
-        """Returns when it is."""
+    def await_event(self, name: str, reason: str, *, times: int = 1) -> None:
+        """Returns when such an event exists."""
         wait_for(partial(self.has_event, name, reason, times=times), f"event {reason} about {name}")
 
 

@@ -1,8 +1,8 @@
 """A server that answers as a kubelet does, for the API server's node proxy to reach.
 
-There is no kubelet here: what it says is written by the test, in the shape in which one says it. The way is real: TLS,
-the node's address and port, the proxy, permissions, failures. The arithmetic is held elsewhere, against the kernel
-and against upstream's own code.
+There is no kubelet here: the test writes its answers, in the shape of real ones. The path is real: TLS, the node's
+address and port, the proxy, permissions, failures. Other tests compare the arithmetic with the kernel and with
+upstream's own code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def own_address() -> str | None:
     """An IPv4 address of this machine that is not loopback: the API server proxies to no other. None: it has none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            # Only a route is looked up: nothing is sent.
+            # This only looks up a route: nothing is sent.
             probe.connect(("198.51.100.1", 9))
         except OSError:
             return None
@@ -42,7 +42,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class KubeletAnswers:
-    """Serves answers by path, and writes down what is asked, from the block's beginning to its end."""
+    """Serves answers by path, and records the requests, for the duration of the block."""
 
     def __init__(self, address: str, folder: Path) -> None:
         """Listen; certificates are written into the folder."""
@@ -91,6 +91,6 @@ class KubeletAnswers:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the library's name
-                """Say nothing."""
+                """Log nothing."""
 
         return Handler

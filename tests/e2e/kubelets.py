@@ -2,8 +2,8 @@
 
 There are no machines here. A kubelet that falls silent leaves everything in the API as it was, as in a partition.
 
-How long the node lifecycle controller waits for one is never left to the clock of a machine that may stand still: its
-grace period is a day, and `give_up` writes what it writes at the end of one. What follows from that is its own doing.
+The node lifecycle controller's waiting time does not depend on the clock of a machine that may stand still: its grace
+period is a day, and `give_up` writes what the controller writes at the end of one. The controller does the rest.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
     "claimed_volume",
     "give_up",
     "in_tree_name",
-    "is_gone",
+    "is_deleted",
     "ready_condition",
     "uid_of",
 ]
@@ -41,7 +41,7 @@ _PORTAL, _TARGETS = "192.0.2.7:3260", "iqn.2026-11.com.example"
 
 
 class Kubelet(Rounds):
-    """One node and whoever speaks for it, from the block's beginning to its end."""
+    """One node and its agents, for the duration of the block."""
 
     def __init__(self, control_plane: ControlPlane, name: str, *, zone: str = "", cordoned: bool = False) -> None:
         """Describe it.
@@ -50,7 +50,7 @@ class Kubelet(Rounds):
             control_plane: The cluster.
             name: The node's.
             zone: The node's; none when it is empty.
-            cordoned: Whether the scheduler leaves it alone, so that no pods of others come.
+            cordoned: Whether the scheduler ignores it, so that it gets no pods of other tests.
         """
         super().__init__(control_plane.api, _PERIOD_SECONDS)
         self._api: ApiClient = control_plane.api
@@ -73,36 +73,36 @@ class Kubelet(Rounds):
         return super().__enter__()
 
     def hold(self) -> None:
-        """From here on deleted pods are not stopped, as if their processes took long."""
+        """Do not stop deleted pods, as if their processes took long."""
         self._holds.set()
 
     def let_go(self) -> None:
-        """They stop."""
+        """Stop them."""
         self._holds.clear()
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing is heard of it."""
+        """Whether it sends no heartbeats."""
         return self._silent.is_set()
 
     def fall_silent(self) -> None:
-        """From here on nothing is heard of it."""
+        """Send no more heartbeats."""
         self._silent.set()
         with self._round:  # The round under way is the last.
-            # As old as at the end of a grace period, for which nobody waits here.
+            # As old as at the end of a grace period, without waiting for it.
             self._renew(before=_GRACE_PERIOD)
 
-    def answer_again(self) -> None:
-        """It is back, and says so."""
+    def recover(self) -> None:
+        """Send heartbeats again."""
         self._renew()
         self._report({"conditions": [_ready()]})
         self._silent.clear()
 
     def do_a_round(self) -> None:
-        """Unless it is silent."""
+        """Do nothing if it is silent."""
         with self._round:
             if not self._silent.is_set():
-                # The API server may be cut off for a while, or an object change under our hands.
+                # The API server may be unreachable for a while, or an object may change meanwhile.
                 with contextlib.suppress(ApiError, OSError):
                     self._tend()
 
@@ -110,7 +110,7 @@ class Kubelet(Rounds):
         self._renew()
         node = self._api.get("v1", "Node", self.name)
         if not _is_ready(node):
-            # It was taken for lost, as when the API server was cut off for a while.
+            # The controller considered it lost, as when the API server was unreachable for a while.
             self._report({"conditions": [_ready()]})
         in_status = {entry["name"] for entry in node["status"].get("volumesAttached", ())}
         attached = self._attach()
@@ -160,7 +160,7 @@ def give_up(control_plane: ControlPlane, node: str) -> None:
     """Writes of a silent node what the node lifecycle controller writes at the end of its grace period.
 
     Returns when that controller has tainted it. That it writes the same by itself is held by
-    test_T5_node_is_given_up_when_it_is_told.
+    test_T5_node_is_lost_on_time.
     """
     api = control_plane.api
     for pod in api.list_items("v1", "Pod", fieldSelector=f"spec.nodeName={node}"):
@@ -232,13 +232,13 @@ def claimed_volume(
 
 
 def uid_of(control_plane: ControlPlane, namespace: str, pod: str) -> str:
-    """The uid of the pod of that name, empty when there is none."""
+    """The uid of the pod of that name; empty if it does not exist."""
     found = control_plane.api.list_items("v1", "Pod", namespace, fieldSelector=f"metadata.name={pod}")
     return found[0]["metadata"]["uid"] if found else ""
 
 
-def is_gone(control_plane: ControlPlane, namespace: str, pod: str) -> bool:
-    """Whether there is no pod of that name."""
+def is_deleted(control_plane: ControlPlane, namespace: str, pod: str) -> bool:
+    """Whether no pod of that name exists."""
     return not uid_of(control_plane, namespace, pod)
 
 

@@ -12,12 +12,12 @@ from tests.objects import raw_priority_class as make_class
 
 __all__ = ["NOWHERE", "container", "make_class", "make_pod", "make_workload", "node_name", "on"]
 
-NOWHERE = "nobody"
+NOWHERE = "no-scheduler"
 """A scheduler that does not run: a pod that names it stays where the test puts it."""
 
 
 def make_pod(namespace: str, name: str = "web", **more: Any) -> Object:
-    """A pod as `raw_pod` makes it, labelled with its name; it is scheduled by nobody unless ``more`` says so."""
+    """A pod as `raw_pod` makes it, labelled with its name; no scheduler handles it unless ``more`` names one."""
     return raw_pod(name, namespace, labels={"app": name}, **{"schedulerName": NOWHERE, **more})
 
 

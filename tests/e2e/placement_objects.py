@@ -1,4 +1,4 @@
-"""A cluster and its pods, drawn from a seed: varied enough that every rule of placement has something to say.
+"""A random cluster and its pods, from a seed: varied enough for every rule of placement.
 
 All pods have the same priority, so none preempts another.
 """
@@ -29,7 +29,7 @@ _ZONES: Final = ("a", "a", "b", "b", "c", "c", "d", "e")
 _DISKS: Final = ("ssd", "ssd", "hdd", "nvme")
 _APPS: Final = ("web", "api", "db", "cache", "queue", "search", "mail", "jobs", "auth", "logs")
 _SERVED: Final = ("web", "api", "db", "cache", "queue")
-"""Apps of which the pods without constraints of their own are spread by default."""
+"""Apps with default spreading for pods without their own constraints."""
 _CLASSES: Final = ("", "", "usual", "same", "patient")
 _GI: Final = 1 << 30
 _IMAGES: Final[Mapping[str, int]] = {
@@ -46,7 +46,7 @@ _DEDICATED: Final = {"key": "dedicated", "operator": "Equal"}
 
 
 def make_surroundings() -> Sequence[Object]:
-    """What must be there before nodes and pods; the namespaces are created on their own."""
+    """The objects that must exist before nodes and pods; the namespaces are created separately."""
     classes = [
         make_class("usual", 1000),
         make_class("same", 1000, globalDefault=True),
@@ -142,7 +142,7 @@ def _node_images(random: Random) -> Sequence[Object]:
 
 
 def make_placed_pod(random: Random, number: int) -> Object:
-    """A pod for the scheduler; about one in six fits nowhere for what it asks, more for those that came before."""
+    """A pod for the scheduler; about one in six fits nowhere by its own requests, more because of earlier pods."""
     app = random.choice(_APPS)
     labels = {"app": app, "tier": random.choice(("front", "back")), "version": random.choice(("1", "2"))}
     spec: Object = {"containers": _containers(random), "tolerations": _tolerations(random)}
@@ -318,7 +318,7 @@ def _selector(app: str) -> Object:
 
 
 def _crowd(random: Random, app: str, spec: Object) -> None:
-    """Send a pod where few nodes are, beside others that are sent there."""
+    """Restrict a pod to a few nodes, which other pods are also restricted to."""
     spec["nodeSelector"] = {"rack": "r0", "disktype": random.choice(_DISKS)}
     match random.randrange(4):
         case 0:
@@ -354,7 +354,7 @@ def _ask_too_much(random: Random, spec: Object) -> None:
         case 4:
             spec["affinity"]["podAffinity"] = {
                 "requiredDuringSchedulingIgnoredDuringExecution": [
-                    {"topologyKey": _HOST, "labelSelector": {"matchLabels": {"app": "nobody"}}}
+                    {"topologyKey": _HOST, "labelSelector": {"matchLabels": {"app": "no-such-app"}}}
                 ]
             }
         case _:

@@ -1,4 +1,4 @@
-"""Kubelets that are played: they start what is bound to their nodes, stop what is deleted, and tell so in events."""
+"""Simulated kubelets: they start pods bound to their nodes, stop deleted pods, and report both in events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["STAYS", "UNINITIALIZED", "Kubelets", "ended", "now"]
 STAYS: Final = "stays"
 """The label of a pod that does not stop."""
 UNINITIALIZED: Final = "uninitialized"
-"""The label of a pod whose init container never starts."""
+"""The label of a pod with an init container that never starts."""
 _PERIOD_SECONDS: Final = 0.1
 
 
@@ -28,14 +28,14 @@ class Kubelets(Rounds):
         super().__init__(plane.api, _PERIOD_SECONDS)
         self._plane, self._namespaces = plane, namespaces
         self.silent: set[str] = set()
-        """Nodes whose kubelets do nothing."""
+        """Nodes with kubelets that do nothing."""
         self._running: dict[str, Object] = {}
         self._stopping: set[str] = set()
 
     def do_a_round(self) -> None:
         """In all namespaces."""
         for namespace in self._namespaces:
-            # An object may change or go under our hands: the next round sees it as it is.
+            # An object may change or be deleted meanwhile: the next round sees its new state.
             with contextlib.suppress(ApiError):
                 self._look_at(namespace)
 
@@ -47,7 +47,7 @@ class Kubelets(Rounds):
             if uid not in here and own == namespace and node not in self.silent:
                 # Deleted without grace: its kubelet stops it then.
                 del self._running[uid]
-                self._tell_of_stop(pod)
+                self._report_stop(pod)
         for pod in found:
             if pod["spec"].get("nodeName", "") not in {"", *self.silent}:
                 with contextlib.suppress(ApiError):
@@ -64,14 +64,14 @@ class Kubelets(Rounds):
         if UNINITIALIZED in pod["metadata"].get("labels", {}):
             if "initContainerStatuses" not in pod["status"]:
                 self._plane.set_pod_status(pod, _never_started("Pending"))
-                self.tell(pod, "Pulling", "Pulling image", container="init")
+                self.emit(pod, "Pulling", "Pulling image", container="init")
             return
         started = {"running": {"startedAt": now()}}
         conditions = [_condition("Ready"), _condition("ContainersReady")]
         state = {"phase": "Running", "conditions": conditions, "startTime": now()}
         self._plane.set_pod_status(pod, {**state, "containerStatuses": [_container(started, ready=True)]})
         self._running[pod["metadata"]["uid"]] = pod
-        self.tell(pod, "Started", "Started container app")
+        self.emit(pod, "Started", "Started container app")
 
     def _stop(self, pod: Object) -> None:
         meta = pod["metadata"]
@@ -79,7 +79,7 @@ class Kubelets(Rounds):
         if uid in self._running:
             del self._running[uid]
             if pod["status"]["phase"] == "Running":
-                self._tell_of_stop(pod)
+                self._report_stop(pod)
         elif STAYS not in meta.get("labels", {}) and uid not in self._stopping:
             if UNINITIALIZED in meta.get("labels", {}):
                 self._plane.set_pod_status(pod, _never_started("Failed"))
@@ -88,10 +88,10 @@ class Kubelets(Rounds):
             self._stopping.add(uid)
             self._plane.api.delete(pod, grace_period_seconds=0)
 
-    def _tell_of_stop(self, pod: Object) -> None:
-        self.tell(pod, "Killing", "Stopping container app")
+    def _report_stop(self, pod: Object) -> None:
+        self.emit(pod, "Killing", "Stopping container app")
 
-    def tell(self, pod: Object, reason: str, message: str, *, container: str = "app") -> None:
+    def emit(self, pod: Object, reason: str, message: str, *, container: str = "app") -> None:
         """An event about a pod's container, as a kubelet writes it."""
         meta, node = pod["metadata"], pod["spec"]["nodeName"]
         about = {"apiVersion": "v1", "kind": "Pod", "namespace": meta["namespace"], "name": meta["name"]}
@@ -119,7 +119,7 @@ def now() -> str:
 
 
 def ended(pod: Object, code: int) -> Object:
-    """The status of a pod whose process has ended, as its kubelet reports it."""
+    """The status of a pod after its process has ended, as its kubelet reports it."""
     began = next(iter(_started(pod)), now())
     state = {"exitCode": code, "reason": "Error", "startedAt": began, "finishedAt": now()}
     return {"phase": "Failed", "containerStatuses": [_container({"terminated": state}, ready=False)]}

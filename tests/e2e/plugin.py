@@ -1,8 +1,8 @@
-"""Runs ``kubectl qos`` against a control plane, in the two ways that tests choose from by the fixture they ask for.
+"""Runs ``kubectl qos`` against a control plane, in two ways; tests choose one by its fixture.
 
-``kubectl_qos`` is what people have: the real kubectl finds the plugin on PATH and starts it. ``qos`` gives the same
-words to the same entry point in this process, which costs a tenth of that; the cluster is asked through a real
-``kubectl proxy`` all the same. What is about starts, credentials, signals, terminals or time takes the first.
+``kubectl_qos`` is what users have: the real kubectl finds the plugin on PATH and starts it. ``qos`` passes the same
+arguments to the same entry point in this process, which costs a tenth of that; requests still go through a real
+``kubectl proxy``. Tests of starts, credentials, signals, terminals or time use the first.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ SCRIPTS = Path(sys.executable).parent
 
 
 class Qos(ABC):
-    """``kubectl qos COMMAND …`` against one control plane; after every run nothing of it may be left."""
+    """``kubectl qos COMMAND …`` against one control plane; no run may leave anything behind."""
 
     def __init__(self, control_plane: ControlPlane, runtime: Path, *, command: str = "explain") -> None:
-        """Take a folder of our own for what runs leave: the plugin's sockets go there."""
+        """Use a private folder for the plugin's sockets, to find remains of runs."""
         self.control_plane = control_plane
         self.runtime = runtime
         self.command = command
 
     def environment(self, kubeconfig: Path | None = None) -> dict[str, str]:
-        """Finds the real kubectl and the plugin; nothing of the person's own terminal counts."""
+        """Finds the real kubectl and the plugin; ignores the developer's own terminal."""
         env = self.control_plane.kubectl_environment(kubeconfig)
         own = {"PATH": f"{SCRIPTS}{os.pathsep}{env['PATH']}", "XDG_RUNTIME_DIR": str(self.runtime)}
         kept = {key: value for key, value in env.items() if key not in {"NO_COLOR", "COLUMNS"}}
@@ -84,7 +84,7 @@ class Qos(ABC):
     def json(
         self, *arguments: str | Path, stdin: str | None = None, kubeconfig: Path | None = None, code: int = 0
     ) -> Any:
-        """What ``-o json`` prints; everything asked for has to be explained, and to end with the code."""
+        """The output of ``-o json``; every target has to be explained, and the exit code has to match."""
         ran = self(*arguments, "-o", "json", stdin=stdin, kubeconfig=kubeconfig)
         assert (ran.code, ran.err) == (code, ""), ran
         return json.loads(ran.out)
@@ -92,7 +92,7 @@ class Qos(ABC):
     def text(
         self, *arguments: str | Path, stdin: str | None = None, kubeconfig: Path | None = None, code: int = 0
     ) -> str:
-        """The words of the table, whatever their lines; everything asked for has to be explained, and end so."""
+        """The table's words without line breaks; every target has to be explained, and the exit code has to match."""
         ran = self(*arguments, stdin=stdin, kubeconfig=kubeconfig)
         assert (ran.code, ran.err) == (code, ""), ran
         return flat(ran.out)
@@ -113,7 +113,7 @@ class Plugin(Qos):
             capture_output=True,
             text=True,
             check=False,
-            # It bounds how long a failure takes. Some runs follow what garbage collection does every 20 s.
+            # It limits the time of a failure. Some runs wait for garbage collection, which runs every 20 s.
             timeout=300,
         )
         return Ran(done.returncode, done.stdout, done.stderr)
@@ -141,7 +141,7 @@ class Plugin(Qos):
 
 
 class InProcess(Qos):
-    """The same entry point in this process. As the administrator it asks through a connection that is kept."""
+    """The same entry point in this process. The administrator's requests use a shared connection."""
 
     def __init__(
         self, control_plane: ControlPlane, runtime: Path, kept: KeptConnection, *, command: str = "explain"
@@ -174,14 +174,14 @@ class InProcess(Qos):
         lacks = requested - rights_of(self.command)
         assert not lacks, f"tests/kubectl_plugin/asked.py has no question of {self.command} that reads {lacks}"
         for process in asked:
-            # An answer that was not needed: the end of the plugin's process would be the end of this one, too.
+            # An unneeded answer: the end of the plugin's process would be the end of this one, too.
             with process:
                 pass
         return ran
 
 
 def _requested(patch: pytest.MonkeyPatch) -> set[str]:
-    """Fills up with the resources that a run asks a live cluster for."""
+    """Collects the resources that a run requests from a live cluster."""
     found: set[str] = set()
 
     def noting(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -200,7 +200,7 @@ class KeptConnection:
     """One ``kubectl proxy`` for all runs in this process that ask as the administrator; started by the first."""
 
     def __init__(self, runtime: Path) -> None:
-        """Take a folder for its socket, in which nobody looks for what runs leave."""
+        """Take a folder for its socket that is not checked for remains of runs."""
         self._runtime = runtime
         self._proxy: _KeptProxy | None = None
 
@@ -230,13 +230,13 @@ class KeptConnection:
 
 
 class _KeptProxy(KubectlProxy):
-    """A run that is over leaves it to the next one."""
+    """A proxy that runs leave open for the next one."""
 
     def close(self) -> None:
-        """Nothing: see `end`."""
+        """Do nothing: see `end`."""
 
     def end(self) -> None:
-        """What `close` is elsewhere."""
+        """Close the proxy."""
         super().close()
 
 
@@ -246,7 +246,7 @@ def flat(text: str) -> str:
 
 
 def proxies_of(runtime: Path) -> list[int]:
-    """Process ids of each ``kubectl proxy`` whose socket is in this folder."""
+    """Process ids of each ``kubectl proxy`` with its socket in this folder."""
     return [
         pid for pid, words in processes() if b"proxy" in words and any(os.fsencode(runtime) in word for word in words)
     ]

@@ -4,9 +4,9 @@ Pools of nodes, each kept apart by a taint:
 
     (none)  nodes of all kinds, filled with pods of all kinds
     twins   nodes alike in all but when their pods have started
-    shapes  nodes each of which differs from the first at another criterion
+    shapes  nodes that each differ from the first in another criterion
 
-On a node no two pods have the same priority and the same start: which of them is the more important is not defined.
+No two pods of a node have the same priority and start time: their order of importance would be undefined.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NODES: Final = 44
 _TWINS: Final = tuple(f"twin-{number}" for number in range(6))
 _SHAPES: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "usual": [("low", "1")],
-    # Nothing is added to the sum of priorities by the lowest one that there is.
+    # The lowest possible priority adds nothing to the sum of priorities.
     "more": [("low", "500m"), ("nothing", "500m")],
     "sum": [("low", "500m"), ("low", "500m")],
     "top": [("usual", "1")],
@@ -65,11 +65,11 @@ class Filler(Struct, frozen=True):
     start: str | None
     """Its ``status.startTime``."""
     going: bool = False
-    """Whether somebody has deleted it already."""
+    """Whether it is already being deleted."""
 
 
 def make_classes() -> Sequence[Object]:
-    """The PriorityClasses; each of the preempting ones has a sister whose pods preempt nobody."""
+    """The PriorityClasses; each preempting class has a counterpart that never preempts."""
     patient = [make_class(f"{name}-patient", _VALUES[name], preemptionPolicy="Never") for name in _PREEMPTING]
     return [*(make_class(name, value) for name, value in _VALUES.items()), *patient]
 
@@ -194,7 +194,7 @@ def _fillers(random: Random, node: Mapping[str, Any], numbers: Iterator[int]) ->
             spec["affinity"] = {"podAntiAffinity": {_REQUIRED: [_term(random.choice(_APPS), random)]}}
         pod = _pod(random.choice(sorted(NAMESPACES)), app, next(numbers), spec)
         pod["metadata"]["labels"] |= {"tier": random.choice(("front", "back"))}
-        # One at most: with several gone one by one, whom it is worth to preempt would change on the way.
+        # One at most: with several ending one by one, the best victims would change meanwhile.
         yield Filler(pod, start, going=start == going)
 
 
@@ -207,7 +207,7 @@ def _on(node: str, priority: str, cpu: str) -> Object:
 
 
 def make_preemptor(random: Random, number: int, at_most: int | None = None) -> Object:
-    """A pod that fits nowhere as a rule; its kind goes by its number.
+    """A pod that usually fits nowhere; its number decides its kind.
 
     Args:
         random: Where its fields come from.
@@ -243,7 +243,7 @@ def make_preemptor(random: Random, number: int, at_most: int | None = None) -> O
         case 7:
             spec["containers"] = [container()]
         case 8:
-            # Nobody is below it.
+            # No pod has a lower priority.
             spec["priorityClassName"] = "nothing"
         case 9:
             _constrain(random, spec, app)
@@ -256,7 +256,7 @@ def make_preemptor(random: Random, number: int, at_most: int | None = None) -> O
 
 
 def _send(random: Random, spec: Object, pool: str, names: Sequence[str], cores: Sequence[str]) -> None:
-    """Let a pod go to some nodes of a pool only."""
+    """Restrict a pod to some nodes of a pool."""
     expression = {"key": _HOST, "operator": "In", "values": list(names)}
     spec["containers"] = [container(requests={"cpu": random.choice(cores)})]
     spec["tolerations"] = [{"key": "pool", "value": pool}]

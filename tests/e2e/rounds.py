@@ -1,4 +1,4 @@
-"""Whoever looks at the cluster again and again, in a thread of its own."""
+"""Polls the cluster in a thread of its own."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["Rounds"]
 
 
 class Rounds(ABC):
-    """Does rounds from the block's beginning to its end."""
+    """Does rounds for the duration of the block."""
 
     def __init__(self, api: ApiClient, period: float) -> None:
         """Do none yet.
 
         Args:
-            api: The client, whose connection of the thread is closed at the end.
+            api: The client; its connection of the thread is closed at the end.
             period: Seconds between two rounds.
         """
         self.__api, self.__period = api, period

@@ -1,4 +1,4 @@
-"""A cluster in which the real scheduler is given pods one by one: how it is made, read and waited for."""
+"""A cluster in which the real scheduler gets pods one by one: its creation, reading and waiting."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ALL_NODES: Final[Object] = {
         }
     ],
 }
-"""Nothing is left to chance but the choice among equals."""
+"""Only the choice among equal nodes is random."""
 
 _LAST: Final = {"example.com/last": "true"}
 """The label of the node that is created after all others."""
@@ -84,11 +84,11 @@ def create_nodes(plane: ControlPlane, nodes: Sequence[Mapping[str, Any]], namesp
 def await_node(plane: ControlPlane, node: Mapping[str, Any], namespace: str) -> None:
     """Returns when the scheduler knows a ready node as it is, and what was done to nodes before.
 
-    It hears of nodes and of pods apart. A pod that comes first is judged on the nodes of a moment ago, and the words
-    for it stay: when a node of an earlier test goes, nothing is tried again.
+    It learns about nodes and pods separately. A pod that arrives first is judged with the previous nodes, and its
+    message stays: when a node of an earlier test is deleted, no pod is retried.
     """
     keys = ["node.kubernetes.io/unschedulable", *(taint["key"] for taint in node["spec"].get("taints", ()))]
-    # Not any taint: that it is not ready is taken from a node last.
+    # Not just any taint: the not-ready taint is removed last.
     tolerations = [{"key": key, "operator": "Exists"} for key in keys]
     spec: Object = {"nodeSelector": on(node), "tolerations": tolerations, "schedulerName": "default-scheduler"}
     probe = plane.api.create(make_pod(namespace, "probe", **spec))
@@ -114,7 +114,7 @@ def read_cluster(
 
 
 def settled(api: ApiClient, pod: Object) -> Object:
-    """The pod, which has been created, once the scheduler has bound it or has given up."""
+    """The created pod, once the scheduler has bound it or has given up."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
 
     def judged() -> Object | None:

@@ -1,4 +1,4 @@
-"""As whom the plugin asks, what it says when it may not, and when there is nobody to ask."""
+"""The plugin's user, and its errors without permission or without an API server."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ pytestmark = pytest.mark.controlplane
 
 @pytest.fixture
 def pod(control_plane: ControlPlane, namespace: str) -> str:
-    """A namespace with the pod web, which nobody schedules."""
+    """A namespace with the pod web, which no scheduler handles."""
     control_plane.apply([make_pod(namespace)])
     return namespace
 
 
-# Ways to say who one is
+# Ways to authenticate
 
 
 def test_service_account_token(control_plane: ControlPlane, kubectl_qos: Plugin, pod: str) -> None:
@@ -59,15 +59,15 @@ def test_exec_credential_plugin_speaks_to_its_user(
     """As those of cloud providers do: open this page, enter that code."""
     robot(control_plane, pod)
     kubeconfig = control_plane.kubeconfig_for_exec_plugin(control_plane.service_account_token("robot", pod))
-    told = with_command(kubeconfig, tmp_path, "echo 'To sign in, enter the code ABCD-EFGH' >&2; exec {}")
+    interactive = with_command(kubeconfig, tmp_path, "echo 'To sign in, enter the code ABCD-EFGH' >&2; exec {}")
 
-    ran = kubectl_qos("pod/web", "-n", pod, "-o", "name", kubeconfig=told)
+    ran = kubectl_qos("pod/web", "-n", pod, "-o", "name", kubeconfig=interactive)
 
     assert ran == (0, "pod/web\n", "To sign in, enter the code ABCD-EFGH\n")
 
 
 @pytest.mark.parametrize(
-    "told",
+    "message",
     [
         pytest.param("your session is over: run `cloud login`", id="plain"),
         pytest.param("error: your session is over", id="as kubectl's errors"),
@@ -76,15 +76,15 @@ def test_exec_credential_plugin_speaks_to_its_user(
     ],
 )
 def test_exec_credential_plugin_that_fails(
-    control_plane: ControlPlane, kubectl_qos: Plugin, pod: str, tmp_path: Path, told: str
+    control_plane: ControlPlane, kubectl_qos: Plugin, pod: str, tmp_path: Path, message: str
 ) -> None:
     kubeconfig = control_plane.kubeconfig_for_exec_plugin("unused")
-    failing = with_command(kubeconfig, tmp_path, f"echo {shlex.quote(told)} >&2; exit 7")
+    failing = with_command(kubeconfig, tmp_path, f"echo {shlex.quote(message)} >&2; exit 7")
 
     ran = kubectl_qos("pod/web", "-n", pod, kubeconfig=failing)
 
     assert (ran.code, ran.out) == (5, "")
-    assert ran.err.startswith(f"{told}\nerror: ")
+    assert ran.err.startswith(f"{message}\nerror: ")
     assert "proxy_server.go" not in ran.err
     assert "exit code 7" in ran.err
 
@@ -248,7 +248,7 @@ def test_not_found_with_near_names(control_plane: ControlPlane, qos: Qos, pod: s
     assert re.fullmatch(rf"{lead}pod/postgres-[01] or pod/postgres-[01]{more}", ran.err)
 
 
-def test_not_found_by_one_who_may_not_list(control_plane: ControlPlane, qos: Qos, pod: str) -> None:
+def test_not_found_without_the_right_to_list(control_plane: ControlPlane, qos: Qos, pod: str) -> None:
     kubeconfig = robot(control_plane, pod, {"pods": ["get"]})
 
     ran = qos("pod/wep", "-n", pod, kubeconfig=kubeconfig)
@@ -290,9 +290,7 @@ def test_node_not_found(qos: Qos, make_node: Callable[..., Object]) -> None:
     assert ran.err.startswith(f'error: nodes "{name}x" not found\nDid you mean node/')
 
 
-def test_names_that_nobody_types_are_not_mistyped(
-    control_plane: ControlPlane, make_node: Callable[..., Object]
-) -> None:
+def test_generated_names_get_no_suggestions(control_plane: ControlPlane, make_node: Callable[..., Object]) -> None:
     """A node without a Lease is no reason to list all others' in a large cluster."""
     name = node_name(make_node())
     metadata = {"name": name, "namespace": LEASE_NAMESPACE}
@@ -308,11 +306,11 @@ def test_names_that_nobody_types_are_not_mistyped(
     assert str(caught.value) == f'leases.coordination.k8s.io "{name}x" not found in namespace {LEASE_NAMESPACE}'
 
 
-# Nobody to ask
+# No API server
 
 
 def test_closed_port(kubectl_qos: Plugin, unreachable: Path) -> None:
-    # Whoever waited for an answer would wait for longer than a run may take here.
+    # Waiting for an answer would take longer than a run may take here.
     ran = kubectl_qos("pod/web", "--request-timeout=1h", kubeconfig=unreachable)
 
     assert (ran.code, ran.out) == (5, "")
@@ -443,7 +441,7 @@ def test_http_to_an_https_server(control_plane: ControlPlane, kubectl_qos: Plugi
 
 
 def assert_hints_are_true(control_plane: ControlPlane, kubeconfig: Path, text: str) -> None:
-    """Each command that the output names really says no."""
+    """Each command that the output names really answers no."""
     hints = re.findall(r"\(kubectl (auth can-i [^)]*)\)", text)
     assert hints
     for hint in hints:

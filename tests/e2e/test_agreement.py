@@ -1,4 +1,4 @@
-"""What we say of a manifest is what the API server makes of it, and what we then say of the stored pod."""
+"""Our answer about a manifest equals the API server's result, and our answer about the stored pod."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ CLUSTER_WIDE = (
         "overhead": {"podFixed": {"cpu": "250m", "memory": "120Mi"}},
     },
 )
-# No amount stands in both: which of two the API server takes is left to chance.
+# No amount is in both: the API server's choice between two would be random.
 LIMIT_RANGES = (
     limit_range("a", default={"cpu": "1"}, defaultRequest={"cpu": "200m", "ephemeral-storage": "1Gi"}),
     limit_range("b", default={"memory": "512Mi"}, max={"memory": "3Gi"}),

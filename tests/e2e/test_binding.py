@@ -1,4 +1,4 @@
-"""A pod with a node chosen that waits for a dead provisioner: what kube-scheduler writes, and what `explain` says."""
+"""A pod with a chosen node that waits for a dead provisioner: kube-scheduler's fields, and `explain`'s answer."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_a_dead_provisioner(
 
     def waits() -> bool:
         chosen = api.get("v1", "PersistentVolumeClaim", "data", namespace)["metadata"].get("annotations", {})
-        told = api.get("v1", "Pod", "db", namespace)["status"].get("nominatedNodeName")
-        return bool(told == name == chosen.get(SELECTED))
+        nominated = api.get("v1", "Pod", "db", namespace)["status"].get("nominatedNodeName")
+        return bool(nominated == name == chosen.get(SELECTED))
 
     with control_plane.holding([storage]):
         control_plane.apply([claim, pod])

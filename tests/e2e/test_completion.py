@@ -1,4 +1,4 @@
-"""Completion as people have it: through the real kubectl, and in real shells with Tab."""
+"""Completion as users have it: through the real kubectl, and in real shells with Tab."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PATIENCE = 60.0
 PATIENT = {"KUBECTL_QOS_COMPLETION_SECONDS": "60"}
 NO_FILES = ":4"
 CONNECT_SECONDS = 10.0
-"""After which kubectl gives a connection up."""
+"""Seconds until kubectl abandons a connection."""
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def pods(control_plane: ControlPlane, namespace: str) -> str:
 def _completed(
     control_plane: ControlPlane, kubectl_qos: Plugin, *words: str, kubeconfig: Path | None = None
 ) -> tuple[list[str], str]:
-    """What kubectl answers a shell: candidates without explanation, and the directive."""
+    """The answer of kubectl to a shell: candidates without explanation, and the directive."""
     environment = {**kubectl_qos.environment(kubeconfig), **PATIENT}
 
     def asked() -> tuple[list[str], str]:
@@ -64,7 +64,7 @@ def _completed(
         assert not proxies_of(kubectl_qos.runtime), "a kubectl proxy is left"
         return sorted(line.partition("\t")[0] for line in lines), directive
 
-    # A shell gets no names where kubectl cannot connect for 10 s, and nobody says so.
+    # If kubectl cannot connect for 10 s, a shell gets no names and no error.
     began = time.monotonic()
     found = asked()
     return found if found[0] or time.monotonic() - began < CONNECT_SECONDS else asked()
@@ -105,8 +105,8 @@ def test_K_contexts_and_their_namespace(
     assert named == (["pod/db-0"], NO_FILES)
 
 
-def test_K_who_may_not_list_gets_nothing(control_plane: ControlPlane, kubectl_qos: Plugin, pods: str) -> None:
-    kubeconfig = control_plane.kubeconfig_for_client_certificate("nobody-at-all")
+def test_K_missing_right_to_list_completes_nothing(control_plane: ControlPlane, kubectl_qos: Plugin, pods: str) -> None:
+    kubeconfig = control_plane.kubeconfig_for_client_certificate("no-rights")
     assert _completed(control_plane, kubectl_qos, "explain", "-n", pods, "pod/", kubeconfig=kubeconfig) == (
         [],
         NO_FILES,
@@ -147,12 +147,12 @@ def test_K_only_names_are_sent(control_plane: ControlPlane, pods: str) -> None:
 def test_K_tab_is_pressed(
     kubectl_qos: Plugin, pods: str, tmp_path: Path, shell: str, typed: str, completed: list[str]
 ) -> None:
-    told = _tell_words(tmp_path)
+    recorded = _make_recorder(tmp_path)
     words = _start_up(shell, tmp_path)
     environment = {**kubectl_qos.environment(), **PATIENT, "HOME": str(tmp_path), "ZDOTDIR": str(tmp_path)}
     environment["PATH"] = f"{tmp_path}{os.pathsep}{environment['PATH']}"
-    # Shells keep their things below HOME then. fish leaves a pipe of its own in the last one: it must not be taken for
-    # something that the plugin left.
+    # Shells then keep their files below HOME. fish leaves a pipe in the last one: it must not count as a remain of the
+    # plugin.
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"):
         environment.pop(name, None)
     master, slave = pty.openpty()
@@ -162,28 +162,32 @@ def test_K_tab_is_pressed(
     try:
         _read_until(master, lambda text: PROMPT.encode() in text)
         line = f"kubectl qos {typed}".replace("NAMESPACE", pods)
-        # To the line's start, where another program is put before it, which is then run instead of kubectl.
-        os.write(master, f"{line}\t\x01tell \r".encode())
-        _read_until(master, lambda _: told.exists())
+        # Go to the line's start and insert another program, which then runs instead of kubectl.
+        os.write(master, f"{line}\t\x01record \r".encode())
+        _read_until(master, lambda _: recorded.exists())
     finally:
         process.kill()
         process.wait()
         os.close(master)
     assert not _makers_of_completions(tmp_path), "fish makes completions of all manual pages, and goes on for long"
-    assert told.read_text().splitlines() == ["kubectl", "qos", *(word.replace("NAMESPACE", pods) for word in completed)]
+    assert recorded.read_text().splitlines() == [
+        "kubectl",
+        "qos",
+        *(word.replace("NAMESPACE", pods) for word in completed),
+    ]
 
 
-def _tell_words(folder: Path) -> Path:
-    """A program ``tell`` that writes its words to a file, whole or not at all; returns the file."""
-    told = folder / "told"
-    program = folder / "tell"
-    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {told}.part && mv {told}.part {told}\n')
+def _make_recorder(folder: Path) -> Path:
+    """A program ``record`` that writes its words to a file, whole or not at all; returns the file."""
+    recorded = folder / "recorded"
+    program = folder / "record"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {recorded}.part && mv {recorded}.part {recorded}\n')
     program.chmod(0o755)
-    return told
+    return recorded
 
 
 def _start_up(shell: str, folder: Path) -> list[str]:
-    """The command of a shell that sets completion up as our page says, and then prompts."""
+    """The command of a shell that sets up completion as the documentation says, and then prompts."""
     program = shutil.which(shell)
     missing = shell if program is None else "the package bash-completion"
     if program is None or (shell == "bash" and not BASH_COMPLETION.exists()):
@@ -200,7 +204,7 @@ def _start_up(shell: str, folder: Path) -> list[str]:
 
 
 def _makers_of_completions(home: Path) -> list[int]:
-    """Process ids of what fish starts for a home of its own."""
+    """Process ids of the completion generators that fish starts for this home."""
     found = []
     for pid, words in processes():
         if any(b"create_manpage_completions" in word for word in words):
@@ -212,7 +216,7 @@ def _makers_of_completions(home: Path) -> list[int]:
 
 
 def _read_until(master: int, done: Callable[[bytes], bool]) -> None:
-    """Read a terminal, for a shell stops where nobody does."""
+    """Read a terminal, because a shell blocks without a reader."""
     text = b""
     deadline = time.monotonic() + PATIENCE
     while not done(text):

@@ -1,6 +1,6 @@
-"""Random DaemonSets by their real controller and the real scheduler, beside what `kubectl qos place -f` says of them.
+"""Random DaemonSets by their real controller and scheduler, compared with the answers of `kubectl qos place -f`.
 
-Each comes alone to nodes of which some are tainted, cordoned, full, or have its host port in use. Held are the nodes
+Each comes alone to nodes; some are tainted, cordoned, full, or have its host port in use. The test compares the nodes
 that its controller chooses, the pods that the scheduler binds, those that stay Pending with the scheduler's reasons,
 and those that preempt, with their victims.
 """
@@ -35,7 +35,7 @@ _NAMESPACE: Final = "agents"
 
 
 class Compared(Struct, frozen=True):
-    """A DaemonSet as we say, and as it came."""
+    """A DaemonSet: the plan and the outcome."""
 
     manifest: Object
     said: Mapping[str, Any]
@@ -48,7 +48,7 @@ class Compared(Struct, frozen=True):
     """The names of pods that the scheduler has ended."""
 
     def wrong(self) -> str:
-        """What is not as said; empty: nothing."""
+        """The difference from the plan; empty: none."""
         pending = self._pending()
         bound = {node for node, pod in self.pods.items() if pod["spec"].get("nodeName")}
         nominated = {node for node, pod in self.pods.items() if pod["status"].get("nominatedNodeName")}
@@ -73,7 +73,7 @@ class Compared(Struct, frozen=True):
 
 
 class _Runner:
-    """Has DaemonSets made in a control plane."""
+    """Runs DaemonSets in a control plane."""
 
     def __init__(self, plane: ControlPlane, place: InProcess, random: Random) -> None:
         self._plane, self._place, self._random = plane, place, random
@@ -87,7 +87,7 @@ class _Runner:
         await_node(plane, made[-1], _NAMESPACE)
         full = list(fillers(random, nodes, _NAMESPACE))
         for index in range(count):
-            # NoExecute taints and preemption take them away.
+            # NoExecute taints and preemption remove them.
             for pod in full:
                 plane.api.create(pod)
             self._one(random_daemon_set(random, f"agent-{number}-{index}", _NAMESPACE))
@@ -103,7 +103,7 @@ class _Runner:
         wanted = wait_for(partial(self._settled, stored, said), f"the scheduler has looked at {json.dumps(manifest)}")
         pods, desired = wanted
         victims = {victim["pod"]["name"] for victim in said["victims"]}
-        # The scheduler deletes them after it has said for whom.
+        # The scheduler deletes them after it has named the preemptor.
         ended = answer_in_the_end(self._ended, lambda names: victims <= names, timeout=15)
         self.compared.append(Compared(manifest, said, desired, {_node_of(pod): pod for pod in pods}, ended))
         plane.api.delete(manifest)
@@ -114,7 +114,7 @@ class _Runner:
         return frozenset(pod["metadata"]["name"] for pod in pods if "deletionTimestamp" in pod["metadata"])
 
     def _settled(self, stored: Object, said: Mapping[str, Any]) -> tuple[list[Object], int] | None:
-        """Its pods, and on how many nodes its controller wants them, once it and the scheduler rest."""
+        """Its pods, and the number of nodes that its controller wants, once it and the scheduler are idle."""
         name = stored["metadata"]["name"]
         status = self._plane.api.get("apps/v1", "DaemonSet", name, _NAMESPACE).get("status", {})
         pods = self._plane.api.list_items("v1", "Pod", _NAMESPACE, labelSelector=f"app={name}")
@@ -123,7 +123,7 @@ class _Runner:
             return None
         if not all(pod["spec"].get("nodeName") or why_not(pod) for pod in pods):
             return None
-        # The scheduler says who is preempted after it has said that nothing fits.
+        # The scheduler names the victims after it has reported that no node fits.
         awaited = said["nodes"].keys() - said["nodesUnaided"].keys()
         nominated = {_node_of(pod) for pod in pods if pod["status"].get("nominatedNodeName")}
         return (pods, desired) if awaited <= nominated else None
@@ -142,14 +142,14 @@ class _Runner:
 
 
 def _node_of(pod: Object) -> str:
-    """The node that its controller has made it for."""
+    """The node for which its controller has made it."""
     required = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     name: str = required["nodeSelectorTerms"][0]["matchFields"][0]["values"][0]
     return name
 
 
 def run_daemon_sets(binaries: Binaries, folder: Path, count: int, seed: int) -> list[Compared]:
-    """Has so many DaemonSets made and compared."""
+    """Run and compare so many DaemonSets."""
     # Without taint eviction: it ends fillers, which are there to fill.
     makers = "--controllers=daemonset-controller,namespace-controller"
     with ControlPlane(binaries, controller_manager_args=[makers]) as plane, KeptConnection(folder) as kept:
@@ -170,13 +170,13 @@ def compared(control_plane_binaries: Binaries, tmp_path_factory: pytest.TempPath
     return run_daemon_sets(control_plane_binaries, folder, IN_THE_SUITE, seed=1)
 
 
-def test_each_pod_of_a_daemon_set_comes_as_said(compared: list[Compared]) -> None:
+def test_each_daemon_set_pod_appears_as_predicted(compared: list[Compared]) -> None:
     wrong = [text for one in compared if (text := one.wrong())]
     assert not wrong, "\n".join(wrong[:3])
 
 
 def test_the_daemon_sets_are_of_all_sorts(compared: list[Compared]) -> None:
-    """What none of them is is not held."""
+    """Check that the random cases include every kind."""
     groups = [group for one in compared for group in one.said["daemon"]["without"]]
     pending = [group for one in compared for group in (one.said["stopped"] or {}).get("rejected", ())]
     assert {group["plugin"] for group in groups} >= {"TaintToleration", "NodeAffinity"}
@@ -185,7 +185,7 @@ def test_the_daemon_sets_are_of_all_sorts(compared: list[Compared]) -> None:
     assert sum(len(one.pods) for one in compared) > 60
 
 
-@pytest.mark.long("test_each_pod_of_a_daemon_set_comes_as_said")
+@pytest.mark.long("test_each_daemon_set_pod_appears_as_predicted")
 def test_hundreds_of_daemon_sets(control_plane_binaries: Binaries, tmp_path: Path) -> None:
     """`DAEMON_SETS` sets how many."""
     count = int(os.environ.get("DAEMON_SETS", "200"))

@@ -1,4 +1,4 @@
-"""``kubectl qos delete`` on the real API server: followed to the end, and only the pod that was looked at."""
+"""``kubectl qos delete`` on the real API server: it waits for the end, and deletes only the examined pod."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PATIENCE: Final = 60
 
 @pytest.fixture(scope="module")
 def kubelet(control_plane: ControlPlane) -> Iterator[Kubelet]:
-    """A node whose pods start and stop."""
+    """A node with pods that start and stop."""
     with Kubelet(control_plane, "node-of-deletions", cordoned=True) as running:
         yield running
     control_plane.api.delete(raw_node(running.name))
@@ -66,7 +66,7 @@ def run_pod(control_plane: ControlPlane, kubelet: Kubelet, namespace: str, name:
 
 
 def interrupted_after(run: subprocess.Popen[bytes], words: bytes) -> bytes:
-    """Interrupts a run when it has said something; returns what it wrote to standard error."""
+    """Interrupts a run when it has printed certain words; returns its standard error."""
     assert run.stdout is not None
     while words not in (line := run.stdout.readline()):
         assert line, run.communicate(timeout=PATIENCE)
@@ -117,7 +117,7 @@ def test_F2_a_report_for_programs(control_plane: ControlPlane, kubelet: Kubelet,
     assert report["plan"]["grace"]["seconds"] == 2
     kinds = [step["kind"] for step in report["steps"]]
     assert (kinds[:2], kinds[-1]) == (["Deleting", "Deleted"], "Gone")
-    assert "pod/web is gone" in ran.err, "steps are told while a program waits"
+    assert "pod/web is gone" in ran.err, "steps are printed while a program waits"
 
 
 def test_F2_without_grace_it_takes_a_confirmation(
@@ -156,9 +156,7 @@ def test_F2_own_grace_of_0_is_a_force_deletion(
     assert uid_of(control_plane, namespace, "web")
 
 
-def test_F2_what_runs_nowhere_is_safe_and_waits_for_the_confirmation(
-    control_plane: ControlPlane, delete: Qos, namespace: str
-) -> None:
+def test_F2_pod_without_processes_needs_confirmation(control_plane: ControlPlane, delete: Qos, namespace: str) -> None:
     control_plane.api.create(make_pod(namespace))
     looked = delete("pod/web", "-n", namespace, "--grace-period=0")
     assert (looked.code, looked.out.splitlines()[1]) == (3, "Safe: it is on no node yet."), looked
@@ -172,7 +170,7 @@ def test_F2_what_runs_nowhere_is_safe_and_waits_for_the_confirmation(
 def test_F2_not_gone_in_time_and_interrupted(
     control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, kubectl_delete: Plugin, namespace: str
 ) -> None:
-    """A pod that takes long: the deletion stands, and goes on without us."""
+    """A pod that takes long: the deletion continues without the command."""
     run_pod(control_plane, kubelet, namespace)
     kubelet.hold()
     try:
@@ -190,20 +188,20 @@ def test_F2_not_gone_in_time_and_interrupted(
     wait_for(lambda: not uid_of(control_plane, namespace, "web"), "it goes")
 
 
-def test_F2_finalizers_are_told(
+def test_F2_finalizers_are_shown(
     control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, kubectl_delete: Plugin, namespace: str
 ) -> None:
     pod = run_pod(control_plane, kubelet, namespace, finalizers=["example.com/keeps"])
-    told = "nothing of pod/web runs any more; finalizer example.com/keeps keeps the object"
-    # Followed for as long as the kubelet takes to stop it, and then once more for no longer than that is told.
-    interrupted_after(kubectl_delete.start("pod/web", "-n", namespace), told.encode())
+    words = "nothing of pod/web runs any more; finalizer example.com/keeps keeps the object"
+    # Follow until the kubelet has stopped it, then once more until the same line is printed.
+    interrupted_after(kubectl_delete.start("pod/web", "-n", namespace), words.encode())
     ran = delete("pod/web", "-n", namespace, "--timeout=1s")
     assert ran.code == 10, ran
-    assert told in ran.out
+    assert words in ran.out
     control_plane.api.patch(pod, {"metadata": {"finalizers": None}})
 
 
-def test_F2_who_may_not_delete_changes_nothing(
+def test_F2_missing_right_to_delete_changes_nothing(
     control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str
 ) -> None:
     run_pod(control_plane, kubelet, namespace)
@@ -263,7 +261,7 @@ def test_F6_of_two_patches_one_wins(control_plane: ControlPlane, proxy: KubectlP
 
 
 def test_F6_the_way_in_is_narrow(control_plane: ControlPlane, proxy: KubectlProxy, namespace: str) -> None:
-    """Whoever got hold of the socket could change this one pod, and read nothing."""
+    """A process with access to the socket could change only this pod, and read nothing."""
     control_plane.api.create(make_pod(namespace))
     other = PODS.path(namespace, "web2")
     assert proxy.get(PODS.path(namespace))[0] == 403
@@ -286,7 +284,7 @@ def test_F6_rights_are_asked(control_plane: ControlPlane, namespace: str, monkey
 def test_F2_text_of_the_cluster_is_escaped(
     control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str
 ) -> None:
-    """What a container says of its end is somebody else's text."""
+    """A container's termination message is untrusted text."""
     pod = run_pod(control_plane, kubelet, namespace)
     kubelet.hold()
     try:

@@ -1,4 +1,4 @@
-"""What a delete does to a stored pod is what the rules predict, the first time and afterwards."""
+"""A delete changes a stored pod as the rules predict, the first time and afterwards."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def test_T1_shorter_delete_after_its_time_counts_from_now(
 ) -> None:
     pod = control_plane.api.create(make_pod(namespace, nodeName=node_name(make_node())))
     pod = assert_predicted(control_plane, pod, PLAIN)
-    told = deletion_time(pod)
-    assert told is not None
-    wait_for(lambda: time.time() > told - 30 + 3, "the shorter period is over")
+    deletion = deletion_time(pod)
+    assert deletion is not None
+    wait_for(lambda: time.time() > deletion - 30 + 3, "the shorter period is over")
 
     # Two seconds after the first delete were over a second ago.
     pod = assert_predicted(control_plane, pod, 2)
@@ -138,7 +138,7 @@ def test_T1_explained_while_it_stops(
 
 
 def assert_predicted(control_plane: ControlPlane, pod: Object, seconds: int | None) -> Object:
-    """Delete once more and hold the stored pod against the prediction; returns it, ``{}`` when it is gone."""
+    """Delete once more and compare the stored pod with the prediction; returns it, ``{}`` if it is gone."""
     started = int(time.time())
     delete(control_plane, pod, seconds)
     ended = time.time()
@@ -161,7 +161,7 @@ def assert_predicted(control_plane: ControlPlane, pod: Object, seconds: int | No
 
 
 def is_kept(pod: Pod, outcome: DeleteOutcome) -> bool:
-    """Whether the store keeps the object: a finalizer holds it, or there is a grace period to wait for."""
+    """Whether the object remains: it has a finalizer, or a grace period is left."""
     return bool(pod.metadata.finalizers or outcome.deletion_grace_period_seconds)
 
 

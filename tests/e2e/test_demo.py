@@ -1,4 +1,4 @@
-"""The demo cluster could be a real one: a real API server takes its objects and gives its pods what the demo says."""
+"""The demo cluster is realistic: a real API server accepts its objects and stores its pods as the demo has them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ADMITTED = ("priority", "priorityClassName", "preemptionPolicy")
 
 
 class Created(NamedTuple):
-    """The demo's objects as a real API server took them."""
+    """The demo's objects as a real API server stored them."""
 
     control_plane: ControlPlane
     pods: list[tuple[Object, Object]]
@@ -104,7 +104,7 @@ def test_pods_of_the_deleted_class_are_refused_in_our_words(created: Created) ->
         assert error.message == admit_pod_create(from_object(shown, Pod), {})
 
 
-def test_P1_admission_gives_each_pod_the_priority_that_the_demo_says(created: Created) -> None:
+def test_P1_admission_gives_the_demo_priorities(created: Created) -> None:
     shown = {pod["metadata"]["name"]: [pod["spec"].get(field) for field in ADMITTED] for pod, _ in created.pods}
     admitted = {pod["metadata"]["name"]: [pod["spec"].get(field) for field in ADMITTED] for _, pod in created.pods}
 
@@ -112,7 +112,7 @@ def test_P1_admission_gives_each_pod_the_priority_that_the_demo_says(created: Cr
     assert len(Counter(name for _, name, _ in shown.values())) == 6
 
 
-def test_Q1_the_api_server_gives_each_pod_the_class_that_the_demo_says(created: Created) -> None:
+def test_Q1_api_server_gives_the_demo_classes(created: Created) -> None:
     shown = {pod["metadata"]["name"]: pod["status"]["qosClass"] for pod, _ in created.pods}
 
     assert {pod["metadata"]["name"]: pod["status"]["qosClass"] for _, pod in created.pods} == shown

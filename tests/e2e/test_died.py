@@ -1,6 +1,6 @@
-"""What `kubectl qos died` says of pods that the real scheduler, controllers, kubectl and persons ended is the truth.
+"""`kubectl qos died` names the true cause for pods that the real scheduler, controllers, kubectl and users ended.
 
-Every verdict has the cause among those that fit, and none is certain of another; whoever may read less is less sure.
+Every verdict includes the true cause, and none is certain of another; with fewer rights, verdicts are less certain.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.controlplane
 NAMESPACE: Final = "died"
 """Also what the names of nodes begin with."""
 GRADES: Final = ("Certain", "Likely", "Several", "Nothing")
-"""The surest first."""
+"""The most certain first."""
 TRUTH: Final[Mapping[str, str]] = {
     "preempted-held": "Preemption",
     "preempted-gone": "Preemption",
@@ -85,7 +85,7 @@ TRUTH: Final[Mapping[str, str]] = {
     "custom": "Owner",
     "device-tainted": "TaintEviction",
 }
-"""What ended each pod of `tests.e2e.ways_to_end`, by what it is called there."""
+"""The true cause for each pod of `tests.e2e.ways_to_end`, by its key there."""
 GRADE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("preempted-held", "preempted-gone", "evicted-held", "drained-held"), "Certain"),
     **dict.fromkeys(("tainted-held", "tainted-gone", "tolerating-held", "tolerating-gone", "lost-held"), "Certain"),
@@ -95,16 +95,16 @@ GRADE: Final[Mapping[str, str]] = {
     "removed-held": "Likely",
     "abandoned-held": "Likely",
 }
-"""How sure that is at least told, where the evidence allows."""
+"""The least certainty of the verdict, if the evidence allows it."""
 EARLIER: Final = frozenset({"db", "moved"})
-"""Another pod has their name now."""
+"""Pods with a successor of the same name."""
 BLIND: Final = "blind"
 """A user who may read all but events."""
 
 
 @pytest.fixture(scope="module")
 def deaths(control_plane: ControlPlane) -> Iterator[Deaths]:
-    """All that happens, once it has happened."""
+    """All deaths, once they have happened."""
     control_plane.create_namespace(NAMESPACE)
     with Kubelets(control_plane, [NAMESPACE]) as kubelets:
         found = Deaths(control_plane, NAMESPACE, kubelets, NAMESPACE)
@@ -123,8 +123,8 @@ def died(qos: InProcess) -> InProcess:
 
 
 @pytest.fixture(scope="module")
-def told(deaths: Deaths, died: InProcess) -> Mapping[str, Object]:
-    """What is said of each pod to who may read everything."""
+def reports(deaths: Deaths, died: InProcess) -> Mapping[str, Object]:
+    """The verdicts about each pod for a user who may read everything."""
     return ask(died, deaths)
 
 
@@ -157,7 +157,7 @@ def blind(control_plane: ControlPlane, deaths: Deaths) -> Iterator[Path]:
 
 
 def ask(died: InProcess, deaths: Deaths, kubeconfig: Path | None = None) -> Mapping[str, Object]:
-    """What is said of each pod, by what it is called."""
+    """The verdict about each pod, by its key."""
     names = [f"pod/{name}" for name in deaths.pods.values()]
     ran = died(*names, "-n", NAMESPACE, "-o", "json", kubeconfig=kubeconfig)
     assert ran.code in {11, 12}, ran
@@ -171,33 +171,33 @@ def grade_of(report: Object) -> str:
 
 
 def causes_of(report: Object) -> list[str]:
-    """The causes that it was, as far as is told: the first ones."""
+    """The most likely causes according to the report."""
     return [one["cause"] for one in report["end"]["verdict"]["suspects"]]
 
 
 def fitting(report: Object) -> set[str]:
-    """All causes that are told."""
+    """All causes in the report."""
     return {*causes_of(report), *(one["cause"] for one in report["end"]["verdict"]["others"])}
 
 
 def wrong(report: Object, truth: str) -> str:
     """What is wrong with a verdict; empty: nothing."""
-    told = (grade_of(report), causes_of(report), sorted(fitting(report)))
+    verdict = (grade_of(report), causes_of(report), sorted(fitting(report)))
     if grade_of(report) == "Certain":
-        return "" if causes_of(report) == [truth] else f"{report['name']}: {told}, in truth {truth}"
+        return "" if causes_of(report) == [truth] else f"{report['name']}: {verdict}, in truth {truth}"
     left_out = grade_of(report) != "Nothing" and truth not in fitting(report)
-    return f"{report['name']}: {told} without {truth}" if left_out else ""
+    return f"{report['name']}: {verdict} without {truth}" if left_out else ""
 
 
-def worse(found: Mapping[str, Object], told: Mapping[str, Object]) -> list[str]:
-    """What is wrong with verdicts by less evidence, where it is not wrong by more."""
+def worse(found: Mapping[str, Object], reports: Mapping[str, Object]) -> list[str]:
+    """The verdicts that are wrong with less evidence, but right with more."""
     both = [key for key in found if key in TRUTH]
-    texts = (wrong(found[key], TRUTH[key]) for key in both if not wrong(told[key], TRUTH[key]))
+    texts = (wrong(found[key], TRUTH[key]) for key in both if not wrong(reports[key], TRUTH[key]))
     return [text for text in texts if text]
 
 
 def listed(deaths: Deaths, report: Any) -> dict[str, Object]:
-    """Items of a list, by what their pods are called; those of others by their own names."""
+    """Items of a list, by their pods' keys; other pods by their own names."""
     called = {name: key for key, name in deaths.pods.items()}
     return {called.get(item["name"], item["name"]): item for item in report["items"]}
 
@@ -205,14 +205,14 @@ def listed(deaths: Deaths, report: Any) -> dict[str, Object]:
 # Of each pod
 
 
-def test_all_has_happened(deaths: Deaths, told: Mapping[str, Object]) -> None:
+def test_all_has_happened(deaths: Deaths, reports: Mapping[str, Object]) -> None:
     assert not deaths.failed
-    assert told.keys() == TRUTH.keys() | {"alive", "grown-third"}
+    assert reports.keys() == TRUTH.keys() | {"alive", "grown-third"}
 
 
 @pytest.mark.parametrize("key", TRUTH)
-def test_verdict_is_the_truth(told: Mapping[str, Object], key: str) -> None:
-    report = told[key]
+def test_verdict_is_the_truth(reports: Mapping[str, Object], key: str) -> None:
+    report = reports[key]
 
     assert not wrong(report, TRUTH[key])
     assert grade_of(report) != "Nothing"
@@ -223,8 +223,8 @@ def test_verdict_is_the_truth(told: Mapping[str, Object], key: str) -> None:
 
 
 @pytest.mark.parametrize("key", TRUTH)
-def test_whether_it_is_there(told: Mapping[str, Object], key: str) -> None:
-    report = told[key]
+def test_whether_it_is_there(reports: Mapping[str, Object], key: str) -> None:
+    report = reports[key]
 
     assert report["exists"] is not (key.endswith("-gone") or key in {*EARLIER, "agent"})
     assert report["earlier"] is (key in EARLIER)
@@ -239,23 +239,23 @@ def test_nothing_has_ended(died: InProcess, deaths: Deaths) -> None:
     assert (end["of"], end["verdict"]["grade"]) == ("Nothing", "Nothing")
 
 
-def test_preemptor(told: Mapping[str, Object], died: InProcess) -> None:
-    by = told["preempted-held"]["preempted"]
+def test_preemptor(reports: Mapping[str, Object], died: InProcess) -> None:
+    by = reports["preempted-held"]["preempted"]
 
     assert by["by"] == {"namespace": NAMESPACE, "name": "winner-held"}
-    assert by["node"] == told["preempted-held"]["node"] == f"{NAMESPACE}-small-held"
+    assert by["node"] == reports["preempted-held"]["node"] == f"{NAMESPACE}-small-held"
     assert "winner-held" in died.text("pod/preempted-held", "-n", NAMESPACE)
     # Its event names the preemptor by uid alone.
-    assert told["preempted-gone"]["preempted"]["by"] == {"namespace": NAMESPACE, "name": "winner-gone"}
+    assert reports["preempted-gone"]["preempted"]["by"] == {"namespace": NAMESPACE, "name": "winner-gone"}
     assert f"for {NAMESPACE}/winner-gone" in " ".join(died.text("pod/preempted-gone", "-n", NAMESPACE).split())
 
 
 @pytest.mark.parametrize(
     ("key", "workload"), [("web-held", "web"), ("forced-held", "forced"), ("rolled-held", ""), ("agent", "agent")]
 )
-def test_replacement(told: Mapping[str, Object], deaths: Deaths, key: str, workload: str) -> None:
+def test_replacement(reports: Mapping[str, Object], deaths: Deaths, key: str, workload: str) -> None:
     """Another pod of the same controller: another revision has another ReplicaSet."""
-    found = told[key]["replacement"]
+    found = reports[key]["replacement"]
     names = (
         {pod["metadata"]["name"] for pod in deaths.of_workload(workload, 2 if "-" in key else 1)}
         if workload
@@ -265,13 +265,13 @@ def test_replacement(told: Mapping[str, Object], deaths: Deaths, key: str, workl
     assert (found["name"] if found else None) in names
 
 
-def test_replacement_of_the_same_name(told: Mapping[str, Object]) -> None:
-    assert {told[key]["replacement"]["name"] for key in EARLIER} == {"db-0", "moved-0"}
+def test_replacement_of_the_same_name(reports: Mapping[str, Object]) -> None:
+    assert {reports[key]["replacement"]["name"] for key in EARLIER} == {"db-0", "moved-0"}
 
 
-def test_replacement_came_afterwards(told: Mapping[str, Object], deaths: Deaths) -> None:
-    """A pod of the same controller that was there already is none."""
-    assert told["grown"]["replacement"]["name"] == deaths.pods["grown-third"]
+def test_replacement_came_afterwards(reports: Mapping[str, Object], deaths: Deaths) -> None:
+    """An older pod of the same controller is not a replacement."""
+    assert reports["grown"]["replacement"]["name"] == deaths.pods["grown-third"]
 
 
 @pytest.mark.parametrize(
@@ -285,12 +285,12 @@ def test_replacement_came_afterwards(told: Mapping[str, Object], deaths: Deaths)
         ("deleted-gone", None),
     ],
 )
-def test_owner_of_a_pod_that_is_gone(told: Mapping[str, Object], key: str, kind: str | None) -> None:
+def test_owner_of_a_deleted_pod(reports: Mapping[str, Object], key: str, kind: str | None) -> None:
     """Of one there is a StatefulSet of the same name as its Job."""
-    owner = told[key]["owner"]
+    owner = reports[key]["owner"]
 
     assert (owner["kind"] if owner else None) == kind
-    assert (told[key]["replacement"] is None) is (kind in {None, "Job"})
+    assert (reports[key]["replacement"] is None) is (kind in {None, "Job"})
 
 
 def test_explain_says_the_same(died: InProcess, deaths: Deaths, qos: InProcess) -> None:
@@ -302,15 +302,15 @@ def test_explain_says_the_same(died: InProcess, deaths: Deaths, qos: InProcess) 
     after = ask(died, deaths)
     for key, item in zip(there, items, strict=True):
         last = item["lastEnd"]
-        # Meanwhile one may have become sure: its events have had the time to come.
-        ends = [told[key]["end"] for told in (before, after)]
+        # A verdict may have become certain meanwhile: its events may have arrived.
+        ends = [reports[key]["end"] for reports in (before, after)]
         known = [end["verdict"] if end["of"] != "Nothing" else None for end in ends]
         assert (last["end"]["verdict"] if last else None) in known, key
 
 
 @pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "Job"])
 def test_replacement_of_a_pod_that_no_kubelet_stopped(deaths: Deaths, died: InProcess, kind: str) -> None:
-    """Nothing shows when its object went."""
+    """The deletion time of its object is unknown."""
     pod, after = deaths.unseen[kind]
     ran = died(f"pod/{name_of(pod)}", "-n", NAMESPACE, "-o", "json")
     report = json.loads(ran.out)
@@ -325,17 +325,17 @@ def test_replacement_of_a_pod_that_no_kubelet_stopped(deaths: Deaths, died: InPr
 # Of many
 
 
-def test_everywhere(told: Mapping[str, Object], deaths: Deaths, died: InProcess) -> None:
+def test_everywhere(reports: Mapping[str, Object], deaths: Deaths, died: InProcess) -> None:
     ran = died("-A", "--since", "1h", "-o", "json")
     report = json.loads(ran.out)
     own = [item for item in report["items"] if item["namespace"] == NAMESPACE]
     before = {deaths.pods[key] for key in EARLIER}
-    # What had a name before is listed, too: of the others it is not the pod that this is about.
+    # Earlier pods of a name are listed too: for other names they are not the pod under test.
     found = listed(deaths, {"items": [item for item in own if not item["earlier"] or item["name"] in before]})
     times = [item["end"]["at"] or "" for item in report["items"]]
 
     assert (ran.code, ran.err) == (12, "")
-    # Of a pod that no kubelet stopped nothing tells the end; one of a Job may have been done.
+    # The end of a pod that no kubelet stopped is unknown; a Job's pod may have completed.
     unseen = {kind: name_of(pod) for kind, (pod, _) in deaths.unseen.items()}
     names = {item["name"] for item in own}
     assert names >= {unseen["ReplicaSet"], unseen["StatefulSet"]}
@@ -343,13 +343,13 @@ def test_everywhere(told: Mapping[str, Object], deaths: Deaths, died: InProcess)
     assert found.keys() >= TRUTH.keys()
     assert not found.keys() & {"alive", "grown-third"}
     assert {key for key, item in found.items() if item["earlier"]} >= EARLIER
-    assert not worse(found, told)
+    assert not worse(found, reports)
     assert times == sorted(times, reverse=True)
     assert all(item["end"]["of"] != "Nothing" for item in report["items"])
 
 
-def test_since_leaves_out_what_is_older(died: InProcess, deaths: Deaths) -> None:
-    """What nothing tells the time of may have ended since."""
+def test_since_omits_older_pods(died: InProcess, deaths: Deaths) -> None:
+    """A pod with an unknown time of end may have ended since."""
 
     def only_of_unknown_time() -> bool:
         ran = died("-n", NAMESPACE, "--since", "1s", "-o", "json")
@@ -360,14 +360,14 @@ def test_since_leaves_out_what_is_older(died: InProcess, deaths: Deaths) -> None
 
 
 @pytest.mark.parametrize("workload", ["web", "web-scaled", "rolled"])
-def test_of_a_deployment(told: Mapping[str, Object], deaths: Deaths, died: InProcess, workload: str) -> None:
-    """Pods of others whose names begin alike are not its own."""
+def test_of_a_deployment(reports: Mapping[str, Object], deaths: Deaths, died: InProcess, workload: str) -> None:
+    """Other pods with the same name prefix are not its own."""
     ran = died(f"deployment/{workload}", "-n", NAMESPACE, "-o", "json")
     found = listed(deaths, json.loads(ran.out))
 
     assert ran.err == ""
     assert found.keys() == {f"{workload}-held", f"{workload}-gone"}
-    assert not worse(found, told)
+    assert not worse(found, reports)
     assert ran.code == (0 if {grade_of(report) for report in found.values()} == {"Certain"} else 11)
 
 
@@ -383,7 +383,7 @@ def test_of_a_deployment(told: Mapping[str, Object], deaths: Deaths, died: InPro
         ("tainted", {key for key in TRUTH if "taint" in key or "tolerating" in key} - {"device-tainted"}),
     ],
 )
-def test_of_a_node(told: Mapping[str, Object], deaths: Deaths, died: InProcess, node: str, keys: set[str]) -> None:
+def test_of_a_node(reports: Mapping[str, Object], deaths: Deaths, died: InProcess, node: str, keys: set[str]) -> None:
     ran = died(f"node/{NAMESPACE}-{node}", "-o", "json")
     found = listed(deaths, json.loads(ran.out))
 
@@ -391,23 +391,23 @@ def test_of_a_node(told: Mapping[str, Object], deaths: Deaths, died: InProcess, 
     assert ran.err == ""
     # Of the name of one there is another elsewhere.
     assert found.keys() - {"again"} == keys
-    assert not worse({key: report for key, report in found.items() if key != "again"}, told)
+    assert not worse({key: report for key, report in found.items() if key != "again"}, reports)
 
 
-# Who may read less
+# With fewer rights
 
 
 def test_without_events(died: InProcess, deaths: Deaths, blind: Path) -> None:
     found = ask(died, deaths, blind)
-    # Afterwards: a verdict becomes surer once its events have had the time to come.
-    told = ask(died, deaths)
+    # Afterwards: a verdict becomes more certain once its events have arrived.
+    reports = ask(died, deaths)
 
-    assert not worse(found, told)
+    assert not worse(found, reports)
     for key, report in found.items():
         if key in EARLIER:
-            continue  # Nothing tells that there was another.
+            continue  # Nothing shows that there was another.
         end = report["end"]
-        assert GRADES.index(grade_of(report)) >= GRADES.index(grade_of(told[key])), key
+        assert GRADES.index(grade_of(report)) >= GRADES.index(grade_of(reports[key])), key
         assert ("EventsUnread" in end["lost"]) is (end["of"] != "Nothing" and grade_of(report) != "Certain"), key
         assert any((one["verb"], one["resource"]) == ("list", "events") for one in report["unread"]), key
     assert all(grade_of(report) == "Nothing" for key, report in found.items() if key.endswith("-gone"))
@@ -423,11 +423,11 @@ def test_without_events_of_many(died: InProcess, blind: Path) -> None:
 
 def test_without_nodes(died: InProcess, deaths: Deaths, control_plane: ControlPlane) -> None:
     found = ask(died, deaths, robot(control_plane, NAMESPACE))
-    told = ask(died, deaths)
+    reports = ask(died, deaths)
 
-    assert not worse(found, told)
+    assert not worse(found, reports)
     for key, report in found.items():
-        assert GRADES.index(grade_of(report)) >= GRADES.index(grade_of(told[key])), key
+        assert GRADES.index(grade_of(report)) >= GRADES.index(grade_of(reports[key])), key
     assert grade_of(found["drained-gone"]) == "Several"
     assert "NodeUnread" in found["drained-gone"]["end"]["lost"]
     assert any(one["resource"] == "nodes" for one in found["drained-gone"]["unread"])
@@ -472,7 +472,7 @@ def test_exit_code_of_several(deaths: Deaths, died: InProcess, targets: tuple[st
 
 @pytest.mark.long("test_verdict_is_the_truth, with what other components of the control plane write")
 def test_node_that_is_deleted(deaths: Deaths, died: InProcess) -> None:
-    """Garbage collection names itself where the object is left, and hides whether somebody had deleted it before."""
+    """Garbage collection names itself if the object remains, and hides whether it was deleted before."""
     deaths.run({SLOW: DEATHS[SLOW]})
     assert SLOW not in deaths.failed, deaths.failed[SLOW]
 
@@ -482,7 +482,7 @@ def test_node_that_is_deleted(deaths: Deaths, died: InProcess) -> None:
     gone, drained, stopped = json.loads(ran.out)["items"]
 
     assert (grade_of(kept), causes_of(kept)) == ("Likely", ["NodeGone"])
-    # Nothing may be left that tells of it, and nothing else has ended it.
+    # All evidence may be gone, and nothing else has ended it.
     assert grade_of(gone) in {"Likely", "Nothing"}
     assert not wrong(gone, "NodeGone")
     assert [grade_of(drained), grade_of(stopped)] == ["Several", "Several"]
@@ -493,7 +493,7 @@ def test_node_that_is_deleted(deaths: Deaths, died: InProcess) -> None:
 
 @pytest.fixture
 def many(control_plane: ControlPlane, namespace: str) -> Iterator[Deaths]:
-    """A namespace in which so much happens at once that events come late: a controller sends 20 in a second."""
+    """A namespace with so many changes at once that events come late: a controller sends 20 in a second."""
     with Kubelets(control_plane, [namespace]) as kubelets:
         found = Deaths(control_plane, namespace, kubelets, namespace)
         try:
@@ -553,7 +553,7 @@ def _pods(many: Deaths) -> list[Object]:
 
 
 def _of_many(many: Deaths, died: InProcess, names: list[str]) -> list[Object]:
-    """What is said of each, which may have changed meanwhile."""
+    """The verdict about each, which may have changed meanwhile."""
     ran = died(*(f"pod/{name}" for name in [*names, "never-was"]), "-n", many.namespace, "-o", "json")
     assert (ran.code, ran.err) == (12, ""), ran
     items: list[Object] = json.loads(ran.out)["items"]

@@ -1,4 +1,4 @@
-"""``--dry-run=server`` beside ``kubectl create --dry-run=server``: verdict, words, object; and nothing is ever stored.
+"""``--dry-run=server`` compared with ``kubectl create --dry-run=server``: verdict, words, object; nothing is stored.
 
 The API server is real, with Pod Security, a quota, a LimitRange and a webhook that adds a sidecar.
 """
@@ -62,7 +62,7 @@ EXPLAINED: Final = frozenset(kind.kind for kind in (PODS, *WORKLOADS))
 
 
 class World(NamedTuple):
-    """A control plane that records who asked for what."""
+    """A control plane that records each request and its user."""
 
     control_plane: ControlPlane
     audit_log: Path
@@ -151,7 +151,7 @@ def cluster(world: World, monkeypatch: pytest.MonkeyPatch) -> ControlPlane:
 
 
 def _objects(refused: int, taken: int) -> list[Object]:
-    """Recorded objects of the suite ``validate``: so many that upstream refuses, and so many that it takes."""
+    """Recorded objects of the suite ``validate``: so many that upstream rejects, and so many that it accepts."""
     found: dict[bool, list[Object]] = {True: [], False: []}
     most = {True: refused, False: taken}
     for case in recorded("validate", FULL_MINOR):
@@ -165,7 +165,7 @@ def _objects(refused: int, taken: int) -> list[Object]:
 
 
 def _asked(entry: Object) -> PodManifest:
-    """An object with what the API server says of it, as explain and place ask."""
+    """An object with the API server's answer, as explain and place request it."""
     kind = find_kind(entry["kind"])
     (manifest,) = read_manifests([ValidDocument(Document("manifest", entry), kind, ())], PLAIN)
     assert isinstance(manifest, PodManifest)
@@ -174,7 +174,7 @@ def _asked(entry: Object) -> PodManifest:
 
 
 def _compare(control_plane: ControlPlane, entry: Object) -> str:
-    """How the answer differs from kubectl's; empty: it does not."""
+    """The difference from kubectl's answer; empty: none."""
     text = json.dumps(entry)
     done = control_plane.kubectl(
         "create", "--dry-run=server", "--validate=strict", "-o", "json", "-f", "-", input=text, check=False
@@ -183,7 +183,7 @@ def _compare(control_plane: ControlPlane, entry: Object) -> str:
     document = ValidDocument(Document("manifest", entry), kind, ())
     (manifest,) = read_manifests([document], PLAIN)
     if not isinstance(manifest, PodManifest):
-        # What a field cannot hold is refused before anybody is asked.
+        # A value that does not fit its field is rejected before any request.
         return "" if done.returncode else f"kubectl takes it: {manifest.message}"
     (asked,) = with_dry_runs([manifest], NothingSource(PLAIN), ClusterOptions(), Validation.STRICT)
     assert asked.asked is not None
@@ -198,7 +198,7 @@ def _compare(control_plane: ControlPlane, entry: Object) -> str:
 
 
 def _words_differ(said: str, refusal: str) -> str:
-    """Where kubectl shows the parts of the API server's message in lines of their own."""
+    """The difference of words; kubectl shows the parts of the API server's message in separate lines."""
     lines = [line for line in said.splitlines() if line.strip() and not line.startswith("Warning: ")]
     parts = [line.removeprefix("* ").strip() for line in lines]
     wanted = [part.partition(": ")[2] if number == 0 else part for number, part in enumerate(parts)]
@@ -207,7 +207,7 @@ def _words_differ(said: str, refusal: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without what kubectl says before the API server's message."""
+    """The API server's message without kubectl's prefix."""
     return text.replace('error when creating "STDIN": ', "").replace("Error from server", "")
 
 
@@ -285,14 +285,14 @@ def test_an_object_that_exists_is_asked_about_as_a_change(cluster: ControlPlane)
     assert [(one.applied, one.refusal) for one in report.report.verdicts] == [(True, ""), (False, "")]
 
 
-def test_without_the_right_to_create_the_offline_answer_stands(cluster: ControlPlane) -> None:
+def test_without_the_right_to_create_offline_answer_is_used(cluster: ControlPlane) -> None:
     del cluster
     text = yaml.safe_dump(raw_pod("web", PLAIN))
-    ran = run("explain", "-f", "-", "--dry-run=server", "--as=nobody", stdin=text)
+    ran = run("explain", "-f", "-", "--dry-run=server", "--as=no-rights", stdin=text)
     said = " ".join(ran.out.split())
     assert ran.code == 11
     assert "Not certain: no priorityclasses.scheduling.k8s.io" in said
-    assert 'pod/web: no answer: pods is forbidden: User "nobody" cannot create resource "pods"' in said
+    assert 'pod/web: no answer: pods is forbidden: User "no-rights" cannot create resource "pods"' in said
     assert "the rest of this page is computed locally, without the API server" in said
     assert "BestEffort" in said
 

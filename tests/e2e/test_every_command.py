@@ -1,7 +1,7 @@
-"""Every command by the real kubectl, beside the same words given to the entry point in this process.
+"""Every command by the real kubectl, compared with the same arguments to the entry point in this process.
 
-Most tests take the second way (`tests.e2e.plugin`). Here both ways answer the same, so that what those tests hold is
-true of what people start.
+Most tests use the second way (`tests.e2e.plugin`). Here both ways answer the same, so those tests also hold for the
+installed plugin.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.waiting import answer_in_the_end
 pytestmark = pytest.mark.controlplane
 
 Both = Callable[..., Ran]
-"""Runs a command in both ways, and returns what both say."""
+"""Runs a command in both ways, and returns the common answer."""
 
 
 @pytest.fixture
@@ -35,14 +35,14 @@ def node(make_node: Callable[..., Object]) -> str:
 
 @pytest.fixture
 def pod(control_plane: ControlPlane, namespace: str, node: str) -> str:
-    """A namespace with the pod web on that node, and a default namespace of nobody."""
+    """A namespace with the pod web on that node, and an empty default namespace."""
     control_plane.apply([make_pod(namespace, requests={"cpu": "100m", "memory": "64Mi"}, nodeName=node)])
     return namespace
 
 
 @pytest.fixture
 def both(qos: InProcess, kubectl_qos: Plugin) -> Both:
-    """See `Both`. Times of day are no part of an answer."""
+    """See `Both`. Times of day are ignored."""
 
     def ask(command: str, *arguments: str | Path, stdin: str | None = None, kubeconfig: Path | None = None) -> Ran:
         ways = (Plugin(kubectl_qos.control_plane, kubectl_qos.runtime, command=command), qos.also(command))
@@ -50,7 +50,7 @@ def both(qos: InProcess, kubectl_qos: Plugin) -> Both:
         def answers() -> list[Ran]:
             return [_timeless(way(*arguments, stdin=stdin, kubeconfig=kubeconfig)) for way in ways]
 
-        # Namespaces of other tests go meanwhile, which changes answers. A difference of the ways stays.
+        # Namespaces of other tests are deleted meanwhile, which changes answers. A real difference remains.
         real, in_process = answer_in_the_end(answers, lambda both: both[0] == both[1], timeout=60)
         assert real == in_process
         return real
@@ -69,7 +69,7 @@ def test_explain(both: Both, pod: str, node: str) -> None:
     assert both("explain", "-f", "-", stdin=json.dumps(make_pod(pod, "other"))).code == 0
 
 
-def test_explain_by_one_who_may_do_little(both: Both, control_plane: ControlPlane, pod: str) -> None:
+def test_explain_with_few_rights(both: Both, control_plane: ControlPlane, pod: str) -> None:
     user = robot(control_plane, pod, {"pods": ["get"]})
     assert "kubectl auth can-i" in both("explain", "pod/web", "-n", pod, kubeconfig=user).out
     assert both("explain", "pod/none", kubeconfig=user).code == 4

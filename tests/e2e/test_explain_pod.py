@@ -1,4 +1,4 @@
-"""One pod in each state that people ask about, as the real cluster holds it."""
+"""One pod in each common state, as the real cluster stores it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LARGE = {"cpu": "500m", "memory": "1Gi"}
 
 @pytest.fixture
 def explained(control_plane: ControlPlane, qos: Qos, namespace: str) -> Callable[..., str]:
-    """Creates the pod ``web`` and returns the words of its explanation."""
+    """Creates the pod ``web`` and returns the text of its explanation."""
 
     def explain(**spec: Any) -> str:
         control_plane.apply([make_pod(namespace, **spec)])
@@ -178,7 +178,7 @@ def test_pending_pod_that_breaks_topology_spread(
     }
     running = make_pod(namespace, "first", nodeName=node_name(nodes[0]))
     running["metadata"]["labels"] = {"app": "web"}
-    # It may go to zone a only, where one more would be two too many.
+    # It may be placed only in zone a, where one more would exceed the skew by two.
     spec: Object = {"affinity": pod_stays_away_from(nodes[1]), "topologySpreadConstraints": [constraint]}
     control_plane.apply([running, make_pod(namespace, schedulerName="default-scheduler", **spec)])
     message = scheduler_says(control_plane, namespace)
@@ -223,7 +223,7 @@ def test_P3_scheduling_gate_keeps_the_pod_out(explained: Callable[..., str]) -> 
 def test_pod_that_no_scheduler_has_seen(explained: Callable[..., str]) -> None:
     said = explained()
 
-    assert ': its placement is not modelled, because spec.schedulerName "nobody" has no profile in ' in said
+    assert ': its placement is not modelled, because spec.schedulerName "no-scheduler" has no profile in ' in said
 
 
 # Being deleted
@@ -369,7 +369,7 @@ def scheduler_says(control_plane: ControlPlane, namespace: str) -> str:
 
 
 def silence(control_plane: ControlPlane, node: Object) -> None:
-    """What the node lifecycle controller writes when a kubelet has not been heard of."""
+    """The conditions that the node lifecycle controller writes for a silent kubelet."""
     ready = {
         "type": "Ready",
         "status": "Unknown",

@@ -1,4 +1,4 @@
-"""Custom columns beside those of the real ``kubectl get``: the one of its printers that needs a cluster."""
+"""Custom columns compared with those of the real ``kubectl get``, its only printer that needs a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text that anybody may write into a cluster reaches a terminal only escaped, and JSON unchanged."""
+"""Untrusted text of a cluster reaches a terminal only escaped, and JSON unchanged."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OURS = re.compile("\x1b\\[(?:0|1|31|32|33)m")
 
 @pytest.fixture
 def pending(control_plane: ControlPlane, namespace: str) -> str:
-    """A namespace with a pod whose scheduler leaves hostile words."""
+    """A namespace with a pod that has hostile text from its scheduler."""
     pod = control_plane.api.create(make_pod(namespace))
     said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": HOSTILE}
     control_plane.set_pod_status(pod, {"conditions": [said]})
@@ -47,7 +47,7 @@ def pending(control_plane: ControlPlane, namespace: str) -> str:
 
 @pytest.fixture
 def failed(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]) -> str:
-    """A namespace with a pod whose kubelet leaves hostile words."""
+    """A namespace with a pod that has hostile text from its kubelet."""
     manifest = make_pod(namespace, nodeName=node_name(make_node()))
     manifest["metadata"]["annotations"] = {"kubernetes.io/config.source": HOSTILE}
     pod = control_plane.api.create(manifest)
@@ -76,7 +76,7 @@ def test_words_of_an_eviction(
 ) -> None:
     pod = control_plane.api.create(make_pod(namespace, nodeName=node_name(make_node())))
     why = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": HOSTILE}
-    # Without a time the condition counts as stale, and its controller takes it back.
+    # Without a time the condition counts as stale, and its controller removes it.
     why["lastTransitionTime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     control_plane.set_pod_status(pod, {"conditions": [why]})
     control_plane.kubectl("delete", "pod", "web", "-n", namespace, "--wait=false")
@@ -127,7 +127,7 @@ def test_words_of_a_manifest(qos: Qos, namespace: str) -> None:
 
     for output in ("table", "wide", "name"):
         ran = qos("-f", "-", "-o", output, stdin=json.dumps(manifest))
-        # No such class is there: the pod is refused, and told all the same.
+        # The class does not exist: the pod is rejected, and still explained.
         assert ran.code == 6
         assert f"{'pod/' if output == 'name' else 'Pod '}web{VISIBLE}" in flat(ran.out)
         assert_harmless(ran.out)
@@ -135,7 +135,7 @@ def test_words_of_a_manifest(qos: Qos, namespace: str) -> None:
 
 @pytest.mark.parametrize("word", ["pod/web\x1b[31m", "pod/web\u202e", "web\x1b[31m", "pod/\x9b31m"])
 def test_words_of_the_command_line(kubectl_qos: Plugin, pending: str, word: str) -> None:
-    """As from a script that takes names from elsewhere."""
+    """As from a script with untrusted names."""
     ran = kubectl_qos(word, "-n", pending)
 
     assert ran.code in {2, 3}
@@ -146,8 +146,8 @@ def test_words_of_the_command_line(kubectl_qos: Plugin, pending: str, word: str)
 def test_name_of_a_node_is_in_no_command(
     control_plane: ControlPlane, tmp_path: Path, namespace: str, node: str
 ) -> None:
-    """``pods/binding`` takes any name. What is asked about that Node is what is asked about one that does not exist."""
-    pod = control_plane.api.create(make_pod(namespace, schedulerName="nobody"))
+    """``pods/binding`` accepts any name. The plugin treats that Node as one that does not exist."""
+    pod = control_plane.api.create(make_pod(namespace, schedulerName="no-scheduler"))
     control_plane.bind(pod, node)
     runtime = tmp_path / "run"
     runtime.mkdir()
@@ -170,7 +170,7 @@ def test_name_of_a_node_is_in_no_command(
 
 
 def on_a_terminal(kubectl_qos: Plugin, *arguments: str, env: dict[str, str] | None = None) -> tuple[int, str]:
-    """Exit code, and what a terminal would have been told."""
+    """Exit code, and the output of a terminal."""
     ran = again_if_not_connected(lambda: _on_a_terminal(kubectl_qos, *arguments, env=env), lambda ran: ran.err)
     assert ran.err == ""
     return ran.code, ran.out

@@ -1,4 +1,4 @@
-"""Where the plugin says that a pod would go, beside what the real kube-scheduler says and does."""
+"""The plugin's likely placement, compared with the messages and decisions of the real kube-scheduler."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TAINT = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
 
 @pytest.fixture
 def make_node(control_plane: ControlPlane, namespace: str, make_node: MakeNode) -> MakeNode:
-    """Makes nodes that kube-scheduler knows: what it says of a pod is compared."""
+    """Makes nodes that kube-scheduler knows, because its messages are compared."""
 
     def make(**arguments: Any) -> Object:
         node = make_node(**arguments)
@@ -37,18 +37,18 @@ def make_node(control_plane: ControlPlane, namespace: str, make_node: MakeNode) 
 
 
 def refusal(control_plane: ControlPlane, namespace: str, name: str = "web") -> str:
-    """kube-scheduler's own words, once it has looked."""
+    """kube-scheduler's message, once it has tried the pod."""
 
-    def told() -> str | None:
+    def message() -> str | None:
         pod = control_plane.api.get("v1", "Pod", name, namespace)
         conditions = pod.get("status", {}).get("conditions", [])
         return next((entry["message"] for entry in conditions if entry.get("reason") == "Unschedulable"), None)
 
-    return wait_for(told, f"kube-scheduler refuses {name}")
+    return wait_for(message, f"kube-scheduler refuses {name}")
 
 
 def chosen(control_plane: ControlPlane, namespace: str, name: str = "web") -> str:
-    """The node that kube-scheduler chose, once it has."""
+    """The node that kube-scheduler has chosen; waits for it."""
 
     def bound() -> str | None:
         node: str | None = control_plane.api.get("v1", "Pod", name, namespace)["spec"].get("nodeName")
@@ -63,12 +63,12 @@ def is_going(control_plane: ControlPlane, namespace: str, name: str) -> bool:
 
 
 def remedy(placement: Mapping[str, Any], plugin: str) -> Mapping[str, Any]:
-    """What would help the nodes that a plugin rejects."""
+    """The remedy for the nodes that a plugin rejects."""
     found: Mapping[str, Any] = next(group["remedy"] for group in placement["rejected"] if group["plugin"] == plugin)
     return found
 
 
-def test_pending_pod_is_told_what_the_scheduler_says_and_why(
+def test_pending_pod_shows_scheduler_message_and_cause(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     small = node_name(make_node(capacity={"cpu": "1"}))
@@ -87,53 +87,53 @@ def test_pending_pod_is_told_what_the_scheduler_says_and_why(
     assert f"kube-scheduler said the same: {flat(said)}" in text
 
 
-def test_uncordoning_as_told_lets_the_scheduler_bind_it(
+def test_suggested_uncordon_lets_the_pod_bind(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     make_node(unschedulable=True)
     control_plane.apply([make_pod(namespace, **SCHEDULED)])
     refusal(control_plane, namespace)
 
-    told = remedy(qos.json("pod/web", "-n", namespace)["placement"], "NodeUnschedulable")
+    suggested = remedy(qos.json("pod/web", "-n", namespace)["placement"], "NodeUnschedulable")
 
-    [change] = told["changes"]
+    [change] = suggested["changes"]
     assert change["kind"] == "Uncordon"
     control_plane.kubectl("uncordon", change["node"])
-    assert chosen(control_plane, namespace) == told["node"]
+    assert chosen(control_plane, namespace) == suggested["node"]
 
 
-def test_labelling_as_told_lets_the_scheduler_bind_it(
+def test_suggested_label_lets_the_pod_bind(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     make_node()
     control_plane.apply([make_pod(namespace, nodeSelector={"disk": "ssd"}, **SCHEDULED)])
     refusal(control_plane, namespace)
 
-    told = remedy(qos.json("pod/web", "-n", namespace)["placement"], "NodeAffinity")
+    suggested = remedy(qos.json("pod/web", "-n", namespace)["placement"], "NodeAffinity")
 
-    [change] = told["changes"]
+    [change] = suggested["changes"]
     assert (change["kind"], change["value"]) == ("LabelNode", "disk=ssd")
     control_plane.kubectl("label", "node", change["node"], change["value"])
-    assert chosen(control_plane, namespace) == told["node"]
+    assert chosen(control_plane, namespace) == suggested["node"]
 
 
-def test_tolerating_as_told_lets_the_scheduler_bind_it(
+def test_suggested_toleration_lets_the_pod_bind(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     make_node(taints=[TAINT])
     control_plane.apply([make_pod(namespace, **SCHEDULED)])
     refusal(control_plane, namespace)
 
-    told = remedy(qos.json("pod/web", "-n", namespace)["placement"], "TaintToleration")
+    suggested = remedy(qos.json("pod/web", "-n", namespace)["placement"], "TaintToleration")
 
-    [change] = told["changes"]
+    [change] = suggested["changes"]
     assert (change["kind"], change["value"]) == ("Tolerate", "dedicated=gpu:NoSchedule")
     toleration = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
     control_plane.apply([make_pod(namespace, "tolerant", tolerations=[toleration], **SCHEDULED)])
-    assert chosen(control_plane, namespace, "tolerant") == told["node"]
+    assert chosen(control_plane, namespace, "tolerant") == suggested["node"]
 
 
-def test_manifest_is_told_the_node_that_the_scheduler_then_chooses(
+def test_manifest_names_the_node_that_is_chosen(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     make_node(capacity={"cpu": "2"})
@@ -161,7 +161,7 @@ def test_running_pod_is_judged_anew_when_asked(
     assert f"{node}, where it runs, would not be chosen again: NodeUnschedulable: node(s) were unschedulable" in text
 
 
-def test_workload_is_told_where_its_next_pod_would_go_when_asked(
+def test_workload_names_the_node_of_its_next_pod(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     node = node_name(make_node())
@@ -172,9 +172,7 @@ def test_workload_is_told_where_its_next_pod_would_go_when_asked(
     assert qos.json("deployment/web", "-n", namespace, "--placement")["template"]["placement"]["best"] == [node]
 
 
-def test_who_may_not_see_the_cluster_is_told_what_it_takes(
-    control_plane: ControlPlane, qos: Qos, namespace: str
-) -> None:
+def test_missing_rights_to_the_cluster_are_named(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
     # No node has that: the scheduler may know one of another test yet that is gone by now.
     control_plane.apply([make_pod(namespace, nodeSelector={"disk": namespace}, **SCHEDULED)])
 
@@ -203,7 +201,7 @@ def test_pod_of_another_scheduler_is_not_guessed_about(
     assert (placement["schedulerName"], placement["best"]) == ("volcano", [node])
 
 
-def test_disabled_plugin_of_the_configuration_in_the_cluster_does_not_count(
+def test_disabled_plugin_of_the_cluster_is_ignored(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     make_node(taints=[TAINT])
@@ -228,7 +226,7 @@ def test_disabled_plugin_of_the_configuration_in_the_cluster_does_not_count(
     assert qos("pod/web", "-n", namespace, "--scheduler-config", f"configmap/{namespace}/none").code == 3
 
 
-def test_P4_P5_P6_preemption_is_foretold_and_followed(
+def test_P4_P5_P6_preemption_is_predicted(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     node = node_name(make_node(capacity={"cpu": "2"}))
@@ -238,16 +236,16 @@ def test_P4_P5_P6_preemption_is_foretold_and_followed(
     chosen(control_plane, namespace, "low")
     high = make_pod(namespace, "high", requests={"cpu": "2"}, priorityClassName=f"{namespace}-high", **SCHEDULED)
 
-    foretold = qos.json("-f", "-", "-n", namespace, stdin=yaml.safe_dump(high))["placement"]["preemption"]
+    predicted = qos.json("-f", "-", "-n", namespace, stdin=yaml.safe_dump(high))["placement"]["preemption"]
 
-    assert foretold["nodes"] == [node]
-    assert [victim["pod"]["name"] for victim in foretold["victims"]] == ["low"]
+    assert predicted["nodes"] == [node]
+    assert [victim["pod"]["name"] for victim in predicted["victims"]] == ["low"]
     control_plane.apply([high])
     wait_for(
         lambda: control_plane.api.get("v1", "Pod", "high", namespace)["status"].get("nominatedNodeName"),
         "kube-scheduler nominates the node",
     )
-    # That is told at once, and the victims are deleted beside it.
+    # The nomination is written at once, and the victims are deleted in parallel.
     wait_for(lambda: is_going(control_plane, namespace, "low"), "the victim goes")
     waiting = qos.text("pod/high", "-n", namespace)
     assert f"preemption made room on {node}: it is tried first" in waiting
@@ -260,7 +258,7 @@ def test_P4_P5_P6_preemption_is_foretold_and_followed(
     assert chosen(control_plane, namespace, "high") == node
 
 
-def test_P6_preempted_for_nothing_is_said(
+def test_P6_needless_preemption_is_reported(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: MakeNode
 ) -> None:
     node = node_name(make_node(capacity={"cpu": "2"}))

@@ -55,7 +55,7 @@ def test_errors_are_refused(control_plane: ControlPlane, namespace: str) -> None
     assert {problem.split()[0] for problem in problems} <= {"400", "403", "422"}
 
 
-def test_what_has_no_error_is_taken(control_plane: ControlPlane, namespace: str) -> None:
+def test_object_without_errors_is_accepted(control_plane: ControlPlane, namespace: str) -> None:
     entries = _read("unwanted")
     manifests = [read_manifest(number, entry, known=schema(REFERENCE.minor)) for number, entry in enumerate(entries)]
     findings = check(Objects.of([one.manifest for one in manifests if one.manifest is not None]))

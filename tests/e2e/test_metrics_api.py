@@ -37,7 +37,7 @@ HOSTILE: Final = "\x1b[2J\x1b]0;owned\x07\u202e<script>"
 
 
 class MetricsAPI(ThreadingHTTPServer):
-    """Answers each question for metrics with pieces of a body, until there are no more."""
+    """Answers each request for metrics with pieces of a body."""
 
     daemon_threads = True
     status = 200
@@ -57,7 +57,7 @@ class _Handler(BaseHTTPRequestHandler):
             for piece in [json.dumps(DISCOVERY).encode()] if about_itself else self.server.pieces():
                 self.wfile.write(piece)
         except OSError:
-            # The API server has hung up.
+            # The API server has closed the connection.
             self.close_connection = True
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the library's name
@@ -66,7 +66,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def metrics(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MetricsAPI]:
-    """An API server for metrics that the cluster's API server asks."""
+    """An API server for metrics; the cluster's API server forwards requests to it."""
     chain = tmp_path_factory.mktemp("metrics") / "chain.pem"
     credential = Authority().server(())
     chain.write_bytes(credential.certificate + credential.key)
@@ -77,7 +77,7 @@ def metrics(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
-            # The API server takes its own APIService of a deleted CustomResourceDefinition away a little later.
+            # The API server removes its own APIService of a deleted CustomResourceDefinition a little later.
             wait_for(lambda: not _has_service(control_plane), "no other metrics API is there")
             with control_plane.holding(_objects(server.server_address[1])):
                 wait_for(lambda: _is_served(control_plane), "the metrics API is served")
@@ -157,7 +157,7 @@ def test_answer_goes_on_without_a_metrics_api(
     monkeypatch: pytest.MonkeyPatch,
     answer: str,
 ) -> None:
-    """The list of nodes says why usage is not known, within seconds and in printable text."""
+    """The list of nodes shows why usage is unknown, within seconds and in printable text."""
     # Of a single node the details are shown, which are read by name.
     names = [node_name(make_node()) for _ in range(2)]
     settings, reason = ANSWERS[answer]
@@ -180,7 +180,7 @@ def test_answer_goes_on_without_a_metrics_api(
 def test_pages_of_a_metrics_api_are_not_followed(
     qos: InProcess, make_node: Callable[..., Object], metrics: MetricsAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has none: an answer that names a next page each time would keep the command for ever."""
+    """The list has no pages: an answer that always names a next page would never end."""
     names = [node_name(make_node()) for _ in range(2)]
     usage = [{"metadata": {"name": name}, "usage": {"cpu": "1", "memory": "3Gi"}} for name in names]
     monkeypatch.setattr(metrics, "pieces", lambda: iter([_list(*usage, **{"continue": "again"})]))

@@ -1,4 +1,4 @@
-"""What bounds pods in a namespace, held against a real API server: its words, and the requests that an answer takes."""
+"""Namespace limits for pods, compared with a real API server: its messages, and the requests that an answer takes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.controlplane
 
 _BEFORE: Final = {"new pod": 13, "new pod without placement": 9, "pod that is there": 9, "deployment": 14}
-"""Requests that ``explain -f`` took before it looked at quotas; two look for our webhook and for its policies, and one
-for the namespace of what is new."""
+"""Requests that ``explain -f`` takes without quotas; two are for our webhook and its policies, and one for the
+namespace of new objects."""
 _PODS: Final[Mapping[str, Mapping[str, Any]]] = {
     "fits": {"requests": {"cpu": "100m", "memory": "10Mi"}},
     "asks for more than its default limit": {"requests": {"cpu": "800m", "memory": "10Mi"}},
@@ -51,9 +51,9 @@ def bounded(control_plane: ControlPlane, namespace: str) -> str:
     )
     wait_for(lambda: "hard" in api.get("v1", "ResourceQuota", "q", namespace).get("status", {}), "the quota is counted")
     over, insecure = (pod_of(namespace, _PODS[name]) for name in ("over the quota", "violates Pod Security"))
-    # The API server counts no pod that it admits before it knows the quota.
+    # The API server does not count pods that it admits before it knows the quota.
     wait_for(lambda: "exceeded quota" in refused(control_plane, over), "the API server knows the quota")
-    # A pod that really uses it: the controller counts again whatever is written by hand.
+    # A pod that really uses it: the controller overwrites values that are set by hand.
     control_plane.apply([make_pod(namespace, "other", containers=[container(requests={"memory": "100Mi"})])])
     used = {"requests.memory": "100Mi", "pods": "1"}
     wait_for(lambda: api.get("v1", "ResourceQuota", "q", namespace)["status"]["used"] == used, "the pod is counted")
@@ -63,14 +63,14 @@ def bounded(control_plane: ControlPlane, namespace: str) -> str:
 
 
 def pod_of(namespace: str, case: Mapping[str, Any]) -> Object:
-    """The pod of a case: with its resources, and with what else is in it."""
+    """The pod of a case: its resources, and its other fields."""
     spec = {key: value for key, value in case.items() if key.startswith("host")}
     resources = {key: value for key, value in case.items() if key not in spec}
     return make_pod(namespace, containers=[container(**resources)], schedulerName="default-scheduler", **spec)
 
 
 def refused(control_plane: ControlPlane, pod: Object) -> str:
-    """Why the API server refuses a pod; empty: it takes the pod."""
+    """Why the API server rejects a pod; empty: it accepts the pod."""
     api = control_plane.api
     try:
         api.request("POST", api.path("v1", "Pod", pod["metadata"]["namespace"]), pod, query={"dryRun": "All"})
@@ -99,11 +99,11 @@ def test_a_pod_is_refused_in_the_words_of_the_api_server(
 def test_a_namespace_that_does_not_exist_refuses_all(
     control_plane: ControlPlane, qos: InProcess, tmp_path: Path
 ) -> None:
-    pod, file = make_pod("shop-of-nobody", schedulerName="default-scheduler"), tmp_path / "pod.yaml"
+    pod, file = make_pod("no-such-shop", schedulerName="default-scheduler"), tmp_path / "pod.yaml"
     file.write_text(yaml.safe_dump(pod))
     said = refused(control_plane, pod)
 
-    assert said == 'namespaces "shop-of-nobody" not found'
+    assert said == 'namespaces "no-such-shop" not found'
     assert qos.json("-f", file, code=6)["refusal"]["message"] == said
     assert [entry["reason"] for entry in qos.also("place").json("-f", file, code=6)["refused"]] == [said]
 
@@ -156,7 +156,7 @@ def test_without_the_right_to_read_quotas(
     assert kubectl_qos("-f", file).code == 6
 
 
-def test_quota_refuses_the_pods_of_a_workload_to_come(qos: InProcess, bounded: str, tmp_path: Path) -> None:
+def test_quota_rejects_pods_of_a_new_workload(qos: InProcess, bounded: str, tmp_path: Path) -> None:
     spec = make_pod(bounded, containers=[container(requests={"memory": "2Gi"})])["spec"]
     file = tmp_path / "workload.yaml"
     file.write_text(yaml.safe_dump(make_workload("Deployment", bounded, spec)))

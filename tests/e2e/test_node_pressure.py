@@ -1,4 +1,4 @@
-"""``kubectl qos node`` on the real API server, whose node proxy reaches a server that answers as a kubelet does."""
+"""``kubectl qos node`` on the real API server; its node proxy reaches a server that answers as a kubelet does."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def kubelet(tmp_path: Path) -> Iterator[KubeletAnswers]:
 
 @pytest.fixture
 def name(control_plane: ControlPlane, make_node: Callable[..., Object], namespace: str, kubelet: KubeletAnswers) -> str:
-    """The node of that kubelet, with three running pods that it measures, and one elsewhere."""
+    """The node of that kubelet, with three running pods that it measures, and one pod on another node."""
     made = node_name(make_node(status=kubelet.status))
     elsewhere = node_name(make_node())
     used = {"burstable": 2000, "best-effort": 100, "quiet": 50}
@@ -194,7 +194,7 @@ def test_right_that_the_api_server_asks_for(
 
 
 def test_without_right_to_list_pods_nothing_is_ranked(control_plane: ControlPlane, node: Qos, name: str) -> None:
-    kubeconfig = control_plane.kubeconfig_for_client_certificate("nobody-in-particular")
+    kubeconfig = control_plane.kubeconfig_for_client_certificate("no-rights")
     ran = node(name, kubeconfig=kubeconfig)
     assert (ran.code, ran.out) == (4, "")
     assert "you may not get nodes" in ran.err
@@ -223,9 +223,9 @@ def test_kubelet_that_answers_something_else(
     assert [place["oomScoreAdj"] for place in report["oom"][0]["places"]] == [1000, 988, 875]
 
 
-def test_kubelet_that_nobody_reaches(node: Qos, make_node: Callable[..., Object], kubelet: KubeletAnswers) -> None:
+def test_unreachable_kubelet(node: Qos, make_node: Callable[..., Object], kubelet: KubeletAnswers) -> None:
     [address] = kubelet.status["addresses"]
-    # Held, so that no other program comes to listen there.
+    # Kept open, so that no other program listens there.
     with socket.socket() as held:
         held.bind((address["address"], 0))
         endpoint = {"Port": held.getsockname()[1]}
@@ -242,7 +242,7 @@ def _definition(kind: str, plural: str, scope: str) -> Object:
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}
     names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
-    # Groups of Kubernetes' own are protected: whoever takes one has to say so.
+    # Kubernetes' own groups are protected: a user of one needs an annotation.
     annotations = {"api-approved.kubernetes.io": "unapproved, a test's stand-in for a metrics server"}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -1,4 +1,4 @@
-"""Who owns a pod, and what that means for it, with pods that the real controllers made."""
+"""The owners of a pod, and their consequences, with pods that the real controllers made."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_F3_stateful_set(qos: Qos, namespace: str, pod_of: Callable[..., str]) -
 
 def test_F3_daemon_set(qos: Qos, namespace: str, pod_of: Callable[..., str], make_node: Callable[..., Object]) -> None:
     node = make_node()
-    # Elsewhere its controller would delete it.
+    # On another node its controller would delete it.
     name = pod_of(make_workload("DaemonSet", namespace, {**SPEC, "nodeSelector": on(node)}), node=node)
 
     brief = qos.text(f"pod/{name}", "-n", namespace)
@@ -83,7 +83,7 @@ def test_F3_cron_job(control_plane: ControlPlane, qos: Qos, namespace: str, pod_
     [cron_job] = control_plane.apply([make_cron_job(namespace, spec)])
     job = make_workload("Job", namespace, spec, name="nightly-1")
     job["spec"]["template"]["metadata"]["labels"] = {"app": "web"}
-    # What the CronJob's controller writes when its minute has come.
+    # The Job that the CronJob's controller creates on schedule.
     owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": cron_job["metadata"]["uid"]}
     job["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
     name = pod_of(job)
@@ -99,12 +99,12 @@ def test_F3_cron_job(control_plane: ControlPlane, qos: Qos, namespace: str, pod_
 def test_F3_bare_pod(control_plane: ControlPlane, qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
     name = pod_of(make_pod(namespace))
 
-    told = "Force delete no promise is broken: its processes may run on, and no controller replaces it"
-    assert told in qos.text(f"pod/{name}", "-n", namespace)
+    line = "Force delete no promise is broken: its processes may run on, and no controller replaces it"
+    assert line in qos.text(f"pod/{name}", "-n", namespace)
     assert qos.json(f"pod/{name}", "-n", namespace)["owners"] == []
 
 
-def test_owner_that_is_gone(control_plane: ControlPlane, qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
+def test_deleted_owner(control_plane: ControlPlane, qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
     name = pod_of(make_workload("Deployment", namespace, SPEC))
     control_plane.kubectl("delete", "deployment", "web", "-n", namespace, "--cascade=orphan")
     control_plane.kubectl("delete", "replicaset", "-l", "app=web", "-n", namespace, "--cascade=orphan")
@@ -199,7 +199,7 @@ def test_cron_job_without_pods(control_plane: ControlPlane, qos: Qos, namespace:
 
 
 def test_workload_of_an_unknown_class(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
-    """The API server takes the Deployment; what it refuses are the pods, one by one."""
+    """The API server accepts the Deployment and rejects its pods, one by one."""
     control_plane.apply([make_workload("Deployment", namespace, {**SPEC, "priorityClassName": "nope"})])
 
     text = qos.text("deployment/web", "-n", namespace)

@@ -1,7 +1,7 @@
-"""A node falls silent, on the real control plane: what is reported at every step, and who may do what about it (F8).
+"""A node falls silent, on the real control plane: the reports at every step, and the rights for each action (F8).
 
-That it counts as lost is written by the test (`tests.e2e.kubelets`); its pods tolerate that for 2 s, and pod garbage
-collection has its 20 s.
+The test writes that the node is lost (`tests.e2e.kubelets`); its pods tolerate that for 2 s, and pod garbage
+collection runs every 20 s.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ pytestmark = pytest.mark.controlplane
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "partitions.md"
 STORY: Final = re.compile(r"(<!-- story: (\w+) -->\n```\n)(.*?)(```\n)", re.DOTALL)
 LOST: Final = ("node-1", "node-2", "node-3")
-"""Nodes that fall silent, each in a zone of its own: the others' states are no reason to spare it."""
+"""Nodes that fall silent, each in its own zone, so that the states of others do not delay its evictions."""
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 PATIENCE: Final = 120
-"""Seconds until what runs beside a test has ended."""
+"""Seconds until a test's parallel processes have ended."""
 
 
 @pytest.fixture(scope="module")
 def plane(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
-    """A control plane whose pods leave lost nodes soon, one node after the other without a pause."""
+    """A control plane that evicts pods from lost nodes soon, one node after the other without a pause."""
     running = ControlPlane(
         control_plane_binaries,
         apiserver_args=["--default-unreachable-toleration-seconds=2", "--default-not-ready-toleration-seconds=2"],
@@ -64,14 +64,14 @@ def plane(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def kubelets(plane: ControlPlane) -> Iterator[dict[str, Kubelet]]:
-    """Three nodes to lose, and one that stays."""
+    """Three nodes that are lost, and one that stays."""
     with ExitStack() as stack:
         yield {name: stack.enter_context(Kubelet(plane, name, zone=f"zone-{name}")) for name in (*LOST, "node-4")}
 
 
 @pytest.fixture(autouse=True)
 def as_before(plane: ControlPlane, kubelets: dict[str, Kubelet]) -> Iterator[None]:
-    """Whatever a test did, all nodes answer and are empty before the next one."""
+    """Make all nodes answer and empty before the next test."""
     yield
     for kubelet in kubelets.values():
         take_back(plane, kubelet)
@@ -83,7 +83,7 @@ def as_before(plane: ControlPlane, kubelets: dict[str, Kubelet]) -> Iterator[Non
 
 
 def ended(run: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """What a run printed until its end. One that does not end is reported with the processes of its group."""
+    """The output of a finished run. A run that does not end is reported with the processes of its group."""
     try:
         return run.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired as error:
@@ -100,7 +100,7 @@ class Command:
 
     def __init__(self, plane: ControlPlane, runtime: Path, kept: KeptConnection) -> None:
         self._plane, self._here = plane, InProcess(plane, runtime, kept)
-        # What still runs has its sockets elsewhere: a run that ended has to leave none.
+        # Active runs have their sockets elsewhere: a finished run may leave none.
         self._background = runtime.with_name(f"background-{runtime.name}")
         self._background.mkdir()
         self._started: list[subprocess.Popen[bytes]] = []
@@ -109,12 +109,12 @@ class Command:
         return self._here.also(command)(*arguments, **how)
 
     def start(self, command: str, *arguments: str) -> subprocess.Popen[bytes]:
-        """By the real kubectl, beside the test."""
+        """Start it by the real kubectl, in parallel to the test."""
         self._started.append(Plugin(self._plane, self._background, command=command).start(*arguments))
         return self._started[-1]
 
     def end(self) -> None:
-        """Nothing that a failed test started stays behind."""
+        """Kill the processes that a failed test started."""
         for run in self._started:
             if run.poll() is None:
                 os.killpg(run.pid, signal.SIGTERM)
@@ -142,7 +142,7 @@ def qos(plane: ControlPlane, runtime: Path, kept: KeptConnection) -> Iterator[Co
 
 
 def stateful_set(plane: ControlPlane, name: str, node: str, *, volume: bool = False) -> None:
-    """A StatefulSet of one pod, which starts on a node and goes to node-4 then; returns when it runs there."""
+    """A StatefulSet of one pod, which starts on a node and later moves to node-4; returns when it runs on the first."""
     preferred = [_preferred(node, 100), _preferred("node-4", 50)]
     spec: Object = {
         "containers": [container()],
@@ -194,7 +194,7 @@ def take_back(plane: ControlPlane, kubelet: Kubelet) -> None:
     """A node that answers, without taints."""
     kubelet.let_go()
     if kubelet.is_silent:
-        kubelet.answer_again()
+        kubelet.recover()
     if OUT_OF_SERVICE in taints(plane, kubelet.name):
         node = plane.api.get("v1", "Node", kubelet.name)
         left = [taint for taint in node["spec"]["taints"] if taint["key"] != OUT_OF_SERVICE]
@@ -210,7 +210,7 @@ def silent(plane: ControlPlane, kubelets: dict[str, Kubelet]) -> str:
 
 
 class PostMortem:
-    """What was typed and seen, kept for the page."""
+    """The commands and their output, recorded for the page."""
 
     def __init__(self, qos: Command) -> None:
         self._qos = qos
@@ -225,7 +225,7 @@ class PostMortem:
 
 
 def timeless(text: str) -> str:
-    """A text whose times, ages, uids and revisions stand for any, and so does which of two events was seen first."""
+    """A text with placeholders for times, ages, uids and revisions, and with a fixed order of simultaneous events."""
     text = re.sub(r"^(.* UTC  volume .*\n)(.* UTC  pod .*\n)", r"\2\1", text, flags=re.MULTILINE)
     text = re.sub(r"\s+", " ", text)
     for pattern, word in (
@@ -235,7 +235,7 @@ def timeless(text: str) -> str:
         (r"resourceVersion \d+", "REVISION"),
     ):
         text = re.sub(pattern, word, text)
-    # Where somebody wrote to the node in between, it is tainted once more.
+    # If another client wrote to the node in between, it is tainted once more.
     return re.sub(r"(TIME tainting [^,]*, if it has not changed since REVISION )\1+", r"\1", text)
 
 
@@ -243,15 +243,15 @@ def test_F8_post_mortem_of_a_node_that_went_silent(
     plane: ControlPlane, kubelets: dict[str, Kubelet], qos: Command
 ) -> None:
     """One database, one disk, one machine that loses its network."""
-    told = PostMortem(qos)
+    scene = PostMortem(qos)
     stateful_set(plane, "db", "node-1", volume=True)
     first = uid_of(plane, "shop", "db-0")
     assert "All nodes answer." in qos("partitions").out
 
-    # The network goes. Half a minute later, in a real cluster, people look.
+    # The network fails. Half a minute later, in a real cluster, an operator checks.
     lose(plane, kubelets["node-1"])
     wait_for(lambda: is_terminating(plane, "db-0"), "db-0 is marked for deletion")
-    seen = told("partitions", 0, "partitions")
+    seen = scene("partitions", 0, "partitions")
     assert "node/node-1 Silent since" in seen
     assert "StatefulSet db makes no other db-0 before it is gone" in seen
     assert "its volume db-disk stays attached here" in seen
@@ -261,28 +261,28 @@ def test_F8_post_mortem_of_a_node_that_went_silent(
         ("db-0", "NoReplacement", True)
     ]
 
-    # Why does nothing happen? The pod waits for its kubelet, and everybody else for the pod.
+    # Why does nothing happen? The pod waits for its kubelet, and all controllers wait for the pod.
     moving = json.loads(qos("explain", "pod/db-0", "-n", "shop", "-o", "json").out)["moving"]
     assert [(entry["step"], entry["waitsFor"], entry["heldBy"]) for entry in moving] == [
         ("Stop", "SilentKubelet", ["db-0"])
     ]
 
-    # Somebody in a hurry would force it. Not with this command, not yet.
-    refused = told("delete", 3, "delete", "pod/db-0", "-n", "shop", "--grace-period=0")
+    # An operator may want to force it. This command does not yet.
+    refused = scene("delete", 3, "delete", "pod/db-0", "-n", "shop", "--grace-period=0")
     assert "Not deleted: to delete it without grace, add --confirm." in refused
     assert "node-1 is silent" in refused
     assert uid_of(plane, "shop", "db-0") == first
 
-    # What would fencing do? Nothing, until somebody knows that the machine is off.
-    asked = told("look", 3, "fence", "node/node-1")
+    # What would fencing do? Nothing, until the operator confirms that the machine is off.
+    asked = scene("look", 3, "fence", "node/node-1")
     assert "Not fenced: it is not confirmed that its machine is off." in asked
     assert OUT_OF_SERVICE not in taints(plane, "node-1")
     dry = qos("fence", "node/node-1", "--confirm-powered-off", "--dry-run=server")
     assert (dry.code, "dry run: the API server would do it" in flat(dry.out)) == (0, True)
     assert OUT_OF_SERVICE not in taints(plane, "node-1")
 
-    # Somebody has pulled the plug, and says so.
-    done = told("fence", 0, "fence", "node/node-1", "--confirm-powered-off")
+    # The operator has powered it off, and confirms that.
+    done = scene("fence", 0, "fence", "node/node-1", "--confirm-powered-off")
     order = [
         "you confirm",
         "is declared out of service",
@@ -291,7 +291,7 @@ def test_F8_post_mortem_of_a_node_that_went_silent(
         "nothing is left",
     ]
     vouched, declared, gone, detached, nothing_left = (done.index(words) for words in order)
-    # Garbage collection and the detaching controller go by the taint, each by itself.
+    # Garbage collection and the detaching controller each act on the taint.
     assert vouched < declared < min(gone, detached) < max(gone, detached) < nothing_left
 
     # The database is back, elsewhere, with its disk: 20 seconds later and not never.
@@ -299,22 +299,22 @@ def test_F8_post_mortem_of_a_node_that_went_silent(
     assert uid_of(plane, "shop", "db-0") != first
     attached = [entry["spec"]["nodeName"] for entry in plane.api.list_items("storage.k8s.io/v1", "VolumeAttachment")]
     assert attached == [runs_on(plane, "db-0")]
-    assert "Nothing is left to remove." in told("after", 0, "partitions")
+    assert "Nothing is left to remove." in scene("after", 0, "partitions")
 
-    # The machine is repaired and boots. It is kept empty until somebody takes it back.
-    kubelets["node-1"].answer_again()
+    # The machine is repaired and boots. It stays empty until the operator unfences it.
+    kubelets["node-1"].recover()
     wait_for(lambda: ready(plane, "node-1") == "True", "node-1 is Ready")
     assert "It answers again" in flat(qos("partitions").out)
-    assert told("unfence", 3, "unfence", "node/node-1").startswith("node/node-1 Not taken back")
+    assert scene("unfence", 3, "unfence", "node/node-1").startswith("node/node-1 Not taken back")
     assert OUT_OF_SERVICE in taints(plane, "node-1")
-    told("unfenced", 0, "unfence", "node/node-1", "--confirm")
+    scene("unfenced", 0, "unfence", "node/node-1", "--confirm")
     wait_for(lambda: not taints(plane, "node-1"), "node-1 has no taints")
     assert "All nodes answer." in qos("partitions").out
-    _write_down(told.scenes)
+    _write_down(scene.scenes)
 
 
 def _write_down(scenes: dict[str, str]) -> None:
-    """The page shows what was printed, on the day on which it was written; one other word, and all is written anew."""
+    """The page shows the recorded output; if any word differs, the whole output is recorded again."""
     page = PAGE.read_text(encoding="utf-8")
     shown = STORY.findall(page)
     assert len(shown) >= 4
@@ -326,7 +326,7 @@ def _write_down(scenes: dict[str, str]) -> None:
 def test_F8_plain_force_starts_a_second_ours_does_not(
     plane: ControlPlane, kubelets: dict[str, Kubelet], qos: Command
 ) -> None:
-    """Two members of a StatefulSet's name at once is what the plain command makes."""
+    """The plain command makes two pods of one StatefulSet name at once."""
     stateful_set(plane, "cache", "node-3")
     lose(plane, kubelets["node-3"])
     first = uid_of(plane, "shop", "cache-0")
@@ -337,19 +337,19 @@ def test_F8_plain_force_starts_a_second_ours_does_not(
     plane.kubectl("delete", "pod", "cache-0", "-n", "shop", "--grace-period=0", "--force")
     wait_for(lambda: runs_on(plane, "cache-0") not in {"", "node-3"}, "a second cache-0 runs")
     assert uid_of(plane, "shop", "cache-0") != first
-    assert ready(plane, "node-3") == "Unknown", "and nobody knows whether the first has stopped"
+    assert ready(plane, "node-3") == "Unknown", "and it is unknown whether the first has stopped"
 
 
 def volumes_attached(plane: ControlPlane, node: str) -> list[str]:
     return [entry["name"] for entry in plane.api.get("v1", "Node", node)["status"].get("volumesAttached", ())]
 
 
-@pytest.mark.parametrize(("source", "object_gone"), [("iscsi", False), ("iscsi", True), ("fc", True)])
+@pytest.mark.parametrize(("source", "deleted"), [("iscsi", False), ("iscsi", True), ("fc", True)])
 def test_F6_fence_waits_for_volumes_without_a_volume_attachment(
-    plane: ControlPlane, kubelets: dict[str, Kubelet], qos: Command, source: str, object_gone: bool
+    plane: ControlPlane, kubelets: dict[str, Kubelet], qos: Command, source: str, deleted: bool
 ) -> None:
     """The attach/detach controller keeps iSCSI and FC volumes in the status of the Node until the taint is there."""
-    disk = f"{source}-left" if object_gone else source
+    disk = f"{source}-left" if deleted else source
     plane.apply(claimed_volume(disk, "shop", source=source))
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": disk}}
     old, new = (
@@ -364,10 +364,10 @@ def test_F6_fence_waits_for_volumes_without_a_volume_attachment(
     lose(plane, kubelets["node-2"])
     plane.api.create(new)
     wait_for(lambda: is_terminating(plane, f"old-{disk}"), "the old pod is marked for deletion")
-    if object_gone:
+    if deleted:
         plane.kubectl("delete", "pod", f"old-{disk}", "-n", "shop", "--grace-period=0", "--force")
 
-    # Who waits, and where the commands lead.
+    # The pod that waits, and the suggested commands.
     assert f"new-{disk}" in qos("partitions").out
     waits = qos("explain", f"pod/new-{disk}", "-n", "shop").out
     assert "kubectl qos partitions" in waits
@@ -375,7 +375,7 @@ def test_F6_fence_waits_for_volumes_without_a_volume_attachment(
     assert f"detaches 1 volume: {disk}" in flat(qos("fence", "node/node-2").out)
     assert volumes_attached(plane, "node-2") == [name], "nothing detaches it before the taint"
 
-    # The controller stands still: the taint is there, and the volume is still attached.
+    # The controller is paused: the taint exists, and the volume is still attached.
     with plane.paused("kube-controller-manager"):
         late = qos("fence", "node/node-2", "--confirm-powered-off", "--timeout=2s")
         assert (late.code, "nothing is left to remove" in late.out) == (10, False), late
@@ -390,7 +390,7 @@ def test_F6_fence_waits_for_volumes_without_a_volume_attachment(
     assert done.code == 0, done
     assert volumes_attached(plane, "node-2") == []
     steps = flat(done.out)
-    assert ("is gone" in steps) is not object_gone
+    assert ("is gone" in steps) is not deleted
     assert "nothing is left to remove" in steps
     wait_for(lambda: volumes_attached(plane, "node-4") == [name], "it is attached where it is awaited")
     wait_for(lambda: runs_on(plane, f"new-{disk}") == "node-4", "the new pod runs")
@@ -413,7 +413,7 @@ def test_F6_fence_command_that_fails_changes_nothing(
 
 
 def test_F6_without_confirmation_nothing_runs(plane: ControlPlane, qos: Command, silent: str, tmp_path: Path) -> None:
-    """A configured fence command is no confirmation, and a dry run does not run it."""
+    """A configured fence command is not a confirmation, and a dry run does not run it."""
     trace = tmp_path / "ran"
     configured = {"KUBECTL_QOS_FENCE_COMMAND": _program(tmp_path, f"open({str(trace)!r}, 'w').close()")}
     for arguments, code in (((), 3), (("--dry-run=server",), 0), (("--confirm", "--dry-run=server"), 0)):
@@ -422,8 +422,8 @@ def test_F6_without_confirmation_nothing_runs(plane: ControlPlane, qos: Command,
     assert OUT_OF_SERVICE not in taints(plane, silent)
 
 
-def test_F6_missing_rights_are_told_first(plane: ControlPlane, qos: Command, silent: str, tmp_path: Path) -> None:
-    """Before any proof is asked for: whoever may only look is told what is missing."""
+def test_F6_missing_rights_come_first(plane: ControlPlane, qos: Command, silent: str, tmp_path: Path) -> None:
+    """A user with read access only gets the missing rights before any proof is requested."""
     trace = tmp_path / "ran"
     command = _program(tmp_path, f"open({str(trace)!r}, 'w').close()")
     user = _viewer(plane)
@@ -452,7 +452,7 @@ def test_F6_interrupted_before_the_taint(plane: ControlPlane, qos: Command, sile
 def test_F8_api_server_cut_from_etcd_while_fencing(
     plane: ControlPlane, qos: Command, silent: str, tmp_path: Path
 ) -> None:
-    """The fence command has run, and the API server answers no more: nothing half done, and it can be said again."""
+    """The fence command has run, and the API server stops answering: nothing is half done, and a retry works."""
     pid, trace = plane.pids["etcd"], tmp_path / "ran"
     stop = _program(tmp_path, f"open({str(trace)!r}, 'w').close(); os.kill({pid}, signal.SIGSTOP)")
 
@@ -475,37 +475,37 @@ def test_F8_api_server_cut_from_etcd_while_fencing(
 def test_F8_api_server_cut_from_etcd_while_deleting(
     plane: ControlPlane, kubelets: dict[str, Kubelet], qos: Command
 ) -> None:
-    """A deletion is under way when the API server loses its store: it is followed to its end, and none begins."""
+    """The API server loses its store during a deletion: that one is followed to its end, and no other begins."""
     stuck = _bound(plane, "kept", "node-4", finalizers=["example.com/keeps"])
     kubelets["node-4"].hold()
 
     def followed() -> subprocess.Popen[bytes] | None:
         run = qos.start("delete", "pod/kept", "-n", "shop", "--request-timeout=2s", "--timeout=10m")
         # A machine that stands still for 2 s before that is no answer either.
-        return run if _has_told(run, b"pod/kept is deleted") else None
+        return run if _has_printed(run, b"pod/kept is deleted") else None
 
     run = wait_for(followed, "it is being deleted")
-    told = pods(plane, "kept")["metadata"]["deletionTimestamp"]
+    deletion = pods(plane, "kept")["metadata"]["deletionTimestamp"]
     with _stopped(plane.pids["etcd"]):
         cut = qos("delete", "pod/kept", "-n", "shop", "--grace-period=1", "--request-timeout=2s")
-        assert _has_told(run, b"no answer for the moment")
+        assert _has_printed(run, b"no answer for the moment")
     wait_for(lambda: _answers(plane), "the API server answers")
-    assert pods(plane, "kept")["metadata"]["deletionTimestamp"] == told, "a second deletion would bring it forward"
+    assert pods(plane, "kept")["metadata"]["deletionTimestamp"] == deletion, "a second deletion would bring it forward"
     assert (cut.code, cut.out, cut.err.startswith("error: "), cut.err.count("\n")) == (5, "", True, 1), cut
     kubelets["node-4"].let_go()
     plane.api.patch(stuck, {"metadata": {"finalizers": None}})
-    assert _has_told(run, b"pod/kept is gone")
+    assert _has_printed(run, b"pod/kept is gone")
     out, err = ended(run)
     assert run.returncode == 0, (out, err)
     assert b"Traceback" not in err
 
 
-def test_F6_interrupted_after_the_taint_goes_on_from_there(plane: ControlPlane, qos: Command, silent: str) -> None:
-    """A pod that does not go in time, a break, and the same command again."""
+def test_F6_interrupted_fence_resumes_after_the_taint(plane: ControlPlane, qos: Command, silent: str) -> None:
+    """A pod that does not stop in time, an interruption, and the same command again."""
     stuck = _bound(plane, "stuck", silent, finalizers=["example.com/keeps"])
     run = qos.start("fence", f"node/{silent}", "--confirm-powered-off")
-    # Not by the node's taints: those are there before the answer to the patch.
-    assert _has_told(run, b"is declared out of service")
+    # Not by the node's taints: they exist before the answer to the patch.
+    assert _has_printed(run, b"is declared out of service")
     assert OUT_OF_SERVICE in taints(plane, silent)
     wait_for(lambda: is_terminating(plane, "stuck"), "its pod is marked for deletion")
     os.killpg(run.pid, signal.SIGINT)
@@ -538,7 +538,7 @@ def test_F6_interrupted_after_the_taint_goes_on_from_there(plane: ControlPlane, 
 
 
 def test_F8_two_operators_fence_at_once(plane: ControlPlane, qos: Command, silent: str, tmp_path: Path) -> None:
-    """Both have proof at the same moment: one wins, the other is told and has changed nothing."""
+    """Both have proof at the same moment: one wins, the other gets an error and has changed nothing."""
     meeting = tmp_path / "meeting"
     meeting.mkdir()
     arrive = f"folder = {str(meeting)!r}; open(f'{{folder}}/{{os.getpid()}}', 'w').close()"
@@ -555,14 +555,14 @@ def test_F8_two_operators_fence_at_once(plane: ControlPlane, qos: Command, silen
 def test_F6_taints_that_became_fewer_are_looked_at_again(
     plane: ControlPlane, silent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As when a node answers again, and its taints go one by one while it is taken back."""
+    """As when a node answers again, and its taints are removed one by one during unfencing."""
     node = plane.api.get("v1", "Node", silent)
     own, fenced = ({"key": key, "effect": "NoExecute"} for key in ("example.com/own", OUT_OF_SERVICE))
     plane.api.patch(node, {"spec": {"taints": [*node["spec"]["taints"], own, fenced]}})
     writes = [lambda: plane.api.patch(node, {"spec": {"taints": [*node["spec"]["taints"], fenced]}})]
 
     class Overtaken(LiveSource):
-        """Somebody writes to the node after it was read for the first time."""
+        """Another client writes to the node after it was read for the first time."""
 
         def get(self, kind: Kind[Any], name: str, namespace: str | None = None) -> Any:
             found = super().get(kind, name, namespace)
@@ -585,7 +585,7 @@ def test_F6_taints_that_became_fewer_are_looked_at_again(
 
 
 def _program(folder: Path, body: str) -> str:
-    """A fence command of its own."""
+    """A fence command for this test."""
     script = folder / f"program-{len(list(folder.iterdir()))}.py"
     lines = ("import os, signal, sys, time", "signal.signal(signal.SIGINT, signal.SIG_DFL)", body)
     script.write_text("\n".join(lines))
@@ -594,7 +594,7 @@ def _program(folder: Path, body: str) -> str:
 
 @contextmanager
 def _stopped(pid: int) -> Iterator[None]:
-    """A process that does nothing meanwhile."""
+    """A process that is stopped meanwhile."""
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -602,7 +602,7 @@ def _stopped(pid: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-def _has_told(run: subprocess.Popen[bytes], words: bytes) -> bool:
+def _has_printed(run: subprocess.Popen[bytes], words: bytes) -> bool:
     """Waits until a run has written a line with these words; False when it has ended without."""
     assert run.stdout
     return any(words in line for line in iter(run.stdout.readline, b""))
@@ -617,16 +617,16 @@ def _answers(plane: ControlPlane) -> bool:
 
 
 def _bound(plane: ControlPlane, name: str, node: str, *, finalizers: Sequence[str]) -> Object:
-    """A pod that says that it runs on a node."""
+    """A pod that reports Running on a node."""
     pod = make_pod("shop", name, nodeName=node)
     pod["metadata"]["finalizers"] = list(finalizers)
-    # It would be marked for deletion at once: the taint is tolerated for 2 s.
+    # Otherwise it would be marked for deletion: the taint is tolerated for 2 s.
     made = plane.api.create(pod)
     return {"apiVersion": "v1", "kind": "Pod", **made}
 
 
 def _viewer(plane: ControlPlane) -> Path:
-    """Who may look at everything here and change nothing."""
+    """A user who may read everything here and change nothing."""
     kubeconfig = plane.kubeconfig_for_client_certificate("viewer")
     names = {
         "": ["nodes", "pods", "namespaces", "persistentvolumes", "persistentvolumeclaims"],

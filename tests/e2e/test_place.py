@@ -1,7 +1,7 @@
-"""What ``kubectl qos place`` says of five specs, beside what the real scheduler makes of their 200 replicas.
+"""The answers of ``kubectl qos place`` about five specs, compared with the real scheduler's placement of 200 replicas.
 
-What is compared is what the rules settle: the choice among equal nodes is the scheduler's. Zones of different sizes,
-an earlier revision of one spec in one of them. Then a sixth spec comes, for which others have to go.
+Only what the rules decide is compared: the choice among equal nodes is the scheduler's. Zones have different sizes,
+and one has an earlier revision of a spec. Then a sixth spec preempts others.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ POOLS: Final[Mapping[str, tuple[Mapping[str, str], tuple[int, int, int]]]] = {
     "large": ({"cpu": "16", "memory": "28Gi"}, (2, 3, 4)),
     "gpu": ({"cpu": "32", "memory": "128Gi"}, (1, 2, 1)),
 }
-"""What each node of a pool has, and how many there are in the zones a, b and c."""
+"""The resources of each node of a pool, and the numbers of nodes in the zones a, b and c."""
 PRIORITIES: Final = {"edge": 500, "agent": 400, "trainer": 300, "cache": 200, "batch": 100, "urgent": 1000}
 REPLICAS: Final = {"edge": 60, "agent": 16, "trainer": 24, "cache": 36, "batch": 64, "urgent": 3}
 FIRST: Final = ("edge", "agent", "trainer", "cache", "batch")
@@ -45,17 +45,17 @@ HASH_LABEL: Final = "pod-template-hash"
 
 
 class Placed(Struct, frozen=True):
-    """Where the replicas of one spec are."""
+    """The nodes of one spec's replicas."""
 
     nodes: Counter[str]
     zones: Counter[str]
     unschedulable: int
     message: str
-    """Why, of the first that fits nowhere."""
+    """Why the first one fits nowhere."""
 
 
 class Run(Struct, frozen=True):
-    """What was said and what came, by spec; ``victims`` by node."""
+    """The plan and the outcome, by spec; ``victims`` by node."""
 
     planned: Mapping[str, Placed]
     real: Mapping[str, Placed]
@@ -66,7 +66,7 @@ class Run(Struct, frozen=True):
 @pytest.fixture(scope="module")
 def run(control_plane_binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """Plans and then creates five specs, and after these the sixth."""
-    # No controllers: nothing moves but the scheduler, and nobody makes victims anew.
+    # No controllers: only the scheduler acts, and victims are not replaced.
     settings = {"percentageOfNodesToScore": 100}
     with ControlPlane(control_plane_binaries, controllers=False, scheduler_config=settings) as plane:
         zones = _create_cluster(plane)
@@ -99,8 +99,8 @@ def _create_cluster(plane: ControlPlane) -> Mapping[str, str]:
         for zone, count in zip("abc", numbers, strict=True)
         for number in range(count)
     ]
-    # Nodes come to the scheduler in their order: where the last one is known, all are.
-    # Not any taint is tolerated: that it is not ready is taken from a node last.
+    # The scheduler gets nodes in their order: if it knows the last one, it knows all.
+    # Not every taint is tolerated: the not-ready taint is removed last.
     there: Object = {"tolerations": [GPU], "nodeSelector": {HOST: node_name(nodes[-1])}}
     known = _pod("known", {}, _spec(**there))
     plane.api.create(known)
@@ -115,7 +115,7 @@ def _create_cluster(plane: ControlPlane) -> Mapping[str, str]:
 
 
 def _plan(place: Qos, names: Sequence[str], *, code: int) -> Sequence[Mapping[str, Any]]:
-    """What the plugin says of specs that are not there yet."""
+    """The plugin's answer about specs that do not exist yet."""
     # The order of the file is not that of the queue.
     specs = [make_workload("Deployment", NAMESPACE, _template(name), name, replicas=REPLICAS[name]) for name in names]
     ran = place("-f", "-", "-o", "json", stdin=yaml.safe_dump_all(reversed(specs)))
@@ -126,14 +126,14 @@ def _plan(place: Qos, names: Sequence[str], *, code: int) -> Sequence[Mapping[st
 
 
 def _create_replicas(plane: ControlPlane, names: Sequence[str]) -> None:
-    """One after the other, as the queue would have them."""
+    """One after the other, in the queue's order."""
     for name in names:
         for number in range(REPLICAS[name]):
             plane.api.create(_pod(f"{name}-{number:02}", {"app": name, HASH_LABEL: "new"}, _template(name)))
 
 
 def _settled(plane: ControlPlane, names: Sequence[str]) -> Mapping[str, Sequence[Object]]:
-    """The pods of each spec in their order, once the scheduler has bound each or has given up; victims end at once."""
+    """The pods of each spec in order, once the scheduler has bound each or has given up; victims end at once."""
 
     def settled() -> list[Object] | None:
         pods = plane.api.list_items("v1", "Pod", NAMESPACE, labelSelector=f"{HASH_LABEL}=new")
@@ -182,7 +182,7 @@ def _real(pods: Sequence[Object], zones: Mapping[str, str]) -> Placed:
 def _template(name: str) -> Object:
     """The pod of a spec.
 
-    Pods of 6Gi come last, and what came before takes so little that the room for these does not depend on where it is.
+    Pods of 6Gi come last; the earlier ones are so small that their nodes do not change the room for these.
     """
     selector = {"labelSelector": {"matchLabels": {"app": name}}}
     hard = {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **selector}
@@ -227,14 +227,14 @@ def _pod(name: str, labels: Mapping[str, str], spec: Object) -> Object:
 # Tests
 
 
-def test_as_many_are_unschedulable_as_was_said(run: Run) -> None:
+def test_unschedulable_count_matches_the_plan(run: Run) -> None:
     said = {name: found.unschedulable for name, found in run.planned.items()}
 
     assert {name: found.unschedulable for name, found in run.real.items()} == said
     assert said == {"edge": 0, "agent": 4, "trainer": 4, "cache": 0, "batch": 4, "urgent": 0}
 
 
-def test_zones_have_as_many_as_was_said(run: Run) -> None:
+def test_zone_counts_match_the_plan(run: Run) -> None:
     said = {name: found.zones for name, found in run.planned.items()}
 
     assert {name: found.zones for name, found in run.real.items()} == said
@@ -243,20 +243,20 @@ def test_zones_have_as_many_as_was_said(run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["agent", "trainer", "cache", "batch"])
-def test_nodes_have_as_many_as_was_said(run: Run, name: str) -> None:
-    """Of the specs that the rules settle to the node."""
+def test_node_counts_match_the_plan(run: Run, name: str) -> None:
+    """Compare specs for which the rules decide the node."""
     assert run.real[name].nodes == run.planned[name].nodes
 
 
 @pytest.mark.parametrize("name", ["agent", "trainer", "batch"])
-def test_what_stopped_a_spec_is_what_the_scheduler_says(run: Run, name: str) -> None:
-    """It says more: what preemption came to."""
+def test_stop_reason_matches_the_scheduler(run: Run, name: str) -> None:
+    """The scheduler's message also has the result of preemption."""
     assert run.planned[name].message
     assert run.real[name].message.startswith(run.planned[name].message)
 
 
-def test_as_many_victims_go_as_was_said(run: Run) -> None:
-    """Each from the node that its preemptor comes to; which of the nodes of a zone is the scheduler's choice."""
+def test_victim_count_matches_the_plan(run: Run) -> None:
+    """Each leaves the node of its preemptor; the node within a zone is the scheduler's choice."""
     said = Counter(victim["node"] for victim in run.planned_victims)
 
     assert said == run.planned["urgent"].nodes

@@ -1,6 +1,6 @@
-"""What ``kubectl qos place`` says of a StatefulSet with claims, beside what the control plane makes of it.
+"""The answer of ``kubectl qos place`` about a StatefulSet with claims, compared with the real control plane.
 
-Volumes that exist, each on one node; one of them holds the claim of a pod that was there before.
+Volumes exist, each on one node; one of them is bound to the claim of an earlier pod.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _stateful_set(namespace: str, nodes: Sequence[str]) -> Object:
 
 @pytest.fixture
 def nodes(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]) -> Iterator[Sequence[str]]:
-    """Three nodes with two, one and one volumes; the last one's is the claim's of the pod with the first number."""
+    """Three nodes with two, one and one volumes; the last one's is bound to the first pod's claim."""
     api = control_plane.api
     made = [make_node() for _ in range(3)]
     await_node(control_plane, made[-1], namespace)
@@ -117,30 +117,30 @@ def test_claims_of_a_stateful_set(
     control_plane.api.create(manifest)
 
     def settled() -> tuple[Counter[str], set[str]] | None:
-        """Pods by node, and what the scheduler says of the others, once it has spoken of all."""
+        """Pods by node, and the scheduler's messages about the others, once it has tried all."""
         pods = control_plane.api.list_items("v1", "Pod", namespace)
         there = [pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")]
-        told = [
+        refused = [
             entry["message"]
             for pod in pods
             for entry in pod["status"].get("conditions", ())
             if entry.get("reason") == "Unschedulable"
         ]
-        done = len(there) == said["placed"] and len(told) == REPLICAS - said["placed"]
-        return (Counter(there), set(told)) if done and all(map(said_before, told)) else None
+        done = len(there) == said["placed"] and len(refused) == REPLICAS - said["placed"]
+        return (Counter(there), set(refused)) if done and all(map(said_before, refused)) else None
 
     def said_before(message: str) -> bool:
-        # Of a pod that was tried before the last volume was taken, the scheduler speaks anew.
+        # The scheduler updates its message about a pod that it tried before the last volume was taken.
         return message.startswith(said["stopped"]["message"])
 
-    there, _ = wait_for(settled, "all pods are placed, or it is told why not")
+    there, _ = wait_for(settled, "all pods are placed, or have a reason")
     assert there == said["nodes"]
     first = control_plane.api.get("v1", "Pod", f"db-{FIRST}", namespace)
     assert first["spec"]["nodeName"] == nodes[2]
 
-    # One more would be the next number's: no claim and no volume waits for it.
+    # One more pod would have the next number, without a claim or a volume.
     ran = place("-f", "-", "--replicas", "1", "-o", "json", stdin=yaml.safe_dump(manifest))
-    # Those that are there already and wait go first.
+    # Existing pods that wait come first.
     *waiting, more = json.loads(ran.out)["specs"]
     assert {spec["origin"] for spec in waiting} == {"pending"}
     assert (ran.code, more["placed"], more["stopped"]["message"]) == (7, 0, said["stopped"]["message"])

@@ -1,6 +1,6 @@
-"""What ``kubectl qos place`` says of pods that claim devices, beside what the control plane makes of them.
+"""The answers of ``kubectl qos place`` about pods that claim devices, compared with the real control plane.
 
-No driver is needed: slices are written here, and nobody prepares what the scheduler has allocated.
+No driver is needed: slices are written here, and the allocated devices are never prepared.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _template(namespace: str) -> Object:
 
 @pytest.fixture
 def nodes(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object]) -> Iterator[Sequence[str]]:
-    """Nodes with devices of a driver of their own; its class stands for a resource too."""
+    """Nodes with devices of a private driver; its class also provides an extended resource."""
     driver = f"{namespace}.example.com"
     made_nodes = [make_node() for _ in DEVICES]
     await_node(control_plane, made_nodes[-1], namespace)
@@ -105,13 +105,13 @@ def test_devices_are_taken(
     def settled() -> Counter[str] | None:
         pods = control_plane.api.list_items("v1", "Pod", namespace)
         there = [pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")]
-        told = [
+        refused = [
             entry
             for pod in pods
             for entry in pod["status"].get("conditions", ())
             if entry.get("reason") == "Unschedulable" and entry["message"].startswith(said["stopped"]["message"])
         ]
-        return Counter(there) if len(there) + len(told) == REPLICAS and len(there) >= said["placed"] else None
+        return Counter(there) if len(there) + len(refused) == REPLICAS and len(there) >= said["placed"] else None
 
-    there = wait_for(settled, "all pods are placed, or it is told why not")
+    there = wait_for(settled, "all pods are placed, or have a reason")
     assert there == said["nodes"]

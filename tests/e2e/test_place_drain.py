@@ -1,4 +1,4 @@
-"""What ``kubectl qos`` says of a drain of two nodes and of pods without room, beside what the cluster makes of it."""
+"""The answers of ``kubectl qos`` about a drain of two nodes and pods without room, compared with a real cluster."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def spec(cpu: str, **more: Any) -> Object:
     return {**own, "schedulerName": "default-scheduler", **more}
 
 
-def test_two_nodes_are_drained_as_was_said(control_plane: ControlPlane, qos: InProcess, namespace: str) -> None:
-    """A budget lets one pod go at a time, and the pod of the second node finds the room taken."""
+def test_drain_of_two_nodes_matches_the_plan(control_plane: ControlPlane, qos: InProcess, namespace: str) -> None:
+    """A budget allows one eviction at a time, and the pod of the second node finds the room taken."""
     api = control_plane.api
 
     def nodes_of(app: str, count: int) -> list[str] | None:
-        """Where the pods of an app run; None: not as many are Ready yet."""
+        """The nodes of an app's pods; None: not as many are Ready yet."""
         pods = [
             pod for pod in api.list_items("v1", "Pod", namespace) if pod["metadata"].get("labels", {}).get("app") == app
         ]
@@ -69,7 +69,7 @@ def test_two_nodes_are_drained_as_was_said(control_plane: ControlPlane, qos: InP
         assert [pod["waits"] for pod in plan["specs"]] == [False, True, False]
         assert (said["big"]["placed"], said["big"]["leaves"]) == (0, [SECOND])
         assert all(set(pod["nodes"]) <= {THIRD, FOURTH} for pod in plan["specs"])
-        # Where the first node is back before, it takes the pod.
+        # If the first node is back before, it takes the pod.
         ran = place("--drain", f"{FIRST},{SECOND}", "--one-by-one", "-o", "json")
         by_turns = {pod["name"].split("-")[0]: pod["nodes"] for pod in json.loads(ran.out)["specs"]}
         assert (ran.code, by_turns["pod/big"]) == (0, {FIRST: 1})

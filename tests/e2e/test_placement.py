@@ -1,7 +1,7 @@
-"""Where the real scheduler puts pods, one by one, is what the rules answer: among their best nodes, or nowhere.
+"""The real scheduler places each pod where the rules predict: on one of their best nodes, or nowhere.
 
-A hundred pods try every rule. ``PLACEMENT_PODS`` is how many are placed where there is time for many, and
-``PLACEMENT_MINORS`` names minors whose control planes place two hundred: `make versions` has all that can be built.
+A hundred pods try every rule. ``PLACEMENT_PODS`` sets the number for long runs, and
+``PLACEMENT_MINORS`` names minors that place two hundred pods each: `make versions` has all that can be built.
 """
 
 from __future__ import annotations
@@ -73,18 +73,18 @@ SCORING: Final = (
 
 
 class Answer(Struct, frozen=True):
-    """What the rules say of one pod, beside what became of it."""
+    """The rules' answer about one pod, and the outcome."""
 
     pod: Object
     best: frozenset[str]
     message: str
-    """Why no node fits, with what PostFilter says; empty when one does."""
+    """Why no node fits, with PostFilter's message; empty if one does."""
     rejected_by: frozenset[str]
     """Plugins that reject a node."""
-    told_apart_by: frozenset[str]
-    """Plugins whose scores differ among the nodes that fit."""
+    distinguished_by: frozenset[str]
+    """Plugins with different scores among the nodes that fit."""
     totals: int
-    """How many different totals there are."""
+    """The number of different totals."""
     real_node: str
     real_message: str
     """Why the scheduler found none."""
@@ -95,7 +95,7 @@ class Answer(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """All pods' answers, and the cluster after them: as it was kept while they were placed, and as it is read."""
+    """All pods' answers, and the cluster after them: as updated during placement, and as read again."""
 
     answers: Sequence[Answer]
     kept: ClusterSnapshot
@@ -104,10 +104,10 @@ class Run(Struct, frozen=True):
 
 @pytest.fixture(scope="module")
 def run(request: pytest.FixtureRequest) -> Iterator[Run]:
-    """Places as many pods as the parameter says, with the control plane of its minor."""
+    """Places so many pods as the parameter sets, with the control plane of its minor."""
     minor, count = request.param
     random = Random(SEED)  # noqa: S311  # the same cluster each time
-    # No controllers: nothing moves but the scheduler.
+    # No controllers: only the scheduler acts.
     with ControlPlane(require_minor(minor), controllers=False, scheduler_config=ALL_NODES) as plane:
         for namespace, labels in NAMESPACES.items():
             plane.create_namespace(namespace, labels)
@@ -120,10 +120,10 @@ def run(request: pytest.FixtureRequest) -> Iterator[Run]:
 
 
 class Placer:
-    """Places pods one by one and keeps the cluster as it becomes by that."""
+    """Places pods one by one and updates the cluster."""
 
     def __init__(self, plane: ControlPlane, pods: Sequence[Object]) -> None:
-        """Begin with the cluster as it is, as far as these pods need it."""
+        """Begin with the parts of the current cluster that these pods need."""
         self._api = plane.api
         self.snapshot, self._features = read_cluster(plane, pods)
         self._framework = make_framework(self._features)
@@ -139,7 +139,7 @@ class Placer:
         if node:
             self.snapshot = replace(self.snapshot, pods=(*self.snapshot.pods, from_object(judged, Pod)))
         else:
-            # Nothing is to be tried again when later pods come.
+            # No pod may be retried when later pods come.
             self._api.delete(judged, grace_period_seconds=0)
         return _answer(written, filtered, node, why_not(judged))
 
@@ -156,7 +156,7 @@ def _answer(written: Object, filtered: Filtered, node: str, message: str) -> Ans
         best=frozenset(names[row] for row in scored.best),
         message="",
         rejected_by=rejected_by,
-        told_apart_by=frozenset(name for name, scores in scored.by_plugin.items() if len(set(scores.tolist())) > 1),
+        distinguished_by=frozenset(name for name, scores in scored.by_plugin.items() if len(set(scores.tolist())) > 1),
         totals=len(set(scored.totals.tolist())),
         real_node=node,
         real_message=message,
@@ -164,7 +164,7 @@ def _answer(written: Object, filtered: Filtered, node: str, message: str) -> Ans
 
 
 def _post_filter(filtered: Filtered) -> str:
-    """What the plugins of PostFilter say where there are no claims and no pod has a lower priority than another."""
+    """The message of the PostFilter plugins without claims and with equal priorities."""
     context, before = filtered.context, filtered.pre_filter.status
     if context.pod.spec.preemption_policy == "Never":
         said = "not eligible due to preemptionPolicy=Never."
@@ -202,13 +202,13 @@ def test_snapshot_is_the_cluster_that_the_pods_made(run: Run) -> None:
 
 
 def test_pods_tried_every_rule(run: Run) -> None:
-    """As shares of the pods, however many there are."""
+    """The counts as shares of the pods."""
     rejecting = Counter(plugin for answer in run.answers for plugin in answer.rejected_by)
-    scoring = Counter(plugin for answer in run.answers for plugin in answer.told_apart_by)
+    scoring = Counter(plugin for answer in run.answers for plugin in answer.distinguished_by)
     unschedulable = sum(not answer.real_node for answer in run.answers)
-    told_apart, pods = sum(answer.totals > 1 for answer in run.answers), len(run.answers)
+    distinguished, pods = sum(answer.totals > 1 for answer in run.answers), len(run.answers)
 
-    assert min(unschedulable, told_apart) >= 0.12 * pods, (unschedulable, told_apart)
+    assert min(unschedulable, distinguished) >= 0.12 * pods, (unschedulable, distinguished)
     assert min(rejecting[plugin] for plugin in REJECTING) >= 0.06 * pods, rejecting
     assert min(scoring[plugin] for plugin in SCORING) >= 0.06 * pods, scoring
     assert {"NodePorts", "NodeUnschedulable"} <= set(rejecting)

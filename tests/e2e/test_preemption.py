@@ -1,6 +1,6 @@
-"""Whom the real scheduler preempts, one preemptor after the other, is whom the rules answer.
+"""The real scheduler preempts the pods that the rules predict, one preemptor after the other.
 
-``PREEMPTIONS`` is how many preemptions there are, ``PREEMPTION_SEED`` what the cluster and the pods are drawn from.
+``PREEMPTIONS`` sets the number of preemptions, ``PREEMPTION_SEED`` the seed of the cluster and the pods.
 """
 
 from __future__ import annotations
@@ -61,36 +61,36 @@ Pods = Mapping[str, Object]
 
 
 class Turn(Struct, frozen=True):
-    """What is tried."""
+    """One attempt."""
 
     pod: Object
     beside: Object | None
     """A pod of at most the same priority, which comes while the first one waits for its victims."""
     stays: bool
-    """Whether the first pod stays where it comes to be, or all becomes as it was before."""
+    """Whether the first pod stays on its node; else all is restored."""
 
 
 class Answer(Struct, frozen=True):
-    """What the rules say of one pod, beside what became of it."""
+    """The rules' answer about one pod, and the outcome."""
 
     pod: Object
     fits: frozenset[str]
     """The best nodes for a pod that fits without preemption."""
     best: Mapping[str, Candidate]
-    """Candidates of which one is taken, by node."""
+    """Candidates from which one is chosen, by node."""
     victims: frozenset[str]
-    """Of the candidate on the node that the scheduler nominates, without those that were going already."""
+    """The victims of the candidate on the nominated node, without those that were already terminating."""
     message: str
     decided_by: Criterion | None
     candidates: int
     rejected_by: frozenset[str]
-    """Plugins that keep the pod from every node."""
+    """Plugins that reject the pod on every node."""
     unhelped: frozenset[str]
-    """Plugins that still reject a node when all that may go are gone."""
+    """Plugins that still reject a node without any pod that may be preempted."""
     others_nominated: int
     """Pods that have been nominated before this one."""
     named: Mapping[str, Preemptor]
-    """The pods on those nodes whose pages name this pod, before the scheduler sees it."""
+    """The pods on those nodes that name this pod on their pages, before the scheduler sees it."""
     real_node: str
     real_nominated: str
     real_message: str
@@ -98,7 +98,7 @@ class Answer(Struct, frozen=True):
 
     @property
     def nominates(self) -> bool:
-        """Whether either of them does."""
+        """Whether either of them preempts."""
         return bool(self.best or self.real_nominated)
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ class Answer(Struct, frozen=True):
 
 
 class Freed(Struct, frozen=True):
-    """Where a nominated pod goes once its victims are gone."""
+    """The node of a nominated pod once its victims are gone."""
 
     pod: Object
     nominated: str
@@ -120,7 +120,7 @@ class Freed(Struct, frozen=True):
 
 
 class Waiting(Struct, frozen=True):
-    """What is said of a nominated pod when some of its victims are gone."""
+    """The answer about a nominated pod when some of its victims are gone."""
 
     pod: Object
     message: str
@@ -128,31 +128,31 @@ class Waiting(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """All that was seen."""
+    """All observations."""
 
     answers: Sequence[Answer]
     freed: Sequence[Freed]
     waiting: Sequence[Waiting]
     going: frozenset[str]
-    """Pods that somebody had deleted before."""
+    """Pods that were deleted before."""
     still_going: frozenset[str]
     """Pods that are terminating at the end."""
     kept: ClusterSnapshot
-    """The cluster as it was judged at last."""
+    """The cluster of the last judgement."""
     read: ClusterSnapshot
-    """The same, read anew."""
+    """The cluster, read again."""
 
     @property
     def preemptions(self) -> Sequence[Answer]:
-        """Answers that nominate."""
+        """Answers with a nomination."""
         return [answer for answer in self.answers if answer.nominates]
 
 
 @pytest.fixture(scope="module")
 def run(control_plane_binaries: Binaries) -> Iterator[Run]:
-    """Preempts as often as it should."""
+    """Runs until there are enough preemptions."""
     random = Random(SEED)  # noqa: S311  # the same cluster each time
-    # No controllers: nothing moves but the scheduler.
+    # No controllers: only the scheduler acts.
     with ControlPlane(control_plane_binaries, controllers=False, scheduler_config=ALL_NODES) as plane:
         fillers = _create_cluster(plane, random)
         turns = [_turn(random, number) for number in range(3 * PREEMPTIONS)]
@@ -174,10 +174,10 @@ def run(control_plane_binaries: Binaries) -> Iterator[Run]:
 
 
 class Preempting:
-    """Gives pods to the scheduler and keeps what it does with them beside what the rules say."""
+    """Gives pods to the scheduler and records its decisions with the rules' answers."""
 
     def __init__(self, plane: ControlPlane, turns: Sequence[Turn]) -> None:
-        """Begin with the cluster as it is, as far as the pods of these turns need it."""
+        """Begin with the parts of the current cluster that the pods of these turns need."""
         self._plane, self._api = plane, plane.api
         self._base, self._features = read_cluster(plane, _pods_of(turns), budgets=True)
         self._framework = make_framework()
@@ -187,7 +187,7 @@ class Preempting:
         self.waiting: list[Waiting] = []
 
     def pods(self) -> Pods:
-        """All pods as they are now."""
+        """All current pods."""
         return {_name(pod): pod for pod in self._api.list_items("v1", "Pod")}
 
     def snapshot(self, pods: Pods) -> ClusterSnapshot:
@@ -202,7 +202,7 @@ class Preempting:
         pods = self.pods()
         pod, answer = self._ask(turn.pod, pods)
         if not (answer.real_nominated or answer.real_node):
-            # Nothing is to be tried again when later pods come.
+            # No pod may be retried when later pods come.
             self._api.delete(pod, grace_period_seconds=0)
             return
         victims: list[Object] = []
@@ -210,7 +210,7 @@ class Preempting:
         if answer.real_nominated:
             victims = _victims(answer, pods)
             meanwhile: list[Pods] = []
-            # A pod whose victims were all going before may preempt others when it is tried again.
+            # A pod may preempt others on its next try if all its victims were already terminating.
             if turn.beside is not None and answer.real_victims:
                 others, meanwhile = self._come_beside(turn.beside)
             self._finish(pod, answer, victims + others, meanwhile)
@@ -227,7 +227,7 @@ class Preempting:
         """A pod comes and goes while another waits.
 
         Returns:
-            The victims that are on their way out for it, and all pods as they were while it was bound, if it was.
+            The victims that are terminating for it, and all pods at the time it was bound, if it was.
         """
         pods = self.pods()
         pod, answer = self._ask(written, pods)
@@ -274,7 +274,7 @@ class Preempting:
         return preemptor(Situation(context.pod, context.table, context.snapshot, self._framework, now=None), bound)
 
     def _preempted(self, expected: frozenset[str], before: Pods) -> frozenset[str]:
-        """Pods that the scheduler has preempted since; it goes on with that after it has nominated."""
+        """Pods that the scheduler has preempted since; it continues with that after the nomination."""
 
         def preempted() -> frozenset[str]:
             now = self.pods()
@@ -284,7 +284,7 @@ class Preempting:
         return answer_in_the_end(preempted, expected.issubset)
 
     def _finish(self, pod: Object, answer: Answer, victims: Sequence[Object], meanwhile: Sequence[Pods] = ()) -> None:
-        """Let the victims be gone, one by one, and see where the pod goes."""
+        """Remove the victims one by one, and record the pod's node."""
         pods = dict(self.pods())
         untouched = pods.pop(_name(pod)) == pod
         states = [{name: other for name, other in state.items() if name != _name(pod)} for state in meanwhile]
@@ -305,9 +305,9 @@ class Preempting:
         self.freed.append(Freed(answer.pod, answer.real_nominated, best, real))
 
     def _wait(self, nominated: Object, answer: Answer, pods: Pods) -> None:
-        """See what is said of a pod when the first of its victims is gone."""
+        """Record the answer about a pod when the first of its victims is gone."""
         filtered = self._filtered(nominated, pods)
-        # Whom other plugins reject is tried again for certain pods only.
+        # A pod that other plugins reject is retried for certain pods only.
         if len(filtered.feasible) or "NodeResourcesFit" not in answer.rejected_by:
             return
         found = preempt(filtered, self._base.pod_disruption_budgets)
@@ -328,7 +328,7 @@ class Preempting:
         return filter_nodes(from_object(pod, Pod), table, snapshot, features=self._features, framework=self._framework)
 
     def _best(self, pod: Object, pods: Pods) -> frozenset[str]:
-        """Where a nominated pod may go: to its node, whatever others are worth; to the best if it does not fit there.
+        """The nodes for a nominated pod: its own, whatever others score; the best ones if it does not fit there.
 
         Source: findNodesThatFitPod in pkg/scheduler/schedule_one.go at v1.36.3.
         """
@@ -379,7 +379,7 @@ def _create_filler(plane: ControlPlane, filler: Filler) -> None:
 
 
 def _put_back(plane: ControlPlane, pod: Object) -> None:
-    """As it was on its node before it was preempted."""
+    """The pod on its node before it was preempted."""
     metadata = {key: pod["metadata"][key] for key in ("name", "namespace", "labels")}
     own = raw_pod(metadata=metadata, **pod["spec"])
     going = "deletionTimestamp" in pod["metadata"]
@@ -402,9 +402,9 @@ def _read(plane: ControlPlane, turns: Sequence[Turn]) -> ClusterSnapshot:
 
 
 def _victims(answer: Answer, before: Pods) -> list[Object]:
-    """Who goes for a pod, as they were before: those that the rules name and those that the scheduler preempted.
+    """The victims for a pod, as they were before: those that the rules name and those that the scheduler preempted.
 
-    Those that were going already come first.
+    Those that were already terminating come first.
     """
     candidate = answer.best.get(answer.real_nominated)
     ours = [_key(victim.pod) for victim in candidate.victims] if candidate else []
@@ -430,14 +430,14 @@ def test_P4_nominated_node_is_one_of_the_best(run: Run) -> None:
 
 def test_P4_victims_are_those_of_the_candidate(run: Run) -> None:
     assert [str(answer) for answer in run.preemptions if answer.real_victims != answer.victims] == []
-    # Nobody else went later.
+    # No other pod was preempted later.
     assert run.still_going <= run.going
 
 
 def test_pages_of_the_victims_named_the_preemptor_before(run: Run) -> None:
     found = [answer for answer in run.preemptions if answer.real_nominated in answer.best]
     assert [str(answer) for answer in found if not answer.real_victims <= answer.named.keys()] == []
-    # Others on the node are named only where it is open which of two goes.
+    # Others on the node are named only if it is open which of two is preempted.
     certain = [
         (answer, name)
         for answer in found
@@ -454,18 +454,18 @@ def test_P4_message_is_the_same_with_and_without_a_nomination(run: Run) -> None:
     assert [str(answer) for answer in pending if answer.real_message != answer.message] == []
 
 
-def test_P4_pods_that_fit_preempt_nobody(run: Run) -> None:
+def test_P4_pods_that_fit_preempt_no_pod(run: Run) -> None:
     fitting = [answer for answer in run.answers if answer.fits or answer.real_node]
 
     assert [str(answer) for answer in fitting if answer.real_node not in answer.fits or answer.nominates] == []
 
 
-def test_P5_pod_goes_to_its_nominated_node_or_to_the_best_once_its_victims_are_gone(run: Run) -> None:
+def test_P5_pod_binds_to_nominated_or_best_node(run: Run) -> None:
     assert len(run.freed) >= 0.6 * PREEMPTIONS
     assert [freed for freed in run.freed if freed.real_node not in freed.best] == []
 
 
-def test_P5_pod_preempts_nobody_else_while_a_victim_is_terminating(run: Run) -> None:
+def test_P5_no_second_preemption_while_victim_terminates(run: Run) -> None:
     assert len(run.waiting) >= 0.05 * PREEMPTIONS
     assert [seen for seen in run.waiting if seen.real_message != seen.message] == []
     assert [seen for seen in run.waiting if not seen.message.endswith(TERMINATING)] == []
@@ -505,7 +505,7 @@ def test_P5_pod_of_a_higher_priority_takes_the_nominated_node(
     for priority in ("mid", "high"):
         found, pod = come(priority)
         said[priority] = why_not(pod)
-        # Whose victim it is does not matter: it is going already when the second pod comes.
+        # Its preemptor does not matter: it is already terminating when the second pod comes.
         assert [entry.pod.metadata.name for candidate in found.best for entry in candidate.victims] == ["victim"]
         assert pod["status"]["nominatedNodeName"] == found.nominated_node_name == name
         assert said[priority] == found.message
@@ -518,7 +518,7 @@ def test_P5_pod_of_a_higher_priority_takes_the_nominated_node(
 
     def refused() -> Object | None:
         pod = api.get("v1", "Pod", "mid", namespace)
-        # The nomination may go first, and the words when it is tried again.
+        # The nomination may be removed first, and the message on the next try.
         return None if "nominatedNodeName" in pod["status"] or why_not(pod) == said["mid"] else pod
 
     wait_for(bound, "the pod of the higher priority is bound")
@@ -528,7 +528,7 @@ def test_P5_pod_of_a_higher_priority_takes_the_nominated_node(
     assert why_not(loser) == found.message
 
 
-def test_page_names_the_pod_that_the_scheduler_then_preempts_it_for(
+def test_page_names_the_later_preemptor(
     control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object], tmp_path: Path
 ) -> None:
     api, pool = control_plane.api, {"pool": namespace}
@@ -552,7 +552,7 @@ def test_page_names_the_pod_that_the_scheduler_then_preempts_it_for(
     pending = api.create(held)
 
     def page(name: str, *, gates: bool) -> Any:
-        """From what is there, with or without the gate."""
+        """The message about the current pods, with or without the gate."""
         kinds = {"Pod": "v1", "Node": "v1", "Namespace": "v1", "PriorityClass": "scheduling.k8s.io/v1"}
         items = [
             {"apiVersion": of, "kind": kind, **one} for kind, of in kinds.items() for one in api.list_items(of, kind)
@@ -588,7 +588,7 @@ def test_cluster_that_was_judged_is_the_one_that_is_read(run: Run) -> None:
 
 
 def test_preemptions_tried_every_rule(run: Run) -> None:
-    """As shares of the preemptions, however many there are."""
+    """The counts as shares of the preemptions."""
     found = run.preemptions
     decided = Counter(answer.decided_by for answer in found)
     plugins = Counter(plugin for answer in run.answers for plugin in answer.rejected_by | answer.unhelped)

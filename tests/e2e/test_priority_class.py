@@ -1,4 +1,4 @@
-"""What the API server refuses about priorities is what the rules predict, in the same words."""
+"""The API server rejects priorities as the rules predict, in the same words."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_P1_refused_pod(control_plane: ControlPlane, qos: Qos, namespace: str, s
     assert answer["priority"] is None
 
 
-def test_P1_refused_pod_whose_name_is_generated(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
+def test_P1_refused_pod_with_a_generated_name(control_plane: ControlPlane, qos: Qos, namespace: str) -> None:
     pod = make_pod(namespace, priorityClassName="nope")
     pod["metadata"] = {"generateName": "web-", "namespace": namespace}
 
@@ -100,7 +100,7 @@ def test_P1_refused_pod_whose_name_is_generated(control_plane: ControlPlane, qos
     assert refused.stderr == f'Error from server (Forbidden): error when creating "STDIN": {answer["rejected"]}\n'
 
 
-def test_P1_refusal_is_the_first_thing_said(qos: Qos, namespace: str) -> None:
+def test_P1_refusal_comes_first(qos: Qos, namespace: str) -> None:
     manifest = json.dumps(make_pod(namespace, priorityClassName="nope"))
 
     text = qos.text("-f", "-", stdin=manifest, code=6)
@@ -111,7 +111,7 @@ def test_P1_refusal_is_the_first_thing_said(qos: Qos, namespace: str) -> None:
 
 
 def refusal(request: Any) -> str | None:
-    """The API server's message, None when it takes the object."""
+    """The API server's message; None if it accepts the object."""
     try:
         request()
     except ApiError as error:

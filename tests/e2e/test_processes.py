@@ -1,6 +1,6 @@
-"""The plugin's ``kubectl proxy``: nobody else can use it, it only reads, and it is gone when the answer is there.
+"""The plugin's ``kubectl proxy``: no other user can use it, it only reads, and it ends with the answer.
 
-That nothing is left after a usual run is checked after each run of all these tests, in `tests.e2e.plugin`.
+`tests.e2e.plugin` checks after each ordinary run that it leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ pytestmark = [
 
 WAITS: Final = "--request-timeout=300s"
 PATIENCE: Final = 60.0
-"""Seconds; far less than a plugin waits for its answer that does not end."""
+"""Seconds; far less than a plugin waits for an endless answer."""
 STEPS: Final = {
     "while it is loaded": "cli.py <module>",
     "before the folder is made": "transport.py _make_private mkdir",
@@ -67,12 +67,12 @@ def profile(frame, what, called):
 
 sys.setprofile(profile)
 """
-"""Python loads it first of all. The signal is handled before the step is taken."""
+"""Python loads it first. It handles the signal before the step is taken."""
 
 
 @pytest.fixture
 def deaf(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Path]:
-    """A kubeconfig whose API server takes connections and never answers, as behind a dead load balancer."""
+    """A kubeconfig for an API server that accepts connections and never answers, as behind a dead load balancer."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         config = yaml.safe_load(control_plane.admin_kubeconfig.read_text())
         config["clusters"][0]["cluster"] = {"server": f"http://127.0.0.1:{listener.getsockname()[1]}"}
@@ -81,7 +81,7 @@ def deaf(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Path]:
         yield file
 
 
-# What others can do
+# Other users
 
 
 def test_socket_is_for_its_owner_alone(control_plane: ControlPlane, kubectl_qos: Plugin, deaf: Path) -> None:
@@ -131,7 +131,7 @@ def test_other_hosts_are_refused(kubectl_qos: Plugin, monkeypatch: pytest.Monkey
     assert answer.split(b" ", 2)[1] == b"403"
 
 
-# The end
+# The proxy's end
 
 
 def test_nothing_is_left_after_close(kubectl_qos: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ def test_interrupted_at_each_step(
     step: str,
     number: signal.Signals,
 ) -> None:
-    """A key reaches the whole process group, and what ``kill`` sends the plugin alone."""
+    """A key reaches the whole process group, and ``kill`` only the plugin."""
     control_plane.apply([make_pod(namespace)])
     (tmp_path / "sitecustomize.py").write_text(SIGNAL_AT_A_STEP)
     alone = "0" if number == signal.SIGINT else "1"
@@ -221,7 +221,7 @@ def test_killed_plugin_takes_the_proxy_along(control_plane: ControlPlane, kubect
         wait_for(lambda: not Path(f"/proc/{proxy}").exists(), "the kernel ended the proxy")
 
     assert plugin.returncode == -signal.SIGKILL
-    # Nobody could remove the folder; its socket leads nowhere.
+    # No process could remove the folder; its socket has no listener.
     [folder] = kubectl_qos.runtime.iterdir()
     with socket.socket(socket.AF_UNIX) as client, pytest.raises(ConnectionRefusedError):
         client.connect(str(folder / "s"))
@@ -229,7 +229,7 @@ def test_killed_plugin_takes_the_proxy_along(control_plane: ControlPlane, kubect
     folder.rmdir()
 
 
-def test_killed_proxy_is_said_so(control_plane: ControlPlane, kubectl_qos: Plugin, deaf: Path) -> None:
+def test_killed_proxy_is_reported(control_plane: ControlPlane, kubectl_qos: Plugin, deaf: Path) -> None:
     with waiting(control_plane, kubectl_qos, deaf) as plugin:
         [proxy] = proxies_of(kubectl_qos.runtime)
         os.kill(proxy, signal.SIGKILL)
@@ -266,11 +266,11 @@ def test_reader_that_stops_reading(control_plane: ControlPlane, kubectl_qos: Plu
     assert_nothing_left(control_plane, kubectl_qos)
 
 
-# Where the socket cannot be
+# Unusable places for the socket
 
 
 def test_folder_that_cannot_be_written(kubectl_qos: Plugin) -> None:
-    # A short one: where a socket's path would be too long, another folder is taken.
+    # A short path: if a socket's path would be too long, another folder is used.
     absent = "/proc/absent"
     ran = kubectl_qos("pod/web", env={"XDG_RUNTIME_DIR": absent})
 
@@ -280,7 +280,7 @@ def test_folder_that_cannot_be_written(kubectl_qos: Plugin) -> None:
     assert ran.err.count("\n") == 1
 
 
-def test_folder_whose_name_is_too_long_for_a_socket(
+def test_folder_name_too_long_for_a_socket(
     control_plane: ControlPlane, kubectl_qos: Plugin, namespace: str, tmp_path: Path
 ) -> None:
     """A socket's path may have 107 bytes."""

@@ -1,4 +1,4 @@
-"""What `explain` says of a claim, a budget, a quota and a priority class is what a real control plane does."""
+"""The answers of `explain` about a claim, a budget, a quota and a priority class agree with a real control plane."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ READY: Object = {"phase": "Running", "conditions": [{"type": "Ready", "status": 
 
 
 def refused(call: Callable[[], object]) -> str:
-    """The API server's words; empty: it does what it is asked for."""
+    """The API server's error; empty: it does what was requested."""
     try:
         call()
     except ApiError as error:
@@ -66,7 +66,7 @@ def test_budget_quota_and_class_of_a_deployment(
     with pytest.raises(ApiError) as error:
         api.request("POST", path, eviction)
     assert says in [cause["message"] for cause in error.value.details["causes"]]
-    # Its Deployment wants a third pod, which the quota refuses.
+    # Its Deployment wants a third pod, which the quota rejects.
     assert page["verdict"]["text"].startswith("1 of 3 pods is not made yet. Lets no pod be evicted now: 2 healthy")
 
     said = qos.text(f"pc/{gold}")

@@ -1,4 +1,4 @@
-"""The page of a real cluster: of all of it, and for a user who may see one namespace."""
+"""The page of a whole real cluster, and of one namespace for a user with few rights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the API server takes a resize in place is what the rules predict, in the same words."""
+"""The API server accepts or rejects an in-place resize as the rules predict, in the same words."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ RESIZES: Mapping[str, Resize] = {
 
 @pytest.fixture
 def node(make_node: Callable[..., Object]) -> Object:
-    """A node whose kubelet can resize pods as a whole."""
+    """A node with a kubelet that can resize pods as a whole."""
     return make_node(status={"declaredFeatures": ["InPlacePodLevelResourcesVerticalScaling"]})
 
 
@@ -97,7 +97,7 @@ def merge(resources: Object, patch: Resources) -> None:
 
 
 def assert_resize(qos: Qos, pod: Object, resized: Object, spec: Object, *, changes: bool) -> None:
-    """The patch is refused in the predicted words, or does what was asked and leaves the class alone."""
+    """The patch is rejected in the predicted words, or resizes the pod and keeps its class."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
     predicted = resize_rejection(from_object(pod, Pod), from_object(resized, Pod))
     assert (predicted is not None) == changes
@@ -108,7 +108,7 @@ def assert_resize(qos: Qos, pod: Object, resized: Object, spec: Object, *, chang
     api = qos.control_plane.api
 
     def refusal(**query: str) -> str | None:
-        """What the API server says to the patch of the resize subresource; None: it takes it."""
+        """The API server's error for the patch of the resize subresource; None: it accepts it."""
         path = api.path("v1", "Pod", namespace, name, "resize")
         try:
             api.request("PATCH", path, {"spec": spec}, content_type=STRATEGIC, query=query)
@@ -117,7 +117,7 @@ def assert_resize(qos: Qos, pod: Object, resized: Object, spec: Object, *, chang
         return None
 
     def knows_node() -> bool:
-        """Whether admission has seen the pod's node, and what its kubelet can do."""
+        """Whether admission has seen the pod's node, and its kubelet's features."""
         return not (refusal(dryRun="All") or "").startswith("Forbidden")
 
     wait_for(knows_node, "admission knows the node")

@@ -35,7 +35,7 @@ def users(control_plane: ControlPlane) -> Iterator[Callable[..., str]]:
 
 
 def _bound(user: str, *words: str) -> Iterator[Object]:
-    """The Roles that are printed, each bound to the user."""
+    """The printed Roles, each bound to the user."""
     for role in yaml.safe_load_all(run(*words, "--kubelets").out):
         place = {"namespace": space} if (space := role["metadata"].get("namespace")) else {}
         name = f"{role['metadata']['name']}-{user}"
@@ -67,7 +67,7 @@ def node(make_node: Callable[..., Object]) -> str:
 
 @pytest.fixture
 def shop(control_plane: ControlPlane, namespace: str, node: str) -> str:
-    """A namespace with a pod on the node and one that waits."""
+    """A namespace with a pod on the node and a pending one."""
     waits = make_pod(namespace, "waits", schedulerName="default-scheduler", requests={"cpu": "900"})
     control_plane.apply([make_pod(namespace, nodeName=node), waits])
     return namespace

@@ -1,11 +1,11 @@
 """Jobs, Deployments with a HorizontalPodAutoscaler, and PodDisruptionBudgets, by their real controllers.
 
-Each is held against `kubectl qos place -f`.
+Each is compared with `kubectl qos place -f`.
 
 No metrics are served: an autoscaler then only keeps between its minimum and its maximum. Each workload comes alone to
-nodes of different sizes, where there are no ties: how many pods there are, and on which nodes, is held. Of Jobs some
-pods succeed afterwards, and what is left to run is held, too. The pods of StatefulSets become Ready one by one. Of
-budgets it is held what they let go once all pods that have a node are Ready.
+nodes of different sizes, so there are no ties: the number of pods and their nodes are compared. Some pods of Jobs
+succeed afterwards, and the remaining pods are compared, too. The pods of StatefulSets become Ready one by one. For
+budgets, the allowed disruptions are compared once all pods with a node are Ready.
 """
 
 from __future__ import annotations
@@ -57,22 +57,22 @@ _KINDS: Final = (
     ("batch/v1", "Job"),
 )
 _COVERED: Final = ("Deployment", "Deployment", "StatefulSet", "ReplicaSet", "Job", "DaemonSet")
-"""Of those without a scale a budget has one at most: which of two its controller names is up to chance."""
+"""A budget has at most one of those without a scale: the controller's choice between two would be random."""
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
 class Compared(Struct, frozen=True):
-    """A workload as we say, and as it came."""
+    """A workload: the plan and the outcome."""
 
     objects: Sequence[Object]
     said: Mapping[str, Any]
-    """What is held, by what it is called."""
+    """The planned values, by name."""
     real: Mapping[str, Any]
-    """The same, as it came."""
+    """The real values, by name."""
 
 
 class _Runner:
-    """Has workloads made in a control plane."""
+    """Runs workloads in a control plane."""
 
     def __init__(self, plane: ControlPlane, run: Path, kept: KeptConnection, random: Random) -> None:
         self._plane, self._random = plane, random
@@ -93,16 +93,16 @@ class _Runner:
         self._plane.api.create(case.manifest)
         pods = self._settled(name, case.count)
         real = _counts(pods) | {"indices": _indices(pods)}
-        told = {"pods": said["wanted"], "nodes": said["nodes"], "indices": _said_indices(said["job"])}
+        planned = {"pods": said["wanted"], "nodes": said["nodes"], "indices": _said_indices(said["job"])}
         completions = case.manifest["spec"].get("completions")
         if completions is not None:
             self._succeed(pods[: self._random.randint(1, len(pods))], name)
             active = self._plane.api.get("batch/v1", "Job", name, _NAMESPACE)["status"].get("active", 0)
-            # One that has ended is not placed.
+            # A Job that has ended is not placed.
             real["left"] = f"makes no other pod before one ends: it has {active} of {active} at once;" if active else ""
             ran = self._place.text(f"job/{name}", "-n", _NAMESPACE) if active else ""
-            told["left"] = real["left"] if real["left"] in ran else ran
-        self.compared.append(Compared([case.manifest], told, real))
+            planned["left"] = real["left"] if real["left"] in ran else ran
+        self.compared.append(Compared([case.manifest], planned, real))
         self._sweep()
 
     def scaled(self, number: int) -> None:
@@ -117,16 +117,16 @@ class _Runner:
         for obj in (scaler, case.manifest):
             self._plane.api.create(obj)
         pods = self._settled(name, count)
-        # Between its bounds it is the metrics that decide.
+        # Between its bounds the metrics decide.
         low, high = specs[0]["wanted"], sum(spec["wanted"] for spec in specs)
-        told: dict[str, Any] = {"pods": min(max(count, low), high)}
+        planned: dict[str, Any] = {"pods": min(max(count, low), high)}
         real = _counts(pods)
-        # Of those that are too many, chance has a say in which go.
+        # Which of the surplus pods are deleted is partly random.
         if count == low and (own or 0) <= low:
-            told["nodes"] = specs[0]["nodes"]
+            planned["nodes"] = specs[0]["nodes"]
         else:
             del real["nodes"]
-        self.compared.append(Compared([case.manifest, scaler], told, real))
+        self.compared.append(Compared([case.manifest, scaler], planned, real))
         self._sweep()
 
     def one_by_one(self, number: int) -> None:
@@ -151,8 +151,8 @@ class _Runner:
         }
         made = said["placed"] + bool(said["holdsBack"])
         names = sorted(f"{name}-{first + ordinal}" for ordinal in range(made))
-        told = {"nodes": said["nodes"], "names": names, "stuck": [said["holdsBack"]] if said["holdsBack"] else []}
-        self.compared.append(Compared([case.manifest], told, real))
+        planned = {"nodes": said["nodes"], "names": names, "stuck": [said["holdsBack"]] if said["holdsBack"] else []}
+        self.compared.append(Compared([case.manifest], planned, real))
         self._sweep()
 
     def budget(self, number: int) -> None:
@@ -180,9 +180,9 @@ class _Runner:
                     pod, {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
                 )
         # The controller counts again for each pod that becomes Ready.
-        told = _room(said["room"])
-        real = answer_in_the_end(lambda: self._counted(team), lambda counted: counted == told, timeout=15)
-        self.compared.append(Compared(objects, told, real))
+        planned = _room(said["room"])
+        real = answer_in_the_end(lambda: self._counted(team), lambda counted: counted == planned, timeout=15)
+        self.compared.append(Compared(objects, planned, real))
         self._sweep()
 
     def _wanted(self, workload: Object) -> int:
@@ -192,7 +192,7 @@ class _Runner:
         )
 
     def _counted(self, team: str) -> dict[str, Any]:
-        """What the controller has counted, or why it cannot; empty: it has not looked yet."""
+        """The controller's count, or why it cannot count; empty: it has not counted yet."""
         status = self._plane.api.get("policy/v1", "PodDisruptionBudget", team, _NAMESPACE).get("status", {})
         if not status.get("conditions"):
             return {}
@@ -227,7 +227,7 @@ class _Runner:
         return self._plane.api.list_items("v1", "Pod", _NAMESPACE, labelSelector=f"app={name}")
 
     def _settled(self, name: str, count: int) -> list[Object]:
-        """Its pods, once there are so many and the scheduler has looked at them."""
+        """Its pods, once there are so many and the scheduler has tried them."""
 
         def seen() -> list[Object] | None:
             pods = [pod for pod in self._pods(name) if "deletionTimestamp" not in pod["metadata"]]
@@ -237,7 +237,7 @@ class _Runner:
         return wait_for(seen, f"{name} has {count} pods")[:-1]
 
     def _rests(self, count: int) -> bool:
-        """Whether the autoscaler has looked at its workload, and leaves it so."""
+        """Whether the autoscaler has checked its workload, and keeps its size."""
         found = self._plane.api.list_items("autoscaling/v2", "HorizontalPodAutoscaler", _NAMESPACE)
         status = found[0].get("status", {}) if found else {}
         known = {entry["type"] for entry in status.get("conditions", ())}
@@ -266,7 +266,7 @@ class _Runner:
         wait_for(counted, f"{name} has counted {len(pods)} pods that succeeded")
 
     def _sweep(self) -> None:
-        """No kubelet confirms that pods stopped, and nobody collects what a Deployment leaves."""
+        """Delete pods and ReplicaSets, because no kubelet confirms the stops and no garbage collector runs."""
         api = self._plane.api
 
         def gone() -> bool:
@@ -313,7 +313,7 @@ def _random_stateful_set(random: Random, name: str, first: int, count: int) -> C
 
 
 def _random_covered(random: Random, name: str, team: str, kinds: Sequence[str]) -> Object:
-    """A workload whose pods have a label that a budget selects; all of them fit, or none."""
+    """A workload with pods that a budget selects by label; all of them fit, or none."""
     kind = random.choice(kinds)
     spec = _pod_spec(random, **({"restartPolicy": "Never"} if kind == "Job" else {}))
     spec["containers"][0]["resources"]["requests"] = {"cpu": random.choice(("10m", "10m", "1k"))}
@@ -338,7 +338,7 @@ def _random_budget(random: Random, team: str) -> Object:
 
 
 def _room(said: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is held of a budget; where the controller cannot count, its words."""
+    """The compared values of a budget; if the controller cannot count, its message."""
     if said["failure"]:
         return {"allowed": said["allowed"], "failure": said["failure"]}
     return {key: value for key, value in said.items() if key != "failure"}
@@ -382,7 +382,7 @@ def compared(control_plane_binaries: Binaries, tmp_path_factory: pytest.TempPath
         return runner.compared
 
 
-def test_jobs_and_scaled_workloads_have_the_pods_that_are_said(compared: list[Compared]) -> None:
+def test_jobs_and_scaled_workloads_have_predicted_pods(compared: list[Compared]) -> None:
     wrong = [
         f"{json.dumps(one.objects)}: we said {one.said}, and it was {one.real}"
         for one in compared
@@ -392,7 +392,7 @@ def test_jobs_and_scaled_workloads_have_the_pods_that_are_said(compared: list[Co
 
 
 def test_the_workloads_are_of_all_sorts(compared: list[Compared]) -> None:
-    """What none of them is is not held."""
+    """Check that the random cases include every kind."""
     manifests = [one.objects[0] for one in compared]
     jobs = [manifest["spec"] for manifest in manifests if manifest["kind"] == "Job"]
     assert {spec["completionMode"] for spec in jobs} == {"Indexed", "NonIndexed"}

@@ -41,7 +41,7 @@ _NODE_INFO = {
     ),
     **dict.fromkeys(("osImage", "systemUUID"), ""),
 }
-"""What the API server wants besides the kubelet's version."""
+"""The fields that the API server requires besides the kubelet's version."""
 
 
 # Manifests
@@ -83,7 +83,7 @@ def test_manifest_without_namespace_gets_the_asked_one(qos: Qos) -> None:
     pod = make_pod("")
     del pod["metadata"]["namespace"]
 
-    # The API server has no such namespace.
+    # The namespace does not exist in the cluster.
     assert qos.json("-f", "-", "-n", "shop", stdin=json.dumps(pod), code=6)["namespace"] == "shop"
     assert qos.json("-f", "-", stdin=json.dumps(pod))["namespace"] == "default"
 
@@ -163,7 +163,7 @@ def test_offline_asks_no_cluster(qos: Qos, unreachable: Path, namespace: str) ->
     ],
 )
 def test_unreadable_manifest(qos: Qos, manifest: str, lines: list[str]) -> None:
-    """The error, and below it what helps where the error does not tell."""
+    """The error, and below it the remedy if the error does not name it."""
     ran = qos("-f", "-", stdin=manifest)
 
     assert (ran.code, ran.out) == (6, "")
@@ -190,7 +190,7 @@ def test_snapshot_gives_the_answer_of_the_cluster(
     live = qos.json("pod/web", f"node/{node}", "-n", namespace)["items"]
     kept = qos.json("pod/web", f"node/{node}", "-n", namespace, "--snapshot", snapshot)["items"]
 
-    # Usage is of a moment, and not in such a file; why it is not known is told of each.
+    # Such a file has no usage; each item gives the reason.
     changing = {"source", "serverVersion", "pressureUnread", "unread"}
     assert len(kept) == 2
     for before, after in zip(live, kept, strict=True):
@@ -203,7 +203,7 @@ def without(report: dict[str, Any], keys: set[str]) -> dict[str, Any]:
 
 
 def ageless(report: dict[str, Any]) -> dict[str, Any]:
-    """How long a pod has been in its state, which the verdict tells, goes on between two answers."""
+    """The age in the verdict grows between two answers."""
     verdict = report["verdict"]
     if verdict is None:
         return report
@@ -219,7 +219,7 @@ def test_official_client_gives_the_answer_of_kubectl(
     node = node_name(make_node())
     control_plane.apply([make_pod(namespace, nodeName=node, requests=LARGE)])
 
-    # Without the right to read nodes the answer is not certain.
+    # Without the right to read nodes the answer is uncertain.
     for kubeconfig, code in ((control_plane.admin_kubeconfig, 0), (robot(control_plane, namespace), 11)):
         transport = ClientTransport(context=None, kubeconfig=str(kubeconfig), request_timeout=30)
         try:
@@ -272,10 +272,10 @@ def test_long_lists_come_in_pages(
     assert whole == in_pages
 
 
-def test_a_list_with_a_text_that_is_not_UTF_8_comes_as_json_mends_it(
+def test_list_with_invalid_UTF_8_is_repaired_as_in_json(
     control_plane: ControlPlane, namespace: str, qos: Qos, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Clients that write protobuf may store such a text; the API server looks at JSON alone."""
+    """Clients that write protobuf may store such a text; the API server only checks JSON."""
     control_plane.apply([make_pod(namespace, name) for name in ("db", "web")])
     metadata = message((1, "odd"), (12, message((1, "note"), (2, b"\xff\xfe!"))))
     spec = message((2, message((1, "app"), (2, "example.com/app"))))

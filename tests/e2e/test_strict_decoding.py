@@ -1,4 +1,4 @@
-"""The API server refuses what the schema refuses, in the same words: random objects of every kind, with defects."""
+"""The API server rejects the same objects as the schema, in the same words: random objects with defects."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _server_words(control_plane: ControlPlane, made: Mapping[str, Any]) -> str:
-    """Why the decoder of the API server refuses an object; empty: it takes it."""
+    """Why the API server's decoder rejects an object; empty: it accepts it."""
     api = control_plane.api
     path = api.path(made["apiVersion"], made["kind"], "default")
     sent = json.loads(json.dumps(made, sort_keys=True))

@@ -1,4 +1,4 @@
-"""What can be asked for, in kubectl's ways of saying it, and the ways of printing the answer."""
+"""The targets, in kubectl's forms, and the output formats."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_nothing_there_as_json(qos: Qos, namespace: str) -> None:
 
 
 def test_empty_name_is_not_everything(qos: Qos, pods: str) -> None:
-    """As from a script whose variable is empty."""
+    """As from a script with an empty variable."""
     ran = qos("pod", "", "-n", pods)
 
     assert (ran.code, ran.out) == (2, "")
@@ -161,7 +161,7 @@ def test_odd_name_is_not_found(qos: Qos, pods: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["web/status", "web/log", "../api/web"])
 def test_name_is_no_path(qos: Qos, pods: str, name: str) -> None:
-    """The API server has such names for other things; kubectl refuses them before it asks."""
+    """The API server has such names for other things; kubectl rejects them before any request."""
     ran = qos(f"pod/{name}", "-n", pods)
 
     assert (ran.code, ran.out) == (2, "")
@@ -236,7 +236,7 @@ def test_json_and_yaml_say_the_same(qos: Qos, pods: str) -> None:
 
     read = yaml.safe_load(as_yaml.out)
     for one in (read, answer):
-        # A second may begin between the two.
+        # A new second may begin between the two.
         one["verdict"]["text"] = re.sub(r"for \d+ s\b", "for a while", one["verdict"]["text"])
     assert read == answer
     assert [answer[key] for key in ("apiVersion", "kind", "name", "namespace", "source", "serverVersion")] == [
@@ -307,13 +307,13 @@ def test_kubeconfigs_are_merged_as_kubectl_does(
     assert ran == (0, "pod/web\n", "")
 
 
-# Where a suggested command goes
+# The cluster of a suggested command
 
 
-def test_K_a_suggested_deletion_goes_where_the_answer_came_from(
+def test_K_suggested_deletion_keeps_the_cluster(
     control_plane: ControlPlane, kubectl_qos: Plugin, namespace: str, make_node: Callable[..., Object], tmp_path: Path
 ) -> None:
-    """Pasted into a shell whose current context is another one, which cannot even be reached."""
+    """Pasted into a shell with another current context, which cannot be reached."""
     kubeconfig = with_contexts(control_plane.admin_kubeconfig, tmp_path, {"far away": {"namespace": "default"}}, "lost")
     delete = Plugin(control_plane, kubectl_qos.runtime, command="delete")
     node = node_name(make_node())

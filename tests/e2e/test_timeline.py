@@ -1,7 +1,7 @@
-"""Timelines are held against a real control plane: grace periods, replacements, and a node that is lost.
+"""Timelines are compared with a real control plane: grace periods, replacements, and a node that is lost.
 
-There is no kubelet: a test reports what one would. Times are those that the components wrote themselves, in whole
-seconds. Too early is wrong; how late is the machine's business, which may stand still.
+There is no kubelet: a test reports instead. Times are those that the components wrote, in whole seconds. An early time
+is wrong; a late one is not, because the machine may stand still.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.controlplane
 
 DEFAULT_GRACE: Final = 50
 GRACE: Final = 60
-"""Seconds of the node lifecycle controller that gives a node up by itself here: none may be lost by chance before."""
+"""Seconds until the node lifecycle controller considers a node lost here; no node may be lost earlier by chance."""
 TOLERATED: Final = 3
 """Seconds of the lost pods' own toleration of unreachable nodes."""
 TAINT: Final = (UNREACHABLE, "NoExecute")
@@ -40,8 +40,8 @@ BACK_OFF: Final = 10
 """A Job's, after the first failure."""
 
 
-def told(qos: Qos, namespace: str, way: str) -> dict[str, Object]:
-    """What the plugin says of one way, by pod; with ``events`` by what happens."""
+def timelines(qos: Qos, namespace: str, way: str) -> dict[str, Object]:
+    """The plugin's timelines of one way, by pod; with ``events`` by their kind."""
     found = {}
     for item in qos.json("pods", "-n", namespace, f"--timeline={way}")["items"]:
         [entry] = item["timeline"]["ways"]
@@ -96,7 +96,7 @@ def another(control_plane: ControlPlane, namespace: str, owner: str, pod: Mappin
 
 
 def make_owners(control_plane: ControlPlane, namespace: str, **spec: Any) -> None:
-    """A workload of each kind that replaces its pods in its own way."""
+    """A workload of each kind with its own way of replacement."""
     pod_spec = {"schedulerName": NOWHERE, "containers": [container()], "terminationGracePeriodSeconds": 30, **spec}
     finite = {**pod_spec, "restartPolicy": "Never"}
     for workload in (
@@ -113,12 +113,12 @@ def instant(text: str) -> float:
 
 
 def deleted_at(pod: Mapping[str, Any]) -> float:
-    """When the DELETE was: deletionTimestamp is when the grace period is over."""
+    """The time of the DELETE: deletionTimestamp is the end of the grace period."""
     meta = pod["metadata"]
     return instant(meta["deletionTimestamp"]) - float(meta["deletionGracePeriodSeconds"])
 
 
-def test_T5_eviction_and_delete_give_the_grace_period_that_is_told(
+def test_T5_grace_period_matches_the_timeline(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
     node, api = node_name(make_node()), control_plane.api
@@ -129,7 +129,7 @@ def test_T5_eviction_and_delete_give_the_grace_period_that_is_told(
     said = {
         name: entry
         for way in ("delete", "drain")
-        for name, entry in told(qos, namespace, way).items()
+        for name, entry in timelines(qos, namespace, way).items()
         if name.startswith(way)
     }
     assert {name: entry["graceSeconds"] for name, entry in said.items()} == graces
@@ -142,25 +142,25 @@ def test_T5_eviction_and_delete_give_the_grace_period_that_is_told(
         api.request("POST", api.path("v1", "Pod", namespace, name, "eviction"), eviction)
 
     left = {pod["metadata"]["name"]: pod for pod in api.list_items("v1", "Pod", namespace)}
-    # A pod of grace 0 is gone with the DELETE, and its processes have 2 s.
+    # A pod with grace 0 is deleted at once, and its processes have 2 s.
     assert set(left) == {name for name, entry in said.items() if span(entry, "ObjectGone") != (0, 0)}
     assert {name: pod["metadata"]["deletionGracePeriodSeconds"] for name, pod in left.items()} == {
         name: grace for name, grace in graces.items() if grace
     }
-    after = told(qos, namespace, "delete")
+    after = timelines(qos, namespace, "delete")
     for name, pod in left.items():
         assert after[name]["standing"] == "UnderWay"
         assert instant(after[name]["began"]) == deleted_at(pod)
         assert span(after[name], "SIGKILL") == span(said[name], "SIGKILL")
 
 
-def test_T5_owners_replace_a_deleted_pod_when_it_is_told(
+def test_T5_deleted_pod_is_replaced_on_time(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
     node = node_name(make_node())
     make_owners(control_plane, namespace)
     pods = {name: run_on(control_plane, namespace, name, node) for name in OWNERS}
-    by_pod = told(qos, namespace, "delete")
+    by_pod = timelines(qos, namespace, "delete")
     said = {name: by_pod[pod["metadata"]["name"]] for name, pod in pods.items()}
     assert span(said["replicaset"], "Replaced") == (0, 0)
     assert span(said["statefulset"], "Replaced") == span(said["statefulset"], "ObjectGone") == (0, 32)
@@ -170,12 +170,12 @@ def test_T5_owners_replace_a_deleted_pod_when_it_is_told(
     for pod in pods.values():
         control_plane.api.delete(pod)
 
-    # The old ones are there: only their kubelet could end them.
+    # The old ones remain: only their kubelet could end them.
     for name, reached in (("replicaset", 0), ("job", BACK_OFF)):
         new = another(control_plane, namespace, name, pods[name])
         old = control_plane.api.get("v1", "Pod", pods[name]["metadata"]["name"], namespace)
         assert instant(new["metadata"]["creationTimestamp"]) - deleted_at(old) >= reached - 1
-    # Ten seconds later than the others have: these two wait for the end itself.
+    # Ten seconds after the others: these two wait for the end itself.
     assert not others(control_plane, namespace, "statefulset", pods["statefulset"])
     assert not others(control_plane, namespace, "job-failed", pods["job-failed"])
 
@@ -184,13 +184,13 @@ def test_T5_owners_replace_a_deleted_pod_when_it_is_told(
     assert another(control_plane, namespace, "statefulset", stateful)["metadata"]["name"] == "statefulset-0"
 
 
-def test_T5_owners_replace_a_pod_that_the_kubelet_evicted_when_it_is_told(
+def test_T5_evicted_pod_is_replaced_on_time(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
     node = node_name(make_node())
     make_owners(control_plane, namespace)
     pods = {name: run_on(control_plane, namespace, name, node) for name in ("replicaset", "statefulset")}
-    by_pod = told(qos, namespace, "evict-hard")
+    by_pod = timelines(qos, namespace, "evict-hard")
     for name, pod in pods.items():
         said = by_pod[pod["metadata"]["name"]]
         stays = span(said, "ObjectGone") == (None, None)
@@ -204,7 +204,7 @@ def test_T5_owners_replace_a_pod_that_the_kubelet_evicted_when_it_is_told(
         assert (pod["metadata"]["uid"] in uids) is stays
 
 
-def test_T5_user_who_may_only_get_pods_is_told_what_is_not_known(
+def test_T5_missing_rights_leave_unknown_times(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
     started(control_plane, control_plane.api.create(make_pod(namespace, nodeName=node_name(make_node()))))
@@ -215,16 +215,16 @@ def test_T5_user_who_may_only_get_pods_is_told_what_is_not_known(
     assert "the kubelet's configuration is unknown: its defaults are assumed" in text
 
 
-def test_T5_lost_node_goes_as_it_is_told(
+def test_T5_lost_node_matches_the_timeline(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object]
 ) -> None:
     make_node()
     with Heartbeat(control_plane, f"lost-{namespace}") as lost:
-        assert_goes_as_told(control_plane, qos, namespace, lost, lambda: give_up(control_plane, lost.name))
+        assert_lost_as_predicted(control_plane, qos, namespace, lost, lambda: give_up(control_plane, lost.name))
 
 
-@pytest.mark.long("test_T5_lost_node_goes_as_it_is_told, where the test writes that the node is given up")
-def test_T5_node_is_given_up_when_it_is_told(
+@pytest.mark.long("test_T5_lost_node_matches_the_timeline, where the test writes that the node is given up")
+def test_T5_node_is_lost_on_time(
     control_plane_binaries: Binaries, runtime: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     flags = (f"--node-monitor-grace-period={GRACE}s",)
@@ -242,7 +242,7 @@ def test_T5_node_is_given_up_when_it_is_told(
                     timeout=GRACE + 90,
                 )
 
-            said, heartbeat = assert_goes_as_told(plane, InProcess(plane, runtime, kept), "lost", lost, given_up)
+            said, heartbeat = assert_lost_as_predicted(plane, InProcess(plane, runtime, kept), "lost", lost, given_up)
             by_itself = plane.api.get("v1", "Node", "lost")
             when = instant(ready_condition(by_itself)["lastTransitionTime"])
             earliest, _ = span(said, "NodeUnknown")
@@ -251,20 +251,20 @@ def test_T5_node_is_given_up_when_it_is_told(
             assert_written_alike(plane, by_itself)
 
 
-def assert_goes_as_told(
+def assert_lost_as_predicted(
     plane: ControlPlane, qos: Qos, namespace: str, lost: Heartbeat, be_given_up: Callable[[], None]
 ) -> tuple[dict[str, Any], float]:
-    """Holds what becomes of the pods of a node that is given up against what was told before.
+    """Compares the fate of a lost node's pods with their timelines.
 
-    If no node were left that answers, nothing would be evicted: there has to be another one.
+    If no node answered, no pod would be evicted: another node has to exist.
 
     Returns:
-        What was told of the ReplicaSet's pod, and the time of the last heartbeat.
+        The timeline of the ReplicaSet's pod, and the time of the last heartbeat.
     """
     api = plane.api
     make_owners(plane, namespace, tolerations=[TOLERATION])
     pods = {name: run_on(plane, namespace, name, lost.name) for name in OWNERS}
-    by_pod = told(qos, namespace, "node-lost")
+    by_pod = timelines(qos, namespace, "node-lost")
     said = {name: by_pod[pod["metadata"]["name"]] for name, pod in pods.items()}
     heartbeat = lost.stop()
     be_given_up()
@@ -283,19 +283,19 @@ def assert_goes_as_told(
         new = another(plane, namespace, name, pods[name])
         after = instant(new["metadata"]["creationTimestamp"]) - deleted_at(deleted[name])
         assert after >= between(said[name], "Deleted", "Replaced") - 1
-    # By now the Job has waited for 10 s: what never comes by itself has not come.
+    # By now the Job has waited for 10 s: pods that are never replaced have no replacement.
     for name in ("statefulset", "job-failed"):
         assert span(said[name], "Replaced") == span(said[name], "ObjectGone") == (None, None)
         assert not others(plane, namespace, name, pods[name])
         assert wait_deleted(plane, pods[name])
-    after_all = told(qos, namespace, "node-lost")["statefulset-0"]
+    after_all = timelines(qos, namespace, "node-lost")["statefulset-0"]
     assert after_all["events"]["Deleted"]["rule"] == "DeletedBefore"
     assert instant(after_all["began"]) == pytest.approx(heartbeat, abs=0.001)
     return said["replicaset"], heartbeat
 
 
 def assert_written_alike(plane: ControlPlane, by_itself: Object) -> None:
-    """What the tests write of a node that is given up is what the controller writes, but for the time."""
+    """The tests write the same about a lost node as the controller, except for the time."""
     node = plane.create_node("written-by-the-test")
     plane.apply([make_pod("lost", "on-it", nodeName="written-by-the-test")])
     started(plane, plane.api.get("v1", "Pod", "on-it", "lost"))
@@ -315,7 +315,7 @@ def assert_written_alike(plane: ControlPlane, by_itself: Object) -> None:
 
 
 class Heartbeat:
-    """A node whose kubelet renews its Lease, and says that it is Ready, until it is stopped."""
+    """A node with a kubelet that renews its Lease and reports Ready until it is stopped."""
 
     def __init__(self, control_plane: ControlPlane, name: str) -> None:
         self._control_plane = control_plane
@@ -342,7 +342,7 @@ class Heartbeat:
 
     def _run(self) -> None:
         while not self._silent.wait(0.5):
-            # A node whose heartbeat is lost sends the next one.
+            # If a heartbeat is lost, the node sends the next one.
             with contextlib.suppress(ApiError, OSError):
                 self._beat()
         self._control_plane.api.close()
@@ -358,13 +358,13 @@ class Heartbeat:
         }
         ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": f"{renewed[:19]}Z"}
         self._control_plane.api.patch(self._node, {"status": {"conditions": [ready]}}, subresource="status")
-        # Last, so that nothing of the node is newer than its Lease.
+        # Last, so that no part of the node is newer than its Lease.
         self._control_plane.apply([lease])
         self._last = now
 
 
 def between(answer: Mapping[str, Any], first: str, second: str) -> int:
-    """The least time between two events that were told."""
+    """The least time between two events of a timeline."""
     (one, _), (other, _) = span(answer, first), span(answer, second)
     assert one is not None
     assert other is not None

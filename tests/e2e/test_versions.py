@@ -1,4 +1,4 @@
-"""Which versions a real control plane runs, in the middle of an upgrade: a newer API server, an older scheduler."""
+"""The versions of a real control plane during an upgrade: a newer API server, an older scheduler."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_scheduler_is_known_by_its_lease_candidate(qos: InProcess) -> None:
     assert running["kube-scheduler"] == f"v{_version('1.36')}"
 
 
-def test_what_the_api_server_emulates_decides_about_its_gates(qos: InProcess) -> None:
+def test_emulated_version_decides_the_gates(qos: InProcess) -> None:
     server = next(one for one in qos.json()["running"] if one["component"] == "kube-apiserver")
     assert (server["emulates"], server["rules"]) == (EMULATED, _version(NEWER))
     assert f"v{_version(NEWER)} (emulates {EMULATED})" in qos.text()
@@ -68,7 +68,7 @@ def test_what_the_api_server_emulates_decides_about_its_gates(qos: InProcess) ->
     assert explained["qos"]["qosClass"] == "BestEffort", "PodLevelResourcesFixKubeletQOSClass is off in 1.36"
 
 
-def test_a_placement_goes_by_the_schedulers_version(plane: ControlPlane, qos: InProcess) -> None:
+def test_placement_uses_the_scheduler_version(plane: ControlPlane, qos: InProcess) -> None:
     """Without preemption 1.36 says "no new claims to deallocate, preemption: …", and 1.37 does not."""
     plane.create_node("n1", {"cpu": "1", "memory": "1Gi", "pods": "1"})
     plane.apply([raw_pod("waits", "default", requests={"cpu": "2"})])

@@ -1,4 +1,4 @@
-"""``--watch`` against the real API server: changes, its restart, a terminal that is left as it was."""
+"""``--watch`` against the real API server: changes, a restart of the API server, and a restored terminal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HOUR = "--watch-interval=1h"
 
 
 class _Output:
-    """What a process has written so far, read while it goes on."""
+    """The output of a running process so far."""
 
     def __init__(self, descriptor: int) -> None:
         self.text = ""
@@ -43,7 +43,7 @@ class _Output:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def wait_for(self, pattern: str, *, after: int = 0) -> int:
-        """Until it is written behind a place; returns where it ends."""
+        """Wait for the text after a position; return its end."""
         deadline = time.monotonic() + PATIENCE
         while not (found := re.compile(pattern).search(self.text, after)):
             left = deadline - time.monotonic()
@@ -89,16 +89,16 @@ def pod(control_plane: ControlPlane, namespace: str, make_node: Callable[..., Ob
     return control_plane.set_pod_status(stored, {"phase": "Pending"})
 
 
-def test_K_a_change_is_told_with_its_time(
+def test_K_change_is_printed_with_its_time(
     control_plane: ControlPlane, kubectl_qos: Plugin, pod: Object, namespace: str
 ) -> None:
     with _watching(kubectl_qos, "pod/web", "-n", namespace, "--watch", HOUR) as (process, out, _):
         first = out.wait_for(r"(?m)^\d\d:\d\d:\d\d UTC  pod/web in namespace .*\n")
         first = out.wait_for(r"kubectl qos explain .*\n", after=first)
         control_plane.set_pod_status(pod, {"phase": "Failed", "reason": "Evicted", "message": "the node was low"})
-        # What did not change is not told again.
-        told = out.wait_for(r"Evicted", after=first)
-        assert "pod/web in namespace" not in out.text[first:told]
+        # Unchanged parts are not printed again.
+        evicted = out.wait_for(r"Evicted", after=first)
+        assert "pod/web in namespace" not in out.text[first:evicted]
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait(timeout=PATIENCE) == 130
         assert all(re.match(r"\d\d:\d\d:\d\d UTC", line) for line in out.rest().splitlines())
@@ -115,8 +115,8 @@ def test_K_data_are_printed_as_a_whole(
         assert phases == ["Pending", "Running"]
 
 
-def test_K_an_API_server_that_goes_away_is_asked_again(control_plane_binaries: Binaries, runtime: Path) -> None:
-    # Its own: the one of the other tests must not go away from under them.
+def test_K_unreachable_API_server_is_retried(control_plane_binaries: Binaries, runtime: Path) -> None:
+    # A private API server: the shared one must not stop during other tests.
     with ControlPlane(control_plane_binaries, scheduler=False, controllers=False) as control_plane:
         control_plane.apply([make_pod("default")])
         kubectl_qos = Plugin(control_plane, runtime)
@@ -133,10 +133,10 @@ def test_K_an_API_server_that_goes_away_is_asked_again(control_plane_binaries: B
             out.wait_for("Running;", after=first)
 
 
-def test_K_what_is_not_there_ends_at_once(kubectl_qos: Plugin, namespace: str) -> None:
-    ran = kubectl_qos("pod/nobody", "-n", namespace, "--watch")
+def test_K_missing_object_ends_the_watch(kubectl_qos: Plugin, namespace: str) -> None:
+    ran = kubectl_qos("pod/missing", "-n", namespace, "--watch")
     which = f"To list them: kubectl qos explain pods -n {namespace}\n"
-    assert ran == (3, "", f'error: pods "nobody" not found in namespace {namespace}\n{which}')
+    assert ran == (3, "", f'error: pods "missing" not found in namespace {namespace}\n{which}')
 
 
 @pytest.mark.parametrize("command", ["node", "partitions"])
@@ -171,7 +171,7 @@ def _modes(descriptor: int) -> list[Any]:
     return termios.tcgetattr(descriptor)
 
 
-def test_K_a_terminal_is_drawn_in_place_and_left_as_it_was(
+def test_K_terminal_is_redrawn_and_restored(
     control_plane: ControlPlane, kubectl_qos: Plugin, pod: Object, namespace: str
 ) -> None:
     with _terminal(12, 60) as (master, slave):
@@ -193,7 +193,7 @@ def test_K_a_terminal_is_drawn_in_place_and_left_as_it_was(
             larger = screen.wait_for(
                 r"\x1b\[H(?s:.*?)kubectl qos explain(?s:.*?)as of [\d:]+ UTC; Ctrl-C ends", after=changed
             )
-            # Ctrl-Z. Of a process without a shell the kernel stops nothing: it goes on at once.
+            # Ctrl-Z. The kernel does not stop a process without a shell: it continues at once.
             os.kill(process.pid, signal.SIGTSTP)
             back = screen.wait_for(
                 r"\x1b\[\?25h\x1b\[\?1049l\x1b\[\?1049h(?s:.*?)\x1b\[H(?s:.*?)Ctrl-C ends", after=larger

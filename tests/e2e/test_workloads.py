@@ -1,11 +1,11 @@
-"""Random workloads by real controllers and the real scheduler, beside what we say of their manifests.
+"""Random workloads by real controllers and the real scheduler, compared with the answers about their manifests.
 
-Where nodes are equally good the scheduler takes any, and each choice makes the next pod's cluster another. So each
-attempt at a pod is judged by itself: from the cluster just before it, a pod of the manifest's workload goes to the
-pod's node or to one that is as good, or nowhere where the scheduler found no node, with its words.
+Among equal nodes the scheduler chooses any, and each choice changes the cluster for the next pod. So each attempt is
+judged alone: from the cluster just before it, a pod of the manifest's workload is placed on the same node or an equal
+one, or nowhere if the scheduler found no node, with the same message.
 
-Each workload comes twice: alone to nodes of different sizes, where there are no ties and `kubectl qos place -f` has to
-tell the counts by node beforehand; and after others to nodes of which some are alike.
+Each workload comes twice: alone to nodes of different sizes, without ties, where `kubectl qos place -f` has to
+predict the counts by node; and after others to nodes that are partly alike.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ pytestmark = pytest.mark.controlplane
 
 IN_THE_SUITE: Final = 30
 CONTROLLERS: Final = ("deployment", "replicaset", "statefulset", "replicationcontroller", "job", "namespace")
-"""Those that make the pods, and end them; others would only cost time."""
+"""The controllers that make and delete pods; others would only take time."""
 TOGETHER: Final = 15
-"""Workloads that come to one cluster."""
+"""Workloads for one cluster."""
 
 
 class Judged(Struct, frozen=True):
-    """An attempt of the scheduler, and what we say."""
+    """An attempt of the scheduler, and our answer."""
 
     attempt: Attempt
     best: Sequence[str]
@@ -60,13 +60,13 @@ class Judged(Struct, frozen=True):
 
     @property
     def as_said(self) -> bool:
-        """Whether it came as we say."""
+        """Whether the outcome agrees with our answer."""
         attempt = self.attempt
         if attempt.node:
             return attempt.node in self.best
         if self.outcome is not PlacementOutcome.UNSCHEDULABLE or not self.message:
             return False
-        # Of an earlier attempt the words are gone. What preemption adds comes behind them.
+        # The message of an earlier attempt is gone. Preemption appends to the message.
         return not attempt.last or why_not(attempt.pod).startswith(self.message)
 
 
@@ -79,7 +79,7 @@ class Counted(Struct, frozen=True):
 
 
 class Run(Struct):
-    """What was seen."""
+    """The observations."""
 
     cases: list[Case]
     judged: list[Judged]
@@ -87,7 +87,7 @@ class Run(Struct):
 
 
 class _Runner:
-    """Has workloads made in a control plane."""
+    """Runs workloads in a control plane."""
 
     def __init__(self, plane: ControlPlane, place: InProcess, random: Random) -> None:
         self._plane, self._place, self._random = plane, place, random
@@ -120,7 +120,7 @@ class _Runner:
         self.run.cases += cases
 
     def _alone(self, case: Case) -> None:
-        # In a namespace where nothing of it is yet: what makes its pods is known from its manifest alone.
+        # In an empty namespace: the controller of its pods is known only from its manifest.
         planned = case.into("planned")
         space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "planned"}}
         items = [obj for obj in (space, planned.service, planned.manifest) if obj is not None]
@@ -148,9 +148,9 @@ class _Runner:
 
 
 def run_workloads(binaries: Binaries, folder: Path, count: int, seed: int) -> Run:
-    """Has so many workloads made and judged."""
+    """Run and judge so many workloads."""
     makers = f"--controllers={','.join(f'{name}-controller' for name in CONTROLLERS)}"
-    # No chance but the choice among equals; below 100 nodes the scheduler looks at all.
+    # Only the choice among equal nodes is random; below 100 nodes the scheduler examines all.
     with (
         ControlPlane(binaries, scheduler_args=SCHEDULER_ARGS, controller_manager_args=[makers]) as plane,
         KeptConnection(folder) as kept,
@@ -170,16 +170,16 @@ def run(control_plane_binaries: Binaries, tmp_path_factory: pytest.TempPathFacto
     return run_workloads(control_plane_binaries, folder, IN_THE_SUITE, seed=1)
 
 
-def test_S4_each_pod_goes_where_its_manifest_says(run: Run) -> None:
+def test_S4_each_pod_is_placed_as_its_manifest_predicts(run: Run) -> None:
     _hold_pods(run)
 
 
-def test_S4_place_tells_the_counts_by_node(run: Run) -> None:
+def test_S4_place_shows_the_counts_by_node(run: Run) -> None:
     _hold_counts(run)
 
 
 def test_the_workloads_are_of_all_sorts(run: Run) -> None:
-    """What none of them is is not held."""
+    """Check that the random cases include every kind."""
     kinds = Counter(case.kind for case in run.cases)
     assert len(run.cases) == IN_THE_SUITE
     assert kinds.keys() == {"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"}
@@ -193,7 +193,7 @@ def test_the_workloads_are_of_all_sorts(run: Run) -> None:
     assert ties
 
 
-@pytest.mark.long("test_S4_each_pod_goes_where_its_manifest_says, test_S4_place_tells_the_counts_by_node")
+@pytest.mark.long("test_S4_each_pod_is_placed_as_its_manifest_predicts, test_S4_place_shows_the_counts_by_node")
 def test_S4_hundreds_of_workloads(control_plane_binaries: Binaries, tmp_path: Path) -> None:
     """`make workloads` sets how many, and the seed."""
     count, seed = int(os.environ.get("WORKLOADS", "300")), int(os.environ.get("WORKLOADS_SEED", "2"))

@@ -1,4 +1,4 @@
-"""The ways that the control plane has of ending pods, by the real scheduler and the real controllers."""
+"""The ways in which the control plane ends pods, by the real scheduler and the real controllers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.waiting import wait_for
 __all__ = ["DEATHS", "SLOW"]
 
 DEATHS: dict[str, Act] = {}
-"""What is done, by its name."""
+"""The acts by name."""
 SLOW: Final = "collected"
-"""One that takes a minute and more."""
+"""The act that takes more than a minute."""
 
 
 def _act(function: Act) -> Act:
@@ -47,12 +47,12 @@ def preempted(deaths: Deaths) -> None:
         deaths.plane.api.create(deaths.manifest(f"winner-{which}", **winner, **asks))
     deaths.ended(*victims)
     for victim in victims:
-        deaths.told(victim["metadata"]["name"], "Preempted")
+        deaths.await_event(victim["metadata"]["name"], "Preempted")
 
 
 @_act
 def evicted(deaths: Deaths) -> None:
-    """By the eviction API."""
+    """Evict pods with the eviction API."""
     pods = deaths.pair("evicted", nodeName=deaths.quick)
     deaths.evict(*pods)
     deaths.ended(*pods)
@@ -60,7 +60,7 @@ def evicted(deaths: Deaths) -> None:
 
 @_act
 def drained(deaths: Deaths) -> None:
-    """By kubectl; it gives the pod up that does not stop."""
+    """Drain with kubectl, which gives up on a pod that does not stop."""
     node = deaths.node("drained")
     pods = deaths.pair("drained", nodeName=node)
     deaths.plane.kubectl("drain", node, "--force", "--timeout=4s", check=False)
@@ -69,7 +69,7 @@ def drained(deaths: Deaths) -> None:
 
 @_act
 def tainted(deaths: Deaths) -> None:
-    """By a taint at once, after some time, and never: and pods that a person had deleted before, or deletes then."""
+    """Taint evictions, at once, later, and never; and pods that a user had deleted before, or deletes then."""
     node = deaths.node("tainted")
     tolerates: Object = {"key": TAINT, "operator": "Exists", "effect": "NoExecute"}
     spec = {"nodeName": node}
@@ -90,7 +90,7 @@ def tainted(deaths: Deaths) -> None:
     deaths.taint(node)
     deaths.ended(*pairs[:2])
     deaths.gone(again)
-    # Another of its name ends by itself.
+    # Another pod of its name ends by itself.
     again = deaths.old(
         [deaths.plane.api.create(deaths.manifest("again", nodeName=deaths.quick, restartPolicy="Never"))]
     )[0]
@@ -99,7 +99,7 @@ def tainted(deaths: Deaths) -> None:
     deaths.ended(*pairs[4:])
     deaths.ended(*pairs[2:4])
     for pod in (*pairs[:4], before):
-        deaths.told(pod["metadata"]["name"], "TaintManagerEviction")
+        deaths.await_event(pod["metadata"]["name"], "TaintManagerEviction")
 
 
 @_act
@@ -120,7 +120,7 @@ def lost(deaths: Deaths) -> None:
     give_up(deaths.plane, node)
     deaths.terminating(held, gone, before)
     for name in names:
-        deaths.told(name, "TaintManagerEviction")
+        deaths.await_event(name, "TaintManagerEviction")
     deaths.delete(gone, grace_period_seconds=0)
     deaths.gone(gone)
     # It answers again, and stops what was deleted meanwhile.
@@ -154,13 +154,13 @@ def jobs(deaths: Deaths) -> None:
     template = {**namesake["spec"]["template"], "metadata": {"labels": labels}}
     deaths.plane.api.create({**namesake, "spec": {**namesake["spec"], **own, "template": template}})
     deaths.running(deaths.of_workload("namesake", 1)[0])
-    deaths.told("backoff", "SuccessfulDelete", times=2)
-    deaths.told("policy", "SuccessfulDelete", times=2)
+    deaths.await_event("backoff", "SuccessfulDelete", times=2)
+    deaths.await_event("policy", "SuccessfulDelete", times=2)
 
 
 @_act
 def stopped_jobs(deaths: Deaths) -> None:
-    """Jobs whose time is over, that are suspended, deleted, or may have fewer pods."""
+    """Jobs that are over their deadline, suspended, deleted, or scaled down."""
     spec = {"nodeName": deaths.quick, "restartPolicy": "Never"}
     two = {"parallelism": 2, "completions": 2}
     names = ("late", "suspended", "removed", "narrowed")
@@ -177,7 +177,7 @@ def stopped_jobs(deaths: Deaths) -> None:
     for pair in pairs:
         deaths.ended(*pair)
     for name in ("late", "suspended", "narrowed"):
-        deaths.told(name, "SuccessfulDelete", times=2)
+        deaths.await_event(name, "SuccessfulDelete", times=2)
 
 
 @_act
@@ -201,9 +201,9 @@ def deployments(deaths: Deaths) -> None:
     for pair in (scaled, rolled, abandoned, web, forced):
         deaths.ended(*pair)
     for held, _ in (scaled, rolled):
-        deaths.told(held["metadata"]["ownerReferences"][0]["name"], "SuccessfulDelete", times=2)
+        deaths.await_event(held["metadata"]["ownerReferences"][0]["name"], "SuccessfulDelete", times=2)
     for pod in (web[1], forced[1]):
-        deaths.told(pod["metadata"]["name"], "Killing")
+        deaths.await_event(pod["metadata"]["name"], "Killing")
     for name in ("rolled", "web", "forced"):
         for pod in deaths.of_workload(name, 2):
             deaths.running(pod)
@@ -246,7 +246,7 @@ def sets(deaths: Deaths) -> None:
     deaths.gone(db, daemon, roll)
     deaths.terminating(shrunk)
     for name in ("roll", "shrunk"):
-        deaths.told(name, "SuccessfulDelete")
+        deaths.await_event(name, "SuccessfulDelete")
     (again,) = deaths.old([_next(deaths, "roll-0")])
     deaths.stay(again)
     # A person this time.
@@ -346,7 +346,7 @@ def of_other_owners(deaths: Deaths) -> None:
     garbage = deaths.owned("garbage", root, controller=False)
     owned = deaths.owned("custom", custom, controller=True)
     deaths.plane.api.delete(root)
-    # Its controller does, which tells nobody.
+    # Its controller deletes it, without an event.
     deaths.delete(owned)
     deaths.terminating(garbage, owned)
 
@@ -440,4 +440,4 @@ def collected(deaths: Deaths) -> None:
         deaths.plane.api.delete({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}})
     deaths.gone(gone, stopped)
     wait_for(lambda: "deletionTimestamp" in (deaths.get(kept) or {})["metadata"], "garbage collection takes it")
-    deaths.told(name_of(stopped), "Killing")
+    deaths.await_event(name_of(stopped), "Killing")

@@ -108,7 +108,7 @@ def create(plane: ControlPlane, cases: Iterable[Case]) -> None:
 
 
 def await_known(plane: ControlPlane, namespace: str) -> None:
-    """Returns when the scheduler goes by all Services and controllers that have been made so far.
+    """Returns when the scheduler knows all Services and controllers that have been made so far.
 
     It hears of the objects of a kind in their order. Of two pods of the last one of a kind the second goes where the
     first is not only if the scheduler knows what makes them one: by itself it would go to the same node, which both

@@ -89,7 +89,7 @@ def random_case(random: Random, name: str, namespace: str, others: Sequence[str]
 
 
 def different_nodes(random: Random, prefix: str) -> list[Object]:
-    """Arguments of `ControlPlane.create_node` for nodes of which no two are of the same size."""
+    """Arguments of `ControlPlane.create_node` for nodes of different sizes."""
     sizes = random.sample(range(8), random.randint(5, 7))
     return [
         _node(random, f"{prefix}-{number}", cpu=2300 + 737 * size, memory=3100 + 1471 * ((size * 3) % 8))
@@ -98,7 +98,7 @@ def different_nodes(random: Random, prefix: str) -> list[Object]:
 
 
 def mixed_nodes(random: Random, prefix: str) -> list[Object]:
-    """The same for nodes of which some are alike; some have taints, one may have no zone."""
+    """The same for nodes that are partly alike; some have taints, one may have no zone."""
     equal = [_node(random, f"{prefix}-e{number}", cpu=4000, memory=8192) for number in range(random.randint(3, 5))]
     nodes = [*equal, *different_nodes(random, f"{prefix}-d")[:4]]
     for node, taint in zip(random.sample(nodes, 2), (DEDICATED, SLOW), strict=True):

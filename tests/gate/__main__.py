@@ -1,8 +1,8 @@
-"""``make test``: lint beside the tests, quick tests first, failures looked at again, no process left behind.
+"""``make test``: lint in parallel, quick tests first, failures rerun, no process left behind.
 
 A quick test that fails ends the run before the slow ones. A test that fails is run five times alone, then once with the
 others of its file: if it passes each time, the run is green and says so under FAILED ONCE; `tests/FLAKY.md` then gets a
-row with cause and mend.
+row with cause and fix.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from tests.gate.phases import Suite
 from tests.gate.processes import end, left_over, under_a_reaper
 from tests.gate.tiers import write_seconds
 
-_MAX_LOOKED_AT_AGAIN = 10
+_MAX_RERUNS = 10
 """Tests. More than these do not fail by chance."""
 
 _HANGS = "--timeout=300"
-"""Seconds, for a test that is not long: several that hang must not keep the gate from saying which."""
+"""Seconds for a test that is not long: the gate has to name tests that hang."""
 
 
 def main() -> int:
-    """Run everything; 0 when all is well."""
+    """Run everything; 0 if all tests pass."""
     parser = argparse.ArgumentParser(prog="python -m tests.gate", description=__doc__)
     parser.add_argument("--jobs", type=at_least_one, default=2, help="files of tests at a time")
     parser.add_argument("--long", action="store_true", help="also the tests marked long")
@@ -64,22 +64,22 @@ def main() -> int:
 
 
 def _tests(suite: Suite, lint: Lint) -> tuple[Outcomes, dict[str, str]]:
-    """All tests, or those until something is wrong; and who failed once, with the first traceback."""
+    """Run all tests, or stop at a failure; also return the tests that failed once, with the first traceback."""
     found = suite.quick()
-    failed_once = look_again(suite, found)
+    failed_once = rerun_failures(suite, found)
     if found.failed or lint.has_failed():
-        print("\nThe tests of real programs do not run before this is mended.", flush=True)
+        print("\nThe tests of real programs do not run until this is fixed.", flush=True)
         return found, failed_once
     live = suite.live()
-    failed_once |= look_again(suite, live)
+    failed_once |= rerun_failures(suite, live)
     found.include(live)
     return found, failed_once
 
 
-def look_again(suite: Suite, found: Outcomes) -> dict[str, str]:
-    """Run what failed again, alone; what then passes each time counts as passed and is returned."""
+def rerun_failures(suite: Suite, found: Outcomes) -> dict[str, str]:
+    """Rerun failed tests alone; those that then always pass count as passed and are returned."""
     failed = [test for test in found.failed if "::" in test]
-    if len(failed) > _MAX_LOOKED_AT_AGAIN:
+    if len(failed) > _MAX_RERUNS:
         print(f"\n{len(failed)} tests failed: too many to run each again.", flush=True)
         return {}
     failed_once = {}

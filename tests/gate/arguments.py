@@ -1,4 +1,4 @@
-"""What the gate's command lines have in common."""
+"""The common parts of the gate's command lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `tests/conftest.py` gives to pytest: options of the gate, the order of tests, and a record of each outcome."""
+"""The gate's hooks of pytest: its options, the order of tests, and a record of each outcome."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Record outcomes where they come together: not in the workers of pytest-xdist."""
+    """Record outcomes in the main process, not in the workers of pytest-xdist."""
     file: Path | None = config.getoption("--record")
     if file is not None and not hasattr(config, "workerinput"):
         stream = file.open("a", encoding="utf-8")
@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is long, and put the rest in order."""
+    """Deselect long tests, and sort the others."""
     named = any("::" in argument for argument in config.args)
     if not named and not config.getoption("--long"):
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])

@@ -1,4 +1,4 @@
-"""Lets all processes of a run stand still for seconds, as on a machine that is suspended or has too much to do.
+"""Freezes all processes of a run for seconds, as on a machine that is suspended or overloaded.
 
 Clocks go on meanwhile. It needs root and the kernel's cgroup freezer, of version 1 or 2.
 """
@@ -18,7 +18,7 @@ from typing import Final
 __all__ = ["Freezer", "freezes", "open_freezer", "why_no_freezer"]
 
 _GAP_SECONDS: Final = (20.0, 50.0)
-"""How long all run between two freezes."""
+"""The time between two freezes."""
 _FREEZE_SECONDS: Final = (5.0, 10.0)
 _ROOT: Final = Path("/sys/fs/cgroup")
 
@@ -31,9 +31,9 @@ class Freezer:
 
         Args:
             folder: The cgroup.
-            file: What is written to in order to freeze it.
-            frozen: What is written then.
-            thawed: What is written so that all go on.
+            file: The file that freezes it.
+            frozen: The text that freezes.
+            thawed: The text that continues all processes.
         """
         folder.mkdir()
         self._folder = folder
@@ -42,12 +42,12 @@ class Freezer:
         self._thawed = thawed
 
     def enter(self) -> None:
-        """Put the calling process here; what it starts comes along."""
+        """Move the calling process here; its children follow."""
         (self._folder / "cgroup.procs").write_text(str(os.getpid()))
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
-        """Nobody here runs until the block ends."""
+        """Freeze all processes here for the block."""
         self._file.write_text(self._frozen)
         try:
             # The kernel stops one process after the other.
@@ -58,7 +58,7 @@ class Freezer:
             self._file.write_text(self._thawed)
 
     def close(self) -> None:
-        """Remove the cgroup; what still runs here is ended."""
+        """Remove the cgroup and end its processes."""
         while found := (self._folder / "cgroup.procs").read_text().split():
             for pid in map(int, found):
                 with contextlib.suppress(ProcessLookupError):
@@ -68,7 +68,7 @@ class Freezer:
 
 
 def why_no_freezer() -> str:
-    """What this machine or this user lacks for one; empty: nothing."""
+    """What this machine or this user lacks for a freezer; empty: nothing."""
     if os.geteuid() != 0:
         return "processes can be frozen by root alone"
     if not (_ROOT / "freezer").is_dir() and not (_ROOT / "cgroup.procs").exists():
@@ -96,7 +96,7 @@ def open_freezer() -> Iterator[Freezer]:
 
 @contextlib.contextmanager
 def freezes(freezer: Freezer, chance: random.Random) -> Iterator[list[float]]:
-    """Freeze now and then until the block ends; gives the list of the freezes so far, in seconds."""
+    """Freeze at intervals for the block; yields the list of the freezes so far, in seconds."""
     over = threading.Event()
     done: list[float] = []
 

@@ -1,4 +1,4 @@
-"""``make lint`` beside the tests: most of the live ones wait for other programs."""
+"""``make lint`` in parallel to the tests, because most live tests wait for other programs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Lint"]
 
 
 class Lint:
-    """Starts on ``with``; what it says is kept until it is asked for."""
+    """Starts on ``with``; its output is kept until it is requested."""
 
     def __enter__(self) -> Self:
         self._output = tempfile.TemporaryFile()  # closed by __exit__
-        # make tells its children of its own flags; this is a make of its own.
+        # make passes its own flags to its children; this make is independent.
         inherited = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))}
         self._process = subprocess.Popen(
             ["make", "--no-print-directory", "lint"],
@@ -43,7 +43,7 @@ class Lint:
         return bool(self._process.poll())
 
     def finish(self) -> bool:
-        """Wait for its end; whether it found nothing."""
+        """Wait for its end; return whether it passed."""
         return self._process.wait() == 0
 
     def said(self) -> str:

@@ -1,4 +1,4 @@
-"""What a run of pytest came to, from the record of `tests.gate.collection`."""
+"""The result of a run of pytest, from the record of `tests.gate.collection`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Outcomes:
 
 
 def read_outcomes(record: Path) -> Outcomes:
-    """Read a record; a run that wrote none came to nothing."""
+    """Read a record; a run without one has no outcomes."""
     found = Outcomes()
     if record.exists():
         with record.open(encoding="utf-8") as lines:

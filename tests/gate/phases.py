@@ -1,4 +1,4 @@
-"""Runs pytest over one tier of the suite, and tests that failed once more, alone."""
+"""Runs pytest over one tier of the suite, and reruns failed tests alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Suite"]
 _AGAIN = 5
 """How often a test that failed has to pass alone, so that its failure counts as chance."""
 _IN_ORDER_SECONDS = 60
-"""For what pytest has begun to be ended by its fixtures, when the run is broken off."""
+"""Seconds for the teardown of fixtures when the run is interrupted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Suite:
     def again(self, test: str) -> Outcomes:
         """One test, several times alone, each in a process of its own, then with its file, until it fails.
 
-        What fails after the others of its file each time, or in a fixture that they share, does not fail by chance.
+        A test that always fails after the others of its file, or in a shared fixture, is not flaky.
         """
         found = Outcomes()
         for tests in (*([test],) * _AGAIN, [file_of(test)]):
@@ -80,7 +80,7 @@ class Suite:
             code = self._ended(command)
             found = read_outcomes(record)
         found.failed |= dict.fromkeys(found.missing, "it did not run")
-        # Such as no tests, an error in a plugin, an end by a signal.
+        # For example no tests, an error in a plugin, or a signal.
         if code not in {0, 1} or (code == 1 and not found.failed):
             found.failed["pytest"] = f"pytest ended with {code}"
         return found
@@ -88,8 +88,8 @@ class Suite:
     def _ended(self, command: Sequence[str]) -> int:
         """Run a command of pytest to its end; its exit code.
 
-        It has a group of its own, so that a terminal interrupts us alone. Pytest is told once, for a second time would
-        break off the end of its fixtures.
+        It has its own process group, so that a terminal interrupts only the gate. Pytest is interrupted once: a second
+        time would break off the teardown of its fixtures.
         """
         process = subprocess.Popen(
             command,

@@ -1,4 +1,4 @@
-"""All processes of a run, also those whose parent has ended, so that none is left and all can stand still together."""
+"""All processes of a run, including orphans, so that none is left and all can be stopped together."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tests.controlplane.processes import die_with
 __all__ = ["Left", "end", "left_over", "under_a_reaper"]
 
 _BREAKS_OFF = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""What ends a run in order: Ctrl-C, whoever started it, a connection that is lost."""
+"""The signals that end a run in order: Ctrl-C, its parent's, a lost connection."""
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENCE = 60.0
-"""Seconds within which what the tests started has to be gone, after the last test."""
+"""Seconds after the last test within which all started processes have to end."""
 
 
 class Left(NamedTuple):
@@ -31,9 +31,9 @@ class Left(NamedTuple):
 
 
 def under_a_reaper() -> int:
-    """Go on in a child of this process, which from now on only waits: for the child, and for who loses its parent.
+    """Continue in a child of this process, which from now on only reaps: the child and orphans.
 
-    So whatever the tests start stays in one tree, and what ends is gone at once, as under init. Linux only; elsewhere
+    So all started processes stay in one tree, and ended ones are reaped at once, as under init. Linux only; elsewhere
     nothing happens.
 
     Returns:
@@ -45,11 +45,11 @@ def under_a_reaper() -> int:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     worker = os.fork()
     if worker == 0:
-        # A terminal then interrupts the reaper alone, which passes it on.
+        # A terminal then interrupts only the reaper, which forwards the signal.
         os.setpgid(0, 0)
         for number in _BREAKS_OFF:
             signal.signal(number, lambda number, _frame: sys.exit(128 + number))
-        # Also when the reaper is killed, what was begun is put in order.
+        # Clean up even if the reaper is killed.
         die_with(reaper, signal.SIGTERM)()
         return reaper
     for number in _BREAKS_OFF:
@@ -57,14 +57,14 @@ def under_a_reaper() -> int:
     while True:
         ended, status = os.wait()
         if ended == worker:
-            # Also when it was ended in the middle, nothing goes on without it.
+            # No process may continue without the reaper.
             end(list(_under(reaper)))
-            # Nothing of ours is to be tidied up twice.
+            # Do not clean up twice.
             os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
 def left_over(reaper: int, *, patience: float = _PATIENCE) -> list[Left]:
-    """What else still runs under the reaper after this many seconds."""
+    """The other processes that still run under the reaper after this many seconds."""
     deadline = time.monotonic() + patience
     while (found := [one for one in _under(reaper) if one.pid != os.getpid()]) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -99,7 +99,7 @@ def _parent(pid: int) -> int | None:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The name of the program stands in parentheses and may hold anything.
+    # The name of the program is in parentheses and may contain any character.
     state, parent = stat.rpartition(")")[2].split()[:2]
     return None if state == "Z" else int(parent)
 

@@ -1,7 +1,7 @@
 """``make soak``: the gate's tests again and again; lists all that ever failed.
 
 Every run has another order of files and tests, another hash seed and another time zone. Quick tests also run on another
-date where libfaketime is installed (Debian's ``faketime``); programs in Go cannot be told another date. In every run
+date where libfaketime is installed (Debian's ``faketime``); programs in Go cannot get another date. In every run
 all processes stand still for 5 or 10 s now and then, which takes root.
 """
 

@@ -1,4 +1,4 @@
-"""A run of pytest comes to what its tests did, and a test that failed is looked at again, alone."""
+"""The result of a run of pytest follows from its tests, and a failed test is rerun alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gate.__main__ import look_again
+from tests.gate.__main__ import rerun_failures
 from tests.gate.outcomes import Outcomes
 from tests.gate.phases import Suite
 from tests.gate.tiers import TESTS
@@ -41,7 +41,7 @@ def test_with_a_broken_fixture(broken): pass
 def breaks_later():
     yield
     raise RuntimeError("the end broke")
-def test_whose_end_breaks(breaks_later): pass
+def test_with_a_broken_teardown(breaks_later): pass
 
 @pytest.mark.long("test_good")
 def test_long(): pass
@@ -104,18 +104,18 @@ def _names(found: Outcomes) -> dict[str, set[str]]:
     return {kind: {test.partition("::test_")[2] for test in tests} for kind, tests in kinds.items()}
 
 
-def test_a_run_comes_to_what_its_tests_did(suite: Suite) -> None:
+def test_run_result_follows_from_its_tests(suite: Suite) -> None:
     found = suite.run(["test_small.py"])
     assert _names(found) == {
         "passed": {"good", "bad_rarely"},
-        "failed": {"bad", "bad_by_chance", "with_a_broken_fixture", "whose_end_breaks"},
+        "failed": {"bad", "bad_by_chance", "with_a_broken_fixture", "with_a_broken_teardown"},
         "skipped": {"skipped"},
     }
     texts = {test.partition("::test_")[2]: text for test, text in found.failed.items()}
     assert texts["bad"].startswith("[call]")
     assert "assert 1 == 2" in texts["bad"]
     assert texts["with_a_broken_fixture"].startswith("[setup]")
-    assert "the end broke" in texts["whose_end_breaks"]
+    assert "the end broke" in texts["with_a_broken_teardown"]
     assert list(found.seconds) == ["test_small.py"]
 
 
@@ -124,31 +124,31 @@ def test_a_long_test_runs_when_it_is_asked_for(suite: Suite) -> None:
     assert _names(suite.run(["test_small.py::test_long"]))["passed"] == {"long"}
 
 
-def test_who_failed_by_chance_passes_five_times_alone(suite: Suite) -> None:
+def test_flaky_test_passes_five_times_alone(suite: Suite) -> None:
     def first_of(test: str) -> Outcomes:
         (suite.root / "runs").unlink(missing_ok=True)
         return suite.run([f"test_small.py::{test}"])
 
     found = first_of("test_bad_by_chance")
     (text,) = found.failed.values()
-    assert look_again(suite, found) == {"test_small.py::test_bad_by_chance": text}
+    assert rerun_failures(suite, found) == {"test_small.py::test_bad_by_chance": text}
     assert _names(found) == {"passed": {"bad_by_chance"}, "failed": set(), "skipped": set()}
 
     # It fails again at the third of five.
     found = first_of("test_bad_rarely")
-    assert look_again(suite, found) == {}
+    assert rerun_failures(suite, found) == {}
     assert _names(found)["failed"] == {"bad_rarely"}
 
 
-def test_who_fails_after_others_each_time_does_not_fail_by_chance(suite: Suite) -> None:
+def test_repeated_failure_after_others_is_no_flake(suite: Suite) -> None:
     (suite.root / "test_small.py").write_text(_TOGETHER)
     found = suite.run(["test_small.py"])
-    assert look_again(suite, found) == {}
+    assert rerun_failures(suite, found) == {}
     assert _names(found) == {"passed": {"first"}, "failed": {"bad_after_others", "last"}, "skipped": set()}
     assert found.failed["test_small.py::test_last"].startswith("[teardown]")
 
 
-def test_who_did_not_run_has_failed(suite: Suite) -> None:
+def test_unrun_test_has_failed(suite: Suite) -> None:
     (suite.root / "test_small.py").write_text(_CRASHES)
     found = suite.run(["test_small.py"], ("-p", "xdist.plugin", "-n", "1", "--max-worker-restart=0"))
     assert found.failed.keys() == {"test_small.py::test_crashes", "test_small.py::test_later"}
@@ -174,9 +174,9 @@ def test_a_run_that_is_broken_off_ends_its_fixtures(suite: Suite, number: signal
     assert (suite.root / "ended").exists()
 
 
-def test_many_failures_are_not_looked_at_again(suite: Suite) -> None:
+def test_many_failures_are_not_rerun(suite: Suite) -> None:
     found = Outcomes(failed={f"test_small.py::test_bad_by_chance[{number}]": "" for number in range(11)})
-    assert look_again(suite, found) == {}
+    assert rerun_failures(suite, found) == {}
     assert len(found.failed) == 11
     assert not (suite.root / "runs").exists()
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind is found and ended, and can be made to stand still."""
+"""Processes that a run leaves behind are found and ended, and can be frozen."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_an_orphan_is_found_and_ended() -> None:
 def test_one_that_ends_soon_is_awaited() -> None:
     started = time.monotonic()
     assert _printed(_LEAVES_NONE) == []
-    # It did not wait until its patience was over.
+    # It did not wait for its timeout.
     assert time.monotonic() - started < 55
 
 
@@ -79,17 +79,17 @@ def test_the_exit_code_is_that_of_the_work() -> None:
     assert subprocess.run([sys.executable, "-c", _ENDS], cwd=TESTS.parent, check=False).returncode == 7
 
 
-def test_nothing_goes_on_without_the_work() -> None:
+def test_processes_end_with_the_work() -> None:
     started = _printed(_IS_ENDED, code=128 + signal.SIGTERM)
     wait_for(lambda: not Path(f"/proc/{started}").exists(), "it is ended")
 
 
-def test_the_work_ends_with_its_reaper_and_takes_nobody_for_its_own() -> None:
-    # Else it would find, and end, whatever init is the parent of.
+def test_work_ends_with_its_reaper() -> None:
+    # Otherwise it would find and end all children of init.
     assert _printed(_LOSES_THE_REAPER, code=-signal.SIGKILL) == []
 
 
-def test_frozen_processes_stand_still_and_go_on(tmp_path: Path) -> None:
+def test_frozen_processes_stop_and_continue(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         without("root, for the cgroup freezer")
     output = tmp_path / "output"
@@ -102,5 +102,5 @@ def test_frozen_processes_stand_still_and_go_on(tmp_path: Path) -> None:
                 time.sleep(0.3)
                 assert output.stat().st_size == before
             wait_for(lambda: output.stat().st_size > before, "it goes on")
-        # Nothing is left in a cgroup that is gone.
+        # No process remains in a removed cgroup.
         assert counting.wait() == -signal.SIGKILL

@@ -1,4 +1,4 @@
-"""Which tests run when."""
+"""The order of tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.gate.tiers import TESTS, in_order, live_files, quick_files, seconds_b
 
 
 class _Item:
-    """What is looked at of a test."""
+    """The properties of a test that decide its order."""
 
     def __init__(self, nodeid: str) -> None:
         self.nodeid = nodeid
@@ -41,12 +41,12 @@ def test_seconds_are_of_files_that_there_are() -> None:
     assert [file for file in seconds_by_file() if not (TESTS.parent / file).is_file()] == []
 
 
-def test_the_longest_file_comes_first_and_its_tests_stay_as_they_stand() -> None:
+def test_longest_file_comes_first_in_its_own_order() -> None:
     items = _items("a.py::one", "b.py::two", "b.py::one", "c.py::one")
     assert _ids(in_order(items, {"b.py": 7, "c.py": 9})) == ["c.py::one", "b.py::two", "b.py::one", "a.py::one"]
 
 
-def test_a_random_order_keeps_files_together_and_follows_from_its_seed() -> None:
+def test_random_order_keeps_files_and_follows_its_seed() -> None:
     items = _items(*(f"{file}.py::{test}" for file in "abcdef" for test in range(5)))
     orders = {seed: _ids(shuffled(items, seed)) for seed in range(8)}
     for seed, order in orders.items():

@@ -1,4 +1,4 @@
-"""Which tests run when: quick ones first, then those that start real programs, the longest files first.
+"""The order of tests: quick ones first, then those that start real programs, the longest files first.
 
 Tests marked ``long`` run in ``make test-all`` alone.
 """
@@ -22,7 +22,7 @@ _LIVE_MARK = "mark.controlplane"
 
 
 def quick_files() -> list[Path]:
-    """Files of tests that start no server: they fail within seconds where a rule is wrong."""
+    """Files of tests that start no server: they fail within seconds if a rule is wrong."""
     return [file for file in _all_files() if _is_quick(file)]
 
 
@@ -43,7 +43,7 @@ def _is_quick(file: Path) -> bool:
 
 
 def seconds_by_file() -> Mapping[str, float]:
-    """How long each file of tests took when that was last written down; files that take no time are left out."""
+    """The recorded seconds of each file of tests; files that take no time are left out."""
     found: Mapping[str, float] = json.loads(_SECONDS.read_text(encoding="utf-8"))
     return found
 
@@ -60,7 +60,7 @@ def file_of(node_id: str) -> str:
 
 
 def in_order(items: Sequence[pytest.Item], seconds: Mapping[str, float]) -> list[pytest.Item]:
-    """The longest files first, so that no worker is left alone with one at the end; tests of a file as they stand."""
+    """The longest files first, so that no worker is alone with one at the end; tests keep their order in a file."""
     return sorted(items, key=lambda item: (-seconds.get(file_of(item.nodeid), 0), file_of(item.nodeid)))
 
 

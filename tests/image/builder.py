@@ -1,4 +1,4 @@
-"""The image as buildah makes it, from a base that no registry is needed for.
+"""Builds the image with buildah, from a base that needs no registry.
 
 ``python -m tests.image.builder`` prepares, as root: a Debian with Python by mmdebstrap, and the wheels that
 ``requirements/image*.txt`` pin. Both are made once on a machine, and all checkouts only read them. Each checkout has a
@@ -45,20 +45,20 @@ class Image(NamedTuple):
     """An image that was built, as long as it is mounted."""
 
     root: Path
-    """Where its files are."""
+    """The folder of its files."""
     config: dict[str, Any]
     """User, environment, entry point, labels, layers: as OCI has them."""
 
 
 class Builder:
-    """buildah with the images of one checkout: nobody's else are touched, nor seen but for the base."""
+    """buildah with the images of one checkout; other images are not touched, and only the base is visible."""
 
     def __init__(self, folder: Path, tree: Path = ROOT) -> None:
-        """Where checkouts and bases have their folders, and the checkout."""
+        """Take the parent folder of checkouts and bases, and the checkout."""
         self._shared = folder
         self._tree = tree.resolve()
         self._base = folder / f"base-{_digest(_SUITE, _INCLUDED)}"
-        # Its layers lie upon those of this base.
+        # Its layers are based on this base.
         self.folder = folder / "checkouts" / _digest(str(self._tree), self._base.name)
 
     def of(self, tree: Path) -> Builder:
@@ -66,10 +66,10 @@ class Builder:
         return Builder(self._shared, tree)
 
     def buildah(self, *arguments: str | Path, check: bool = True) -> str:
-        """What it prints.
+        """Its output.
 
         Raises:
-            RuntimeError: it failed; the message is what it said.
+            RuntimeError: it failed; the message is its output.
         """
         # The base is made with the driver that fits this machine.
         driver = next(self._base.glob("storage/*-images")).name.removesuffix("-images")
@@ -77,7 +77,7 @@ class Builder:
         return _buildah(self.folder, *shared, *arguments, check=check)
 
     def images(self, *names: str) -> set[str]:
-        """What buildah knows images by, all or those of a name; while nobody builds, or removes one that is listed."""
+        """The ids of all images, or of those with a name, while no other run builds or removes one."""
         with self._alone():
             return set(self.buildah("images", "--quiet", "--no-trunc", *names).split())
 
@@ -86,17 +86,17 @@ class Builder:
         return (self._base / "made").exists()
 
     def base_id(self) -> str:
-        """What buildah knows the base by."""
+        """The base's id in buildah."""
         (found,) = self.images(BASE)
         return found
 
     def base_by_digest(self) -> str:
-        """The base as the Dockerfile wants it named."""
+        """The base's name in the Dockerfile."""
         digest = self.buildah("images", "--format", "{{.Digest}}", BASE)
         return f"{BASE.partition(':')[0]}@{digest}"
 
     def make_base(self) -> None:
-        """Import what mmdebstrap makes."""
+        """Import the file system from mmdebstrap."""
         if self._base.exists():
             # It was not finished.
             _remove(self._base)
@@ -114,13 +114,13 @@ class Builder:
         (self._base / "made").touch()
 
     def build_first_layers(self) -> None:
-        """Those that do not change with the program: the image is then built in less time."""
+        """Build the stages that do not change with the program, so that the image takes less time."""
         with self._alone():
             self._build_first_layers()
 
     @contextmanager
     def image(self) -> Iterator[Image]:
-        """Build the image of the tree; it is mounted to the block's end, whatever is built by others meanwhile."""
+        """Build the image of the tree; it stays mounted for the block, even if other runs build meanwhile."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "used").open("w") as used:
             with self._alone():
@@ -128,7 +128,7 @@ class Builder:
                 self._build_first_layers()
                 self._build("--tag", IMAGE)
                 container = self.buildah("from", "--pull-never", IMAGE)
-                # What earlier trees left, but for what has a name or a container.
+                # Remains of earlier trees without a name or a container.
                 self.buildah("rmi", "--prune", check=False)
             try:
                 config = json.loads(self.buildah("inspect", container))["OCIv1"]
@@ -136,16 +136,16 @@ class Builder:
             finally:
                 self.buildah("rm", container)
 
-    def remove_gone(self) -> None:
-        """Remove the storage of checkouts whose tree is no more, unless a run of theirs goes on."""
+    def remove_stale(self) -> None:
+        """Remove the storage of deleted checkouts, unless one of their runs is active."""
         for tree in self._shared.glob("checkouts/*/tree"):
-            # Another run may just be at it.
+            # Another run may be removing it.
             with suppress(FileNotFoundError):
                 _remove_unused(tree)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One run of this checkout builds at a time."""
+        """Let one run of this checkout build at a time."""
         with locked(self.folder):
             (self.folder / "tree").write_text(str(self._tree), encoding="utf-8")
             yield
@@ -174,7 +174,7 @@ class Builder:
 
 
 def find_builder() -> Builder | Unavailable:
-    """What can build the image here and now."""
+    """The builder, if all its requirements are met."""
     if missing := _missing_programs():
         return missing
     wheels = _WHEELS.find()
@@ -187,13 +187,13 @@ def find_builder() -> Builder | Unavailable:
 
 
 def prepare() -> Builder | Unavailable:
-    """Make what is missing; what is there already stays."""
+    """Make the missing parts; existing ones stay."""
     if missing := _missing_programs():
         return missing
     _WHEELS.fetch()
     builder = Builder(_folder())
     with locked(_folder()):
-        builder.remove_gone()
+        builder.remove_stale()
         if not builder.has_base():
             builder.make_base()
     builder.build_first_layers()
@@ -214,10 +214,10 @@ def _missing_programs() -> Unavailable | None:
 
 
 def _buildah(folder: Path, *arguments: str | Path, check: bool = True) -> str:
-    """Run buildah with its storage in a folder; what it prints."""
+    """Run buildah with its storage in a folder; return its output."""
     done = subprocess.run(
         ["buildah", "--root", folder / "storage", "--runroot", folder / "run", *arguments],
-        # No daemon, no namespaces that a container would be refused.
+        # No daemon, and no namespaces, which a container may not create.
         env={**os.environ, "BUILDAH_ISOLATION": "chroot"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -241,7 +241,7 @@ def _remove(folder: Path) -> None:
 
 
 def _is_free(used: IO[str]) -> bool:
-    """Whether nobody else holds the file; nobody can then, until it is closed or shared."""
+    """Lock the file if no other process has it locked; return whether that succeeded."""
     try:
         fcntl.flock(used, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

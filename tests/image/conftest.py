@@ -25,12 +25,12 @@ def builder() -> Builder:
 
 @pytest.fixture(scope="session")
 def image(builder: Builder) -> Iterator[Image]:
-    """What was built."""
+    """The built image."""
     with builder.image() as built:
         yield built
 
 
 @pytest.fixture(scope="session")
 def root(image: Image) -> Path:
-    """Where its files are."""
+    """The folder of its files."""
     return image.root

@@ -42,11 +42,11 @@ def test_checkouts_do_not_meet(builder: Builder, other: Builder, tree: Path) -> 
         assert builder.images() & other.images() == {builder.base_id()}
         for image in (first, second):
             assert [(file.name, file.read_text(encoding="utf-8")) for file in image.root.iterdir()] == [("mark", "2\n")]
-        # While they go on, what they use stays, although the tree is gone.
+        # While they run, their images stay, although the tree is gone.
         shutil.rmtree(tree)
-        builder.remove_gone()
+        builder.remove_stale()
         assert (second.root / "mark").exists()
-    builder.remove_gone()
+    builder.remove_stale()
     # Unless another run on this machine is just at it.
     wait_for(lambda: not other.folder.exists(), "it is removed")
     assert builder.base_id()
@@ -56,16 +56,16 @@ def _containers(builder: Builder) -> list[str]:
     return builder.buildah("containers", "--format", "{{.ContainerName}}").split()
 
 
-def test_what_a_killed_run_left_is_removed(builder: Builder, other: Builder, tree: Path) -> None:
+def test_remains_of_a_killed_run_are_removed(builder: Builder, other: Builder, tree: Path) -> None:
     with other.image():
         other.buildah("from", "--name", "left", "scratch")
         other.buildah("mount", "left")
-        # A run beside another one knows not whose it is.
+        # A run cannot know which parallel run owns the container.
         with other.image():
             assert "left" in _containers(other)
     with other.image():
         assert "left" not in _containers(other)
     shutil.rmtree(tree)
-    builder.remove_gone()
+    builder.remove_stale()
     # Unless another run on this machine is just at it.
     wait_for(lambda: not other.folder.exists(), "it is removed")

@@ -1,4 +1,4 @@
-"""The image that the Dockerfile makes: what is in it, what is not, and that it runs as a restricted pod runs it."""
+"""The image of the Dockerfile: its content, and its run as in a restricted pod."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from tests.waiting import again_if_late
 from webhook.serving.connections import HANDSHAKE_SECONDS
 
 USER = 1_000_650_000
-"""As OpenShift gives them: nobody's, in group 0."""
+"""A user id as OpenShift assigns it: without a user name, in group 0."""
 MAX_MEBIBYTES = 320
 _Run = Callable[[str], subprocess.CompletedProcess[str]]
 
 
-# How a container of it is run: by the image's configuration, and nothing writable but /tmp
+# A container of it runs with the image's configuration, and only /tmp is writable
 
 
 def confined(root: Path, secret: Path, command: Sequence[str], environment: Sequence[str]) -> list[str | Path]:
@@ -47,11 +47,11 @@ def confined(root: Path, secret: Path, command: Sequence[str], environment: Sequ
         'mount -t tmpfs -o mode=1777,size=8m tmpfs "$0/tmp"',
         'mount -t proc proc "$0/proc"',
         'mount --bind "$1" "$0/mnt"',
-        # What any runtime brings.
+        # The files of any runtime.
         'mount -t tmpfs -o mode=755 tmpfs "$0/dev" && touch "$0/dev/null" && mount --bind /dev/null "$0/dev/null"',
         'shift && exec chroot "$0" "$@"',
     )
-    # The image's own: what it sets cannot be taken back.
+    # The image's own settings cannot be undone.
     rights = ("--reuid", f"{USER}", "--regid", "0", "--clear-groups", "--no-new-privs", "--bounding-set", "-all")
     entered = ("setpriv", *rights, "--", "/usr/bin/env", "-i", *environment, *command)
     return ["unshare", "--mount", "--", "sh", "-c", " && ".join(mounts), root, secret, *entered]
@@ -66,7 +66,7 @@ def config(image: Image) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for this machine, its key, and who signed it; anybody may read them."""
+    """A certificate for this machine, its key, and its authority; all users may read them."""
     folder = tmp_path_factory.mktemp("secret")
     # A kubelet's are for any user of the pod.
     folder.chmod(0o755)
@@ -143,7 +143,7 @@ def test_it_answers_reviews_over_tls(demo: Demo, run: _Run) -> None:
     assert "/validate: allowed" in done.stdout
 
 
-def test_it_runs_as_nobody_with_no_rights(demo: Demo) -> None:
+def test_it_runs_as_user_nobody_without_rights(demo: Demo) -> None:
     def status(pid: int) -> dict[str, str]:
         lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
         return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
@@ -186,7 +186,7 @@ def test_no_bytecode_is_missing(run: _Run) -> None:
     assert missing == "[]", done.stderr
 
 
-# What it says of itself
+# Its labels
 
 
 def test_configuration(config: dict[str, Any]) -> None:
@@ -200,7 +200,7 @@ def test_configuration(config: dict[str, Any]) -> None:
     assert labels["org.opencontainers.image.version"] == __version__
     assert labels["org.opencontainers.image.licenses"] == "Apache-2.0"
     assert labels["org.opencontainers.image.revision"] == "test"
-    # What was removed is in no layer below.
+    # No lower layer has the removed files.
     assert len(config["rootfs"]["diff_ids"]) == 1
 
 
@@ -213,7 +213,7 @@ def test_chart_starts_the_entry_point(config: dict[str, Any]) -> None:
     assert ports == set(config["config"]["ExposedPorts"])
 
 
-# What is in it, and what is not
+# Its content
 
 
 def files(root: Path) -> Iterator[Path]:
@@ -251,14 +251,14 @@ def test_it_is_small(root: Path) -> None:
 
 @pytest.fixture(scope="session")
 def bill(root: Path) -> dict[str, Any]:
-    """Its form was checked as it was made: the Dockerfile asks for that, and no image is made of one that is wrong."""
+    """The Dockerfile checks its form; the build fails if it is invalid."""
     found: dict[str, Any] = json.loads((root / "opt" / "qos-webhook" / "sbom.cdx.json").read_text(encoding="utf-8"))
     assert found["bomFormat"] == "CycloneDX"
     return found
 
 
 def listed(bill: dict[str, Any], kind: str) -> dict[str, str]:
-    """Names and versions of the components whose package URLs begin so."""
+    """Names and versions of the components with package URLs of this kind."""
     parts = (part for part in bill["components"] if part.get("purl", "").startswith(f"pkg:{kind}/"))
     return {part["name"]: part["version"] for part in parts}
 
@@ -292,7 +292,7 @@ def test_bill_of_materials_has_debians_packages(bill: dict[str, Any], root: Path
     assert listed(bill, "deb") == installed
 
 
-def test_no_program_comes_from_nowhere(bill: dict[str, Any], root: Path) -> None:
+def test_every_program_has_a_source(bill: dict[str, Any], root: Path) -> None:
     """Each machine program and library in the image is of a package that the bill of materials lists."""
     owned: set[Path] = set()
     for file in (root / "var" / "lib" / "dpkg" / "info").glob("*.list"):
@@ -330,7 +330,7 @@ def test_official_client_works_without_its_asynchronous_half(demo: Demo, run: _R
                 "cluster": {"server": f"https://127.0.0.1:{demo.port}", "certificate-authority": "/mnt/ca.crt"},
             }
         ],
-        "users": [{"name": "u", "user": {"token": "nobody's"}}],
+        "users": [{"name": "u", "user": {"token": "unknown"}}],
     }
     done = run(
         "from cluster_io.live.client import ClientTransport\n"

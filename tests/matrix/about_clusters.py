@@ -1,4 +1,4 @@
-"""What may not be said of a cluster: answers about nodes, lists and pages against those about each pod."""
+"""Contradictions about a cluster: between answers about nodes, lists and pages, and those about each pod."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ _UNSEEN: Final = re.compile(r"[^\n -~\u00a0-\u200a\u2010-\u2027\u2030-\u205e\u21
 """Control characters, and those that turn the direction of text."""
 
 
-def every_command_ends(told: ClusterTold, _: Truths) -> Iterator[str]:
-    """Exit codes, and no traceback."""
-    for name, said in told.words.items():
-        failing = any(entry["level"] == "error" for entry in told.lint["findings"]) if name == "lint" else False
+def every_command_ends(answers: ClusterTold, _: Truths) -> Iterator[str]:
+    """Every command has the expected exit code and no traceback."""
+    for name, said in answers.words.items():
+        failing = any(entry["level"] == "error" for entry in answers.lint["findings"]) if name == "lint" else False
         if said.code != int(failing) or "Traceback" in said.err:
             yield f"{name} ends with {said.code}: {said.err[-300:]}"
 
 
-def nothing_moves_a_terminal(told: ClusterTold, _: Truths) -> Iterator[str]:
+def nothing_moves_a_terminal(answers: ClusterTold, _: Truths) -> Iterator[str]:
     """A file may hold any text as a name."""
-    texts = {name: said.out + said.err for name, said in told.words.items()} | {"report": told.page}
-    for pod in told.pods:
+    texts = {name: said.out + said.err for name, said in answers.words.items()} | {"report": answers.page}
+    for pod in answers.pods:
         for name, said in (("explain", pod.explain), ("timeline", pod.timeline), ("delete", pod.delete)):
             texts[f"{pod.id} {name}"] = said.out + said.err
         texts[f"{pod.id} webhook"] = "\n".join(pod.webhook)
@@ -54,23 +54,23 @@ def nothing_moves_a_terminal(told: ClusterTold, _: Truths) -> Iterator[str]:
             yield f"{name}: {text[max(found.start() - 30, 0) : found.end() + 10]!r}"
 
 
-def one_is_not_many(told: ClusterTold, _: Truths) -> Iterator[str]:
-    """``1 nodes`` is said of nothing."""
-    for pod in told.pods:
+def one_is_not_many(answers: ClusterTold, _: Truths) -> Iterator[str]:
+    """No text says ``1 nodes``."""
+    for pod in answers.pods:
         for name, said in (("explain", pod.explain), ("timeline", pod.timeline), ("delete", pod.delete)):
             yield from (f"{pod.id} {name}: {text}" for text in wrong_plurals(said.out))
-    for name, said in told.words.items():
+    for name, said in answers.words.items():
         yield from (f"{name}: {text}" for text in wrong_plurals(said.out))
 
 
-def partitions_are_what_pods_say(told: ClusterTold, truths: Truths) -> Iterator[str]:
-    """The nodes that do not answer, and who hangs on them with what at stake."""
+def partitions_are_what_pods_say(answers: ClusterTold, truths: Truths) -> Iterator[str]:
+    """The partitions answer names the silent nodes and their pods, with the same risks as the pods' answers."""
     reaches = {truth.node_name: truth.reach for truth in truths.values() if truth.reach in _DOWN}
-    said = {entry["reach"]["name"]: entry["reach"]["reach"] for entry in told.down["nodes"]}
+    said = {entry["reach"]["name"]: entry["reach"]["reach"] for entry in answers.down["nodes"]}
     for name in {name for name, reach in reaches.items() if said.get(name) != reach}:
         yield f"partitions: {name} is {said.get(name)}, and not {reaches[name]}"
-    there = {(pod["namespace"], pod["name"]): pod for entry in told.down["nodes"] for pod in entry["pods"]}
-    for pod in told.pods:
+    there = {(pod["namespace"], pod["name"]): pod for entry in answers.down["nodes"] for pod in entry["pods"]}
+    for pod in answers.pods:
         truth, entry = truths[pod.key], there.get(pod.key)
         hangs = truth.reach in _DOWN and (not truth.finished or truth.is_terminating)
         if hangs is not (entry is not None):
@@ -84,38 +84,38 @@ def _wrong_in_partitions(pod: PodTold, truth: Truth, entry: Mapping[str, Any]) -
         yield f"partitions: {pod.id} has priority {entry['priority']}"
     if entry["owner"]["guarantee"] != pod.explained["owner"]["guarantee"]:
         yield f"partitions: {pod.id} {entry['owner']['guarantee']}, explain {pod.explained['owner']['guarantee']}"
-    told = truth.told.timestamp() if truth.is_terminating else None
-    if (entry["deleted"] is not None) is not (told is not None):
+    deleted = truth.deleted_at.timestamp() if truth.is_terminating else None
+    if (entry["deleted"] is not None) is not (deleted is not None):
         yield f"partitions: {pod.id} deleted {entry['deleted']}"
     if pod.deletion and entry["volumes"] != pod.deletion["stakes"]["volumes"]:
         yield f"partitions: {pod.id} {entry['volumes']}, delete {pod.deletion['stakes']['volumes']}"
     if truth.is_static and entry["risk"] != "NodesOwn":
         yield f"partitions: the static {pod.id} is {entry['risk']}"
     if truth.second_writer and truth.owner not in {"", "DaemonSet"} and entry["risk"] != "TwoWriters":
-        yield f"partitions: {pod.id} is {entry['risk']}, and nothing keeps a second writer off its {truth.source}"
+        yield f"partitions: {pod.id} is {entry['risk']}, and its {truth.source} allows a second writer"
     if truth.second_writer is False and entry["risk"] == "TwoWriters":
         yield f"partitions: {pod.id} is TwoWriters on {truth.source}"
 
 
-def _rows(told: ClusterTold) -> Mapping[tuple[str, str], Mapping[str, Any]]:
+def _rows(answers: ClusterTold) -> Mapping[tuple[str, str], Mapping[str, Any]]:
     """The report's pods by namespace and name."""
-    pods, texts = told.report["pods"], told.report["texts"]
+    pods, texts = answers.report["pods"], answers.report["texts"]
     found = {}
-    for row, pod in enumerate(told.pods):
+    for row, pod in enumerate(answers.pods):
         # The page lists pods as the snapshot does.
         entry = {column: values[row] for column, values in pods.items()}
         entry |= {column: texts[entry[column]] for column in ("namespace", "bound", "state", "class", "owner")}
-        entry["qos"] = told.report["classes"][entry["qos"]]
-        entry["risk"] = "" if entry["risk"] < 0 else told.report["risks"][entry["risk"]]
+        entry["qos"] = answers.report["classes"][entry["qos"]]
+        entry["risk"] = "" if entry["risk"] < 0 else answers.report["risks"][entry["risk"]]
         found[pod.key] = entry
     return found
 
 
-def risks_are_what_pods_say(told: ClusterTold, truths: Truths) -> Iterator[str]:
-    """What the page says of each pod is what the commands about it say."""
-    for key, row in _rows(told).items():
+def risks_are_what_pods_say(answers: ClusterTold, truths: Truths) -> Iterator[str]:
+    """The page and the commands agree about each pod."""
+    for key, row in _rows(answers).items():
         truth = truths[key]
-        [pod] = [pod for pod in told.pods if pod.key == key]
+        [pod] = [pod for pod in answers.pods if pod.key == key]
         if (row["qos"], row["priority"]) != (truth.qos, truth.spec["priority"]):
             yield f"report: {pod.id} is {row['qos']}, {row['priority']}"
         if row["bound"] != truth.node_name:
@@ -130,7 +130,7 @@ def risks_are_what_pods_say(told: ClusterTold, truths: Truths) -> Iterator[str]:
             yield f"report: {pod.id} {row['risk'] or 'is well'}; explain: {first}"
         if not row["risk"] and pod.explain.severity == "trouble":
             yield f"report: nothing is wrong with {pod.id}; explain: {first}"
-        # To use more than it requests is no fault of a pod that runs.
+        # A running pod may use more than it requests.
         if row["risk"] not in {"", "over memory request"} and pod.explain.severity == "fine":
             yield f"report: {pod.id} {row['risk']}; explain is fine: {first}"
 
@@ -138,14 +138,14 @@ def risks_are_what_pods_say(told: ClusterTold, truths: Truths) -> Iterator[str]:
 _FINDINGS: Final = ("no node fits", "failed", "should have ended", "OOMKilled", "not Ready")
 
 
-def counts_are_those_of_pods(told: ClusterTold, truths: Truths) -> Iterator[str]:
-    """The page's counts are those of its pods and nodes, and add up."""
-    risks = Counter(row["risk"] for row in _rows(told).values())
+def counts_are_those_of_pods(answers: ClusterTold, truths: Truths) -> Iterator[str]:
+    """The page's counts match its pods and nodes, and add up."""
+    risks = Counter(row["risk"] for row in _rows(answers).values())
     for risk in _FINDINGS:
-        found = re.search(rf">(\d+) pods?: {risk}\.<", told.page)
+        found = re.search(rf">(\d+) pods?: {risk}\.<", answers.page)
         if (int(found[1]) if found else 0) != risks[risk]:
             yield f"report: {found and found[0]}, and {risks[risk]} pods: {risk}"
-    nodes = told.report["nodes"]
+    nodes = answers.report["nodes"]
     for row, name in enumerate(nodes["name"]):
         own = [truth for truth in truths.values() if truth.node_name == name and not truth.finished]
         if nodes["pods"][row] != len(own):
@@ -157,16 +157,16 @@ def counts_are_those_of_pods(told: ClusterTold, truths: Truths) -> Iterator[str]
                 yield f"report: {name} promises {nodes[resource][row]} {resource}, and pods ask {asked}"
 
 
-def node_tables_add_up(told: ClusterTold, truths: Truths) -> Iterator[str]:
-    """A node's sums are those of its pods, in both commands; each answer has a verdict of its own, at its top."""
-    for name, entry in told.nodes.items():
+def node_tables_add_up(answers: ClusterTold, truths: Truths) -> Iterator[str]:
+    """A node's sums match its pods in both commands; each answer has its own verdict at the top."""
+    for name, entry in answers.nodes.items():
         own = [truth for truth in truths.values() if truth.node_name == name and not truth.finished]
-        alone = {key: value for key, value in told.promised[name].items() if key != "verdict"}
+        alone = {key: value for key, value in answers.promised[name].items() if key != "verdict"}
         if entry["promised"] != {**alone, "source": entry["promised"]["source"]}:
             differing = [key for key, value in alone.items() if entry["promised"].get(key) != value]
             if differing != ["unread"]:
                 yield f"node and explain node {name} differ in {differing}"
-        promised = told.promised[name]
+        promised = answers.promised[name]
         if promised["pods"] != len(own) or sum(promised["podsByClass"].values()) != len(own):
             yield f"{name} has {promised['pods']}, {promised['podsByClass']}, and {len(own)} are there"
         if {one: count for one, count in promised["podsByClass"].items() if count} != Counter(t.qos for t in own):
@@ -182,10 +182,10 @@ def node_tables_add_up(told: ClusterTold, truths: Truths) -> Iterator[str]:
                 yield f"{name}: {resource['free']} free of {resource['allocatable']}, and pods ask {asked}"
 
 
-def orders_are_one(told: ClusterTold, truths: Truths) -> Iterator[str]:
+def orders_are_one(answers: ClusterTold, truths: Truths) -> Iterator[str]:
     """The kernel's order on a node is the same for the node, each pod of it, and the page."""
-    rows = _rows(told)
-    for name, entry in told.nodes.items():
+    rows = _rows(answers)
+    for name, entry in answers.nodes.items():
         places = [place for order in entry["oom"] if order["scope"] == "Global" for place in order["places"]]
         first: dict[tuple[str, str], Mapping[str, Any]] = {}
         for place in places:
@@ -194,8 +194,8 @@ def orders_are_one(told: ClusterTold, truths: Truths) -> Iterator[str]:
             if not -999 <= place["oomScoreAdj"] <= 1000:
                 yield f"node {name}: {place['container']} has {place['oomScoreAdj']}"
             if place["pod"] and place["container"] not in truths[place["namespace"], place["pod"]].running:
-                yield f"node {name} ranks {place['pod']} {place['container']}, of which no process runs"
-        for pod in told.pods:
+                yield f"node {name} ranks {place['pod']} {place['container']}, which has no running process"
+        for pod in answers.pods:
             truth = truths[pod.key]
             if truth.node_name == name and not truth.finished:
                 yield from _other_place(pod, rows[pod.key], first.get(pod.key), len(places))
@@ -204,7 +204,7 @@ def orders_are_one(told: ClusterTold, truths: Truths) -> Iterator[str]:
 
 
 def _other_place(pod: PodTold, row: Mapping[str, Any], place: Mapping[str, Any] | None, count: int) -> Iterator[str]:
-    standings = [one for told in pod.explained["pressure"] for one in told["oom"] if one["scope"] == "Global"]
+    standings = [one for under in pod.explained["pressure"] for one in under["oom"] if one["scope"] == "Global"]
     ours = place and (place["rank"], place["oomScoreAdj"], place["points"], place["container"], count)
     said = [
         (
@@ -225,11 +225,11 @@ def _other_place(pod: PodTold, row: Mapping[str, Any], place: Mapping[str, Any] 
         yield f"{pod.id}: explain's score {scores}, node {ours}"
 
 
-def pages_of_pods_are_explanations(told: ClusterTold, _: Truths) -> Iterator[str]:
+def pages_of_pods_are_explanations(answers: ClusterTold, _: Truths) -> Iterator[str]:
     """A pod's part of the page begins as its explanation does."""
-    for row, pod in enumerate(told.pods):
-        start = told.page.find(f'id="pod-{row}"')
-        part = told.page[start : told.page.find("</template>", start)] if start >= 0 else ""
+    for row, pod in enumerate(answers.pods):
+        start = answers.page.find(f'id="pod-{row}"')
+        part = answers.page[start : answers.page.find("</template>", start)] if start >= 0 else ""
         found = re.search(r'class="sign (\w+)">[^<]*</span> <strong>(.*?)</strong>', part, re.DOTALL)
         if found is None:
             yield f"{pod.id} is not explained in the page"
@@ -240,13 +240,13 @@ def pages_of_pods_are_explanations(told: ClusterTold, _: Truths) -> Iterator[str
             yield f"{pod.id}: {found[1]} {' '.join(shown)}; explain: {pod.explain.severity} {' '.join(first[:20])}"
 
 
-def lint_says_what_explain_says(told: ClusterTold, truths: Truths) -> Iterator[str]:
-    """Of pods the class, which on Windows kills nobody first, no grace, no owner; of rollouts a second writer."""
+def lint_says_what_explain_says(answers: ClusterTold, truths: Truths) -> Iterator[str]:
+    """Findings name pods with BestEffort (not on Windows), no grace or no owner, and rollouts with a second writer."""
     found: dict[tuple[str, str], set[str]] = {}
-    for entry in told.lint["findings"]:
+    for entry in answers.lint["findings"]:
         if entry["object"]["kind"] == "Pod":
             found.setdefault((entry["object"]["namespace"], entry["object"]["name"]), set()).add(entry["rule"])
-    for pod in told.pods:
+    for pod in answers.pods:
         truth, rules = truths[pod.key], found.get(pod.key, set())
         for rule, holds in (
             ("best-effort", pod.explained["qos"]["qosClass"] == "BestEffort" and "os" not in truth.spec),
@@ -257,28 +257,28 @@ def lint_says_what_explain_says(told: ClusterTold, truths: Truths) -> Iterator[s
                 yield f"{pod.id}: lint {'has' if rule in rules else 'lacks'} {rule}, explain {holds}"
     warned = {
         (entry["object"]["namespace"], entry["object"]["name"])
-        for entry in told.lint["findings"]
+        for entry in answers.lint["findings"]
         if entry["rule"] == "two-writers"
     }
-    for deployment in told.cluster.of("Deployment"):
+    for deployment in answers.cluster.of("Deployment"):
         template = deployment["spec"]["template"]
-        made = Truth(told.cluster, {**template, "metadata": deployment["metadata"], "status": {"phase": "Pending"}})
-        # What the controllers keep apart, other nodes have no part in, or only some driver knows of, no rollout opens.
+        made = Truth(answers.cluster, {**template, "metadata": deployment["metadata"], "status": {"phase": "Pending"}})
+        # No rollout opens a volume that controllers, the node's own disk or an unknown driver keep apart.
         expected = made.source == "nfs" and not made.is_shared
         if (key_of(deployment) in warned) is not expected:
             yield f"lint: deployment {key_of(deployment)} on {made.source}, {expected}"
 
 
-def commands_can_be_run(told: ClusterTold, truths: Truths) -> Iterator[str]:
-    """Each suggested command is understood, keeps the source of objects, and names an object that exists."""
-    texts: dict[str, Said | str] = {name: said for name, said in told.words.items() if name != "lint"}
-    for pod in told.pods:
+def commands_can_be_run(answers: ClusterTold, truths: Truths) -> Iterator[str]:
+    """Each suggested command can be parsed, keeps the source of objects, and names an object that exists."""
+    texts: dict[str, Said | str] = {name: said for name, said in answers.words.items() if name != "lint"}
+    for pod in answers.pods:
         texts |= {f"{pod.id} explain": pod.explain, f"{pod.id} timeline": pod.timeline, f"{pod.id} delete": pod.delete}
-        # No API server tells a webhook of such names.
+        # No API server sends such names to a webhook.
         texts[f"{pod.id} webhook"] = "" if HOSTILE in pod.key[1] else "\n".join(pod.webhook)
     any_truth = next(iter(truths.values()))
     for name, text in texts.items():
-        keeps = "" if isinstance(text, str) else told.file
+        keeps = "" if isinstance(text, str) else answers.file
         for command in _commands(text if isinstance(text, str) else text.out):
             yield from (f"{name}: {command}: {wrong}" for wrong in _wrong(command, keeps, any_truth))
 

@@ -1,4 +1,4 @@
-"""What each command says of a cluster and of every pod in it, and how long that took.
+"""The answers of each command about a cluster and every pod in it, and the time that they took.
 
 Commands run in this process on a snapshot's file: their words are parsed once a cluster and namespace, and the target
 is put into the options, for argparse takes longer than an answer.
@@ -64,7 +64,7 @@ class Said(NamedTuple):
 
 
 class PodTold(NamedTuple):
-    """All that is said of one pod."""
+    """All answers about one pod."""
 
     pod: Object
     explain: Said
@@ -75,7 +75,7 @@ class PodTold(NamedTuple):
     delete: Said
     """Without grace, and without a confirmation."""
     deletion: Mapping[str, Any]
-    """Empty where nothing is at stake, so that the command goes on to the cluster that there is not."""
+    """Empty if nothing is at risk, so that the command goes on to the cluster, which does not exist."""
     webhook: tuple[str, ...]
     """Warnings of the same deletion."""
 
@@ -86,13 +86,13 @@ class PodTold(NamedTuple):
 
     @property
     def id(self) -> str:
-        """To find it by."""
+        """The pod's uid."""
         uid: str = self.pod["metadata"]["uid"]
         return uid
 
 
 class ClusterTold(NamedTuple):
-    """All that is said of one cluster."""
+    """All answers about one cluster."""
 
     cluster: Cluster
     file: str
@@ -167,15 +167,15 @@ def _run(command: str, options: Any, source: Source) -> Said:
 
 
 def answers(clusters: Iterable[Cluster], folder: Path) -> tuple[list[ClusterTold], float]:
-    """Ask everything about every cluster, and tell the CPU time that it took, in seconds.
+    """Run every command on every cluster; return the answers and the CPU time in seconds.
 
     Args:
-        clusters: Them.
+        clusters: The clusters.
         folder: For the snapshots' files.
     """
     begun = time.process_time()
-    told = [_answer(cluster, folder) for cluster in clusters]
-    return told, time.process_time() - begun
+    found = [_answer(cluster, folder) for cluster in clusters]
+    return found, time.process_time() - begun
 
 
 def _answer(cluster: Cluster, folder: Path) -> ClusterTold:

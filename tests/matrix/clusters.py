@@ -1,4 +1,4 @@
-"""Clusters by chance, from fixed seeds: what may befall pods, crossed with what may befall their nodes.
+"""Random clusters from fixed seeds: the states of pods, crossed with the states of their nodes.
 
 Objects are as the API server stores them. `Cluster.objects` holds all of a cluster; every pod differs from the others
 in its phase, containers, owner, volumes, deletion, or in its node's state and operating system.
@@ -23,7 +23,7 @@ NAMESPACES: Final = ("shop", "batch")
 CLUSTERS: Final = 50
 PODS_EACH: Final = 40
 HOSTILE: Final = "evil\x1b]0;x\x07\u202e\r\n$(id)"
-"""What no API server accepts as a name, and a file that is given as a snapshot may hold."""
+"""A name that no API server accepts, but a file given as a snapshot may contain."""
 _HOSTILE_EVERY: Final = 10
 _DRIVER: Final = "block.csi.example.com"
 _CLASSES: Final = {
@@ -208,10 +208,10 @@ class _Maker:
         volumes = self._volumes(namespace, node, kind)
         class_name = "system-node-critical" if kind == "Node" else chance.choice(list(_CLASSES))
         grace = chance.choice([0, 5, 30, 30, 30, 300])
-        told = befallen(
+        outcome = befallen(
             life, chance, NOW, grace=grace, containers=containers, inits=inits, hostile=HOSTILE if hostile else ""
         )
-        metadata: Object = {"creationTimestamp": self._ago(7200), **told.metadata}
+        metadata: Object = {"creationTimestamp": self._ago(7200), **outcome.metadata}
         self._own(metadata, kind, number, namespace, containers, volumes)
         if kind == "Node":
             metadata["annotations"] = {
@@ -222,9 +222,9 @@ class _Maker:
                 {"apiVersion": "v1", "kind": "Node", "name": node, "uid": f"uid-{node}", "controller": True}
             ]
         spec = self._spec(node, kind, class_name, grace, system)
-        spec |= {"initContainers": inits or None, "volumes": volumes or None, **told.spec}
+        spec |= {"initContainers": inits or None, "volumes": volumes or None, **outcome.spec}
         if life is Life.NOMINATED and system == "linux":
-            self._nominate(spec, told.status, containers, number)
+            self._nominate(spec, outcome.status, containers, number)
         pod = raw_pod(
             name,
             namespace,
@@ -232,7 +232,7 @@ class _Maker:
             labels={"app": f"app-{number % 7}"},
             metadata=metadata,
             containers=containers,
-            status={"qosClass": qos, **told.status},
+            status={"qosClass": qos, **outcome.status},
             **spec,
         )
         self._add(pod)
@@ -244,7 +244,7 @@ class _Maker:
             self._add(self._metrics("PodMetrics", {"name": name, "namespace": namespace}, containers=usages))
 
     def _spec(self, node: str, kind: str, class_name: str, grace: int, system: str) -> Object:
-        """What does not hang on the pod's containers."""
+        """The parts of the spec that do not depend on the pod's containers."""
         spec: Object = {
             "nodeName": node or None,
             "priority": _CLASSES[class_name],

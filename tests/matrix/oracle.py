@@ -1,4 +1,4 @@
-"""What must hold of a pod, read from the objects alone: no rule of the product is asked."""
+"""The facts about a pod, read from the objects alone: no rule of the product is used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Truth", "amount"]
 _LEASE: Final = timedelta(seconds=40)
 _UNITS: Final = {"m": Fraction(1, 1000), "Ki": Fraction(2**10), "Mi": Fraction(2**20), "Gi": Fraction(2**30)}
 _OPEN: Final = frozenset({"nfs"})
-"""In these nothing ever keeps two nodes apart."""
+"""Volumes that two nodes can always write at the same time."""
 _NETWORK: Final = frozenset({"iscsi", "fc"})
 """The attach/detach controller keeps two nodes apart while the pod object is there; the storage never does."""
 _JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"
@@ -57,12 +57,12 @@ class Truth:
 
     @property
     def has_processes(self) -> bool:
-        """Whether something of it may run: a kubelet was told of it, and it has not finished."""
+        """Whether processes of it may run: it has a node, and has not finished."""
         return bool(self.node_name) and not self.finished
 
     @property
     def running(self) -> set[str]:
-        """Containers of which a process runs, as far as the kubelet told."""
+        """Containers with a running process, as the kubelet reported."""
         statuses = (*self.status.get("containerStatuses", ()), *self.status.get("initContainerStatuses", ()))
         return {entry["name"] for entry in statuses if "running" in entry["state"]}
 
@@ -86,7 +86,7 @@ class Truth:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nobody can be asked to end its processes."""
+        """Whether its node cannot be asked to end its processes."""
         return self.reach not in {"", "Answers"}
 
     @cached_property
@@ -115,8 +115,8 @@ class Truth:
         return "deletionTimestamp" in self.meta
 
     @property
-    def told(self) -> datetime:
-        """When it was deleted, as far as the object tells."""
+    def deleted_at(self) -> datetime:
+        """When it was deleted, according to the object."""
         due = datetime.fromisoformat(self.meta["deletionTimestamp"])
         return due - timedelta(seconds=self.meta["deletionGracePeriodSeconds"])
 
@@ -124,11 +124,11 @@ class Truth:
     def killed_by(self) -> datetime:
         """When its kubelet has sent SIGKILL to all of it; a second, shorter delete does not shorten the stop."""
         seconds = max(self.meta["deletionGracePeriodSeconds"], self.spec["terminationGracePeriodSeconds"])
-        return self.told + timedelta(seconds=seconds)
+        return self.deleted_at + timedelta(seconds=seconds)
 
     @property
     def finalizers(self) -> Sequence[str]:
-        """What keeps the object when all has ended."""
+        """The finalizers that keep the object after all processes have ended."""
         return [name for name in self.meta.get("finalizers", ()) if name != _JOB_TRACKING]
 
     @property
@@ -187,7 +187,7 @@ class Truth:
 
     @property
     def second_writer(self) -> bool | None:
-        """Whether another writer may come to its volume when its object is gone; None: the objects do not tell."""
+        """Whether another writer may use its volume when its object is gone; None: the objects do not show it."""
         source = self.source
         if not source or self.is_shared:
             return False
@@ -226,7 +226,7 @@ class Truth:
 
     @property
     def is_well(self) -> bool:
-        """Whether it is as its owner wants it to be: it has finished well, or runs, is Ready and is not going."""
+        """Whether it is healthy: it has succeeded, or it runs, is Ready and is not being deleted."""
         if self.is_terminating:
             return False
         if self.status["phase"] == "Succeeded":

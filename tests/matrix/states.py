@@ -1,4 +1,4 @@
-"""What may befall a pod and its node: the axes of the matrix."""
+"""The states of a pod and its node: the axes of the matrix."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ __all__ = ["Befallen", "Life", "NodeState", "befallen"]
 
 
 class NodeState(NamedTuple):
-    """How a node is."""
+    """The state of a node."""
 
     reach: str
     """``Answers Silent MissedHeartbeats OutOfService Gone``."""
     system: str = "linux"
-    """``linux windows virtual``; the last is no machine of ours."""
+    """``linux windows virtual``; a virtual node is not a machine of the cluster."""
     ready: str = "True"
-    """What an answering kubelet says of itself."""
+    """The conditions that an answering kubelet reports."""
     cordoned: bool = False
     pressure: bool = False
 
 
 class Life(Enum):
-    """What is the case with a pod."""
+    """The state of a pod's life."""
 
     RUNNING = "Running"
     NOT_READY = "NotReady"
@@ -62,7 +62,7 @@ class Life(Enum):
 _UNBOUND: Final = frozenset({Life.UNPLACED, Life.NEW, Life.GATED, Life.NOMINATED, Life.GROUPED})
 _WAITING: Final = frozenset({Life.CRASH_LOOP, Life.IMAGE_PULL, Life.CREATING, Life.CONFIG_ERROR, Life.INITIALISING})
 _ENDED: Final = {Life.SUCCEEDED: ("Completed", 0), Life.FAILED: ("Error", 1), Life.EVICTED: ("Error", 137)}
-_TOLD: Final = {
+_SECONDS_SINCE: Final = {
     Life.TERMINATING: 10,
     Life.SHORTENED: 3,
     Life.OVERDUE: 3600,
@@ -92,11 +92,11 @@ def befallen(
     inits: Sequence[Mapping[str, Any]],
     hostile: str,
 ) -> Befallen:
-    """What the pod's object says of it.
+    """The parts of the pod's object that show its state.
 
     Args:
-        life: What is the case.
-        chance: Decides what is left open.
+        life: The state.
+        chance: Decides what the state leaves open.
         now: The present.
         grace: The pod's own period, seconds.
         containers: Of the pod.
@@ -133,16 +133,16 @@ def _phase(life: Life) -> str:
 
 
 def _deletion(life: Life, now: datetime, grace: int, chance: random.Random) -> Object:
-    if life not in _TOLD:
+    if life not in _SECONDS_SINCE:
         return {}
     given = max(grace, 1)
     if life is Life.SHORTENED:
         given = min(given, chance.choice([1, 2, 5]))
     if life in {Life.TERMINATING, Life.FINALIZED}:
         given = max(given, 30)
-    told = now - timedelta(seconds=_TOLD[life])
+    deleted = now - timedelta(seconds=_SECONDS_SINCE[life])
     deletion: Object = {
-        "deletionTimestamp": (told + timedelta(seconds=given)).isoformat().replace("+00:00", "Z"),
+        "deletionTimestamp": (deleted + timedelta(seconds=given)).isoformat().replace("+00:00", "Z"),
         "deletionGracePeriodSeconds": given,
     }
     if life in {Life.FINALIZED, Life.ENDED_FINALIZED, Life.DONE_FINALIZED}:

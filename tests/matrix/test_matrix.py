@@ -34,7 +34,7 @@ _POD_CODES = frozenset(
 Truths = Mapping[tuple[str, str], Truth]
 
 pytestmark = pytest.mark.parametrize(
-    "told",
+    "every_answer",
     [_IN_THE_SUITE, pytest.param(CLUSTERS, marks=pytest.mark.long("test_of_each_pod, test_of_each_cluster"))],
     indirect=True,
     scope="module",
@@ -43,8 +43,8 @@ pytestmark = pytest.mark.parametrize(
 
 
 @pytest.fixture(scope="module")
-def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Sequence[ClusterTold]:
-    """What every command says about so many clusters."""
+def every_answer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Sequence[ClusterTold]:
+    """The answers of every command about all clusters."""
     found, seconds = answers(clusters(request.param), tmp_path_factory.mktemp("matrix"))
     assert len(found) == request.param
     print(f"{sum(len(one.pods) for one in found)} pods of {len(found)} clusters: {seconds:.1f} s of CPU")
@@ -52,15 +52,15 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(scope="module")
-def truths(told: Sequence[ClusterTold]) -> Sequence[Truths]:
-    """What the objects tell of each pod."""
-    return [{pod.key: Truth(one.cluster, pod.pod) for pod in one.pods} for one in told]
+def truths(every_answer: Sequence[ClusterTold]) -> Sequence[Truths]:
+    """The facts about each pod from its objects."""
+    return [{pod.key: Truth(one.cluster, pod.pod) for pod in one.pods} for one in every_answer]
 
 
-def test_the_matrix_holds_every_state(told: Sequence[ClusterTold], truths: Sequence[Truths]) -> None:
+def test_the_matrix_holds_every_state(every_answer: Sequence[ClusterTold], truths: Sequence[Truths]) -> None:
     every = [truth for of_cluster in truths for truth in of_cluster.values()]
 
-    assert len(every) == len(told) * PODS_EACH
+    assert len(every) == len(every_answer) * PODS_EACH
     for axis, least in (
         (lambda truth: truth.reach, 5),
         (lambda truth: truth.system, 3),
@@ -74,18 +74,18 @@ def test_the_matrix_holds_every_state(told: Sequence[ClusterTold], truths: Seque
         assert min(counts.values()) >= 5, counts
 
 
-def test_every_code_of_a_pod_is_reached(told: Sequence[ClusterTold]) -> None:
-    found = Counter(pod.explained["verdict"]["code"] for one in told for pod in one.pods)
+def test_every_code_of_a_pod_is_reached(every_answer: Sequence[ClusterTold]) -> None:
+    found = Counter(pod.explained["verdict"]["code"] for one in every_answer for pod in one.pods)
     assert found.keys() >= {code.value for code in _POD_CODES}, found
 
 
 @pytest.mark.parametrize("check", [getattr(about_pods, name) for name in about_pods.__all__], ids=about_pods.__all__)
 def test_of_each_pod(
-    check: Callable[[PodTold, Truth], Iterator[str]], told: Sequence[ClusterTold], truths: Sequence[Truths]
+    check: Callable[[PodTold, Truth], Iterator[str]], every_answer: Sequence[ClusterTold], truths: Sequence[Truths]
 ) -> None:
     wrong = [
         f"{pod.id}: {text}"
-        for one, known in zip(told, truths, strict=True)
+        for one, known in zip(every_answer, truths, strict=True)
         for pod in one.pods
         for text in check(pod, known[pod.key])
     ]
@@ -97,10 +97,12 @@ def test_of_each_pod(
     "check", [getattr(about_clusters, name) for name in about_clusters.__all__], ids=about_clusters.__all__
 )
 def test_of_each_cluster(
-    check: Callable[[ClusterTold, Truths], Iterator[str]], told: Sequence[ClusterTold], truths: Sequence[Truths]
+    check: Callable[[ClusterTold, Truths], Iterator[str]], every_answer: Sequence[ClusterTold], truths: Sequence[Truths]
 ) -> None:
     wrong = [
-        f"{one.cluster.seed}: {text}" for one, known in zip(told, truths, strict=True) for text in check(one, known)
+        f"{one.cluster.seed}: {text}"
+        for one, known in zip(every_answer, truths, strict=True)
+        for text in check(one, known)
     ]
 
     assert not wrong, _few(wrong)

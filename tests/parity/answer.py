@@ -157,7 +157,7 @@ def _accounted(request: resources.SchedulerRequest) -> Answer:
 
 
 def answer_resize(case: Case, features: Features) -> Answer:
-    """What the scheduler counts for a pod whose resize is in flight."""
+    """The requests that the scheduler counts for a pod during a resize."""
     pod = default_pod(from_object(case["pod"], Pod), features=features)
     return _accounted(resources.scheduler_request(pod, features))
 
@@ -401,7 +401,7 @@ def _evicted(entry: manager.Evicted) -> Answer:
 
 
 def answer_validate(case: Case, features: Features) -> Answer:
-    """What the API server says when the object is created; what does not decode is validated no further.
+    """The API server's answer when the object is created; an object that cannot be decoded is not validated.
 
     The input is ``{"object": …}``, or the object itself.
     """
@@ -431,14 +431,14 @@ SUITES: dict[str, Callable[[Case, Features], Answer]] = {
     "pod_security": answer_pod_security,
 }
 _UNNAMED: Final = "1.36"
-"""The version of cases that were recorded before there were those of others."""
+"""The version of cases that were recorded without a version."""
 
 
 def main() -> int:
     """Answer standard input."""
     parser = argparse.ArgumentParser(prog="answer.py", description=__doc__)
     parser.add_argument("suite", choices=SUITES)
-    parser.add_argument("--kubernetes-version", default=_UNNAMED, help=f"whose rules answer; {_UNNAMED}")
+    parser.add_argument("--kubernetes-version", default=_UNNAMED, help=f"the version of the rules; {_UNNAMED}")
     args = parser.parse_args()
     minor = minor_of(args.kubernetes_version)
     if minor is None:

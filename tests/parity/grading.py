@@ -18,23 +18,23 @@ _VALIDATE: Final = "validate"
 """Its errors about the keys of one map come in the order of a Go map, which differs from run to run."""
 _UNKNOWN: Final = f'running "{DynamicResources.name}" filter plugin: {UNKNOWN}'
 _OF_NODES: Final = ("preFilter", "rejected", "feasible", "draAllocations")
-"""What is still said node by node where some nodes' verdicts are unknown; the rest is about all nodes together."""
+"""The keys that are compared node by node if some nodes' verdicts are unknown; the others concern all nodes."""
 
 
 class Grade(NamedTuple):
-    """An answer beside upstream's."""
+    """An answer compared with upstream's."""
 
     differs: list[str]
-    """The keys under which it differs; where it is unknown, of what it says of the other nodes."""
+    """The keys that differ; for an unknown answer, those about the other nodes."""
     unknown: str
-    """What these rules say they cannot tell; empty: they answer. It is never equal."""
+    """What the rules report as unknown; empty: they answer. It is never equal."""
 
 
 EQUAL: Final = Grade([], "")
 
 
 def graded(suite: str, answer: Answer, expected: Answer) -> Grade:
-    """Hold an answer against upstream's."""
+    """Compare an answer with upstream's."""
     own, theirs = dict(answer), dict(expected)
     unknown: Mapping[str, str] = {}
     if suite in _SCHEDULES:
@@ -98,13 +98,13 @@ def _errors(expected: Answer) -> Collection[str]:
 
 
 def _unknown_nodes(answer: Answer) -> dict[str, str]:
-    """Nodes of which these rules cannot tell, and what is missing."""
+    """Nodes with unknown verdicts, and what is missing."""
     said = ((node, " ".join(verdict.get("reasons", ()))) for node, verdict in answer.get("rejected", {}).items())
     return {node: text.removeprefix(_UNKNOWN) for node, text in said if text.startswith(_UNKNOWN)}
 
 
 def _of_others(answer: Answer, nodes: Collection[str]) -> dict[str, Any]:
-    """What is said of all nodes but these."""
+    """The answer about all nodes except these."""
     found: dict[str, Any] = {key: answer[key] for key in _OF_NODES if key in answer}
     found["feasible"] = [node for node in found.get("feasible", ()) if node not in nodes]
     for key in ("rejected", "draAllocations"):

@@ -1,4 +1,4 @@
-"""Suite ``limits``: a new pod in a namespace with LimitRanges and ResourceQuotas: what it becomes, who refuses it."""
+"""Suite ``limits``: a new pod in a namespace with LimitRanges and ResourceQuotas: the stored pod, or the rejection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["answer_limits"]
 Answer = dict[str, Any]
 
 _ASKED: Final = 25
-"""So often the oracle asks for another pod at most."""
+"""The most pods for which the oracle asks."""
 _NEXT_PROBLEM: Final = re.compile(r", (?=minimum |maximum |\S+ max limit to request ratio per )")
 
 

@@ -1,11 +1,11 @@
-"""``make parity``: upstream's own code is asked about new random cases, and ours held against its answers.
+"""``make parity``: runs upstream's own code on new random cases, and compares our answers with its answers.
 
 The oracle (`oracle/`, Go) imports Kubernetes' packages and records what their functions return. It is built once for
 each version into the cache folder (four minutes cold on two cores). ``N`` cases a suite, ``SEED`` for others,
 ``VERSION`` for those of another minor, ``SUITE`` for one suite alone.
 
-An answer that these rules cannot tell is no equal one: it is named and counted apart, and a suite with more than a few
-of them fails.
+An unknown answer is not an equal one: it is named and counted separately, and a suite with more than a few of them
+fails.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.parity.grading import graded
 ORACLE: Final = Path(__file__).parent / "oracle"
 VERSIONS: Final = ORACLE / "versions"
 NOT_THERE: Final = frozenset({"quantity"})
-"""Suites whose recorded cases come from elsewhere."""
+"""Suites with recorded cases from another source."""
 _ASKED: Final = [suite for suite in SUITES if suite not in NOT_THERE]
 _VERSIONS: Final = sorted(path.stem for path in VERSIONS.glob("*.mod"))
 SHOWN: Final = 5

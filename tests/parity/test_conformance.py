@@ -1,4 +1,4 @@
-"""Every recorded answer of upstream's own code, held against ours; none may be unknown."""
+"""Every recorded answer of upstream's own code, compared with ours; none may be unknown."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_there_are_cases_of_each_version() -> None:
 
 @pytest.mark.parametrize(("of", "by"), list(itertools.permutations(MINORS, 2)))
 def test_the_rules_of_one_version_are_not_those_of_another(of: int, by: int) -> None:
-    # What tells the versions apart is among the recorded cases.
+    # The recorded cases include the differences between the versions.
     assert any(_wrong("schedule_dra", of, Features.of_minor(by)))
     if {of, by} != {34, 35}:
         assert any(_wrong("schedule", of, Features.of_minor(by)))
@@ -81,7 +81,7 @@ def test_answer_program_answers_by_the_rules_of_a_version() -> None:
     assert answered("--kubernetes-version", "1.37") != answered()
 
 
-def test_answer_program_refuses_what_is_no_version() -> None:
+def test_answer_program_rejects_invalid_versions() -> None:
     command = [sys.executable, str(ANSWER), "qos", "--kubernetes-version", "new"]
     done = subprocess.run(command, input="", capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")

@@ -26,7 +26,7 @@ def schedule(**said: Any) -> Json:
     return {**SUCCESS, "rejected": {}, "feasible": [], **said}
 
 
-def test_nodes_are_sets_and_scores_are_told_apart_by_plugin() -> None:
+def test_nodes_are_sets_and_scores_are_per_plugin() -> None:
     one = schedule(feasible=["a", "b"], best=["a", "b"], scorePlugins=["X", "Y"], scores={"a": [1, 2], "b": [3, 4]})
     other = schedule(feasible=["b", "a"], best=["b", "a"], scorePlugins=["Y", "X"], scores={"a": [2, 1], "b": [4, 3]})
     assert graded("schedule", one, {**other, "scorePlugins": ["X", "Y"]}).differs == ["scores"]
@@ -34,7 +34,7 @@ def test_nodes_are_sets_and_scores_are_told_apart_by_plugin() -> None:
     assert graded("schedule", one, {**one, "feasible": ["b", "a"], "best": ["b", "a"]}) == EQUAL
 
 
-def test_an_unknown_verdict_is_told_and_the_other_nodes_are_graded() -> None:
+def test_unknown_verdict_is_reported_and_others_graded() -> None:
     said = schedule(rejected={"a": failed("unknown: a search this long"), "b": FULL}, error="of the cycle")
     theirs = schedule(rejected={"b": FULL}, feasible=["a"], totals={"a": 100})
     assert graded("schedule_dra", said, theirs) == Grade([], "a search this long")
@@ -88,6 +88,6 @@ def test_devices_are_graded_but_for_the_mark_of_a_share(device: Json, differs: l
     assert graded("schedule_dra", said, schedule(feasible=["a"], draAllocations={"a": [[theirs]]})).differs == differs
 
 
-def test_what_only_one_side_says_differs() -> None:
+def test_one_sided_reasons_differ() -> None:
     assert graded("qos", {"qosClass": "Burstable"}, {"qosClass": "Burstable", "more": 1}).differs == ["more"]
     assert graded("qos", {"qosClass": "Burstable", "more": 1}, {"qosClass": "Burstable"}).differs == ["more"]

@@ -1,4 +1,4 @@
-"""A small cluster in which every plugin of the scheduler has something to say, and what they all say of a pod."""
+"""A small cluster that exercises every plugin of the scheduler, and their complete results for a pod."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ PODS: Final[tuple[Pod, ...]] = (
     _app("choosy", {"nodeSelector": {ZONE: "z2"}, "tolerations": [{"operator": "Exists"}]}),
     _app("restarts", _RESTARTING),
 )
-"""Pods, of which any may be bound and any may be the one to place."""
+"""Pods; any of them may be bound, and any may be the one to place."""
 
 
 def _claim(name: str, mode: str = "ReadWriteOnce", **spec: Any) -> Json:
@@ -193,7 +193,7 @@ SNAPSHOT: Final = replace(
 
 
 def said_of(pod: Pod, table: NodeTable) -> Json:
-    """Everything that a cycle can tell: verdicts, reasons and values of each plugin on each node, and scores."""
+    """The complete result of a cycle: verdicts, reasons and values of each plugin on each node, and scores."""
     filtered = filter_nodes(pod, table, SNAPSHOT, features=REFERENCE, framework=DEFAULT_FRAMEWORK)
     said: Json = {
         "pre filter": filtered.pre_filter,

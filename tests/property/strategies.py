@@ -61,7 +61,7 @@ def resource_lists() -> st.SearchStrategy[dict[str, str]]:
 
 
 Asked = tuple[str, int, int]
-"""What a container says of one resource: nothing, a request, a limit, both equal or both; and two amounts."""
+"""A container's setting of one resource: none, a request, a limit, both equal or both; and two amounts."""
 
 
 def _asked(most: int) -> st.SearchStrategy[Asked]:
@@ -85,7 +85,7 @@ def _container(name: str, sidecar: bool, cpu: Asked, memory: Asked) -> Container
 
 
 def containers(name: str = "app", *, init: bool = False) -> st.SearchStrategy[Container]:
-    """A container whose requests do not exceed its limits, as the API server demands; ``init``: maybe a sidecar."""
+    """A container with requests up to its limits, as the API server requires; ``init``: maybe a sidecar."""
     sidecar = st.booleans() if init else st.just(False)
     return st.builds(_container, st.just(name), sidecar, _asked(MAX_MILLI_CPU), _asked(MAX_MEBIBYTES))
 

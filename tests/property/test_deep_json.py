@@ -1,4 +1,4 @@
-"""JSON that the API server stores and the decoder does not read by itself: the object is read all the same."""
+"""JSON that the API server stores and the decoder rejects: the object is read in spite of that."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_objects_are_read_up_to_the_size_that_is_stored(value: bytes) -> None:
 
 
 def test_free_fields_are_known() -> None:
-    """Each kind has managedFields; of others those that there were when this was written."""
+    """Each kind has managedFields, and the other deep fields that existed when this was written."""
     places = [str(param.id) for param in _objects()]
     assert len([place for place in places if place.endswith(" metadata.managedFields.fieldsV1")]) == len(KINDS)
     assert "deployments.apps spec.template.metadata.managedFields.fieldsV1" in places

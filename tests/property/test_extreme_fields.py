@@ -1,4 +1,4 @@
-"""Numbers and times at the edge of what the API holds: an answer, or an error that names the field; no traceback."""
+"""Extreme numbers and times: an answer, or an error that names the field; no traceback."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ OBJECTS: Final = _changed()
 
 
 def _fields(value: Any, path: Place = ()) -> Iterator[Place]:
-    """Where numbers and times stand in an object."""
+    """The paths of numbers and times in an object."""
     if isinstance(value, dict | list):
         for key, below in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _fields(below, (*path, key))
@@ -110,11 +110,11 @@ VALUES: Final = st.tuples(st.sampled_from(NUMBERS), st.sampled_from(TIMES))
 def test_no_number_and_no_time_ends_in_a_traceback(
     changes: dict[Place, tuple[int, str]], call: tuple[str, ...]
 ) -> None:
-    _is_told(OBJECTS, changes, call)
+    _is_reported(OBJECTS, changes, call)
 
 
-def _is_told(objects: Any, changes: Mapping[Place, tuple[int, str]], call: Sequence[str]) -> None:
-    """What a command says of changed objects is an answer, or an error that names the field."""
+def _is_reported(objects: Any, changes: Mapping[Place, tuple[int, str]], call: Sequence[str]) -> None:
+    """Check that a command answers about changed objects, or names the field in an error."""
     changed = deepcopy(objects)
     for path, value in changes.items():
         _put(changed, path, value)
@@ -148,4 +148,4 @@ def test_no_number_and_no_time_of_an_end_does_either(data: st.DataObject) -> Non
     if any((one["namespace"], one["name"]) == (case["namespace"], case["pod"]) for one in here):
         calls.append(("explain", pod, *place))
     call = data.draw(st.sampled_from(calls))
-    _is_told(case["objects"], changes, call)
+    _is_reported(case["objects"], changes, call)

@@ -1,7 +1,7 @@
-"""Kinds that are missing from a List never make an answer more certain, and never make up an absence.
+"""Kinds that are missing from a List never make an answer more certain, and never invent an absence.
 
-Each cluster is asked twice: whole, and as a plain List from which some kinds were left out. What the List says with
-exit code 0 is what the whole cluster says. With 11 it may say less, and 7 (no place) needs the whole cluster to say so.
+Each cluster is read twice: whole, and as a plain List without some kinds. An answer about the List with exit code 0
+equals the answer about the whole cluster. With 11 it may have less, and 7 (no place) requires the same from the whole.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ CASES: Final = ROOT / "tests" / "testdata" / "cases"
 REPORTS: Final = ROOT / "tests" / "testdata" / "reports"
 VERSION: Final = "v1.36.3"
 SURENESS: Final = {"Nothing": 0, "Several": 1, "Likely": 1, "Certain": 2}
-"""Likely and "A or B" are as sure: what speaks against a cause may be missing, too."""
+"""Likely and "A or B" are equally certain: evidence against a cause may be missing, too."""
 ABSENT: Final = re.compile(
     r"\b(?:do|does|did) not exist|no longer exists?|\b(?:is|are|was|were) gone\b|\b(?:was|were) deleted\b"
     r"|no Node object|\b(?:is|are) not there\b|\b[Ee]very pod|\bNothing (?:stands out among|is left|has ended)"
 )
 """What needs a proof of absence."""
 OPEN: Final = re.compile(r"\b(?:before|once|after|until|when|whether|unless|if|confirmed|confirms|could tell)\b")
-"""In a sentence that does not say that something is absent now."""
+"""Words of a sentence that does not claim a present absence."""
 DESTRUCTIVE: Final = re.compile(r"\brecreate|\bdelete (?:it|the|pod|claim)\b|kubectl delete")
 SENTENCE: Final = re.compile(r"[^.;:]+")
 USAGE: Final = frozenset({"NodeMetrics", "PodMetrics"})
@@ -67,7 +67,7 @@ class Whole(NamedTuple):
     objects: Sequence[Json]
     now: datetime
     pod: Json | None = None
-    """The only pod that is asked about; None: any."""
+    """The only target pod; None: any."""
 
     def of(self, kind: str) -> list[tuple[str, str]]:
         """Namespace and name of the objects of a kind."""
@@ -76,7 +76,7 @@ class Whole(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a command says."""
+    """The answer of a command."""
 
     code: int
     text: str
@@ -85,7 +85,7 @@ class Answer(NamedTuple):
 
 
 class PartlyRead(MemorySource):
-    """A cluster of which some kinds may not be read, or were not captured by a snapshot."""
+    """A cluster with kinds that may not be read, or that a snapshot did not capture."""
 
     unread: frozenset[str] = frozenset()
     forbids = False
@@ -244,7 +244,7 @@ def _headline(answer: Answer) -> tuple[str, str]:
 
 
 def _certain(trial: Trial, full: Answer, part: Answer) -> Iterator[str]:
-    """What a List says for certain is what the whole cluster says; usage is beside the point."""
+    """A certain answer about a List equals the answer about the whole cluster, except for usage."""
     if trial.question == "died" or trial.missing & USAGE or ("Lease" in trial.missing and _is_late(full)):
         return
     if part.code == 0 and _headline(part)[0] != _headline(full)[0]:
@@ -304,7 +304,7 @@ CHECKS: Final = (_ends, _certain, _fits, _grade, _phrases(ABSENT), _phrases(DEST
 
 
 def violations(trial: Trial) -> Iterator[str]:
-    """What a List without some kinds makes up."""
+    """The absences that a List without some kinds invents."""
     full, part = trial.answers()
     if full.code == RAISED:
         return
@@ -316,7 +316,7 @@ def violations(trial: Trial) -> Iterator[str]:
         )
 
 
-def test_a_list_without_some_kinds_makes_up_nothing() -> None:
+def test_list_without_some_kinds_invents_nothing() -> None:
     wrong = [found for trial in trials(1, 300) for found in violations(trial)]
     assert not wrong, "\n".join(wrong)
 
@@ -326,7 +326,7 @@ RELATED: Final = {"claim": (CLAIMS, "data"), "budget": (BUDGETS, "web"), "quota"
 
 
 @pytest.mark.parametrize("what", RELATED)
-def test_a_list_without_one_kind_makes_up_nothing_about(what: str) -> None:
+def test_list_without_one_kind_invents_nothing_about_it(what: str) -> None:
     found, name = RELATED[what]
     wrong: list[str] = []
     for code, (objects, _) in found.items():
@@ -338,8 +338,8 @@ def test_a_list_without_one_kind_makes_up_nothing_about(what: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.long("test_a_list_without_some_kinds_makes_up_nothing")
+@pytest.mark.long("test_list_without_some_kinds_invents_nothing")
 @pytest.mark.parametrize("seed", range(10))
-def test_thousands_of_lists_without_some_kinds_make_up_nothing(seed: int) -> None:
+def test_thousands_of_partial_lists_invent_nothing(seed: int) -> None:
     wrong = [found for trial in trials(100 + seed, 250) for found in violations(trial)]
     assert not wrong, "\n".join(wrong)

@@ -1,4 +1,4 @@
-"""A table that was changed answers as one that is made anew, and the tables before it answer as they did."""
+"""A changed table answers as a new one, and the earlier tables keep their answers."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_changed_table_answers_as_a_new_one(
     found = [Cluster(focus, nodes, (), NodeTable(nodes, ())).after(Add(tuple(placed)))]
     for step, asked in history:
         before = found[-1]
-        # What has been asked for before is what a change has to carry over.
+        # A change has to carry over the columns that were requested before.
         for index in asked:
             said_of(before.kind(index), before.table)
         found.append(found[step.step % len(found)] if isinstance(step, BackTo) else before.after(step))

@@ -49,9 +49,7 @@ def test_Q2_larger_node_never_gives_a_smaller_value(memory: int, first: int, sec
 
 
 @given(st.lists(requests, min_size=1, max_size=3), requests, capacities)
-def test_Q2_sidecar_is_not_above_the_app_container_with_the_smallest_request(
-    app: list[int], own: int, capacity: int
-) -> None:
+def test_Q2_sidecar_is_not_above_the_smallest_app_container(app: list[int], own: int, capacity: int) -> None:
     pod = make_pod(
         containers=[
             make_container(f"app-{index}", requests={"cpu": "1m", "memory": str(memory)})

@@ -50,7 +50,7 @@ def test_Q1_guaranteed_alone_has_no_blockers(pod: Pod) -> None:
 
 
 @given(pods())
-def test_Q1_after_defaulting_no_request_is_missing_where_there_is_a_limit(pod: Pod) -> None:
+def test_Q1_defaulting_sets_requests_to_limits(pod: Pod) -> None:
     blockers = explain_qos(stored_pod(pod)).blockers
     assert all(blocker.request is not None for blocker in blockers if blocker.problem is QOSProblem.REQUEST_DIFFERS)
 

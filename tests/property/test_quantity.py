@@ -18,7 +18,7 @@ BINARY = {suffix: 1024**power for power, suffix in enumerate(("Ki", "Mi", "Gi", 
 
 
 def _printable(quantity: Quantity) -> bool:
-    """Whether the text says the whole amount: there are no suffixes beyond E, and Ei is capped at an int64.
+    """Whether the text has the whole amount: no suffix exceeds E, and Ei is capped at an int64.
 
     Upstream prints 1000E as 1, and so do we.
     """
@@ -43,7 +43,7 @@ def test_no_text_raises_anything_but_quantity_error(text: str) -> None:
 
 @given(st.text("0123456789.+-eEinumkKMGTP", max_size=20))
 @settings(max_examples=500)
-def test_no_text_of_a_quantitys_letters_raises_anything_but_quantity_error(text: str) -> None:
+def test_invalid_quantity_raises_only_quantity_error(text: str) -> None:
     with suppress(QuantityError):
         quantity = parse(text)
         assert str(quantity + parse("1n"))
@@ -126,7 +126,7 @@ def test_text_of_a_sum_keeps_its_value(left: str, right: str) -> None:
 
 
 @given(quantity_texts(), quantity_texts())
-def test_sum_has_the_notation_of_the_left_side_unless_that_is_zero(left: str, right: str) -> None:
+def test_sum_has_the_notation_of_a_nonzero_left_side(left: str, right: str) -> None:
     a, b = parse(left), parse(right)
     assert (a + b).format is (b if a.is_zero else a).format
 

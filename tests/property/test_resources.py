@@ -36,7 +36,7 @@ def test_Q4_order_of_app_containers_does_not_matter(pod: Pod, random: Random) ->
 
 
 @given(pods(), containers("more"))
-def test_Q4_another_container_never_lowers_what_a_pod_asks_for(pod: Pod, more: Container) -> None:
+def test_Q4_another_container_never_lowers_the_request(pod: Pod, more: Container) -> None:
     grown = replace(pod, spec=replace(pod.spec, containers=(*pod.spec.containers, more)))
     before, after = pod_requests(pod), pod_requests(grown)
     assert all(after[name] >= amount for name, amount in before.items())
@@ -53,9 +53,7 @@ def test_Q4_overhead_is_the_difference_that_it_makes(pod: Pod, overhead: dict[st
 
 
 @given(pods(), resource_lists(), resource_lists())
-def test_Q4_a_resize_in_flight_never_lowers_what_the_spec_asks_for(
-    pod: Pod, actuated: dict[str, str], allocated: dict[str, str]
-) -> None:
+def test_Q4_resize_never_lowers_the_spec_request(pod: Pod, actuated: dict[str, str], allocated: dict[str, str]) -> None:
     name = pod.spec.containers[0].name
     status = make_container_status(name, requests=actuated, limits=actuated, allocated=allocated)
     resizing = replace(pod, status=replace(pod.status, container_statuses=(status,)))

@@ -154,7 +154,7 @@ class RealNode:
     def ask_kubelet(self, path: str) -> Any:
         """The answer of one of the kubelet's own endpoints, JSON."""
         files = self._control_plane.folder
-        # The kubelet's certificate is its own and signed by nobody.
+        # The kubelet's certificate is its own, without an authority.
         trust = ssl.create_default_context()
         trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
         trust.load_cert_chain(files / "admin.crt", files / "admin.key")

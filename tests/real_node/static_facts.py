@@ -1,7 +1,7 @@
-"""What is fixed when a container starts: oom_score_adj, cgroup values at container, pod and QoS level.
+"""The values that are fixed when a container starts: oom_score_adj, cgroup values at container, pod and QoS level.
 
 Predicted by `kubectl qos explain pod/NAME -o json`, seen in what the kubelet asked of the runtime, in the cgroup files,
-and in /proc. The runtime is told not to lower scores, which some machines forbid: /proc is looked at for the others.
+and in /proc. The runtime may not lower scores, which some machines forbid: /proc is read for the others.
 """
 
 from __future__ import annotations

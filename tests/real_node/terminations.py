@@ -1,6 +1,6 @@
-"""How pods end: when SIGTERM came, when the process was dead, when the object was gone, beside what `stop_plan` says.
+"""How pods end: the times of SIGTERM, the process's end and the object's deletion, compared with `stop_plan`.
 
-The container prints when it is told, and the runtime stamps what it prints; a process's end is seen in /proc.
+The container prints a line on SIGTERM, and the runtime adds the time; /proc shows the process's end.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = ["CASES", "Case", "run_cases"]
 _SLACK: Final = 1.5
 """Seconds that requests, the runtime and a busy machine take."""
 _OBJECT_SLACK: Final = 4.0
-"""Seconds until the kubelet has told the API server of an end that it has seen."""
-_STUBBORN: Final = "trap 'echo TOLD' TERM; echo UP; while :; do usleep 20000; done"
-_OBEDIENT: Final = "trap 'echo TOLD; exit 0' TERM; echo UP; while :; do usleep 20000; done"
+"""Seconds until the kubelet has reported an observed end to the API server."""
+_STUBBORN: Final = "trap 'echo SIGTERM' TERM; echo UP; while :; do usleep 20000; done"
+_OBEDIENT: Final = "trap 'echo SIGTERM; exit 0' TERM; echo UP; while :; do usleep 20000; done"
 _LONGEST: Final = 45
 _AT_ONCE: Final = 3
 
@@ -87,7 +87,7 @@ CASES: Final = (
 class _Seen(NamedTuple):
     """Seconds after the first delete."""
 
-    told: float | None
+    sigterm: float | None
     dead: float
     gone: float
 
@@ -113,7 +113,7 @@ def _run(control_plane: ControlPlane, node: RealNode, case: Case) -> tuple[Pod, 
     # Held open: the file goes with the pod.
     with log.open() as printed:
         dead, gone, clock = _delete_and_watch(control_plane, stored, case, process)
-        return from_object(stored, Pod), _Seen(_told(printed.read(), clock), dead, gone)
+        return from_object(stored, Pod), _Seen(_sigterm(printed.read(), clock), dead, gone)
 
 
 def _delete_and_watch(
@@ -152,7 +152,7 @@ def _compared(case: Case, plan: StopPlan, seen: _Seen) -> Iterator[Compared]:
     earliest, latest = stop.sigterm_earliest, stop.sigterm_latest
     if case.hook is not None:
         earliest = latest = min(case.hook, seconds)
-    yield _within(case, "SIGTERM", earliest, latest, seen.told, _SLACK)
+    yield _within(case, "SIGTERM", earliest, latest, seen.sigterm, _SLACK)
     if case.obeys:
         dead = (earliest, latest)
     else:
@@ -178,9 +178,9 @@ def _log_of(node: RealNode, name: str) -> Path | None:
     return next(iter((node.folder / "logs").glob(f"default_{name}_*/main/0.log")), None)
 
 
-def _told(printed: str, clock: float) -> float | None:
-    """When the container printed that it was told."""
-    found = re.search(r"^(\S+) stdout \S TOLD$", printed, re.MULTILINE)
+def _sigterm(printed: str, clock: float) -> float | None:
+    """When the container printed that it got SIGTERM."""
+    found = re.search(r"^(\S+) stdout \S SIGTERM$", printed, re.MULTILINE)
     return datetime.fromisoformat(found.group(1)[:26] + "+00:00").timestamp() - clock if found else None
 
 

@@ -70,7 +70,7 @@ def signed(builder: Builder, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     yield Signed(out, public, image)
     tree.joinpath("Dockerfile").unlink()
     tree.rmdir()
-    builder.remove_gone()
+    builder.remove_stale()
 
 
 def _is_signed(content: bytes, signature: bytes, public: Path, folder: Path) -> bool:

@@ -83,7 +83,7 @@ def test_executable_is_installed_as_krew_does_it(
     printed = _run(control_plane_binaries.paths["kubectl"], "qos", *QUESTION, environment=user)
 
     assert printed == ANSWER
-    # kubectl finds it where somebody unpacks the whole archive onto PATH; Krew links what runs, and nothing else.
+    # kubectl finds it if the whole archive is unpacked onto PATH; Krew links only the program.
     candidates = _run(unpacked / "kubectl_complete-qos", "expl", environment=user)
     assert candidates.splitlines()[0].startswith("explain")
     assert (store / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()

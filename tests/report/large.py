@@ -1,7 +1,7 @@
 """A large cluster as the page gets it: what `tests.scale.cluster` has, each kind of pod decoded once.
 
-``python -m tests.report.large NODES PODS FILE`` writes its page and says how long that took; with a browser it says too
-how soon the page can be used, and how long a search takes (``make report-scale``).
+``python -m tests.report.large NODES PODS FILE`` writes its page and prints the time; with a browser it also prints the
+time until the page is usable, and the time of a search (``make report-scale``).
 """
 
 from __future__ import annotations

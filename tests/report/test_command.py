@@ -1,4 +1,4 @@
-"""`kubectl qos report`: what is written, for whom, and what is said of it."""
+"""`kubectl qos report`: the file, its permissions, and the messages about it."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_scopes() -> None:
     assert len(other["nodes"]["name"]) == 12
     one = written("--demo", "node/node-a1").data
     assert one["nodes"]["name"] == ["node-a1"]
-    assert len(one["pods"]["name"]) == one["nodes"]["pods"][0] + 1, "finished pods are told of, and hold nothing"
+    assert len(one["pods"]["name"]) == one["nodes"]["pods"][0] + 1, "finished pods are listed, and have no requests"
     pod = written("--demo", "-n", "shop", "pod/db-1").data
     assert (pod["pods"]["name"], pod["nodes"]["name"]) == (["db-1"], ["node-c3"])
 

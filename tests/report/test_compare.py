@@ -1,4 +1,4 @@
-"""`kubectl qos report -o json`, and `--compare` with what it wrote: what changed, the worst first."""
+"""`kubectl qos report -o json`, and `--compare` with an earlier report: the changes, the worst first."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def now() -> Report:
 
 
 def compared(report: Report, folder: Path, *arguments: str, change: Callable[[Report], None]) -> str:
-    """What the command says of the demo cluster, compared with a report that is otherwise."""
+    """The command's output for the demo cluster, compared with a different report."""
     old: Report = json.loads(json.dumps(report))
     change(old)
     file = folder / "old.json"
@@ -63,21 +63,21 @@ def test_json_fits_its_schema_and_holds_every_pod(now: Report, demo: Path) -> No
 
 
 def test_nothing_changed(now: Report, tmp_path: Path) -> None:
-    told = compared(now, tmp_path, change=lambda _: None)
-    first, second = told.splitlines()[1:3]
+    output = compared(now, tmp_path, change=lambda _: None)
+    first, second = output.splitlines()[1:3]
     assert first == "Nothing changed since 03:11:00 UTC."
     assert "things stand out" in second
-    assert "Changes, the worst first" not in told
-    # The earlier report has told it.
-    assert "What stands out" not in told
-    assert "each counted once" not in told
-    assert "\nCounts\n" in told
+    assert "Changes, the worst first" not in output
+    # The earlier report has shown it.
+    assert "What stands out" not in output
+    assert "each counted once" not in output
+    assert "\nCounts\n" in output
 
 
-def test_what_changed_is_told_before_what_stands_out(now: Report, tmp_path: Path) -> None:
-    told = " ".join(compared(now, tmp_path, change=_other).split())
+def test_changes_come_before_other_findings(now: Report, tmp_path: Path) -> None:
+    output = " ".join(compared(now, tmp_path, change=_other).split())
     parts = ["changes since", "things stand out", "Changes, the worst", "Counts count", "What stands out, the worst"]
-    places = [told.index(part) for part in parts]
+    places = [output.index(part) for part in parts]
     assert places == sorted(places)
 
 
@@ -97,9 +97,9 @@ def _other(old: Report) -> None:
     old["at"] = "2026-10-17T02:11:00Z"
 
 
-def test_the_worst_news_comes_first(now: Report, tmp_path: Path) -> None:
-    told = compared(now, tmp_path, change=_other)
-    found = lines(told)
+def test_worst_changes_come_first(now: Report, tmp_path: Path) -> None:
+    output = compared(now, tmp_path, change=_other)
+    found = lines(output)
     order = [line.split()[0] for line in found]
     assert order == sorted(order, key=["trouble", "notice", "fine"].index)
     assert "trouble node/node-c3 Ready -> silent" in found
@@ -109,12 +109,12 @@ def test_the_worst_news_comes_first(now: Report, tmp_path: Path) -> None:
     assert any(line.startswith("notice node/node-a3 memory requests 1% -> 112%") for line in found)
     assert any("pod/data/postgres-0 new: Running" in line for line in found)
     assert any(line.endswith("3 new restarts") for line in found)
-    assert f"{len(found)} changes since 02:11:00 UTC: 2 trouble," in " ".join(told.split())
+    assert f"{len(found)} changes since 02:11:00 UTC: 2 trouble," in " ".join(output.split())
 
 
 def test_counts_add_up_before_and_after(now: Report, tmp_path: Path) -> None:
-    told = compared(now, tmp_path, "-o", "json", change=_other)
-    changes = json.loads(told)["changes"]
+    output = compared(now, tmp_path, "-o", "json", change=_other)
+    changes = json.loads(output)["changes"]
     for tally, pods in ((changes["before"], 126), (changes["after"], 126)):
         assert tally["pods"] == pods
         assert sum(tally["podsByRisk"].values()) <= pods
@@ -123,10 +123,10 @@ def test_counts_add_up_before_and_after(now: Report, tmp_path: Path) -> None:
     came = [one["name"] for one in changes["pods"] if one["before"] is None]
     went = [one["name"] for one in changes["pods"] if one["after"] is None]
     assert (came, went) == (["postgres-0"], ["gone-0"])
-    jsonschema.Draft202012Validator(schema_of("ClusterReport")).validate(json.loads(told))
+    jsonschema.Draft202012Validator(schema_of("ClusterReport")).validate(json.loads(output))
 
 
-def test_the_page_tells_it_too(now: Report, tmp_path: Path) -> None:
+def test_page_has_the_changes_too(now: Report, tmp_path: Path) -> None:
     said = Read(compared(now, tmp_path, "-o", "-", change=_other)).said
     assert "What changed" in said
     assert "node/node-c3 trouble Ready -> silent" in said
@@ -142,7 +142,7 @@ def test_a_pod_of_the_same_name_may_be_another(now: Report, tmp_path: Path) -> N
     assert line == "fine pod/shop/db-0 recreated"
 
 
-def test_what_a_node_is_short_of_is_a_change(now: Report, tmp_path: Path) -> None:
+def test_node_pressure_is_a_change(now: Report, tmp_path: Path) -> None:
     def roomy(old: Report) -> None:
         for node in old["nodes"]:
             if node["name"] == "node-a1":
@@ -153,7 +153,7 @@ def test_what_a_node_is_short_of_is_a_change(now: Report, tmp_path: Path) -> Non
     assert 'href="#changed"' in compared(now, tmp_path, "-o", "-", change=roomy)
 
 
-def test_what_an_earlier_release_did_not_tell_of_a_spec_is_no_change(now: Report, tmp_path: Path) -> None:
+def test_field_missing_in_an_earlier_release_is_no_change(now: Report, tmp_path: Path) -> None:
     def untold(old: Report) -> None:
         for one in old["pods"]:
             one["risk"] = None if one["risk"] in {"BestEffort", "NoGracePeriod"} else one["risk"]
@@ -168,13 +168,13 @@ def test_hostile_names_are_text(now: Report, tmp_path: Path) -> None:
         old["source"] = HOSTILE
 
     for form in ("table", "markdown", "yaml", "json", "-"):
-        told = compared(now, tmp_path, "-o", form, change=hostile)
-        assert not set(told) & set("\x1b\x07\u202e"), form
-        assert form != "-" or "<script>alert" not in told
+        output = compared(now, tmp_path, "-o", form, change=hostile)
+        assert not set(output) & set("\x1b\x07\u202e"), form
+        assert form != "-" or "<script>alert" not in output
 
 
 def test_changes_in_words_and_in_json_are_the_same_ones(now: Report, tmp_path: Path) -> None:
-    """What moves all the time, or is known of one report alone, is in neither."""
+    """Values that always change, or are known in one report only, are in neither."""
 
     def moved(old: Report) -> None:
         _other(old)
@@ -182,16 +182,16 @@ def test_changes_in_words_and_in_json_are_the_same_ones(now: Report, tmp_path: P
             if node["nearest"]:
                 node["nearest"]["percent"] += 1
 
-    told = json.loads(compared(now, tmp_path, "-o", "json", change=moved))
-    changes = told["changes"]
+    output = json.loads(compared(now, tmp_path, "-o", "json", change=moved))
+    changes = output["changes"]
     entries = [f"node/{one['name']}" for one in changes["nodes"]]
     entries += [f"pod/{one['namespace']}/{one['name']}" for one in changes["pods"]]
-    assert f"{len(entries)} changes since" in told["verdict"]["text"]
+    assert f"{len(entries)} changes since" in output["verdict"]["text"]
     assert sorted(line.split()[1] for line in lines(compared(now, tmp_path, change=moved))) == sorted(entries)
 
 
 def _unmeasured(report: Report, *names: str) -> None:
-    """Nobody measured these nodes: what only usage tells is not told of them and their pods."""
+    """Remove the usage of these nodes, and what depends on it, from the report."""
     for node in report["nodes"]:
         if node["name"] in names:
             node.update(usageSource="none", nearest=None)
@@ -200,7 +200,7 @@ def _unmeasured(report: Report, *names: str) -> None:
             one.update(used=None, risk=None if one["risk"] in {"NearLimit", "OverRequest"} else one["risk"])
 
 
-def test_usage_that_was_not_known_is_no_change_of_the_cluster(now: Report, tmp_path: Path) -> None:
+def test_usage_unknown_before_is_no_change(now: Report, tmp_path: Path) -> None:
     def one_node(old: Report) -> None:
         _unmeasured(old, "node-a1")
 
@@ -223,7 +223,7 @@ def test_usage_that_was_not_known_is_no_change_of_the_cluster(now: Report, tmp_p
     assert len(changes["usageLearned"]) == 10
 
 
-def test_usage_that_is_not_known_now_is_no_change_either(tmp_path: Path) -> None:
+def test_usage_unknown_now_is_no_change(tmp_path: Path) -> None:
     """A snapshot holds no usage."""
     captured, old = tmp_path / "c.qos", tmp_path / "old.json"
     assert run("snapshot", "--demo", "-o", str(captured)).code == 0
@@ -236,7 +236,7 @@ def test_usage_that_is_not_known_now_is_no_change_either(tmp_path: Path) -> None
     assert "the same cluster?" not in said
 
 
-def test_a_pod_that_changed_is_told_of_with_what_is_known_now(now: Report, tmp_path: Path) -> None:
+def test_changed_pod_is_shown_with_its_current_state(now: Report, tmp_path: Path) -> None:
     over = next(one for one in now["pods"] if one["risk"] == "OverRequest" and one["node"] == "node-a1")
 
     def restarted(old: Report) -> None:
@@ -250,7 +250,7 @@ def test_a_pod_that_changed_is_told_of_with_what_is_known_now(now: Report, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("before", "told"),
+    ("before", "changed"),
     [
         pytest.param(9, [], id="3 points within one bound"),
         pytest.param(2, ["fine node/node-a1 headroom 2% -> 6%"], id="away from the bound of 3"),
@@ -258,8 +258,8 @@ def test_a_pod_that_changed_is_told_of_with_what_is_known_now(now: Report, tmp_p
         pytest.param(11, ["notice node/node-a1 headroom 11% -> 6%"], id="5 points"),
     ],
 )
-def test_headroom_is_told_of_when_it_moves_far_or_over_a_bound(
-    now: Report, tmp_path: Path, before: int, told: list[str]
+def test_headroom_change_is_shown_if_far_or_over_a_bound(
+    now: Report, tmp_path: Path, before: int, changed: list[str]
 ) -> None:
     def otherwise(old: Report) -> None:
         for node in old["nodes"]:
@@ -267,11 +267,11 @@ def test_headroom_is_told_of_when_it_moves_far_or_over_a_bound(
                 node["nearest"]["percent"] = before
 
     said = compared(now, tmp_path, change=otherwise)
-    assert (lines(said) if told else []) == told
-    assert ("Nothing changed" in said) is not bool(told)
+    assert (lines(said) if changed else []) == changed
+    assert ("Nothing changed" in said) is not bool(changed)
 
 
-def test_an_earlier_report_that_is_newer_is_said_first(now: Report, tmp_path: Path) -> None:
+def test_newer_report_as_earlier_one_is_reported_first(now: Report, tmp_path: Path) -> None:
     def later(old: Report) -> None:
         _other(old)
         old["at"] = "2026-10-18T03:11:00Z"
@@ -287,7 +287,7 @@ def test_an_earlier_report_that_is_newer_is_said_first(now: Report, tmp_path: Pa
 @pytest.mark.parametrize(
     ("then", "today", "said"),
     [
-        pytest.param({}, {}, "", id="files that tell neither"),
+        pytest.param({}, {}, "", id="files with neither"),
         pytest.param({"server": "a"}, {"server": "a"}, "", id="one API server"),
         pytest.param(
             {"server": "a", "context": "x"}, {"server": "a", "context": "y"}, "", id="two names for one server"
@@ -297,7 +297,7 @@ def test_an_earlier_report_that_is_newer_is_said_first(now: Report, tmp_path: Pa
         pytest.param({"context": "x"}, {}, "", id="a cluster and its snapshot"),
     ],
 )
-def test_another_cluster_is_said_first(now: Report, then: dict[str, str], today: dict[str, str], said: str) -> None:
+def test_another_cluster_is_reported_first(now: Report, then: dict[str, str], today: dict[str, str], said: str) -> None:
     report = msgspec.convert(
         {**now, "source": "snapshot b", "origin": {"context": None, "server": None, **today}}, ClusterReport
     )
@@ -331,7 +331,7 @@ def test_reports_without_a_common_object_may_be_of_two_clusters(now: Report, tmp
         ("[" * 100_000, "it is not a JSON object"),
     ],
 )
-def test_what_is_no_report(text: str, words: str, tmp_path: Path) -> None:
+def test_file_that_is_no_report(text: str, words: str, tmp_path: Path) -> None:
     file = tmp_path / "old.json"
     file.write_text(text, encoding="utf-8")
     ran = run("report", "-A", "--demo", "--compare", str(file))

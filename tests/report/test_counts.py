@@ -1,4 +1,4 @@
-"""What the page says adds up: each pod is counted once, and a node is told of in its row as in the summary."""
+"""The page's numbers add up: each pod is counted once, and a node's row agrees with the summary."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_every_pod_is_counted_once(reports: list[ClusterReport]) -> None:
         assert urgent[Severity.FINE] == len(report.pods) - by_risk.total()
 
 
-def test_the_headline_counts_what_stands_below(reports: list[ClusterReport]) -> None:
+def test_headline_counts_match_the_page(reports: list[ClusterReport]) -> None:
     for report in reports:
         found = findings(report)
         trouble, notice = (sum(one.severity is which for one in found) for which in (Severity.TROUBLE, Severity.NOTICE))
@@ -74,36 +74,36 @@ def test_the_headline_counts_what_stands_below(reports: list[ClusterReport]) -> 
 
 def test_a_node_is_flagged_in_its_row_as_in_the_summary(reports: list[ClusterReport]) -> None:
     for report in reports:
-        told = " ".join(one.fact for one in findings(report))
+        shown = " ".join(one.fact for one in findings(report))
         marked = Counter(flag.mark for node in report.nodes for flag in node_flags(node))
         for node in report.nodes:
             flags = node_flags(node)
             severity, words = node_state(node)
             assert [flag.words for flag in flags] == ([] if words == "Ready" else words.split("; "))
             assert (severity is Severity.FINE) is not bool(flags)
-            of_pods = {NodeMark.NEAR_LIMIT} if _pods_tell_limits(report) else set()
+            of_pods = {NodeMark.NEAR_LIMIT} if _limits_are_shown_by_pods(report) else set()
             if any(marked[flag.mark] == 1 for flag in flags if flag.mark not in of_pods):
-                assert node.name in told
+                assert node.name in shown
 
 
-def _pods_tell_limits(report: ClusterReport) -> bool:
-    """Whether every container near its limit is of a pod of which that is the worst."""
+def _limits_are_shown_by_pods(report: ClusterReport) -> bool:
+    """Whether every container near its limit belongs to a pod without a worse problem."""
     near = sum(pod.risk is PodRisk.NEAR_LIMIT for pod in report.pods)
     return near == sum(node.near_limit for node in report.nodes)
 
 
-def test_containers_near_their_limit_are_told_of_by_their_pods_or_by_their_nodes(reports: list[ClusterReport]) -> None:
+def test_containers_near_limit_are_reported_by_pods_or_nodes(reports: list[ClusterReport]) -> None:
     by_pods = {True: 0, False: 0}
     for report in reports:
         near = sum(node.near_limit for node in report.nodes)
         of_nodes = [one.fact for one in findings(report) if one.fact.endswith("near the limit.")]
         if near:
             by_pods[not of_nodes] += 1
-            assert bool(of_nodes) is not _pods_tell_limits(report)
+            assert bool(of_nodes) is not _limits_are_shown_by_pods(report)
     assert all(by_pods.values())
 
 
-_TOLD_OF_NODES = {
+_NODE_FINDINGS = {
     NodeMark.NOT_READY: "not Ready.",
     NodeMark.CPU_FULL: "no cpu left to request.",
     NodeMark.MEMORY_FULL: "no memory left to request.",
@@ -115,7 +115,7 @@ _TOLD_OF_NODES = {
 }
 
 
-def test_a_critical_pod_over_its_request_is_not_said_to_be_evicted_first() -> None:
+def test_critical_pod_over_request_is_not_evicted_first() -> None:
     objects = demo_objects()
     for entry in objects:
         if entry["kind"] == "Pod" and entry["metadata"]["name"].startswith("web-"):
@@ -129,37 +129,37 @@ def test_the_summary_counts_as_many_as_are_flagged(reports: list[ClusterReport])
     """Nodes by their rows, budgets and workloads by the rows of their tables."""
     for report in reports:
         facts = [one.fact for one in findings(report)]
-        for mark, words in _TOLD_OF_NODES.items():
+        for mark, words in _NODE_FINDINGS.items():
             names = [node.name for node in report.nodes if mark in {flag.mark for flag in node_flags(node)}]
-            names = [] if mark is NodeMark.NEAR_LIMIT and _pods_tell_limits(report) else names
-            told = [one.fact for one in findings(report) if one.risk is None and one.fact.endswith(words)]
-            first = [fact.split()[0].rstrip(":") for fact in told]
+            names = [] if mark is NodeMark.NEAR_LIMIT and _limits_are_shown_by_pods(report) else names
+            shown = [one.fact for one in findings(report) if one.risk is None and one.fact.endswith(words)]
+            first = [fact.split()[0].rstrip(":") for fact in shown]
             assert first == ([names[0] if len(names) == 1 else str(len(names))] if names else [])
         standings = report.budgets.standings if report.budgets else ()
         refused = sum(budget_words(one)[1].startswith(("not now", "never")) for one in standings)
         assert [int(fact.split()[0]) for fact in facts if "would stop a drain" in fact] == [refused] * bool(refused)
         uneven = sum(spread_words(one)[0] is Severity.NOTICE for one in report.spreads)
-        told = [fact for fact in facts if fact.endswith(("would go with one zone.", "allows a new pod."))]
-        assert sum(int(fact.split()[0]) for fact in told) == (uneven if len(report.zones) > 1 else 0)
+        shown = [fact for fact in facts if fact.endswith(("would go with one zone.", "allows a new pod."))]
+        assert sum(int(fact.split()[0]) for fact in shown) == (uneven if len(report.zones) > 1 else 0)
 
 
 def test_the_data_count_as_the_page_does(demo: Path) -> None:
-    told = json.loads(run("report", "-A", "--demo", "-o", "json").out)
+    shown = json.loads(run("report", "-A", "--demo", "-o", "json").out)
     said = Read(demo.read_text(encoding="utf-8")).said
-    assert f"{told['verdict']['text']} {told['verdict']['severity']} node-c3" in said
+    assert f"{shown['verdict']['text']} {shown['verdict']['severity']} node-c3" in said
     table = re.search(r"What Pods How urgent (.*?) all pods (\d+)", said)
     assert table is not None
-    for name, count in Counter(one["risk"] for one in told["pods"] if one["risk"]).items():
+    for name, count in Counter(one["risk"] for one in shown["pods"] if one["risk"]).items():
         risk = PodRisk(name)
         assert f"{RISK_WORDS[risk]} {count} {RISK_SEVERITY[risk].value}" in table[1]
-    assert int(table[2]) == len(told["pods"])
-    ready = sum(one["ready"] == "True" and not one["down"] for one in told["nodes"])
-    assert f"Nodes ready {ready} of {len(told['nodes'])}" in said
-    well = sum(one["severity"] == "fine" for one in told["workloads"])
+    assert int(table[2]) == len(shown["pods"])
+    ready = sum(one["ready"] == "True" and not one["down"] for one in shown["nodes"])
+    assert f"Nodes ready {ready} of {len(shown['nodes'])}" in said
+    well = sum(one["severity"] == "fine" for one in shown["workloads"])
     assert f"{well} workloads with all pods well" in said
 
 
-def test_requests_beyond_what_is_allocatable(reports: list[ClusterReport], demo: Path) -> None:
+def test_requests_above_allocatable(reports: list[ClusterReport], demo: Path) -> None:
     [node] = [node for node in reports[0].nodes if node.name == "node-a3"]
     assert [flag.mark for flag in node_flags(node)] == [NodeMark.MEMORY_BEYOND, NodeMark.NEAR_LIMIT]
     said = Read(demo.read_text(encoding="utf-8")).said
@@ -187,12 +187,12 @@ def test_headroom_is_as_urgent_as_it_is_near(
     near = replace(node, nearest=level, near_limit=0, memory=replace(node.memory, allocatable=1 << 40))
     assert ([flag.mark for flag in node_flags(near)], node_state(near)) == ([mark] if mark else [], (severity, words))
     report = replace(reports[0], nodes=(near,), pods=(), budgets=None, zones=(), partitions=None)
-    told = [(one.severity, one.fact.split()[0]) for one in findings(report)]
-    assert told == ([(severity, "node-a2")] if mark else [])
+    shown = [(one.severity, one.fact.split()[0]) for one in findings(report)]
+    assert shown == ([(severity, "node-a2")] if mark else [])
     assert report_verdict(report).severity is severity
 
 
-def test_a_failed_pod_is_trouble_and_a_kubelet_that_says_nothing_is_none() -> None:
+def test_failed_pod_is_trouble_and_silent_kubelet_is_not() -> None:
     failed = raw_pod("job-x", requests={"cpu": "1"}, status={"phase": "Failed"})
     node = raw_node("n1", allocatable={"pods": "9"}, conditions=[raw_condition("Ready")])
     for pods, severity in (([failed], Severity.TROUBLE), ([], Severity.FINE)):
@@ -235,14 +235,14 @@ def test_pods_have_status_restarts_age_and_cpu(reports: list[ClusterReport], dem
         assert data["texts"][data["pods"]["state"][row]] == pods[key].status
         assert data["pods"]["cpuUsed"][row] == pods[key].cpu_used
     silent = [pod for pod in reports[0].pods if pod.node == "node-c3"]
-    assert all(pod.cpu_used is None for pod in silent), "nobody measured it"
+    assert all(pod.cpu_used is None for pod in silent), "it was not measured"
     assert any(pod.restarts and pod.last_restart for pod in reports[0].pods)
     measured = sum(pod.cpu_used or 0 for pod in reports[0].pods if pod.node == "node-a1")
     [node] = [node for node in reports[0].nodes if node.name == "node-a1"]
     assert 0 < measured < (node.cpu.used or 0)
 
 
-def test_the_head_says_what_was_asked_when_and_by_whom(demo: Path) -> None:
+def test_head_names_the_question_time_and_user(demo: Path) -> None:
     said = Read(demo.read_text(encoding="utf-8")).said
     assert re.search(
         r"the demo cluster, Kubernetes v1\.36\.3, 2026-10-17 03:11:00 UTC; written by kubectl-qos \d+\.\d+", said

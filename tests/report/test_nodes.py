@@ -1,4 +1,4 @@
-"""What the summary says of nodes."""
+"""The summary of nodes."""
 
 from __future__ import annotations
 

@@ -58,13 +58,13 @@ def report(read: Overview) -> ClusterReport:
 def test_nodes_promise_what_the_node_command_says(read: Overview, report: ClusterReport) -> None:
     for node, entry in zip(read.facts.nodes, report.nodes, strict=True):
         allocation = node_allocation(node, read.facts.pods)
-        told = {one.name: one for one in allocation.resources}
+        totals = {one.name: one for one in allocation.resources}
         assert (entry.pods, entry.pods_by_class) == (allocation.pods, allocation.pods_by_class)
-        assert entry.cpu.total == told["cpu"].requested.milli_value
-        assert entry.memory.total == told["memory"].requested.value
-        assert entry.memory.limited == told["memory"].limited.value
-        assert entry.memory.without_limit == told["memory"].without_limit
-        assert entry.memory.requested == {one: told["memory"].requested_by_class[one].value for one in PodQOSClass}
+        assert entry.cpu.total == totals["cpu"].requested.milli_value
+        assert entry.memory.total == totals["memory"].requested.value
+        assert entry.memory.limited == totals["memory"].limited.value
+        assert entry.memory.without_limit == totals["memory"].without_limit
+        assert entry.memory.requested == {one: totals["memory"].requested_by_class[one].value for one in PodQOSClass}
 
 
 def test_places_are_those_of_the_node_command(read: Overview, report: ClusterReport) -> None:
@@ -90,7 +90,7 @@ def test_places_are_those_of_the_node_command(read: Overview, report: ClusterRep
     assert ranked > 100
 
 
-def test_the_two_orders_of_memory_are_those_of_the_whole_judgement(read: Overview) -> None:
+def test_memory_orders_match_the_full_computation(read: Overview) -> None:
     """Large clusters are judged by `memory_orders` alone, with scores that alike pods share."""
     alike = SimilarPods(Versions())
     for node in read.facts.nodes:

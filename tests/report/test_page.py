@@ -1,4 +1,4 @@
-"""The page in a browser: it opens, loads nothing, filters, sorts, is read aloud, printed, and lied to."""
+"""The page in a browser: it opens, loads nothing, filters, sorts, is accessible, prints, and resists hostile text."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from tests.report.large import large_facts
 from tests.scale.cluster import Size
 
 MILLISECONDS = 60_000
-"""How long anything may take on a machine that does much else."""
+"""The time limit for any step on a busy machine."""
 SERIOUS = {"serious", "critical"}
 LARGEST = 15 * 2**20
 
 
 class Opened(NamedTuple):
-    """A page, and what it did that it should not."""
+    """A page, and its unwanted actions."""
 
     page: Page
     said: list[str]
-    """To the console, and errors that nobody caught."""
+    """Messages to the console, and uncaught errors."""
     asked_for: list[str]
-    """Addresses."""
+    """The requested addresses."""
 
 
 @contextmanager
 def shown(browser: Browser, path: Path, **context: Any) -> Iterator[Opened]:
-    """The page of a file, once its lists are there; whoever looks away finds nothing said and nothing asked for."""
+    """Open a file's page and wait for its lists; at the end check that it logged and requested nothing."""
     made = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True, **context)
     made.set_default_timeout(MILLISECONDS)
     expect.set_options(timeout=MILLISECONDS)
@@ -72,7 +72,7 @@ def rows(page: Page, what: str) -> Locator:
     return page.locator(f"#{what}-list tbody tr:not(.spacer)")
 
 
-def test_opens_and_tells_the_worst_first(browser: Browser, demo: Path) -> None:
+def test_page_opens_with_the_worst_first(browser: Browser, demo: Path) -> None:
     with shown(browser, demo) as (page, _, _):
         expect(page.locator(".headline")).to_contain_text("things stand out")
         expect(page.locator(".findings li").first).to_contain_text("node-c3 does not answer")
@@ -196,12 +196,14 @@ def test_accessible(browser: Browser, demo: Path, scheme: Any) -> None:
         found = axe_violations(page)
         rows(page, "pods").first.get_by_role("button").click()
         found += axe_violations(page)
-        told = [(one["id"], one["impact"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in SERIOUS]
-        assert told == []
+        serious = [
+            (one["id"], one["impact"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in SERIOUS
+        ]
+        assert serious == []
 
 
 def test_no_other_script_runs(browser: Browser, demo: Path, tmp_path: Path) -> None:
-    """Were a way found to put markup into the page, the policy still would not run it."""
+    """Even if markup got into the page, the policy would not run it."""
     spoilt = tmp_path / "spoilt.html"
     injected = "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'></body>"
     spoilt.write_text(demo.read_text(encoding="utf-8").replace("</body>", injected), encoding="utf-8")
@@ -216,7 +218,7 @@ HOSTILE = "</script><script>window.pwned=1</script><!--<img src=x onerror=alert(
 
 
 def hostile_cluster(path: Path) -> Path:
-    """Names that no API server would take, as a file that was tampered with may hold them."""
+    """Names that no API server accepts, as in a manipulated file."""
     long = f"{HOSTILE}{'x' * 300}"
     capacity = {"cpu": "4", "memory": "8Gi", "pods": "110"}
     node = raw_node(
@@ -267,7 +269,7 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
         expect(page.locator("#detail-title")).to_contain_text("<img src=x onerror=alert(1)>")
         assert "kubectl qos explain pod/<" not in page.locator("#detail-body").inner_text()
         page.keyboard.press("Escape")
-        # Before the search the count is the same: so that it is looked at behind it, another one comes first.
+        # The count is the same before the search, so another search comes first.
         page.get_by_label("Search pods").fill("no such pod")
         expect(page.locator("#pods-count")).to_have_text("0 of 2 pods")
         page.get_by_label("Search pods").fill("</script>")
@@ -277,7 +279,7 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_large_cluster_stays_small(browser: Browser, tmp_path: Path) -> None:
-    """What is in the page's tree does not grow with the cluster; `make report-scale` measures ten times as many."""
+    """The page's tree does not grow with the cluster; `make report-scale` measures ten times as many."""
     size = Size(500, 15_000)
     text = document(cluster_report(large_facts(size)), Explained(), Target())
     assert len(text.encode()) < LARGEST / 10

@@ -15,25 +15,25 @@ OF_PODS = frozenset(
 
 
 def test_counts_are_those_of_explain() -> None:
-    told = json.loads(run("report", "-A", "--demo", "-o", "json").out)["workloads"]
-    counts = {(one["namespace"], one["kind"], one["name"]): one["counts"] for one in told}
+    data = json.loads(run("report", "-A", "--demo", "-o", "json").out)["workloads"]
+    counts = {(one["namespace"], one["kind"], one["name"]): one["counts"] for one in data}
     for kind in ("deployments", "statefulsets", "daemonsets"):
         explained = json.loads(run("explain", kind, "-n", "shop", "--demo", "-o", "json").out)
         for one in explained.get("items", [explained]):
             if "workloadKind" in one:
                 assert counts["shop", one["workloadKind"], one["name"]] == one["counts"], one["name"]
     order = ["trouble", "notice", "fine"]
-    assert [one["severity"] for one in told] == sorted((one["severity"] for one in told), key=order.index)
-    assert {one["severity"] for one in told} == set(order)
+    assert [one["severity"] for one in data] == sorted((one["severity"] for one in data), key=order.index)
+    assert {one["severity"] for one in data} == set(order)
 
 
 def test_a_workload_is_as_urgent_as_its_explanation_says() -> None:
     for one in json.loads(run("report", "-A", "--demo", "-o", "json").out)["workloads"]:
         target = f"{one['kind'].lower()}/{one['name']}"
-        told = json.loads(run("explain", target, "-n", one["namespace"], "--demo", "-o", "json").out)
-        verdict, counts = told.get("verdict", {}), told.get("counts")
+        data = json.loads(run("explain", target, "-n", one["namespace"], "--demo", "-o", "json").out)
+        verdict, counts = data.get("verdict", {}), data.get("counts")
         assert counts is None or counts == one["counts"]
-        # What is said of the next pod alone may be more urgent than how the pods stand.
+        # The next pod alone may be more urgent than the existing pods.
         if verdict.get("code") in OF_PODS:
             assert (one["severity"], one["code"]) == (verdict["severity"], verdict["code"]), target
         assert counts is None or one["inTrouble"] <= counts["wanted"] or counts["terminatingAwaited"], target
@@ -49,5 +49,5 @@ def test_the_page_shows_the_worst_first(demo: Path) -> None:
     assert "data/ StatefulSet postgres 3 3 0 0 notice near the memory limit" in said
 
 
-def test_chosen_pods_tell_of_no_workload() -> None:
+def test_selected_pods_list_no_workload() -> None:
     assert json.loads(run("report", "pod/db-1", "-n", "shop", "--demo", "-o", "json").out)["workloads"] == []

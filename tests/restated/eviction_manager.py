@@ -3,7 +3,7 @@
     1  thresholds that are met, and those met before until evictionMinimumReclaim more is left
     2  the node's conditions: of those thresholds, and for evictionPressureTransitionPeriod after
     3  pods over a storage limit of their own go; if one did, the pass ends
-    4  of the thresholds met for their grace period, whose signal was measured anew: memory before all others
+    4  of the thresholds met for their grace period and with a new measurement of the signal: memory before all others
     5  unused containers and images are removed for a disk; if that is enough, the pass ends (not known here)
     6  pods are ranked for that signal, and the first that is not critical goes, one a pass
 
@@ -48,7 +48,7 @@ _MEMORY_PRESSURE_TAINT: Final = Taint(key="node.kubernetes.io/memory-pressure", 
 
 
 class ManagerConfig(Struct, frozen=True):
-    """What the kubelet was told, and how its disks are."""
+    """The kubelet's configuration, and the layout of its disks."""
 
     thresholds: tuple[Threshold, ...]
     """As configured."""

@@ -1,6 +1,6 @@
-"""What an hour leaves in a large cluster: 2,000 events, most about pods whose containers ended and run again.
+"""The events of an hour in a large cluster: 2,000, most about containers that ended and run again.
 
-They are written when they are measured, for events expire: they are no part of the cluster that is kept.
+They are written for each measurement, because events expire: they are not part of the stored cluster.
 """
 
 from __future__ import annotations

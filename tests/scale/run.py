@@ -99,7 +99,7 @@ class Report:
         self.rows.append(f"| {nodes:,} | {pods:,} | `{shown}` | {wall:.2f} s | {cpu:.2f} s | {memory:,} MiB |")
 
     def bar(self, what: str, bar: float, *, kept: bool) -> None:
-        """Something is held against its bar, where the cluster is the one that it is for."""
+        """Compare a measurement with its limit, if the cluster has the size for it."""
         if self._size != BARS_FOR:
             return
         self.kept &= kept

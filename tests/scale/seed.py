@@ -1,9 +1,9 @@
 """Fills a real API server with a cluster of `tests.scale.cluster`, once: etcd's folder is kept for later runs.
 
 Kept in ``$XDG_CACHE_HOME/kubectl-qos/scale``, a folder for each size and each version of the objects. Scheduler and
-controllers are off: the nodes have no kubelets, and nobody is to mind. Objects go through the API, with admission and
-managed fields, each pod with the status that its kubelet would write; eight connections, four processes. A run that
-was broken off is gone on with.
+controllers are off, because the nodes have no kubelets. Objects go through the API, with admission and
+managed fields, each pod with the status that its kubelet would write; eight connections, four processes. An
+interrupted run is continued.
 
     python -m tests.scale.seed --nodes 5000 --pods 150000
 """
@@ -84,7 +84,7 @@ def _there_already() -> Iterator[None]:
 
 
 def _reported(api: ApiClient) -> frozenset[str]:
-    """Names of the pods whose status was written: nothing is left to do of them."""
+    """Names of the pods with a written status: they are complete."""
     found: list[str] = []
     query = {"fieldSelector": "status.phase!=Pending", "limit": str(_PAGE)}
     while True:

@@ -25,7 +25,7 @@ def share_out(api: ApiClient, work: Work) -> None:
     """Do all of the work.
 
     Raises:
-        RuntimeError: something failed; it was told on standard error.
+        RuntimeError: something failed; standard error has the details.
     """
     fork = multiprocessing.get_context("fork")
     workers = [fork.Process(target=_process, args=(api, work, number)) for number in range(_PROCESSES)]
@@ -34,7 +34,7 @@ def share_out(api: ApiClient, work: Work) -> None:
     for worker in workers:
         worker.join()
     if any(worker.exitcode for worker in workers):
-        raise RuntimeError("not everything could be created; what failed is told above")
+        raise RuntimeError("not everything could be created; see the errors above")
 
 
 def _process(api: ApiClient, work: Work, number: int) -> None:

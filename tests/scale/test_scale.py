@@ -33,7 +33,7 @@ from tests.waiting import wait_for
 pytestmark = [
     pytest.mark.controlplane,
     pytest.mark.long(
-        "test_large_lists_come_whole, test_protobuf_gives_what_json_gives, test_what_was_captured_is_read, "
+        "test_large_lists_come_whole, test_protobuf_gives_what_json_gives, test_captured_objects_are_read, "
         "test_lists_of_one_page_are_asked_for_once, test_progress_is_for_terminals"
     ),
 ]
@@ -73,7 +73,7 @@ def test_large_lists_come_whole_in_protobuf(recorded: RecordingTransport) -> Non
     assert re.fullmatch(r"/api/v1/pods\?resourceVersion=\d+&resourceVersionMatch=NotOlderThan", path)
     assert (content_type, status) == ("application/vnd.kubernetes.protobuf", 200)
     assert recorded.paths[0] == "/api/v1/pods?limit=500"
-    # The first page told that there are more; without the stream there is a second one.
+    # The first page showed that there are more; without the stream a second page follows.
     assert len(recorded.paths) == 3
 
 
@@ -116,7 +116,7 @@ def test_the_snapshot_answers_as_the_cluster(large: ControlPlane, qos: Plugin, t
     assert kept == live
 
 
-def test_ctrl_c_while_lists_come_leaves_nothing(large: ControlPlane, qos: Plugin, tmp_path: Path) -> None:
+def test_ctrl_c_during_lists_leaves_no_process(large: ControlPlane, qos: Plugin, tmp_path: Path) -> None:
     """The API server stands still: each list waits in a thread of its own."""
     with large.paused("kube-apiserver"):
         command = Plugin(large, qos.runtime, command="snapshot")
@@ -137,7 +137,7 @@ def _connections(qos: Plugin) -> int:
     return sum(line.endswith(f"{folder}/s") for folder in qos.runtime.iterdir() for line in state) - 1
 
 
-def test_what_is_measured_has_all_that_runs(large: ControlPlane, qos: Plugin) -> None:
+def test_measurement_covers_all_processes(large: ControlPlane, qos: Plugin) -> None:
     alone = measured(("kubectl", "version", "--client"), qos.environment())
 
     def has_all() -> bool:

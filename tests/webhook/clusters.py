@@ -32,7 +32,7 @@ class SilentSource:
     git_version = None
     emulates = ""
     schedulers = None
-    told = NOTHING_TOLD
+    stated = NOTHING_TOLD
     now = None
     is_plain_list = False
     side_by_side = False

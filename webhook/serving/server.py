@@ -26,9 +26,17 @@ from gunicorn.glogging import Logger
 from gunicorn.workers.ggevent import GeventWorker
 
 from cluster_io.errors import ClusterError
-from webhook.serving.connections import CHECK_SECONDS, MAX_CONNECTIONS, Connections, Memory, give_way,
-return_freed_memory from webhook.serving.logs import set_up_logs from webhook.serving.scrapes import ScrapeServer from
-webhook.settings import Settings
+from webhook.serving.connections import (
+    CHECK_SECONDS,
+    MAX_CONNECTIONS,
+    Connections,
+    Memory,
+    give_way,
+    return_freed_memory,
+)
+from webhook.serving.logs import set_up_logs
+from webhook.serving.scrapes import ScrapeServer
+from webhook.settings import Settings
 
 if TYPE_CHECKING:
     from webhook.certificates.status import Certificate

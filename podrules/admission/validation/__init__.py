@@ -1,1 +1,1 @@
-"""What the API server says of the values of objects: its validation on create, restated kind by kind."""
+"""How the API server validates the values of objects on create, restated kind by kind."""

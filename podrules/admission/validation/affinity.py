@@ -1,4 +1,4 @@
-"""What the API server says of node selectors and of node and pod affinity.
+"""How the API server validates node selectors, and node and pod affinity.
 
 A Pod's selectors are validated after its matchLabelKeys and mismatchLabelKeys were merged into them, a template's as
 they are written.
@@ -127,7 +127,7 @@ def merged_selector(term: View, pod: PodContext, keys: dict[str, Sequence[str]])
 
     Args:
         term: The term, with its ``labelSelector``.
-        pod: The pod, whose labels give the values.
+        pod: The pod that has the labels with the values.
         keys: The keys that are merged, by the operator that they get.
     """
     written = term.struct("labelSelector")

@@ -1,4 +1,4 @@
-"""What the API server says of the annotations that mean something for a pod.
+"""How the API server validates the annotations that mean something for a pod.
 
 Source: pkg/apis/core/validation/validation.go (ValidatePodSpecificAnnotations, ValidateTolerationsInPodAnnotations,
 ValidateSeccompPodAnnotations, ValidateAppArmorPodAnnotations) and pkg/apis/core/helper/helpers.go

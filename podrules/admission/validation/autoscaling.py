@@ -1,4 +1,4 @@
-"""What the API server says of a HorizontalPodAutoscaler of autoscaling/v2.
+"""How the API server validates a HorizontalPodAutoscaler of autoscaling/v2.
 
 Source: pkg/apis/autoscaling/validation/validation.go (ValidateHorizontalPodAutoscaler),
 pkg/apis/autoscaling/v2/{defaults,zz_generated.validations}.go and
@@ -37,7 +37,7 @@ SOURCES: Final = {
     "Resource": "resource",
     "ContainerResource": "containerResource",
 }
-"""The types of metrics, and the field of each, in the order in which upstream looks at them."""
+"""The types of metrics, and the field of each, in upstream's order."""
 
 
 def validate_horizontal_pod_autoscaler(autoscaler: View, rules: Rules) -> Iterator[FieldError]:

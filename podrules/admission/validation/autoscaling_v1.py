@@ -1,4 +1,4 @@
-"""What the API server says of a HorizontalPodAutoscaler of autoscaling/v1.
+"""How the API server validates a HorizontalPodAutoscaler of autoscaling/v1.
 
 It is converted first: its target for the CPU is a metric, and annotations have the metrics and the behavior that v1 has
 no fields for. An annotation that cannot be read is left alone.

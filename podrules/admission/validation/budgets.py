@@ -1,6 +1,6 @@
-"""What the API server says of a PodDisruptionBudget.
+"""How the API server validates a PodDisruptionBudget.
 
-Its metadata is looked at only where the spec is right, and its name may be any that a URL can have.
+Its metadata is validated only if the spec is valid, and its name may be any that a URL can have.
 
 Source: pkg/apis/policy/validation/validation.go (ValidatePodDisruptionBudget), pkg/registry/policy/poddisruptionbudget
 (dropDisabledFields) and pkg/apis/policy/helper.go at v1.37.1.

@@ -1,4 +1,4 @@
-"""What the API server says of the spec of a PersistentVolumeClaim, and of a template for claims.
+"""How the API server validates the spec of a PersistentVolumeClaim and a template for claims.
 
 Source: pkg/apis/core/validation/validation.go at v1.37.1 (ValidatePersistentVolumeClaimSpec, validateDataSource,
 validateDataSourceRef, ValidatePersistentVolumeClaimTemplate, ValidateTemplateObjectMeta).
@@ -36,7 +36,7 @@ _POINTERS: Final = (
 )
 """Fields that are set once they are there."""
 _GO_NAMES: Final = {"uid": "uID"}
-"""Fields whose name in Go differs in more than its first letter."""
+"""Fields with a name in Go that differs in more than its first letter."""
 
 
 def validate_claim_template(template: View, rules: Rules) -> Iterator[FieldError]:

@@ -1,4 +1,4 @@
-"""What the API server says of a pod's containers: the regular ones, the init containers and the ephemeral ones.
+"""How the API server validates a pod's containers: the regular ones, the init containers and the ephemeral ones.
 
 Source: pkg/apis/core/validation/validation.go at v1.37.1 (validateContainers, validateInitContainers,
 validateEphemeralContainers, validateContainerCommon, validateContainerOnlyForPod).
@@ -29,7 +29,7 @@ from podrules.admission.validation.view import View
 from podrules.admission.validation.volumes import validate_volume_devices, validate_volume_mounts
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["validate_containers", "validate_ephemeral_containers", "validate_init_containers"]
+"""The stored grace period: 30 if it is absent. If it is negative: 1 in a Pod, unchanged in a template."""
 
 _MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
 _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")

@@ -23,7 +23,7 @@ class PodContext(Struct, frozen=True):
     is_pod: bool
     """Whether the object is a Pod: some rules leave templates alone."""
     volumes: Mapping[str, View]
-    """The volumes whose name is right, by name; each is the whole entry of ``spec.volumes``."""
+    """The volumes with a valid name, by name; each is the whole entry of ``spec.volumes``."""
     claims: frozenset[str]
     """The names of ``spec.resourceClaims`` that containers may use."""
 

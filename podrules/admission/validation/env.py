@@ -1,4 +1,4 @@
-"""What the API server says of a container's environment: its variables, where they come from, and the fields they read.
+"""How the API server validates a container's environment: its variables, their sources, and the fields they read.
 
 The downward API's volumes read the same fields, by `validate_field_selector` and `validate_resource_field_selector`.
 

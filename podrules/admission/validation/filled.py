@@ -1,4 +1,4 @@
-"""What the API server says of a pod's resources once admission has filled in what its author left out.
+"""How the API server validates a pod's resources once admission has filled in what its author left out.
 
 A default of a LimitRange may contradict what is written: a limit below the request of its container, or above the limit
 of the whole pod. The rules are those of what is written (`podrules.admission.validation.resources`); here is only what

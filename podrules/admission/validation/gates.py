@@ -1,11 +1,11 @@
-"""The feature gates that decide what the API server accepts, as they stand by default in each minor version.
+"""The feature gates that decide what the API server accepts, with their default in each minor version.
 
-A field whose gate is off is dropped before it is validated, or refused, as its rule says. Gates with one default in all
-of the versions are not listed, nor asked for: those that are on are rules like others, and fields of those that are off
+A field with its gate off is dropped before it is validated, or rejected, as its rule says. Gates with one default in
+all versions are not listed or checked: those that are on are rules like others, and fields of those that are off
 (ContainerStopSignals, ImageVolumeWithDigest, TaintTolerationComparisonOperators, UserNamespacesHostNetworkSupport,
 GenericWorkload, EmptyDirVolumeMode and others of 1.37) have the rule of an API server that drops them.
 
-Versions before 1.34 were not held against upstream. A gate that other rules know, too, has its minor from there
+Versions before 1.34 were not compared with upstream. A gate that other rules know, too, has its minor from there
 (`podrules.api.features`).
 
 Source: pkg/features/kube_features.go of k8s.io/kubernetes at v1.37.1, which keeps the defaults of every version.

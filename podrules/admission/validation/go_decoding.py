@@ -85,7 +85,7 @@ def _misfit(value: Any, place: str) -> GoJsonError:
 
 
 class _Scanner:
-    """Reads JSON up to what Go does not accept. Go looks at a space after the end before it says that the text ends."""
+    """Reads JSON up to what Go does not accept. Go reads a space after the end before it says that the text ends."""
 
     def __init__(self, text: str) -> None:
         self._text = text.encode("utf-8", "surrogatepass") + b" "

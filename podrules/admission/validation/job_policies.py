@@ -1,4 +1,4 @@
-"""What the API server says of the policies of a Job: when it fails, when it succeeds, and when pods are replaced.
+"""How the API server validates the policies of a Job: when it fails, when it succeeds, and when pods are replaced.
 
 Source: pkg/apis/batch/validation/validation.go at v1.37.1 (validatePodFailurePolicy, validateSuccessPolicy,
 validatePodReplacementPolicy, validateIndexesFormat).

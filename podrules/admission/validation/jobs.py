@@ -1,4 +1,4 @@
-"""What the API server says of a Job and of a CronJob.
+"""How the API server validates a Job and a CronJob.
 
 Before a Job is validated, it gets a selector and labels of its own. Its UID in them is drawn at random: zeros stand for
 it here.
@@ -106,7 +106,7 @@ def _prepared(job: View) -> tuple[View, View]:
 
 
 def _expected(name: str) -> dict[str, str]:
-    """What is put into a template that has none of them, in the order in which upstream looks at them."""
+    """What is put into a template that has none of them, in upstream's order."""
     return controllers_labels("job", name, 0, NO_UID)
 
 

@@ -1,4 +1,4 @@
-"""What the API server says of a LimitRange, whose containers' defaults it has filled in before.
+"""How the API server validates a LimitRange, after it has filled in the containers' defaults.
 
 Source: pkg/apis/core/validation/validation.go (ValidateLimitRange) and pkg/apis/core/v1/defaults.go
 (SetDefaults_LimitRangeItem) at v1.37.1.

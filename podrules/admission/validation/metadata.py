@@ -1,4 +1,4 @@
-"""What the API server says of an object's metadata, of labels and of label selectors.
+"""How the API server validates an object's metadata, labels and label selectors.
 
 Source: pkg/api/validation/objectmeta.go and pkg/apis/meta/v1/validation/validation.go of k8s.io/apimachinery at
 v0.37.1; pkg/apis/core/validation/validation.go of k8s.io/kubernetes at v1.37.1 (ValidateObjectMeta).

@@ -1,4 +1,4 @@
-"""What the API server says of a pod's DNS, hosts file, hostname, and ports on the host's network.
+"""How the API server validates a pod's DNS, hosts file, hostname, and ports on the host's network.
 
 Source: pkg/apis/core/validation/validation.go of k8s.io/kubernetes at v1.37.1 (validatePodHostNetworkDeps,
 validateDNSPolicy, validatePodDNSConfig, validatePodHostName, ValidateHostAliases); pkg/apis/core/v1/defaults.go

@@ -1,7 +1,7 @@
-"""What the API server says of an object when it is created: the errors of its kind's validation, in its words.
+"""How the API server validates an object when it is created: the errors of its kind's validation, in its words.
 
-Objects are held against the schema first (`podrules.api.schema.strict`): the rules here count on every value to have
-its field's type. What admission adds or refuses is not asked here.
+Objects are checked against the schema first (`podrules.api.schema.strict`): the rules here rely on every value to have
+its field's type. What admission adds or rejects is not checked here.
 
 Source: pkg/registry/rest/create.go (BeforeCreate) and pkg/storage/names/generate.go of k8s.io/apiserver at v0.37.1;
 pkg/registry of k8s.io/kubernetes for each kind's strategy.
@@ -55,7 +55,7 @@ _DRAWN: Final = "00000"
 _PREFIX_LENGTH: Final = 58
 """What is longer in a generateName is cut off."""
 VALIDATED: Final = frozenset(_KINDS)
-"""The kinds whose values are validated here, by apiVersion and kind."""
+"""The kinds with values that are validated here, by apiVersion and kind."""
 
 
 def validate(content: Mapping[str, Any], minor: int) -> Sequence[FieldError]:

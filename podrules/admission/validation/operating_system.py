@@ -1,4 +1,4 @@
-"""What the API server says of the operating system that a pod names, of what Windows takes and of its host processes.
+"""How the API server validates the operating system that a pod names, what Windows accepts, and its host processes.
 
 Source: pkg/apis/core/validation/validation.go of k8s.io/kubernetes at v1.37.1 (validateOS, validateLinux,
 validateWindows, validateWindowsSecurityContextOptions, validateWindowsHostProcessPod).

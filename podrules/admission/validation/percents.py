@@ -1,4 +1,4 @@
-"""What the API server says of values that are a number or a share, such as ``maxUnavailable``.
+"""How the API server validates values that are a number or a share, such as ``maxUnavailable``.
 
 Source: pkg/apis/apps/validation/validation.go at v1.37.1 (ValidatePositiveIntOrPercent, IsNotMoreThan100Percent,
 getIntOrPercentValue).

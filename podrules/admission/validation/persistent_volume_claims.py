@@ -1,4 +1,4 @@
-"""What the API server says of a PersistentVolumeClaim.
+"""How the API server validates a PersistentVolumeClaim.
 
 dataSource and dataSourceRef are made equal before they are validated, and a dataSource that is neither a claim nor a
 snapshot is dropped.

@@ -1,4 +1,4 @@
-"""What the API server says of a Pod and of a pod template.
+"""How the API server validates a Pod and a pod template.
 
 Source: pkg/apis/core/validation/validation.go of k8s.io/kubernetes at v1.37.1 (ValidatePodCreate,
 validatePodMetadataAndSpec, ValidatePodTemplateSpec).

@@ -1,4 +1,4 @@
-"""What the API server says of the ports that containers open, and of those of the node that they take.
+"""How the API server validates the ports that containers open, and the node's ports that they use.
 
 Source: pkg/apis/core/validation/validation.go at v1.37.1 (validateContainerPorts, ValidatePortNumOrName,
 AccumulateUniqueHostPorts); pkg/apis/core/v1/defaults.go (defaultHostNetworkPorts).

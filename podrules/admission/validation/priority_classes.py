@@ -1,4 +1,4 @@
-"""What the API server says of a PriorityClass.
+"""How the API server validates a PriorityClass.
 
 Source: pkg/apis/scheduling/validation/validation.go (ValidatePriorityClass) and pkg/apis/core/validation/validation.go
 (ValidatePreemptionPolicy) at v1.37.1.

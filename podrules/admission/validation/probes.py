@@ -1,4 +1,4 @@
-"""What the API server says of a container's probes and of the hooks of its life.
+"""How the API server validates a container's probes and lifecycle hooks.
 
 ``lifecycle.stopSignal`` is dropped before it is validated, and a ``lifecycle`` that has nothing else with it; so are
 ``grpc.mode`` and ``httpGet.protocol``: their gates are off.

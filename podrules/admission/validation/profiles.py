@@ -1,4 +1,4 @@
-"""What the API server says of seccomp and AppArmor profiles, which stand in fields or in old annotations.
+"""How the API server validates seccomp and AppArmor profiles, which stand in fields or in old annotations.
 
 Source: pkg/apis/core/validation/validation.go (validateSeccompProfileField, ValidateAppArmorProfileField,
 validateSeccompAnnotationsAndFields, validateAppArmorAnnotationsAndFieldsMatchOnCreate), pkg/api/pod/util.go

@@ -1,4 +1,4 @@
-"""What the API server says of volumes made of files: secret, configMap, downwardAPI and projected.
+"""How the API server validates volumes made of files: secret, configMap, downwardAPI and projected.
 
 Source: pkg/apis/core/validation/validation.go at v1.37.1 (validateSecretVolumeSource, validateConfigMapVolumeSource,
 validateKeyToPath, validateDownwardAPIVolumeSource, validateDownwardAPIVolumeFile, validateProjectedVolumeSource,
@@ -72,7 +72,7 @@ class _Directory:
         self.rules = rules
 
     def add(self, file: str, shown: str) -> Iterator[FieldError]:
-        """Add a file, of which there may be only one."""
+        """Add a file; only one may have its path."""
         if file in self.seen:
             yield invalid(self.path, shown, _CONFLICT)
         self.seen.add(file)

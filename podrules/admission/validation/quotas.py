@@ -1,4 +1,4 @@
-"""What the API server says of a ResourceQuota.
+"""How the API server validates a ResourceQuota.
 
 Source: pkg/apis/core/validation/validation.go (ValidateResourceQuota) and pkg/apis/core/helper/helpers.go
 (IsResourceQuotaScopeValidForResource) at v1.37.1.

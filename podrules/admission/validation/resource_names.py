@@ -1,4 +1,4 @@
-"""What the API server says of the names of resources, in containers, pods, quotas and limit ranges, and of amounts.
+"""How the API server validates the names of resources, in containers, pods, quotas and limit ranges, and the amounts.
 
     no slash   one of the standard resources, and of those only the ones that fit the place
     a slash    any qualified name; in containers also one that makes a name of a quota after ``requests.``
@@ -86,7 +86,7 @@ def is_hugepage_value_divisible(name: str, amount: Quantity) -> bool:
 
 
 def is_extended_resource_name(name: str, rules: Rules) -> bool:
-    """Whether it is a resource that somebody else adds, such as a device."""
+    """Whether it is a resource that another component adds, such as a device."""
     if is_native_resource(name) or name.startswith(_REQUESTS):
         return False
     return not qualified_name(f"{_REQUESTS}{name}", rules)

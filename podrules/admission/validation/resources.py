@@ -1,4 +1,4 @@
-"""What the API server says of the resources of containers, of a pod as a whole, and of its overhead.
+"""How the API server validates the resources of containers and of a pod as a whole, and its overhead.
 
 The defaults of a Pod are in place when it is validated: a request that is missing is the limit, and pod-level requests
 and limits come from the containers' (`podrules.pod.defaults`). A template has none of them.
@@ -98,7 +98,7 @@ def _typed(pod: PodContext) -> Pod:
 
 
 def _written(owner: View) -> dict[str, dict[str, str]]:
-    """Resources whose amounts that are null are 0, as Go reads them."""
+    """Resources with null amounts as 0, as Go reads them."""
     own = owner.struct("resources")
     return {side: {name: str(one) for name, one in own.amounts(side).items()} for side in ("limits", "requests")}
 

@@ -1,4 +1,4 @@
-"""What the API server says of when a container restarts: its own restart policy, and what a resize needs.
+"""How the API server validates when a container restarts: its own restart policy, and what a resize needs.
 
 Source: pkg/apis/core/validation/validation.go at v1.37.1 (validateContainerRestartPolicy,
 validateInitContainerRestartPolicy, validateResizePolicy); pkg/api/pod/util.go (dropContainerRestartRules).
@@ -119,8 +119,8 @@ def validate_resize_policy(container: View, pod: PodContext) -> Iterator[FieldEr
         yield from _one_of(path, resource, _RESIZED)
         yield from _one_of(path, restart, _RESIZE_POLICIES)
         if pod.restart_policy == "Never" and restart != "NotRequired":
-            whose = "pod " if pod.rules.minor >= _POD_NAMED_SINCE else ""
-            yield invalid(path, restart, f"must be 'NotRequired' when {whose}`restartPolicy` is 'Never'")
+            named = "pod " if pod.rules.minor >= _POD_NAMED_SINCE else ""
+            yield invalid(path, restart, f"must be 'NotRequired' when {named}`restartPolicy` is 'Never'")
 
 
 def _one_of(path: str, value: str, known: tuple[str, ...]) -> Iterator[FieldError]:

@@ -1,4 +1,4 @@
-"""What the API server says of the security contexts of pods and containers, and of a pod in a user namespace.
+"""How the API server validates the security contexts of pods and containers, and a pod in a user namespace.
 
 Source: pkg/apis/core/validation/validation.go of k8s.io/kubernetes at v1.37.1 (ValidateSecurityContext,
 validatePodSpecSecurityContext, validateSysctls, validateShareProcessNamespace, validateHostUsers);

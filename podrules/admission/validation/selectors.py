@@ -20,7 +20,7 @@ def is_empty_selector(selector: View) -> bool:
 
 
 def selects(selector: View, labels: Mapping[str, str]) -> bool:
-    """Whether a selector whose parts are right selects labels."""
+    """Whether a selector with valid parts selects labels."""
     expressions = tuple(
         LabelSelectorRequirement(one.text("key"), one.text("operator"), tuple(one.texts("values")))
         for one in selector.structs("matchExpressions")

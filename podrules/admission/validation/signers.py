@@ -1,4 +1,4 @@
-"""What the API server says of the names of certificates' signers, and of ClusterTrustBundles, which begin with them.
+"""How the API server validates the names of certificates' signers and ClusterTrustBundles, which begin with the former.
 
 Source: pkg/apis/core/validation/names.go at v1.37.1.
 """

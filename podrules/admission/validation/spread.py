@@ -1,4 +1,4 @@
-"""What the API server says of topology spread constraints.
+"""How the API server validates topology spread constraints.
 
 Source: pkg/apis/core/validation/validation.go of k8s.io/kubernetes at v1.37.1 (validateTopologySpreadConstraints);
 pkg/registry/core/pod/strategy.go (mutateTopologySpreadConstraints).

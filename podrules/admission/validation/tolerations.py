@@ -1,4 +1,4 @@
-"""What the API server says of a pod's tolerations.
+"""How the API server validates a pod's tolerations.
 
 Source: pkg/apis/core/validation/validation.go of k8s.io/kubernetes at v1.37.1 (ValidateTolerations).
 """

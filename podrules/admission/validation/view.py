@@ -1,7 +1,7 @@
 """Reads a struct of an object as the API server holds it after decoding: what is absent or null has its zero value.
 
 The object has passed `podrules.api.schema.strict`, so that every value has its field's type. A plain text, number or
-boolean that is absent is the same as an empty one (`text`, `number`); a pointer tells them apart (`has`, `pointer`).
+boolean that is absent is the same as an empty one (`text`, `number`); a pointer distinguishes them (`has`, `pointer`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the API server says of each source of a volume.
+"""How the API server validates each source of a volume.
 
 Source: pkg/apis/core/validation/validation.go at v1.37.1 (validateVolumeSource and the function of each source,
 ValidateCSIDriverName); pkg/apis/core/v1/defaults.go and zz_generated.defaults.go.
@@ -78,7 +78,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The sources in the API server's order, each with the texts and lists that it has to have."""
 _PATHS: Final = {"gcePersistentDisk": "persistentDisk"}
-"""Sources whose errors have another path."""
+"""Sources with another path in their errors."""
 _HOST_PATH_TYPES: Final = (
     "",
     "BlockDevice",

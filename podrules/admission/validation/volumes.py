@@ -1,4 +1,4 @@
-"""What the API server says of a pod's volumes, and of the mounts and block devices in its containers.
+"""How the API server validates a pod's volumes, and the mounts and block devices in its containers.
 
 Some errors of mounts are at the list, not at its entry: ``volumeMounts.subPath``.
 

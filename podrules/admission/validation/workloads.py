@@ -1,4 +1,4 @@
-"""What the API server says of the workloads whose pods run until somebody ends them.
+"""How the API server validates the workloads with pods that run until they are stopped.
 
 Source: pkg/apis/apps/validation/validation.go, pkg/apis/apps/v1/defaults.go and pkg/registry/apps at v1.37.1;
 pkg/apis/core/validation/validation.go (ValidateReplicationController), pkg/apis/core/v1/defaults.go and
@@ -40,7 +40,7 @@ _LONG_NAME_SINCE: Final = 35
 _DECLARED_SINCE: Final = 37
 """The minor since which some rules of a ReplicationController are declared."""
 _DECLARED: Final = ("metadata.name", "spec.replicas", "spec.minReadySeconds")
-"""Fields with such rules, whose errors come last and in this order."""
+"""Fields with such rules; their errors come last and in this order."""
 _ROLLING: Final = "RollingUpdate"
 _RECREATE: Final = "Recreate"
 _ON_DELETE: Final = "OnDelete"

@@ -24,7 +24,7 @@ class ObjectReference(Model, frozen=True):
 
 
 class EventSource(Model, frozen=True):
-    """``source``: who reports it."""
+    """``source``: the component that reports it."""
 
     component: str = ""
     host: str = ""
@@ -51,7 +51,7 @@ class Event(KubeObject, frozen=True):
     source: EventSource = field(default_factory=EventSource)
     reporting_component: str = ""
     count: int = 0
-    """How often it occurred; 0: not told, as by events.k8s.io, which has `series`."""
+    """How often it occurred; 0: not stated, as in events.k8s.io, which has `series`."""
     series: EventSeries | None = None
     event_time: Time | None = None
     first_timestamp: Time | None = None
@@ -64,15 +64,15 @@ class Event(KubeObject, frozen=True):
 
     @property
     def first(self) -> str | None:
-        """When it first occurred; when it was made, where it tells no time."""
+        """When it first occurred; the creation time if it states no time."""
         return self.event_time or self.first_timestamp or self.last_timestamp or self.metadata.creation_timestamp
 
     @property
     def last(self) -> str | None:
         """When it last occurred."""
         again = self.series.last_observed_time if self.series is not None else None
-        told = again or self.last_timestamp or self.event_time or self.first_timestamp
-        return told or self.metadata.creation_timestamp
+        stated = again or self.last_timestamp or self.event_time or self.first_timestamp
+        return stated or self.metadata.creation_timestamp
 
     @property
     def times(self) -> int:

@@ -310,7 +310,7 @@ class ContainerStatus(Model, frozen=True):
 
     @property
     def runs_since(self) -> datetime | None:
-        """When it began to run; None: it does not, or that is not told."""
+        """When it began to run; None: it does not run, or the status does not show it."""
         return instant(self.state.running.started_at) if self.state.running is not None else None
 
 

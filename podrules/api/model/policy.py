@@ -82,7 +82,7 @@ class ResourceQuotaSpec(Model, frozen=True):
 
 
 class ResourceQuotaStatus(Model, frozen=True):
-    """``status``, which the quota controller writes; admission goes by it, not by the spec's ``hard``."""
+    """``status``, which the quota controller writes; admission uses it, not the spec's ``hard``."""
 
     hard: ResourceList = {}
     used: ResourceList = {}
@@ -128,7 +128,7 @@ class PodDisruptionBudgetStatus(Model, frozen=True):
     """How many pods the controller counts; 0 also where it has not counted."""
     conditions: tuple[Condition, ...] = ()
     disrupted_pods: dict[str, str] = {}
-    """Pods whose eviction was granted and that still exist: the time by the pod's name."""
+    """Pods that exist and have a granted eviction: the time by the pod's name."""
 
 
 class PodDisruptionBudget(KubeObject, frozen=True):

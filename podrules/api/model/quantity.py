@@ -6,7 +6,7 @@ float. Some of upstream's surprising behaviour is kept on purpose:
 * a number in canonical notation keeps its text (``1.500`` stays ``1.500``) until it takes part in a sum;
 * the sum takes the notation of its left side, or of its right side when the left is zero;
 * more than nine decimal places are rounded away from zero; binary notation is capped at 2**63-1;
-* amounts of more than 18 digits have a second form (`big`), whose integers wrap where the first form gives 0.
+* amounts of more than 18 digits have a second form (`big`); its integers wrap where the first form gives 0.
 
 Source: k8s.io/apimachinery/pkg/api/resource/{quantity,amount,math,suffix,scale_int}.go at v0.36.3.
 """

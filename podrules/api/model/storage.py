@@ -53,7 +53,7 @@ READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 
 
 class Empty(Model, frozen=True):
-    """A field whose content no rule reads: only its presence matters."""
+    """A field that rules read only for its presence, not for its content."""
 
 
 class PersistentVolumeClaimVolumeSource(Model, frozen=True):

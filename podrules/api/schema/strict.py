@@ -1,4 +1,4 @@
-"""Holds an object against the fields of its kind, as the API server decodes it with strict field validation.
+"""Validates an object against the fields of its kind, as the API server decodes it with strict field validation.
 
     a misfit  a value that its field cannot hold: the object is refused, whatever validation was asked for
     unknown   a field that the kind does not have: refused by ``fieldValidation=Strict``, which kubectl asks for. Names
@@ -36,7 +36,7 @@ __all__ = ["Decoding", "Misfit", "UnknownField", "decode", "decode_struct", "unk
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:\d\d)", re.ASCII)
 _EMBEDDED_SINCE: Final = 35
-"""The first minor whose messages name the embedded structs on the way to a field."""
+"""The first minor version with messages that name the embedded structs on the way to a field."""
 _MAX_DURATION: Final = timedelta(microseconds=2**63 // 1000)
 """Go counts nanoseconds in an int64."""
 _MAX_UNKNOWN: Final = 100
@@ -95,7 +95,7 @@ class Decoding(Struct, frozen=True):
 
 
 def decode(content: Mapping[str, Any], known: Schema) -> Decoding | None:
-    """Hold an object against its kind.
+    """Validate an object against its kind.
 
     Args:
         content: The object as its manifest has it.
@@ -115,7 +115,7 @@ def decode(content: Mapping[str, Any], known: Schema) -> Decoding | None:
 def decode_struct(
     content: Mapping[str, Any], struct: str, known: Schema, path: str = ""
 ) -> tuple[tuple[Misfit, ...], tuple[UnknownField, ...]]:
-    """Hold the value at a path against a struct of the schema: what does not fit, and the fields that it lacks."""
+    """Validate the value at a path against a struct of the schema: what does not fit, and the fields that it lacks."""
     reader = _Reader(known)
     reader.struct(content, struct, _At(path, (), ""))
     return tuple(reader.misfits), tuple(reader.unknown)

@@ -49,7 +49,7 @@ _SINGLE: Final[Mapping[str, Shape]] = {
     "float64": "float",
 }
 _ONCE_BUILT_IN: Final = frozenset({"auditregistration.k8s.io", "extensions", "settings.k8s.io"})
-"""Groups of which nothing is served any more."""
+"""Groups that are no longer served."""
 
 
 class GoType(Struct, frozen=True):
@@ -86,7 +86,7 @@ class Schema(Struct, frozen=True, eq=False):
 
     minor: int
     complete: bool
-    """Whether it lacks no field of the version: newer versions than those that it has are held against the newest."""
+    """Whether it lacks no field of the version: versions newer than the schema are checked against its newest."""
     exact: bool
     """Whether the version is one of those that it has."""
     asked: int
@@ -94,10 +94,10 @@ class Schema(Struct, frozen=True, eq=False):
     _data: _Data
 
     def serves(self, api_version: str, kind: str) -> bool | None:
-        """Whether a kind is served in a version; None: that is not known.
+        """Whether a kind is served in a version; None: unknown.
 
-        It is not of groups that are not Kubernetes' own, whose names have a dot, of lists, and of kinds that a version
-        which the schema does not have may serve.
+        Unknown are lists, groups that are not Kubernetes' own and have a dot in their names, and kinds that a version
+        missing from the schema may serve.
         """
         group = api_version.rpartition("/")[0]
         found = self._data.kinds.get(api_version, {}).get(kind)

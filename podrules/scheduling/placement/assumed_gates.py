@@ -1,8 +1,7 @@
-"""The feature gates whose defaults decide where a pod goes, while nobody knows how the scheduler's are set.
+"""The feature gates whose defaults decide the placement while the scheduler's own setting is unknown.
 
-Each gate that the scheduler's version lets its owner set, and that a plugin reads which has to do with the pod, is
-turned around, and the pod placed again. A gate of the requests of other pods is left out: all pods would have to be
-counted again.
+Each gate that is settable in the scheduler's version and read by a plugin that applies to the pod is flipped, and the
+pod is placed again. Gates that change the requests of other pods are left out: all pods would have to be counted again.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ __all__ = ["every_gate", "gates_of_placement"]
 def gates_of_placement(
     situation: Situation, placed: Placement, named: Collection[str], framework: Callable[[Features], Framework]
 ) -> Iterator[AssumedGate]:
-    """The gates that decide about a pod's placement, and that the user did not name.
+    """The gates that decide a pod's placement and that the user did not set.
 
     Args:
         situation: The pod and the cluster.
-        placed: The placement by the defaults.
-        named: Fields of `Features` whose gates the user named.
+        placed: The placement with the gates' defaults.
+        named: Fields of `Features` whose gates the user set.
         framework: The plugins of the pod's profile by other rules.
     """
     own = situation.features

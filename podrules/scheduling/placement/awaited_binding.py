@@ -1,4 +1,4 @@
-"""What a pod waits for that has no node yet, although the scheduler has chosen one.
+"""What delays the binding of a pod that has no node yet, although the scheduler has chosen one.
 
     preempted    status.nominatedNodeName keeps the room of the pods that go; condition PodScheduled: Unschedulable
     Permit       a plugin of the profile, or the rest of its group, is awaited
@@ -43,27 +43,27 @@ from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
 __all__ = ["awaited_binding", "awaited_claims"]
 
 _NAMES_NODE: Final = 35
-"""The first minor whose kube-scheduler names the node before it binds."""
+"""The first minor version in which kube-scheduler names the node before it binds."""
 _LONG: Final = 300
 _AWAITED: Final = re.compile(r"binding (volumes:|timeout|failed)")
-"""An attempt failed of what it waited for; other errors pass, such as two writers of one claim."""
+"""The attempt failed because of what it waited for; other errors pass, such as two writers of one claim."""
 
 
 def awaited_binding(situation: Situation, filtered: Filtered) -> Binding | None:
     """What the scheduler waits for before it binds a pod; None: it looks for a node, or nothing is known."""
     pod, index, now = situation.pod, storage_index(filtered.context), situation.now
     scheduled, nominated = pod.status.condition("PodScheduled"), pod.status.nominated_node_name
-    told = scheduled if scheduled is not None and scheduled.status == "False" else None
-    failed = told is not None and told.reason == "SchedulerError"
+    condition = scheduled if scheduled is not None and scheduled.status == "False" else None
+    failed = condition is not None and condition.reason == "SchedulerError"
     volumes = list(awaited_claims(index, pod))
     node = nominated or next((one.selected_node for one in volumes if one.selected_node), "")
     volumes = [one for one in volumes if one.selected_node in {"", node}]
     claims = tuple(volumes or _devices(filtered))
     row, names_node = situation.table.index.get(node), situation.features.minor >= _NAMES_NODE
-    waits = row is not None and bool(nominated or (claims and (told is None or not names_node)))
+    waits = row is not None and bool(nominated or (claims and (condition is None or not names_node)))
     # With Unschedulable, a node that does not fit is one that preemption makes room on.
-    passed = told is None or (row is not None and filtered.fits(row))
-    if not failed and not (waits and passed and (claims or (told is None and names_node))):
+    passed = condition is None or (row is not None and filtered.fits(row))
+    if not failed and not (waits and passed and (claims or (condition is None and names_node))):
         return None
     made = instant(pod.metadata.creation_timestamp)
     late = made is not None and now is not None and now >= later(made, _LONG)
@@ -75,12 +75,12 @@ def awaited_binding(situation: Situation, filtered: Filtered) -> Binding | None:
         node=node,
         claims=claims,
         timeout_seconds=args.bind_timeout_seconds if volumes else 600,
-        error=told.message if told is not None and failed else "",
+        error=condition.message if condition is not None and failed else "",
         late=bool(claims)
         and (
             late
             or any(one.failed for one in claims)
-            or (told is not None and failed and bool(_AWAITED.search(told.message)))
+            or (condition is not None and failed and bool(_AWAITED.search(condition.message)))
         ),
         missing=_missing(situation, index, volumes[0].provisioner if volumes else "", row),
     )
@@ -108,7 +108,7 @@ def awaited_claims(index: StorageIndex, pod: Pod) -> Iterator[ClaimProblem]:
 
 
 def _devices(filtered: Filtered) -> Iterator[ClaimProblem]:
-    """The pod's claims with allocated devices of which a binding condition is not true."""
+    """The pod's claims with allocated devices that have a binding condition that is not true."""
     state, trouble = filtered.context.states.get(DynamicResources.name), ClaimTrouble.WAITS_FOR_DEVICE
     for claim in state.claims if isinstance(state, DynamicResourcesState) else ():
         space, name = claim.metadata.place

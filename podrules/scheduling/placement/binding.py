@@ -2,8 +2,8 @@
 
     a volume that exists   is the claim's from now on
     provisioned            by a CSI driver of the node: a volume that is reached from nodes that agree with this one in
-                           the driver's topology keys; by anybody else nobody knows from where, so the claim stays with
-                           the node, as it does until its volume is there
+                           the driver's topology keys; with another provisioner they are unknown: the claim stays with
+                           the node, as it does until its volume exists
 
 Source: pkg/scheduler/framework/plugins/volumebinding/binder.go (AssumePodVolumes, BindPodVolumes) at v1.36.3,
 k8s.io/component-helpers/storage/volume/pv_helpers.go (GetBindVolumeToClaim) at v0.36.3; KEP-490.
@@ -75,7 +75,7 @@ def volumes_bound(snapshot: ClusterSnapshot, filtered: Filtered, row: int) -> Cl
 
 
 def _provisioned(index: StorageIndex, claim: PersistentVolumeClaim, row: int) -> PersistentVolume | None:
-    """The volume that a claim's class makes for a node; None: nobody knows where it will be reached."""
+    """The volume that a claim's class makes for a node; None: the nodes that can reach it are unknown."""
     provisioner = index.classes[claim_class(claim)].provisioner
     name = MIGRATED_PROVISIONERS.get(provisioner, provisioner)
     drivers = index.csi_nodes[row].spec.drivers if row in index.csi_nodes else ()

@@ -4,9 +4,9 @@
     bound                  is its volume there
     names a volume         is that there, free, large enough, and of its class and modes: kube-controller-manager binds
                            no other to it
-    any other unbound one  does a volume match; else its class decides: none is named and there is no default; it is
-                           not there; nobody makes volumes for it; somebody does, and has not yet
-    waits for its first    only where no volume matches and nobody makes one: else the nodes decide. If the pod has
+    any other unbound one  does a volume match; else its class decides: none is named and there is no default; the class
+                           does not exist; it has no provisioner; it has one, which has not made the volume yet
+    waits for its first    only if no volume matches and no provisioner exists: else the nodes decide. If the pod has
     consumer               spec.nodeName it stays unbound, because only the scheduler binds it or selects a node for it,
                            unless a volume is reserved for it, a node was selected before, or another pod that uses it
                            waits for the scheduler
@@ -109,7 +109,7 @@ def claim_problems(filtered: Filtered) -> tuple[ClaimProblem, ...]:
 def missing_claims(
     pod: Pod, snapshot: ClusterSnapshot, framework: Framework, unread: Iterable[Unread]
 ) -> tuple[ClaimProblem, ...]:
-    """The claims that a pod names and that are not there: the scheduler rejects it before it looks at a node."""
+    """The claims that a pod names and that do not exist: the scheduler rejects it before it examines a node."""
     namespace = pod.metadata.namespace
     known = all(one.read_in == namespace for one in unread if one.resource == CLAIMS)
     if not known or pod.spec.scheduling_gates or all(one.name != "VolumeRestrictions" for one in framework.pre_filter):
@@ -127,8 +127,8 @@ def claims_never_bound(
     found = sorted(_problems(index, pod), key=_rank)
     lacks = tuple(one for one in unread if one.resource in {CLAIMS, CLASSES, VOLUMES})
     # Without what is missing a claim waits for the scheduler all the same, unless a volume is reserved for it.
-    told = (one for one in found if one.trouble not in _PASSES)
-    sure = (one for one in told if not lacks or one.trouble is ClaimTrouble.NEEDS_SCHEDULER)
+    reported = (one for one in found if one.trouble not in _PASSES)
+    sure = (one for one in reported if not lacks or one.trouble is ClaimTrouble.NEEDS_SCHEDULER)
     return tuple(replace(one, hostname=labels.get(HOSTNAME, "")) for one in sure), lacks
 
 
@@ -177,9 +177,9 @@ def _problems(index: StorageIndex, pod: Pod) -> Iterator[ClaimProblem]:
         if state is ClaimState.LOST and _is_anothers(index, claim):
             problem = replace(problem, trouble=ClaimTrouble.VOLUME_TAKEN)
         passes = bool(pod.spec.node_name)
-        told = problem if state in _STATES else _of_volume(index, claim, state, problem, passes=passes)
-        if told is not None:
-            yield told
+        reported = problem if state in _STATES else _of_volume(index, claim, state, problem, passes=passes)
+        if reported is not None:
+            yield reported
 
 
 def _is_anothers(index: StorageIndex, claim: PersistentVolumeClaim) -> bool:

@@ -3,7 +3,7 @@
     template          ``<template>-<pod>``, once for an ordinal: the claim is there still when the pod comes again. A
                       volume of the pod's template that has the claim template's name gives way
     ephemeral volume  ``<pod>-<volume>``, which the pod controls and which goes with it: a pod that comes again gets a
-                      new one. A claim of that name that is nobody's, or another's, keeps the pod waiting
+                      new one. The pod waits if a claim of that name has another owner, or none
     no class          the default class: of several the newest, of these the first by name
 
 Source: pkg/controller/statefulset/stateful_set_utils.go (getPersistentVolumeClaims, updateStorage),
@@ -33,7 +33,7 @@ _DEFAULT_CLASS: Final = (
 def with_claims_of(
     pod: Pod, templates: Sequence[PersistentVolumeClaim] = ()
 ) -> tuple[Pod, tuple[PersistentVolumeClaim, ...]]:
-    """A pod to come whose volumes name its claims, and the claims.
+    """A pod to come with volumes that name its claims, and the claims.
 
     Args:
         pod: As it will be stored, with the name and the uid that it will have.
@@ -78,7 +78,7 @@ def _ephemeral(pod: Pod, volumes: Iterable[Volume]) -> Iterable[PersistentVolume
 
 
 def _goes_with_its_pod(claim: PersistentVolumeClaim, new: PersistentVolumeClaim) -> bool:
-    """Whether a claim is an earlier pod's of the same name, of whose ephemeral volume another is to be made."""
+    """Whether a claim belongs to an earlier pod of the same name and is to be replaced for its ephemeral volume."""
     earlier, later = claim.metadata.controller, new.metadata.controller
     return earlier is not None and later is not None and (earlier.kind, earlier.name) == (later.kind, later.name)
 

@@ -7,8 +7,8 @@
     Job, CronJob, DaemonSet, Pod
                            none: the scheduler looks for no such controllers. An indexed Job numbers its pods
 
-A revision that is there already has its ReplicaSet's name and hash. Nobody knows those of a new one: they are made of a
-word that no hash can be.
+An existing revision has its ReplicaSet's name and hash. Those of a new revision are unknown: they are made of a word
+that cannot be a hash.
 
 Source, at v1.36.3: pkg/scheduler/framework/plugins/helper/spread.go (DefaultSelector),
 pkg/controller/deployment/sync.go (getNewReplicaSet), pkg/apis/core/v1/defaults.go (SetDefaults_ReplicationController).
@@ -92,7 +92,7 @@ def with_controllers(snapshot: ClusterSnapshot, pods: Iterable[Controlled]) -> C
 
 
 def planned_word(name: str) -> str:
-    """A label's value in place of a hash or uid that nobody knows yet; hashes have no dash."""
+    """A label's value in place of a hash or uid that is not known yet; hashes have no dash."""
     return f"planned-{name}"[:_MOST].rstrip("-.")
 
 
@@ -113,7 +113,7 @@ def _of_deployment(pod: Pod, selector: LabelSelector | None, revision: Revision 
 
 
 def _numbered(pod: Pod, job: WorkloadSpec) -> Pod:
-    """A Job's pod; of an indexed one with the label whose value is each pod's number."""
+    """A Job's pod; for an indexed Job, with the label that holds each pod's number."""
     if job.completion_mode != "Indexed":
         return pod
     return replace(pod, metadata=replace(pod.metadata, labels=pod.metadata.labels | {INDEX_LABEL: "0"}))

@@ -67,7 +67,7 @@ class Existing(Enum):
 
 
 class Daemons(Struct, frozen=True):
-    """A DaemonSet whose pods are wanted."""
+    """A DaemonSet and the pods that it needs."""
 
     own: tuple[Pod, ...] = ()
     """The pods that it has and that have not finished."""
@@ -118,11 +118,11 @@ def daemons_of(pod: Pod, pods: Iterable[Pod], existing: Existing) -> Daemons:
 
 
 def existing_pods(strategy: UpdateStrategy, *, more: bool) -> Existing:
-    """What becomes of the pods that a DaemonSet has.
+    """What happens to the pods that a DaemonSet has.
 
     Args:
         strategy: Its own.
-        more: Whether it is the one of the cluster, whose pods stay; a manifest may bring a new template.
+        more: Whether it is the cluster's own, which keeps its pods; a manifest may bring a new template.
     """
     if more:
         return Existing.KEPT
@@ -198,14 +198,14 @@ def place_daemons(
 
 
 def _without(situation: Situation, gone: Sequence[Pod]) -> Situation:
-    """The cluster without some pods: they count neither on their nodes nor for other pods."""
+    """The cluster without some pods, on their nodes and for other pods."""
     uids = {pod.metadata.uid for pod in gone}
     others = tuple(pod for pod in situation.snapshot.pods if pod.metadata.uid not in uids)
     return replace(situation.without_pods(gone), snapshot=devices_freed(replace(situation.snapshot, pods=others), gone))
 
 
 def _existing(daemons: Daemons, chosen: Chosen, situation: Situation) -> tuple[frozenset[int], list[int], list[Pod]]:
-    """The rows that keep a pod, those whose pod is deleted, and the pods that are gone."""
+    """The rows that keep a pod, the rows with a deleted pod, and the pods that are gone."""
     kept: set[int] = set()
     removed: set[int] = set()
     gone: list[Pod] = []
@@ -239,7 +239,7 @@ class _Placing:
         self._stuck: dict[tuple[str, tuple[str, ...]], list[_Stuck]] = {}
 
     def place(self, number: int, row: int) -> None:
-        """Put a pod on its node, where it fits or pods of lower priority make room."""
+        """Place a pod on its node, if it fits or preemption makes room."""
         at = self._before(number, self._situation)
         at = replace(at, pod=_for_node(at.pod, at.table.names[row]))
         filtered = at.filtered()
@@ -256,7 +256,7 @@ class _Placing:
         self._victims += room.victims
 
     def named(self, nodes: DaemonNodes, rows: Iterable[int], reach: NodeReach | None) -> PlacedDaemons:
-        """The pod of a template that names its node itself: its kubelet takes it or not."""
+        """The pod of a template that names its node itself: the kubelet admits it or not."""
         rows = list(rows)
         for row in rows:
             at = self._before(0, self._situation)
@@ -268,7 +268,7 @@ class _Placing:
         return self.ended(nodes, len(rows), None)
 
     def ended(self, nodes: DaemonNodes, wanted: int, pending: Placement | None) -> PlacedDaemons:
-        """What came of it."""
+        """The result."""
         return PlacedDaemons(
             situation=self._situation,
             budgets=self._budgets,
@@ -281,7 +281,7 @@ class _Placing:
         )
 
     def pending(self) -> Placement | None:
-        """What the pods meet that stay Pending, by reason; None: all are placed."""
+        """Why pods stay Pending, by reason; None: all are placed."""
         if not self._stuck:
             return None
         groups = sorted(self._stuck.items(), key=lambda item: (-len(item[1]), item[0]))

@@ -19,7 +19,7 @@ __all__ = ["awaited_templates", "missing_templates", "with_device_claims"]
 
 
 def awaited_templates(pod: Pod) -> Sequence[str]:
-    """Names of the templates of which a pod has no claims yet."""
+    """Names of the templates from which a pod has no claims yet."""
     there = {status.name for status in pod.status.resource_claim_statuses}
     awaited = (reference for reference in pod.spec.resource_claims if reference.name not in there)
     return [
@@ -36,7 +36,7 @@ def missing_templates(pod: Pod, snapshot: ClusterSnapshot) -> Sequence[str]:
 
 
 def with_device_claims(pod: Pod, snapshot: ClusterSnapshot) -> tuple[Pod, ClusterSnapshot]:
-    """A pod to come whose status names its claims, and the cluster with them.
+    """A pod to come with a status that names its claims, and the cluster with them.
 
     Args:
         pod: As it will be stored, with the name and the uid that it will have.
@@ -50,7 +50,7 @@ def with_device_claims(pod: Pod, snapshot: ClusterSnapshot) -> tuple[Pod, Cluste
         template = templates.get(reference.resource_claim_template_name or "")
         if template is None:
             continue
-        # The API server adds five characters that nobody knows; these are no such characters.
+        # The API server adds five unknown characters; it never adds these.
         name = f"{metadata.name}-{reference.name}-planned"
         own = replace(template.metadata, name=name, namespace=metadata.namespace, owner_references=(pod.as_controller,))
         claims.append(ResourceClaim(metadata=own, spec=template.spec))

@@ -2,7 +2,7 @@
 
     placed   the devices that Filter found for the node are the claim's; it can be used where they are reached. What has
              to be done before a pod may use them (binding conditions) is taken as done
-    gone     claims that the pod controls go with it; one that it shares with nobody loses its devices
+    gone     claims that the pod controls are deleted with it; a claim with no other user loses its devices
 
 Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go (createNodeSelector)
 at v0.36.3; pkg/controller/resourceclaim/controller.go (syncClaim) at v1.36.3; KEP-4381, KEP-5004.
@@ -55,7 +55,7 @@ def devices_taken(snapshot: ClusterSnapshot, filtered: Filtered, row: int) -> Cl
         if claim.status.allocation is None:
             devices = next(found, None)
             if devices is None:
-                # The node itself offers what the claim would be for.
+                # The node itself offers what the claim would request.
                 continue
             held = _allocated(_written(claim, pod, special=claim is state.special), offered.result(devices, node))
         changed.append(_reserved(held, pod))
@@ -130,7 +130,7 @@ def _result(device: AllocatedDevice, offer: Device) -> DeviceRequestAllocationRe
         pool=device.id.pool,
         device=device.id.device,
         admin_access=device.admin_access or None,
-        # Any: only whether there is one tells that others may share the device.
+        # Any value will do: its presence shows that others may share the device.
         share_id="planned" if offer.allow_multiple_allocations else None,
         consumed_capacity=dict(device.consumed),
     )

@@ -3,14 +3,14 @@
     rounds            a node's pods are evicted as far as budgets let them, the others once replacements are Ready
     next node         it comes when the pods of the one before are gone (`drain_rounds`)
     left alone        static pods, and pods of a DaemonSet that have not finished
-    flags             kubectl evicts nobody before it was given those that the node's pods take: --ignore-daemonsets,
+    flags             kubectl evicts no pod before it has the flags that the node's pods need: --ignore-daemonsets,
                       --delete-emptydir-data for a pod that has not finished and has an emptyDir, --force for one that
                       has not finished and has no controller
-    ended             finished pods go at once; a StatefulSet makes another of the name, others have made one already
-    marked for deletion       the drain waits for them; all but a StatefulSet have made another already, when deleted.
-                      One that is a minute over its time keeps the drain from its end, and a StatefulSet from another
-    refused           a pod whose PodDisruptionBudget does not let it go stays (`podrules.workload.disruption`)
-    node is silent    nobody stops a process there: an evicted pod stays Terminating, a drain waits for it without end,
+    ended             finished pods are removed at once; a StatefulSet makes another of the name, others have already
+    marked for deletion       the drain waits for them; their controllers have already replaced all but a StatefulSet's.
+                      A pod that is a minute overdue keeps the drain from ending, and a StatefulSet from replacing it
+    refused           a pod stays if its PodDisruptionBudget does not allow the eviction (`podrules.workload.disruption`)
+    node is silent    its processes are not stopped: an evicted pod stays Terminating, a drain waits for it without end,
                       and a StatefulSet makes no other before it is gone. On an out-of-service node, pod garbage
                       collection removes them
 
@@ -46,7 +46,7 @@ CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule
 _EPOCH: Final = "1970-01-01T00:00:00Z"
 """When a pod is marked for deletion does not matter: the scheduler asks whether it was."""
 _LONG_GRACE: Final = 300
-"""Seconds for which nobody wonders why a drain waits."""
+"""Grace in seconds up to which a drain's wait needs no explanation."""
 _FLAGS: Final = ("--force", "--delete-emptydir-data", "--ignore-daemonsets")
 
 
@@ -70,12 +70,12 @@ class DrainPlan(Struct, frozen=True):
 
     node: str
     moved: tuple[Pod, ...]
-    """Pods of which a controller makes new ones."""
+    """Pods that a controller replaces."""
     unmoved: tuple[Unmoved, ...]
     left: dict[str, Pod | None]
-    """By UID, the pods that are marked for deletion, as they stay Terminating; None: the pod goes."""
+    """By UID, the pods that are marked for deletion, in the state in which they stay; None: the pod is removed."""
     flags: tuple[DrainFlag, ...]
-    """Without which kubectl evicts nobody."""
+    """The flags without which kubectl evicts no pod."""
     kept: dict[str, tuple[str, ...]]
     """Pods that are evicted, as ``namespace/name``, and the finalizers that keep their objects: the drain waits."""
     slow: dict[str, int]
@@ -94,7 +94,7 @@ def drain_plan(
     reach: NodeReach,
     at: datetime | None = None,
 ) -> DrainPlan:
-    """What a drain of a node does.
+    """Plan the drain of a node.
 
     Args:
         pods: Of the cluster.
@@ -136,12 +136,12 @@ def drain_plan(
 
 
 def is_silent(node: NodeReach) -> bool:
-    """Whether pods that are evicted from a node stay Terminating, because it does not answer."""
+    """Whether evicted pods stay Terminating, because their node does not answer."""
     return node.reach in {Reach.SILENT, Reach.MISSED_HEARTBEATS}
 
 
 HELD: Final = "PodDisruptionBudget"
-"""The reason of a pod that stays because a budget does not let it go."""
+"""The reason for a pod that stays because a budget does not allow its eviction."""
 _OVERDUE: Final = "Overdue"
 _STAYING: Final = frozenset({"DaemonSet", "StaticPod", HELD, _OVERDUE})
 
@@ -190,7 +190,7 @@ def _kept(pod: Pod, evictions: Evictions) -> tuple[str, str] | None:
 
 
 def _not_made_anew(pod: Pod, node: str, *, silent: bool) -> tuple[str, str]:
-    """Why nobody recreates an evicted pod; an empty reason: its controller does."""
+    """Why an evicted pod is not recreated; an empty reason: its controller recreates it."""
     at_most_one = owner_guarantee(pod).guarantee is Guarantee.AT_MOST_ONE
     if at_most_one and silent and not _goes_at_once(pod):
         return "NodeSilent", f"its StatefulSet makes no other before {node} answers, or is fenced"
@@ -199,14 +199,14 @@ def _not_made_anew(pod: Pod, node: str, *, silent: bool) -> tuple[str, str]:
     if pod.finished:
         return "Finished", "a drain removes it"
     if pod.metadata.controller is None:
-        return "NoController", "nobody recreates it; kubectl drain asks for --force"
+        return "NoController", "no controller recreates it; kubectl drain asks for --force"
     if pod.metadata.deletion_timestamp is not None:
         return "Terminating", "its controller did not wait to make another"
     return "", ""
 
 
 def _goes_at_once(pod: Pod) -> bool:
-    """Whether the object is gone with the eviction, whether its node answers or not."""
+    """Whether the eviction deletes the object at once, even if its node does not answer."""
     return stop_plan(pod).object_removed_at_once
 
 
@@ -216,7 +216,7 @@ def _terminating(pod: Pod) -> Pod:
 
 
 def _flags(pods: Sequence[Pod]) -> Iterator[DrainFlag]:
-    """What kubectl's filters ask for; a pod of a DaemonSet and a static one are passed over by those that follow."""
+    """The flags that kubectl's filters need; later filters ignore static pods and pods of a DaemonSet."""
     asked: Counter[str] = Counter()
     for pod in pods:
         controller = pod.metadata.controller
@@ -231,6 +231,6 @@ def _flags(pods: Sequence[Pod]) -> Iterator[DrainFlag]:
 
 
 def cordoned_node(node: Node) -> Node:
-    """The node, unschedulable and with the taint that says so."""
+    """The node, unschedulable and with the cordon's taint."""
     taints = tuple(taint for taint in node.spec.taints if taint.key != CORDON.key)
     return replace(node, spec=replace(node.spec, unschedulable=True, taints=(*taints, CORDON)))

@@ -1,9 +1,9 @@
-"""Nodes drained one after the other: who leaves in which round, and where the replacements go.
+"""Nodes drained one after the other: which pods leave in which round, and where their replacements are placed.
 
-round       the pods that budgets let go leave the node together, and their replacements are placed by priority. Those
+round       the pods that budgets allow leave the node together, and their replacements are placed by priority. Those
             that find a place count as Ready again: the budgets let as many more go
-held        what budgets hold when a round lets nothing go: kubectl drain asks again without end
-one by one  a node is back before the next one is cordoned: what has found no place goes there, what moved there moves
+held        pods that budgets still protect when a round evicts no pod: kubectl drain retries without end
+one by one  a node is back before the next one is cordoned: pods without a place go there; pods that moved there move
             again
 then        all else that is asked for is placed
 """
@@ -34,19 +34,19 @@ _UNSCHEDULABLE: Final = PodStatus(conditions=(Condition("PodScheduled", "False",
 
 
 class Drained(Struct, frozen=True):
-    """What becomes of the pods of drained nodes, and of what is placed after them."""
+    """The result for the pods of drained nodes, and for the pods that are placed after them."""
 
     specs: dict[int, PlannedSpec]
-    """By index of the demand."""
+    """By the demand's index."""
     unmoved: tuple[Unmoved, ...]
     stuck: dict[str, int]
-    """By node that does not answer, how many pods stay Terminating; 0 where budgets hold all."""
+    """By silent node, how many pods stay Terminating; 0 if budgets protect all of them."""
     kept: dict[str, tuple[str, ...]]
     """Evicted pods, and the finalizers that keep them."""
     slow: dict[str, int]
     """Evicted pods that may take minutes to stop, and their grace in seconds."""
     snapshot: ClusterSnapshot
-    """The cluster without what left; what was placed is not in it."""
+    """The cluster without the pods that left; it does not have the placed pods."""
 
 
 def place_drained(
@@ -101,7 +101,7 @@ class _Rounds:
         return Drained(self._specs, tuple(unmoved), stuck, kept, slow, self._placing.snapshot)
 
     def _rounds(self, node: NodeReach) -> Iterator[DrainPlan]:
-        """Evict what is on a node until nothing is left, or budgets hold the rest."""
+        """Evict a node's pods until none is left, or budgets protect the rest."""
         own, waits = self._pods_on(node.name), False
         while True:
             pending = (replace(self._demands[index].situation.pod, status=_UNSCHEDULABLE) for index in self._pending())
@@ -134,7 +134,7 @@ class _Rounds:
         return [*(pod for pod in found if pod.finished or pod.metadata.uid in bound), *moved]
 
     def _remove(self, own: Sequence[Pod], step: DrainPlan) -> list[Pod]:
-        """Take pods off their node; where it does not answer they stay there, Terminating."""
+        """Remove pods from their node; if it is silent they stay there, Terminating."""
         placing, uids = self._placing, frozenset(step.left)
         stay = [pod for pod in step.left.values() if pod is not None]
         placing.table = placing.table.without_pods(uids).with_pods((pod, step.node) for pod in stay)
@@ -145,7 +145,7 @@ class _Rounds:
         return gone
 
     def _place(self, indexes: Iterable[int]) -> None:
-        """Place demands by priority; one that moves again keeps what was said of it."""
+        """Place demands by priority; one that moves again keeps its earlier notes."""
         demands = self._demands
         for index in sorted(indexes, key=lambda one: queue_key(demands[one].origin, demands[one].situation.pod)):
             spec, before = self._placing.place(demands[index]), self._specs.get(index)
@@ -159,7 +159,7 @@ class _Rounds:
         return [index for index, spec in self._specs.items() if spec.leaves and not spec.placed]
 
     def _take_back(self, node: str) -> None:
-        """Place what has found no place, now that a drained node is back."""
+        """Place the pods without a place, now that a drained node is back."""
         pending = self._pending()
         self._place(pending)
         for index in set(pending).difference(self._pending()):

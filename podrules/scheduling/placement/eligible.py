@@ -1,10 +1,10 @@
-"""The nodes that a pod's own spec allows, whether they have room or not.
+"""The nodes that a pod's own spec allows, with or without room.
 
-    spec.nodeName                   only that node, whatever else is said: the scheduler does not look at the pod
+    spec.nodeName                   only that node, whatever else is set: the scheduler ignores the pod
     nodeSelector, node affinity     the node has the labels and fits the required terms (NodeAffinity)
     tolerations                     every NoSchedule and NoExecute taint of the node is tolerated (TaintToleration)
 
-Room, ports, volumes and other pods are left out: they change from one moment to the next. Loads no arrays.
+Room, ports, volumes and other pods are ignored: they change all the time. Loads no arrays.
 
 Source: pkg/scheduler/framework/plugins/{nodeaffinity,tainttoleration} at v1.36.3.
 """

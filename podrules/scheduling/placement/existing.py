@@ -1,4 +1,4 @@
-"""The pods that a workload already has: the pods to place come in addition to them."""
+"""The pods that a workload already has: the pods to place are added to them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pods_there(kind: str, meta: ObjectMeta, selector: LabelSelector | None, pods
     Args:
         kind: In the singular: ``deployment``; ``pod``: the pod itself.
         meta: Name and namespace.
-        selector: A Deployment's, whose pods belong to ReplicaSets of it.
+        selector: A Deployment's; the pods belong to its ReplicaSets.
         pods: Of the cluster.
     """
     own = own_pods(kind, meta, selector, pods)

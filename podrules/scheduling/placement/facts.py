@@ -15,7 +15,7 @@ __all__ = ["facts", "shared_keys"]
 
 
 def facts(filtered: Filtered, plugin: str, row: int) -> tuple[Fact, ...]:
-    """What stands behind a plugin's rejection of a row; nothing for plugins whose reason says it all.
+    """The facts behind a plugin's rejection of a row; none for plugins whose reason is complete.
 
     Args:
         filtered: The cycle's verdicts.

@@ -31,7 +31,7 @@ from podrules.scheduling.placement.outcome import (
 )
 from podrules.scheduling.placement.preview import nominated_node, preview
 from podrules.scheduling.placement.remedies import by_nearness, cheapest_remedy, softened_spread
-from podrules.scheduling.placement.scheduler_condition import told_before
+from podrules.scheduling.placement.scheduler_condition import compare_messages
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.placement.spreading import SoftSpreads, constraint_spreads, normalized_scores
 from podrules.scheduling.placement.volume_places import volume_places
@@ -54,7 +54,7 @@ NO_NODES_READ: Final = "the nodes could not be read"
 _SHOWN_SCORES: Final = 3
 _SHOWN_NODES: Final = 1
 _ANY_TIME: Final = datetime.fromtimestamp(0, UTC)
-"""Without a Lease the present decides nothing of what a node's condition tells."""
+"""Without a Lease, the present time decides nothing about a node's condition."""
 
 
 def likely_placement(situation: Situation, *, every_node: bool = False, ways_out: bool = True) -> Placement:
@@ -178,7 +178,7 @@ def named_placement(situation: Situation, reach: NodeReach | None) -> Placement:
 
 
 def _best(situation: Situation, filtered: Filtered, scored: Scored) -> tuple[str, ...]:
-    """The nodes of which one is taken; a nominated one is, when it fits, whatever the others are worth."""
+    """The nodes from which one is chosen; a nominated node alone, when it fits, whatever the others score."""
     nominated = situation.pod.status.nominated_node_name
     row = situation.table.index.get(nominated)
     if row is not None and filtered.fits(row):
@@ -196,7 +196,7 @@ def _anew(situation: Situation) -> Situation:
 
 
 def _unknown(filtered: Filtered) -> str:
-    """What the rules cannot tell of some node; empty when they can tell of all."""
+    """What the rules cannot decide for some node; empty when they can decide all."""
     statuses = (status for status in filtered.rejected.values() if status.code is Code.ERROR)
     reasons = (reason for status in statuses for reason in status.reasons)
     return next((reason.partition(UNKNOWN)[2] for reason in reasons if UNKNOWN in reason), "")
@@ -206,7 +206,7 @@ def _scheduler_message(pod: Pod, message: str, *, room: bool = False) -> ToldBef
     condition = pod.status.condition("PodScheduled")
     if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
         return None
-    return told_before(condition.message, message, room=room)
+    return compare_messages(condition.message, message, room=room)
 
 
 def _with_binding(base: Placement, situation: Situation, missing: Missing, filtered: Filtered) -> Placement:

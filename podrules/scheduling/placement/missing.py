@@ -259,7 +259,7 @@ def _awaits_volume(pod: Pod, snapshot: ClusterSnapshot, missing: frozenset[str])
 
 
 def _selected(claim: PersistentVolumeClaim, snapshot: ClusterSnapshot) -> bool:
-    """Whether the volume of an unbound claim is to be made for a chosen node: VolumeBinding looks at no volume then."""
+    """Whether the volume of an unbound claim is to be made for a chosen node: VolumeBinding then examines no volume."""
     makes = {one.metadata.name for one in snapshot.storage_classes if one.provisioner not in {"", NO_PROVISIONER}}
     named = ANNOTATION_SELECTED_NODE in claim.metadata.annotations and not claim.spec.volume_name
     return named and claim_class(claim) in makes

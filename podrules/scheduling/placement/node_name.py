@@ -59,7 +59,7 @@ def _refused(situation: Situation, row: int) -> str:
     filtered = filter_nodes(
         pod,
         situation.table,
-        # The kubelet knows nothing of pods that are to come.
+        # The kubelet does not know pods that are to come.
         replace(situation.snapshot, pods=()),
         features=situation.features,
         framework=replace(situation.framework, pre_filter=plugins, filter=plugins, args={}),
@@ -78,7 +78,7 @@ def _refused(situation: Situation, row: int) -> str:
 
 
 def _short_of(filtered: Filtered, row: int) -> str:
-    """The first resource of which the node has too little; empty: none."""
+    """The first resource that the node has too little of; empty: none."""
     context = filtered.context
     found = _RESOURCES.explain(context, context.states[_RESOURCES.name], row)
     wanting = (entry for entry in found if entry.allocatable or not is_extended_resource(entry.resource))

@@ -59,7 +59,7 @@ class Room(Struct, frozen=True):
 
 
 def make_room(situation: Situation, filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> Room | None:
-    """None: preemption frees none, or the cycle fails, which preempts nobody."""
+    """None: preemption frees no node, or the cycle fails and preempts no pod."""
     if len(filtered.feasible) or filtered.error:
         return None
     found = preempt(filtered, budgets)

@@ -45,22 +45,22 @@ _OF_NODES: Final = re.compile(r"0/\d+ nodes |no nodes ")
 
 
 class PlacementOutcome(Enum):
-    """What the cycle ends with."""
+    """The result of the cycle."""
 
     FITS = "Fits"
     UNSCHEDULABLE = "Unschedulable"
     HELD = "Held"
-    """It is not even queued (PreEnqueue)."""
+    """It is not queued (PreEnqueue)."""
     UNKNOWN = "Unknown"
-    """The rules cannot tell: something could not be read, or is not restated here."""
+    """The rules cannot decide: something could not be read, or is not restated here."""
     NAMED = "Named"
-    """It names its node itself: no scheduler sees it."""
+    """It names its node itself: no scheduler handles it."""
     NOT_MODELLED = "NotModelled"
     """It belongs to a group, or to a scheduler that is not kube-scheduler: judged alone it would be judged wrongly."""
 
 
 class ClaimTrouble(Enum):
-    """What keeps a claim from being used on any node."""
+    """Why a claim cannot be used on any node."""
 
     MISSING = "Missing"
     NOT_MADE_YET = "NotMadeYet"
@@ -71,27 +71,27 @@ class ClaimTrouble(Enum):
     NOT_OWNED = "NotOwned"
     """It has the name of an ephemeral volume's claim, and is not this pod's."""
     VOLUME_MISSING = "VolumeMissing"
-    """It names a PersistentVolume that is not there."""
+    """It names a PersistentVolume that does not exist."""
     VOLUME_TAKEN = "VolumeTaken"
     """It names a PersistentVolume that is another claim's."""
     VOLUME_MISMATCH = "VolumeMismatch"
     """It names a PersistentVolume that kube-controller-manager does not bind it to."""
     CLASS_MISSING = "ClassMissing"
-    """Unbound: no volume matches, and its StorageClass is not there."""
+    """Unbound: no volume matches, and its StorageClass does not exist."""
     NO_CLASS = "NoClass"
     """Unbound: no volume matches, it names no class, and there is no default."""
     NO_VOLUME = "NoVolume"
-    """Unbound: no volume matches, and nobody makes one for its class."""
+    """Unbound: no volume matches, and its class has no provisioner."""
     NO_BINDING_MODE = "NoBindingMode"
     """Unbound: its StorageClass has no volumeBindingMode."""
     SELECTED_NODE_GONE = "SelectedNodeGone"
-    """Unbound: a node was selected for it, and that is not there."""
+    """Unbound: a node was selected for it, and does not exist."""
     NEEDS_SCHEDULER = "NeedsScheduler"
     """Unbound: its class waits for a pod that the scheduler places, and spec.nodeName passes the scheduler over."""
     WAITS_FOR_CLASS = "WaitsForClass"
     """Unbound and without a class: it is given the default one."""
     WAITS_FOR_VOLUME = "WaitsForVolume"
-    """Unbound: a volume is there for it, and is to be bound."""
+    """Unbound: a volume for it exists, and is to be bound."""
     WAITS_FOR_PROVISIONER = "WaitsForProvisioner"
     """Unbound: its class makes volumes, and has not made this one."""
     WAITS_FOR_DEVICE = "WaitsForDevice"
@@ -142,7 +142,7 @@ class ClaimProblem(Struct, frozen=True, kw_only=True, rename="camel"):
     wanted: tuple[str, ...] = ()
     """What it asks of a volume: the size and the access modes."""
     classes: tuple[str, ...] = ()
-    """For one whose class is not there: some StorageClasses that are, the default first."""
+    """For one with a class that does not exist: some existing StorageClasses, the default first."""
     near: tuple[VolumePlace, ...] = ()
     """For one that no volume matches: some volumes of its class, those that are not bound first."""
     unlike: Mapping[str, tuple[str, str]] = {}
@@ -171,7 +171,7 @@ class BindingStage(Enum):
 
 
 class Binding(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What keeps a pod from being bound to a node that the scheduler has chosen."""
+    """Why a pod is not bound yet to the node that the scheduler has chosen."""
 
     stage: BindingStage
     node: str
@@ -271,7 +271,7 @@ class RejectedGroup(Struct, frozen=True, rename="camel"):
 
     plugin: str
     reasons: tuple[str, ...]
-    """Upstream's words."""
+    """The reasons in upstream's words."""
     count: int
     alone: int
     """How many of them nothing else rejects."""
@@ -302,7 +302,7 @@ class ConstraintSpread(Struct, frozen=True, rename="camel"):
     min_domains: int
     """With fewer domains the minimum is 0."""
     left_out: tuple[str, ...]
-    """Some values of which no node counts: they are no domains."""
+    """Some values that no counted node has: they are no domains."""
     left_out_count: int
     """How many there are."""
     conflicts_with: tuple[str, ...]
@@ -331,18 +331,18 @@ class ReasonCount(Struct, frozen=True, rename="camel"):
 
 
 class ToldBefore(Struct, frozen=True, rename="camel"):
-    """What kube-scheduler wrote into the PodScheduled condition, next to what the cluster gives now."""
+    """kube-scheduler's message in the PodScheduled condition, compared with the current answer."""
 
     message: str
     agrees: bool
     changed: tuple[ReasonCount, ...]
-    """Reasons whose numbers differ; empty where the message could not be read."""
+    """Reasons with different numbers; empty if the message could not be read."""
     no_victims: bool = False
     """Whether it found no victims, though preemption makes room by what is known now."""
 
 
 class NamedFate(Enum):
-    """What becomes of a pod on the node that it names."""
+    """The fate of a pod on the node that it names."""
 
     RUNS = "Runs"
     REFUSED = "Refused"
@@ -379,7 +379,7 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     sampled: int | None = None
     """kube-scheduler stops looking after so many nodes that fit, and so may not see the best; None: it sees all."""
     best: tuple[str, ...] = ()
-    """Nodes that share the highest score, of which any may be chosen; a nominated node alone, when it fits."""
+    """Nodes that share the highest score, any of which may be chosen; a nominated node alone, when it fits."""
     silent: tuple[str, ...] = ()
     """The best nodes that do not answer: a pod is bound to them, and does not start."""
     scores: tuple[NodeScore, ...] = ()
@@ -391,7 +391,7 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     nowhere: tuple[str, ...] = ()
     """Names that pin the pod, and that no node has: ``kubernetes.io/hostname=node-7``."""
     offered_nowhere: tuple[str, ...] = ()
-    """Resources that it asks for and of which no node has any."""
+    """Resources that it requests and that no node has."""
     spread: tuple[ConstraintSpread, ...] = ()
     claims: tuple[ClaimProblem, ...] = ()
     """For a pod that fits nowhere: its claims that no node can use; the one that the scheduler stops at comes first.
@@ -406,22 +406,22 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     binding: Binding | None = None
     """What the scheduler waits for before it binds the pod to a node that it has chosen; None: nothing is known."""
     preemption: PreemptionPreview | None = None
-    """For Unschedulable: whom the pod would preempt; None: the profile does not preempt."""
+    """For Unschedulable: the pods that it would preempt; None: the profile does not preempt."""
     preemption_disabled: str = ""
-    """The field of the scheduler's profile by which it preempts nobody; empty: it preempts."""
+    """The field of the scheduler's profile that disables preemption; empty: it preempts."""
     queue: QueuePosition | None = None
     """None: the pod is not queued."""
     told: ToldBefore | None = None
     verified: bool = True
-    """False: the server is not of the version that these rules were held against."""
+    """False: these rules were not verified against the server's version."""
     unknown_plugins: tuple[str, ...] = ()
     """Plugins of the profile that are not kube-scheduler's own, and are left out here."""
     extenders: tuple[str, ...] = ()
     """URLs of the scheduler's extenders, which were not asked."""
     assumed: tuple[Unread, ...] = ()
-    """What could not be read and may change whether it fits, or what would help: it counts as not there."""
+    """The unread objects that may change whether it fits, or what would help: they count as absent."""
     proven: bool = True
-    """Whether the outcome holds whatever that is."""
+    """Whether the outcome is certain in spite of them."""
 
     @property
     def is_denied(self) -> bool:
@@ -436,6 +436,6 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def preempts(self) -> bool:
-        """Whether the scheduler preempts for it, and that makes room."""
+        """Whether the scheduler preempts pods for it, and so makes room."""
         victims = self.preemption.victims if self.preemption is not None else ()
         return bool(victims) and not self.is_denied and not any(victim.is_static for victim in victims)

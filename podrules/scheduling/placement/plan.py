@@ -2,7 +2,7 @@
 
     order       by priority, the highest first, then as given: as the scheduling queue has them (PrioritySort); last
                 what an autoscaler may ask for
-    a replica   one scheduling cycle; of the nodes with the highest score the first of the cluster is taken, where
+    a replica   one scheduling cycle; among the nodes with the highest score, the cluster's first is chosen, while
                 kube-scheduler takes any of them
     no node     preemption, where it is allowed: the victims are gone and the replica takes their place, as if they had
                 ended at once; budgets allow less for each victim that was ready. Controllers make new pods for
@@ -69,7 +69,7 @@ __all__ = ["Demand", "Placing", "plan", "queue_key", "with_unaided"]
 
 ZONE: Final = "topology.kubernetes.io/zone"
 MAX_REPLICAS: Final = 100_000
-"""Of a spec of which as many are wanted as fit."""
+"""For a spec with no number: as many as fit are wanted."""
 
 
 class Demand(Struct, frozen=True):
@@ -90,7 +90,7 @@ class Demand(Struct, frozen=True):
     there: int = 0
     """Pods that it has already."""
     suspended: bool = False
-    """Whether its controller makes no pods for now."""
+    """Whether its controller currently makes no pods."""
     awaited: AwaitedPod | None = None
     """Which pod its StatefulSet waits for."""
     daemons: Daemons | None = None
@@ -98,13 +98,13 @@ class Demand(Struct, frozen=True):
     origin: Origin = "manifest"
     """Why they are wanted."""
     quota: QuotaRoom | None = None
-    """The quota that lets in fewer than are wanted; None: none does."""
+    """The quota that allows fewer than are wanted; None: no quota does."""
     ordered: bool = False
     """Whether its StatefulSet makes a pod only once the one before is Ready."""
     job: JobSize | None = None
     """How many pods a Job or CronJob makes; None: it is neither."""
     autoscaler: Autoscaler | None = None
-    """The one that decides about its replicas; None: none does."""
+    """The autoscaler that decides its replicas; None: there is none."""
 
 
 class _Placed(Struct, frozen=True):
@@ -121,11 +121,11 @@ class _Placed(Struct, frozen=True):
     """How many pods of a DaemonSet were to be placed."""
     missing: Missing = Missing()
     moving: tuple[Unread, ...] = ()
-    """What is missing by which those that are placed, and all before them, may go to other nodes."""
+    """The unread objects that may move the placed pods, and all before them, to other nodes."""
 
 
 def queue_key(origin: Origin, pod: Pod) -> tuple[bool, int]:
-    """By what the scheduler takes pods: an autoscaler asks for more once the others are there."""
+    """The order in which the scheduler takes pods: an autoscaler asks for more once the others exist."""
     return origin == "autoscaler", -priority_of(pod)
 
 
@@ -141,7 +141,7 @@ def plan(demands: Sequence[Demand], *, preemption: bool) -> tuple[PlannedSpec, .
 
 
 def with_unaided(specs: dict[int, PlannedSpec], alone: Callable[[], dict[int, PlannedSpec]]) -> dict[int, PlannedSpec]:
-    """The specs with how many are placed when nobody is preempted: by themselves, or as `alone` finds it."""
+    """The specs with how many are placed without preemption: by themselves, or as `alone` finds it."""
     if not any(spec.victims for spec in list(specs.values())[:-1]):
         return specs
     # The victims of one leave room to the next, or the pods that they yield to take it.
@@ -176,8 +176,8 @@ class Placing:
         self._moving: tuple[Unread, ...] = ()
 
     def place(self, demand: Demand) -> PlannedSpec:
-        """Place a spec on what the ones before have left."""
-        # Specs may share a name: their place tells their pods apart.
+        """Place a spec in the room that the earlier ones left."""
+        # Specs may share a name: their position distinguishes their pods.
         replicas = _Replicas(demand, self._count, self._scheduled)
         self._count += 1
         before = replace(demand.situation, table=self.table, snapshot=self.snapshot)
@@ -205,7 +205,7 @@ class _Replicas(Struct, frozen=True):
 
     @property
     def wanted(self) -> int:
-        """How many a quota lets in."""
+        """How many a quota allows."""
         most = MAX_REPLICAS if self.demand.replicas is None else self.demand.replicas
         return most if self.demand.quota is None else min(most, self.demand.quota.pods)
 
@@ -214,7 +214,7 @@ class _Replicas(Struct, frozen=True):
         return islice(new_numbers(situation.pod, self.kind, demand.first, situation.snapshot.pods), self.wanted)
 
     def before(self, number: int, situation: Situation) -> Situation:
-        """One of them with its claims before a cluster."""
+        """One of them with its claims, in a cluster."""
         demand = self.demand
         made = replica(demand.situation.pod, self.kind, number, uid=planned_uid(self.place, number))
         named, claims = with_claims_of(made, demand.claim_templates)
@@ -339,11 +339,11 @@ def _planned(replicas: _Replicas, placed: _Placed) -> PlannedSpec:
 
 
 def _assumed(placed: _Placed, wanted: int | None) -> tuple[tuple[Unread, ...], bool]:
-    """What is missing and may change the answer, and whether it is proved all the same that they fit, or do not."""
+    """The unread objects that may change the answer, and whether it is proved in spite of them."""
     stopped, missing = placed.stopped, placed.missing
     if placed.daemon is not None and NODES in missing.resources:
         return missing.unread, False
-    # Where nothing stopped them, a quota lets in fewer than are wanted.
+    # If no replica failed, a quota allows fewer than are wanted.
     if wanted is not None and len(placed.rows) < wanted and stopped is not None:
         proven = stopped.proven and stopped.outcome is not PlacementOutcome.UNKNOWN
         # There may be room for the others if those before them are elsewhere.
@@ -361,7 +361,7 @@ def _next_name(replicas: _Replicas, placed: _Placed) -> str:
 
 
 def _achieved(end: Situation) -> Iterator[AchievedSpread]:
-    """How the pods that match a replica's constraints stand at the end."""
+    """The final domains of the pods that match a replica's constraints."""
     context = CycleContext(end.pod, end.table, end.snapshot, end.features, end.framework.args, {}, end.now)
     for action in (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY):
         try:

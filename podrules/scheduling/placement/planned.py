@@ -37,19 +37,19 @@ go first; the drain of their node recreates them; or an autoscaler of a file may
 
 
 class PlannedVictim(Struct, frozen=True, rename="camel"):
-    """A pod that has to be gone: it would be preempted, or is being deleted already."""
+    """A pod that has to be removed: it would be preempted, or is being deleted already."""
 
     pod: PodReference
     node: str
     priority: int
     violates: tuple[str, ...]
-    """PodDisruptionBudgets that its going violates, by ``namespace/name``; none where it goes anyway."""
+    """PodDisruptionBudgets that its removal violates, by ``namespace/name``; none if it is removed anyway."""
     leaving: bool
-    """It is being deleted already: nobody has to preempt it."""
+    """It is being deleted already: it need not be preempted."""
     replaced: bool
     """Whether its controller makes another; else it is lost."""
     preempted_for: tuple[PodReference, ...]
-    """Pods that are nominated to the node and go first, where it was preempted before; else none."""
+    """Pods that are nominated to the node and come first, if it was preempted before; else none."""
     stateful: bool = False
     """A StatefulSet makes it: it has a name, and often data, of its own."""
 
@@ -67,9 +67,9 @@ class AchievedSpread(Struct, frozen=True, rename="camel"):
     """The most matching pods of a domain minus the minimum."""
     domains: tuple[SpreadDomain, ...]
     left_out: tuple[str, ...]
-    """Some values of which no node counts: they are no domains."""
+    """Some values that no counted node has: they are no domains."""
     left_out_count: int
-    """How many there are."""
+    """The number of domains."""
 
 
 class AwaitedPod(Struct, frozen=True, rename="camel"):
@@ -115,13 +115,13 @@ class DaemonNodes(Struct, frozen=True, rename="camel"):
     """The nodes of a DaemonSet, by its controller."""
 
     eligible: int
-    """On how many it makes a pod, whether there is room or not; those that have one count."""
+    """How many nodes get a pod, with or without room; nodes that have one count."""
     kept: tuple[str, ...]
-    """The nodes that have a pod of it and keep that."""
+    """The nodes that have its pod and keep it."""
     removed: tuple[str, ...]
-    """The nodes whose pod it deletes, for it does not choose them any more."""
+    """The nodes from which it deletes its pod, because it no longer chooses them."""
     without: tuple[RejectedGroup, ...]
-    """The nodes on which it makes no pod, by the plugin of the scheduler that asks the same. Largest group first."""
+    """The nodes on which it makes no pod, by the scheduler plugin with the same rule. Largest group first."""
 
 
 class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
@@ -135,20 +135,20 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
     """None: as many as fit."""
     placed: int
     without_preemption: int
-    """How many are placed when nobody is preempted, for this spec or for those before it."""
+    """How many are placed without preemption, for this spec or for those before it."""
     nodes: dict[str, int]
     """Replicas by node, those with most first."""
     nodes_unaided: dict[str, int]
-    """The same of those that are placed when nobody is preempted."""
+    """The same, for those that are placed without preemption."""
     zones: dict[str, int]
     """Replicas by topology.kubernetes.io/zone; empty for nodes without one."""
     spread: tuple[AchievedSpread, ...]
     victims: tuple[PlannedVictim, ...]
     stopped: Placement | None
-    """What the first replica met that fits nowhere; of a DaemonSet, what all met that do not fit, each on its own node.
+    """Why the first unplaced replica fits nowhere; for a DaemonSet, why each unplaced pod does not fit its own node.
     None: all wanted ones fit."""
     limit: int | None
-    """After so many the search for more was ended; None: it was not."""
+    """The number after which the search stopped; None: it did not stop."""
     there: int
     """Pods that it has already, besides which these come."""
     suspended: bool
@@ -163,15 +163,15 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
     job: JobSize | None = None
     """How many pods a Job or CronJob makes; None: it is neither."""
     autoscaler: Autoscaler | None = None
-    """The one of a file that decides about its replicas; None: none does."""
+    """The autoscaler in a file that decides its replicas; None: there is none."""
     origin: Origin
     """Why it is placed."""
     quota: QuotaRoom | None = None
-    """The quota that lets in fewer than are wanted; the others are not made. None: none does."""
+    """The quota that allows fewer than are wanted; the others are not made. None: no quota does."""
     assumed: tuple[Unread, ...] = ()
     """What could not be read and may change how many are placed, or where: it counts as not there."""
     proven: bool = True
-    """Whether the answer to "do all that are wanted and let in fit" holds whatever that is."""
+    """Whether the answer to "do all wanted and allowed pods fit" is certain in spite of that."""
 
     scheduler_message: str = ""
     """What kube-scheduler said of a pending pod when it found no node; empty: nothing."""
@@ -189,7 +189,7 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
 
     @property
     def kept_out(self) -> bool:
-        """Whether a quota lets in fewer than are wanted."""
+        """Whether a quota allows fewer than are wanted."""
         return self.quota is not None and self.wanted is not None and self.quota.pods < self.wanted
 
     @property
@@ -211,7 +211,7 @@ class PlannedBudget(Struct, frozen=True, rename="camel"):
     min_available: int | str | None
     max_unavailable: int | str | None
     specs: tuple[str, ...]
-    """Those of whose pods it selects some."""
+    """The specs with pods that it selects."""
     pods_of_specs: int
     """How many pods these make; it may select some of them."""
     placed: int
@@ -225,8 +225,8 @@ class PlannedBudget(Struct, frozen=True, rename="camel"):
     may_grow: bool
     """Whether an autoscaler may make more of the pods to come."""
     room: BudgetRoom | None
-    """What it lets go once all that are placed are Ready. None: it counts by controllers, and what those of the other
-    pods want is not known; or it is not known on how many nodes a DaemonSet runs."""
+    """The evictions it allows once all placed pods are Ready. None: it counts by controllers, and what those of the
+    other pods want is not known; or it is not known on how many nodes a DaemonSet runs."""
 
 
 class HeldPods(Struct, frozen=True, rename="camel"):
@@ -242,7 +242,7 @@ class HeldPods(Struct, frozen=True, rename="camel"):
 
 
 class Budgets(Struct, frozen=True, rename="camel"):
-    """What PodDisruptionBudgets let go of pods to come."""
+    """How many of the pods to come PodDisruptionBudgets allow to be evicted."""
 
     budgets: tuple[PlannedBudget, ...] = ()
     held: tuple[HeldPods, ...] = ()
@@ -256,9 +256,9 @@ class Unmoved(Struct, frozen=True, rename="camel"):
     """``DaemonSet``, ``StaticPod``, ``NoController``, ``PodDisruptionBudget``, ``Finished``, ``Terminating``,
     ``NodeSilent``, ``Overdue``."""
     detail: str
-    """The budget and what it allows; the controller; who makes no other; the finalizers of a pod that is overdue."""
+    """The budget and what it allows; the controller; why it is not replaced; the finalizers of an overdue pod."""
     hold: BudgetRisk | None = None
-    """Why a PodDisruptionBudget holds it; None: none does."""
+    """Why a PodDisruptionBudget protects it; None: no budget does."""
     lacks: PodReference | None = None
     """A pod of the same budget that fits on no node: the budget waits for it to be Ready."""
     over: datetime | None = None
@@ -266,13 +266,13 @@ class Unmoved(Struct, frozen=True, rename="camel"):
     node: str = ""
     """The drained node that it is on."""
     way: str = ""
-    """What would let a pod go of the budget, where that needs all."""
+    """The change that makes a budget allow an eviction, if it requires all pods."""
     unready: tuple[PodReference, ...] | None = None
-    """The pods of a budget that waits for more of them to be Ready, that are not; None: not asked."""
+    """The pods that are not Ready, of a budget that waits for more Ready pods; None: not checked."""
 
 
 class DrainFlag(Struct, frozen=True, rename="camel"):
-    """A flag of kubectl drain without which it evicts nobody."""
+    """A flag that kubectl drain needs before it evicts any pod."""
 
     flag: str
     pods: int

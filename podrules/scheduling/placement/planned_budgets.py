@@ -1,4 +1,4 @@
-"""What PodDisruptionBudgets let go of pods to come, once all that are placed are Ready.
+"""How many of the pods to come PodDisruptionBudgets allow to be evicted, once all placed pods are Ready.
 
     a manifest's pods   as many as it asks for, labelled as their controller makes them; those that the workload has
                         already are gone by then

@@ -34,7 +34,7 @@ def is_preempted(pod: Pod) -> bool:
 
 
 def preemption_event(events: Iterable[Event]) -> Event | None:
-    """The latest event that tells of a preemption."""
+    """The latest event that reports a preemption."""
     found = [event for event in events if event.reason == PREEMPTED and _preemptor_uid(event)]
     return max(found, key=lambda event: event.time or "", default=None)
 
@@ -42,11 +42,11 @@ def preemption_event(events: Iterable[Event]) -> Event | None:
 def preempted(
     victim: Pod | None, event: Event | None, pods: Sequence[Pod] | None, *, is_list: bool = False
 ) -> Preempted:
-    """By whom a pod was preempted and what came of it.
+    """Which pod preempted a pod, and the outcome.
 
     Args:
         victim: The pod that has to go; None: it is gone, and the event is there.
-        event: The one that tells of it, if it is still there.
+        event: The event that reports it, if it still exists.
         pods: All of the cluster; None: they cannot be read.
         is_list: Whether they are of a plain List, which may lack the preemptor.
     """
@@ -85,8 +85,8 @@ def _waits_above(pod: Pod, victim: Pod) -> bool:
 def _preemptor_uid(event: Event) -> str:
     """The UID of the preemptor; upstream names it in the message, and relates the event to it where it can."""
     found = _MESSAGE.match(event.message)
-    told = found["uid"] if found else None
-    return told or (event.related.uid if event.related is not None else "")
+    named = found["uid"] if found else None
+    return named or (event.related.uid if event.related is not None else "")
 
 
 def _left_alone(victim: Pod, pods: Sequence[Pod]) -> Iterator[PodReference]:

@@ -33,18 +33,18 @@ class VictimPod(Struct, frozen=True, rename="camel"):
     qos_class: str
     grace_seconds: int
     violates: tuple[str, ...]
-    """PodDisruptionBudgets that its going violates, by name."""
+    """PodDisruptionBudgets that its removal violates, by name."""
     is_static: bool = False
-    """Whether only its mirror would go: its kubelet runs it on."""
+    """Whether only its mirror would be deleted: its kubelet keeps it running."""
 
 
 class CrossNode(Struct, frozen=True, rename="camel"):
-    """Pods of other nodes whose removal would have made room on a node; the scheduler never tries that."""
+    """Pods of other nodes that block a node; the scheduler never tries to remove them."""
 
     node: str
     elsewhere: tuple[PodOnNode, ...]
     on_node: tuple[PodReference, ...]
-    """Pods of the node itself that would have to go as well."""
+    """Pods of the node itself that would have to be removed too."""
 
 
 class LeftAlone(Struct, frozen=True, rename="camel"):
@@ -80,11 +80,11 @@ class PreemptionPreview(Struct, frozen=True, rename="camel"):
     not_eligible: str
     """Why the pod may not preempt, in upstream's words; empty: it may."""
     potential: int
-    """Nodes that were looked at: removing pods cannot help on the others."""
+    """Nodes that were examined: removing pods cannot help on the others."""
     candidates: int
     """Nodes that would have room without some of their pods."""
     nodes: tuple[str, ...]
-    """Nodes of which one is nominated; empty: none."""
+    """Nodes from which one is nominated; empty: none."""
     decided_by: str
     """The criterion that left these; empty with one candidate or none."""
     victims: tuple[VictimPod, ...]
@@ -92,11 +92,11 @@ class PreemptionPreview(Struct, frozen=True, rename="camel"):
     grace_seconds: int
     """How long they may take to go; the pod is not placed before."""
     sampled: int | None
-    """kube-scheduler looks at so many candidates only, from a random node on; None: at all."""
+    """kube-scheduler examines only so many candidates, from a random node on; None: all of them."""
     elsewhere: CrossNode | None
     left_alone: tuple[LeftAlone, ...]
     no_room: tuple[NoRoom, ...]
-    """Why nodes that were looked at are no candidates; the most nodes first."""
+    """Why examined nodes are no candidates; the most nodes first."""
     message: str
     """All that the PodScheduled condition says then."""
 
@@ -120,7 +120,7 @@ class Preemptor(Struct, frozen=True, rename="camel"):
     twin: PodReference | None
     """A pod of its node that is as important, so that either of them goes."""
     sampled: int | None
-    """kube-scheduler looks at so many candidates only, from a random node on; None: at all."""
+    """kube-scheduler examines only so many candidates, from a random node on; None: all of them."""
     assumed: tuple[Unread, ...]
     """What could not be read, and may decide: it counts as not there."""
 
@@ -159,7 +159,7 @@ class NominatedNode(Struct, frozen=True, rename="camel"):
     rejected: tuple[str, ...] = ()
     """Why the node does not take the pod even without all pods that leave it, in upstream's words; empty: it does."""
     reach: NodeReach | None = None
-    """Whether the node answers: nothing ends on one that does not. None: it was not asked about, for nobody leaves."""
+    """Whether the node answers: no pod ends on a silent node. None: not checked, because no pod leaves the node."""
     exists: bool = True
     """False: no Node has its name. The scheduler fails to look it up, and goes on to all nodes."""
     made_room: bool = True
@@ -172,7 +172,7 @@ class NominatedNode(Struct, frozen=True, rename="camel"):
 
     @property
     def silent(self) -> bool:
-        """Whether nobody knows that anything ends on the node."""
+        """Whether it is unknown if any pod ends on the node."""
         return self.reach is not None and self.reach.reach.quiet
 
     @property
@@ -195,12 +195,12 @@ class PreemptedFor(Enum):
 
 
 class Preempted(Struct, frozen=True, rename="camel"):
-    """By whom a pod was preempted, and what for."""
+    """Which pod preempted a pod, and for what."""
 
     by: PodReference | None
-    """None: it is gone, or cannot be read, or nothing tells of it."""
+    """None: it is gone, or cannot be read, or nothing names it."""
     uid: str
-    """The preemptor's; empty: the event that tells it is gone, and `by` is the only pod that waits for the room."""
+    """The preemptor's; empty: the event that names it is gone, and `by` is the only pod that waits for the room."""
     at: str | None
     node: str
     """Where the victim ran."""

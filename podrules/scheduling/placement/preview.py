@@ -58,11 +58,11 @@ _MAX_RIVALS = 5
 _FEW_NODES: Final = 32
 _AFFINITY: Final = "InterPodAffinity"
 _LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
-"""For a rule that asks for the present only where it has a Lease."""
+"""For a rule that needs the present time only with a Lease."""
 
 
 def preview(filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> PreemptionPreview | None:
-    """What PostFilter would come to for a pod that fits nowhere; None: the profile has no DefaultPreemption."""
+    """The result of PostFilter for a pod that fits nowhere; None: the profile has no DefaultPreemption."""
     found = preempt(filtered, budgets)
     preemption = found.preemption
     if preemption is None:
@@ -115,7 +115,7 @@ def preemptor(situation: Situation, bound: Pod) -> Preemptor | None:
     victims = {} if here is None else {victim.pod.metadata.uid: victim for victim in here.victims}
     if here is None or own not in victims:
         return None
-    # A better node among a few saves the look at all of them.
+    # A better node among a few makes checking all of them unnecessary.
     few = (candidate(other, pods.on(other)) for other in rows[:: 1 + len(rows) // _FEW_NODES])
     if any(one is not None and name not in select_candidate((here, one)).best for one in few):
         return None
@@ -140,7 +140,7 @@ def preemptor(situation: Situation, bound: Pod) -> Preemptor | None:
 
 
 def nominated_node(situation: Situation) -> NominatedNode | None:
-    """The node that is kept for a pod, and who is not gone yet; None: there is no nomination."""
+    """The node that is reserved for a pod, and the pods still on it; None: there is no nomination."""
     pod = situation.pod
     name = pod.status.nominated_node_name
     row = situation.table.index.get(name)
@@ -157,7 +157,7 @@ def nominated_node(situation: Situation) -> NominatedNode | None:
     if row is None and situation.may_lack_nodes:
         return found
     if row is None:
-        # evaluateNominatedNode in schedule_one.go: its error is logged, and every node is looked at.
+        # evaluateNominatedNode in schedule_one.go: its error is logged, and every node is examined.
         return replace(found, exists=False)
     if not going:
         return found

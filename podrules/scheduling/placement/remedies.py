@@ -61,7 +61,7 @@ _LATER: Final = "9"
 _ROOM: Final = "NodeResourcesFit"
 _COMES_ANYWAY: Final = -200
 _ROLLOUT: Final = -65
-"""What a rollout would stop is stopped before anything is freed by hand."""
+"""Pods that a rollout would stop are preferred to manual changes."""
 _NEVER: Final = datetime.fromtimestamp(0, UTC)
 _NOT_MADE_AGAIN: Final = frozenset({Guarantee.AVAILABILITY_FIRST, Guarantee.NOT_REPLACED})
 _LEAVES: Final = frozenset({ChangeKind.AWAIT_PODS, ChangeKind.ROLL_OUT})
@@ -206,7 +206,7 @@ def _step(situation: Situation, filtered: Filtered, row: int) -> tuple[Applied[S
 
 
 def _leaving(situation: Situation, filtered: Filtered, row: int) -> Applied[Situation] | None:
-    """Another node in place of one that a program is about to remove; None: no program is, or its taint says so."""
+    """Another node in place of one that a program is about to remove; None: no program does, or its taint shows it."""
     name, by = situation.table.names[row], situation.going(row)
     if by is None or by.purpose is Purpose.RESTARTS_NODE:
         return None
@@ -284,7 +284,7 @@ def _is_silent(situation: Situation, row: int) -> bool:
 def _room_of_pods(situation: Situation, row: int) -> Iterator[Applied[Situation]]:
     """The pods that leave a node anyway, or that a rollout may stop: the fewest that make room."""
     there = sorted(situation.table.pods.on(row), key=lambda pod: pod.metadata.name)
-    # What is on a silent node does not end before that answers.
+    # Pods on a silent node do not end before the node answers.
     ending = [pod for pod in there if _ends_for_good(pod) and not _is_silent(situation, row)]
     old = [pod for pod in there if not situation.is_extra and _is_older(pod, situation.pod)]
     for found, cost in ((ending, _COMES_ANYWAY), (old, _ROLLOUT)):

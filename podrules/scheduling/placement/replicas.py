@@ -4,8 +4,8 @@ They have the labels of their controller (`podrules.api.controller_labels`). Of 
 matchLabelKeys and mismatchLabelKeys are merged into the labelSelector with the values that the pod's own labels have.
 PodTopologySpread does so by itself.
 
-Nobody knows a hash before there is a controller's object: here it is a word that no hash can be, the spec's own. So is
-the number in the name, but for a StatefulSet's.
+A hash is unknown until the controller's object exists: here it is a word, specific to the spec, that cannot be a hash.
+The number in the name is made up too, except for a StatefulSet's.
 
 Source: pkg/registry/core/pod/strategy.go (mutatePodAffinity) at v1.36.3.
 """
@@ -27,7 +27,7 @@ __all__ = ["new_numbers", "replica"]
 
 
 def new_numbers(pod: Pod, kind: str, first: int, pods: Iterable[Pod]) -> Iterator[int]:
-    """Numbers of pods that are not there yet, without end: a StatefulSet's pods keep theirs.
+    """Numbers of pods that do not exist yet, without end: a StatefulSet's pods keep theirs.
 
     Args:
         pod: As for `replica`.
@@ -47,9 +47,9 @@ def replica(pod: Pod, kind: str, number: int, *, uid: str) -> Pod:
 
     Args:
         pod: As the spec has it; named as the workload.
-        kind: Of what makes it, in the singular: ``deployment``; ``pod``: it is made by nobody, or is there already.
+        kind: Of the controller, in the singular: ``deployment``; ``pod``: no controller makes it, or it exists already.
         number: From 0.
-        uid: Nobody else's.
+        uid: A unique one.
     """
     name = pod.metadata.name
     named = name if kind == "pod" and number == 0 else f"{name}-{number}"

@@ -50,7 +50,7 @@ _FILLED_IN: Final[Mapping[str, Any]] = {
 
 
 class WrittenWorkload(KubeObject, frozen=True):
-    """A workload whose template is kept as it is stored, with fields that no rule reads."""
+    """A workload with its template as stored, including fields that no rule reads."""
 
     spec: dict[str, Any] = {}
 

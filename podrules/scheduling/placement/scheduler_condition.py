@@ -2,7 +2,7 @@
 
     0/12 nodes are available: 2 Insufficient memory, 10 node(s) had untolerated taint(s). preemption: 0/12 nodes …
 
-Older versions worded some reasons otherwise: meanings are compared, not texts.
+Older versions have other words for some reasons: meanings are compared, not texts.
 The histogram is FitError's, which this product words itself; what follows it is PostFilter's.
 
 Source: FitError.Error in pkg/scheduler/framework/types.go at v1.36.3.
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from podrules.api.model.quantity import whole_number
 from podrules.scheduling.placement.outcome import ReasonCount, ToldBefore
 
-__all__ = ["found_no_victims", "histogram", "told_before"]
+__all__ = ["compare_messages", "found_no_victims", "histogram"]
 
 _SENTENCE: Final = re.compile(r"0/\d+ nodes are available: (.*?)\.(?: |$)", re.DOTALL)
 _ENTRY: Final = re.compile(r"(\d+) (.+)", re.DOTALL)
@@ -39,17 +39,17 @@ _OLDER: Final = (
 
 
 def found_no_victims(message: str) -> bool:
-    """Whether preemption helped on no node: where pods have to go, kube-scheduler writes nothing about it."""
+    """Whether preemption helped on no node: if it has victims, kube-scheduler does not mention preemption."""
     return " preemption: 0/" in message
 
 
-def told_before(message: str, now: str, *, room: bool = False) -> ToldBefore:
-    """Compare the condition's message with the sentence of now, which is empty when a node fits now.
+def compare_messages(message: str, now: str, *, room: bool = False) -> ToldBefore:
+    """Compare the condition's message with the current one, which is empty if a node fits now.
 
-    `room` is whether preemption makes room now: a message that no victim was found says something else.
+    `room`: preemption makes room now, so a message that reports no victim disagrees.
     """
     if room and found_no_victims(message):
-        return replace(told_before(message, now), agrees=False, no_victims=True)
+        return replace(compare_messages(message, now), agrees=False, no_victims=True)
     if now and (message == now or message.startswith(f"{now} ")):
         return ToldBefore(message, agrees=True, changed=())
     then_counts, now_counts = _in_todays_words(histogram(message)), histogram(now)
@@ -67,7 +67,7 @@ def told_before(message: str, now: str, *, room: bool = False) -> ToldBefore:
 
 
 def histogram(message: str) -> dict[str, int]:
-    """Reasons and on how many nodes each held; empty when the message has another form."""
+    """The number of nodes for each reason; empty if the message has another form."""
     sentence = _SENTENCE.match(message)
     if sentence is None:
         return {}

@@ -76,7 +76,7 @@ def _with_rejections(filtered: Filtered, spread: Spread) -> Iterator[SpreadDomai
     """The domains, each with what rejects every node of it, besides the constraints."""
     found = domains(spread)
     if not filtered.pre_filter.status.ok:
-        yield from found  # No plugin has looked at any node.
+        yield from found  # No plugin has examined any node.
         return
     rejecting = {plugin: filtered.rejects(plugin) for plugin in filtered.plugins if plugin != NAME}
     for plugin in filtered.pre_filter.narrowed_by:

@@ -31,14 +31,14 @@ _OLD_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 
 
 class NodeSpecification(Struct, frozen=True):
-    """A node that is not there yet."""
+    """A node that does not exist yet."""
 
     name: str
     labels: Mapping[str, str] = {}
     allocatable: ResourceList = {}
     taints: tuple[Taint, ...] = ()
     like: str = ""
-    """A node whose labels, room, taints, images and CSI drivers it shares, where nothing else is said."""
+    """A node from which it takes labels, room, taints, images and CSI drivers, unless they are set here."""
 
 
 def excluding_nodes(snapshot: ClusterSnapshot, names: Iterable[str]) -> ClusterSnapshot:
@@ -65,7 +65,7 @@ def cordoning_nodes(snapshot: ClusterSnapshot, names: Collection[str]) -> Cluste
 
 
 def adding_nodes(snapshot: ClusterSnapshot, specifications: Iterable[NodeSpecification]) -> ClusterSnapshot:
-    """The cluster with more nodes, on which nothing runs.
+    """The cluster with additional, empty nodes.
 
     Raises:
         KeyError: a node that another one is to be like is not there.

@@ -12,7 +12,7 @@ The plugins are those of a profile (`podrules.scheduling.scheduler.runtime`).
                  when it fits
 
 kube-scheduler itself stops after enough feasible nodes on large clusters (`podrules.scheduling.scheduler.sampling`): it
-chooses among those that it has looked at. Here all nodes are judged.
+chooses among those that it has examined. Here all nodes are judged.
 
 Source, at v1.36.3: pkg/scheduler/schedule_one.go (findNodesThatFitPod, prioritizeNodes); FitError in
 pkg/scheduler/framework/types.go; RunPreFilterPlugins, RunFilterPluginsWithNominatedPods, RunScorePlugins in
@@ -62,7 +62,7 @@ class PreFiltered(Struct, frozen=True):
     narrowed_by: frozenset[str]
     """Plugins that named nodes."""
     skipped: frozenset[str]
-    """Plugins whose Filter is left out."""
+    """Plugins that do not run Filter."""
 
 
 class Filtered:
@@ -105,7 +105,7 @@ class Filtered:
 
     @cached_property
     def considered(self) -> NDArray[np.bool_]:
-        """The rows that Filter looks at: all but those that PreFilter left out."""
+        """The rows that Filter examines: all but those that PreFilter left out."""
         names = self.pre_filter.node_names
         if names is None:
             return np.full(len(self.context.table), self.pre_filter.status.ok)

@@ -7,8 +7,8 @@
                others that the point does not disable (with ``*`` none of them); then the point's others
     weight     that of Score's entry, else MultiPoint's; absent and 0 are 1
 
-A plugin that is not kube-scheduler's own is unknown: it runs where a point names it, and if MultiPoint names it, nobody
-here can tell where.
+A plugin that is not kube-scheduler's own is unknown: it runs where a point names it; if MultiPoint names it, its
+extension points are unknown here.
 
 Source: at v1.36.3, pkg/scheduler/apis/config/v1/default_plugins.go (getDefaultPlugins, mergePluginSet),
 pkg/scheduler/framework/runtime/framework.go (NewFramework, expandMultiPointPlugins, getValidScoreWeights),
@@ -107,7 +107,7 @@ def default_multi_point(features: Features) -> PluginSet:
 
 _MULTI_POINT: Final = "multiPoint"
 _MAX_KEPT: Final = 32
-"""Profiles whose plugins are kept: every pod asks for those of its own."""
+"""Profiles that keep their plugins: every pod asks for those of its own profile."""
 _NEEDED: Final = {ExtensionPoint.QUEUE_SORT: "PrioritySort", ExtensionPoint.BIND: "DefaultBinder"}
 _SINGLE: Final = (ExtensionPoint.QUEUE_SORT, ExtensionPoint.PLACEMENT_GENERATE)
 
@@ -239,7 +239,7 @@ def _number_problems(plugins: Plugins, path: str) -> Iterator[str]:
 
 
 def _weight_problems(plugins: Plugins, path: str) -> Iterator[str]:
-    """Weights below 0, of which kube-scheduler says that their sum could overflow.
+    """Weights below 0, for which kube-scheduler reports that their sum could overflow.
 
     It does where such a sum is followed by another plugin's weight, that of a disabled one too (getValidScoreWeights).
     """

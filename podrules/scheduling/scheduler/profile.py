@@ -78,7 +78,7 @@ class Profile(Struct, frozen=True):
     args: Mapping[str, Any] = {}
     """By plugin name; a plugin without an entry has its defaults."""
     plugins: Plugins = _DEFAULT_PLUGINS
-    """What it changes in the default plugins; `enabled_plugins` tells what runs."""
+    """What it changes in the default plugins; `enabled_plugins` returns what runs."""
     percentage_of_nodes_to_score: int = 0
     """How many feasible nodes of all are enough; 0: by the number of nodes (`num_feasible_nodes_to_find`)."""
     misnamed: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class Profile(Struct, frozen=True):
 
     @property
     def preemption_disabled(self) -> str:
-        """The field by which it preempts nobody, for it leaves DefaultPreemption out; empty: it preempts."""
+        """The field that disables preemption, because it leaves DefaultPreemption out; empty: it preempts."""
         return disabled_by(self.plugins, DEFAULT_PREEMPTION, ExtensionPoint.POST_FILTER)
 
 

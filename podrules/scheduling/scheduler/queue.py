@@ -1,6 +1,6 @@
-"""The scheduling queue: whose turn is before a pod's.
+"""The scheduling queue: which pods are scheduled before a pod.
 
-    order      the higher priority first, then who has waited longer (PrioritySort); of the waiting time the pod's
+    order      the higher priority first, then the longer wait (PrioritySort); of the waiting time the pod's
                creation is what the API shows
     not in it  pods with scheduling gates, pods that are being deleted, pods of other schedulers; pods in their binding
                cycle: since 1.35 these have a nominated node, and none of them was Unschedulable before
@@ -28,7 +28,7 @@ class QueuePosition(Struct, frozen=True, rename="camel"):
     """A pending pod among those of its scheduler."""
 
     position: int
-    """1: nobody is before it."""
+    """1: no pod is before it."""
     pending: int
     """With the pod itself."""
     higher_priority: int
@@ -78,8 +78,8 @@ def _is_queued(pod: Pod) -> bool:
 
 def _waits(pod: Pod) -> bool:
     """Whether the scheduler is to choose a node for it some time."""
-    told = pod.status.condition("PodScheduled")
-    binds = bool(pod.status.nominated_node_name) and (told is None or told.status != "False")
+    condition = pod.status.condition("PodScheduled")
+    binds = bool(pod.status.nominated_node_name) and (condition is None or condition.status != "False")
     return not (binds or pod.spec.node_name or pod.finished or pod.metadata.deletion_timestamp is not None)
 
 

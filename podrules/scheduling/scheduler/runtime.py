@@ -69,7 +69,7 @@ class Framework(Struct, frozen=True):
     extenders: tuple[Extender, ...] = ()
     """They are not asked here."""
     preemption_disabled: str = ""
-    """The field of the profile by which nobody is preempted; empty: DefaultPreemption runs."""
+    """The field of the profile that disables preemption; empty: DefaultPreemption runs."""
     features: Features = REFERENCE
     """The rules of the scheduler's version."""
 
@@ -154,7 +154,7 @@ def _scorer(plugin: ScorePlugin, at: _Points) -> ScorePlugin:
 
 
 class _FilterFails:
-    """A plugin whose Filter needs PreFilter, in a profile without its PreFilter."""
+    """A plugin that needs PreFilter for Filter, in a profile without its PreFilter."""
 
     def __init__(self, plugin: FilterPlugin, problem: str) -> None:
         self.name = plugin.name

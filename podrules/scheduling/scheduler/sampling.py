@@ -1,4 +1,4 @@
-"""How many feasible nodes kube-scheduler finds before it looks at no more of them.
+"""How many feasible nodes kube-scheduler finds before it stops.
 
     fewer than 100 nodes   all
     otherwise              nodes * percentage / 100, at least 100; percentage 0: 50 - nodes / 125, at least 5

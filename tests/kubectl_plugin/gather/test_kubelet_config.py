@@ -237,7 +237,7 @@ def test_field_twice_in_json(tmp_path: Path) -> None:
     file = config(tmp_path, '"evictionHard": {"memory.available": "1Gi", "memory.available": "2Gi"}}', head)
     assert thresholds(file) == [("memory.available", "2Gi", 0)]
     ran = run("node", "n1", "--snapshot", EVICT, "--kubelet-config", file)
-    assert "memory.available stands twice in one mapping; the last one counts" in ran.err
+    assert "memory.available is repeated in one mapping; the last one counts" in ran.err
 
 
 def test_suggested_commands_keep_the_file(tmp_path: Path) -> None:

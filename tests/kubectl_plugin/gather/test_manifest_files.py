@@ -155,7 +155,7 @@ def test_utf_8_byte_order_mark_is_skipped(tmp_path: Path) -> None:
         ("-", "standard input: no object in it; there is nothing to explain"),
         ("deploi.yaml", "deploi.yaml: No such file or directory\nDid you mean deploy.yaml?"),
         ("folder", "folder: no .yaml, .yml or .json file in this folder\nName a file"),
-        ("chart", "chart: a Helm chart, whose files are templates\nRender it first: helm template chart |"),
+        ("chart", "chart: a Helm chart; its files are templates\nRender it first: helm template chart |"),
     ],
 )
 def test_unreadable_files(path: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

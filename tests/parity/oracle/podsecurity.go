@@ -2,7 +2,7 @@ package main
 
 // Suite pod_security: what Pod Security admission says of a Pod, or of a workload's template, in a namespace with labels;
 // and what its checks say of it at one level and version. The object is as validating admission sees it: decoded,
-// defaulted and prepared by its strategy. The plugin is configured as kube-apiserver does where nobody configures it.
+// defaulted and prepared by its strategy. The plugin has kube-apiserver's default configuration.
 
 import (
 	"context"
@@ -73,7 +73,7 @@ type warned struct{ texts L }
 
 func (w *warned) AddWarning(_, text string) { w.texts = append(w.texts, text) }
 
-// stored is a new object as validating admission sees it; refused tells whether its validation refuses it.
+// stored is a new object as validating admission sees it; refused reports whether its validation rejects it.
 func stored(object M) (decoded runtime.Object, attributes admission.Attributes, refused, ok bool) {
 	defer func() {
 		if recover() != nil {

@@ -99,8 +99,8 @@ func objList[T any, PT interface {
 	return out
 }
 
-// richDRA: the clusters of suite schedule_dra, whose devices have attributes,
-// capacity, counters, taints, and whose claims use all kinds of requests.
+// richDRA: the clusters of suite schedule_dra. Their devices have attributes,
+// capacity, counters, taints, and their claims use all kinds of requests.
 var richDRA bool
 
 func scheduleDRASuite(g *G, i int) (any, any, bool) {
@@ -560,7 +560,7 @@ func postFilter(ctx context.Context, fw framework.Framework, dp *defaultpreempti
 	out["postFilter"] = pf
 }
 
-// bestCandidates asks the real SelectCandidate (whose tie-break is Go's random
+// bestCandidates asks the real SelectCandidate (its tie-break is Go's random
 // map order) pairwise until the set of equally good nodes is known.
 func bestCandidates(ctx context.Context, dp *defaultpreemption.DefaultPreemption, cs []preemption.Candidate) []string {
 	if len(cs) == 0 {

@@ -42,7 +42,7 @@ type (
 	sharedDRAManager = fwk.SharedDRAManager
 )
 
-// resolvesClass tells whether the cache of extended resources has the class of a resource.
+// resolvesClass reports whether the cache of extended resources has the class of a resource.
 func resolvesClass(m sharedDRAManager, name v1.ResourceName) bool {
 	return !utilfeature.DefaultFeatureGate.Enabled(features.DRAExtendedResource) || m.DeviceClassResolver().GetDeviceClass(name) != nil
 }

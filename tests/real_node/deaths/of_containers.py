@@ -47,7 +47,7 @@ _TMP: Final = {"name": "tmp", "mountPath": "/cache"}
 
 
 def of_containers() -> list[Scenario]:
-    """All of them; they disturb nobody."""
+    """All scenarios of containers; they do not disturb others."""
     return [
         *_application(),
         *_own_memory_limit(),

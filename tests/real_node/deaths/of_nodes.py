@@ -598,7 +598,7 @@ _END_OF_SECOND: Final = threading.Event()
 
 
 def _second_node(world: World) -> None:
-    """A node that is ready and takes no pods: where none is ready, the controller manager evicts nobody."""
+    """A ready node without pods: if no node is ready, the controller manager evicts no pod."""
     _END_OF_SECOND.clear()
     taints = [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]
     node = world.plane.create_node(_SECOND, taints=taints)

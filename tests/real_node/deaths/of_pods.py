@@ -49,7 +49,7 @@ def of_pods() -> list[Scenario]:
 def removals(
     cause: Cause, slug: str, *, act: Act | None, kept: Test = stopped, removed: Test = gone, **more: Any
 ) -> list[Scenario]:
-    """A pod that somebody removes, in five kinds: how it takes SIGTERM, who owns it, whether the object stays.
+    """A pod that is removed, in five variations: its reaction to SIGTERM, its owner, whether the object stays.
 
     Args:
         cause: The truth.

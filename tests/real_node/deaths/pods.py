@@ -51,7 +51,7 @@ def hog(megabytes: int) -> str:
 
 
 def hold(megabytes: int) -> str:
-    """Allocates memory and keeps it: nobody reads the pipe."""
+    """Allocates memory and keeps it: the pipe has no reader."""
     return f"dd if=/dev/zero bs={megabytes}M count=1 | sleep 100000"
 
 
@@ -64,7 +64,7 @@ def spec(*containers: Mapping[str, Any], **more: Any) -> Object:
 def pod(
     name: str, namespace: str, *containers: Mapping[str, Any], metadata: Mapping[str, Any] | None = None, **more: Any
 ) -> Object:
-    """A pod of nobody."""
+    """A pod without an owner."""
     return raw_pod(name, namespace, metadata=metadata, **spec(*containers, **more))
 
 

@@ -1,4 +1,4 @@
-"""What the API server and the kubelet know after a death: a case, from which alone the plugin has to tell the cause."""
+"""The state of the API server and the kubelet after a death: the plugin has to name the cause from it alone."""
 
 from __future__ import annotations
 

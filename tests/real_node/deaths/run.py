@@ -1,7 +1,7 @@
-"""Makes every scenario on the real node, records each as a case, and compares it with what the plugin says.
+"""Runs every scenario on the real node, records each as a case, and compares it with the plugin's verdict.
 
-UPDATE_CASES=1 writes the cases into the repository. DEATHS=liveness,owner makes only those whose id begins so, and
-keeps the other cases that are there.
+UPDATE_CASES=1 writes the cases into the repository. DEATHS=liveness,owner runs only those with such a prefix in
+their id, and keeps the other existing cases.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _make(made: Made, seconds: float, prepared: threading.Semaphore, go: threadi
         if go:
             go.wait()
         if scenario.act:
-            # Times in the API are in seconds: what is made and ended in the same one cannot be told apart.
+            # Times in the API are in seconds: a start and an end in the same second are indistinguishable.
             time.sleep(_BEFORE_ACT_SECONDS)
             scenario.act(made)
         await_test(made, scenario.happened, "so", seconds)

@@ -277,7 +277,7 @@ def gone_or_stopped(made: Made) -> bool:
 
 
 def leaving(made: Made) -> bool:
-    """The pod is being deleted, and nobody has confirmed it."""
+    """The pod is being deleted, without confirmation."""
     return "deletionTimestamp" in (made.pod() or {"metadata": {}})["metadata"]
 
 

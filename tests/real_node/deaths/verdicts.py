@@ -1,7 +1,7 @@
-"""How sure each verdict has to be, by what evidence a variation leaves: written down before it is made.
+"""The certainty that each verdict has to have, by the evidence of a variation: defined before the run.
 
-A variation that is not named has the grade of its family. A verdict may be surer than that and must be true: what is
-certain is so, and what is A or B has the truth among both. Less sure than that is a difference.
+An unnamed variation has the grade of its family. A verdict may be more certain and must be true: a certain verdict is
+right, and one of A or B includes the truth. A less certain verdict is a difference.
 """
 
 from __future__ import annotations
@@ -49,23 +49,26 @@ EXPECTED: Final[dict[str, _Expected]] = {
     "child-killed-earlier": (Grade.CERTAIN, _COMPLETE),
     "child-killed-earlier/exit-1": (Grade.SEVERAL, _CODE_OF_ITS_OWN),
     "child-killed-earlier/killed": (Grade.LIKELY, _V1),
-    "child-killed-earlier/deleted": (Grade.SEVERAL, _NOBODY),
+    "child-killed-earlier/deleted": (Grade.SEVERAL, _NO_AUTHOR),
     "child-killed-earlier/liveness": (Grade.CERTAIN, _SAID),
     "configuration": (Grade.CERTAIN, _SAID),
-    "configuration/volume": (Grade.NOTHING, "no container was made yet: it waits for a volume, and nothing has ended"),
+    "configuration/volume": (
+        Grade.NOTHING,
+        "no container was created yet: it waits for a volume, and nothing has ended",
+    ),
     "container-lost": (Grade.CERTAIN, _SAID),
     "container-storage": (Grade.CERTAIN, _SAID),
     "definition-changed": (Grade.CERTAIN, _SAID),
-    "deleted": (Grade.SEVERAL, _NOBODY),
-    "deleted-pre-stop": (Grade.SEVERAL, _NOBODY),
-    "deleted-sigkill": (Grade.SEVERAL, _NOBODY),
+    "deleted": (Grade.SEVERAL, _NO_AUTHOR),
+    "deleted-pre-stop": (Grade.SEVERAL, _NO_AUTHOR),
+    "deleted-sigkill": (Grade.SEVERAL, _NO_AUTHOR),
     "empty-dir": (Grade.CERTAIN, _SAID),
     "evicted-disk": (Grade.CERTAIN, _SAID),
     "evicted-inodes": (Grade.CERTAIN, _SAID),
     "evicted-memory": (Grade.CERTAIN, _SAID),
     "evicted-memory-soft": (Grade.CERTAIN, _SAID),
     "evicted-pids": (Grade.CERTAIN, _SAID),
-    "force-deleted": (Grade.SEVERAL, _NOBODY),
+    "force-deleted": (Grade.SEVERAL, _NO_AUTHOR),
     "image": (Grade.CERTAIN, _SAID),
     "init-fails": (Grade.CERTAIN, _COMPLETE),
     "job-ended": (Grade.CERTAIN, _SAID),
@@ -100,7 +103,7 @@ EXPECTED: Final[dict[str, _Expected]] = {
     "post-start": (Grade.CERTAIN, _SAID),
     "post-start/http-137": (
         Grade.LIKELY,
-        "the hook fails in the second in which the container begins: its event may be of the run before",
+        "the hook fails in the second in which the container starts: its event may be of the previous run",
     ),
     "preemption": (Grade.CERTAIN, _SAID),
     "rejected": (Grade.CERTAIN, _SAID),
@@ -117,7 +120,7 @@ EXPECTED: Final[dict[str, _Expected]] = {
     "taint-eviction": (Grade.CERTAIN, _SAID),
     "unreachable": (Grade.LIKELY, "the node was silent: it may have been deleted before"),
 }
-"""By family, or by family and variation: the least grade, and what evidence makes it so."""
+"""By family, or by family and variation: the least grade, and the evidence for it."""
 _SURENESS: Final = {Grade.NOTHING: 0, Grade.SEVERAL: 1, Grade.LIKELY: 2, Grade.CERTAIN: 3}
 
 
@@ -127,7 +130,7 @@ def expected(case_id: str) -> _Expected:
 
 
 def compare_verdict(case: RecordedEnd) -> Compared:
-    """The verdict over all of the evidence beside the truth."""
+    """Compare the verdict over all of the evidence with the truth."""
     end = _of_case(case)
     least, _ = expected(case.id)
     wanted = f"{case.cause.value}, at least {least.value}"
@@ -137,7 +140,7 @@ def compare_verdict(case: RecordedEnd) -> Compared:
 
 
 def _of_case(case: RecordedEnd) -> PodEnd:
-    """The end of the container of which the truth is known, where another's comes first."""
+    """The end of the container with the known truth, if another container's end comes first."""
     end = last_end(case.evidence)
     own = end.end_of(case.container) if case.container and end.container not in {"", case.container} else None
     if own is None or own.verdict is None:

@@ -121,7 +121,7 @@ def test_worker_killed_during_reviews(world: World) -> None:
     assert len(account.unpatched) <= account.fail_open <= max(CLIENTS, connections)
 
 
-@pytest.mark.long("test_a_connection_that_is_cut_goes_on_where_it_stopped")
+@pytest.mark.long("test_cut_connection_resumes_where_it_stopped")
 def test_apiserver_restarted(world: World) -> None:
     with Load(world, "apiserver-restarted") as load:
         load.more(10 * CLIENTS)

@@ -175,7 +175,7 @@ def configured_by(text: str) -> ConfigMap:
 REFUSED = {
     "a removed field": (f"{CONFIG}disablePreemption: true\n", 'unknown field "disablePreemption" (true)'),
     "a field of arguments": (CONFIG.replace("defaultingType", "defaultType"), "args.defaultType"),
-    "a field twice": (f"{CONFIG}profiles: []\n", "profiles stands in line 3 already"),
+    "a field twice": (f"{CONFIG}profiles: []\n", "profiles is a duplicate of line 3"),
     "an old version": (CONFIG.replace("/v1", "/v1beta3"), "write kubescheduler.config.k8s.io/v1 "),
     "a wrong type": (CONFIG.replace("maxSkew: 1", "maxSkew: one"), "defaultConstraints[0].maxSkew"),
 }

@@ -1,8 +1,8 @@
 """The pods on nodes in columns; a column is updated when pods come or go.
 
-What is derived from pods knows rows, not nodes: it holds while the nodes' labels and room change. A column that
-can tell what a few pods change (`Carried`) is carried over to the pods with that change; any other is made again. It is
-brought up to date when it is asked for, so that changes cost nothing to columns that nobody asks for.
+Data derived from pods refers to rows, not nodes, so it stays valid while the nodes' labels and room change. A column
+that can compute its next state (`Carried`) follows each change of pods; any other is computed anew. Columns are updated
+when they are requested, so changes cost nothing for unused columns.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class BoundPodsChange(Struct, frozen=True):
 
 @runtime_checkable
 class Carried(Protocol):
-    """A column that can tell what it becomes."""
+    """A column that can compute its next state."""
 
     def after(self, change: BoundPodsChange) -> Carried:
         """Equal to what would be made from scratch; itself stays as it is."""
@@ -117,7 +117,7 @@ class BoundPods(Sequence[Pod]):
         return cast("T", self._made.of(build, lambda: _Kept.of(build(self))).current())
 
     def only(self, holds: Callable[[Pod], bool]) -> BoundPods:
-        """The pods of which something holds; the same, with what is derived from them, when only others come or go."""
+        """The pods that satisfy a condition; the same object, and its derived data, when only other pods change."""
         return self.derived(_Only(holds)).pods
 
     def adding(self, pods: Sequence[Pod], rows: Sequence[int]) -> BoundPods:

@@ -38,7 +38,7 @@ class Made:
         return found
 
     def following(self, follow: Callable[[Any], Any]) -> Made:
-        """Each result as a function has it, without those of which it has None."""
+        """Each result as the function returns it, without those for which it returns None."""
         made = Made()
         made._found = {key: new for key, found in self._found.items() if (new := follow(found)) is not None}
         return made
@@ -64,6 +64,6 @@ class Columns:
 
 
 def frozen(column: NDArray[A]) -> NDArray[A]:
-    """The same array, which nobody can write to any more: it is handed out many times."""
+    """The same array, read-only, because many callers share it."""
     column.flags.writeable = False
     return column

@@ -11,7 +11,7 @@ FAR = 1000.0
 
 
 class Fact(Struct, frozen=True, rename="camel", tag_field="type"):
-    """A number or value behind a rejection; each plugin has kinds of its own, told apart by ``type``."""
+    """A number or value behind a rejection; each plugin has its own kinds, distinguished by ``type``."""
 
     @property
     def distance(self) -> float:

@@ -79,7 +79,7 @@ class NodeTable(Columns):
         """The same pods, where some nodes, by name, are other than they are.
 
         Raises:
-            KeyError: a name is nobody's, or a node has another name than it goes by.
+            KeyError: no node has the name, or the new node has another name.
         """
         return self._changed(self.nodes.replacing(changed), self.pods)
 

@@ -1,4 +1,4 @@
-"""Pods that a what-if has placed and that nobody has created."""
+"""Pods that a what-if has placed and that do not exist in the cluster."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def planned_uid(place: int, number: int) -> str:
 
 
 def is_planned(pod: Pod) -> bool:
-    """Whether a what-if has placed a pod: nobody can stop it, and room is made for it."""
+    """Whether a what-if has placed a pod: it cannot be evicted, and room is made for it."""
     return pod.metadata.uid.startswith(_PLANNED)

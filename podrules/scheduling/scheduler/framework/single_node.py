@@ -1,6 +1,6 @@
 """One node while preemption removes and adds pods there.
 
-A plugin whose verdict depends on the pods of the node tells it again after each change (`PodFilterPlugin`), from what
+A plugin that depends on the node's pods gives its verdict anew after each change (`PodFilterPlugin`), from what
 PreFilter found about the whole cluster; it does not look at the other nodes again. All other plugins' verdicts stay.
 
 Source: k8s.io/kube-scheduler/framework/interface.go (PreFilterExtensions, NodeInfo) at v0.36.3.
@@ -36,7 +36,7 @@ class OnNode(Protocol):
 
 @runtime_checkable
 class PodFilterPlugin(FilterPlugin, Protocol):
-    """A plugin whose verdict depends on the pods of the node."""
+    """A plugin with a verdict that depends on the pods of the node."""
 
     def on_node(self, context: CycleContext, state: Any, row: int, pods: Sequence[Pod]) -> OnNode:
         """A row's node as it is.

@@ -23,7 +23,7 @@ class Code(IntEnum):
     SUCCESS = 0
     ERROR = 1
     UNSCHEDULABLE = 2
-    """Rejected; removing pods may help, so preemption looks at it."""
+    """Rejected; removing pods may help, so preemption examines it."""
     UNSCHEDULABLE_AND_UNRESOLVABLE = 3
     """Rejected; removing pods cannot help."""
     WAIT = 4

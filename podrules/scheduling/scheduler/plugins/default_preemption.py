@@ -1,17 +1,17 @@
-"""DefaultPreemption's rules about pods: who may preempt whom, which pods go first, what a budget says to it.
+"""DefaultPreemption's rules about pods: which pods may preempt which, in which order, and which budgets that violates.
 
-    may preempt     a pod whose preemptionPolicy is not Never, of pods with a lower priority (none counts as 0); not
+    may preempt     a pod with a preemptionPolicy other than Never may preempt pods of lower priority (none is 0); not
                     while one that it preempted is still terminating on the node that it was nominated to, unless that
                     node has become UnschedulableAndUnresolvable
     importance      the higher priority, then the earlier start; a pod that has not started starts now. Pods that are
                     equal in both keep the order given; upstream's order of them is that of its cache
     violation       pods are taken in the order of importance: each takes one from the disruptionsAllowed of every
-                    budget of its namespace whose selector matches it, unless it is among the disruptedPods; it violates
+                    budget of its namespace with a matching selector, unless it is among the disruptedPods; it violates
                     those that fall below 0. Empty and unreadable selectors match nothing, pods without labels are not
-                    looked for
+                    examined
     candidates      kube-scheduler begins at a random node and stops when it has found
                     max(nodes * minCandidateNodesPercentage / 100, minCandidateNodesAbsolute) of them, at most as many
-                    as there are nodes, one of which violates no budget
+                    as there are nodes, at least one of them without a violated budget
 
 Arguments: ``minCandidateNodesPercentage`` (10), ``minCandidateNodesAbsolute`` (100).
 

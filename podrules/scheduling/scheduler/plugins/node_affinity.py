@@ -142,7 +142,7 @@ class LabelMismatch(Fact, frozen=True):
 
 
 _GIVEN_BY_THE_MACHINE: Final = re.compile(r"([a-z0-9.-]*\.)?(kubernetes|k8s)\.io/.*")
-"""Labels that tell what a node is and where: nobody writes another value into them."""
+"""Labels that state what a node is and where; their values are not changed."""
 _NODE_SELECTOR: Final = "spec.nodeSelector"
 _BEFORE_DROP: Final = -25
 _ALIKE: Final = 0.9

@@ -1,6 +1,6 @@
-"""NodeName: a pod whose spec.nodeName is set fits that node alone.
+"""NodeName: a pod with spec.nodeName set fits only that node.
 
-Since 1.37 no other node is looked at; before, each of them was rejected.
+Since 1.37 no other node is examined; before, each of them was rejected.
 
 Source: pkg/scheduler/framework/plugins/nodename/node_name.go at v1.36.3 and v1.37.1.
 """

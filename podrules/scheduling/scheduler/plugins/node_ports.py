@@ -53,7 +53,7 @@ class NodePortsState(Struct, frozen=True):
 
 
 class PortConflict(Struct, frozen=True):
-    """A wanted port and who has it."""
+    """A requested port and the pod that has it."""
 
     wanted: HostPort
     used: HostPort

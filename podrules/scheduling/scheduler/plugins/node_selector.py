@@ -6,7 +6,7 @@
 
 What a requirement asks of a label is `requirement`'s rule.
 
-A pod's own requirement is its ``nodeSelector``, whose labels a node must all have, and its required node affinity.
+A pod's own requirement is its ``nodeSelector``, with labels that a node must all have, and its required node affinity.
 
 Source: k8s.io/component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go and
 k8s.io/apimachinery/pkg/labels/selector.go at v0.36.3.

@@ -78,7 +78,7 @@ class DriverVolumes(Model, frozen=True):
 
 
 class _VolumesError(ValueError):
-    """A pod's volumes cannot be told."""
+    """A pod's volumes cannot be determined."""
 
     def __init__(self, text: str, code: Code = Code.ERROR) -> None:
         super().__init__(text)
@@ -91,9 +91,9 @@ class Attached(Struct, frozen=True):
     counts: Mapping[str, NDArray[np.int64]]
     """Driver to a number for each row."""
     rows: Mapping[str, Rows]
-    """Unique name of a volume to the rows whose pods use it."""
+    """Unique name of a volume to the rows of the pods that use it."""
     problems: Mapping[int, str]
-    """Rows with a pod whose volumes cannot be told."""
+    """Rows with a pod with volumes that cannot be determined."""
 
 
 class VolumeLimit(Fact, frozen=True):
@@ -113,7 +113,7 @@ class NodeVolumeLimits:
     without_pre_filter = WithoutState.NOT_NEEDED
 
     def pre_filter(self, context: CycleContext) -> PreFilterResult:
-        """Skip pods whose volumes cannot be a CSI driver's."""
+        """Skip pods without volumes that a CSI driver may attach."""
         return PreFilterResult() if may_have_csi_volumes(context.pod) else PreFilterResult(SKIP)
 
     def filter(self, context: CycleContext, state: None) -> Verdicts:
@@ -217,7 +217,7 @@ class VolumesOnNode(Struct, frozen=True):
     pods: tuple[Volumes | str, ...] = ()
     """For each pod with volumes, those that have a driver, or why they are not known."""
     rejection: Status = SUCCESS
-    """The pod's own volumes cannot be told, or the node lacks their driver."""
+    """The pod's own volumes cannot be determined, or the node lacks their driver."""
 
     def add_pod(self, pod: Pod) -> VolumesOnNode:
         """With the pod's volumes."""
@@ -249,7 +249,7 @@ class VolumesOnNode(Struct, frozen=True):
 
 
 def _required_drivers(context: CycleContext, new: Volumes) -> tuple[str, ...]:
-    """Drivers of the pod's volumes whose CSIDriver forbids nodes without them (checkCSIDriverOnNode, since 1.37)."""
+    """Drivers of the pod's volumes that their CSIDriver requires on the node (checkCSIDriverOnNode, since 1.37)."""
     if not context.features.volume_limit_scaling:
         return ()
     drivers = storage_index(context).drivers

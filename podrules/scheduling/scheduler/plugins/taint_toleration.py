@@ -2,7 +2,7 @@
 
     Filter   a taint of effect NoSchedule or NoExecute that no toleration tolerates
     Score    the number of PreferNoSchedule taints that no toleration with that effect, or none, tolerates;
-             normalised: 100 - 100 * number / highest number, and 100 where nobody has any
+             normalised: 100 - 100 * number / highest number, and 100 if no node has any
 
 Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go at v1.36.3.
 """

@@ -7,7 +7,7 @@
       rbd                   pool and image and one of the monitors, unless both read only
     ReadWriteOncePod (Unschedulable): a bound pod of the namespace uses a claim of the pod that has this access mode
 
-PreFilter rejects a pod whose claim does not exist, and skips Filter when there is nothing to check.
+PreFilter rejects a pod if its claim does not exist, and skips Filter when there is nothing to check.
 
 Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go at v1.36.3.
 """
@@ -246,7 +246,7 @@ def pods_using_claims(context: CycleContext, claims: Sequence[str]) -> tuple[Pod
 
 
 def claim_names(pod: Pod) -> Iterator[str]:
-    """Claims that the pod names; the claims of its ephemeral volumes are its own and not looked at."""
+    """Claims that the pod names; the claims of its ephemeral volumes are its own and not examined."""
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             yield volume.persistent_volume_claim.claim_name

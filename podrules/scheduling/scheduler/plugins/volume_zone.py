@@ -6,8 +6,8 @@
                    label take every volume
     otherwise      node(s) had no available volume zone (UnschedulableAndUnresolvable)
 
-PreFilter rejects pods whose claim, class or volume is missing, and unbound claims that do not wait for a first
-consumer; it skips Filter when no volume has such a label. Claims of ephemeral volumes are not looked at.
+PreFilter rejects pods with a missing claim, class or volume, and unbound claims that do not wait for a first
+consumer; it skips Filter when no volume has such a label. Claims of ephemeral volumes are not examined.
 
 Source: pkg/scheduler/framework/plugins/volumezone/volume_zone.go at v1.36.3; k8s.io/cloud-provider/volume/helpers
 (LabelZonesToSet) at v0.36.3.

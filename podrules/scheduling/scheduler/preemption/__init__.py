@@ -1,6 +1,6 @@
-"""Preemption: who has to go for a pod that fits nowhere, and from which node.
+"""Preemption: which pods are removed for a pod that fits nowhere, and from which node.
 
-    trial        one node, whose pods are taken away and put back
+    trial        one node, with its pods taken away and put back
     victims      the dry run on a node
     choice       between candidates
     post_filter  all of it, and what the PodScheduled condition says

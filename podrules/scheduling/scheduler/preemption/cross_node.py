@@ -1,7 +1,7 @@
-"""Pods of other nodes whose removal would have made room, which the scheduler never tries: it looks at a node alone.
+"""Pods of other nodes that block a node. The scheduler never tries to remove them: it examines one node alone.
 
     anti-affinity   of the pod: each pod in the domain that a required term selects
-                    of others: each pod whose required term selects the pod, and shares the term's domain with the node
+                    of others: each pod with a required term that selects the pod and shares its domain with the node
     spread          as many counted pods of the domain as the skew is too large by, the least important first
     a claim for     each pod of the namespace that uses it (ReadWriteOncePod)
     one pod
@@ -68,7 +68,7 @@ class _NotAllowedError(Exception):
 def cross_node_help(
     filtered: Filtered, preemption: Preemption, budgets: Sequence[PodDisruptionBudget]
 ) -> CrossNodeHelp | None:
-    """The fewest pods whose removal would have let the pod onto a node; None: there are none, or not few.
+    """The fewest pods that would have to go for the pod to fit a node; None: no such pods, or more than a few.
 
     Args:
         filtered: The pod's cycle.
@@ -135,7 +135,7 @@ def _candidates(filtered: Filtered, rows: Iterable[int], budgets: Sequence[PodDi
 
 
 class _Blockers:
-    """The pods that keep the pod away from nodes by what they are to other nodes, too; domains are looked at once."""
+    """The pods that block nodes through a domain that spans other nodes; each domain is examined once."""
 
     def __init__(self, filtered: Filtered) -> None:
         self._context = filtered.context
@@ -177,7 +177,7 @@ class _Blockers:
                 yield place
 
     def _find_holders(self) -> Iterator[tuple[int, str]]:
-        """Pods whose anti-affinity selects the pod, each with the topology key of a term."""
+        """Pods with an anti-affinity that selects the pod, each with the topology key of a term."""
         if self._affinity is None:
             return
         for place, pod in enumerate(self._pods):

@@ -4,15 +4,15 @@
                         never makes the pod schedulable at once. Error (``not found``) when PreFilter ended before it
     DefaultPreemption   preemption: <why not>, or Success with a node that is nominated:
         eligible        `default_preemption`
-        potential       nodes whose verdict is Unschedulable; those that are UnschedulableAndUnresolvable, or that
-                        PreFilter left out, are not looked at
+        potential       nodes with the verdict Unschedulable; those that are UnschedulableAndUnresolvable, or that
+                        PreFilter left out, are not examined
         candidates      potential nodes with victims (`victims`); the best is nominated (`choice`)
         no candidate    the nomination that the pod has is taken back; the reasons are counted as for Filter
     merging             the first Success ends it and its reasons are all; so do UnschedulableAndUnresolvable and Error;
                         otherwise the reasons of all add up, and the first plugin is named
     message             FitError's sentence, then the reasons, joined by commas
 
-kube-scheduler looks at a sample of a large cluster's nodes (`num_candidates`); here all potential nodes are looked at.
+kube-scheduler examines a sample of a large cluster's nodes (`num_candidates`); here all potential nodes are examined.
 Extenders are not asked. PreFilter can also answer Unschedulable, which makes every node potential; none of
 kube-scheduler's own plugins does.
 
@@ -64,13 +64,13 @@ class Preemption(Struct, frozen=True):
     not_eligible: str = ""
     """Why the pod may not preempt now, in upstream's words; empty: it may."""
     potential_nodes: tuple[str, ...] = ()
-    """Nodes that were looked at."""
+    """Nodes that were examined."""
     candidates: tuple[Candidate, ...] = ()
     no_candidate: Mapping[str, Status] = {}
     """Potential nodes that removing pods does not make fit, each with its verdict once they are removed."""
     choice: Choice = _NO_CHOICE
     num_candidates: int = 0
-    """After how many candidates kube-scheduler looks at no more nodes, once one of them violates no budget."""
+    """The number of candidates after which kube-scheduler stops, once one of them violates no budget."""
 
     @property
     def error(self) -> str:
@@ -106,7 +106,7 @@ class PostFilter(Struct, frozen=True):
 
     @property
     def best(self) -> tuple[Candidate, ...]:
-        """The candidates of which one is taken."""
+        """The candidates from which one is chosen."""
         if self.preemption is None:
             return ()
         chosen = self.preemption.choice.best

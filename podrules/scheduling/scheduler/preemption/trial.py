@@ -1,7 +1,7 @@
-"""A node whose pods are taken away and put back, and whether the pod fits it then.
+"""A node with its pods taken away and put back, and whether the pod fits it then.
 
-Only plugins whose verdict depends on the node's pods are asked again, and only about that node (`framework.on_node`);
-the verdicts of the others are those of the cycle. Plugins whose Filter is left out for this pod stay left out.
+Only plugins that depend on the node's pods are asked again, and only about that node (`framework.on_node`); the
+verdicts of the others are those of the cycle. Plugins that skip Filter for this pod stay skipped.
 
 Source: RunPreFilterExtensionAddPod, RunPreFilterExtensionRemovePod, RunFilterPlugins and
 RunFilterPluginsWithNominatedPods in pkg/scheduler/framework/runtime/framework.go at v1.36.3.
@@ -74,7 +74,7 @@ class NodeTrial(Struct, frozen=True):
 
 
 class Trials:
-    """The nodes of a cycle whose Filter plugins have run."""
+    """The nodes of a cycle after its Filter plugins have run."""
 
     def __init__(self, filtered: Filtered) -> None:
         self._filtered = filtered

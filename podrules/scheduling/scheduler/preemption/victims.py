@@ -2,12 +2,12 @@
 
     1. all pods that the preemptor may preempt are taken away; it has to fit then. Affinity of the preemptor to one of
        them is lost with them, and the node with it
-    2. they are put back one by one, and stay where the preemptor still fits: those whose going violates a budget first,
+    2. they are put back one by one, and stay if the preemptor still fits: first those that would violate a budget,
        then the others, each the most important first
     3. the victims are those that could not be put back, the most important first; a violation is counted for each
        victim that violates a budget
 
-Budgets are best effort: they decide who is put back first and which node is chosen, and keep nobody.
+Budgets are best effort: they decide which pods are put back first and which node is chosen, and protect no pod.
 
 Source: SelectVictimsOnNode in pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go at v1.36.3.
 """
@@ -42,7 +42,7 @@ _DEFAULT_GRACE_SECONDS: Final = 30
 
 
 class Candidate(Struct, frozen=True):
-    """A node that the preemptor would fit, and who has to go."""
+    """A node that the preemptor would fit, and the pods that have to go."""
 
     node: str
     victims: tuple[Victim, ...]

@@ -10,7 +10,7 @@
 //
 // It is written the idiomatic way and without tricks in either direction: typed objects, the server's own decoder and
 // patch, copies from the cache as the client makes them. It exists so that "as fast as a Go webhook" is a measurement
-// and not an opinion; nobody should deploy it.
+// and not an opinion; it is not meant for deployment.
 package main
 
 import (

@@ -96,7 +96,7 @@ func (v *validator) validateDelete(ctx context.Context, req admission.Request) a
 	return admission.Allowed("").WithWarnings(guarantee(pod), state)
 }
 
-// mayRun tells whether a kubelet may still run the pod. A force deletion makes two reviews; at the second the stored
+// mayRun reports whether a kubelet may still run the pod. A force deletion makes two reviews; at the second the stored
 // grace period is 0 already.
 func mayRun(pod *corev1.Pod) bool {
 	if seconds := pod.DeletionGracePeriodSeconds; seconds != nil && *seconds == 0 {

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from podrules.scheduling.placement.outcome import ReasonCount
-from podrules.scheduling.placement.scheduler_condition import histogram, told_before
+from podrules.scheduling.placement.scheduler_condition import compare_messages, histogram
 
 NOW = "0/3 nodes are available: 1 Insufficient memory, 2 node(s) had untolerated taint(s)."
 PREEMPTION = "no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful."
@@ -15,16 +15,16 @@ PREEMPTION = "no new claims to deallocate, preemption: 0/3 nodes are available: 
 
 @pytest.mark.parametrize("message", [NOW, f"{NOW} {PREEMPTION}"])
 def test_preemption_suffix_does_not_count(message: str) -> None:
-    earlier = told_before(message, NOW)
+    earlier = compare_messages(message, NOW)
     assert (earlier.agrees, earlier.changed, earlier.message) == (True, (), message)
 
 
 @pytest.mark.parametrize(("room", "agrees"), [(True, False), (False, True)])
 def test_no_victims_is_not_the_same_as_room_by_preemption(*, room: bool, agrees: bool) -> None:
     """If preemption has victims, kube-scheduler writes no sentence about preemption."""
-    earlier = told_before(f"{NOW} {PREEMPTION}", NOW, room=room)
+    earlier = compare_messages(f"{NOW} {PREEMPTION}", NOW, room=room)
     assert (earlier.agrees, earlier.no_victims) == (agrees, room)
-    assert told_before(NOW, NOW, room=room).agrees
+    assert compare_messages(NOW, NOW, room=room).agrees
 
 
 LED: Final = "0/3 nodes are available: 1 Insufficient memory"
@@ -40,7 +40,7 @@ LED: Final = "0/3 nodes are available: 1 Insufficient memory"
     ],
 )
 def test_older_equivalent_messages_agree(message: str) -> None:
-    assert told_before(message, NOW).agrees
+    assert compare_messages(message, NOW).agrees
 
 
 @pytest.mark.parametrize(
@@ -53,17 +53,17 @@ def test_older_equivalent_messages_agree(message: str) -> None:
 )
 def test_reasons_of_older_versions(older: str, today: str) -> None:
     now = f"0/2 nodes are available: 2 {today}."
-    assert told_before(f"0/2 nodes are available: 2 {older}.", now).agrees
-    assert told_before(f"0/2 nodes are available: 1 {older}, 1 Too many pods.", now).changed == (
+    assert compare_messages(f"0/2 nodes are available: 2 {older}.", now).agrees
+    assert compare_messages(f"0/2 nodes are available: 1 {older}, 1 Too many pods.", now).changed == (
         ReasonCount("Too many pods", 1, 0),
         ReasonCount(today, 1, 2),
     )
-    assert not told_before(f"0/4 nodes are available: 2 {older}.", now).agrees
+    assert not compare_messages(f"0/4 nodes are available: 2 {older}.", now).agrees
 
 
 def test_reasons_with_changed_numbers_are_listed() -> None:
     before = f"0/3 nodes are available: 2 Insufficient memory, 1 node(s) were unschedulable. {PREEMPTION}"
-    earlier = told_before(before, NOW)
+    earlier = compare_messages(before, NOW)
     assert not earlier.agrees
     assert earlier.changed == (
         ReasonCount("Insufficient memory", 2, 1),
@@ -73,14 +73,14 @@ def test_reasons_with_changed_numbers_are_listed() -> None:
 
 
 def test_node_that_fits_now_changes_every_reason() -> None:
-    assert told_before(NOW, "").changed == (
+    assert compare_messages(NOW, "").changed == (
         ReasonCount("Insufficient memory", 1, 0),
         ReasonCount("node(s) had untolerated taint(s)", 2, 0),
     )
 
 
 def test_message_of_other_format_is_kept_uncounted() -> None:
-    earlier = told_before("running PreBind plugin failed", NOW)
+    earlier = compare_messages("running PreBind plugin failed", NOW)
     assert (earlier.agrees, earlier.changed) == (False, ())
 
 

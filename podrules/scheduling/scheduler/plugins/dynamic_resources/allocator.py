@@ -72,7 +72,7 @@ _EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
 class _Position(NamedTuple):
-    """Which device of which request is looked for."""
+    """The request, and its device number, that is being allocated."""
 
     claim: int
     request: int = 0

@@ -1,6 +1,6 @@
 """A pod's claims, and what all claims together hold.
 
-    spec.resourceClaims[]     names a claim, or a template whose claim the pod's status names; a status without a name
+    spec.resourceClaims[]     names a claim, or a template; the pod's status names its claim. A status without a name
                               means that none is needed
     held                      devices of allocated claims; those of admin access are not held, those with a share id are
                               held in part
@@ -48,8 +48,10 @@ def pod_claims(pod: Pod, claims: Mapping[str, ResourceClaim], *, features: Featu
         if claim.metadata.deletion_timestamp is not None:
             raise ClaimError(f'resourceclaim "{name}" is being deleted')
         if reference.resource_claim_name is None and not is_controlled_by(claim, pod):
-            who = "Pod" if features.dra_owner_in_capitals else "pod"
-            raise ClaimError(f"ResourceClaim {claim.key} was not created for {who} {_key(pod)} ({who} is not owner)")
+            owner = "Pod" if features.dra_owner_in_capitals else "pod"
+            raise ClaimError(
+                f"ResourceClaim {claim.key} was not created for {owner} {_key(pod)} ({owner} is not owner)"
+            )
         found.append(claim)
     return found
 

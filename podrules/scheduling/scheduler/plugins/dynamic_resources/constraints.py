@@ -19,7 +19,7 @@ __all__ = ["Constraint", "DistinctAttribute", "MatchAttribute", "make_constraint
 
 
 class Constraint(Protocol):
-    """What is asked before a device is taken, and told when it is given back."""
+    """A check that runs before a device is taken, and is notified when it is returned."""
 
     def add(self, request: str, sub_request: str, driver: str, device: Device) -> bool:
         """Whether the device may join; if so it has joined."""

@@ -14,7 +14,7 @@ one reason begins with `UNKNOWN` (``unknown: …``).
 
 Gates, where they are off: without DynamicResourceAllocation the plugin says nothing; without DRAExtendedResource no
 class stands for a resource; without DRAPrioritizedList a request with alternatives is rejected and nothing is scored;
-without DRADeviceBindingConditions binding is not looked at; the rest concerns what can be asked for (`requests`), which
+without DRADeviceBindingConditions binding is not examined; the rest concerns what can be asked for (`requests`), which
 devices are selected (`selection`) and the search (`allocator`). Claims of pod groups and node-allocatable resources are
 off by default and not restated; allocations that the scheduler has made and not yet written are not visible.
 
@@ -237,7 +237,7 @@ class DynamicResources:
         return default_normalize_score(self.raw_scores(context, state, feasible), reverse=False)
 
     def explain(self, context: CycleContext, state: DynamicResourcesState, row: int) -> DynamicResourcesValues:
-        """What stands behind the verdict on one node, for claims that Filter has looked at."""
+        """The facts behind the verdict on one node, for claims that Filter has examined."""
         unavailable = self._unavailable(context, state)
         keys = tuple(
             claim.key

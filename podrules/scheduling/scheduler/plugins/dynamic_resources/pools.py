@@ -7,7 +7,7 @@
     invalid       a device name twice, a counter set twice, or a counter that does not exist: likewise
     order         driver, then pool name; pools with binding conditions last; slices by name
 
-Without the gate DRAPartitionableDevices slices with counters, and those whose devices choose nodes, are passed over.
+Without the gate DRAPartitionableDevices, slices with counters or with devices that choose nodes are ignored.
 
 Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go at v0.36.3 and v0.37.1.
 """

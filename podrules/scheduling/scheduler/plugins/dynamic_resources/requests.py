@@ -1,4 +1,4 @@
-"""What claims ask for, looked at before anything is tried.
+"""The requests of claims, checked before any allocation is tried.
 
     order        claims, their requests, the alternatives of a request; the constraints of a claim come last
     all devices  every device that matches, of complete and valid pools only
@@ -216,7 +216,7 @@ class Requests:
         return request
 
     def _class_of(self, where: str, asked: ExactDeviceRequest) -> DeviceClass:
-        """The class that is asked for, after all that is wrong before upstream looks for it."""
+        """The requested class, after the errors that upstream finds before it reads the class."""
         for number, selector in enumerate(asked.selectors):
             if selector.cel is None:
                 raise AllocationError(f"{where}, selector #{number}: CEL expression empty (unsupported selector type?)")

@@ -1,7 +1,7 @@
 """Which of a node's devices a request selects.
 
     selectors    all of the device class and all of the request hold for the device
-    node         a device of a slice whose devices choose nodes reaches this one
+    node         a device of a slice with per-device node selection reaches this node
 
 Without the gate DRADeviceBindingConditions no device with binding conditions is selected.
 
@@ -36,9 +36,9 @@ RequestKey = tuple[int, int, int]
 
 
 class Selectors(NamedTuple):
-    """Selectors, and whose they are."""
+    """Selectors and their owner."""
 
-    whose: str
+    owner: str
     selectors: Sequence[DeviceSelector]
 
 
@@ -87,16 +87,16 @@ class Selection:
         self._matches.clear()
 
     def _selected(self, groups: Sequence[Selectors], found: Candidate) -> bool:
-        for whose, selectors in groups:
+        for owner, selectors in groups:
             for number, selector in enumerate(selectors):
                 expression = selector.cel.expression if selector.cel else ""
                 try:
                     if not self._expressions.matches(expression, found.id.driver, found.device):
                         return False
                 except AllocationError as error:
-                    raise self._error(f"{whose}: selector #{number}", found, error) from error
+                    raise self._error(f"{owner}: selector #{number}", found, error) from error
                 except UnknownAnswer as error:
-                    raise UnknownAnswer(f"{whose}: selector #{number}: {error}") from error
+                    raise UnknownAnswer(f"{owner}: selector #{number}: {error}") from error
         return True
 
     def _error(self, which: str, found: Candidate, error: AllocationError) -> AllocationError:

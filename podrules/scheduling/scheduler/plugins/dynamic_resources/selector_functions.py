@@ -1,6 +1,6 @@
 """What Kubernetes adds to CEL for devices: quantities and semantic versions.
 
-Both are handed to the evaluator as maps with one entry, whose text is the same for equal values, so that ``==`` works.
+The evaluator gets both as maps with one entry; equal values have equal text, so that ``==`` works.
 
 Source: k8s.io/apiserver/pkg/cel/library/{quantity,semverlib}.go at v0.36.3; semver.org 2.0.0 for the order.
 """

@@ -78,7 +78,7 @@ def _kept_away_from(context: CycleContext, row: int) -> list[Pod]:
 
 
 def _keeping_away(context: CycleContext, row: int) -> list[Pod]:
-    """Pods in the row's domains whose anti-affinity selects the pod."""
+    """Pods in the row's domains with an anti-affinity that selects the pod."""
     meta = context.pod.metadata
     labels = {space.metadata.name: space.metadata.labels for space in context.snapshot.namespaces}
     found: list[Pod] = []

@@ -113,7 +113,7 @@ def _holders(pods: BoundPods) -> AffinityHolders:
 
 
 class _Affinities:
-    """Distinct affinities, numbered: what does not depend on who has them."""
+    """Distinct affinities, numbered: the part that does not depend on the pod."""
 
     def __init__(self, parsed: Mapping[Key, PodTerms]) -> None:
         self._parsed = parsed

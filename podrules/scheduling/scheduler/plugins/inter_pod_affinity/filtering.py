@@ -67,7 +67,7 @@ class FilterState(Struct, frozen=True):
 
     @property
     def first_of_series(self) -> bool:
-        """Whether the pod's terms ask for pods like itself, of which there are none yet."""
+        """Whether the pod's terms require pods like itself, and no such pod exists yet."""
         return self.matches_itself and not any(counts.any() for counts in self.affinity.values())
 
 
@@ -90,7 +90,7 @@ class InterPodAffinityValues(Model, frozen=True):
     anti_affinity: tuple[TopologyConflict, ...]
     """Domains of the node with pods that the pod's anti-affinity keeps away from."""
     existing_anti_affinity: tuple[TopologyConflict, ...]
-    """Domains of the node with pods whose anti-affinity keeps the pod away."""
+    """Domains of the node with pods that reject the pod by their anti-affinity."""
 
 
 def namespace_labels(context: CycleContext) -> Mapping[str, str]:

@@ -5,7 +5,7 @@
                    all the terms select; where no pod in the cluster does and the pod's terms select the pod itself, it
                    may be the first of its series. Else UnschedulableAndUnresolvable
     anti-affinity  no domain of the node holds a pod that a required anti-affinity term selects. Else Unschedulable
-    existing pods  no domain of the node holds a pod whose required anti-affinity selects the pod. Else Unschedulable
+    existing pods  no domain of the node has a pod with required anti-affinity that selects the pod. Else Unschedulable
 
     PreFilter skips Filter when the pod has no required terms and no bound pod's anti-affinity selects it.
     Score          see `scoring`; skipped when no preference matches, and with ignorePreferredTermsOfExistingPods for

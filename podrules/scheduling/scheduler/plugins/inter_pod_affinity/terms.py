@@ -1,11 +1,11 @@
 """Affinity terms as the scheduler reads them: which pods each one selects.
 
-    namespaces   those listed and those whose labels the namespaceSelector matches; with neither, the owner's own
+    namespaces   those listed and those that the namespaceSelector matches by label; with neither, the owner's own
     pods         those the labelSelector matches; without one none, with an empty one all
 
 A term of the pod that is being placed is matched against namespaces first (`merge_namespaces`). Its namespaceSelector
-is then still asked with no labels at all, as upstream does, whose merge clears it in a copy only: one that also matches
-nothing-at-all (NotIn, DoesNotExist) selects every namespace.
+is then still asked with no labels at all, as upstream does, because its merge clears it in a copy only: one that also
+matches nothing-at-all (NotIn, DoesNotExist) selects every namespace.
 
 Source: k8s.io/kube-scheduler/framework/types.go (AffinityTerm, GetAffinityTerms) at v0.36.3;
 pkg/scheduler/framework/types.go (PodInfo.Update), plugins/interpodaffinity/plugin.go

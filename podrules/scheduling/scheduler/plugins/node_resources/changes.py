@@ -41,7 +41,7 @@ def room_made(
         situation: The pod and the cluster as they are.
         row: Of the table.
         short: What the node has too little of.
-        movable: The pods that can go from there, with what each requests, by resource: nobody frees more.
+        movable: The pods that can leave the node, with what each requests, by resource: no more can be freed.
     """
     name = situation.table.names[row]
     amounts = {fact.resource: fact.short for fact in short}

@@ -4,7 +4,7 @@
     requested          the sum over the node's pods of what the scheduler accounts for each (`scheduler_request`)
     nonzero requested  the same, with 100m cpu and 200Mi memory for each container that asks for none
 
-Pods are summed by kind: those whose containers ask for the same amounts are looked at once.
+Pods are summed by kind: pods with the same container requests are processed together.
 
 Source: pkg/scheduler/framework/types.go (NodeInfo.update, SetNode, Resource.Add) at v1.36.3.
 """
@@ -211,7 +211,7 @@ def _shared_parts(pod: Pod) -> tuple[object, ...]:
 
 
 def _kind(pod: Pod) -> tuple[object, ...]:
-    """Equal for pods of which the scheduler accounts the same; all that `scheduler_request` reads.
+    """Equal for pods with the same accounted request; all that `scheduler_request` reads.
 
     Amounts are compared by identity: equal texts were parsed once, and an equal amount that was parsed twice only makes
     one kind more. One flat tuple, for this runs for every pod of a cluster.

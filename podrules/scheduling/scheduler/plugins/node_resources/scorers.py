@@ -5,7 +5,7 @@
     LeastAllocated               sum(weight * ((capacity - requested) * 100 / capacity)) / sum(weight)
     MostAllocated                sum(weight * (min(requested, capacity) * 100 / capacity)) / sum(weight)
     RequestedToCapacityRatio     round(sum(weight * shape(requested * 100 / capacity)) / sum(weight)) over the resources
-                                 whose score is above 0; a shape is linear between its points, its scores times ten
+                                 with a score above 0; a shape is linear between its points, its scores times ten
     balanced                     50 + (50 + with the pod - without it) / 2, each (1 - deviation of the shares) * 100;
                                  until 1.35 the balance with the pod alone
 

@@ -14,7 +14,7 @@ TOO_MANY_PODS: Final = "Too many pods"
 
 
 class InsufficientResource(Fact, frozen=True):
-    """NodeResourcesFit: a resource of which the node has too little; cpu in thousandths, the rest in whole units."""
+    """NodeResourcesFit: a resource that the node has too little of; cpu in thousandths, the rest in whole units."""
 
     resource: str
     requested: int

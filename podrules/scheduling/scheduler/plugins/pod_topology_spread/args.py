@@ -86,7 +86,7 @@ def validate_pod_topology_spread_args(args: PodTopologySpreadArgs, path: str) ->
 
 
 def _field_errors(constraint: TopologySpreadConstraint, place: str) -> list[FieldError]:
-    """All except maxSkew, whose message is the configuration's own."""
+    """All except maxSkew, which has the configuration's own message."""
     errors: list[FieldError] = []
     if not constraint.topology_key:
         errors.append(FieldError(f"{place}.topologyKey", "Required value: can not be empty"))

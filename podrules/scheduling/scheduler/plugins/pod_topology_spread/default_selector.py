@@ -1,4 +1,4 @@
-"""The selector of default topology spread constraints: whose pods count as this pod's siblings.
+"""The selector of default topology spread constraints: it selects the pods that count as this pod's siblings.
 
     the selectors of all Services of the namespace that match the pod, merged
     and the selector of its controller, if that is a ReplicationController, ReplicaSet or StatefulSet that still exists

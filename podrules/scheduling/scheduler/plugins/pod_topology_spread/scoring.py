@@ -6,7 +6,7 @@
     count      matching pods on the domain's nodes that count (`common`), feasible or not; for kubernetes.io/hostname
                those of the node itself
     weight     log(domains + 2); for kubernetes.io/hostname every node that is not ignored is a domain
-    raw        round(sum(count * weight + (maxSkew - 1))) over the constraints whose key the node has
+    raw        round(sum(count * weight + (maxSkew - 1))) over the constraints that have their key on the node
     score      100 * (max + min - raw) / max of the nodes that are not ignored; 100 when max is 0; 0 when ignored
 
 Source: pkg/scheduler/framework/plugins/podtopologyspread/scoring.go at v1.36.3.

@@ -97,7 +97,7 @@ class ClaimVerdict(NamedTuple):
 def find_pod_volumes(
     index: StorageIndex, claims: PodVolumeClaims, features: Features
 ) -> tuple[tuple[ClaimVerdict, ...], tuple[ClaimVerdict, ...]]:
-    """Bound claims and the others, each in the order in which upstream looks at them (FindPodVolumes)."""
+    """Bound claims and the others, each in upstream's order (FindPodVolumes)."""
     bound = tuple(_bound_verdict(index, claim) for claim in claims.bound)
     return bound, tuple(_delayed_verdicts(index, claims, features))
 
@@ -224,7 +224,7 @@ class ReportedCapacity(NamedTuple):
 
 
 def reported_capacity(index: StorageIndex, claim: PersistentVolumeClaim) -> ReportedCapacity | None:
-    """None: nobody asks, because the claim's driver does not say that it tracks capacity (hasEnoughCapacity)."""
+    """None: not checked, because the claim's driver does not declare that it tracks capacity (hasEnoughCapacity)."""
     found = index.classes.get(claim_class(claim))
     request = claim.spec.resources.requests.get(STORAGE)
     driver = None if found is None else index.drivers.get(found.provisioner)

@@ -1,4 +1,4 @@
-"""What is the case with a claim that a pod needs, before any node is looked at.
+"""The state of a claim that a pod needs, before any node is examined.
 
     Missing          the claim is not there; of an ephemeral volume: it is not made yet
     Lost             phase Lost: the volume that it was bound to is gone

@@ -2,7 +2,7 @@
 
     a volume that names the claim   is taken if its node affinity matches; on no other node does the claim get another
     otherwise the smallest          that is Available, large enough, of the claim's class, mode, attributes class and
-                                    access modes, that its selector matches, and whose node affinity matches the node
+                                    access modes, that its selector matches, with a node affinity that matches the node
     a pod's claims                  smallest request first; what one takes on a node is gone there for the next
     gate VolumeAttributesClass off  a claim that has an attributes class is an error
 
@@ -205,7 +205,7 @@ def suitable_volumes(index: StorageIndex, claim: PersistentVolumeClaim) -> Itera
 
 
 def _naming(supply: _ClassVolumes, claim: PersistentVolumeClaim) -> Iterator[int]:
-    """Volumes whose claimRef is a claim, and that it can have."""
+    """Volumes with a claimRef to the claim that the claim can use."""
     for place in supply.named.get(claim.metadata.place, ()):
         volume = supply.volumes[place]
         if _names(volume, claim) and _is_large_enough(claim, volume) and _fits(claim, volume):
@@ -227,11 +227,11 @@ def _free(supply: _ClassVolumes, claim: PersistentVolumeClaim) -> Iterator[int]:
 
 
 _BATCH: Final = 4
-"""Volumes are looked at together until they reach this many nodes for each one there is."""
+"""Volumes are processed together until they reach this many nodes for each existing node."""
 
 
 def _fits(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-    """What a volume must fulfil besides its size, whether it names the claim or nobody."""
+    """The requirements on a volume besides its size, whether it names the claim or no claim."""
     wanted, spec = claim.spec, volume.spec
     return (
         volume.metadata.deletion_timestamp is None

@@ -2,7 +2,7 @@
 
     volumes that exist   for each class the sum of requests against the sum of the chosen volumes' capacities
     else provisioned     for each class the sum of requests against the capacity that its driver reports for the node;
-                         a claim whose driver does not report any does not count
+                         a claim does not count if its driver reports no capacity
     score                round(mean over the classes of shape(requested * 100 / capacity)); without classes 0
 
 The shape is linear between its points: 100 where nothing is used, 0 where all is, unless the profile has its own.
