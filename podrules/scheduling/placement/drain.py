@@ -9,7 +9,7 @@
     ended             finished pods are removed at once; a StatefulSet makes another of the name, others have already
     marked for deletion       the drain waits for them; their controllers have already replaced all but a StatefulSet's.
                       A pod that is a minute overdue keeps the drain from ending, and a StatefulSet from replacing it
-    refused           a pod stays if its PodDisruptionBudget does not allow the eviction (`podrules.workload.disruption`)
+    refused           a pod stays if its PodDisruptionBudget forbids the eviction (`podrules.workload.disruption`)
     node is silent    its processes are not stopped: an evicted pod stays Terminating, a drain waits for it without end,
                       and a StatefulSet makes no other before it is gone. On an out-of-service node, pod garbage
                       collection removes them

@@ -29,7 +29,7 @@ _CODE_OF_ITS_OWN: Final = (
 )
 _AGAIN: Final = "the kubelet's event may be repeated for the next run, and has only its first and last time"
 _PLAIN_STOP: Final = "the kubelet stops all containers of a pod without restarts, and its event gives no reason"
-_NOBODY: Final = "the API server does not record who deleted a pod, nor whether the last request was the kubelet's"
+_NO_AUTHOR: Final = "the API server does not record who deleted a pod, nor whether the last request was the kubelet's"
 _GONE: Final = "the object is gone, and the kubelet's events show that it stopped, not which client asked for it"
 _NOTHING: Final = "the object and the kubelet are gone: there is no record"
 
