@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -14,7 +14,7 @@ from cluster_io.live.transport import ProxySettings
 from cluster_io.source import Source
 from kubectl_plugin.gather.manifest_pods import PodManifest
 from kubectl_plugin.options import ClusterOptions, Validation, connect_for_changes
-from kubectl_plugin.reports.pod.dry_run import AddedField, DryRunReport, DryRunVerdict
+from kubectl_plugin.reports.pod.dry_run import AddedField, DryRunPod, DryRunReport, DryRunVerdict
 from podrules.admission.added_at_admission import Added, added_at_admission
 from podrules.admission.mutating_webhooks import asked_about_pods
 from podrules.api.model.base import KubeObject
@@ -24,7 +24,7 @@ from podrules.api.plain_names import is_plain_name
 from podrules.pod.reading import Unread
 from podrules.workload.made_pod import MadePod, made_pod
 
-__all__ = ["DryRunPod", "with_dry_runs"]
+__all__ = ["with_dry_runs"]
 
 _POLICIES: Final = Kind(
     "MutatingAdmissionPolicyBinding",
@@ -37,14 +37,6 @@ _POLICIES: Final = Kind(
 )
 _POLICIES_SINCE: Final = 36
 """The first minor that serves mutating policies by default."""
-
-
-class DryRunPod(NamedTuple):
-    """A pod as the API server would store it, and the result of the dry run."""
-
-    pod: Pod | None
-    """None: the pod is refused, or there is no answer."""
-    report: DryRunReport
 
 
 def with_dry_runs(

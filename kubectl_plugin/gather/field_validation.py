@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cluster_io.errors import ManifestError
 from cluster_io.kinds import PODS, WORKLOADS, Kind, find_kind
-from kubectl_plugin.gather.manifest_pods import refused
 from kubectl_plugin.options import Validation
 from kubectl_plugin.reports.pod.pod_report import RefusedField
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from podrules.lint.shape import UnknownField
     from podrules.lint.values import RefusedValue
 
-__all__ = ["ValidDocument", "ValidDocuments"]
+__all__ = ["ValidDocument", "ValidDocuments", "refused"]
 
 _MAX_FIELDS: Final = 10
 """How many fields of one object are listed: the file is searched for the line of each."""
@@ -62,6 +61,23 @@ class ValidDocuments:
             self.errors += errors
             if not errors:
                 self.documents.append(ValidDocument(document, found.kind, found.refusals))
+
+
+def refused(document: Document, field: str, problem: str, remedy: str = "") -> ManifestError:
+    """The error for an object that the API server would refuse, with the line of the field.
+
+    Args:
+        document: The object.
+        field: Its path. If the field is absent, the line is that of the nearest field above it.
+        problem: What is wrong.
+        remedy: What to write instead.
+    """
+    from cluster_io.manifests.located import line_of
+    from cluster_io.manifests.yaml_words import TEMPLATE_ADVICE
+
+    line = line_of(document, field)
+    place = document.where if line is None else f"{document.where}, line {line}"
+    return ManifestError(f"{place}: {problem}", advice=TEMPLATE_ADVICE if "{{" in problem else remedy)
 
 
 def _explained_kind(document: Document) -> Kind[Any] | None:

@@ -28,8 +28,8 @@ from podrules.scheduling.placement.planned import Autoscaler, JobSize
 
 if TYPE_CHECKING:
     from cluster_io.manifests.files import Document
-    from kubectl_plugin.gather.dry_run import DryRunPod
     from kubectl_plugin.gather.field_validation import ValidDocument
+    from kubectl_plugin.reports.pod.dry_run import DryRunPod
     from kubectl_plugin.reports.pod.pod_report import RefusedField
     from podrules.scheduling.placement.planned_budgets import PodGroup
 
@@ -43,7 +43,6 @@ __all__ = [
     "own_replicas",
     "printed_name",
     "read_manifests",
-    "refused",
     "template_pod",
 ]
 
@@ -191,21 +190,7 @@ def decode(document: Document, kind: Kind[Any]) -> Any:
     try:
         return from_object(document.content, kind.model)
     except DecodeError as error:
+        # Loaded for an error.
+        from kubectl_plugin.gather.field_validation import refused
+
         raise refused(document, error.field, str(error)) from error
-
-
-def refused(document: Document, field: str, problem: str, remedy: str = "") -> ManifestError:
-    """The error for an object that the API server would refuse, with the line of the field.
-
-    Args:
-        document: The object.
-        field: Its path. If the field is absent, the line is that of the nearest field above it.
-        problem: What is wrong.
-        remedy: What to write instead.
-    """
-    from cluster_io.manifests.located import line_of
-    from cluster_io.manifests.yaml_words import TEMPLATE_ADVICE
-
-    line = line_of(document, field)
-    place = document.where if line is None else f"{document.where}, line {line}"
-    return ManifestError(f"{place}: {problem}", advice=TEMPLATE_ADVICE if "{{" in problem else remedy)

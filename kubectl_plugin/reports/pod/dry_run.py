@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from msgspec import Struct
 
-__all__ = ["AddedField", "DryRunReport", "DryRunVerdict"]
+from podrules.api.model.pod import Pod
+
+__all__ = ["AddedField", "DryRunPod", "DryRunReport", "DryRunVerdict"]
 
 
 class AddedField(Struct, frozen=True, rename="camel"):
@@ -52,3 +56,11 @@ class DryRunReport(Struct, frozen=True, rename="camel"):
     def unanswered(self) -> str:
         """Why a verdict is missing; empty: none is."""
         return next((one.unanswered for one in self.verdicts if one.unanswered), "")
+
+
+class DryRunPod(NamedTuple):
+    """A pod as the API server would store it, and the result of the dry run."""
+
+    pod: Pod | None
+    """None: the pod is refused, or there is no answer."""
+    report: DryRunReport
