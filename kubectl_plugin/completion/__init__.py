@@ -1,9 +1,9 @@
 """Completion in bash, zsh, fish and PowerShell, through kubectl's own: ``kubectl_complete-qos``.
 
-Kubectl 1.26 and newer calls this program with the words after ``kubectl qos``; the last one is being typed. The program
-prints a candidate per line, with a tab and a description, and ends with the directive that cobra defines.
+Kubectl 1.26 and newer calls this program with the words after ``kubectl qos``; the last word is being typed. The
+program prints one candidate per line, with a tab and a description, and ends with a directive of cobra.
 
-    words   decides from the words what can come next: a command, a flag, a value, a name
+    words   determines from the words what can follow: a command, a flag, a value, a name
     names   reads the names of objects
     answer  joins both
 

@@ -21,7 +21,7 @@ __all__ = ["answer", "main"]
 _SECONDS: Final = 1.0
 _OWN_SECONDS: Final = "KUBECTL_QOS_COMPLETION_SECONDS"
 _PLAIN: Final = re.compile(r"[\w.:/@+=,~][\w.:/@+=,~-]*", re.ASCII)
-"""Shells may expand candidates, so names with other characters are left out, and flags."""
+"""Shells may expand candidates, so names and flags with other characters are left out."""
 
 
 class _OutOfTime(BaseException):
@@ -82,7 +82,7 @@ def _seconds(environment: Mapping[str, str]) -> float:
 
 
 def _cluster(values: Mapping[str, str]) -> ClusterOptions:
-    """The cluster that the flags choose."""
+    """The cluster that the flags select."""
     from kubectl_plugin.options import ClusterOptions
 
     return ClusterOptions(

@@ -1,6 +1,6 @@
 """Names of objects, read within a second, so that a slow cluster does not block the shell.
 
-The API server is asked for metadata alone.
+Only metadata is requested from the API server.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _KINDS: Final = {**TYPES, Names.NAMESPACES: ("namespace",)}
 
 
 def candidates(asked: Question, cluster: ClusterOptions, seconds: float) -> Sequence[str]:
-    """The candidates: names, or ``TYPE/`` where the type is not typed yet.
+    """The candidates: names, or ``TYPE/`` if the type is not typed yet.
 
     Args:
-        asked: What can come next.
+        asked: What can follow.
         cluster: The cluster and the user.
-        seconds: For one request.
+        seconds: The time-out of one request.
 
     Raises:
         ClusterError: they cannot be read.
@@ -77,7 +77,7 @@ def _of_objects(asked: Question, kinds: Sequence[str], source: Source) -> Sequen
     known = [kind for name in kinds if (kind := find_kind(name)) is not None]
     kind = find_kind(named, known) if named else known[0]
     if kind is None and asked.typed_kind:
-        # The word before is a name without a type, so this one is, too.
+        # The previous word is a name without a type, so this one is, too.
         kind = known[0]
     if kind is None:
         return ()

@@ -1,4 +1,4 @@
-"""What can come next on the command line, decided from its words alone."""
+"""What can follow on the command line, determined only by its words."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["TYPES", "Directive", "Names", "Question", "Typed", "question", "type
 
 
 class Directive(IntFlag):
-    """What the shell does with the candidates, in cobra's numbers."""
+    """How the shell uses the candidates, in cobra's numbers."""
 
     FILES = 0
-    """Complete names of files where there is no candidate."""
+    """Complete file names if there is no candidate."""
     NO_SPACE = 2
     NO_FILES = 4
 
 
 class Names(Enum):
-    """Objects whose names are candidates."""
+    """The objects with names as candidates."""
 
     EXPLAINED = "pods, nodes, workloads and what they depend on"
     PLACED = "pods and workloads"
@@ -37,19 +37,19 @@ class Names(Enum):
 
 
 class Question(NamedTuple):
-    """What can come next."""
+    """What can follow."""
 
     candidates: tuple[tuple[str, str], ...] = ()
-    """Candidates that are known without a cluster, each with its description."""
+    """Candidates that need no cluster, each with its description."""
     names: Names | None = None
-    """Objects whose names are further candidates; None: none."""
+    """Objects with names as further candidates; None: none."""
     prefix: str = ""
-    """What is typed of the word."""
+    """The typed part of the word."""
     typed_kind: str | None = None
-    """The kind of a name that is typed without one: ``explain pod NAME``. None: ``TYPE/NAME``; empty: a name alone."""
+    """The kind of a name that is typed without it: ``explain pod NAME``. None: ``TYPE/NAME``; empty: a name alone."""
     directive: Directive = Directive.NO_FILES
     before: str = ""
-    """What is typed of the word before the name: names of a list, each with its comma."""
+    """The part of the word before the name: names of a list, each with its comma."""
 
 
 class Typed(NamedTuple):
@@ -57,11 +57,11 @@ class Typed(NamedTuple):
 
     command: str
     words: tuple[str, ...]
-    """Those that are no flags."""
+    """The words that are not flags."""
     values: Mapping[str, str]
-    """By flag; the last value counts."""
+    """The values by flag; the last value counts."""
     open_flag: str
-    """The flag whose value comes next; empty: none."""
+    """The flag that needs a value next; empty: none."""
 
 
 _VALUES: Final = {
@@ -74,7 +74,7 @@ _VALUES: Final = {
     "--exclude-node": Names.NODES,
     "--without": Names.PODS,
 }
-"""Flags whose values are names."""
+"""Flags that take names."""
 _OWN_NAMES: Final = {
     "explain": Names.EXPLAINED,
     "place": Names.PLACED,
@@ -85,7 +85,7 @@ _OWN_NAMES: Final = {
     "node": Names.NODES,
     "why": Names.TERMS,
 }
-"""What each command is about."""
+"""The targets of each command."""
 TYPES: Final = {
     Names.PLACED: ("pod", "deployment", "replicaset", "statefulset", "job", "cronjob", "replicationcontroller"),
     Names.PODS: ("pod",),
@@ -107,7 +107,7 @@ TYPES: Final = {
         "pc",
     ),
 }
-"""The types that can be named; the first one is meant by a name alone."""
+"""The types that can be named; a name alone means the first."""
 _SHORT: Final = {"-n": "--namespace"}
 
 
@@ -135,7 +135,7 @@ def typed(words: Sequence[str]) -> Typed:
 
 
 def question(before: Typed, current: str) -> Question:
-    """What can stand in place of the word that is being typed."""
+    """What can replace the word that is being typed."""
     if before.open_flag:
         return _value(before, before.open_flag, current)
     if current.startswith("-") and "=" in current:
@@ -156,7 +156,7 @@ def question(before: Typed, current: str) -> Question:
         return Question(names=names, prefix=current, typed_kind=None if "/" in current else "")
     kind = before.words[0].partition(",")[0] if before.words and "/" not in before.words[0] else None
     if kind is None and current and "/" not in current and names in TYPES:
-        # A word that no type begins with is a name alone.
+        # A word that is not the beginning of a type is a name alone.
         kind = None if any(name.startswith(current) for name in TYPES[names]) else ""
     return Question(names=names, prefix=current, typed_kind=kind)
 
@@ -172,7 +172,7 @@ def _all_flags(command: str) -> Sequence[Flag]:
 
 
 def _value(before: Typed, name: str, prefix: str) -> Question:
-    """The value of a flag; the flags of explain are meant until the command is typed."""
+    """The value of a flag; until the command is typed, the flags of explain are used."""
     flag = next((flag for flag in _all_flags(before.command or "explain") if name in flag.names), None)
     names = _VALUES.get(_SHORT.get(name, name))
     if names is not None:

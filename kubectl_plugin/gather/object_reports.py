@@ -504,7 +504,7 @@ class ReportBuilder:
         return next(near_limits(self._pressures().of_bound(pod, node).reports), None)
 
     def _with_stuck(self, pods: Sequence[Pod], found: Sequence[WorkloadPod], *, named: bool) -> tuple[WorkloadPod, ...]:
-        """Pods with the warnings that show why they wait; on a live cluster, only the worst of a named workload."""
+        """Pods with the warnings that show why they wait; on a live cluster, only the worst of a named one."""
         at, left = self._source.now, len(found)
         if self._source.side_by_side:
             left = 1 if named else 0

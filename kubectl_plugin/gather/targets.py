@@ -85,7 +85,7 @@ def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "expla
     if named is not None and selection.flags:
         name = f"{named.kind.singular}/{named.name}"
         raise UsageError(
-            f"{selection.flags} chooses among all {named.kind.plural}, and {name} names one",
+            f"{selection.flags} selects among all {named.kind.plural}, and {name} names one",
             advice=f"Leave {selection.flags} or the name out",
         )
     # A target that is typed twice counts once.

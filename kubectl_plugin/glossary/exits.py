@@ -16,7 +16,7 @@ _JOB: Final = "pkg/controller/job/job_controller.go"
 ENTRIES: Final = (
     Entry(
         name="Unknown",
-        means="A state could not be learned: how a container ended (exit code 255), or whether a node's kubelet lives.",
+        means="A state is not known: how a container ended (exit code 255), or whether a node's kubelet runs.",
         rule=(
             "A container: its runtime lost track of it, as after a reboot; the kubelet answers, and 255 is no signal.",
             "A condition of a node, as Ready: its kubelet has not renewed its Lease for 50 s (40 s before 1.32).",
@@ -34,10 +34,10 @@ ENTRIES: Final = (
         pattern=r"(exit[ -]?(code|status)|code):? *(\d|[1-9]\d{1,2})|Signal:\d+|signal [1-9]\d?",
         means="The number with which the container's first process ended: 0 is success, 129 to 192 mostly a signal.",
         rule=(
-            "0 to 255 on Linux: a larger one is no exit code there, only a Windows program has such.",
-            "1 to 125: the program's own; its log says why. 126: the command cannot be executed. 127: there is none.",
+            "0 to 255 on Linux: only Windows programs have a larger one.",
+            "1 to 125: the program's own; its log says why. 126: the command cannot be executed. 127: it is missing.",
             "128 with reason StartError: it did not start. 129 to 192: 128 and the signal.",
-            "255 with reason Unknown: the runtime could not learn it, as after a reboot; else it is the program's own.",
+            "255 with reason Unknown: the runtime lost it, as after a reboot; else it is the program's own.",
             "130 SIGINT, 134 aborted, 137 killed (SIGKILL), 139 segmentation fault, 143 SIGTERM.",
             "Completed is 0 and Error is not; OOMKilled means that the kernel killed for memory.",
         ),
@@ -70,7 +70,7 @@ ENTRIES: Final = (
     Entry(
         name="ContainerStatusUnknown",
         pattern=r"The container could not be located when the pod was (deleted|terminated).*",
-        means="The kubelet no longer found the container, so nobody knows how it ended.",
+        means="The kubelet no longer found the container: unknown how it ended.",
         rule=("It writes exit code 137 then; that does not mean that memory ran out.",),
         commands=(_EXPLAIN,),
         source=("pkg/kubelet/kubelet_pods.go", "pkg/kubelet/container/runtime.go"),
@@ -82,7 +82,7 @@ ENTRIES: Final = (
         pattern=r"error killing pod: .*",
         means="The runtime did not stop a container or the sandbox in time; the kubelet tries again until it does.",
         rule=("The pod stays Terminating meanwhile, and its volumes stay mounted.",),
-        do=("Look at the node's runtime, and for a process that waits for a disk: SIGKILL does not end it.",),
+        do=("Check the node's runtime, and find processes that wait for a disk: SIGKILL does not end them.",),
         commands=(_EXPLAIN,),
         source=("pkg/kubelet/kubelet.go", "pkg/kubelet/container/sync_result.go"),
         see=("Terminating", "ExceededGracePeriod"),
@@ -92,9 +92,9 @@ ENTRIES: Final = (
         also=("backoffLimit",),
         pattern=r"Job has reached the specified backoff limit\.?|Job has failed indexes"
         r"|Job has exceeded the specified maximal number of failed indexes",
-        means="More pods of the Job failed than its backoffLimit allows: it is Failed, and makes no other pod.",
+        means="More pods of the Job failed than its backoffLimit allows: it is Failed, and creates no other pod.",
         rule=("It is 6 by default; failed pods and restarts count. Indexed Jobs can have one for each index.",),
-        do=("Read why its pods failed, then recreate the Job: a failed one stays so, and a new one starts from zero.",),
+        do=("Read why its pods failed, then recreate the Job: a failed Job stays failed; a new one starts from zero.",),
         commands=("kubectl describe job NAME",),
         source=(_JOB,),
         see=("exit code", "DeadlineExceeded"),
@@ -105,10 +105,10 @@ ENTRIES: Final = (
         pattern=r"(Deployment|ReplicaSet) .* (has timed out progressing|exceeded its progress deadline)\.?",
         means="A rollout made no progress for progressDeadlineSeconds, 600 by default.",
         rule=(
-            "Nothing is rolled back or stopped by it: the Deployment goes on trying.",
-            "Progress is a new pod that is made, becomes Ready or available, or an old one that goes.",
+            "Nothing is rolled back or stopped: the Deployment continues to try.",
+            "Progress is a new pod that is created, becomes Ready or available, or an old one that is removed.",
         ),
-        do=("See why the new pods are not Ready; kubectl rollout undo takes back the whole template, no ConfigMap.",),
+        do=("Check why the new pods are not Ready; kubectl rollout undo reverts the whole template, no ConfigMap.",),
         commands=("kubectl qos explain deployment/NAME", "kubectl rollout history deployment/NAME"),
         source=("pkg/controller/deployment/progress.go",),
         see=("FailedCreate", "Unhealthy", "CrashLoopBackOff"),
@@ -123,7 +123,7 @@ ENTRIES: Final = (
         r"|Job (completed|resumed)|Reached expected number of succeeded pods|pod triggered scale-up: .*"
         r"|New size: \d+; reason: [^;]*"
         r"|recommended size matches current size|the HPA was able to successfully calculate a replica count from .*",
-        means="Nothing is wrong: a controller does what replicas, a rollout, a Job or an autoscaler demand.",
+        means="No problem: a controller does what replicas, a rollout, a Job or an autoscaler require.",
         commands=("kubectl qos explain deployment/NAME",),
         source=("pkg/controller/deployment/sync.go", "pkg/controller/controller_utils.go"),
         see=("FailedCreate",),
@@ -134,8 +134,8 @@ ENTRIES: Final = (
         pattern=r"Waiting for (deployment|daemon set) .* rollout to finish: .*|Waiting for \d+ pods to be ready\.\.\."
         r"|Waiting for partitioned roll out to finish: .*|waiting for statefulset rolling update to complete .*"
         r"|Deployment does not have minimum availability\.|(Deployment|ReplicaSet) .* is progressing\.",
-        means="The workload still has old pods, or fewer available ones than it wants; its controller goes on.",
-        do=("If the numbers stay, see why its new pods are pending, refused or not Ready.",),
+        means="The workload still has old pods, or fewer available pods than it wants; its controller continues.",
+        do=("If the numbers do not change, check why its new pods are pending, refused or not Ready.",),
         source=("pkg/controller/deployment/progress.go",),
     ),
     Entry(

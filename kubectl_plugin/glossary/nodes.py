@@ -22,12 +22,12 @@ ENTRIES: Final = (
         pattern=r"(.*[,:[] ?)?(pleg (was last seen active \S+ ago|has yet to be successful)|container runtime is down"
         r"|container runtime (network )?not ready"
         r"|container runtime status check may not have completed yet)([;,:\]].*)?",
-        means="The kubelet answers and says itself that it is not ready: Ready is False, not Unknown.",
+        means="The kubelet answers and reports that it is not ready: Ready is False, not Unknown.",
         rule=(
             "The condition's message names what is missing: the runtime, the network, or a list of containers in time.",
-            "The node gets the taint node.kubernetes.io/not-ready, and its pods go after their tolerationSeconds.",
+            "The node gets the taint node.kubernetes.io/not-ready: its pods are deleted after tolerationSeconds.",
         ),
-        do=("Look at the container runtime and the load of that machine.",),
+        do=("Check the container runtime and the load of that machine.",),
         commands=(_EVENTS, "kubectl qos partitions"),
         source=(_SETTERS, "pkg/kubelet/runtime.go", "pkg/kubelet/pleg/generic.go"),
         see=("node.kubernetes.io/unreachable", "NetworkNotReady", "tolerationSeconds"),
@@ -42,7 +42,7 @@ ENTRIES: Final = (
         ),
         pattern=r"Node \S+ status is now: Node(Ready|Has(Sufficient|No).*|Schedulable)"
         r"|Registered Node \S+ in Controller",
-        means="Nothing is wrong: the node says that it is ready, or that it does not run short.",
+        means="No problem: the node reports that it is ready, or not short of resources.",
         commands=(_NODE,),
         source=(_SETTERS,),
         see=("MemoryPressure",),
@@ -60,7 +60,7 @@ ENTRIES: Final = (
         name="NodeNotReady",
         also=("NotReady",),
         pattern=r"Node \S+ status is now: NodeNotReady|Node is not ready",
-        means="The node's Ready is no longer True: its kubelet says so itself (False), or is silent (Unknown).",
+        means="The node's Ready is no longer True: its kubelet reports that (False), or is silent (Unknown).",
         rule=(
             "From kubelet: it answers, and its Ready condition names what is missing, mostly runtime or network.",
             "From node-controller: False or Unknown alike. Unknown: no renewed Lease for 50 s (40 s before 1.32).",
@@ -81,7 +81,7 @@ ENTRIES: Final = (
             "The process with the most points is killed: usage and oom_score_adj count, not the QoS class.",
             "systemd-oomd kills sooner, a whole cgroup, by PSI (time lost to shortage): exit code 137, not OOMKilled.",
         ),
-        do=("See who stands first there now, and which pods use more than they request.",),
+        do=("Check what is killed first there now, and which pods use more than they request.",),
         commands=(_NODE,),
         source=("pkg/kubelet/oom/oom_watcher_linux.go",),
         see=("OOMKilled", "oom_score_adj", "overcommit"),
@@ -110,9 +110,9 @@ ENTRIES: Final = (
         also=("FreeDiskSpaceFailed",),
         pattern=r"Failed to garbage collect required amount of images.*|Insufficient free disk space on the node's .*"
         r"|wanted to free \d+ bytes, but freed \d+ bytes.*",
-        means="The kubelet could not free as much disk as it wanted by removing images that nobody uses.",
-        rule=("What fills the disk is something else: images in use, logs, writable layers, emptyDir volumes.",),
-        do=("Look at the disk of that node before the kubelet starts to evict.",),
+        means="The kubelet could not free enough disk by removing unused images.",
+        rule=("Other data fill the disk: images in use, logs, writable layers, emptyDir volumes.",),
+        do=("Check the disk of that node before the kubelet starts to evict.",),
         commands=(_NODE,),
         source=("pkg/kubelet/images/image_gc_manager.go",),
         see=("eviction threshold", "Evicted"),
@@ -121,8 +121,8 @@ ENTRIES: Final = (
         name="InvalidDiskCapacity",
         pattern=r"invalid capacity 0 on image filesystem",
         means="The container runtime reported an image filesystem of 0 bytes: mostly the kubelet has just started.",
-        rule=("Nothing was removed, and it does not say that a disk is full. The kubelet looks again every 5 min.",),
-        do=("Where it goes on for more than 10 min, see that the container runtime of the node answers.",),
+        rule=("Nothing was removed, and it does not mean that a disk is full. The kubelet checks again every 5 min.",),
+        do=("If it lasts for more than 10 min, check that the container runtime of the node answers.",),
         commands=(_NODE,),
         source=("pkg/kubelet/images/image_gc_manager.go",),
         see=("ImageGCFailed", "KubeletNotReady"),
@@ -130,7 +130,7 @@ ENTRIES: Final = (
     Entry(
         name="ContainerGCFailed",
         means="The kubelet could not remove dead containers: mostly the container runtime of the node does not answer.",
-        rule=("The text is the runtime's own: see that it runs. The kubelet tries again every minute.",),
+        rule=("The text is the runtime's own: check that it runs. The kubelet tries again every minute.",),
         commands=(_NODE,),
         source=("pkg/kubelet/kubelet.go",),
         see=("KubeletNotReady", "ImageGCFailed"),
@@ -141,7 +141,7 @@ ENTRIES: Final = (
         pattern=r"Container .* exceeded its local ephemeral storage limit.*"
         r"|Pod ephemeral local storage usage exceeds the total limit of containers.*"
         r"|Usage of EmptyDir volume .* exceeds the limit.*",
-        means="The kubelet evicted this pod alone: it wrote more than its own limit, whatever room the node has.",
+        means="The kubelet evicted only this pod: it wrote more than its own limit, whatever room the node has.",
         rule=("Counted are logs, the writable layer and emptyDir, against limits.ephemeral-storage or sizeLimit.",),
         do=("Raise that limit, or write less: to a volume, or with logs that rotate.",),
         commands=("kubectl qos explain pod/NAME",),
@@ -152,7 +152,7 @@ ENTRIES: Final = (
         name="MaintenancePlanned",
         also=("MaintenanceInProgress", "DrainInProgress", "GracefulNodeShutdownInProgress"),
         means="An admin announces a drain, a shutdown or maintenance of the node (alpha in 1.37, off by default).",
-        rule=("It keeps no pod away: a cordon or a taint does.",),
+        rule=("It does not keep pods away; a cordon or a taint does.",),
         source=("pkg/features/kube_features.go",),
     ),
 )

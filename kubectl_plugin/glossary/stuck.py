@@ -1,4 +1,4 @@
-"""Steps that a kubelet or a controller tries again and again, by the text that says why they fail."""
+"""Steps that a kubelet or a controller retries, by the text of their failure."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ ENTRIES: Final = (
     Entry(
         name="a key of a volume's ConfigMap or Secret is missing",
         pattern=r"MountVolume\.SetUp failed for volume .*references non-existent (config|secret) key: .*",
-        means="The ConfigMap or Secret of a volume exists, and lacks a key that items of the volume name.",
-        do=("Add that key to it, or correct items of the volume; the kubelet tries again by itself.",),
+        means="The ConfigMap or Secret of a volume exists, but lacks a key that items of the volume name.",
+        do=("Add that key to it, or correct items of the volume; the kubelet retries automatically.",),
         commands=(_EXPLAIN,),
         source=("pkg/volume/configmap/configmap.go", "pkg/volume/secret/secret.go"),
         see=("FailedMount",),
@@ -39,7 +39,7 @@ ENTRIES: Final = (
         pattern=r".*(driver name .* not found in the list of registered CSI drivers"
         r"|CSINode .* does not contain driver ).*|\S+ CSI driver is not installed on the node",
         means="The CSI driver of the volume has no plugin on that node, or it has not registered with the kubelet.",
-        do=("Look at the driver's DaemonSet: its pod on that node has to run, and tolerate the node's taints.",),
+        do=("Check the driver's DaemonSet: its pod on that node must run, and tolerate the node's taints.",),
         commands=("kubectl get csinode",),
         source=("pkg/volume/csi/csi_plugin.go",),
         see=("FailedMount",),
@@ -57,8 +57,8 @@ ENTRIES: Final = (
     Entry(
         name="UnauthorizedOperation",
         pattern=r"AttachVolume\.\w+ failed for volume.*(Unauthorized|AccessDenied|[Nn]ot authorized|permission).*",
-        means="The cloud refuses the driver of the volume the right to attach it.",
-        do=("Give the volume's driver the right that its cloud refuses here.",),
+        means="The cloud denies the driver of the volume the permission to attach it.",
+        do=("Give the volume's driver the permission that its cloud denies here.",),
         commands=(_DESCRIBE,),
         source=(_OPERATIONS,),
         see=("AttachVolume.Attach failed",),
@@ -78,7 +78,7 @@ ENTRIES: Final = (
         also=("DetachVolume.Detach failed", "FailedDetachVolume"),
         pattern=r"DetachVolume(\.\w+)? failed.*|volume is still in use by node, according to Node status",
         means="The volume could not be detached from its old node, so no other node gets it; it is tried again.",
-        do=("See whether that node answers and its pods have ended; a node that is off needs a fence.",),
+        do=("Check whether that node answers and its pods have ended; fence a node that is off.",),
         commands=("kubectl get volumeattachments", "kubectl qos partitions"),
         source=(_OPERATIONS,),
         see=("Multi-Attach error", "out-of-service"),
@@ -91,7 +91,7 @@ ENTRIES: Final = (
         r"|the device is in use when it was no longer expected to be in use",
         means="The pod's processes have ended, and its kubelet cannot unmount a volume: the pod stays Terminating.",
         do=(
-            "On the node, end what still uses the mount (fuser -vm), or restore the way to its server: it tries again.",
+            "On the node, end processes that use the mount (fuser -vm), or restore the path to its server: it retries.",
             "A force delete leaves the mount.",
         ),
         commands=(_EXPLAIN,),
@@ -102,7 +102,7 @@ ENTRIES: Final = (
         name="no runtime for a RuntimeClass",
         also=("no runtime is configured",),
         pattern=r".*(no runtime for \".*\" is configured|[Rr]untime [Hh]andler \"?.*\"? (is )?not (supported|found)).*",
-        means="The node's container runtime has no handler of the name that the pod's RuntimeClass has.",
+        means="The node's container runtime has no handler with the name in the pod's RuntimeClass.",
         do=(
             "Configure the handler in that node's runtime, or correct runtimeClassName.",
             "scheduling.nodeSelector of the RuntimeClass keeps such pods on nodes that have it.",
@@ -114,8 +114,8 @@ ENTRIES: Final = (
     Entry(
         name="failed to destroy network for sandbox",
         pattern=r".*KillPodSandboxError.*network.*",
-        means="The network plugin (CNI) of the node does not take the pod's sandbox down: the pod stays Terminating.",
-        do=("Look at the network plugin's pod on that node, and at its rights: the kubelet tries again by itself.",),
+        means="The network plugin (CNI) of the node does not remove the pod's sandbox: the pod stays Terminating.",
+        do=("Check the network plugin's pod on that node, and its rights: the kubelet retries automatically.",),
         commands=(_DESCRIBE,),
         source=(_SANDBOX, "pkg/kubelet/container/sync_result.go"),
         see=("FailedKillPod",),
@@ -135,7 +135,7 @@ ENTRIES: Final = (
         name="container init was OOM-killed",
         also=("memory limit too low",),
         pattern=r"(.*: )?container init was OOM-killed( \(.*)?",
-        means="The memory limit is too small for the container runtime's own first steps: nothing of the pod ran yet.",
+        means="The memory limit is too small for the container runtime's own first steps: no process has run yet.",
         do=("Raise the memory limit: the runtime itself needs some MiB of it.",),
         commands=(_EXPLAIN,),
         source=(_SANDBOX,),
@@ -144,8 +144,8 @@ ENTRIES: Final = (
     Entry(
         name="cgroups used up",
         pattern=r".*/sys/fs/cgroup.*no space left on device.*",
-        means="The node cannot make another cgroup. Its disk may have room.",
-        do=("The node has no room for another cgroup: drain and restart it, or remove cgroups that are left over.",),
+        means="The node cannot create another cgroup. Its disk may have room.",
+        do=("The node has no room for another cgroup: drain and restart it, or remove leftover cgroups.",),
         commands=("kubectl qos explain node/NODE",),
         source=(_SANDBOX,),
         see=("FailedCreatePodSandBox",),
@@ -153,7 +153,7 @@ ENTRIES: Final = (
     Entry(
         name="no space left on device",
         pattern=r"Failed to create pod sandbox: .*no space left on device.*",
-        means="A disk of the node is full: the runtime cannot make the files of a pod's sandbox.",
+        means="A disk of the node is full: the runtime cannot create the files of a pod's sandbox.",
         do=("Free disk space or inodes on that node, in the directories that the text names.",),
         commands=("kubectl qos explain node/NODE",),
         source=(_SANDBOX,),
@@ -164,7 +164,7 @@ ENTRIES: Final = (
         also=("pause image",),
         pattern=r"Failed to create pod sandbox: .*(sandbox image|\bpause[:@]).*",
         means="The node's runtime cannot pull its own image for sandboxes (pause): no new pod starts there.",
-        do=("The node cannot pull the runtime's sandbox image (pause): check its way to that registry.",),
+        do=("The node cannot pull the runtime's sandbox image (pause): check its connection to that registry.",),
         commands=(_DESCRIBE,),
         source=(_SANDBOX,),
         see=("FailedCreatePodSandBox", "ImagePullBackOff"),
@@ -173,8 +173,8 @@ ENTRIES: Final = (
         name="sandbox name is reserved",
         also=("is reserved for",),
         pattern=r"Failed to create pod sandbox: .*name \".*\" is reserved for .*",
-        means="An earlier try to make the sandbox has not ended in the node's runtime.",
-        do=("An earlier try still holds the name in that node's runtime: look at the load and disks of the node.",),
+        means="An earlier attempt to create the sandbox has not ended in the node's runtime.",
+        do=("An earlier attempt still holds the name in that node's runtime: check the load and disks of the node.",),
         commands=(_DESCRIBE,),
         source=(_SANDBOX,),
         see=("FailedCreatePodSandBox",),
@@ -183,7 +183,7 @@ ENTRIES: Final = (
         name="failed to setup network for sandbox",
         pattern=r"Failed to create pod sandbox: .*(network|\bcni\b|plugin type=).*",
         means="The network plugin (CNI) of the node could not give the pod's sandbox its network.",
-        do=("Look at that node's network plugin (CNI): its pod there, its rights and its free addresses.",),
+        do=("Check that node's network plugin (CNI): its pod there, its rights and its free addresses.",),
         commands=(_DESCRIBE, "kubectl qos explain node/NODE"),
         source=(_SANDBOX,),
         see=("FailedCreatePodSandBox", "NetworkNotReady"),

@@ -1,4 +1,4 @@
-"""Parses the command line into a command and its options. It prints nothing but help.
+"""Parses the command line into a command and its options. Prints only help.
 
 A command is a module in this folder with its flags and help (`CommandParser`), and a module of the same name in
 `kubectl_plugin.commands` that runs it. Only the modules of the typed command are loaded.
@@ -21,21 +21,21 @@ __all__ = ["COMMANDS", "FLAGS_WITH_VALUE", "CommandParser", "Parsed", "command_p
 
 COMMANDS: Final = {
     "explain": "explain a pod, a node, a workload or a manifest",
-    "died": "what ended a pod or its containers, with the proof",
-    "place": "what if: where would these pods go",
-    "node": "a node under memory or disk pressure: who goes first, how far it is",
-    "report": "what stands out in the cluster; with -o FILE.html one page of nodes, budgets and pods",
-    "snapshot": "capture what the rules need, for --snapshot of the other commands",
-    "lint": "what is wrong in manifests, without a cluster; for CI",
-    "versions": "which versions run; with --to what changes with another one",
-    "why": "what a term, or a text that Kubernetes wrote, means",
-    "partitions": "nodes that went silent, and what depends on them",
-    "delete": "delete a pod and follow it; without grace only what was looked at",
+    "died": "show what ended a pod or its containers, with the evidence",
+    "place": "predict where pods would be placed, without creating them",
+    "node": "show what is killed and evicted first on a node under pressure, and how close that is",
+    "report": "list problems in the cluster; with -o FILE.html write a page of nodes, budgets and pods",
+    "snapshot": "capture the data that the rules need, for --snapshot of the other commands",
+    "lint": "check manifests for problems, without a cluster; for CI",
+    "versions": "list the running versions; with --to show what changes in another version",
+    "why": "explain a term or a message of Kubernetes",
+    "partitions": "list nodes that do not answer, and what depends on them",
+    "delete": "delete a pod and follow it; without grace only a pod that was checked",
     "fence": "declare a silent node out of service, once its machine is off",
-    "unfence": "take a node back that was declared out of service",
-    "rights": "the ClusterRole that commands need, for an administrator to apply",
+    "unfence": "take back a node that was declared out of service",
+    "rights": "print the ClusterRole that commands need, for an administrator to apply",
 }
-"""By command: its line of help."""
+"""The help line of each command."""
 FLAGS_WITH_VALUE: Final = frozenset(
     {
         "-f",
@@ -78,9 +78,9 @@ FLAGS_WITH_VALUE: Final = frozenset(
         "--since",
     }
 )
-"""Flags of any command that take a value: the word after one of them is no command."""
+"""Flags of any command that take a value: the word after one of them is not a command."""
 _OPTIONAL_VALUE: Final = "--timeline"
-"""The flag whose value may be left out."""
+"""The flag with an optional value."""
 
 
 class Parsed(NamedTuple):
@@ -101,15 +101,15 @@ class CommandParser(Protocol):
         ...
 
     def options(self, args: argparse.Namespace) -> Options:
-        """The options that were typed."""
+        """The typed options."""
         ...
 
 
 class Tokens(NamedTuple):
-    """The typed words, with flags split off: kubectl's users write flags anywhere, even before the command."""
+    """The typed words, with flags separated: kubectl's users write flags anywhere, even before the command."""
 
     flags: tuple[str, ...]
-    """With their values."""
+    """The flags with their values."""
     positional: tuple[str, ...]
     """The command first, then its targets."""
 
@@ -153,7 +153,7 @@ def _split(words: Sequence[str]) -> Tokens:
             positional.extend(words[position + 1 :])
             break
         elif word == _OPTIONAL_VALUE:
-            # As in kubectl, its value follows a =. A word after it that is one of its values is taken, too.
+            # As in kubectl, its value follows a =. A next word that is one of its values is also accepted.
             takes_value = position + 1 < len(words) and _is_way(words[position + 1])
             flags.append(word if takes_value else f"{word}=all")
         elif word.startswith("-") and word != "-":
@@ -175,13 +175,13 @@ def _is_way(word: str) -> bool:
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises an exception that says what is wrong and what helps."""
+    """Raises an exception with the problem and the remedy."""
 
     def error(self, message: str) -> NoReturn:
         """Refuse the command line.
 
         Args:
-            message: What is wrong; after a line break, what helps.
+            message: The problem; after a line break, the remedy.
 
         Raises:
             UsageError: always.
@@ -222,7 +222,7 @@ def _parse_command(command: str, typed: Tokens) -> Parsed:
 
 
 def _parse_without_command(flags: Sequence[str]) -> NoReturn:
-    """Print help or the version; refuse anything else."""
+    """Print help or the version; refuse all other words."""
     parser = Parser(
         prog="kubectl qos",
         description="Explains what Kubernetes will do to a pod, and why.",

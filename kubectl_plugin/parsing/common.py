@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})")
-"""Seconds without a unit; no ``inf``, ``nan`` or exponent, which Python's float would accept."""
+"""Seconds without a unit; without ``inf``, ``nan`` and exponents, which Python's float would accept."""
 _VERSION: Final = re.compile(r"v?1\.(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{1,4})?(?:[+-][0-9A-Za-z.+-]{1,60})?", re.ASCII)
 _WHOLE: Final = re.compile(r"[-+]?[0-9]+", re.ASCII)
 _MAX_INT64: Final = 2**63 - 1
@@ -45,7 +45,7 @@ _DIGITS: Final = len(str(-_MAX_INT64))
 _MAX_SECONDS: Final = 365 * 86400.0
 """Seconds."""
 _DEFAULT_INTERVAL: Final = 10.0
-"""Seconds between two looks of ``--watch``."""
+"""Seconds between two answers of ``--watch``."""
 _MIN_INTERVAL: Final = 1.0
 """Seconds; shorter intervals would load the API server."""
 _TARGET_FLAGS: Final = frozenset(
@@ -89,7 +89,7 @@ def add_validation(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="strict",
         default="strict",
-        help="of unknown fields in manifests: refuse (or true; the default), warn, or pass over (or false)",
+        help="unknown fields in manifests: refuse (or true; the default), warn, or ignore (or false)",
     )
 
 
@@ -99,7 +99,7 @@ def add_dry_run_of_files(parser: argparse.ArgumentParser) -> None:
         "--dry-run",
         choices=["none", "server"],
         default="none",
-        help="server: let the API server say what it makes of manifests, with its webhooks; nothing is stored",
+        help="server: send manifests to the API server and its webhooks as a dry run; nothing is stored",
     )
 
 
@@ -107,16 +107,16 @@ def dry_run_of_files(args: argparse.Namespace) -> bool:
     """``--dry-run`` of manifests.
 
     Raises:
-        UsageError: there is no manifest, or no cluster to ask.
+        UsageError: there is no manifest, or no cluster.
     """
     if args.dry_run != "server":
         return False
     if not args.files:
-        args.command_parser.error("--dry-run=server is about manifests\nName a file with -f, or leave it out")
+        args.command_parser.error("--dry-run=server is for manifests only\nName a file with -f, or leave it out")
     where = next((flag for flag in ("demo", "snapshot", "offline") if getattr(args, flag, None)), "")
     if where:
         args.command_parser.error(
-            f"--dry-run=server asks a cluster, and --{where} has none\nLeave --{where} or --dry-run out"
+            f"--dry-run=server needs a cluster, and --{where} has none\nLeave --{where} or --dry-run out"
         )
     return True
 
@@ -133,7 +133,7 @@ def add_scheduler_config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scheduler-config",
         metavar="WHERE",
-        help="the scheduler's KubeSchedulerConfiguration: a file, or configmap/NAMESPACE/NAME; its defaults otherwise",
+        help="the KubeSchedulerConfiguration: a file, or configmap/NAMESPACE/NAME (default: the scheduler's defaults)",
     )
 
 
@@ -142,18 +142,18 @@ def add_kubelet_config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kubelet-config",
         metavar="FILE",
-        help="a KubeletConfiguration, or an answer of configz, that stands for every node; nodes are asked otherwise",
+        help="a KubeletConfiguration, or the output of configz, to use for every node (default: read from each node)",
     )
 
 
 def add_versions(parser: argparse.ArgumentParser) -> None:
     """``--kubernetes-version`` and ``--feature-gates``."""
-    group = parser.add_argument_group("whose rules hold")
+    group = parser.add_argument_group("versions of the rules")
     group.add_argument(
         "--kubernetes-version",
         type=version,
         metavar="1.MINOR",
-        help="of API server and scheduler; the cluster's by default. Each node's kubelet says its own",
+        help="version of API server and scheduler (default: the cluster's). Kubelets always use their own version",
     )
     group.add_argument(
         "--feature-gates",
@@ -168,7 +168,7 @@ def version(text: str) -> str:
     """A version of Kubernetes: ``1.35``, ``v1.35.4``.
 
     Raises:
-        argparse.ArgumentTypeError: it is none.
+        argparse.ArgumentTypeError: not a version.
     """
     if not _VERSION.fullmatch(text):
         raise argparse.ArgumentTypeError(f'"{text}": not a version of Kubernetes\nWrite e.g. 1.35')
@@ -181,25 +181,23 @@ def add_grace_period(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def grace_period(args: argparse.Namespace) -> int | None:
-    """The seconds that a DELETE asks for; None: the pod's own, which kubectl asks for with a negative number, too."""
+    """The grace period of a DELETE in seconds; None: the pod's own. As in kubectl, a negative number means the same."""
     return None if args.grace_period is None or args.grace_period < 0 else int(args.grace_period)
 
 
 def _grace_seconds(text: str) -> int:
     if not _WHOLE.fullmatch(text):
         raise argparse.ArgumentTypeError(
-            f'"{text[:40]}": no grace period\nWrite seconds, 0 or more; a negative number stands for the pod\'s own'
+            f'"{text[:40]}": not a grace period\nWrite seconds, 0 or more; a negative number means the pod\'s own'
         )
     if len(text) > _DIGITS or abs(int(text)) > _MAX_INT64:
-        raise argparse.ArgumentTypeError(
-            f'"{text[:40]}": more than an int64 holds\nWrite seconds, {_MAX_INT64} at most'
-        )
+        raise argparse.ArgumentTypeError(f'"{text[:40]}": too large for an int64\nWrite seconds, {_MAX_INT64} at most')
     return int(text)
 
 
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
     """``--dry-run=server``."""
-    parser.add_argument("--dry-run", choices=["server"], help="let the API server do everything but store it")
+    parser.add_argument("--dry-run", choices=["server"], help="send the change to the API server without storing it")
 
 
 def add_timeout(parser: argparse.ArgumentParser, default: float | None, what: str) -> None:
@@ -207,22 +205,22 @@ def add_timeout(parser: argparse.ArgumentParser, default: float | None, what: st
     parser.add_argument("--timeout", type=seconds, default=default, metavar="TIME", help=what)
 
 
-_SNAPSHOT: Final = "what `kubectl qos snapshot` wrote"
+_SNAPSHOT: Final = "a file from `kubectl qos snapshot`"
 _OR_A_LIST: Final = (
-    "or a List as `kubectl get nodes,pods,… -A -o json|yaml` prints: what it lacks counts as unknown, not as absent"
+    "or a List from `kubectl get nodes,pods,… -A -o json|yaml`: missing objects count as unknown, not as absent"
 )
 
 
 def add_common(parser: argparse.ArgumentParser, *, lists: bool = True) -> argparse._MutuallyExclusiveGroup:
-    """Flags of every command that reads a cluster; returns the group that says where objects come from.
+    """Add the flags of commands that read a cluster; returns the group for the source of objects.
 
     Args:
         parser: The parser of one command.
-        lists: Whether ``--snapshot`` takes a List, too, which does not say what is missing in it.
+        lists: Whether ``--snapshot`` also takes a List, which does not show what is missing in it.
     """
-    parser.add_argument("--no-color", action="store_true", help="no colour; NO_COLOR does the same")
-    sources = parser.add_argument_group("where objects come from").add_mutually_exclusive_group()
-    sources.add_argument("--demo", action="store_true", help="the built-in demo cluster; needs no cluster")
+    parser.add_argument("--no-color", action="store_true", help="disable colour, like NO_COLOR")
+    sources = parser.add_argument_group("source of objects").add_mutually_exclusive_group()
+    sources.add_argument("--demo", action="store_true", help="use the built-in demo cluster")
     sources.add_argument(
         "--snapshot",
         metavar="FILE",
@@ -246,8 +244,8 @@ def cluster_options(args: argparse.Namespace, *, is_optional: bool = False) -> C
     """Cluster, user and namespace.
 
     Args:
-        args: What was typed.
-        is_optional: Whether the command still answers, with less, if no cluster does.
+        args: The typed arguments.
+        is_optional: Whether the command gives a shorter answer if no cluster answers.
     """
     from kubectl_plugin.options import ClusterOptions, TypedCommand
 
@@ -272,7 +270,7 @@ def cluster_options(args: argparse.Namespace, *, is_optional: bool = False) -> C
 
 
 def _flags_to_repeat(flags: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The typed flags with their values, without those that choose a cluster or a namespace."""
+    """The typed flags with their values, without flags that select a cluster or a namespace."""
     from kubectl_plugin.parsing import FLAGS_WITH_VALUE
 
     words = iter(flags)
@@ -287,7 +285,7 @@ def _flags_to_repeat(flags: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def scheduler_config(args: argparse.Namespace) -> str | None:
-    """The place of the scheduler's configuration; the demo cluster has its own."""
+    """The location of the scheduler's configuration; the demo cluster has its own."""
     from kubectl_plugin.options import DEMO_SCHEDULER
 
     given: str | None = args.scheduler_config
@@ -295,7 +293,7 @@ def scheduler_config(args: argparse.Namespace) -> str | None:
 
 
 def wants_colour(args: argparse.Namespace) -> bool:
-    """Colour on a terminal, unless the user or the terminal says otherwise (no-color.org)."""
+    """Whether to use colour: on a terminal, unless the user or the terminal disables it (no-color.org)."""
     if args.no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return sys.stdout.isatty()
@@ -304,33 +302,33 @@ def wants_colour(args: argparse.Namespace) -> bool:
 def add_watch(parser: argparse.ArgumentParser) -> None:
     """``--watch`` and ``--watch-interval``."""
     parser.add_argument(
-        "-w", "--watch", action="store_true", help="keep watching: draw it again when something changes"
+        "-w", "--watch", action="store_true", help="keep watching, and print a new answer after each change"
     )
     parser.add_argument(
         "--watch-interval",
         type=seconds,
         metavar="TIME",
-        help="with --watch: look again after this time at the latest, for usage and clocks (default 10s)",
+        help="with --watch: refresh after this time at the latest, for usage and clocks (default 10s)",
     )
 
 
 def watch_interval(args: argparse.Namespace) -> float | None:
-    """Seconds between two looks; None: one look is enough.
+    """Seconds between two answers; None: one answer is enough.
 
     Raises:
         UsageError: the objects do not change, or cannot be read twice.
     """
     if not args.watch:
         if args.watch_interval is not None:
-            args.command_parser.error("--watch-interval goes with --watch only\nAdd -w, or leave --watch-interval out")
+            args.command_parser.error("--watch-interval needs --watch\nAdd -w, or leave --watch-interval out")
         return None
     if args.demo or args.snapshot or getattr(args, "offline", False):
         args.command_parser.error(
-            "--watch is for a cluster: the demo, a snapshot and --offline do not change\nLeave --watch out"
+            "--watch needs a cluster: the demo, a snapshot and --offline do not change\nLeave --watch out"
         )
     if "-" in getattr(args, "files", ()):
         args.command_parser.error(
-            "--watch reads files again: standard input can be read once only\nName a file with -f"
+            "--watch reads files again: standard input can be read only once\nName a file with -f"
         )
     return float(max(_MIN_INTERVAL, _DEFAULT_INTERVAL if args.watch_interval is None else args.watch_interval))
 
@@ -348,7 +346,7 @@ def span(text: str) -> float:
     """A number of seconds, or a duration of Go: ``30``, ``500ms``, ``1h30m``.
 
     Raises:
-        argparse.ArgumentTypeError: it is neither, or negative, or longer than a year.
+        argparse.ArgumentTypeError: it is neither, or it is negative or longer than a year.
     """
     value = float(text) if _NUMBER.fullmatch(text) else _go_duration(text)
     if value < 0:

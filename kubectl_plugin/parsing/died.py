@@ -14,19 +14,20 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 
 DESCRIPTION: Final = """\
-Tells what ended a pod or its containers last: the cause, how sure that is, what
-proves it, what else it could have been and what would tell, what to do about it,
-and whether a replacement runs. Also of pods that are gone, by what is left.
+Shows what ended a pod or its containers last: the cause, its certainty, the
+evidence, other possible causes and how to tell them apart, what to do, and
+whether a replacement runs. For removed pods, it uses the remaining evidence.
 
-Certain: one cause alone fits the evidence. Likely: more speaks for one. A or B:
-as much speaks for several. Events are kept for about an hour: ask soon.
+Certain: only one cause fits the evidence. Likely: the evidence favours one
+cause. A or B: the evidence for several is equal. Events expire after about an
+hour: run the command soon.
 """
 EXAMPLES: Final = """\
 examples:
-  kubectl qos died pod/web-0                what ended it last; a name alone is a pod
-  kubectl qos died pod/web-7d9f-x2x7p       also when it is gone
-  kubectl qos died deployment/web           its pods, also those that are gone
-  kubectl qos died node/node-1              what ended on a node
+  kubectl qos died pod/web-0                its last end; a name alone is a pod
+  kubectl qos died pod/web-7d9f-x2x7p       also after it was removed
+  kubectl qos died deployment/web           its pods, including removed pods
+  kubectl qos died node/node-1              all ends on a node
   kubectl qos died                          all of the namespace, in the last hour
   kubectl qos died -A --since 3h            all namespaces
   kubectl qos died -A -o wide               with a page for each
@@ -36,7 +37,7 @@ examples:
 
 exit codes: 0 certain, or nothing has ended; 1 unexpected; 2 wrong command line;
             3 workload or node not found; 4 forbidden; 5 no cluster; 6 snapshot cannot be read;
-            11 not certain; 12 nothing is left that would tell; of several pods the highest
+            11 not certain; 12 no evidence remains; for several pods the highest
             of 0, 11 and 12; 130 interrupted
 """
 
@@ -49,12 +50,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="TYPE/NAME",
         help="pods, workloads or nodes; NAME alone is a pod; none: all pods of the namespace",
     )
-    parser.add_argument("-A", "--all-namespaces", action="store_true", help="of all namespaces")
+    parser.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces")
     parser.add_argument(
         "--since",
         type=_since,
         metavar="TIME",
-        help="what ended since, e.g. 30m; default 1h, and of what is named any time",
+        help="only ends within this time, e.g. 30m (default: 1h; for named targets any time)",
     )
     add_output(parser, wide=True, names=True)
     add_kubelet_config(parser)
@@ -62,23 +63,23 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _since(text: str) -> float:
-    """Seconds of ``--since``; 0 would ask for nothing."""
+    """Seconds of ``--since``; 0 would select nothing."""
     if not (ago := span(text)):
-        raise argparse.ArgumentTypeError(f'"{text}": no time at all\nWrite e.g. 30m')
+        raise argparse.ArgumentTypeError(f'"{text}": must be more than 0\nWrite e.g. 30m')
     return ago
 
 
 def options(args: argparse.Namespace) -> DiedOptions:
-    """The options that were typed.
+    """The typed options.
 
     Raises:
-        UsageError: they do not fit together.
+        UsageError: they are inconsistent.
     """
     from kubectl_plugin.options import DiedOptions
 
     if args.targets and args.all_namespaces:
         args.command_parser.error(
-            f"-A is for all pods, and {args.targets[0]} was named\nLeave -A or the name out; -n chooses a namespace"
+            f"-A selects all pods, and {args.targets[0]} names one\nLeave -A or the name out; -n selects a namespace"
         )
     return DiedOptions(
         targets=tuple(args.targets),

@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "WAYS", "add", "options"]
 
 WAYS: Final = ("delete", "drain", "preempt", "evict-hard", "evict-soft", "probe", "shutdown", "node-lost")
-"""Ways in which a pod may end. A test holds them against `podrules.ending.timeline.Way`, which would load the rules."""
+"""Ways in which a pod may end. A test compares them with `podrules.ending.timeline.Way`, which would load the rules."""
 _GRACEFUL: Final = ("all", "delete", "drain")
 """Ways that take a grace period."""
 DESCRIPTION: Final = """\
-Explains a pod: its QoS class and why, its OOM score, what it asks for, its
-cgroups, its priority, where the scheduler would put it and why not elsewhere,
-how it stops, and what a force deletion would risk.
-For a node: what it has promised. For a workload: the pod that it would make
-next, and the pods that it has. For a persistentvolumeclaim, poddisruptionbudget,
-resourcequota or priorityclass: its pods, what it blocks, and what to change.
-TYPE alone, or several targets, print one line each, a pod's with its node; with
+Explains a pod: its QoS class and the reason, its OOM score, requests and limits,
+cgroups, priority, where the scheduler would place it and why not elsewhere, how
+it stops, and the risk of a force deletion.
+For a node: its requests and overcommitment. For a workload: its next pod and its
+existing pods. For a persistentvolumeclaim, poddisruptionbudget, resourcequota or
+priorityclass: its pods, what it blocks, and what to change.
+TYPE alone, or several targets, print one line each, for a pod with its node; with
 -o wide they print a page each.
 """
 EXAMPLES: Final = """\
@@ -52,21 +52,21 @@ examples:
   kubectl qos explain pod web-0 web-1 -n shop      two pods
   kubectl qos explain pods -l app=web              the pods with this label
   kubectl qos explain pods -A --field-selector status.phase=Pending
-  kubectl qos explain pods -A --field-selector spec.nodeName=node-1   what runs on a node
+  kubectl qos explain pods -A --field-selector spec.nodeName=node-1   the pods on a node
   kubectl qos explain pod,deploy                   pods and deployments of a namespace
   kubectl qos explain pods -o wide                 a page for each
   kubectl qos explain deployment/web               its template and its pods
-  kubectl qos explain pod/web-0 --placement        where it would go if it were created again
-  kubectl qos explain pod/web-0 --timeline         when it gets SIGTERM, is killed, gone, replaced
+  kubectl qos explain pod/web-0 --placement        where it would be placed if it were recreated
+  kubectl qos explain pod/web-0 --timeline         when it gets SIGTERM, is killed, removed, replaced
   kubectl qos explain pod/web-0 --timeline=drain   the same for one way: see --timeline
   kubectl qos explain pod/web-0 --timeline=delete --grace-period=5   the same with 5 s
-  kubectl qos explain node/node-1                  what a node has promised, and overcommits
-  kubectl qos explain pvc/data-db-0 pdb/db         why a claim waits; what a budget holds
-  kubectl qos explain quota/compute pc/high        whom a quota refuses; who has a class
+  kubectl qos explain node/node-1                  requests on a node, and overcommitment
+  kubectl qos explain pvc/data-db-0 pdb/db         why a claim waits; what a budget blocks
+  kubectl qos explain quota/compute pc/high        pods that a quota refuses; pods of a class
   kubectl qos explain -f pod.yaml                  a manifest, before it is applied
-  kubectl qos explain -f pod.yaml --on node-1      and when it would be killed or evicted there
+  kubectl qos explain -f pod.yaml --on node-1      and its kill and eviction order there
   helm template . | kubectl qos explain -f -       standard input
-  kubectl qos snapshot -o c.qos                    to explain it later, without the cluster
+  kubectl qos snapshot -o c.qos                    for later, without the cluster
   kubectl qos explain pod/web-0 --snapshot c.qos
   kubectl qos explain pod/db-1 --demo              the built-in demo cluster
 
@@ -98,7 +98,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--placement",
         action=argparse.BooleanOptionalAction,
-        help="where the scheduler would put a pod, and why not elsewhere; by default of pods that have no node",
+        help="where the scheduler would place a pod, and why not elsewhere (default: only for pods without a node)",
     )
     add_scheduler_config(parser)
     add_kubelet_config(parser)
@@ -106,18 +106,18 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--timeline",
         metavar="WAY",
         choices=("all", *WAYS),
-        help=f"when what happens to a pod: {', '.join(WAYS)}; without =WAY all of them (--timeline, --timeline=drain)",
+        help=f"the timeline of a pod's end: {', '.join(WAYS)}; without =WAY all of them (--timeline, --timeline=drain)",
     )
-    add_grace_period(parser, "with --timeline=delete or drain: what the DELETE asks for; negative: the pod's own")
+    add_grace_period(parser, "with --timeline=delete or drain: the grace period of the DELETE; negative: the pod's own")
     parser.add_argument(
         "--on",
         metavar="NODE",
         type=_node_name,
-        help="a pod that comes to this node: its place there when memory runs out; with --placement the likely node's",
+        help="the pod's place in the kill and eviction orders of this node; with --placement of the likely node",
     )
     sources = add_common(parser)
     add_versions(parser)
-    sources.add_argument("--offline", action="store_true", help="with -f: ask no cluster; less is known then")
+    sources.add_argument("--offline", action="store_true", help="with -f: use no cluster; the answer is shorter then")
 
 
 def _node_name(text: str) -> str:
@@ -129,7 +129,7 @@ def _node_name(text: str) -> str:
 
 
 def _what_to_name(args: argparse.Namespace) -> str:
-    """Advice where nothing was named: all pods of a namespace may be meant."""
+    """The advice without a target: all pods of a namespace may be meant."""
     if args.namespace:
         from kubectl_plugin.render.command import qos
 
@@ -140,10 +140,10 @@ def _what_to_name(args: argparse.Namespace) -> str:
 
 
 def options(args: argparse.Namespace) -> ExplainOptions:
-    """The options that were typed.
+    """The typed options.
 
     Raises:
-        UsageError: they do not fit together.
+        UsageError: they are inconsistent.
     """
     from kubectl_plugin.options import ExplainOptions
 
@@ -152,18 +152,18 @@ def options(args: argparse.Namespace) -> ExplainOptions:
         parser.error(f"nothing to explain\n{_what_to_name(args)}")
     if args.offline and args.targets:
         parser.error(
-            f"--offline goes with -f only: {args.targets[0]} is in a cluster\n"
+            f"--offline needs -f: {args.targets[0]} is in a cluster\n"
             "Use --snapshot FILE or --demo, or leave --offline out"
         )
     if args.offline and not args.files:
-        parser.error("--offline goes with -f only\nName a file with -f, use --snapshot FILE or --demo, or leave it out")
+        parser.error("--offline needs -f\nName a file with -f, use --snapshot FILE or --demo, or leave it out")
     selection = wanted_selection(args)
     if selection.flags and args.files:
         parser.error(
-            f"{selection.flags} chooses objects of a cluster, and -f names a file\nLeave {selection.flags} or -f out"
+            f"{selection.flags} selects objects of a cluster, and -f names a file\nLeave {selection.flags} or -f out"
         )
     if args.grace_period is not None and args.timeline not in _GRACEFUL:
-        parser.error("--grace-period goes with --timeline=delete or drain only\nAdd --timeline=delete, or leave it out")
+        parser.error("--grace-period needs --timeline=delete or drain\nAdd --timeline=delete, or leave it out")
     return ExplainOptions(
         targets=tuple(args.targets),
         selection=selection,
@@ -174,7 +174,7 @@ def options(args: argparse.Namespace) -> ExplainOptions:
         colour=wants_colour(args),
         placement=args.placement,
         scheduler_config=scheduler_config(args),
-        # Manifests alone can be explained without a cluster; the answer says what is unknown then.
+        # Only manifests can be explained without a cluster; the answer then says what is unknown.
         cluster=cluster_options(args, is_optional=bool(args.files) and not args.targets and args.dry_run == "none"),
         timeline=args.timeline,
         grace_period=grace_period(args),

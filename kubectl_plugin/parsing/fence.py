@@ -18,54 +18,56 @@ _CONFIGURED: Final = "KUBECTL_QOS_FENCE_COMMAND"
 _MINUTES: Final = 3
 DESCRIPTION: Final = """\
 Declares a silent node out of service: its pods are then removed, and its
-volumes detached, without waiting for the machine. So the machine has to be off
-for certain. Either you vouch for it, or a command of yours switches it off.
-Prints each step before it does it, and can be run again after a break.
+volumes detached, without waiting for the machine. So the machine must certainly
+be off. Either you confirm it, or a command of yours powers it off.
+Prints each step before it runs, and can be run again after an interruption.
 """
 EXAMPLES: Final = """\
 examples:
-  kubectl qos fence node/node-c3                         what it would remove; changes nothing
-  kubectl qos fence node/node-c3 --confirm-powered-off   you have made sure that it is off
+  kubectl qos fence node/node-c3                         show what would be removed; change nothing
+  kubectl qos fence node/node-c3 --confirm-powered-off   confirm that the machine is off
   kubectl qos fence node/node-c3 --fence-command=./power-off --confirm
-                                                         ./power-off node-c3 has to exit with 0
+                                                         ./power-off node-c3 must exit with 0
   kubectl qos fence node/node-c3 --confirm-powered-off --dry-run=server
-  kubectl qos unfence node/node-c3 --confirm             once the machine is back
+  kubectl qos unfence node/node-c3 --confirm             after the machine is back
   kubectl qos fence node/node-c3 --demo                  the built-in demo cluster
 
-KUBECTL_QOS_FENCE_COMMAND names the fence command when the flag is not given. The command
-finds spec.providerID of the node in KUBECTL_QOS_PROVIDER_ID.
+KUBECTL_QOS_FENCE_COMMAND names the fence command if the flag is not given. The command
+gets spec.providerID of the node in KUBECTL_QOS_PROVIDER_ID.
 
-exit codes: 0 everything has gone, or a dry run; 1 unexpected; 2 wrong command line;
+exit codes: 0 everything is removed, or a dry run; 1 unexpected; 2 wrong command line;
             3 nothing was changed: a confirmation is missing; 4 forbidden or refused;
             5 no cluster; 8 no such node; 9 nothing was changed: the node answers, the
-            fence command failed, or somebody else was first; 10 fenced, and not everything
-            has gone in time; 130 interrupted
+            fence command failed, or another client was first; 10 fenced, but not everything
+            is removed in time; 130 interrupted
 """
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("targets", nargs="*", metavar="node/NAME", help="or node NAME, or NAME")
-    proof = parser.add_argument_group("who knows that the machine is off").add_mutually_exclusive_group()
+    proof = parser.add_argument_group("confirmation that the machine is off").add_mutually_exclusive_group()
     proof.add_argument("--confirm-powered-off", action="store_true", help="you do")
     proof.add_argument(
         "--fence-command",
         default=None,
         metavar="COMMAND",
-        help="this program, which gets the node's name as its last argument; no shell",
+        help="the program to run, with the node's name as its last argument; without a shell",
     )
-    parser.add_argument("--confirm", action="store_true", help="run the fence command, and fence when it succeeds")
+    parser.add_argument("--confirm", action="store_true", help="run the fence command, and fence if it succeeds")
     add_dry_run(parser)
-    add_timeout(parser, 60.0 * _MINUTES, "for the fence command, and then for pods and volumes to go (default 3m)")
+    add_timeout(
+        parser, 60.0 * _MINUTES, "for the fence command, and then for the removal of pods and volumes (default 3m)"
+    )
     add_output(parser, names=True)
     add_common(parser)
 
 
 def options(args: argparse.Namespace) -> FenceOptions:
-    """The options that were typed.
+    """The typed options.
 
     Raises:
-        UsageError: they do not fit together.
+        UsageError: they are inconsistent.
     """
     from kubectl_plugin.options import FenceOptions
 
@@ -77,8 +79,8 @@ def options(args: argparse.Namespace) -> FenceOptions:
     _check_quotes(args.command_parser, command)
     if args.confirm and not command.strip() and not args.confirm_powered_off:
         args.command_parser.error(
-            "--confirm goes with a fence command\n"
-            "Name it with --fence-command, or vouch for the machine yourself with --confirm-powered-off"
+            "--confirm needs a fence command\n"
+            "Name it with --fence-command, or confirm yourself that the machine is off with --confirm-powered-off"
         )
     return FenceOptions(
         targets=tuple(args.targets),
@@ -103,6 +105,6 @@ def _check_quotes(parser: argparse.ArgumentParser, command: str) -> None:
         shlex.split(command)
     except ValueError as error:
         parser.error(
-            f"the fence command cannot be read: {command}: {error}\n"
-            'Close what is quoted, e.g. --fence-command="./power-off --wait"'
+            f"the fence command cannot be parsed: {command}: {error}\n"
+            'Close the quotes, e.g. --fence-command="./power-off --wait"'
         )

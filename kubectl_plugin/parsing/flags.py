@@ -16,11 +16,11 @@ class Flag(NamedTuple):
     """One flag, or a positional argument."""
 
     names: tuple[str, ...]
-    """``-o``, ``--output``; none: a positional argument."""
+    """``-o``, ``--output``; empty: a positional argument."""
     value: str
     """The placeholder of its value; empty: it takes none."""
     choices: tuple[str, ...]
-    """Values to choose from; after a = at the end more follows."""
+    """The possible values; a value with = at the end takes more text."""
     help: str
 
 
@@ -32,10 +32,10 @@ class Group(NamedTuple):
 
 
 def groups_of(command: str) -> tuple[Group, ...]:
-    """All that a command takes, by group; positional arguments first."""
+    """All flags and arguments of a command, by group; positional arguments first."""
     parser = argparse.ArgumentParser(prog=f"kubectl qos {command}")
     command_parser(command).add(parser)
-    # argparse has no public way to list what was added.
+    # argparse has no public way to list the added flags.
     groups = parser._action_groups  # noqa: SLF001
     return tuple(Group(group.title or "", tuple(_flags(group))) for group in groups if group._group_actions)  # noqa: SLF001
 

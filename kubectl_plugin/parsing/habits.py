@@ -1,4 +1,4 @@
-"""What kubectl's users type, and how the same is written here. Loaded only for an error."""
+"""Commands and flags that kubectl's users type, and their form here. Loaded only for an error."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from cluster_io.kinds import NODES, find_kind
 __all__ = ["KUBECTL_COMMANDS", "Habit", "habit_of", "instead_of_dry_run", "instead_of_force", "instead_of_now"]
 
 _FORCE: Final = {
-    "fence": "Use --confirm-powered-off once the machine is off for certain, or --fence-command with --confirm",
+    "fence": "Use --confirm-powered-off once the machine is certainly off, or --fence-command with --confirm",
     "unfence": "Use --confirm: it removes the taint",
     "snapshot": "Leave it out: -o replaces a file that is there",
     "report": "Leave it out: -o replaces a file that is there",
 }
-"""By command: what people mean by ``--force``."""
+"""The meaning of ``--force`` by command."""
 _FORCE_ELSEWHERE: Final = (
     "It changes nothing. To delete a pod without grace: kubectl qos delete pod/NAME --grace-period=0"
 )
 _GRACE: Final = "--grace-period"
 _AT_ONCE: Final = f"{_GRACE}=0"
 _NOW: Final = f"{_GRACE}=1"
-"""What kubectl's ``--now`` stands for (k8s.io/kubectl/pkg/cmd/delete at v1.36.3)."""
+"""The meaning of kubectl's ``--now`` (k8s.io/kubectl/pkg/cmd/delete at v1.36.3)."""
 
 
 class Habit(NamedTuple):
-    """A command of kubectl, or one that people expect, as a command of the plugin."""
+    """A command of kubectl, or an expected command, as a command of the plugin."""
 
     command: str
     before: tuple[str, ...] = ()
-    """Words before those that were typed."""
+    """Words before the typed words."""
     after: tuple[str, ...] = ()
     example: str = "pod/NAME"
-    """Stands for the words if none were typed."""
+    """The words if none were typed."""
     first: str = ""
-    """What else helps; it comes first."""
+    """Other advice, which comes first."""
 
     def advice(self, words: Sequence[str]) -> str:
         """``Write kubectl qos explain pod/web-0 --timeline``.
@@ -64,17 +64,17 @@ _HABITS: Final = {
     "top": Habit("explain", example="nodes"),
     "drain": Habit("place", before=("--drain",), example="NODE"),
     "cordon": Habit("place", before=("--drain",), example="NODE", first=f"Use kubectl cordon; {_DRAINED}"),
-    "uncordon": Habit("node", example="NODE", first="Use kubectl uncordon; how the node stands: "),
+    "uncordon": Habit("node", example="NODE", first="Use kubectl uncordon; the state of the node: "),
     "logs": Habit("explain", first="Use kubectl logs; how a container ended: "),
-    "evict": Habit("explain", after=("--timeline=drain",), first="What an eviction does: "),
+    "evict": Habit("explain", after=("--timeline=drain",), first="The effect of an eviction: "),
     "status": Habit("report", example="-A"),
 }
 KUBECTL_COMMANDS: Final = tuple(_HABITS)
-"""The commands that have an advice."""
+"""The commands with advice."""
 
 
 def habit_of(word: str, words: Sequence[str]) -> Habit | None:
-    """The plugin's command for what was typed; None: there is no advice.
+    """The plugin's command for the typed command; None: no advice.
 
     Args:
         word: The command.
@@ -99,7 +99,7 @@ def instead_of_force(command: str, flags: Sequence[str], words: Sequence[str]) -
     left = [flag for flag in flags if flag.partition("=")[0] != "--force"]
     if "--confirm" in left:
         return f"Leave it out: {_deletion(_at_once(left), words)}"
-    return f"Leave it out: {_deletion(_at_once(left), words)} shows what is at stake; with --confirm as well it deletes"
+    return f"Leave it out: {_deletion(_at_once(left), words)} shows the risk; with --confirm it also deletes"
 
 
 def instead_of_now(flags: Sequence[str], words: Sequence[str]) -> str:
@@ -122,7 +122,7 @@ def instead_of_dry_run(command: str, flags: Sequence[str]) -> str:
     """
     asks = command != "delete" or _is_at_once(flags)
     if not asks:
-        return "Use --dry-run=server: the API server does everything but store it"
+        return "Use --dry-run=server: the API server processes the change without storing it"
     return "Use --dry-run=server, or leave it out: without a confirmation nothing is changed"
 
 

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 
 DESCRIPTION: Final = """\
-Holds manifests against the rules of Kubernetes: what the API server refuses
-(docs/validation.md has the kinds), and what it takes and does harm later. It
-asks no cluster. Folders are read with all that is below them; kinds that no
-rule is about are passed over.
+Checks manifests by the rules of Kubernetes: fields that the API server refuses
+(docs/validation.md lists the kinds), and fields that it accepts but that cause
+problems later. It uses no cluster. Folders are read recursively; kinds without
+a rule are skipped.
 """
 EXAMPLES: Final = """\
 examples:
@@ -28,10 +28,10 @@ examples:
   kubectl qos lint -f manifests/ -o wide   every place of a rule
   kubectl qos lint -f manifests/ --disable=bare-pod,best-effort
 
-to ignore a finding, write on the line of the field or above it, or at the head of
-the document for all of it:
-  # kubectl-qos: ignore best-effort - a batch pod that may go first
-or, where comments are dropped, as an annotation of the object:
+to ignore a finding, write on the line of the field or above it, or at the top of
+the document for the whole document:
+  # kubectl-qos: ignore best-effort - a batch pod that may be evicted first
+or, if comments are dropped, as an annotation of the object:
   kubectl-qos.io/ignore: best-effort,bare-pod
 
 exit codes: 0 nothing at or above --severity, 1 findings at or above it,
@@ -47,22 +47,22 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--severity",
         choices=("error", "warning", "notice"),
         default="error",
-        help="exit code 1 if a finding has this level or a more severe one (default error)",
+        help="exit code 1 if a finding has this level or a higher one (default error)",
     )
     parser.add_argument(
         "--disable",
         action="append",
         default=[],
         metavar="RULE",
-        help="leave a rule out, or several with commas between; may be repeated",
+        help="leave out a rule, or several with commas between them; may be repeated",
     )
-    parser.add_argument("-n", "--namespace", metavar="NAME", default="default", help="of objects that name none")
+    parser.add_argument("-n", "--namespace", metavar="NAME", default="default", help="namespace of objects without one")
     add_versions(parser)
-    parser.add_argument("--no-color", action="store_true", help="no colour; NO_COLOR does the same")
+    parser.add_argument("--no-color", action="store_true", help="disable colour, like NO_COLOR")
 
 
 def options(args: argparse.Namespace) -> LintOptions:
-    """The options that were typed."""
+    """The typed options."""
     from kubectl_plugin.options import ClusterOptions, LintOptions
 
     return LintOptions(

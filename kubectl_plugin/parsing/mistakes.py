@@ -1,4 +1,4 @@
-"""Messages about wrong command lines: what is wrong, and what was probably meant. Loaded only for an error."""
+"""Messages about wrong command lines: the problem, and the probable intention. Loaded only for an error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kubectl_plugin.parsing.similar_words import nearest
 __all__ = ["left_over", "no_command", "unknown_command", "wrong_flag"]
 
 _REQUIRED: Final = "the following arguments are required: "
-_IN_KUBECONFIG: Final = "Put it into a kubeconfig (kubectl config --help), and name that with --kubeconfig or --context"
+_IN_KUBECONFIG: Final = "Set it in a kubeconfig (kubectl config --help), and select that with --kubeconfig or --context"
 _LEAVE_OUT: Final = "Leave it out"
 _OF_KUBECTL: Final = {
     "--as-uid": "Leave it out, or use --as and --as-group",
@@ -33,11 +33,11 @@ _OF_KUBECTL: Final = {
     **dict.fromkeys(("-v", "--v", "--vmodule", "--log-flush-frequency", "--profile", "--profile-output"), _LEAVE_OUT),
     **dict.fromkeys(("--cache-dir", "--kuberc", "--match-server-version", "--warnings-as-errors"), _LEAVE_OUT),
 }
-"""Flags of kubectl that are not passed on to it, each with what helps."""
+"""Flags of kubectl that are not passed on to it, each with advice."""
 
 
 def unknown_command(word: str, flags: Sequence[str], words: Sequence[str]) -> UsageError:
-    """The first word is no command, or it is the value of an unknown flag.
+    """The error for a first word that is not a command, or is the value of an unknown flag.
 
     Args:
         word: The first.
@@ -50,7 +50,7 @@ def unknown_command(word: str, flags: Sequence[str], words: Sequence[str]) -> Us
     if unknown:
         return _unknown_flag(unknown, "")
     if not near and not known and "/" in word:
-        return UsageError(f'"{word}" is no command', advice=f"Write kubectl qos explain {shlex.quote(word)}")
+        return UsageError(f'"{word}" is not a command', advice=f"Write kubectl qos explain {shlex.quote(word)}")
     known = known or (None if near else habit_of(nearest(word, KUBECTL_COMMANDS), words))
     if known:
         taken = () if _first_unknown(flags, list(_flags(known.command))) else flags
@@ -60,7 +60,7 @@ def unknown_command(word: str, flags: Sequence[str], words: Sequence[str]) -> Us
 
 
 def no_command(left: Sequence[str]) -> UsageError:
-    """There are flags and no command."""
+    """The error for flags without a command."""
     unknown = _first_unknown(left, [flag for command in COMMANDS for flag in _flags(command)])
     if unknown:
         return _unknown_flag(unknown, "")
@@ -70,13 +70,13 @@ def no_command(left: Sequence[str]) -> UsageError:
 def wrong_flag(
     command: str, flags: Sequence[str], words: Sequence[str], error: argparse.ArgumentError | UsageError
 ) -> UsageError:
-    """A wrong value, a missing value, or an unknown flag.
+    """The error for a wrong value, a missing value, or an unknown flag.
 
     Args:
         command: The command.
         flags: As they were typed, with their values.
         words: The other words.
-        error: What the parser reported.
+        error: The error of the parser.
     """
     unknown = _first_unknown(flags, list(_flags(command)))
     if unknown:
@@ -95,18 +95,18 @@ def wrong_flag(
         return UsageError(f"{typed} takes no value", advice=f"Write {typed} alone")
     if message.startswith("not allowed with argument"):
         other = message.rpartition(" ")[2]
-        return UsageError(f"{typed} does not go with {other}", advice=f"Leave {typed} or {other} out")
+        return UsageError(f"{typed} cannot be used with {other}", advice=f"Leave {typed} or {other} out")
     return UsageError(f"{typed} {message}", advice=advice or f"See kubectl qos {command} --help")
 
 
 def left_over(command: str, flags: Sequence[str], words: Sequence[str], left: Sequence[str]) -> UsageError:
-    """Words that the parser did not take: unknown flags, or words where a command takes none.
+    """The error for words that the parser did not accept: unknown flags, or words for a command without targets.
 
     Args:
         command: The command.
         flags: As they were typed, with their values.
         words: The other words.
-        left: The words that were not taken.
+        left: The words that were not accepted.
     """
     unknown = _first_unknown(flags, list(_flags(command)))
     if unknown:
@@ -129,7 +129,7 @@ def _missing(command: str, error: UsageError) -> UsageError:
 
 
 def _unknown_flag(flag: str, command: str, flags: Sequence[str] = (), words: Sequence[str] = ()) -> UsageError:
-    """A flag that the command does not have; without a command, one that no command has."""
+    """The error for a flag that the command does not have; without a command, for a flag that no command has."""
     if flag == "--force" and command:
         return UsageError(f'"kubectl qos {command}" has no --force', advice=instead_of_force(command, flags, words))
     if (flag, command) == ("--now", "delete"):
@@ -158,7 +158,7 @@ def _flags(command: str) -> Iterator[Flag]:
 
 
 def _first_unknown(flags: Sequence[str], known: Sequence[Flag]) -> str:
-    """The first flag that is not among those known; empty: all are."""
+    """The first unknown flag; empty: all are known."""
     names = {name: flag for flag in known for name in flag.names}
     takes_value = False
     for word in flags:
@@ -182,6 +182,6 @@ def _value(flag: Flag | None) -> str:
 
 
 def _as_typed(names: Sequence[str], flags: Sequence[str]) -> str:
-    """The name by which a flag was typed last."""
+    """The last typed name of a flag."""
     typed = [name for word in flags for name in names if word.partition("=")[0] == name or word[:2] == name]
     return typed[-1] if typed else names[0]

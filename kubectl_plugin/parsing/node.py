@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 
 DESCRIPTION: Final = """\
-Tells of a node under pressure: what the kernel kills first when memory runs out,
-which pod the kubelet evicts first and why, how far it is from the first
-eviction, and what the node has promised. Of several nodes, and without a name of
-all, a line each: trouble first, then the nearest to an eviction.
+Shows a node under pressure: what the kernel kills first when memory runs out,
+which pod the kubelet evicts first and why, how close the first eviction is, and
+the requests on the node. For several nodes, or all without a name, it prints one
+line each: nodes with problems first, then the nodes nearest to an eviction.
 
 Usage is read from the kubelet (permission: get nodes/proxy), else from a metrics
-API, else the kernel's order goes by oom_score_adj alone.
+API. Without usage, the kernel's order is that of oom_score_adj only.
 """
 EXAMPLES: Final = """\
 examples:
-  kubectl qos node                        all nodes, a line each
-  kubectl qos node node-1                 who goes first, and why
-  kubectl qos node node-1 -o wide         every place, every signal, limits of their own
+  kubectl qos node                        all nodes, one line each
+  kubectl qos node node-1                 what is killed and evicted first, and why
+  kubectl qos node node-1 -o wide         the full orders, every signal, separate limits
   kubectl qos node node-1 -o json         the same as data
   kubectl qos node node/node-1 node/node-2
   kubectl qos node -l topology.kubernetes.io/zone=eu-1a
-  kubectl qos snapshot -o c.qos           to ask later, without the cluster
+  kubectl qos snapshot -o c.qos           for later, without the cluster
   kubectl qos node node-1 --snapshot c.qos
   kubectl qos node node-a1 --demo         the built-in demo cluster
 
@@ -59,17 +59,17 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def options(args: argparse.Namespace) -> NodeOptions:
-    """The options that were typed.
+    """The typed options.
 
     Raises:
-        UsageError: they do not fit together.
+        UsageError: they are inconsistent.
     """
     from kubectl_plugin.options import NodeOptions
 
     selection = wanted_selection(args)
     if args.nodes and selection.flags:
         args.command_parser.error(
-            f"{selection.flags} chooses among all nodes, and {args.nodes[0]} names one\n"
+            f"{selection.flags} selects among all nodes, and {args.nodes[0]} names one\n"
             f"Leave {selection.flags} or the name out"
         )
 

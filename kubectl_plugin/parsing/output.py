@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["OutputFormats", "add_file_to_write", "add_output", "add_page_or_output", "wanted_output"]
 
 _OTHER_FORMATS: Final = frozenset({"html", "kyaml", "go-template", "go-template-file", "template", "templatefile"})
-"""Formats of kubectl, or that people expect; nobody means a file by them."""
+"""Formats of kubectl, or that people expect; they are never meant as file names."""
 _MAX_TEMPLATE: Final = 100_000
 
 
@@ -25,13 +25,13 @@ class OutputFormats:
         """Accept these formats."""
         self._formats = {entry.name: entry for entry in formats}
         self.all = tuple(entry.typed for entry in formats)
-        """Their names as they are typed; those that take a template end with =."""
+        """The names as typed; formats that take a template end with =."""
 
     def __call__(self, text: str) -> Output:
         """The format, with its template read.
 
         Raises:
-            argparse.ArgumentTypeError: there is no such format, or its template or file cannot be read.
+            argparse.ArgumentTypeError: the format is unknown, or its template or file cannot be read.
         """
         from kubectl_plugin.options import Output
 
@@ -68,10 +68,10 @@ def _read_template(name: str, path: str) -> str:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs start-up time
             text = file.read(_MAX_TEMPLATE + 1)
     except (OSError, UnicodeDecodeError) as error:
-        problem = getattr(error, "strerror", None) or "it is no text"
+        problem = getattr(error, "strerror", None) or "it is not text"
         raise argparse.ArgumentTypeError(f"{name}={path}: {problem}\nName a file with a template") from error
     if len(text) > _MAX_TEMPLATE:
-        problem = f"longer than {_MAX_TEMPLATE} characters: it is no template"
+        problem = f"longer than {_MAX_TEMPLATE} characters: it is not a template"
         raise argparse.ArgumentTypeError(f"{name}={path}: {problem}\nName a file with a template")
     return text
 
@@ -91,14 +91,14 @@ def add_output(
     parser.add_argument(
         "-o", "--output", default="table", type=formats, metavar="FORMAT", help=f"one of: {', '.join(formats.all)}"
     )
-    parser.add_argument("--no-headers", action="store_true", help="custom-columns without headings")
+    parser.add_argument("--no-headers", action="store_true", help="print custom-columns without headings")
 
 
 def wanted_output(args: argparse.Namespace) -> Output:
-    """The output that ``-o`` and ``--no-headers`` ask for.
+    """The output that ``-o`` and ``--no-headers`` select.
 
     Raises:
-        UsageError: they do not fit together.
+        UsageError: they are inconsistent.
     """
     output: Output = args.output
     if not args.no_headers:
@@ -108,7 +108,7 @@ def wanted_output(args: argparse.Namespace) -> Output:
     columns = output.template
     parser: argparse.ArgumentParser = args.command_parser
     if not isinstance(columns, Columns):
-        parser.error("--no-headers goes with -o custom-columns=SPEC\nFor names alone use -o name")
+        parser.error("--no-headers needs -o custom-columns=SPEC\nFor names only, use -o name")
     return output._replace(template=columns._replace(shows_headings=False))
 
 
@@ -128,7 +128,7 @@ def add_file_to_write(parser: argparse.ArgumentParser, example: str) -> None:
     def file_name(text: str) -> str:
         if _is_format(text):
             raise argparse.ArgumentTypeError(
-                f'"{text}": a format, and this command has one only\n'
+                f'"{text}": a format, and this command has only one\n'
                 f"Name the file to write (-o {example}), -o ./{text} for a file of that name, "
                 "or -o - for standard output"
             )
@@ -161,7 +161,7 @@ def add_page_or_output(parser: argparse.ArgumentParser, example: str) -> None:
             return Output(text)
         if _is_format(text):
             raise argparse.ArgumentTypeError(
-                f'"{text}": a format, and this command has {listed_formats} only\n'
+                f'"{text}": a format, and this command has only {listed_formats}\n'
                 f"Name the HTML file to write (-o {example}), -o ./{text} for a file of that name, "
                 "or -o - for standard output"
             )
@@ -179,20 +179,20 @@ def add_page_or_output(parser: argparse.ArgumentParser, example: str) -> None:
 
 
 def _check_page(text: str, formats: Sequence[str], example: str) -> None:
-    """Refuse a name that nobody gives an HTML page, so that such a file is not overwritten.
+    """Refuse a file name that is unusual for an HTML page, so that such a file is not overwritten.
 
     Raises:
-        argparse.ArgumentTypeError: the name is that of a data file, or no file name at all.
+        argparse.ArgumentTypeError: the name is that of a data file, or not a file name.
     """
     _, dot, suffix = text.rpartition("/")[2].rpartition(".")
     form = next((entry.name for entry in FORMATS.values() if suffix.lower() in entry.suffixes), "") if dot else ""
     if form:
         raise argparse.ArgumentTypeError(
-            f'"{text}": -o FILE writes an HTML page, and this is a name of {form}\n'
-            f"Ask for the data with -o {form} > {text}, or name an HTML file: -o {example}"
+            f'"{text}": -o FILE writes an HTML page, and this is a file name of {form}\n'
+            f"Print the data with -o {form} > {text}, or name an HTML file: -o {example}"
         )
     if not dot and "/" not in text and text != "-":
         raise argparse.ArgumentTypeError(
-            f'"{text}": no format, and no name of an HTML file\n'
+            f'"{text}": neither a format nor the name of an HTML file\n'
             f"Use one of {', '.join(formats)}, or name the HTML file to write: -o {example}"
         )

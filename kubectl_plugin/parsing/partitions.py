@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 
 DESCRIPTION: Final = """\
-Lists nodes that do not answer: since when, what Kubernetes does about them by
-itself and when, the pods on them (NodeDown, whatever their status says), what
-each keeps from going on, and what to do. The worst first. Changes nothing.
+Lists nodes that do not answer, the worst first: since when, what Kubernetes does
+automatically and when, the pods on them (NodeDown, whatever their status says),
+what each node blocks, and what to do. Changes nothing.
 """
 EXAMPLES: Final = """\
 examples:
   kubectl qos partitions                      all silent nodes
-  kubectl qos partitions -o wide              with the pods that belong to the node alone
+  kubectl qos partitions -o wide              with the pods that belong only to the node
   kubectl qos partitions -o json              for programs
   kubectl qos partitions --demo               the built-in demo cluster
-  kubectl qos snapshot -o c.qos               to ask later, without the cluster
+  kubectl qos snapshot -o c.qos               for later, without the cluster
   kubectl qos partitions --snapshot c.qos
 
-exit codes: 0 listed, also when there are none; 1 unexpected; 2 wrong command line;
+exit codes: 0 listed, also if there are none; 1 unexpected; 2 wrong command line;
             4 forbidden; 5 no cluster; 6 snapshot cannot be read;
             11 not certain: what could not be read may change the answer; 130 interrupted
 """
@@ -41,7 +41,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def options(args: argparse.Namespace) -> PartitionsOptions:
-    """The options that were typed."""
+    """The typed options."""
     from kubectl_plugin.options import PartitionsOptions
 
     return PartitionsOptions(

@@ -28,23 +28,23 @@ __all__ = ["DESCRIPTION", "EXAMPLES", "MAX_REPLICAS", "add", "options"]
 
 MAX_REPLICAS: Final = 100_000
 DESCRIPTION: Final = """\
-Places pods that do not exist, one after the other, each seen by the next, as
-kube-scheduler would on the cluster as it is, or as it would be.
+Predicts where kube-scheduler would place pods that do not exist, on the current
+or a changed cluster. Pods are placed one after the other; each counts for the next.
 """
 EXAMPLES: Final = """\
 examples:
-  kubectl qos place deployment/web --replicas 3           will 3 more fit
-  kubectl qos place -f deploy.yaml                        as many replicas as it asks for
+  kubectl qos place deployment/web --replicas 3           do 3 more fit
+  kubectl qos place -f deploy.yaml                        the replicas in the file
   kubectl qos place -f deploy.yaml --replicas max         how many fit
   kubectl qos place -f a.yaml -f b.yaml --no-preemption   two specs, in the order of priority
   kubectl qos place -f deploy.yaml --add-node like=node-a1,count=2
   kubectl qos place -f deploy.yaml --add-node name=big,cpu=32,memory=128Gi,zone=eu-1a
   kubectl qos place -f deploy.yaml --exclude-node node-a1 --without pod/old-0
-  kubectl qos place --drain node/node-a1                  where would its pods go
-  kubectl qos place --drain node-a1,node-b1 --one-by-one  an upgrade, node after node
+  kubectl qos place --drain node/node-a1                  where its pods would be placed
+  kubectl qos place --drain node-a1,node-b1 --one-by-one  an upgrade, node by node
 
-exit codes: as for explain; 7: something that was asked for surely has no place;
-            11: unknown, what could not be read decides
+exit codes: as for explain; 7: at least one requested pod certainly has no place;
+11: unknown, data that could not be read decide
 """
 
 
@@ -54,7 +54,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "targets",
         nargs="*",
         metavar="TYPE/NAME",
-        help="one more pod of this workload, or like this pod; --replicas: so many more",
+        help="one more pod of this workload, or like this pod; --replicas: this many more",
     )
     add_files(parser)
     add_validation(parser)
@@ -63,13 +63,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--replicas",
         type=_replicas,
         metavar="N",
-        help="of each file's spec, instead of its own number; so many more of TYPE/NAME; max: how many fit",
+        help="pods of each file's spec, instead of its own number; more pods of TYPE/NAME; max: as many as fit",
     )
     parser.add_argument(
         "--preemption",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="whether pods of lower priority may have to go, as kube-scheduler does",
+        help="whether pods of lower priority may be preempted, as in kube-scheduler",
     )
     changes = parser.add_argument_group("what if")
     changes.add_argument(
@@ -79,7 +79,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="this node and its pods were not there; may be repeated, as all of these",
+        help="assume that this node and its pods do not exist; may be repeated, like all of these",
     )
     changes.add_argument(
         "--add-node",
@@ -88,7 +88,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="SPEC",
         help=(
-            "there were one more: like=NODE, name=, count=, zone=, cpu=, memory= or any resource, label=KEY=VALUE, "
+            "assume another node: like=NODE, name=, count=, zone=, cpu=, memory= or any resource, label=KEY=VALUE, "
             "taint=KEY=VALUE:EFFECT, with commas between them"
         ),
     )
@@ -98,7 +98,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="POD",
-        help="pod/NAME or NAMESPACE/NAME were gone",
+        help="assume that pod/NAME or NAMESPACE/NAME does not exist",
     )
     changes.add_argument(
         "--drain",
@@ -106,7 +106,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NODE,…",
-        help="node/NAME were drained; several are cordoned together and drained in this order, as kubectl drain does",
+        help="assume that node/NAME is drained; several are cordoned together and drained in order, like kubectl drain",
     )
     changes.add_argument(
         "--one-by-one",
@@ -120,10 +120,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def options(args: argparse.Namespace) -> PlaceOptions:
-    """The options that were typed.
+    """The typed options.
 
     Raises:
-        UsageError: they do not fit together.
+        UsageError: they are inconsistent.
     """
     from kubectl_plugin.options import PlaceOptions
 
@@ -131,13 +131,14 @@ def options(args: argparse.Namespace) -> PlaceOptions:
         args.command_parser.error("nothing to place\nName TYPE/NAME, a file with -f, or a node with --drain")
     if args.replicas is not None and not args.targets and not args.files:
         args.command_parser.error(
-            "--replicas is of TYPE/NAME or of a file: --drain places the pods that the node has\n"
+            "--replicas is for TYPE/NAME or a file: --drain places the existing pods of the node\n"
             "Name TYPE/NAME or a file with -f, or leave --replicas out"
         )
     drain = tuple(dict.fromkeys(args.drain))
     if both := [name for name in drain if name in args.exclude_nodes]:
         args.command_parser.error(
-            f"--drain {both[0]}: --exclude-node leaves this node out, with its pods\nName it with one of the two flags"
+            f"--drain {both[0]}: --exclude-node already leaves out this node and its pods\n"
+            "Name it with only one of the two flags"
         )
     if args.one_by_one and not drain:
         args.command_parser.error("--one-by-one is for drained nodes\nName them: --drain NODE,NODE")
@@ -164,7 +165,7 @@ def _node_name(text: str) -> str:
     """``NAME`` of ``node/NAME``."""
     kind, slash, name = text.rpartition("/")
     if not name or (slash and kind not in {"node", "nodes", "no"}):
-        raise argparse.ArgumentTypeError(f'"{text}": this is for a node\nWrite a node\'s name, or node/NAME')
+        raise argparse.ArgumentTypeError(f'"{text}": not a node\nWrite a node\'s name, or node/NAME')
     return name
 
 
@@ -178,7 +179,7 @@ def _pod_name(text: str) -> str:
     place, slash, name = text.partition("/")
     if not place or not slash or not name or "/" in name:
         advice = f"Write pod/{text} or NAMESPACE/{text}" if text and not slash else "Write pod/NAME or NAMESPACE/NAME"
-        raise argparse.ArgumentTypeError(f'"{text}": this is for a pod\n{advice}')
+        raise argparse.ArgumentTypeError(f'"{text}": not a pod\n{advice}')
     return f"pod/{name}" if place in {"pods", "po"} else text
 
 

@@ -25,34 +25,34 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 
 DESCRIPTION: Final = """\
-Tells on the terminal what stands out in the cluster; with -o FILE.html it
-writes one HTML page that needs nothing else: what each node has promised and
-uses, who goes first on it, zones and spread, priorities, disruption budgets,
-silent nodes, and every pod with its explanation. Search, sort and filter; dark,
-light and on paper. It holds names of your cluster: share it as you would those.
+Lists problems in the cluster on the terminal; with -o FILE.html, it writes one
+self-contained HTML page: requests and usage of each node, its kill and eviction
+orders, zones and spread, priorities, disruption budgets, silent nodes, and every
+pod with its explanation. Search, sort and filter; dark, light and for print. The
+page contains names of your cluster: share it with the same care.
 """
 EXAMPLES: Final = """\
 examples:
-  kubectl qos report -A                              what stands out, on the terminal
+  kubectl qos report -A                              problems, on the terminal
   kubectl qos report -o report.html                  pods of your namespace, all nodes
   kubectl qos report -n shop -o shop.html            of another namespace
   kubectl qos report --all -o cluster.html           of all namespaces
   kubectl qos report -l app=web -o web.html          pods with this label, their nodes
   kubectl qos report node/node-1 -o node-1.html      one node and its pods
   kubectl qos report pod/web-0 pod/web-1 -o web.html
-  kubectl qos report -f web.yaml --all -o web.html   pods to come (page only)
+  kubectl qos report -f web.yaml --all -o web.html   future pods (page only)
   kubectl qos report --all --snapshot c.qos -o c.html
   kubectl qos report --all --demo -o demo.html       the built-in demo cluster
   kubectl qos report --all -o - | gzip > c.html.gz
-  kubectl qos report --all -o json > old.json        to compare with later
-  kubectl qos report --all --compare old.json        what changed since
+  kubectl qos report --all -o json > old.json        for a later comparison
+  kubectl qos report --all --compare old.json        changes since then
   kubectl qos report --all --compare old.json -o new.html
 
-exit codes: 0 written, also where something could not be read (the page says what);
+exit codes: 0 written, even if some objects could not be read (the page lists them);
             1 it cannot be written; 2 wrong command line; 3 not found; 4 forbidden;
             5 no cluster; 6 manifest, snapshot or OLD.json cannot be read,
-            or manifest refused; 11 written, and what could not be read may change
-            the headline; 130 interrupted
+            or manifest refused; 11 written, but objects that could not be read may
+            change the headline; 130 interrupted
 """
 
 
@@ -62,10 +62,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "targets",
         nargs="*",
         metavar="TYPE/NAME",
-        help="pod/NAME or node/NAME, or a pod's NAME; else a namespace's pods",
+        help="pod/NAME or node/NAME, or a pod's NAME; none: the pods of the namespace",
     )
     add_page_or_output(parser, "cluster.html")
-    parser.add_argument("--compare", metavar="OLD.json", help="tell what changed since a report that -o json wrote")
+    parser.add_argument("--compare", metavar="OLD.json", help="compare with an earlier report from -o json")
     parser.add_argument(
         "-A", "--all", "--all-namespaces", dest="everything", action="store_true", help="all namespaces"
     )
@@ -78,15 +78,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def options(args: argparse.Namespace) -> ReportOptions:
-    """The options that were typed.
+    """The typed options.
 
     Raises:
-        UsageError: they do not fit together.
+        UsageError: they are inconsistent.
     """
     from kubectl_plugin.options import Output, ReportOptions
 
     if args.everything and args.targets:
-        args.command_parser.error("--all is for all pods\nLeave --all out, or the names")
+        args.command_parser.error("--all selects all pods\nLeave out --all or the names")
     page = args.output if isinstance(args.output, str) else None
     if page is None and args.files:
         args.command_parser.error("-f is for the HTML page\nName the file to write: -o cluster.html")

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 
 DESCRIPTION: Final = """\
-Prints the ClusterRole that commands need, for an administrator to apply: of the
-commands that are named, else of all that only read. It holds what they ask the API
-server for, and no Secrets. With -n it prints a Role in that namespace, and what is
-needed outside of it. It asks no cluster, and binds nobody.
+Prints the ClusterRole that commands need, for an administrator to apply: for the
+named commands, else for all that only read. It allows their requests to the API
+server, and no Secrets. With -n, it prints a Role in that namespace, and the rights
+needed outside of it. It uses no cluster, and makes no binding.
 """
 EXAMPLES: Final = """\
 examples:
@@ -38,11 +38,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kubelets",
         action="store_true",
-        help="with nodes/proxy: usage and configuration by the kubelets; its holder can run commands in every pod",
+        help="with nodes/proxy: usage and configuration from the kubelets; users with it can run commands in every pod",
     )
-    parser.add_argument(
-        "-n", "--namespace", action="append", default=[], help="the only namespace whose objects may be read"
-    )
+    parser.add_argument("-n", "--namespace", action="append", default=[], help="the only namespace that may be read")
     add_output(parser, names=True)
 
 
@@ -53,12 +51,12 @@ def _command(text: str) -> str:
 
 
 def options(args: argparse.Namespace) -> RightsOptions:
-    """The options that were typed."""
+    """The typed options."""
     from kubectl_plugin.options import RightsOptions
 
     namespace, *more = dict.fromkeys(args.namespace) or [""]
     if more:
-        args.command_parser.error(f"-n {namespace} -n {more[0]}: one namespace at a time\nRun it for each of them")
+        args.command_parser.error(f"-n {namespace} -n {more[0]}: only one namespace at a time\nRun it for each of them")
     if namespace and not is_plain_name(namespace):
         args.command_parser.error(f'"{namespace}" is not a valid namespace name')
     return RightsOptions(tuple(dict.fromkeys(args.commands)), args.kubelets, namespace, wanted_output(args))

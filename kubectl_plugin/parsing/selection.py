@@ -1,4 +1,4 @@
-"""``-A``, ``-l`` and ``--field-selector``: they choose among the objects of a type, as in kubectl."""
+"""``-A``, ``-l`` and ``--field-selector``: they select among the objects of a type, as in kubectl."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ def add_selection(
 
     Args:
         parser: The parser of a command that takes a type, or lists.
-        all_namespaces: Whether to add ``-A``; not for Nodes, and not where the command has its own flag.
+        all_namespaces: Whether to add ``-A``; not for Nodes, and not if the command has its own flag.
         field: An example of a field.
     """
     if all_namespaces:
-        parser.add_argument("-A", "--all-namespaces", action="store_true", help="of all namespaces")
+        parser.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces")
     parser.add_argument("-l", "--selector", metavar="LABELS", help="with these labels, e.g. app=web,tier!=test")
     parser.add_argument("--field-selector", metavar="FIELDS", help=f"with these fields, e.g. {field}")
 
 
 def selects(args: argparse.Namespace) -> bool:
-    """Whether a flag chooses among the objects of a type."""
+    """Whether a flag selects among the objects of a type."""
     return bool(getattr(args, "all_namespaces", False) or args.selector or args.field_selector)
 
 
 def wanted_selection(args: argparse.Namespace) -> Selection:
-    """The selection that the flags ask for."""
+    """The selection of the flags."""
     from kubectl_plugin.options import Selection
 
     everywhere = bool(getattr(args, "all_namespaces", False))

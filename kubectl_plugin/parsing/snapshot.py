@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 
 DESCRIPTION: Final = """\
-Captures what the rules need of a cluster in one small file, which every command
-reads with --snapshot: for questions without the cluster, for many questions, for
-bug reports. No Secrets, no environment variables, no annotations but those that
-rules read.
+Captures the data that the rules need from a cluster in one small file, which every
+command reads with --snapshot: to run commands without the cluster, to run many of
+them, and for bug reports. It contains no Secrets, no environment variables, and
+only annotations that rules read.
 """
 EXAMPLES: Final = """\
 examples:
@@ -28,8 +28,8 @@ examples:
   kubectl qos snapshot -o c.qos --scheduler-config configmap/kube-system/kube-scheduler
   kubectl qos snapshot -o - | ssh other "cat > c.qos"      through a pipe
 
-exit codes: 0 written, also where some kinds could not be read (it says which);
-            1 it cannot be written; 2 wrong command line; 4 you may read nothing of it;
+exit codes: 0 written, even if some kinds could not be read (it lists them);
+            1 it cannot be written; 2 wrong command line; 4 you may not read any of it;
             5 no cluster; 6 snapshot cannot be read; 130 interrupted
 """
 _CONFIG_MAP: Final = "configmap/"
@@ -42,19 +42,19 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--anonymise",
         "--anonymize",
         action="store_true",
-        help="replace names, alike where they were alike; leave out messages, events, commands and devices",
+        help="replace names, equal names with equal ones; leave out messages, events, commands and devices",
     )
     parser.add_argument(
         "--scheduler-config",
         type=_config_map,
         metavar="WHERE",
-        help="capture configmap/NAMESPACE/NAME too; other ConfigMaps never are",
+        help="also capture configmap/NAMESPACE/NAME; other ConfigMaps are never captured",
     )
     add_common(parser, lists=False)
 
 
 def options(args: argparse.Namespace) -> SnapshotOptions:
-    """The options that were typed."""
+    """The typed options."""
     from kubectl_plugin.options import SnapshotOptions
 
     return SnapshotOptions(
@@ -71,6 +71,6 @@ def _config_map(text: str) -> tuple[str, str]:
     namespace, slash, name = text.removeprefix(_CONFIG_MAP).partition("/")
     if not text.startswith(_CONFIG_MAP) or not slash or not namespace or not name or "/" in name:
         raise argparse.ArgumentTypeError(
-            f'"{text}": no ConfigMap\nWrite {_CONFIG_MAP}NAMESPACE/NAME; you have a file already'
+            f'"{text}": not a ConfigMap\nWrite {_CONFIG_MAP}NAMESPACE/NAME; a file needs no capture'
         )
     return namespace, name

@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 
 DESCRIPTION: Final = """\
-Takes a node back that was declared out of service: removes that taint and
-nothing else. What has gone from the node does not come back by that.
+Takes back a node that was declared out of service: removes only that taint.
+This does not restore the pods and volumes that were removed from the node.
 """
 EXAMPLES: Final = """\
 examples:
-  kubectl qos unfence node/node-c3              what would change; changes nothing
-  kubectl qos unfence node/node-c3 --confirm    removes the taint
+  kubectl qos unfence node/node-c3              show what would change; change nothing
+  kubectl qos unfence node/node-c3 --confirm    remove the taint
   kubectl qos unfence node/node-c3 --confirm --dry-run=server
 
-exit codes: 0 removed, or not there, or a dry run; 1 unexpected; 2 wrong command line;
+exit codes: 0 removed, or absent, or a dry run; 1 unexpected; 2 wrong command line;
             3 nothing was changed: --confirm is missing; 4 forbidden or refused;
-            5 no cluster; 8 no such node; 9 nothing was changed: somebody else was first;
+            5 no cluster; 8 no such node; 9 nothing was changed: another client was first;
             130 interrupted
 """
 
@@ -40,10 +40,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def options(args: argparse.Namespace) -> FenceOptions:
-    """The options that were typed.
+    """The typed options.
 
     Raises:
-        UsageError: they do not fit together.
+        UsageError: they are inconsistent.
     """
     from kubectl_plugin.options import FenceOptions
 

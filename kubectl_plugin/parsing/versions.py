@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 
 DESCRIPTION: Final = """\
-Lists which versions of Kubernetes run: API server, scheduler, and the kubelets.
-With --to it runs the rules of both versions side by side, and lists what
-changes for the pods of the cluster: classes, requests, OOM scores, cgroups, the
-order in which nodes evict and kill, and placements. Changes nothing.
+Lists the running versions of Kubernetes: API server, scheduler and kubelets.
+With --to, it applies the rules of both versions and lists the changes for the
+pods of the cluster: classes, requests, OOM scores, cgroups, eviction and kill
+orders, and placements. Changes nothing.
 """
 EXAMPLES: Final = """\
 examples:
-  kubectl qos versions                        what runs, and whose rules hold
-  kubectl qos versions --to 1.37              what an upgrade to 1.37 changes
+  kubectl qos versions                        running versions, and the rules in use
+  kubectl qos versions --to 1.37              changes by an upgrade to 1.37
   kubectl qos versions --to 1.37 -n shop      for the pods of one namespace
-  kubectl qos versions --to 1.37 -o wide      and every rule that changes
+  kubectl qos versions --to 1.37 -o wide      with every rule that changes
   kubectl qos versions --to 1.37 --snapshot cluster.qos
 
 exit codes: 0 listed, whether anything changes or not; 1 unexpected; 2 wrong command line;
@@ -43,7 +43,7 @@ exit codes: 0 listed, whether anything changes or not; 1 unexpected; 2 wrong com
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    parser.add_argument("-A", "--all-namespaces", action="store_true", help="pods of all namespaces, as without -n")
+    parser.add_argument("-A", "--all-namespaces", action="store_true", help="pods of all namespaces (the default)")
     parser.add_argument("--to", type=version, metavar="1.MINOR", help="the version to compare with")
     add_output(parser, wide=True)
     add_scheduler_config(parser)
@@ -52,7 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def options(args: argparse.Namespace) -> VersionsOptions:
-    """The options that were typed."""
+    """The typed options."""
     from kubectl_plugin.options import VersionsOptions
 
     cluster = cluster_options(args)
@@ -61,6 +61,6 @@ def options(args: argparse.Namespace) -> VersionsOptions:
         output=wanted_output(args),
         colour=wants_colour(args),
         scheduler_config=scheduler_config(args),
-        # As in kubectl, -A counts.
+        # As in kubectl, -A takes precedence.
         cluster=cluster._replace(namespace=None) if args.all_namespaces else cluster,
     )

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 
 DESCRIPTION: Final = """\
-Explains a term, or a message about a pod that Kubernetes wrote: what it means, the
-rule behind it and where that is written, what to do. It explains each reason of a
-scheduler's message; lines of events, of lists and of `kubectl describe` can be pasted
-whole. Of standard input it reads the last 131072 characters, of a line the first 8192.
-Without a term it lists all it knows. It asks no cluster.
+Explains a term, or a message of Kubernetes about a pod: its meaning, the rule behind
+it with the source, and what to do. It explains each reason of a scheduler's message;
+whole lines of events, of lists and of `kubectl describe` can be pasted. It reads the
+last 131072 characters of standard input, and the first 8192 of a line.
+Without a term, it lists all terms. It uses no cluster.
 """
 EXAMPLES: Final = """\
 examples:
@@ -28,7 +28,7 @@ examples:
   kubectl qos why oomkilled -o json
   kubectl qos why                          all terms, by topic
 
-exit codes: 0 explained, 2 the command line is wrong, 3 nothing is known of it
+exit codes: 0 explained, 2 the command line is wrong, 3 unknown
 """
 
 
@@ -36,11 +36,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("words", nargs="*", metavar="TERM", help="a term or a whole message; - reads standard input")
     add_output(parser)
-    parser.add_argument("--no-color", action="store_true", help="no colour; NO_COLOR does the same")
+    parser.add_argument("--no-color", action="store_true", help="disable colour, like NO_COLOR")
 
 
 def options(args: argparse.Namespace) -> WhyOptions:
-    """The options that were typed."""
+    """The typed options."""
     from kubectl_plugin.options import WhyOptions
 
     return WhyOptions(words=tuple(args.words), output=wanted_output(args), colour=wants_colour(args))

@@ -1,7 +1,7 @@
-"""``-o custom-columns``: a line for each report, each cell found by a JSONPath of its own.
+"""``-o custom-columns``: a line for each report, each cell found by its own JSONPath.
 
 Source: pkg/cmd/get/customcolumn.go of k8s.io/kubectl, pkg/printers/tabwriter.go of k8s.io/cli-runtime (the widths),
-both at v0.36.3. Text from the cluster is escaped, as in every table: a line break in it starts no new row.
+both at v0.36.3. Text from the cluster is escaped, as in every table: a line break in it does not start a new row.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Columns(NamedTuple):
     headings: tuple[str, ...]
     paths: tuple[JSONPathTemplate, ...]
     fields: tuple[str, ...]
-    """The paths as they were typed."""
+    """The paths as typed."""
     shows_headings: bool = True
 
     def render(self, items: Sequence[Any]) -> str:
-        """The headings, if they are wanted, and a line for each item.
+        """The headings, if requested, and a line for each item.
 
         Raises:
             JSONPathError: a path does not fit an item.

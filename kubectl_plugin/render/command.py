@@ -1,11 +1,11 @@
-"""Commands that an answer suggests, and the flags that lead each of them to where the answer came from.
+"""Commands that an answer suggests, with the flags that select the source of the answer.
 
-    Command   what a view suggests: program, target and namespace; `qos` and `kubectl` make one of a text and of names
-    Target    the typed flags that choose a cluster, a snapshot or the demo; the renderer adds them
+    Command   a suggestion of a view: program, target and namespace; `qos` and `kubectl` make one from a text and names
+    Target    the typed flags that select a cluster, a snapshot or the demo; the renderer adds them
     Prose     a sentence with commands in it
 
-A view names no flag of the target, so it can forget none. A pasted command must ask the same cluster as the same user:
-else a deletion that was checked in one cluster would happen in another.
+A view does not add flags of the target, so it cannot forget any. A pasted command must use the same cluster and user:
+otherwise, a deletion that was checked in one cluster would happen in another.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from podrules.api.plain_names import NO_COMMAND, command, is_plain_name
 __all__ = ["Command", "Hint", "Prose", "Target", "as_typed", "can_i", "kubectl", "qos", "why"]
 
 _ASK_NO_CLUSTER: Final = frozenset({"why", "lint", "rights"})
-"""Commands of the plugin that take no flags of a target."""
+"""Commands of the plugin without flags of a target."""
 _READ_SCHEDULER_CONFIG: Final = frozenset({"explain", "place", "report", "versions"})
 _READ_VERSIONS: Final = _READ_SCHEDULER_CONFIG | {"node"}
 _READ_KUBELET_CONFIG: Final = frozenset({"explain", "node", "died"})
@@ -38,17 +38,17 @@ class Command(Struct, frozen=True):
     options: tuple[str, ...] = ()
     """Flags after the target."""
     comment: str = ""
-    """What the command is for, printed after ``#``."""
+    """The purpose of the command, printed after ``#``."""
     changes: bool = False
     """Whether the command changes something, which needs a live cluster."""
     typed: tuple[tuple[str, str], ...] = ()
     """Further flags with the user's own values, which are always quoted."""
     plain: bool = True
-    """Whether all names in it are; else it is not suggested, and the answer says so."""
+    """Whether all names in it are plain; else it is not suggested, and the answer says so."""
 
     @property
     def ours(self) -> str:
-        """The name of the plugin's command; empty: it is another program's."""
+        """The name of the plugin's command; empty: a command of another program."""
         return self.words[2] if self.words[:2] == ("kubectl", "qos") and len(self.words) > 2 else ""
 
     @property
@@ -58,7 +58,7 @@ class Command(Struct, frozen=True):
 
 
 class Hint(Struct, frozen=True):
-    """A command in a sentence, with the words around it that are left out if the command is."""
+    """A command in a sentence. The words around it are left out together with the command."""
 
     command: Command
     before: str = ""
@@ -87,7 +87,7 @@ def kubectl(
         names: The names, for the text and then for the options.
         namespace: A name, too.
         options: Words after the target, with ``{}`` likewise.
-        comment: What it is for.
+        comment: Its purpose.
         changes: Whether it changes something.
         typed: Flags with the user's own values.
     """
@@ -98,11 +98,11 @@ def kubectl(
 
 
 def can_i(verb: str, resource: str, namespace: str | None, *, everywhere: bool = False) -> Command:
-    """Asks the API server for a permission; ``nodes/proxy`` behind ``can-i`` would be a node of that name.
+    """The command that checks a permission; in ``can-i``, ``nodes/proxy`` would mean a node of that name.
 
     Args:
         verb: The verb.
-        resource: By its name in RBAC.
+        resource: The resource's name in RBAC.
         namespace: The namespace; None: the context's, or the resource has none.
         everywhere: In all namespaces.
     """
@@ -128,7 +128,7 @@ def qos(
 
 
 def why(term: str, comment: str = "") -> Command:
-    """Asks what a term means, one of ours or a text of a message: it is always quoted."""
+    """The command that explains a term or a message, which is always quoted."""
     return Command(("kubectl", "qos", "why", term), comment=comment)
 
 
@@ -143,32 +143,32 @@ def _flag(flag: tuple[str, str]) -> str:
 
 
 class Target(Struct, frozen=True):
-    """The flags that chose where an answer came from. Without any: the current context."""
+    """The flags that selected the source of an answer. Without any: the current context."""
 
     connection: tuple[tuple[str, str], ...] = ()
     """Flags of kubectl, each with its value."""
     source: tuple[tuple[str, str], ...] = ()
     """``--demo`` without a value, or ``--snapshot``."""
     namespace: str = ""
-    """As it was typed."""
+    """As typed."""
     scheduler_config: str = ""
     kubelet_config: str = ""
     versions: tuple[tuple[str, str], ...] = ()
-    """Flags that say whose rules hold, each with its value."""
+    """Flags that select the version of the rules, each with its value."""
     live: bool = True
     """Whether the objects come from a cluster."""
     command: str = ""
-    """The plugin's command that was typed."""
+    """The typed command of the plugin."""
     typed: tuple[tuple[str, str], ...] = ()
-    """The flags of that command that do not choose a target."""
+    """The flags of that command that do not select a target."""
 
     def corrected(self, words: tuple[str, ...]) -> Command:
-        """A corrected command; it keeps the typed flags if it is the same command."""
+        """A corrected command; it keeps the typed flags if the command is the same."""
         corrected = Command(words)
         return Command(words, typed=self.typed) if self.command and corrected.ours == self.command else corrected
 
     def flags(self, command: str) -> str | None:
-        """The flags that lead a command to this target, quoted for the shell; None: they cannot be shown safely.
+        """The flags that select this target, quoted for the shell; None: they cannot be shown safely.
 
         Args:
             command: The plugin's command, ``explain``; empty: kubectl itself.
@@ -188,10 +188,10 @@ class Target(Struct, frozen=True):
             yield "--kubelet-config", self.kubelet_config
 
     def line(self, command: Command) -> str | None:
-        """The command as it is pasted; None: it cannot be suggested.
+        """The command to paste; None: it cannot be suggested.
 
         A command is not suggested if it needs a cluster and there is none, or if a name in it is not plain: a hostile
-        object must not put words into a command that people paste.
+        object must not add words to a command that people paste.
         """
         asks = command.asks_a_cluster
         if not command.plain or (asks and not self.live and (command.changes or not command.ours)):
@@ -201,7 +201,7 @@ class Target(Struct, frozen=True):
         flags = (*(self._flags(command.ours) if asks else ()), *command.typed)
         words = [*map(shlex.quote, (*command.words, *place)), *map(_flag, flags), *map(shlex.quote, command.options)]
         line = " ".join(words)
-        # An escaped command would name something else.
+        # An escaped command would name another object.
         return None if escape(line) != line else line
 
     def suggestion(self, command: Command) -> str | None:
@@ -210,7 +210,7 @@ class Target(Struct, frozen=True):
         return f"{line}   # {command.comment}" if line is not None and command.comment else line
 
     def suggestions(self, commands: tuple[Command, ...]) -> tuple[str, ...]:
-        """The commands that can be suggested, a line each; a comment if one has a name that is not plain."""
+        """The commands that can be suggested, one per line; a comment if one has a name that is not plain."""
         lines = tuple(line for command in commands if (line := self.suggestion(command)) is not None)
         return lines if all(command.plain for command in commands) else (*lines, f"# {NO_COMMAND}")
 

@@ -1,7 +1,7 @@
 """The formats of ``-o``: one table, and the protocol of the function that prints each. Loads no renderer.
 
-A format is one function in a module of this folder and one entry in `FORMATS`. What ``-o`` accepts, help, completion,
-manual pages, messages and the table in docs/formats.md follow from the entry.
+A format is one function in a module of this folder and one entry in `FORMATS`. The entry determines the values of
+``-o``, help, completion, manual pages, messages and the table in docs/formats.md.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Reads(Enum):
     """Which part of an answer a format prints."""
 
     PAGES = "pages"
-    """For people; each page is printed as it comes."""
+    """For people; each page is printed at once."""
     REPORTS = "reports"
     """Data, printed in one piece at the end."""
     NAMES = "names"
-    """Printed at the end; for commands whose reports are about objects."""
+    """Names, printed at the end; for commands with reports about objects."""
     FINDINGS = "findings"
-    """Printed at the end; for ``lint``."""
+    """Findings, printed at the end; for ``lint``."""
 
 
 class TemplateArgument(NamedTuple):
@@ -57,7 +57,7 @@ class TemplateArgument(NamedTuple):
 
     example: str
     parser: str
-    """``module:function``, from the template's text to what the renderer gets as `Medium.template`."""
+    """``module:function``, from the template's text to `Medium.template`."""
 
 
 class Format(NamedTuple):
@@ -68,19 +68,19 @@ class Format(NamedTuple):
     renderer: str
     """``module:function``, a `Renderer`; a leading dot is this package."""
     wide: bool = False
-    """Whether it asks for pages with every detail; only some commands have them."""
+    """Whether it selects pages with every detail; only some commands have them."""
     template: TemplateArgument | None = None
     suffixes: tuple[str, ...] = ()
-    """Of files that hold this format, so that nobody writes an HTML page to one."""
+    """File extensions of this format: no HTML page is written to such a file."""
 
     @property
     def typed(self) -> str:
-        """The name as it is typed; a template follows the ``=`` at the end."""
+        """The name as typed; a template follows the ``=`` at the end."""
         return f"{self.name}=" if self.template else self.name
 
 
 class LintAnswer(NamedTuple):
-    """What ``lint`` found."""
+    """The findings of ``lint``."""
 
     report: LintReport
     severity: Level
@@ -88,31 +88,31 @@ class LintAnswer(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What is printed; a renderer reads the part that its format names in `Format.reads`."""
+    """The answer to print; a renderer reads the part that its format names in `Format.reads`."""
 
     pages: Sequence[Page | Line] = ()
     reports: Sequence[tuple[Struct, Verdict | None]] = ()
-    """Each with its headline, where it has one."""
+    """Each with its headline, if it has one."""
     as_list: bool = False
-    """Whether the data are a List even when there is one report."""
+    """Whether the data are a List even with only one report."""
     names: Sequence[str] = ()
     """``pod/web-0``."""
     lint: Any = None
-    """A `LintAnswer`, from ``lint`` alone."""
+    """A `LintAnswer`, only from ``lint``."""
 
 
 class Medium(NamedTuple):
-    """Where the text goes."""
+    """The output medium."""
 
     target: Target
-    """Where the answer came from, for the commands in it."""
+    """The source of the answer, for the commands in it."""
     colour: bool
     width: int
     """Columns of text."""
     terminal: bool
-    """Whether characters could move a cursor."""
+    """Whether the output is a terminal, where characters could move the cursor."""
     template: Any
-    """What the format's parser made of the template; None: it has none."""
+    """The template, parsed by the format's parser; None: the format has none."""
     note: Callable[[str], None]
     """Prints a line on standard error; it is escaped there."""
 
@@ -121,11 +121,11 @@ class Renderer(Protocol):
     """Prints an answer in one format."""
 
     def __call__(self, answer: Answer, medium: Medium) -> str:
-        """The text, ending in a new line. Whatever comes from the cluster is escaped here.
+        """The text, ending in a new line. All text from the cluster is escaped here.
 
         Args:
-            answer: What is printed.
-            medium: Where the text goes.
+            answer: The answer to print.
+            medium: The output medium.
 
         Raises:
             TemplateError: the template does not fit the data.
@@ -156,7 +156,7 @@ FORMATS: Final = {
         Format("custom-columns-file", Reads.REPORTS, ".templates:render_columns", template=_COLUMNS_FILE),
     )
 }
-"""By name, in the order in which help lists them."""
+"""The formats by name, in the order of the help text."""
 
 
 def formats_of(*, wide: bool = False, names: bool = False, findings: bool = False) -> tuple[Format, ...]:
@@ -165,7 +165,7 @@ def formats_of(*, wide: bool = False, names: bool = False, findings: bool = Fals
     Args:
         wide: Whether its pages have a form with every detail.
         names: Whether its reports are about objects.
-        findings: Whether it finds faults in manifests.
+        findings: Whether it reports findings in manifests.
     """
     offered = {Reads.PAGES: True, Reads.REPORTS: True, Reads.NAMES: names, Reads.FINDINGS: findings}
     return tuple(entry for entry in FORMATS.values() if offered[entry.reads] and (wide or not entry.wide))

@@ -13,7 +13,7 @@ __all__ = ["render_github"]
 
 
 def render_github(answer: Answer, medium: Medium) -> str:
-    """A line for each finding that counts, each file that cannot be read and each ignore of no rule."""
+    """A line for each finding that counts, each unreadable file and each ignore of an unknown rule."""
     del medium
     lint: LintAnswer = answer.lint
     report = lint.report
@@ -31,7 +31,7 @@ def render_github(answer: Answer, medium: Medium) -> str:
         if finding.ignored is None
     ]
     lines += [
-        _command("warning", f"There is no rule {entry.rule}.", entry.file, line=entry.line, title="ignore")
+        _command("warning", f"Unknown rule {entry.rule}.", entry.file, line=entry.line, title="ignore")
         for entry in report.unknown_ignores
     ]
     return "".join(lines)

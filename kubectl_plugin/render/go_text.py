@@ -16,7 +16,7 @@ _HTML: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 def go_print(value: Any) -> str:
-    """As ``fmt.Sprint``: ``true``, ``1.5``, ``<nil>``, ``map[a:1 b:2]``, ``[1 2]``; a text is itself."""
+    """As ``fmt.Sprint``: ``true``, ``1.5``, ``<nil>``, ``map[a:1 b:2]``, ``[1 2]``; a text is unchanged."""
     match value:
         case str():
             return value
@@ -63,7 +63,7 @@ def _shortest(value: float) -> tuple[str, str, int]:
     """Sign, significant digits, and the power of ten of the first one."""
     found = re.match(r"(-?)([\d.]+)(?:e([+-]\d+))?$", repr(value))
     if found is None:
-        raise ValueError(f"{value} is no number of JSON")
+        raise ValueError(f"{value} is not a JSON number")
     whole, _, fraction = found[2].partition(".")
     exponent = len(whole) - 1 + int(found[3] or 0)
     digits = whole + fraction

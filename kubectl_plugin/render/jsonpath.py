@@ -1,19 +1,19 @@
 """Kubectl's own dialect of JSONPath, over the JSON of reports: ``{range .items[*]}{.name}{" "}{end}``.
 
-    text outside of braces   as it is
+    text outside of braces   unchanged
     .name  ['name']          a field; a backslash before a dot that belongs to the name
     [0] [-1] [1:3] [::2]     of a list; [*] all of it
     .*  ..name               every field; at any depth
     [0,2] ['a','b']          one after the other
-    [?(@.kind=="Pod")]       those that pass: == != < <= > >=, or a path alone that is there
-    "text" 5 1.5 true        themselves
-    range … end              what stands between, once for each
+    [?(@.kind=="Pod")]       elements that pass: == != < <= > >=, or only a path that exists
+    "text" 5 1.5 true        literal values
+    range … end              the content between them, once for each
 
-Missing fields are no error, as in ``kubectl get``. Two habits of kubectl are kept: an empty list ends what ``[…]``
-finds in all lists (use ``range``), and a filter that fails passes.
+Missing fields are not an error, as in ``kubectl get``. Two quirks of kubectl are kept: an empty list ends the search of
+``[…]`` in all lists (use ``range``), and a filter that fails passes.
 
-Two things are stricter: a ``range`` without ``end``, and either word with other text in its braces, are errors; kubectl
-prints such a range once more for the whole. Fields of one object keep their order; kubectl's order is random.
+Two rules are stricter: a ``range`` without ``end``, and either word with other text in its braces, are errors; kubectl
+prints such a range again for the whole. Fields of one object keep their order; kubectl's order is random.
 
 Source: util/jsonpath of k8s.io/client-go at v0.36.3.
 """
@@ -48,7 +48,7 @@ class _Node(Protocol):
     """One step of a path."""
 
     def find(self, found: Values) -> Values:
-        """The values that this step finds, from those found before.
+        """The values that this step finds in the values of the previous step.
 
         Raises:
             JSONPathError: the step does not fit the data.
@@ -105,7 +105,7 @@ class _Recursive(NamedTuple):
 
 
 def _children(value: Any) -> Sequence[Any]:
-    """The elements of a value; those of a text are its bytes, as in Go."""
+    """The elements of a value; the elements of a text are its bytes, as in Go."""
     match value:
         case dict():
             return list(value.values())
@@ -117,7 +117,7 @@ def _children(value: Any) -> Sequence[Any]:
 
 
 class _Array(NamedTuple):
-    """``[start:end:step]``; a number that was not given is None."""
+    """``[start:end:step]``; a missing number is None."""
 
     start: int | None
     end: int | None
@@ -149,7 +149,7 @@ class _Array(NamedTuple):
             if not (0 <= start < length and 0 <= end <= length):
                 raise JSONPathError(f"{self} is out of bounds: the list has {length}")
             if start > end:
-                raise JSONPathError(f"{self} starts behind its end")
+                raise JSONPathError(f"{self} starts after its end")
         return start, end
 
     def __str__(self) -> str:
@@ -190,7 +190,7 @@ class _Filter(NamedTuple):
         if not left or not right:
             return False
         if len(left) > 1 or len(right) > 1:
-            raise JSONPathError(f"[?(… {self.operator} …)] compares one value with one other, and here are several")
+            raise JSONPathError(f"[?(… {self.operator} …)] compares one value with one other, not several")
         return _compare(left[0], self.operator, right[0])
 
 
@@ -200,8 +200,8 @@ def _compare(left: Any, operator: str, right: Any) -> bool:
     if operator in {"==", "!="}:
         return bool((left == right) is (operator == "=="))
     if isinstance(left, bool):
-        raise JSONPathError(f"of truth values none is {operator} another: use == or !=")
-    # Go compares UTF-8 bytes, which has the order of code points.
+        raise JSONPathError(f"truth values cannot be compared with {operator}: use == or !=")
+    # Go compares UTF-8 bytes, which have the order of code points.
     less, equal = left < right, left == right
     return bool({"<": less, "<=": less or equal, ">": not (less or equal), ">=": not less}[operator])
 
@@ -274,7 +274,7 @@ class JSONPathTemplate(NamedTuple):
         return "".join(_rendered(path, found, shown) for path, found in self._reached(data))
 
     def values(self, data: Any) -> list[Values]:
-        """What each action finds in the data, and the text between actions.
+        """The values that each action finds in the data, and the text between actions.
 
         Raises:
             JSONPathError: as of `render`.
@@ -290,7 +290,7 @@ class JSONPathTemplate(NamedTuple):
         return [value for values in self.values(data) for value in values]
 
     def _reached(self, data: Any) -> Iterator[tuple[Path, Values]]:
-        """Each action in order, and the values that it starts from."""
+        """Each action in order, with the values from which it starts."""
         return (reached for part in self.parts for reached in part.reached([data]))
 
 
@@ -298,7 +298,7 @@ def parse(text: str) -> JSONPathTemplate:
     """Parse a template.
 
     Raises:
-        JSONPathError: it cannot be read.
+        JSONPathError: the template is invalid.
     """
     return JSONPathTemplate(text, _Parser(text).template())
 
@@ -330,7 +330,7 @@ class _Parser:
             else:
                 open_loops[-1][1].append(_Action(path))
         if len(open_loops) > 1:
-            raise self._error("{range …} without {end} behind it")
+            raise self._error("{range …} without {end} after it")
         return tuple(open_loops[0][1])
 
     def _error(self, problem: str) -> JSONPathError:
@@ -347,7 +347,7 @@ class _Parser:
             self._at = len(self._text) - len(inside) + len(word)
         path = self.path("}")
         if word == "end" and path:
-            raise self._error("{end} stands alone in its braces")
+            raise self._error("{end} must be alone in its braces")
         return word, path
 
     def path(self, end: str) -> Path:
@@ -413,7 +413,7 @@ class _Parser:
         try:
             value = int(text) if re.fullmatch(r"[+-]?\d+", text, re.ASCII) else float(text)
         except ValueError:
-            raise self._error(f"{text!r} is no number") from None
+            raise self._error(f"{text!r} is not a number") from None
         self._at += len(text)
         return _Literal(value)
 
@@ -424,7 +424,7 @@ class _Parser:
             char = self._peek()
             if not char or char == "\n":
                 self._at = start
-                raise self._error(f"the quoted text has no {quote} at its end")
+                raise self._error(f"the quoted text has no closing {quote}")
             if char == quote and self._text[self._at - 1] != "\\":
                 break
         self._at += 1

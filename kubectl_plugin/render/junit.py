@@ -1,7 +1,7 @@
 """Findings as JUnit XML, as Jenkins, GitLab and pytest read and write it.
 
-A file is a test suite and an object a test case. It fails by the findings at or above the severity; lesser ones are its
-output, ignored ones are left out. A file that cannot be read is a case with an error.
+A file is a test suite, and an object is a test case. It fails for findings at or above the severity. Lesser findings
+are its output, and ignored findings are left out. A file that cannot be read is a case with an error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pages as GitHub-flavoured Markdown, for tickets.
 
-Text from the cluster is untrusted. It must not make a heading, list, link, tag, cell, formula or mention. Characters
-that could are written as entities or after a backslash, so that the rendered text reads the same.
+Text from the cluster is untrusted. It must not create a heading, list, link, tag, cell, formula or mention. Special
+characters are written as entities or after a backslash, so that the rendered text reads the same.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SPECIAL: Final = str.maketrans(
 _UNDERSCORE: Final = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 """An underscore at the edge of a word; within a word it has no meaning."""
 _REFERENCE: Final = re.compile(r"(?<![\w&])([@#])(?=\w)")
-"""``@name`` would notify somebody and ``#12`` become a link; an invisible comment after the sign prevents both."""
+"""``@name`` would notify a user and ``#12`` become a link; an invisible comment after the sign prevents both."""
 _LINK: Final = re.compile(r"(?i)\b(https?|ftp|mailto|xmpp)(?=:)|\bwww(?=\.)")
 _CLOSING: Final = re.compile(r"(?<=\s)#+$")
 """Hashes at the end of a heading, which Markdown drops."""
@@ -98,7 +98,7 @@ def _cells(cells: Iterator[str]) -> str:
 
 
 def _commands(commands: tuple[str, ...]) -> str:
-    """Commands to paste, in a fence that no text in them can close."""
+    """Commands to paste, in a code fence that their text cannot close."""
     text = "\n".join(map(escape, commands))
     fence = "`" * max([2, *(len(run) for run in re.findall("`+", text))]) + "`"
     return f"{fence}sh\n{text}\n{fence}"

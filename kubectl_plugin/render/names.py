@@ -1,4 +1,4 @@
-"""``-o name``: what an answer is about, a line each, for the next command in a pipe."""
+"""``-o name``: the objects of an answer, one per line, for the next command in a pipe."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ __all__ = ["render_names"]
 
 
 def render_names(answer: Answer, medium: Medium) -> str:
-    """``pod/web-0``, a line each."""
+    """``pod/web-0``, one per line."""
     del medium
     return "".join(f"{escape(name)}\n" for name in answer.names)

@@ -1,4 +1,4 @@
-"""A page of text, as views make it. Formats add layout, colour and escapes."""
+"""A page of text, made by views. Formats add layout, colour and escapes."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ class Table(Struct, frozen=True):
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: frozenset[int] = frozenset()
-    """Columns that hold numbers."""
+    """Columns with numbers."""
     drawing: bool = False
-    """Whether the table is a drawing that text on the page repeats; it is left out where it does not fit."""
+    """Whether the table is a drawing that text on the page repeats; it is left out if it does not fit."""
     one_line: bool = False
-    """Whether each row has one line in text; a last cell that does not fit goes below it, indented."""
+    """Whether each row has one line in text; a last cell that does not fit is printed below it, indented."""
     dispensable: tuple[str, ...] = ()
     """Headings of columns that such a table leaves out, in this order, to make room for the last column."""
     narrow: tuple[str, ...] = ()
-    """Headings of further columns to leave out where the columns before the last one do not fit."""
+    """Headings of further columns to leave out if the columns before the last one do not fit."""
 
 
 class Line(Struct, frozen=True):
-    """A sentence that is printed at once, as the steps of a deletion are."""
+    """A sentence that is printed at once, such as a step of a deletion."""
 
     text: str
 

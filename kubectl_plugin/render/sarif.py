@@ -1,7 +1,7 @@
 """Findings as SARIF 2.1.0 (OASIS), for code scanning.
 
-What consumers require: one run, rules with their default level, results with ruleId, message and a physical location of
-which the URI is relative to where the command ran; ignored findings as results with a suppression.
+Consumers require: one run, rules with their default level, results with ruleId, message and a physical location with a
+URI relative to the working directory; ignored findings as results with a suppression.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _notifications(report: LintReport) -> list[dict[str, Any]]:
     return unread + [
         {
             "level": "warning",
-            "message": {"text": f"There is no rule {entry.rule}." if entry.rule else "The ignore names no rule."},
+            "message": {"text": f"Unknown rule {entry.rule}." if entry.rule else "The ignore names no rule."},
             "locations": [{"physicalLocation": _location(entry.file, entry.line)}],
         }
         for entry in report.unknown_ignores

@@ -22,7 +22,7 @@ def render_json(answer: Answer, medium: Medium) -> str:
 
 
 def render_json_list(values: Sequence[Any]) -> str:
-    """Values as JSON, indented as kubectl indents what templates find."""
+    """Values as JSON, indented like kubectl's output of templates."""
     return _json(list(values), indent=4)
 
 
@@ -35,7 +35,7 @@ def _json(data: Any, *, indent: int) -> str:
     except msgspec.DecodeError:
         # Half a surrogate pair, in the name or the content of a file.
         text = json.dumps(data, indent=indent)
-    # DEL is the one control character that JSON does not escape.
+    # DEL is the only control character that JSON does not escape.
     return text.replace("\x7f", "\\u007f") + "\n"
 
 
@@ -51,11 +51,11 @@ def render_yaml(answer: Answer, medium: Medium) -> str:
 
 
 def content(answer: Answer) -> dict[str, Any]:
-    """One report, or a List of them, in the types of JSON; each with its headline, where it has one."""
+    """One report, or a List of them, in the types of JSON; each with its headline, if it has one."""
     plain = [_ordered(report, verdict) for report, verdict in answer.reports]
     if not answer.as_list and len(plain) == 1:
         return plain[0]
-    # A List of objects of Kubernetes is one that kubectl applies.
+    # kubectl can apply a List of Kubernetes objects.
     version = API_VERSION if all(entry["apiVersion"] == API_VERSION for entry in plain) else "v1"
     return {"apiVersion": version, "kind": "List", "items": plain}
 

@@ -1,4 +1,4 @@
-"""``-o jsonpath`` and ``-o custom-columns``: what templates make of the data that ``-o json`` prints."""
+"""``-o jsonpath`` and ``-o custom-columns``: templates for the data that ``-o json`` prints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["render_columns", "render_jsonpath", "render_jsonpath_values"]
 def render_jsonpath(answer: Answer, medium: Medium) -> str:
     """The values that the template names, as text."""
     template: JSONPathTemplate = medium.template
-    # A program gets texts as they are; a terminal must not be moved by them.
+    # A program gets texts unchanged; on a terminal, they must not move the cursor.
     return template.render(_data(answer), escape if medium.terminal else str)
 
 
@@ -29,11 +29,11 @@ def render_jsonpath_values(answer: Answer, medium: Medium) -> str:
 
 
 def render_columns(answer: Answer, medium: Medium) -> str:
-    """A line for each report; a note says which paths nothing was found by."""
+    """A line for each report; a note names the paths without any value."""
     columns: Columns = medium.template
     data = _data(answer)
     items = data["items"] if data["kind"] == "List" else [data]
-    # A mistyped path looks like a fact that no object has.
+    # A mistyped path looks like a missing field.
     where = "the object has no" if len(items) == 1 else f"none of the {len(items)} objects has"
     for field in dict.fromkeys(columns.missing(items)):
         medium.note(f"{where} {field}: -o json shows the fields")
@@ -41,5 +41,5 @@ def render_columns(answer: Answer, medium: Medium) -> str:
 
 
 def _data(answer: Answer) -> Any:
-    # Templates know the types of JSON: lists, no tuples.
+    # Templates expect the types of JSON: lists, not tuples.
     return msgspec.json.decode(msgspec.json.encode(content(answer)))

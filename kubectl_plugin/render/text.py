@@ -1,4 +1,4 @@
-"""Pages as plain text of a given width, with colour where a terminal wants it."""
+"""Pages as plain text of a given width, with colour if a terminal supports it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from kubectl_plugin.render.width import DEFAULT_COLUMNS
 __all__ = ["render_page", "render_text"]
 
 _PROSE: Final = 100
-"""Columns of prose at most, because longer lines are harder to read. Tables use the whole width."""
+"""The most columns of prose, because longer lines are harder to read. Tables use the whole width."""
 _LABEL: Final = 14
 _GAP: Final = "  "
 _MIN_LAST: Final = 24
-"""Columns that the last cell of a row needs at least; with fewer it goes below the row."""
+"""The fewest columns for the last cell of a row; with fewer, it is printed below the row."""
 _MAX_LAST: Final = 60
-"""In a table with one line per row, columns are left out until the last cell has this many, or all that it needs."""
+"""In a table with one line per row, columns are left out until the last cell has this many, or enough."""
 _UNBROKEN: Final = "\xa0"
 """A space at which lines do not wrap."""
 _BOLD: Final = "\x1b[1m"
@@ -49,7 +49,7 @@ def render_page(page: Page, *, colour: bool, target: Target, width: int = DEFAUL
         page: What it says.
         colour: Whether to print in colour.
         target: The flags for suggested commands.
-        width: Columns of a line. Only a name or a command, which cannot be broken, may be longer.
+        width: Columns of a line. Only a name or a command, which cannot be wrapped, may be longer.
     """
     prose = min(width, _PROSE)
     paint = _Painter(colour=colour)
@@ -76,7 +76,7 @@ def render_page(page: Page, *, colour: bool, target: Target, width: int = DEFAUL
 
 
 class _Painter:
-    """Adds colour where it is wanted."""
+    """Adds colour if requested."""
 
     def __init__(self, *, colour: bool) -> None:
         self._colour = colour
@@ -128,14 +128,14 @@ def _fitted(table: Table, width: int) -> Table:
     least = min(_MAX_LAST, widths[-1])
     spared = sum(widths[table.headings.index(heading)] + len(_GAP) for heading in table.dispensable)
     if room() + spared < least:
-        # There is no room: the last cells go below their rows in any case.
+        # There is no room: the last cells are printed below their rows in any case.
         least = -len(_GAP)
     for names, needed in ((table.dispensable, least), (table.narrow, -len(_GAP))):
         for name in names:
             if room() < needed:
                 kept.remove(table.headings.index(name))
     headings = [table.headings[column] for column in kept]
-    # If every last cell goes below its row, nothing is under the heading.
+    # If every last cell is below its row, nothing is under the heading.
     if not any(0 < len(escape(row[-1])) <= room() for row in table.rows):
         headings[-1] = ""
     rows = tuple(tuple(row[column] for column in kept) for row in table.rows)

@@ -8,12 +8,12 @@ from typing import IO, Final
 __all__ = ["DEFAULT_COLUMNS", "MAX_COLUMNS", "MIN_COLUMNS", "text_columns"]
 
 DEFAULT_COLUMNS: Final = 80
-"""In a pipe or a file, which have no width."""
+"""The width for a pipe or a file, which have none."""
 MIN_COLUMNS: Final = 40
-"""Lines fold in a narrower terminal."""
+"""The smallest width: lines wrap in a narrower terminal."""
 MAX_COLUMNS: Final = 200
 _DIGITS: Final = 9
-"""Digits of ``COLUMNS`` at most; a longer number is ignored."""
+"""The most digits of ``COLUMNS``; a longer number is ignored."""
 
 
 def text_columns(stream: IO[str]) -> int:
@@ -24,7 +24,7 @@ def text_columns(stream: IO[str]) -> int:
 
 
 def _terminal_columns(stream: IO[str]) -> int:
-    """The width; 0: the stream is no terminal, or it reports no size."""
+    """The width; 0: the stream is not a terminal, or it reports no size."""
     try:
         return os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
     except (OSError, ValueError):

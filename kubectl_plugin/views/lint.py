@@ -112,5 +112,5 @@ def _field(finding: LintFinding) -> str:
 
 def _unknown_ignores(report: LintReport) -> Iterator[Section]:
     for entry in report.unknown_ignores:
-        problem = f"There is no rule {entry.rule}." if entry.rule else "It names no rule."
+        problem = f"Unknown rule {entry.rule}." if entry.rule else "It names no rule."
         yield Section("ignore", (f"{entry.file}:{entry.line}", problem))

@@ -117,7 +117,7 @@ def test_missing_target_does_not_stop_the_others() -> None:
             '--request-timeout "soon": not a time\nWrite e.g. 30s, 500ms or 1h30m\n',
         ),
         (("pod/x", "--request-timeout=-3s"), 2, '--request-timeout "-3s": negative\nWrite e.g. 30s\n'),
-        (("pod/x", "--snapshot", "x"), 2, "--snapshot does not go with --demo\nLeave --snapshot or --demo out\n"),
+        (("pod/x", "--snapshot", "x"), 2, "--snapshot cannot be used with --demo\nLeave --snapshot or --demo out\n"),
     ],
 )
 def test_wrong_command_lines(words: tuple[str, ...], code: int, message: str) -> None:
@@ -175,7 +175,7 @@ def test_grace_period_out_of_api_range_is_refused(typed: str) -> None:
     ran = run("delete", "pod/x", "--demo", f"--grace-period={typed}")
     assert (ran.code, ran.out) == (2, "")
     first, second = ran.err.splitlines()
-    assert first.endswith(": more than an int64 holds")
+    assert first.endswith(": too large for an int64")
     assert second == "Write seconds, 9223372036854775807 at most"
 
 

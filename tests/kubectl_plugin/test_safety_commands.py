@@ -16,7 +16,7 @@ import pytest
 from cluster_io.demo import DEMO_NOW, demo_objects
 from cluster_io.errors import Conflict, Forbidden, NotFound, RequestRefused, Unreachable
 from cluster_io.kinds import PODS
-from kubectl_plugin.exit_codes import tell
+from kubectl_plugin.exit_codes import print_error
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.reports.steps import Step, StepEvent, StepKind
@@ -346,32 +346,32 @@ def test_F5_hostile_names_are_escaped_and_in_no_command(tmp_path: Path, form: st
         ),
         (("delete", "pod/../x"), 2, '"../x" is not a valid pod name'),
         (("delete", "pod/A%2f"), 2, '"A%2f" is not a valid pod name'),
-        (("delete", "pod/db-0", "--grace-period=soon"), 2, '--grace-period "soon": no grace period'),
+        (("delete", "pod/db-0", "--grace-period=soon"), 2, '--grace-period "soon": not a grace period'),
         (
             ("delete", "pod/db-0", "--grace-period=-"),
             2,
-            '--grace-period "-": no grace period\nWrite seconds, 0 or more;',
+            '--grace-period "-": not a grace period\nWrite seconds, 0 or more;',
         ),
-        (("delete", "pod/db-0", "--grace-period=-9223372036854775809"), 2, "more than an int64 holds"),
+        (("delete", "pod/db-0", "--grace-period=-9223372036854775809"), 2, "too large for an int64"),
         (
             ("explain", "pod/db-0", "--grace-period=1"),
             2,
-            "--grace-period goes with --timeline=delete or drain only\nAdd",
+            "--grace-period needs --timeline=delete or drain\nAdd",
         ),
         (
             ("explain", "pod/db-0", "--timeline=probe", "--grace-period=1"),
             2,
-            "--grace-period goes with --timeline=delete",
+            "--grace-period needs --timeline=delete",
         ),
         (("delete", "pod/db-0", "--dry-run=client"), 2, '--dry-run "client": not one of server\n'),
         (("delete", "-n", "shop", "pod/db-9"), 8, 'pods "db-9" not found in namespace shop\nDid you mean pod/db-'),
         (("fence",), 2, "nothing to fence\nName a node: kubectl qos fence NODE\n"),
         (("fence", "pod/db-0"), 2, '"pod/db-0": this command is for a node\nWrite node/NAME, or NAME alone\n'),
-        (("fence", "node/node-c3", "--confirm"), 2, "--confirm goes with a fence command"),
+        (("fence", "node/node-c3", "--confirm"), 2, "--confirm needs a fence command"),
         (
             ("fence", "node/x", "--confirm-powered-off", "--fence-command=true"),
             2,
-            "--fence-command does not go with --confirm-powered-off",
+            "--fence-command cannot be used with --confirm-powered-off",
         ),
         (("fence", "node/node-x"), 8, 'nodes "node-x" not found'),
         (("unfence", "node/node-x"), 8, 'nodes "node-x" not found'),
@@ -407,7 +407,7 @@ def test_F2_help_has_examples_and_exit_codes(command: str) -> None:
 def test_F2_each_error_has_its_code(error: Any, code: int, capsys: pytest.CaptureFixture[str]) -> None:
     import sys
 
-    assert tell(error, sys.stderr) == code
+    assert print_error(error, sys.stderr) == code
     assert capsys.readouterr().err.splitlines()[0] == f"error: {error}"
 
 

@@ -112,7 +112,7 @@ def test_capture_reads_the_events_of_many_pods_once(monkeypatch: pytest.MonkeyPa
         (
             "FailedCreatePodSandBox",
             'Failed to create pod sandbox: plugin type="ovn" failed (add): no lease',
-            "Look at that node's network plugin (CNI)",
+            "Check that node's network plugin (CNI)",
         ),
         ("FailedPrepareDynamicResources", "DRA driver nic.example.com is not registered", ""),
         ("FailedMount", 'MountVolume.SetUp failed for volume "c" : configmap "conf" not found', "Create it"),

@@ -155,7 +155,7 @@ SANDBOX: Final = "Failed to create pod sandbox: rpc error: code = Unknown desc =
         (
             "FailedCreatePodSandBox",
             f'{SANDBOX}plugin type="weave-net" name="weave" failed (add): unable to allocate: connection refused',
-            "connection refused. Look at that node's network plugin (CNI): its pod there, its rights and its free",
+            "connection refused. Check that node's network plugin (CNI): its pod there, its rights and its free",
         ),
         (
             "FailedCreatePodSandBox",
@@ -172,7 +172,7 @@ SANDBOX: Final = "Failed to create pod sandbox: rpc error: code = Unknown desc =
                 f"{SANDBOX}failed to create containerd task: failed to create shim task: OCI runtime create failed: "
                 "unable to apply cgroup configuration: mkdir /sys/fs/cgroup/kubepods/x: no space left on device"
             ),
-            "The node has no room for another cgroup: drain and restart it, or remove cgroups that are left over. Now",
+            "The node has no room for another cgroup: drain and restart it, or remove leftover cgroups. Now",
         ),
         (
             "FailedCreatePodSandBox",
@@ -187,12 +187,12 @@ SANDBOX: Final = "Failed to create pod sandbox: rpc error: code = Unknown desc =
         (
             "FailedCreatePodSandBox",
             f'{SANDBOX}failed to get sandbox image "mirror.example.com/pause:3.9": dial tcp: i/o timeout',
-            "The node cannot pull the runtime's sandbox image (pause): check its way to that registry. Now",
+            "The node cannot pull the runtime's sandbox image (pause): check its connection to that registry. Now",
         ),
         (
             "FailedMount",
             'MountVolume.SetUp failed for volume "s" : references non-existent secret key: ca.crt',
-            "ca.crt. Add that key to it, or correct items of the volume; the kubelet tries again by itself. Now",
+            "ca.crt. Add that key to it, or correct items of the volume; the kubelet retries automatically. Now",
         ),
         (
             "FailedMount",
@@ -206,7 +206,7 @@ SANDBOX: Final = "Failed to create pod sandbox: rpc error: code = Unknown desc =
                 'volume "vol-8" to node "i-8": UnauthorizedOperation: You are not authorized. Encoded message: '
                 f"{'q7Hd' * 90}"
             ),
-            "not authorized. Encoded message: q7Hdq7Hd…. Give the volume's driver the right that its cloud refuses",
+            "not authorized. Encoded message: q7Hdq7Hd…. Give the volume's driver the permission that its cloud denies",
         ),
         (
             "FailedMount",
@@ -214,7 +214,7 @@ SANDBOX: Final = "Failed to create pod sandbox: rpc error: code = Unknown desc =
                 'MountVolume.MountDevice failed for volume "pvc-7f" : kubernetes.io/csi: attacher.MountDevice failed '
                 "to create client: driver name efs.csi.aws.com not found in the list of registered CSI drivers"
             ),
-            "Look at the driver's DaemonSet: its pod on that node has to run",
+            "Check the driver's DaemonSet: its pod on that node must run",
         ),
         (
             "FailedMount",
@@ -230,7 +230,7 @@ SANDBOX: Final = "Failed to create pod sandbox: rpc error: code = Unknown desc =
                 "network is not ready: container runtime network not ready: NetworkReady=false "
                 "reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
             ),
-            "See whether the pod of the network plugin runs on that node.",
+            "Check whether the pod of the network plugin runs on that node.",
         ),
         (
             "BranchAllocationFailed",
@@ -338,7 +338,7 @@ def test_sandbox_that_the_network_plugin_does_not_release(tmp_path: Path) -> Non
         status={"phase": "Running", "containerStatuses": [{"name": "app", "state": ended}]},
     )
     text = headline(file, "explain", "pod/probe-4", "-n", "lab")
-    assert "Its processes have ended; its kubelet has not cleaned up. Look at the network plugin's pod" in text
+    assert "Its processes have ended; its kubelet has not cleaned up. Check the network plugin's pod" in text
 
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "ReplicaSet", "Job"])

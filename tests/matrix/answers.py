@@ -23,7 +23,7 @@ from cluster_io.errors import ClusterError
 from cluster_io.in_memory import MemorySource
 from cluster_io.source import Source
 from kubectl_plugin.cli import source_of
-from kubectl_plugin.exit_codes import tell
+from kubectl_plugin.exit_codes import print_error
 from kubectl_plugin.options import ClusterOptions, Streams
 from kubectl_plugin.parsing import parse
 from tests.controlplane.client import Object
@@ -157,7 +157,7 @@ def _run(command: str, options: Any, source: Source) -> Said:
             options, source, Streams(io.StringIO(), out, err)
         )
     except ClusterError as error:
-        code = tell(error, err)
+        code = print_error(error, err)
     except Exception:  # noqa: BLE001  # whatever it is, a person would see it
         code = RAISED
         err.write(traceback.format_exc())

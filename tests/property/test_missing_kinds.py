@@ -24,7 +24,7 @@ from cluster_io.errors import ClusterError, Forbidden, NotCaptured
 from cluster_io.in_memory import MemorySource
 from cluster_io.kinds import Kind
 from cluster_io.list_time import newest_time
-from kubectl_plugin.exit_codes import tell
+from kubectl_plugin.exit_codes import print_error
 from kubectl_plugin.options import Streams
 from kubectl_plugin.parsing import parse
 from tests.cluster_io.test_needs_suffice import LISTS
@@ -127,7 +127,7 @@ def ask(source: MemorySource, words: tuple[str, ...], target: str) -> Answer:
             run = import_module(f"kubectl_plugin.commands.{words[0]}").run
             codes.append(run(options, source, Streams(io.StringIO(), out, err)))
         except ClusterError as error:
-            codes.append(tell(error, err))
+            codes.append(print_error(error, err))
         except Exception:  # noqa: BLE001  # a person would see it
             codes.append(RAISED)
             err.write(traceback.format_exc())

@@ -219,10 +219,10 @@ def test_nothing_has_ended(tmp_path: Path) -> None:
         (("deployment/no",), 3, "not found"),
         (("nodes",), 2, "no node is named"),
         (("secret/a",), 2, "cannot be examined"),
-        (("pod/web", "-A"), 2, "-A is for all pods"),
+        (("pod/web", "-A"), 2, "-A selects all pods"),
         (("--since", "soon"), 2, "not a time"),
-        (("--since", "0"), 2, "no time at all"),
-        (("--since", "0us"), 2, "no time at all"),
+        (("--since", "0"), 2, "must be more than 0"),
+        (("--since", "0us"), 2, "must be more than 0"),
     ],
 )
 def test_invalid_combinations(words: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:

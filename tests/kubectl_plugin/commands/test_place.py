@@ -49,7 +49,7 @@ def manifest(kind: str, **spec: Any) -> str:
         (
             ("-f", CHECKOUT, "--without", "missing"),
             2,
-            '--without "missing": this is for a pod\nWrite pod/missing or NAMESPACE/missing',
+            '--without "missing": not a pod\nWrite pod/missing or NAMESPACE/missing',
         ),
         (("--drain", "node/node-zz"), 3, 'nodes "node-zz" not found'),
         (

@@ -238,9 +238,9 @@ def test_one_by_one_budgets_recover_when_a_node_is_back(tmp_path: Path) -> None:
     ("words", "code", "said"),
     [
         ("--drain a,z", 3, 'nodes "z" not found'),
-        ("--drain a,", 2, '--drain "": this is for a node'),
-        ("--drain a,pod/x", 2, '--drain "pod/x": this is for a node'),
-        ("--drain a,b --exclude-node b", 2, "--drain b: --exclude-node leaves this node out, with its pods"),
+        ("--drain a,", 2, '--drain "": not a node'),
+        ("--drain a,pod/x", 2, '--drain "pod/x": not a node'),
+        ("--drain a,b --exclude-node b", 2, "--drain b: --exclude-node already leaves out this node and its pods"),
         ("deployment/web --one-by-one", 2, "--one-by-one is for drained nodes\nName them: --drain NODE,NODE"),
     ],
 )

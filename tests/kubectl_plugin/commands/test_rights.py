@@ -151,7 +151,7 @@ def test_K_no_role_replaces_another() -> None:
         (("lint",), 'COMMAND "lint": not one of explain, '),
         (("explian",), "Did you mean explain?"),
         (("-n", "a\nb"), "is not a valid namespace name"),
-        (("-n", "shop", "-n", "cart"), "-n shop -n cart: one namespace at a time"),
+        (("-n", "shop", "-n", "cart"), "-n shop -n cart: only one namespace at a time"),
     ],
 )
 def test_K_commands_without_a_role(words: tuple[str, ...], said: str) -> None:

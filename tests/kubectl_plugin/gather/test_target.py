@@ -15,7 +15,7 @@ import pytest
 from cluster_io.demo import demo_objects
 from cluster_io.errors import Unreachable
 from kubectl_plugin.cli import main
-from kubectl_plugin.exit_codes import NOT_CERTAIN, tell, words_of
+from kubectl_plugin.exit_codes import NOT_CERTAIN, print_error, words_of
 from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.html.data import data_block
 from kubectl_plugin.options import DEMO_SCHEDULER, ClusterOptions, TypedCommand
@@ -379,7 +379,7 @@ def test_K_remedies_of_errors_keep_the_target(capsys: pytest.CaptureFixture[str]
     assert words_of(error, Target(connection=(("--context", "a b"),))).endswith(
         "; try `kubectl auth whoami --context='a b'`"
     )
-    assert tell(error, sys.stderr, Target(connection=(("--user", "u"),))) == 5
+    assert print_error(error, sys.stderr, Target(connection=(("--user", "u"),))) == 5
     assert capsys.readouterr().err.endswith("credentials: no\nTry kubectl auth whoami --user=u\n")
 
 

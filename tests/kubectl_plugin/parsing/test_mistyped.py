@@ -19,7 +19,7 @@ FORMATS = (
     "custom-columns-file="
 )
 WAYS = "all, delete, drain, preempt, evict-hard, evict-soft, probe, shutdown, node-lost"
-IN_KUBECONFIG = "Put it into a kubeconfig (kubectl config --help), and name that with --kubeconfig or --context"
+IN_KUBECONFIG = "Set it in a kubeconfig (kubectl config --help), and select that with --kubeconfig or --context"
 CHANGES_NOTHING = "It changes nothing. To delete a pod without grace: kubectl qos delete pod/NAME --grace-period=0"
 FORCED = "kubectl qos delete pod/x --grace-period=0"
 TYPES = (
@@ -59,7 +59,7 @@ TYPES = (
         (
             "evict pod/x",
             'unknown command "evict"',
-            "What an eviction does: kubectl qos explain pod/x --timeline=drain",
+            "The effect of an eviction: kubectl qos explain pod/x --timeline=drain",
         ),
         (
             "delete pod/x --dry-run=client --grace-period 0",
@@ -69,7 +69,7 @@ TYPES = (
         (
             "delete pod/x --dry-run=client",
             '--dry-run "client": not one of server',
-            "Use --dry-run=server: the API server does everything but store it",
+            "Use --dry-run=server: the API server processes the change without storing it",
         ),
         (
             "fence node/x --dry-run client",
@@ -87,7 +87,7 @@ TYPES = (
             "Leave it out: kubectl qos delete pod/x --grace-period=0 --confirm",
         ),
         ("xyzzy", 'unknown command "xyzzy"', "Commands: kubectl qos --help"),
-        ("pod/web-0", '"pod/web-0" is no command', "Write kubectl qos explain pod/web-0"),
+        ("pod/web-0", '"pod/web-0" is not a command', "Write kubectl qos explain pod/web-0"),
         ("--demo", "no command", "Write e.g. kubectl qos explain pod/NAME. Commands: kubectl qos --help"),
         ("--dmo", 'unknown flag --dmo for "kubectl qos"', "Did you mean --demo? Flags: kubectl qos --help"),
         (
@@ -139,12 +139,12 @@ TYPES = (
         ),
         (
             "explain pod/x --offline",
-            "--offline goes with -f only: pod/x is in a cluster",
+            "--offline needs -f: pod/x is in a cluster",
             "Use --snapshot FILE or --demo, or leave --offline out",
         ),
         (
             "explain pod/x -f x --offline",
-            "--offline goes with -f only: pod/x is in a cluster",
+            "--offline needs -f: pod/x is in a cluster",
             "Use --snapshot FILE or --demo, or leave --offline out",
         ),
         ("explain --force pod/x", '"kubectl qos explain" has no --force', CHANGES_NOTHING),
@@ -153,12 +153,12 @@ TYPES = (
         (
             "fence node/x --force",
             '"kubectl qos fence" has no --force',
-            "Use --confirm-powered-off once the machine is off for certain, or --fence-command with --confirm",
+            "Use --confirm-powered-off once the machine is certainly off, or --fence-command with --confirm",
         ),
         (
             "delete pod/x --force --grace-period=0",
             '"kubectl qos delete" has no --force',
-            f"Leave it out: {FORCED} shows what is at stake; with --confirm as well it deletes",
+            f"Leave it out: {FORCED} shows the risk; with --confirm it also deletes",
         ),
         ("explain --token=a pod/x", "--token is kubectl's, and kubectl qos does not pass it on", IN_KUBECONFIG),
         ("explain -s https://a pod/x", "-s is kubectl's, and kubectl qos does not pass it on", IN_KUBECONFIG),
@@ -167,17 +167,17 @@ TYPES = (
         ("explain secret/x --demo", '"secret" cannot be explained', TYPES),
         ("explain pod,secret --demo", '"secret" cannot be explained', TYPES),
         ("explain deplyment/x --demo", '"deplyment" cannot be explained', f"Did you mean deployment? {TYPES}"),
-        ("explain db-0 -A --demo", "-A chooses among all pods, and pod/db-0 names one", "Leave -A or the name out"),
+        ("explain db-0 -A --demo", "-A selects among all pods, and pod/db-0 names one", "Leave -A or the name out"),
         (
             "explain sts db -l app=db --demo",
-            "-l chooses among all statefulsets, and statefulset/db names one",
+            "-l selects among all statefulsets, and statefulset/db names one",
             "Leave -l or the name out",
         ),
-        ("explain -f x -A", "-A chooses objects of a cluster, and -f names a file", "Leave -A or -f out"),
-        ("node node-a1 -l a=b --demo", "-l chooses among all nodes, and node-a1 names one", "Leave -l or the name out"),
+        ("explain -f x -A", "-A selects objects of a cluster, and -f names a file", "Leave -A or -f out"),
+        ("node node-a1 -l a=b --demo", "-l selects among all nodes, and node-a1 names one", "Leave -l or the name out"),
         (
             "report db-0 -l a=b -o - --demo",
-            "-l chooses among all pods, and pod/db-0 names one",
+            "-l selects among all pods, and pod/db-0 names one",
             "Leave -l or the name out",
         ),
         ("report sts/db -o - --demo", '"sts/db": neither a pod nor a node', "Write pod/NAME or node/NAME"),
@@ -227,8 +227,8 @@ MISSING = "/nonexistent/x"
         ("fence node-a1 --demo --fence-command=", "--fence-command is empty", "Name a program, or leave the flag out"),
         (
             "fence node-a1 --demo --fence-command=x'",
-            "the fence command cannot be read: x': No closing quotation",
-            "Close what is quoted",
+            "the fence command cannot be parsed: x': No closing quotation",
+            "Close the quotes",
         ),
         (
             f"explain pod/db-0 --demo -o custom-columns-file={MISSING}",
@@ -375,20 +375,20 @@ def test_valid_words_are_not_corrected() -> None:
 @pytest.mark.parametrize(
     ("typed", "error", "advice"),
     [
-        ("place --drain pod/db-0", '--drain "pod/db-0": this is for a node', "Write a node's name, or node/NAME"),
+        ("place --drain pod/db-0", '--drain "pod/db-0": not a node', "Write a node's name, or node/NAME"),
         (
             "place pod/db-0 --exclude-node pod/x",
-            '--exclude-node "pod/x": this is for a node',
+            '--exclude-node "pod/x": not a node',
             "Write a node's name, or node/NAME",
         ),
         (
             "place pod/db-0 --exclude-node=",
-            '--exclude-node "": this is for a node',
+            '--exclude-node "": not a node',
             "Write a node's name, or node/NAME",
         ),
         (
             "place pod/db-0 --without db-1",
-            '--without "db-1": this is for a pod',
+            '--without "db-1": not a pod',
             "Write pod/db-1 or NAMESPACE/db-1",
         ),
         (
@@ -398,7 +398,7 @@ def test_valid_words_are_not_corrected() -> None:
         ),
         (
             "place --drain node-a1 --replicas 3",
-            "--replicas is of TYPE/NAME or of a file: --drain places the pods that the node has",
+            "--replicas is for TYPE/NAME or a file: --drain places the existing pods of the node",
             "Name TYPE/NAME or a file with -f, or leave --replicas out",
         ),
         (
@@ -413,7 +413,7 @@ def test_valid_words_are_not_corrected() -> None:
         ),
         (
             "explain pod/db-0 --watch-interval 5s",
-            "--watch-interval goes with --watch only",
+            "--watch-interval needs --watch",
             "Add -w, or leave --watch-interval out",
         ),
     ],

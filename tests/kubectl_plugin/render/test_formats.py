@@ -111,7 +111,7 @@ def test_K_values_of_a_template_as_json() -> None:
 def test_K_only_columns_have_headings(output: str) -> None:
     ran = run("explain", "pod/x", "--no-headers", "-o", output)
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "error: --no-headers goes with -o custom-columns=SPEC\nFor names alone use -o name\n"
+    assert ran.err == "error: --no-headers needs -o custom-columns=SPEC\nFor names only, use -o name\n"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_K_template_file_has_a_limit(tmp_path: Path) -> None:
     (tmp_path / "large").write_text("x" * 100_001)
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     assert "longer than 100000 characters" in run("explain", "pod/x", "-o", f"jsonpath-file={tmp_path / 'large'}").err
-    assert "it is no text" in run("explain", "pod/x", "-o", f"jsonpath-file={tmp_path / 'binary'}").err
+    assert "it is not text" in run("explain", "pod/x", "-o", f"jsonpath-file={tmp_path / 'binary'}").err
 
 
 def test_K_template_that_does_not_match_the_data() -> None:

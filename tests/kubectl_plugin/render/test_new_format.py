@@ -44,7 +44,7 @@ def test_registered_format_is_in_the_messages(monkeypatch: pytest.MonkeyPatch, t
     assert "toy" in run(*POD, "-o", "nonsense").err
     assert run(*POD, "-o", "tyo").err.endswith("Did you mean toy?\n")
     assert "a format" in run("snapshot", "--demo", "-o", "toy").err
-    assert "Ask for the data with -o toy" in run("report", "--demo", "-o", "all.toy").err
+    assert "Print the data with -o toy" in run("report", "--demo", "-o", "all.toy").err
 
 
 def test_no_command_knows_the_toy() -> None:

@@ -27,14 +27,14 @@ def _pipe(*, in_words: bool) -> tuple[Pipe, io.StringIO, io.StringIO]:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("explain", "pod/x", "-w", "--demo"), "--watch is for a cluster"),
-        (("node", "x", "--watch", "--snapshot", "c.json"), "--watch is for a cluster"),
-        (("explain", "-w", "--offline", "-f", "x.yaml"), "--watch is for a cluster"),
-        (("explain", "-w", "-f", "-"), "standard input can be read once only"),
+        (("explain", "pod/x", "-w", "--demo"), "--watch needs a cluster"),
+        (("node", "x", "--watch", "--snapshot", "c.json"), "--watch needs a cluster"),
+        (("explain", "-w", "--offline", "-f", "x.yaml"), "--watch needs a cluster"),
+        (("explain", "-w", "-f", "-"), "standard input can be read only once"),
         (("partitions", "-w", "--watch-interval=soon"), '--watch-interval "soon": not a time'),
         (("delete", "pod/x", "-w"), "unknown flag -w"),
         (("report", "-A", "-w"), "unknown flag -w"),
-        (("explain", "deployment/x", "-w", "--demo"), "--watch is for a cluster"),
+        (("explain", "deployment/x", "-w", "--demo"), "--watch needs a cluster"),
     ],
 )
 def test_K_what_cannot_be_watched(words: tuple[str, ...], problem: str) -> None:
@@ -87,7 +87,7 @@ def test_K_problem_is_reported_once() -> None:
     pipe, out, err = _pipe(in_words=True)
     pipe.show("one\n", "error: x\n")
     pipe.show("one\n", "error: x\n")
-    pipe.tell("gone\x1b[2J")
+    pipe.note("gone\x1b[2J")
     assert STAMP.sub("", out.getvalue()) == "one\n"
     assert STAMP.sub("", err.getvalue()) == "error: x\ngone\\x1b[2J\n"
 
@@ -125,7 +125,7 @@ def test_K_screen_keeps_answer_while_cluster_is_silent(terminal: tuple[Terminal,
     resize(slave, rows=20, columns=100)
     screen.show("the answer\n", "")
     before = _drawn(master, slave)
-    screen.tell("the API server does not answer")
+    screen.note("the API server does not answer")
     after = _drawn(master, slave)
     assert "the answer" in before
     assert "the answer" in after
