@@ -190,7 +190,7 @@ CHANGES: Final[Mapping[str, Change]] = {
     "pod_level_resources_fix_defaulting": Change(
         37,
         "Pod-level resources",
-        "the API server fills them in after admission, and also limits where each container has one",
+        "the API server sets them after admission, and also sets limits if each container has one",
         "PodLevelResourcesFixDefaulting",
         introduced=37,
     ),

@@ -43,7 +43,7 @@ class Eviction(Struct, frozen=True, rename="camel"):
     tolerated: int | None
     """Seconds from the taint; None: without a limit."""
     held_back: bool = False
-    """Whether only the current stop of tainting in its zone prevents the deletion."""
+    """Whether it would be deleted, but nodes in its zone are currently not tainted."""
     taint: str = ""
     """``key=value:effect`` of the deciding taint; empty: none decides."""
 

@@ -189,7 +189,7 @@ class Standing(Enum):
 
 
 class Span(Struct, frozen=True):
-    """The earliest and the latest second from the start of a way; without an end latest is None, for never both are."""
+    """The earliest and the latest second from the start of a way; latest is None without a bound, both for never."""
 
     earliest: int | None
     latest: int | None
