@@ -60,7 +60,7 @@ def test_F3_stateful_set(qos: Qos, namespace: str, pod_of: Callable[..., str]) -
     brief = qos.text("pod/web-0", "-n", namespace)
     text = qos.text("pod/web-0", "-n", namespace, "-o", "wide")
 
-    assert "Force delete not safe: two may run, where StatefulSet web promises one" in brief
+    assert "Force delete not safe: two may run; StatefulSet web promises one" in brief
     assert "Owner StatefulSet web Next" in text
     assert "StatefulSet web promises at most one, but a second may start while it still runs" in text
 

@@ -191,7 +191,7 @@ def test_in_tree_disk_is_attached_by_its_csi_driver(source: str, attachment: Jso
     code, text = _said(*EXPLAIN, file)
     # The CSIDriver shows whether a CSI driver attaches; the file has none.
     assert code == (0 if attachment is not None and source != "CSI" else 11)
-    assert f"Detach: mute-1 does not answer: detached by force 6 min after the pod object was gone. {FENCE_IT}" in text
+    assert f"Detach: mute-1 does not answer: detached by force 6 min after the pod object is gone. {FENCE_IT}" in text
     assert "Recreate" not in text
     assert "kubectl qos fence node/mute-1" in text
     _, text = _said("partitions", "--snapshot", file)
@@ -339,7 +339,7 @@ def test_inline_disk_is_one_volume_with_its_attachment(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "words"),
     [
-        (True, "db-0 elsewhere waits for its volume tank-db-0; 6 min after its object is gone nothing keeps a second"),
+        (True, "db-0 elsewhere waits for its volume tank-db-0; 6 min after its object is gone, nothing keeps a second"),
         (False, "waits for its volume tank-db-0, still attached here; then nothing keeps a second writer off ("),
     ],
 )

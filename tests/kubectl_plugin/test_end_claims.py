@@ -509,7 +509,7 @@ def test_pod_on_lost_node_may_still_run(why: str, tmp_path: Path) -> None:
     page = captured(tmp_path, *nodes, pod("db-7", "StatefulSet/db"), *ran_before("db-7"), name="db-7")
     lost = f"{NODE} does not answer" if why == "silent" else f"The Node object of {NODE} is gone"
     assert f"{lost}: unknown whether its processes still run there. Its object shows no end." in page
-    assert "Nothing of it has ended" not in page
+    assert "Neither the pod nor a container has ended" not in page
 
 
 @pytest.mark.parametrize(
@@ -544,7 +544,9 @@ def test_unfinished_job_did_not_remove_pod_at_its_end(
 def test_refused_force_deletion_ended_nothing(tmp_path: Path) -> None:
     """The webhook's event precedes the deletion."""
     runs = pod("mail-55d-bcdfg", status={"phase": "Running"})
-    assert "Nothing of it has ended." in died(tmp_path, node(), runs, allowed("mail-55d-bcdfg"), name="mail-55d-bcdfg")
+    assert "Neither the pod nor a container has ended." in died(
+        tmp_path, node(), runs, allowed("mail-55d-bcdfg"), name="mail-55d-bcdfg"
+    )
 
 
 def test_finalizer_keeps_force_deleted_pod(tmp_path: Path) -> None:
@@ -623,7 +625,7 @@ def test_node_restart_ended_restarted_containers(code: int, sandbox: float | Non
 @pytest.mark.parametrize("reboot", [-595, -602])
 def test_lost_container_of_a_node_that_restarted(reboot: float, tmp_path: Path) -> None:
     page = died(tmp_path, *crashed(255, "Unknown", reboot))
-    assert f"Node {NODE} restarted: the runtime lost container app: how it ended is not known." in page
+    assert f"Node {NODE} restarted: the runtime lost container app: unknown how it ended." in page
     assert "event of its node, Rebooted" in page
     assert "check whether the node" not in page
     assert "check whether the node" in died(tmp_path, *crashed(255, "Unknown", None))
@@ -686,7 +688,7 @@ def test_daemon_set_that_deletes_a_failed_pod_names_the_node(tmp_path: Path) -> 
     assert "Its controller deleted the pod, which had ended" in page
     assert "The kubelet stopped the pod" not in page
     assert "node gone" not in page
-    assert "Node object is not known" not in page
+    assert "Node object is unknown" not in page
 
 
 # Reasons of nodes that are not Ready
@@ -794,7 +796,7 @@ def test_event_of_deleted_job_explains_pod_deletion(reason: str, says: str, tmp_
 @pytest.mark.parametrize("message", ["", "The node was low on resource: example.com/x."])
 def test_eviction_without_a_known_resource_is_an_eviction(message: str, tmp_path: Path) -> None:
     page = died(tmp_path, failed("Evicted", message, -200, TARGET))
-    assert "The kubelet evicted the pod; the resource is not known. At 09:58:20 UTC" in page
+    assert "The kubelet evicted the pod; the resource is unknown. At 09:58:20 UTC" in page
     assert "Unknown what ended it" not in page
 
 

@@ -76,7 +76,7 @@ def test_init_container_before_running_app_has_not_failed(tmp_path: Path) -> Non
         pod["status"] |= {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
     file = varied(tmp_path, MULTI, change)
-    assert "Nothing of it has ended." in first_lines(file, "died", *PREP)
+    assert "Neither the pod nor a container has ended." in first_lines(file, "died", *PREP)
     assert "Running and ready" in first_lines(file, "explain", *PREP)
     assert "failed" not in first_lines(file, "explain", *PREP)
 

@@ -40,7 +40,7 @@ def _position(step: MoveStep, waits_for: WaitsFor, **more: Any) -> VolumePositio
         (_position(MoveStep.DETACH, WaitsFor.KUBELET), "detach: the kubelet of node-1 still has it mounted"),
         (
             _position(MoveStep.DETACH, WaitsFor.FORCE_DETACH),
-            "detach: node-1 does not answer: detached by force 6 min after the pod object was gone",
+            "detach: node-1 does not answer: detached by force 6 min after the pod object is gone",
         ),
         (
             _position(MoveStep.DETACH, WaitsFor.DRIVER, error="volume is busy"),

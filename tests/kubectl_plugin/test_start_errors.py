@@ -38,7 +38,7 @@ OCI: Final = (
 def test_message_of_the_report_decides(command: str, name: str, pod: str, said: str) -> None:
     ran = run(command, f"pod/{pod}", "--snapshot", str(FIELD / f"{name}.json"))
     assert said in " ".join(ran.out.split())
-    assert "make the ConfigMap" not in ran.out
+    assert "create the ConfigMap" not in ran.out
     assert "command exists" not in ran.out
 
 
@@ -80,7 +80,11 @@ def test_message_of_the_report_decides(command: str, name: str, pod: str, said: 
         ),
         (f'{OCI}exec: "serve": executable file not found in $PATH: unknown', "is not in the image", "command exists"),
         ("exec /run.sh: no such file or directory", "is not in the image", "command exists"),
-        ("failed to reserve container name app_w_lab_0: name is reserved", "did not make it in time", "node's runtime"),
+        (
+            "failed to reserve container name app_w_lab_0: name is reserved",
+            "did not create it in time",
+            "node's runtime",
+        ),
         (f"{OCI}mkdir /var/lib/x: no space left on device", "a disk of the node is full", "free space"),
     ],
 )

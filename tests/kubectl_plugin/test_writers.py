@@ -76,9 +76,9 @@ def test_F4_answers_show_when_the_guard_ends() -> None:
     assert guarded in explained
     stakes = _page("delete", "pod/etcd-2", "--grace-period=0", *snapshot)
     assert guarded in stakes
-    assert "6 min after its object is gone nothing keeps a second writer off" in stakes
+    assert "6 min after its object is gone, nothing keeps a second writer off" in stakes
     partitions = _page("partitions", *snapshot)
-    assert "6 min after its object is gone nothing keeps a second writer off volume data (iSCSI, ReadWriteOnce)" in (
+    assert "6 min after its object is gone, nothing keeps a second writer off volume data (iSCSI, ReadWriteOnce)" in (
         partitions
     )
     timeline = _page("explain", "pod/etcd-2", "--timeline=node-lost", *snapshot)
@@ -114,11 +114,11 @@ def test_F4_when_a_guard_ends(lock: WriterLock, reach: Reach, words: str) -> Non
     [
         (WriterLock.NONE, Reach.ANSWERS, "nothing keeps a second writer off"),
         (WriterLock.CONTROLLER, Reach.ANSWERS, ""),
-        (WriterLock.CONTROLLER, Reach.GONE, "6 min after its object is gone nothing keeps a second writer off"),
+        (WriterLock.CONTROLLER, Reach.GONE, "6 min after its object is gone, nothing keeps a second writer off"),
         (
             WriterLock.CONTROLLER,
             Reach.OUT_OF_SERVICE,
-            "as soon as its object is gone nothing keeps a second writer off",
+            "as soon as its object is gone, nothing keeps a second writer off",
         ),
         (WriterLock.ATTACHMENT, Reach.SILENT, ""),
     ],

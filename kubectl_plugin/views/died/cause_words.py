@@ -67,7 +67,7 @@ SHORT: Final = {
     Cause.DELETED: "deleted",
     Cause.FORCE_DELETED: "force deleted",
 }
-"""By cause, for a column or a list."""
+"""The short form of each cause, for a column or a list."""
 
 _SUSPENDED: Final = "Suspended"
 _EVICTION_API: Final = "a client evicted the pod through the eviction API, as drains and autoscalers do"
@@ -113,7 +113,7 @@ _AND_ITS_PODS: Final = ", or the cgroup of all its pods,"
 
 
 def _is_of_cgroup(report: EndReport) -> bool:
-    """Whether all kills that node events report are for the limit of a cgroup, not for the node's memory."""
+    """Whether node events report kills, all of them for the limit of a cgroup and not for the node's memory."""
     of_cgroup = [OF_CGROUP in clue.says for clue in known_clues(report) if clue.source is Source.NODE_EVENT]
     return bool(of_cgroup) and all(of_cgroup)
 
@@ -387,7 +387,7 @@ _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.RESTART_ALL: _plain("the kubelet restarted all containers, as restartPolicyRules require"),
     Cause.SANDBOX_CHANGED: _or_reboot("the pod's sandbox was gone, and the kubelet restarted the whole pod"),
     Cause.SIDECAR_STOPPED: _sidecar,
-    Cause.CONTAINER_LOST: _or_reboot("the runtime lost {name}: how it ended is not known"),
+    Cause.CONTAINER_LOST: _or_reboot("the runtime lost {name}: unknown how it ended"),
     Cause.APPLICATION: _application,
     Cause.NODE_REBOOT: _of_node("its node restarted, and ended {name} without the kubelet", node_words),
     Cause.IMAGE: _waits("its image is not available"),

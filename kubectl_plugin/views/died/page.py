@@ -59,14 +59,14 @@ _STOPPED: Final = "The kubelet stopped the pod; no remaining evidence shows why"
 _FAILED: Final = "Its controller deleted the pod, which had ended; no remaining evidence shows why"
 _ENDED: Final = "Container {} ended; no remaining evidence shows why"
 _LOST: Final = {
-    Lost.POD_GONE: "the pod's object is gone, and with it the exit codes",
+    Lost.POD_GONE: "the pod's object is gone, so its exit codes are unknown",
     Lost.POD_UNREAD: "the pod is not in the file, so its exit codes are unknown",
     Lost.EVENTS_UNREAD: "events could not be read",
-    Lost.EVENTS_EXPIRED: "events are missing: they are kept for about an hour, and some of many are dropped",
+    Lost.EVENTS_EXPIRED: "some events: they are kept for about an hour, and some of many are dropped",
     Lost.EVENTS_COMING: "it ended just now, and more events may appear: ask again in a minute",
     Lost.OWNER_EVENTS: "events about its controller could not be read",
     Lost.NODE_GONE: "its Node object is gone",
-    Lost.NODE_UNREAD: "its Node object is not known",
+    Lost.NODE_UNREAD: "its Node object is unknown",
     Lost.KUBELET_UNREAD: "the kubelet's configuration, which distinguishes cgroup v1 from v2",
     Lost.NEIGHBOURS_UNREAD: "the other pods of its node, which show which container the kernel kills first",
 }
@@ -79,7 +79,7 @@ def end_verdict(report: EndReport, now: datetime | None) -> Verdict:
         if lost := _lost_node(report):
             unknown = f"{lost}: unknown whether its processes still run there."
             return Verdict(VerdictCode.NOTHING_ENDED, Severity.TROUBLE, (unknown, "Its object shows no end."))
-        return Verdict(VerdictCode.NOTHING_ENDED, Severity.FINE, ("Nothing of it has ended.",))
+        return Verdict(VerdictCode.NOTHING_ENDED, Severity.FINE, ("Neither the pod nor a container has ended.",))
     said = list(_sentences(report, now))
     cause = 2 if report.earlier and end.verdict.grade is not Grade.NOTHING else 1
     sentences = (*said[:cause], *_runs_on(report), *said[cause:], *_still_runs(report, now))
@@ -96,7 +96,7 @@ def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
     end = report.end
     status = [clue.says.split(": ")[:2] for clue in end.verdict.clues if clue.where == "status"]
     if end.verdict.grade is Grade.NOTHING and any("Evicted" in words for words in status):
-        yield f"The kubelet evicted the pod; the resource is not known.{_when(end, now)}"
+        yield f"The kubelet evicted the pod; the resource is unknown.{_when(end, now)}"
         return
     if end.is_unknown:
         yield "Unknown what ended it: events could not be read."

@@ -25,7 +25,7 @@ __all__ = ["remedies"]
 
 _PLAIN: Final = frozenset({Cause.OWNER, Cause.JOB_ENDED, Cause.DELETED, Cause.FORCE_DELETED})
 _DAEMON_SET: Final = "DaemonSet"
-"""Its controller adds tolerations of taints by which the scheduler keeps pods away."""
+"""The controller of this kind adds tolerations of taints that keep other pods away."""
 _REPLACES: Final = frozenset({"ReplicaSet", "ReplicationController"})
 """Owners that do not count a Failed pod, and leave it. Others delete it, or count failures."""
 _DRAIN: Final = "drain a node before it is restarted, or let its kubelet shut down gracefully"
@@ -285,7 +285,7 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.LIVENESS_PROBE: _probe("liveness"),
     Cause.STARTUP_PROBE: _probe("startup"),
     Cause.POST_START_HOOK: _plain("let the hook succeed: it runs at the same time as the process, in no fixed order"),
-    Cause.RESIZE: _plain("resizePolicy NotRequired resizes without a restart, where the process can take that"),
+    Cause.RESIZE: _plain("resizePolicy NotRequired resizes without a restart, if the process supports that"),
     Cause.DEFINITION_CHANGED: _plain("change the template of its workload, not the pod"),
     Cause.RESTART_ALL: _plain("restartPolicyRules required it: check the container that ended first"),
     Cause.SANDBOX_CHANGED: _lost,
@@ -293,9 +293,11 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.CONTAINER_LOST: _lost,
     Cause.APPLICATION: _application,
     Cause.NODE_REBOOT: _plain(_DRAIN),
-    Cause.IMAGE: _plain("correct the image's name or tag, or the pull secret; see that the node reaches the registry"),
-    Cause.CONFIGURATION: _start("make the ConfigMap, Secret or key that the message names"),
-    Cause.RUNTIME: _start("see that the command exists in the image, and may be run there"),
+    Cause.IMAGE: _plain(
+        "correct the image's name or tag, or the pull secret; check that the node reaches the registry"
+    ),
+    Cause.CONFIGURATION: _start("create the ConfigMap, Secret or key that the message names"),
+    Cause.RUNTIME: _start("check that the command exists in the image and is executable"),
     Cause.EVICTED_MEMORY: _evicted_memory,
     Cause.EVICTED_DISK: _evicted_disk,
     Cause.EVICTED_INODES: _plain("write fewer files, and remove those that are no longer needed"),

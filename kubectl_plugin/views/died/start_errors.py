@@ -53,7 +53,7 @@ _ROWS: Final = (
     (
         r"[sS]ubPath",
         "its subPath could not be prepared",
-        "check the path in the volume, and that it may be made there",
+        "check the path in the volume, and that it can be created there",
     ),
     (
         r"memory(\.limit_in_bytes|\.max): device or resource busy|[Mm]inimum memory limit allowed",
@@ -68,7 +68,7 @@ _ROWS: Final = (
     (
         r'failed to stat "([^"]{1,500})": no such file or directory',
         'path "{0}" does not exist on the node',
-        "create it there, or let hostPath.type make it: DirectoryOrCreate, FileOrCreate",
+        "create it there, or let hostPath.type create it: DirectoryOrCreate, FileOrCreate",
     ),
     (r"no command specified", "it has no command", "set command in the spec, or use an image with ENTRYPOINT or CMD"),
     (
@@ -99,7 +99,7 @@ _ROWS: Final = (
     (
         r'executable file not found|exec:? "?[^":]{1,500}"?: (stat .{1,300}: )?no such file or directory',
         "its command, or its interpreter, is not in the image",
-        "see that the command exists in the image, and may be run there",
+        "check that the command exists in the image and is executable",
     ),
     (
         r"no space left on device",
@@ -114,7 +114,7 @@ _ROWS: Final = (
     (r"chdir to cwd", "its workingDir cannot be entered", "correct workingDir, or the permissions of that folder"),
     (
         r"is reserved for|failed to reserve (container|sandbox) name|context deadline exceeded|DeadlineExceeded",
-        "the runtime did not make it in time",
+        "the runtime did not create it in time",
         "check the node's runtime, disk and load: an earlier attempt may still be under way",
     ),
 )

@@ -55,7 +55,7 @@ def volume_sentences(volumes: Sequence[VolumePlace]) -> Iterator[str]:
 
 
 def volume_command(volumes: Sequence[VolumePlace], pod: str, namespace: str, like: str) -> Iterator[Command]:
-    """For a volume that no node can use: the question whether another node in its zone would help."""
+    """For a volume that no node can use: the command that checks whether another node in its zone helps."""
     for one in volumes:
         zones = [values for key, values in one.labels.items() if _last(key) == "zone"]
         if not one.count and not one.lacking and zones and len(zones[0]) == 1 and like:
@@ -161,7 +161,7 @@ def awaited_words(binding: Binding) -> str:
 
 
 def _attempts(binding: Binding, since: datetime | None, now: datetime | None) -> Iterator[str]:
-    """Since when it waits, when that ends, and how an attempt before ended."""
+    """Since when it waits, when that ends, and how an earlier attempt ended."""
     if binding.stage is not BindingStage.FAILED and any(one.failed for one in binding.claims):
         yield "That is a binding failure condition: the attempt ends, and the scheduler tries again."
         return
@@ -255,14 +255,14 @@ def _no_default(problem: ClaimProblem) -> str:
 
 
 def _choice(problem: ClaimProblem) -> str:
-    """How a pod that goes through the scheduler names its node."""
+    """How a pod names its node without bypassing the scheduler."""
     if problem.hostname:
         return f"nodeSelector kubernetes.io/hostname: {problem.hostname}"
     return "required node affinity (matchFields metadata.name)"
 
 
 def _anew(problem: ClaimProblem) -> str:
-    """A claim's class cannot be changed once it has one."""
+    """How to correct a missing class: the class of a claim cannot be changed once it is set."""
     other = f", or recreate the claim with a class that exists{_there(problem)}" if problem.classes else ""
     class_too = f"create StorageClass {quoted(problem.storage_class)}{other}"
     return f"{_by_hand(problem)}, or {class_too}" if problem.near else class_too

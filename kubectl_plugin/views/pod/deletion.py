@@ -30,7 +30,7 @@ from kubectl_plugin.views.pod.safety_words import (
 from kubectl_plugin.views.scheduling.budget_words import remedy_words
 from kubectl_plugin.views.steps import outcome_verdict, refused_sentences, unanswered
 from kubectl_plugin.views.version_notes import versions_section
-from kubectl_plugin.views.words import clock, listed
+from kubectl_plugin.views.words import clock, counted, listed
 from podrules.api.model.base import ObjectMeta
 from podrules.ending.deleted_pod import holders
 from podrules.ending.deletion import CONFIRMATION, Members
@@ -189,7 +189,7 @@ def _third_way(name: str, stakes: Stakes) -> Iterator[str]:
     if found is None or found.replicas == 1 or found.votes is False or not reach.quiet or reach.declared:
         return
     if not found.may_remove:
-        yield f"the application removes {name} only while {found.majority} of {found.replicas} members live"
+        yield f"the application removes {name} only while {found.majority} of {counted(found.replicas, 'member')} live"
         return
     yield f"to remove {name} in the application: {found.removal or 'its own command or API'}"
     if needs := found.joining or ("an empty claim, as a rule" if stakes.volumes else ""):

@@ -41,7 +41,7 @@ _MIRROR: Final = "metadata.annotations[kubernetes.io/config.mirror]"
 def deletion_time(ending: Ending, now: datetime | None) -> str:
     """``03:02:04 UTC``; "or before" after a second delete; "or after" if nothing shows how much later it was."""
     if ending.deleted_at is None:
-        return "a time that is not known"
+        return "an unknown time"
     more = " or after" if ending.told_after else " or before" if ending.told_before else ""
     return f"{clock(ending.deleted_at, now)}{more}"
 

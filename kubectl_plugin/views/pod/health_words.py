@@ -18,7 +18,7 @@ from podrules.pod.health import Health, TroubleKind, UnmetGate
 __all__ = ["lead_words", "state_line", "state_verdict", "why_words"]
 
 _CONTAINERS_NOT_READY: Final = "ContainersNotReady"
-"""The Ready condition's reason that says no more than the states of the containers do."""
+"""The reason of the Ready condition that adds nothing to the states of the containers."""
 _MARKED: Final = (
     "its containers are ready, but the node controller marks pods not ready once their node's Ready is not True"
 )
@@ -125,7 +125,7 @@ def lead_words(health: Health, now: datetime | None) -> str:
     """Phase and readiness, and since when."""
     if health.phase != "Running":
         lasts = for_words(health.created or health.started, now) if health.phase == "Pending" else ""
-        return f"{health.phase or 'State not known'}{f' {lasts}' if lasts else ''}"
+        return f"{health.phase or 'State unknown'}{f' {lasts}' if lasts else ''}"
     since = for_words(health.ready_since, now)
     ready = {True: " and ready", False: ", not ready", None: ", readiness not reported"}[health.ready]
     return f"Running{ready}{f' {since}' if since and health.ready is not None else ''}"

@@ -162,7 +162,7 @@ def _why_none(report: PodReport, resources: Sequence[str]) -> str:
     if report.qos.qos_class is PodQOSClass.BEST_EFFORT:
         return f"{none}, because its class is BestEffort"
     if report.qos.explanation.decided_by == "spec.resources":
-        return f"{none}: its kubelet passes over spec.resources"
+        return f"{none}: its kubelet ignores spec.resources"
     return f"{listed(resources)} not on every container, so {none}"
 
 

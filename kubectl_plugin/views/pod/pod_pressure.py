@@ -80,7 +80,7 @@ def _lines(entry: PodPressureReport, *, wide: bool) -> Iterator[str]:
 def _oom(entry: PodPressureReport, standing: OOMStandingReport) -> str:
     place = standing.place
     what = f"{entry.node} runs out" if standing.scope is OOMScope.GLOBAL else "pods' share of it runs out"
-    known = "" if place.rss is not None else " (by oom_score_adj alone, because usage is not known)"
+    known = "" if place.rss is not None else " (by oom_score_adj only, because usage is unknown)"
     text = (
         f"{place_words(place.rank, standing.of, 'container')} that the kernel kills if {what}{known}: "
         f"{place.container}, {oom_terms(place)}"

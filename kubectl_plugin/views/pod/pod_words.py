@@ -107,7 +107,7 @@ def _priority_notes(report: PodReport, own: PriorityReport, priority: int) -> It
         yield f"critical: {SYSTEM_CRITICAL_PRIORITY} or more"
     if report.preempted is not None and report.preempted.higher_than:
         lower = listed([f"{pod.namespace}/{pod.name}" for pod in report.preempted.higher_than], most=3)
-        yield f"lower pods such as {lower} were left alone: removing them makes no room, or would violate a budget"
+        yield f"lower pods such as {lower} were not preempted: removing them makes no room, or would violate a budget"
     yield (
         "preemption depends on priority only, not on QoS class; the kubelet first evicts pods above their "
         "requests, and only then by priority"

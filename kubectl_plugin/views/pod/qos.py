@@ -114,7 +114,7 @@ def _way(qos: QOSReport, where: str) -> Iterator[str | Row]:
 
 
 def _owner(field: str) -> str:
-    """The container's path in a field's."""
+    """The part of a field path that leads to the container."""
     return field.rpartition(".resources.")[0]
 
 

@@ -56,7 +56,7 @@ RISK_MEANINGS: Final = {
         "The node's taint is not tolerated, or only for a time: kube-controller-manager deletes once that is over."
     ),
     PodRisk.UNBOUND_CLAIM: (
-        "Its provisioner makes no volume, or spec.nodeName bypasses the scheduler: the pod's page says which."
+        "Its provisioner creates no volume, or spec.nodeName bypasses the scheduler: the pod's page says which."
     ),
     PodRisk.VOLUME_HELD: "A node that does not answer has one of its volumes. The pod's page says what helps.",
     PodRisk.NEVER_STARTED: "A node is chosen, and the containers do not start by themselves.",
@@ -81,7 +81,7 @@ RISK_MEANINGS: Final = {
     PodRisk.NO_GRACE_PERIOD: "A plain delete is a force delete there.",
     PodRisk.BEST_EFFORT: "Nothing is reserved.",
 }
-"""The meaning of each risk, in the summary, which has a line for each node that does not answer."""
+"""The meaning of each risk in the summary; the summary names nodes that do not answer one by one."""
 RISK_SEVERITY: Final = trouble_until(PodRisk.FAILED)
 """How urgent each risk is, as in the explanation of the pod."""
 

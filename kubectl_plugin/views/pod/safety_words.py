@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 _BRIEFLY: Final = {
-    Guarantee.AT_MOST_ONE: "two may run, where {owner} promises one",
+    Guarantee.AT_MOST_ONE: "two may run; {owner} promises one",
     Guarantee.AVAILABILITY_FIRST: "two may run ({owner})",
     Guarantee.ONE_PER_NODE: "two may run here ({owner})",
     Guarantee.RUNS_TO_COMPLETION: "work may be done twice ({owner})",
@@ -89,7 +89,7 @@ _ON_ONE_NODE: Final = (
     "two at once after an eviction or a delete: the next pod starts on the same node while this one ends",
     "not after a drain or on a silent node: the next pod waits for the one node where it may run",
 )
-_STATEFUL: Final = "a StatefulSet makes no second pod of one name before the first is gone"
+_STATEFUL: Final = "a StatefulSet creates no second pod of the same name before the first is gone"
 _TOGETHER: Final = "nothing keeps a second writer off on the one node where these pods run"
 _APART: Final = "a pod on another node waits until it is detached; on the same node both may write"
 _REMOVERS: Final = {
@@ -236,7 +236,7 @@ def unfenced_from(guard: WriterGuard, reach: Reach) -> str:
         return ""
     if guard.lock is not WriterLock.CONTROLLER:
         return "nothing keeps a second writer off"
-    return f"{_after(guard, reach)} its object is gone nothing keeps a second writer off"
+    return f"{_after(guard, reach)} its object is gone, nothing keeps a second writer off"
 
 
 def bound_words(guards: Sequence[WriterGuard], node: NodeReach, *, pending: bool = False) -> str:

@@ -60,7 +60,7 @@ _STANDINGS: Final = {
     Standing.NO_PROBE: "no container that runs has a liveness or startup probe",
     Standing.NOT_MODELLED: "it runs on Windows, where the rules of the kubelet are not modelled",
     Standing.PROVIDER: PROVIDER,
-    Standing.PASSED_OVER: "kubectl drain leaves pods of DaemonSets and static pods alone",
+    Standing.PASSED_OVER: "kubectl drain does not evict static pods and pods of DaemonSets",
 }
 """Why a way is not possible, or unknown."""
 _NOT_KNOWN: Final = frozenset({Standing.NOT_MODELLED, Standing.PROVIDER})

@@ -107,7 +107,7 @@ WHY: Final[dict[Cause, Callable[[Event], str]]] = {
     Cause.GRACE_ZERO: _grace_zero,
     Cause.SECOND_DELETE: _named("a second delete with 0 s removes it, whatever still runs"),
     Cause.FINALIZERS: _finalizers,
-    Cause.TOLD_BEFORE: _named("it had to end before its node went silent; unknown whether it did"),
+    Cause.TOLD_BEFORE: _named("it was deleted before its node went silent; unknown whether it ended"),
     Cause.DELETED_BEFORE: _named("already deleted ({field})"),
     Cause.KUBELET_SILENT: _named("only its kubelet can do it, and it does not answer"),
     Cause.KUBELET_GOES_TOO: _named("only its kubelet can do it, and it stops with the machine"),
@@ -169,7 +169,7 @@ def _swept(note: Note) -> str:
 NOTES: Final[dict[Reminder, Callable[[Note], str]]] = {
     Reminder.SECOND_DELETE: lambda note: (
         "a second delete may shorten the period, never lengthen it; with 0 s (--force) it removes an object without "
-        f"finalizers at once. It does not stop processes sooner: they may live until {note.seconds} s, even then"
+        f"finalizers at once. It does not stop processes sooner: they may still live until {note.seconds} s"
     ),
     Reminder.NOT_LONGER: lambda note: (
         f"a second delete with {note.seconds} s changes nothing: the pod's period is not longer"

@@ -24,7 +24,7 @@ _WAITS: Final = {
     WaitsFor.POD_GC: (
         "{holders}{deleted} on {node}: garbage collection removes the object, without confirmation that processes ended"
     ),
-    WaitsFor.FORCE_DETACH: f"{{node}} does not answer: detached by force {_MINUTES} min after the pod object was gone",
+    WaitsFor.FORCE_DETACH: f"{{node}} does not answer: detached by force {_MINUTES} min after the pod object is gone",
     WaitsFor.DRIVER: "its driver has to {verb} it at {node}",
     WaitsFor.CONTROLLER: "the attach/detach controller has to {verb} it at {node}",
     WaitsFor.OWN_KUBELET: "the kubelet of {node} has to mount it and start the containers",

@@ -207,7 +207,7 @@ def test_nothing_has_ended(tmp_path: Path) -> None:
     file = snapshot(tmp_path, runs)
 
     assert died(file, "pod/web").code == 0
-    assert "Nothing of it has ended." in died(file, "pod/web").out
+    assert "Neither the pod nor a container has ended." in died(file, "pod/web").out
     assert died(file).code == 0
     assert "Nothing has ended in the last 60 min" in died(file).out
 

@@ -298,7 +298,7 @@ def test_changed_manifest_stops_a_static_pod(tmp_path: Path) -> None:
     assert "Likely" not in answer
     assert "/etc/kubernetes/manifests" in answer
     # The pod's own events end nothing.
-    assert "Nothing of it has ended." in died(tmp_path, node(), now, own, name=name)
+    assert "Neither the pod nor a container has ended." in died(tmp_path, node(), now, own, name=name)
 
 
 def test_removed_manifest_stops_a_static_pod(tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ def commands(pod: Pod) -> list[str]:
             make(phase="Pending"), "Pending for 7 min: its kubelet has not reported its containers yet", id="new"
         ),
         pytest.param(make(phase="Unknown"), "Unknown: its state could not be read", id="phase Unknown"),
-        pytest.param(make(phase="", ready=None), "State not known: status.phase is not set", id="no phase"),
+        pytest.param(make(phase="", ready=None), "State unknown: status.phase is not set", id="no phase"),
         pytest.param(
             make(container_status("app", ended(3)), phase="Succeeded"),
             'Succeeded 3 min ago: container "app" ended with exit 3 (Error) 3 min ago; '

@@ -120,7 +120,7 @@ def test_sections_moved_off_the_page_are_in_the_whole_page(monkeypatch: pytest.M
     for part in ("\nCgroup ", "\nPressure ", "\nWriters ", "wal-archiver  SIGTERM", "preStop exec", "hard threshold"):
         assert part not in brief, part
         assert part in whole, part
-    assert "Force delete  not safe: two may run, where StatefulSet postgres promises one" in brief
+    assert "Force delete  not safe: two may run; StatefulSet postgres promises one" in brief
 
 
 def test_force_deletion_risk_stays_on_silent_node_page(monkeypatch: pytest.MonkeyPatch) -> None:
