@@ -41,9 +41,9 @@ def run(*arguments: str, stdin: str = "", env: Mapping[str, str] | None = None) 
     """Run ``kubectl qos ARGUMENTS`` with output that is not a terminal.
 
     Args:
-        arguments: What is typed.
-        stdin: What comes through a pipe.
-        env: The whole environment; this process' own when not given.
+        arguments: The arguments.
+        stdin: The standard input, as from a pipe.
+        env: The whole environment; by default that of this process.
     """
     # Real files, because a started program may inherit one of them.
     with _file() as out, _file(errors="backslashreplace") as err:
@@ -84,7 +84,7 @@ def write_cluster(file: Path, objects: Sequence[Mapping[str, Any]]) -> str:
 
     Args:
         file: The file.
-        objects: All of the cluster. The newest time in them is the present.
+        objects: All objects of the cluster. Their newest time is the present.
     """
     placed = [one if one["kind"] in _WITHOUT_NAMESPACE else _placed(one) for one in objects]
     source = MemorySource(placed, description="a cluster", now=newest_time(objects) or _ANY_TIME)

@@ -1,6 +1,6 @@
 """Commands that change objects of the demo cluster, with scripted answers of the API server.
 
-What a real API server answers is held in `tests/e2e`; here each answer is had without one.
+`tests/e2e` tests the answers of a real API server; here each answer is scripted.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ def change(
     """Run ``kubectl qos WORDS`` with a cluster.
 
     Args:
-        words: What is typed.
-        given: Answers to changes, by method: ``DELETE``, ``PATCH``; ``DRY RUN``: to what is not to be stored.
-        allowed: Whether the user may make them, or the verbs that the user may.
-        unread: What the user may not list.
+        words: The arguments.
+        given: Answers to changes, by method: ``DELETE``, ``PATCH``; ``DRY RUN``: to changes that are not stored.
+        allowed: Whether the user may make them, or the allowed verbs.
+        unread: The kinds that the user may not list.
         fenced: A node that is declared out of service.
     """
     objects = demo_objects()

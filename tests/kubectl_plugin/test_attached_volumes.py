@@ -100,15 +100,15 @@ def _cluster(
     """A List: ``mute-1`` has the volume of claim ``tank-db-0`` attached, and ``db-0`` on ``well-1`` waits for it.
 
     Args:
-        folder: Where to write it.
-        source: Of the PersistentVolume.
-        owner: Of the pods.
-        created: When the waiting pod was made.
+        folder: The folder of the file.
+        source: The source of the PersistentVolume.
+        owner: The owner of the pods.
+        created: The creation time of the waiting pod.
         old: Whether ``db-old`` is still on mute-1.
         silent: Whether mute-1 does not answer, or is left out of the file.
         in_use: Whether its status has the volume in volumesInUse.
-        attachment: The VolumeAttachment besides its node and volume; None: the file has none.
-        more: Other objects.
+        attachment: The VolumeAttachment without its node and volume; None: the file has none.
+        more: Further objects.
     """
     spec, name = {**SOURCES, **CONTROLLED}[source] if isinstance(source, str) else (source, "")
     volume = [name] if name else []

@@ -1,6 +1,6 @@
 """Links of the documentation work in the repository: they lead to existing files and headings.
 
-tests/release/test_site.py holds them on the site.
+tests/release/test_site.py checks them on the site.
 """
 
 from __future__ import annotations

@@ -28,9 +28,8 @@ PAGES = [
 BLOCK = re.compile(r"(<!-- output(?: \((.+?)\))?: kubectl qos (.+?) -->\n```\n)(.*?)(```\n)", re.DOTALL)
 """The marker, the shown part of the output, the command, the text and the end.
 
-``(verdict, Why no node fits)`` shows parts: the verdict with its title, sections and tables by the words with which
-they begin. ``at most 20 lines`` at the end leaves out the rows of a table that go beyond. Without parentheses all is
-shown.
+``(verdict, Why no node fits)`` shows parts: the verdict with its title, and sections and tables by their first words.
+``at most 20 lines`` at the end leaves out further rows of a table. Without parentheses the whole output is shown.
 """
 TABLE = re.compile(r"(<!-- formats -->\n).*?(<!-- end of formats -->)", re.DOTALL)
 CHANGED = re.compile(r"(<!-- changes -->\n).*?(<!-- end of changes -->)", re.DOTALL)

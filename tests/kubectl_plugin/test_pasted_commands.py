@@ -1,8 +1,8 @@
 """Printed commands contain no untrusted text, whatever a cluster, a file or a command line contains.
 
-Each world is the demo cluster with hostile texts in the place of its own. All commands of the plugin are run over it,
-and every line of what they print is searched: no hostile text follows ``kubectl`` or ``helm``, except for words that
-the user typed, which are quoted.
+Each world is the demo cluster with hostile texts instead of its own. All commands of the plugin run on it, and every
+printed line is searched: no hostile text follows ``kubectl`` or ``helm``, except words that the user typed, which are
+quoted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The fence commands of the documentation, with stand-ins for their tools: exit code 0 only for a machine that is off.
 
-A stand-in writes its arguments to a log. It answers a question for the state with the next of the given answers, which
-begin anew after the power command. The stand-ins of `timeout` and `sleep` take no time and log how much it would be.
+A stand-in logs its arguments. It answers a query of the state with the next of the given answers, which start again
+after the power command. The stand-ins of `timeout` and `sleep` take no time and log the time that they would take.
 """
 
 from __future__ import annotations
@@ -296,13 +296,13 @@ class Lab(NamedTuple):
         """Run it once.
 
         Args:
-            before: Answers to each question until the power command, by its number; else the machine is on.
-            after: The same after it; else the machine is off.
-            power: What the power command answers.
+            before: Answers to each query before the power command, by its number; by default the machine is on.
+            after: The answers after it; by default the machine is off.
+            power: The answer of the power command.
             hangs: Whether no tool answers in time.
             node: The argument.
-            inventory: The file of `/etc/fence`; else a line for node-a, between others.
-            provider: ``spec.providerID``; else the recipe's.
+            inventory: The file of `/etc/fence`; by default a line for node-a, between others.
+            provider: ``spec.providerID``; by default that of the recipe.
         """
         recipe = RECIPES[self.name]
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -480,7 +480,7 @@ def test_S4_pods_of_another_revision_do_not_count(tmp_path: Path, changed: dict[
 def best(tmp_path: Path, workload: dict[str, Any], kind: str, template_hash: str) -> list[str]:
     """The equally best nodes for a workload's next pod; its first pod runs on node a of two equal nodes.
 
-    Both ways of asking, and the workload in the cluster, say the same.
+    Both commands agree, and so does the workload in the cluster.
     """
     labels = {"app": "x", **({"pod-template-hash": template_hash} if template_hash else {})}
     first = small(kind, "x", replicas=3)

@@ -1,6 +1,6 @@
 """The cost of an answer grows with its pods and with the parts of each pod, not with their product.
 
-Work is counted in calls, which no busy machine changes; how long it takes is measured by `make scale`.
+The cost is the number of calls, which does not depend on the load of the machine; `make scale` measures the time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``kubectl qos why`` for texts in upstream's source, and for texts that are not in it.
 
-``upstream.json`` has a row for each text: the file, Go's string literal, the entry that explains it, as we judged it,
-and where needed what stands around the text and what fills it. ``invented.json`` has texts of other programs, near
-misses, and sentences with known words.
+``upstream.json`` has a row for each text: the file, Go's string literal, the entry that explains it, chosen by hand,
+and where needed the surrounding text and the values. ``invented.json`` has texts of other programs, near misses, and
+sentences with known words.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A List shows neither its capture time nor which objects are missing.
 
-Now is the newest time in it, in every answer, and the page says so. It shows that its objects exist, and never that
-others do not.
+Every answer uses the newest time in it as the present, and the page shows this. It shows that its objects exist, and
+never that others do not.
 """
 
 from __future__ import annotations

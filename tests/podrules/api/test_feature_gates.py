@@ -1,7 +1,7 @@
 """One question for each feature gate, asked with the minor before its default changed and with the one after.
 
-Defaults are held by test_features.py. DRAAdminAccess and DRAPrioritizedList came on together with
-DynamicResourceAllocation: before them, that gate is turned on by itself, as a cluster of 1.33 may have it.
+test_features.py checks the defaults. DRAAdminAccess and DRAPrioritizedList were enabled together with
+DynamicResourceAllocation: for earlier versions, only that gate is turned on, as a cluster of 1.33 may have it.
 """
 
 from __future__ import annotations

@@ -440,7 +440,7 @@ def test_T5_budget_blocks_only_a_drain() -> None:
     assert _way(Way.PREEMPT, pod, budgets=[budget]).standing is Standing.APPLIES
 
 
-# The kubelet alone
+# Ends by the kubelet only
 
 
 @pytest.mark.parametrize(

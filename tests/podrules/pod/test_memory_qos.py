@@ -1,8 +1,8 @@
 """MemoryQoS: the kernel's throttling and protection, by version, configuration and pod.
 
 Figures of 1.36 and 1.37 come from upstream's own functions at v1.36.3 and v1.37.1: generateLinuxContainerResources,
-ResourceConfigForPod and ApplyPodLevelMemoryHigh were called with these pods and settings, and gave the same as here for
-thousands of random pods, too. Those of 1.35 follow from the code at v1.35.4, which 1.34.4 has as well.
+ResourceConfigForPod and ApplyPodLevelMemoryHigh were called with these pods and settings; they also matched for
+thousands of random pods. Those of 1.35 follow from the code at v1.35.4, which 1.34.4 has as well.
 """
 
 from __future__ import annotations

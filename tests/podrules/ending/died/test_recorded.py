@@ -54,7 +54,7 @@ def _left(evidence: Evidence, missing: frozenset[str]) -> Evidence:
     return evidence
 
 
-def _lie(case: RecordedEnd, end: PodEnd) -> str:
+def _error_of(case: RecordedEnd, end: PodEnd) -> str:
     """The error in a verdict about a recorded end; empty: none."""
     verdict = end.verdict
     if end.of is EndOf.NOTHING or verdict.grade is Grade.NOTHING:
@@ -72,7 +72,7 @@ def _lie(case: RecordedEnd, end: PodEnd) -> str:
 def test_no_verdict_is_wrong_with_partial_evidence(case: RecordedEnd) -> None:
     ends = {missing: last_end(_left(case.evidence, missing)) for missing in SUBSETS}
     for missing, end in ends.items():
-        assert not _lie(case, end), (sorted(missing), case.cause)
+        assert not _error_of(case, end), (sorted(missing), case.cause)
         for piece in missing:
             more = ends[missing - {piece}]
             # If a status shows no end, there is no verdict to compare with.
@@ -85,7 +85,7 @@ def test_events_expire_the_oldest_first(case: RecordedEnd) -> None:
     before = SURENESS[last_end(case.evidence).verdict.grade]
     for left in _expiring(case.evidence):
         end = last_end(left)
-        assert not _lie(case, end)
+        assert not _error_of(case, end)
         assert SURENESS[end.verdict.grade] <= before
         before = SURENESS[end.verdict.grade]
 

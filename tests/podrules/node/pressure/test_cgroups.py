@@ -1,6 +1,6 @@
 """The cgroups of a node's pods: names, weights and limits, with and without the kubelet's configuration.
 
-For 400 random nodes the values of classes were those of upstream's own functions at v1.36.3: setCPUCgroupConfig,
+For 400 random nodes the values of classes matched upstream's own functions at v1.36.3: setCPUCgroupConfig,
 setMemoryQoS, setMemoryReserve, getCgroupConfigInternal and getCPUWeight.
 """
 

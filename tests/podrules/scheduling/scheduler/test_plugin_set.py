@@ -1,6 +1,6 @@
 """The plugins that a profile runs: merging with the defaults, MultiPoint's expansion, weights, refusals.
 
-Cases of default_plugins_test.go and framework_test.go keep their names; kube-scheduler's own plugins stand in for its
+Cases of default_plugins_test.go and framework_test.go keep their names; kube-scheduler's own plugins replace its
 test plugins.
 """
 

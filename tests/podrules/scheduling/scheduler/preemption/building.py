@@ -1,6 +1,6 @@
 """Builders of small clusters as JSON, and the result for a pod that fits nowhere in them.
 
-Upstream's tests speak of small, medium, large and very large pods: a fifth, two, three and five fifths of a node.
+Upstream's tests use small, medium, large and very large pods: one, two, three and five fifths of a node.
 """
 
 from __future__ import annotations

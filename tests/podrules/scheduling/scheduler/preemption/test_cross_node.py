@@ -59,7 +59,7 @@ def test_P4_anti_affinity_of_a_pod_on_another_node() -> None:
 def test_P4_spread_over_zones() -> None:
     """Two pods too many in zone 1, on the node without room; zone 2 is full.
 
-    Spreading counts no pod of another namespace and none that is going.
+    Spreading counts no pod of another namespace and no terminating pod.
     """
     pod = make_pod("p", LARGE, HIGH, labels=A, topologySpreadConstraints=[spread("zone", app="a")])
     nodes = [*NODES, make_node("node3", labels={"zone": "2"})]

@@ -1,6 +1,6 @@
 """Clusters with devices, and the answers of kube-scheduler 1.36.3: verdicts, scores, and chosen devices.
 
-Nodes that an earlier plugin rejected are not asked about.
+Nodes that an earlier plugin rejected are skipped.
 """
 
 from __future__ import annotations

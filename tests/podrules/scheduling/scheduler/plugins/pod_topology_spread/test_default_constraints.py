@@ -1,6 +1,6 @@
 """The default constraints of a pod: upstream's cases of filtering_test.go and scoring_test.go.
 
-Upstream takes those of one action at a time, to filter or to score; here a pod's are all together.
+Upstream handles one action at a time, filter or score; here all constraints of a pod are together.
 """
 
 from __future__ import annotations
