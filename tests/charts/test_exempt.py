@@ -14,7 +14,7 @@ from tests.controlplane.client import Object
 from webhook.main import parse_settings
 from webhook.rules.force_delete_policy import CONTROLLERS
 
-PAGE = CHART.parents[1] / "docs" / "webhook" / "reference.md"
+PAGE = CHART.parents[1] / "docs" / "platforms.md"
 LIST = re.compile(r"request\.userInfo\.username in (\[.*?\])")
 
 
