@@ -10,7 +10,7 @@ from cluster_io.live.client import ClientTransport
 from tests.charts.chart import of_kind
 from tests.controlplane.client import Object
 
-__all__ = ["EVERYBODY", "Grant", "granted", "granted_to_token"]
+__all__ = ["GRANTED_TO_ALL", "Grant", "granted", "granted_to_token"]
 
 _SELF = (
     "selfsubjectaccessreviews.authorization",
@@ -30,7 +30,7 @@ class Grant(NamedTuple):
     verbs: tuple[str, ...]
 
 
-EVERYBODY = {Grant("", f"{resource}.k8s.io", (), ("create",)) for resource in _SELF}
+GRANTED_TO_ALL = {Grant("", f"{resource}.k8s.io", (), ("create",)) for resource in _SELF}
 """The permissions that Kubernetes grants to each ServiceAccount."""
 
 

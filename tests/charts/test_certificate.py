@@ -70,7 +70,7 @@ def test_one_replica_audits_with_a_foreign_certificate(chart: Chart, values: Map
     }
 
 
-def test_made_by_the_program(chart: Chart) -> None:
+def test_certificate_of_the_program(chart: Chart) -> None:
     """The Lease has no spec, and the Secret no data: an upgrade removes nothing."""
     objects = chart.objects()
     (lease,), (secret,) = of_kind("Lease", objects), of_kind("Secret", objects)

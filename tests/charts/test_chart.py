@@ -87,7 +87,7 @@ def test_two_renders_are_the_same(chart: Chart, values: Mapping[str, Any] | None
     assert chart.rendered(values) == chart.rendered_anew(values)
 
 
-def test_an_upgrade_renders_what_an_install_does(chart: Chart) -> None:
+def test_upgrade_renders_the_same_as_install(chart: Chart) -> None:
     assert chart.rendered(None, "--is-upgrade") == chart.rendered()
 
 
@@ -560,7 +560,7 @@ def test_schema_names_the_value(chart: Chart, path: str, value: Any, said: str) 
     assert said in str(refused.value)
 
 
-def test_schema_lets_a_parent_chart_in(chart: Chart) -> None:
+def test_schema_accepts_a_parent_chart(chart: Chart) -> None:
     assert chart.rendered({"global": {"registry": "registry.example.com"}}) == chart.rendered()
 
 

@@ -19,7 +19,7 @@ from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.objects import raw_pod
 from tests.waiting import wait_for
-from tests.webhook.demo_server import ANYBODY, DemoServer, running_demo
+from tests.webhook.demo_server import UNVERIFIED, DemoServer, running_demo
 
 RUNBOOK = CHART.parents[1] / "docs" / "runbook.md"
 DASHBOARD = CHART / "dashboards" / "qos-webhook.json"
@@ -98,7 +98,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
 
 def of_the_webhook(server: DemoServer) -> str:
     """A scrape after one request that was not a review, and one connection without TLS."""
-    with closing(http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=ANYBODY)) as connection:
+    with closing(http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=UNVERIFIED)) as connection:
         connection.request("POST", "/mutate", b"{}", {"Content-Type": "application/json"})
         assert connection.getresponse().status == 400
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as plain:

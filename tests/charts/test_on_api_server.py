@@ -328,7 +328,7 @@ def test_alert_fires_for_requests_that_failed_open(
     assert failed_open(control_plane, selector) == before + 1
 
 
-def test_plain_deletion_is_not_asked_about(control_plane: ControlPlane, unanswered: None, bound_pod: Object) -> None:
+def test_plain_deletion_is_not_reviewed(control_plane: ControlPlane, unanswered: None, bound_pod: Object) -> None:
     assert deletion_refusal(control_plane, bound_pod) == ""
     assert deletion_refusal(control_plane, bound_pod, gracePeriodSeconds=1) == ""
     control_plane.api.delete(bound_pod)
@@ -337,13 +337,13 @@ def test_plain_deletion_is_not_asked_about(control_plane: ControlPlane, unanswer
     assert left["metadata"]["deletionGracePeriodSeconds"] == 30
 
 
-def test_force_deletion_is_asked_about(control_plane: ControlPlane, unanswered: None, bound_pod: Object) -> None:
+def test_force_deletion_is_reviewed(control_plane: ControlPlane, unanswered: None, bound_pod: Object) -> None:
     said = deletion_refusal(control_plane, bound_pod, gracePeriodSeconds=0)
     assert CANNOT_BE_CALLED in said
     assert "force-delete.kubectl-qos.io" in said
 
 
-def test_forced_collection_is_asked_about(control_plane: ControlPlane, unanswered: None, bound_pod: Object) -> None:
+def test_forced_collection_is_reviewed(control_plane: ControlPlane, unanswered: None, bound_pod: Object) -> None:
     namespace = bound_pod["metadata"]["namespace"]
     path = control_plane.api.path("v1", "Pod", namespace)
     with pytest.raises(ApiError, match=r"force-delete\.kubectl-qos\.io"):
@@ -351,7 +351,9 @@ def test_forced_collection_is_asked_about(control_plane: ControlPlane, unanswere
     control_plane.api.request("DELETE", path)
 
 
-def test_last_deletion_by_a_kubelet_is_not(control_plane: ControlPlane, unanswered: None, bound_pod: Object) -> None:
+def test_last_deletion_by_a_kubelet_is_not_reviewed(
+    control_plane: ControlPlane, unanswered: None, bound_pod: Object
+) -> None:
     node = bound_pod["spec"]["nodeName"]
     kubelet = control_plane.kubeconfig_for_client_certificate(f"system:node:{node}", ["system:nodes"])
     namespace = bound_pod["metadata"]["namespace"]
@@ -379,7 +381,7 @@ def eviction_refusal(control_plane: ControlPlane, pod: Object, **options: Any) -
     return ""
 
 
-def test_F1_eviction_is_asked_about_when_it_has_no_grace(
+def test_F1_only_eviction_without_grace_is_reviewed(
     control_plane: ControlPlane, unanswered: None, bound_pod: Object
 ) -> None:
     said = eviction_refusal(control_plane, bound_pod, deleteOptions={"gracePeriodSeconds": 0})
@@ -390,7 +392,7 @@ def test_F1_eviction_is_asked_about_when_it_has_no_grace(
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_F2_finished_pod_is_not_asked_about(
+def test_F2_finished_pod_is_not_reviewed(
     control_plane: ControlPlane, unanswered: None, bound_pod: Object, phase: str
 ) -> None:
     control_plane.set_pod_status(bound_pod, {"phase": phase})
@@ -406,7 +408,7 @@ def test_F2_finished_pod_is_not_asked_about(
         "system:serviceaccount:kube-system:namespace-controller",
     ],
 )
-def test_F2_controllers_are_not_asked_about(
+def test_F2_controllers_are_not_reviewed(
     control_plane: ControlPlane, unanswered: None, bound_pod: Object, user: str
 ) -> None:
     line = ("delete", "pod", "web", "-n", bound_pod["metadata"]["namespace"], "--grace-period=0", "--force")
@@ -422,9 +424,7 @@ def test_F1_node_deletion_works_without_the_webhook(
     assert not control_plane.api.list_items("v1", "Node", fieldSelector=f"metadata.name={node}")
 
 
-def test_kubelets_mirror_pod_is_not_asked_about(
-    control_plane: ControlPlane, unanswered: None, bound_pod: Object
-) -> None:
+def test_kubelets_mirror_pod_is_not_reviewed(control_plane: ControlPlane, unanswered: None, bound_pod: Object) -> None:
     namespace, node = bound_pod["metadata"]["namespace"], bound_pod["spec"]["nodeName"]
     plain = make_pod(namespace, "static", nodeName=node)
     mirror = {**plain, "metadata": {**plain["metadata"], "annotations": MIRROR}}
@@ -436,7 +436,7 @@ def test_kubelets_mirror_pod_is_not_asked_about(
     assert CANNOT_BE_CALLED in creation_refusal(control_plane, other)
 
 
-def test_workload_is_asked_about_unless_a_controller_owns_it(
+def test_workload_is_reviewed_unless_a_controller_owns_it(
     control_plane: ControlPlane, unanswered: None, namespace: str
 ) -> None:
     workload = make_deployment(namespace)
@@ -562,7 +562,7 @@ def test_A_program_works_with_the_permissions_of_its_values(
     _unknown_class_is_warned_of(control_plane, namespace)
     node = make_node()["metadata"]["name"]
     _force_deletion_is_warned_of(control_plane, namespace, node)
-    _deletion_of_a_node_is_warned_of(control_plane, namespace, node, is_asked=work in {"all", "nodes"})
+    _deletion_of_a_node_is_warned_of(control_plane, namespace, node, is_called=work in {"all", "nodes"})
     if audits := work in {"all", "audit"}:
         wait_for(lambda: audited(running) > 0, "pods were audited")
     assert (audited(running) > 0) == audits
@@ -591,7 +591,7 @@ def audited(running: Running) -> float:
     return float(found[1])
 
 
-def test_program_fills_its_secret_again_with_these_permissions(
+def test_program_refills_its_secret_with_these_permissions(
     control_plane: ControlPlane, running: Running, namespace: str, release_namespace: str
 ) -> None:
     """Also publishes the new authority to the API server."""
@@ -622,10 +622,12 @@ def _annotate(control_plane: ControlPlane, namespace: str) -> None:
     wait_for(is_known, "the webhook knows the annotation")
 
 
-def _deletion_of_a_node_is_warned_of(control_plane: ControlPlane, namespace: str, node: str, *, is_asked: bool) -> None:
+def _deletion_of_a_node_is_warned_of(
+    control_plane: ControlPlane, namespace: str, node: str, *, is_called: bool
+) -> None:
     control_plane.api.create(make_pod(namespace, "left", nodeName=node))
     said = control_plane.kubectl("delete", "node", node, "--dry-run=server").stderr
-    assert (f"{node}: without the Node, pod garbage collection force deletes" in said) == is_asked
+    assert (f"{node}: without the Node, pod garbage collection force deletes" in said) == is_called
     assert "cannot be read" not in said
 
 

@@ -217,7 +217,7 @@ def notes(chart: Chart, mode: str, /, **force_deletion: Any) -> str:
     return chart.run("install", "qos", CHART, "--dry-run=client", values=values).partition("NOTES:")[2]
 
 
-def test_A_notes_say_what_runs(chart: Chart) -> None:
+def test_A_notes_name_the_running_parts(chart: Chart) -> None:
     assert "No program runs." in notes(chart, "policy")
     assert "rollout status" not in notes(chart, "policy")
     assert "also while no pod of the webhook answers" in notes(chart, "both")

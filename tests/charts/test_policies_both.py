@@ -41,7 +41,7 @@ class Both(NamedTuple):
     probe: Object
     """A pod that only the webhook warns about."""
 
-    def is_asked(self) -> bool:
+    def is_called(self) -> bool:
         """Whether the webhook answers."""
         return bool(dry_run(self.people.control_plane, self.probe))
 
@@ -74,7 +74,7 @@ def both(
                 asked = Asked(control_plane, NAME)
                 probe = make_pod(asked.namespace("probe"), terminationGracePeriodSeconds=0)
                 running = Both(asked, People(control_plane), balancer, replica, probe)
-                wait_for(running.is_asked, "the webhook is asked")
+                wait_for(running.is_called, "the webhook is called")
                 yield running
             finally:
                 stop_all([replica.process], timeout=2)
@@ -86,7 +86,7 @@ def test_A_defaults_are_set_and_reported_once(both: Both) -> None:
     both.asked.create(make_service(namespace))
     pod = make_pod(namespace)
     pod["metadata"]["labels"] |= {"more": "than-the-service-selects"}
-    wait_for(lambda: len(dry_run(both.people.control_plane, pod)) > 1, "the webhook has heard of the Service")
+    wait_for(lambda: len(dry_run(both.people.control_plane, pod)) > 1, "the webhook knows the Service")
     filled_in = "both-low (priority 10, PreemptLowerPriority) is filled in"
     assert sorted(messages(both.asked.create(pod))) == [
         "Warning: spec.topologySpreadConstraints: 1 constraint is filled in, the cluster's defaults",
@@ -162,7 +162,7 @@ def test_F2_confirmed_pod_is_not_force_evicted_without_webhook(both: Both, make_
         assert both.people.force("eviction", pod).returncode == 1
         assert both.people.is_untouched(pod)
         assert both.people.force("delete", pod).returncode == 0
-    wait_for(both.is_asked, "the webhook is asked again")
+    wait_for(both.is_called, "the webhook is called again")
 
 
 def test_F4_missing_constraints_warn_without_the_webhook(both: Both) -> None:
@@ -198,7 +198,7 @@ def test_F4_missing_constraints_warn_without_the_webhook(both: Both) -> None:
         assert "only a new pod in its place can get them" in said
         for entry in (pod, own, elsewhere):
             assert dry_run(both.people.control_plane, entry) == []
-    wait_for(both.is_asked, "the webhook is asked again")
+    wait_for(both.is_called, "the webhook is called again")
 
 
 def test_A_limits_hold_while_the_webhook_is_away(both: Both, make_node: Callable[..., Object]) -> None:
@@ -222,13 +222,13 @@ def test_A_limits_hold_while_the_webhook_is_away(both: Both, make_node: Callable
         )
         both.asked.create(make_pod(namespace))
         assert priority_of(both.asked.stored(make_pod(namespace)))[0] == "both-low"
-    wait_for(both.is_asked, "the webhook is asked again")
+    wait_for(both.is_called, "the webhook is called again")
 
 
 # Changes between modes
 
 
-def test_A_no_mode_leaves_anything_of_another(
+def test_A_modes_leave_no_objects_of_another_mode(
     control_plane: ControlPlane, helm: Path, classes: None, tmp_path: Path
 ) -> None:
     """The stored objects match the manifest, and none remain after the last mode."""

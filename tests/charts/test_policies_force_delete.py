@@ -100,10 +100,10 @@ def test_F1_policy_warns_once_on_every_path(people: People, make: Callable[..., 
     assert [line for line in messages(done.stderr) if "deleting Pods that declare no" not in line] == [
         warning(path, pod)
     ]
-    assert people.is_gone(path, pod)
+    assert people.is_deleted(path, pod)
 
 
-def test_F1_policy_warns_once_of_forcing_what_is_stopping(people: People, make: Callable[..., Object]) -> None:
+def test_F1_policy_warns_once_about_forcing_a_stopping_pod(people: People, make: Callable[..., Object]) -> None:
     pod = make()
     people.control_plane.api.delete(pod)
     (said,) = messages(people.force("delete", pod).stderr)
@@ -126,7 +126,7 @@ OWNERS = {
 
 
 @pytest.mark.parametrize("kind", OWNERS)
-def test_F3_policy_says_what_the_owner_promises(
+def test_F3_policy_names_the_owners_promise(
     people: People, space: Callable[..., str], make_node: Callable[..., Object], kind: str
 ) -> None:
     namespace, node = space(), make_node()["metadata"]["name"]
@@ -142,7 +142,7 @@ def test_F3_policy_says_what_the_owner_promises(
     assert said == f"{name} on {node}: {risk}; check first: kubectl qos explain pod/{name} -n {namespace}"
 
 
-def test_F3_policy_leaves_the_promises_of_other_owners_to_them(
+def test_F3_policy_names_no_promise_of_unknown_owners(
     people: People, space: Callable[..., str], make_node: Callable[..., Object]
 ) -> None:
     pod = make_pod("db", space(), make_node()["metadata"]["name"])
@@ -234,7 +234,7 @@ def test_F2_policy_refuses_until_its_own_command_was_typed(
     done = people.force(path, pod)
     assert done.returncode == 0, done.stderr
     assert messages(done.stderr) == [warning(path, pod)]
-    assert people.is_gone(path, pod)
+    assert people.is_deleted(path, pod)
 
 
 def test_F2_policy_limits_a_confirmation_to_one_pod(people: People, make: Callable[..., Object]) -> None:
@@ -251,7 +251,7 @@ def test_F2_policy_limits_a_confirmation_to_one_pod(people: People, make: Callab
 
 
 @pytest.mark.parametrize("path", ["delete", "collection", "eviction", "drain"])
-def test_F2_policy_refuses_and_says_what_to_do_instead(people: People, make: Callable[..., Object], path: str) -> None:
+def test_F2_policy_refuses_and_names_the_alternative(people: People, make: Callable[..., Object], path: str) -> None:
     pod = make("deny")
     people.control_plane.api.patch(pod, {"metadata": {"annotations": {CONFIRMATION: pod["metadata"]["uid"]}}})
     namespace = pod["metadata"]["namespace"]
@@ -267,7 +267,7 @@ def test_F2_policy_refuses_and_says_what_to_do_instead(people: People, make: Cal
     assert people.is_untouched(pod)
 
 
-def test_F2_policy_says_how_to_vouch_for_a_machine(people: People, make: Callable[..., Object]) -> None:
+def test_F2_policy_names_the_fencing_command(people: People, make: Callable[..., Object]) -> None:
     pod = make("deny")
     people.control_plane.api.delete(pod)
     node = pod["spec"]["nodeName"]
@@ -281,10 +281,10 @@ def test_F2_policy_says_how_to_vouch_for_a_machine(people: People, make: Callabl
     thinned(
         STRICTNESS,
         ("deny", "confirm", "warn", "denny", ""),
-        held_by="the other cases, test_F2_policy_says_that_a_label_is_no_mode",
+        held_by="the other cases, test_F2_policy_warns_about_a_label_without_a_mode",
     ),
 )
-def test_F2_label_may_only_tighten_what_the_values_say(
+def test_F2_label_may_only_tighten_the_values(
     people: People, make: Callable[..., Object], configured: str, label: str
 ) -> None:
     """The same as the webhook: tests/webhook/rules/test_forced_paths.py."""
@@ -304,7 +304,7 @@ def test_F2_label_may_only_tighten_what_the_values_say(
 
 
 @pytest.mark.parametrize("path", ["delete", "eviction"])
-def test_F2_policy_says_that_a_label_is_no_mode(people: People, make: Callable[..., Object], path: str) -> None:
+def test_F2_policy_warns_about_a_label_without_a_mode(people: People, make: Callable[..., Object], path: str) -> None:
     pod = make("denny")
     done = people.force(path, pod)
     assert done.returncode == 0, done.stderr
@@ -331,7 +331,7 @@ def test_F2_policy_answers_a_dry_run_as_the_real_one(
 
 
 @pytest.mark.parametrize("user", ["system:kube-controller-manager", *CONTROLLERS, ADMIN])
-def test_F2_policy_neither_hinders_nor_warns_controllers(
+def test_F2_policy_neither_refuses_nor_warns_controllers(
     people: People, make: Callable[..., Object], user: str
 ) -> None:
     pod = make("deny")
@@ -344,7 +344,7 @@ def test_F2_policy_neither_hinders_nor_warns_controllers(
 
 
 @pytest.mark.parametrize("mode", ["", "deny"])
-def test_F2_policy_neither_hinders_nor_warns_kubelets(people: People, make: Callable[..., Object], mode: str) -> None:
+def test_F2_policy_neither_refuses_nor_warns_kubelets(people: People, make: Callable[..., Object], mode: str) -> None:
     pod = make(mode)
     node, namespace = pod["spec"]["nodeName"], pod["metadata"]["namespace"]
     kubelet = people.control_plane.kubeconfig_for_client_certificate(f"system:node:{node}", ["system:nodes"])
@@ -376,7 +376,7 @@ def test_F2_policy_does_not_refuse_the_deletion_of_a_mirror_pod(
 
 
 @pytest.mark.parametrize("state", ["Succeeded", "Failed", "unscheduled"])
-def test_F2_policy_keeps_no_pods_that_run_nothing(people: People, make: Callable[..., Object], state: str) -> None:
+def test_F2_policy_ignores_pods_without_processes(people: People, make: Callable[..., Object], state: str) -> None:
     """For an eviction the policy cannot know this, and an eviction with grace also removes them at once."""
     unscheduled = state == "unscheduled"
     pod = make("deny", **({"node": False, "nodeSelector": {"nowhere": "at-all"}} if unscheduled else {}))
@@ -409,7 +409,7 @@ def test_F2_policy_ignores_the_releases_own_namespace(people: People, make_node:
     assert (done.returncode, messages(done.stderr)) == (0, [])
 
 
-def test_F2_policy_lets_the_namespace_controller_end_a_namespace(people: People, make: Callable[..., Object]) -> None:
+def test_F2_policy_allows_the_end_of_a_namespace(people: People, make: Callable[..., Object]) -> None:
     """The real controller: also for pods with a zero grace period, and for pods that wait for a node."""
     pod = make("deny")
     api, namespace = people.control_plane.api, pod["metadata"]["namespace"]
@@ -422,7 +422,7 @@ def test_F2_policy_lets_the_namespace_controller_end_a_namespace(people: People,
     def gone() -> bool:
         return not api.list_items("v1", "Namespace", fieldSelector=f"metadata.name={namespace}")
 
-    wait_for(gone, "the namespace is gone")
+    wait_for(gone, "the namespace is deleted")
 
 
 # Nodes: policies do not know their pods

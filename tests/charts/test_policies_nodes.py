@@ -18,7 +18,7 @@ pytestmark = pytest.mark.controlplane
 NAME = "nodes-policy"
 
 
-def test_F2_policy_lets_the_deletion_of_a_node_be_confirmed(
+def test_F2_policy_accepts_a_confirmed_node_deletion(
     control_plane: ControlPlane, helm: Path, tmp_path: Path, make_node: Callable[..., Object]
 ) -> None:
     name = f"{NAME}-confirmed"

@@ -138,13 +138,13 @@ def test_A_type_checker_has_nothing_to_say(usual: Asked, strict: Asked, release:
 # The class of pods that name none
 
 
-def test_P1_policy_gives_the_class_of_the_label(usual: Asked) -> None:
+def test_P1_policy_sets_the_class_of_the_label(usual: Asked) -> None:
     pod = make_pod(usual.namespace("labelled", labels={DEFAULT_CLASS: "policy-high"}))
     assert usual.create(pod) == ""
     assert priority_of(usual.stored(pod)) == ("policy-high", 1_000_000_000, "PreemptLowerPriority")
 
 
-def test_P2_policy_gives_the_preemption_policy_of_the_class(usual: Asked) -> None:
+def test_P2_policy_sets_the_preemption_policy_of_the_class(usual: Asked) -> None:
     pod = make_pod(usual.namespace("never", labels={DEFAULT_CLASS: "policy-never"}))
     assert priority_of(admitted(usual, pod)) == ("policy-never", 20, "Never")
 
@@ -161,7 +161,7 @@ def test_P1_policy_sets_class_from_values_or_from_label(usual: Asked) -> None:
     wait_for(lambda: priority_of(admitted(usual, pod))[0] == "policy-never", "the label is seen")
 
 
-def test_P1_policy_gives_a_controllers_pods_their_class(usual: Asked) -> None:
+def test_P1_policy_sets_the_class_of_a_controllers_pods(usual: Asked) -> None:
     namespace = usual.namespace("owned", labels={DEFAULT_CLASS: "policy-low"})
     workload = make_workload("Deployment", namespace, **UNSCHEDULABLE)
     workload["spec"]["replicas"] = 1
@@ -197,7 +197,7 @@ def test_P1_policy_warns_about_a_missing_default_class(usual: Asked) -> None:
     assert priority_of(usual.stored(pod)) == (None, 0, "PreemptLowerPriority")
 
 
-def test_P1_policy_gives_a_class_that_was_made_a_moment_ago(usual: Asked) -> None:
+def test_P1_policy_sets_a_new_class(usual: Asked) -> None:
     namespace = usual.namespace("new", labels={DEFAULT_CLASS: "policy-new"})
     made = make_class("policy-new", 30)
     usual.control_plane.apply([made])
@@ -205,7 +205,7 @@ def test_P1_policy_gives_a_class_that_was_made_a_moment_ago(usual: Asked) -> Non
     usual.control_plane.api.delete(made)
 
 
-def test_P1_policy_leaves_mirror_pods_alone(
+def test_P1_policy_ignores_mirror_pods(
     usual: Asked, control_plane: ControlPlane, make_node: Callable[..., Object]
 ) -> None:
     namespace = usual.namespace("limited-mirror", labels={DEFAULT_CLASS: "policy-low"})
@@ -238,7 +238,7 @@ def test_P1_policy_refuses_a_disallowed_class(usual: Asked) -> None:
     assert dry_run(usual.control_plane, pod) == []
 
 
-def test_P1_policy_is_seen_by_quotas_and_its_refusal_costs_none(usual: Asked) -> None:
+def test_P1_quota_counts_the_policys_class_but_no_refusal(usual: Asked) -> None:
     namespace = usual.namespace("limited-quota", labels={DEFAULT_CLASS: "policy-low"})
     usual.limit(namespace, "policy-low", 0)
     usual.limit(namespace, "policy-high", 5)
@@ -395,7 +395,7 @@ def test_S4_policy_skips_pods_without_such_a_controller(usual: Asked) -> None:
         assert "topologySpreadConstraints" not in admitted(usual, pod)
 
 
-def test_S4_policy_gives_a_namespace_its_own_constraints_or_none(usual: Asked) -> None:
+def test_S4_policy_sets_constraints_of_a_namespace_or_none(usual: Asked) -> None:
     labels = {"app": "web", "pod-template-hash": "abc"}
     racks = admitted(usual, _owned(usual.namespace("racks")))
     assert racks["topologySpreadConstraints"] == [with_labels(RACK, labels)]
@@ -509,17 +509,17 @@ def test_A_policy_warns_of_the_constraints_of_a_template(usual: Asked, linted: s
     assert dry_run(usual.control_plane, make_workload(kind, linted, topologySpreadConstraints=own)) == [words]
 
 
-def test_A_policy_says_nothing_of_constraints_to_a_controller(usual: Asked, linted: str) -> None:
+def test_A_policy_does_not_warn_controllers_about_constraints(usual: Asked, linted: str) -> None:
     pod = _owned(linted, topologySpreadConstraints=[_constraint(matchLabels={"app": "wbe"})])
     assert dry_run(usual.control_plane, pod) == []
 
 
-def test_A_policy_does_not_lint_where_that_is_off(strict: Asked) -> None:
+def test_A_policy_does_not_lint_if_disabled(strict: Asked) -> None:
     pod = make_pod(strict.namespace("lint"), topologySpreadConstraints=[_constraint(matchLabels={"app": "wbe"})])
     assert dry_run(strict.control_plane, pod) == []
 
 
-def test_A_pod_as_large_as_they_come_stays_within_the_budget(usual: Asked, strict: Asked, limited: str) -> None:
+def test_A_largest_pod_stays_within_the_cost_budget(usual: Asked, strict: Asked, limited: str) -> None:
     """Above the API server's budget for an expression, a warning would be omitted, and every request refused."""
     terms = [{"key": f"label-{number}", "operator": "In", "values": ["a", "b", "c"]} for number in range(20)]
     many = [

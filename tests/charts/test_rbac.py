@@ -12,7 +12,7 @@ import pytest
 
 from cluster_io.live.client import ClientTransport
 from tests.charts.chart import CHART, EVENTS, FULL_VALUES, Chart, of_kind
-from tests.charts.grants import EVERYBODY, Grant, granted, granted_to_token
+from tests.charts.grants import GRANTED_TO_ALL, Grant, granted, granted_to_token
 from tests.controlplane.control_plane import ControlPlane
 from tests.waiting import answer_in_the_end
 
@@ -145,7 +145,7 @@ def test_A_the_token_has_these_permissions_and_no_others(
         kubeconfig = control_plane.kubeconfig_for_service_account("qos-webhook", namespace)
         transport = ClientTransport(kubeconfig=str(kubeconfig), request_timeout=60)
         for place in (namespace, "default", "kube-system", "kube-public", "kube-node-lease"):
-            here = {grant._replace(where=place) for grant in table | EVERYBODY if grant.where in {"", place}}
+            here = {grant._replace(where=place) for grant in table | GRANTED_TO_ALL if grant.where in {"", place}}
             assert answer_in_the_end(partial(granted_to_token, transport, place), partial(eq, here)) == here
         transport.close()
 

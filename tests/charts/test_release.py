@@ -153,7 +153,7 @@ def test_nothing_has_drifted(control_plane: ControlPlane, chart: Chart, release:
     "how",
     [pytest.param(("--server-side", "--field-manager=helm"), id="server-side"), pytest.param((), id="client-side")],
 )
-def test_applying_the_render_again_undoes_nothing(
+def test_reapplying_the_render_reverts_nothing(
     control_plane: ControlPlane, chart: Chart, release: Release, how: tuple[str, ...]
 ) -> None:
     written = bundles(control_plane, release)
@@ -223,7 +223,7 @@ def left_of_the_test(control_plane: ControlPlane) -> list[str]:
     return [name for name in control_plane.kubectl(*listed).stdout.split() if name.endswith(("-test", ".test"))]
 
 
-def test_helm_test_goes_the_whole_way(control_plane: ControlPlane, release: Release) -> None:
+def test_helm_test_checks_the_whole_path(control_plane: ControlPlane, release: Release) -> None:
     done, failure = helm_tested(control_plane, release)
     assert (done.returncode, failure) == (0, ""), done.stderr
     *_, mutate, validate, whole = done.stdout.splitlines()

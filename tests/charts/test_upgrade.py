@@ -183,7 +183,7 @@ def test_upgrade_with_refused_configuration_keeps_old_replicas(
             configure(world, lambda content: content.pop("disablePreemption"))
             wait_for(lambda: new.port in world.balancer.ready, "it is ready with the corrected one")
             assert play_kubelets(world, new_pods, new)
-            wait_for(lambda: len(pods_by_set(world)[old_set]) < 2, "the rollout goes on")
+            wait_for(lambda: len(pods_by_set(world)[old_set]) < 2, "the rollout continues")
             world.retire(old)
             load.more(10 * CLIENTS)
 

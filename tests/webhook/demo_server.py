@@ -17,13 +17,13 @@ from tests.webhook.installation import port_beside
 from tests.webhook.scraping import scraped
 from webhook.serving.connections import HANDSHAKE_SECONDS
 
-__all__ = ["ANYBODY", "Answer", "DemoServer", "running_demo"]
+__all__ = ["UNVERIFIED", "Answer", "DemoServer", "running_demo"]
 
 _READY_SECONDS = 120
-ANYBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+UNVERIFIED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """A client that does not verify certificates, like a kubelet's probe."""
-ANYBODY.check_hostname = False
-ANYBODY.verify_mode = ssl.CERT_NONE
+UNVERIFIED.check_hostname = False
+UNVERIFIED.verify_mode = ssl.CERT_NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class DemoServer:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         *,
-        context: ssl.SSLContext = ANYBODY,
+        context: ssl.SSLContext = UNVERIFIED,
     ) -> Answer:
         """One request on a new connection; on another one if the machine was paused meanwhile."""
         sent = {"Content-Type": "application/json", **(headers or {})} if body is not None else dict(headers or {})

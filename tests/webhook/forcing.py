@@ -145,7 +145,7 @@ class People:
         """Whether a Node of that name exists."""
         return bool(self.control_plane.api.list_items("v1", "Node", fieldSelector=f"metadata.name={name}"))
 
-    def is_gone(self, path: str, pod: Mapping[str, Any]) -> bool:
+    def is_deleted(self, path: str, pod: Mapping[str, Any]) -> bool:
         """Whether a path has completed: a Node's pods are deleted later, by garbage collection."""
         return not self.has_node(pod["spec"]["nodeName"]) if path == "node" else self.pod(pod) is None
 
@@ -167,7 +167,7 @@ class Cluster(People):
         self.replica = replica
         self._balancer = balancer
 
-    def is_asked(self) -> bool:
+    def is_called(self) -> bool:
         """Whether the webhook warns about a pod."""
         probe = make_pod("probe", "default", "", terminationGracePeriodSeconds=0)
         return bool(warnings(self.kubectl("create", "--dry-run=server", "-f", "-", body=probe)))
@@ -177,7 +177,7 @@ class Cluster(People):
         """The webhook is unreachable for the API server until the block ends."""
         with away(self._balancer, self.replica):
             yield
-        wait_for(self.is_asked, "the webhook is asked again")
+        wait_for(self.is_called, "the webhook is called again")
 
 
 def warnings(done: subprocess.CompletedProcess[str]) -> list[str]:
@@ -217,7 +217,7 @@ def serving(
             replica = installation.start_replica()
             balancer.add(replica.port)
             cluster = Cluster(control_plane, balancer, replica)
-            wait_for(cluster.is_asked, "the webhook is asked")
+            wait_for(cluster.is_called, "the webhook is called")
             yield cluster
         finally:
             installation.uninstall()

@@ -111,11 +111,11 @@ def world(control_plane_binaries: Binaries, helm: Path, tmp_path_factory: pytest
         stack.callback(lambda: stop_all([replica.process], timeout=2))
         balancer.add(replica.port)
         made = World(control_plane, replica, audit_log)
-        wait_for(lambda: _is_asked(made), "the webhook is asked")
+        wait_for(lambda: _is_called(made), "the webhook is called")
         yield made
 
 
-def _is_asked(world: World) -> bool:
+def _is_called(world: World) -> bool:
     path = world.control_plane.api.path("v1", "Pod", "shop")
     pod = raw_pod("probe", "shop", labels={"app": "web"})
     made = world.control_plane.api.request("POST", path, pod, query={"dryRun": "All"})

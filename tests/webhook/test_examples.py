@@ -92,7 +92,7 @@ def cluster(
             replica = installation.start_replica()
             balancer.add(replica.port)
             try:
-                wait_for(lambda: _is_asked(running), "the webhook is asked")
+                wait_for(lambda: _is_called(running), "the webhook is called")
                 yield running
             finally:
                 stop_all([replica.process], timeout=2)
@@ -107,7 +107,7 @@ def _service(namespace: str) -> Object:
     }
 
 
-def _is_asked(running: ControlPlane) -> bool:
+def _is_called(running: ControlPlane) -> bool:
     path = running.api.path("v1", "Pod", "shop")
     probe = _pod("probe", terminationGracePeriodSeconds=0)
     pod = running.api.request("POST", path, probe, query={"dryRun": "All"})

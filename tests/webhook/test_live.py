@@ -87,7 +87,7 @@ def pod(control_plane: ControlPlane, namespace: str, make_node: Callable[..., An
         api.request("DELETE", api.path("v1", "Pod", namespace, "db"), options)
         return bool(api.warnings)
 
-    wait_for(asked, "the webhook is asked")
+    wait_for(asked, "the webhook is called")
     return made
 
 
@@ -98,13 +98,13 @@ def _delete(control_plane: ControlPlane, pod: dict[str, Any], *flags: str) -> st
     return done.stderr
 
 
-def test_force_deletion_is_warned_of_once(control_plane: ControlPlane, pod: dict[str, Any]) -> None:
+def test_force_deletion_warns_once(control_plane: ControlPlane, pod: dict[str, Any]) -> None:
     said = _delete(control_plane, pod, "--grace-period=0", "--force")
     assert said.count(WARNING.format(node=pod["spec"]["nodeName"])) == 1
     assert said.count(CHECK.format(namespace=pod["metadata"]["namespace"], node=pod["spec"]["nodeName"])) == 1
 
 
-def test_dry_run_is_warned_of_too(control_plane: ControlPlane, pod: dict[str, Any]) -> None:
+def test_dry_run_also_warns(control_plane: ControlPlane, pod: dict[str, Any]) -> None:
     said = _delete(control_plane, pod, "--grace-period=0", "--force", "--dry-run=server")
     assert WARNING.format(node=pod["spec"]["nodeName"]) in said
     assert "already stopping" not in said

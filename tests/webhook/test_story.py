@@ -103,7 +103,7 @@ def story(
             replicas.append(installation.start_replica())
             balancer.add(replicas[0].port)
             story = Story(control_plane, installation, balancer)
-            wait_for(story.answers, "the webhook is asked")
+            wait_for(story.answers, "the webhook is called")
             yield story
         finally:
             installation.uninstall()
@@ -409,7 +409,7 @@ def test_F1_collection_delete_warns_for_each_pod(control_plane: ControlPlane, na
         assert said.count(f"Warning: {name} on {own_node}: {risk}\n") == 1
 
 
-def test_plain_delete_says_nothing(control_plane: ControlPlane, namespace: str, own_node: str) -> None:
+def test_plain_delete_does_not_warn(control_plane: ControlPlane, namespace: str, own_node: str) -> None:
     control_plane.apply([_pod("web", namespace, nodeName=own_node)])
     assert control_plane.kubectl("delete", "pod", "web", "-n", namespace, "--wait=false").stderr == ""
 
@@ -436,9 +436,7 @@ def test_upgrade_takes_effect_and_keeps_the_webhook_trusted(
     wait_for(lambda: len(constraints()) == 2, "the old defaults are written again")
 
 
-def test_uninstall_leaves_the_cluster_working(
-    control_plane: ControlPlane, helm: Path, tmp_path: Path, namespace: str
-) -> None:
+def test_cluster_works_after_uninstall(control_plane: ControlPlane, helm: Path, tmp_path: Path, namespace: str) -> None:
     installation = Installation(control_plane, helm, tmp_path, namespace=namespace, release="second")
     with Balancer() as balancer:
         installation.install(chart_values(balancer.port, ZONE))

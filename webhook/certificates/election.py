@@ -100,7 +100,7 @@ class Election:
             lease: The Lease to hold.
             identity: The unique name of this replica.
             duration: Seconds after which a holder that does not renew the Lease has lost it.
-            clock: The time of day. It is written for people, and compared with the API server's.
+            clock: The time of day. It is written into the Lease, and compared with the API server's.
             on_change: Called in the thread of `run` when this replica gains or loses the Lease, or `ahead` changes.
             elapsed: The clock for durations; `RealTime` when not given.
         """

@@ -20,7 +20,7 @@ _DEFAULT_TLS: Final = TlsOptions()
 
 
 class _Newest:
-    """Stands in for an `ssl.SSLContext`: each new connection uses the newest context."""
+    """Replaces an `ssl.SSLContext`: each new connection uses the newest context."""
 
     __slots__ = ("now",)
 

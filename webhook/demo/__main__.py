@@ -64,10 +64,10 @@ def _serving(log: IO[bytes]) -> Iterator[http.client.HTTPSConnection | None]:
 
 def _connected(server: subprocess.Popen[bytes], port: int) -> http.client.HTTPSConnection | None:
     # The certificate is made for this run only, so it cannot be verified.
-    anybody = ssl.create_default_context()
-    anybody.check_hostname = False
-    anybody.verify_mode = ssl.CERT_NONE
-    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=60, context=anybody)
+    unverified = ssl.create_default_context()
+    unverified.check_hostname = False
+    unverified.verify_mode = ssl.CERT_NONE
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=60, context=unverified)
     deadline = time.monotonic() + _START_SECONDS
     while server.poll() is None and time.monotonic() < deadline:
         try:

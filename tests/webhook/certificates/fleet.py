@@ -395,7 +395,7 @@ class Fleet:
                 except OSError as error:
                     seen.append(f"{replica.process.log.name}: {error!r}")
 
-        def again_and_again(step: Callable[[], None]) -> None:
+        def repeatedly(step: Callable[[], None]) -> None:
             try:
                 while not stopped.wait(0.05):
                     step()
@@ -403,7 +403,7 @@ class Fleet:
             finally:
                 self.api.close()
 
-        threads = [threading.Thread(target=again_and_again, args=(step,)) for step in (create, connect)]
+        threads = [threading.Thread(target=repeatedly, args=(step,)) for step in (create, connect)]
         create()
         self._clients = dict.fromkeys(threads, 0)
         for thread in threads:

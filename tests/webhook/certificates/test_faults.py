@@ -219,7 +219,7 @@ def test_A_foreign_configurations_are_never_touched(running: Fleet) -> None:
     wait_for(running.is_whole, "everything is published")
 
 
-def test_A_ca_bundle_is_written_again_while_the_writer_is_dead(running: Fleet) -> None:
+def test_A_ca_bundle_is_restored_while_the_writer_is_dead(running: Fleet) -> None:
     """By the other replica, long before the Lease expires."""
     writer, other = running.writer, _other(running)
     holder = running.lease["holderIdentity"]
@@ -287,7 +287,7 @@ def test_A_writer_dies_another_takes_over(running: Fleet) -> None:
     assert after["leaseTransitions"] == before["leaseTransitions"] + 1
 
 
-def test_A_writer_pauses_and_does_not_write_when_it_goes_on(running: Fleet) -> None:
+def test_A_paused_writer_does_not_write_when_it_resumes(running: Fleet) -> None:
     writer, other = running.writer, _other(running)
     with running.unnoticed(other):
         os.killpg(writer.process.pid, signal.SIGSTOP)

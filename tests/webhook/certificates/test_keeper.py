@@ -221,7 +221,7 @@ def test_A_reader_publishes_no_bundle_without_own_authority(place: Place, author
         assert not replica.keeper.status().writer
 
 
-def test_A_a_fight_about_the_bundle_stays_slow(place: Place) -> None:
+def test_A_competing_writes_of_the_bundle_are_rate_limited(place: Place) -> None:
     """Each replica writes a configuration at most five times a second."""
     place.let_another_write()
     place.keep(_aged(1))

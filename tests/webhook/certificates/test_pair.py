@@ -151,7 +151,7 @@ def test_authorities_in(pair: Pair, other: Pair, bundle: object, count: int) -> 
     assert authorities_in(bundle(pair, other), now=NOW) == wanted
 
 
-def test_an_expired_authority_is_left_out(pair: Pair) -> None:
+def test_expired_authority_is_omitted(pair: Pair) -> None:
     old = make_pair(["localhost"], now=NOW - LIFETIME, lifetime=LIFETIME)
     assert authorities_in(old.authority + pair.authority, now=NOW - timedelta(seconds=1)) == (
         old.authority,
@@ -179,6 +179,6 @@ def test_every_flipped_bit_raises_the_same_error(pair: Pair) -> None:
             continue
 
 
-def test_who_signed_it(pair: Pair, other: Pair) -> None:
+def test_signer_of_a_certificate(pair: Pair, other: Pair) -> None:
     assert is_signed_by(pair.certificate, pair.authority)
     assert not is_signed_by(pair.certificate, other.authority)

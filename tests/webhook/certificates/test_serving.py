@@ -63,7 +63,7 @@ def test_unreadable_input_keeps_the_old_certificate() -> None:
 
 
 @pytest.mark.parametrize("key", ["RSA", "EC"])
-def test_a_key_of_another_type_takes_the_place_of_the_one_before(key: str) -> None:
+def test_key_of_another_type_replaces_the_previous_one(key: str) -> None:
     """A context that is loaded twice would keep using the first of them."""
     pair, other = _pair(), rsa_pair()
     first, second = (pair, other) if key == "RSA" else (other, pair)
@@ -84,7 +84,7 @@ def test_key_of_another_certificate_changes_nothing() -> None:
         assert connection.served.encode() == first.certificate
 
 
-def test_what_is_served_is_known() -> None:
+def test_served_certificate_is_known() -> None:
     serving, pair = ServingContext(), _pair()
     assert serving.served is None
     serving.load(pair.certificate, pair.key)
@@ -99,7 +99,7 @@ def test_a_client_needs_no_certificate_and_no_old_protocol() -> None:
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
 
 
-def test_a_client_may_prove_who_it_is_after_a_renewal_too(tmp_path: Path) -> None:
+def test_client_certificates_work_after_a_renewal(tmp_path: Path) -> None:
     authorities = tmp_path / "clients.crt"
     authorities.write_bytes(_pair().authority)
     serving = ServingContext(str(authorities))

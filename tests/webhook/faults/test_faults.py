@@ -128,11 +128,11 @@ def test_apiserver_restarted(world: World) -> None:
         watches = [world.by_cache(replica, WATCHES) for replica in world.replicas]
         world.restart_apiserver()
         # Caches follow changes again: a new Service is known, and every watch has restarted.
-        wait_for(world.is_asked, "the webhook is asked again")
+        wait_for(world.is_called, "the webhook is called again")
         world.pod_namespace("after-restart")
         for replica, before in zip(world.replicas, watches, strict=True):
             assert len(before) == CACHES
-            wait_for(partial(_watches_again, world, replica, before), "all watch again")
+            wait_for(partial(_has_restarted_watches, world, replica, before), "all watch again")
     account = load.account()
     # If the answer to a creation was cut off, the pod may be stored or not.
     assert account.created <= account.stored <= account.created + account.refused
@@ -189,7 +189,7 @@ def _shown_the_door(world: World, replica: Replica, count: int) -> bool:
     return sum(world.metric(replica, name) or 0 for name in names) >= count
 
 
-def _watches_again(world: World, replica: Replica, before: dict[str, float]) -> bool:
+def _has_restarted_watches(world: World, replica: Replica, before: dict[str, float]) -> bool:
     now = world.by_cache(replica, WATCHES)
     return bool(now) and all(count > before[cache] for cache, count in now.items())
 

@@ -116,7 +116,7 @@ class World:
             self.add_replica(*more)
         # The balancer notices late that a worker has ended, and may consider its replica ready while it has no other.
         wait_for(lambda: all(self.metric(replica, "qos_webhook_ready") for replica in self.replicas), "all are ready")
-        wait_for(lambda: len(self.balancer.ready) == self._count and self.is_asked(), "all are asked")
+        wait_for(lambda: len(self.balancer.ready) == self._count and self.is_called(), "all are called")
 
     def add_replica(self, *more: str, until: str = "/readyz") -> Replica:
         """Start one more; it gets new connections when the balancer has noticed that it is ready."""
@@ -178,7 +178,7 @@ class World:
         found = re.findall(rf'^{name}\{{cache="(.+)"\}} (\S+)$', _scraped(replica), re.MULTILINE)
         return {cache: float(value) for cache, value in found}
 
-    def is_asked(self, namespace: str = "default") -> bool:
+    def is_called(self, namespace: str = "default") -> bool:
         """Whether a pod that is created now would be patched; nothing is stored."""
         try:
             path = self.control_plane.api.path("v1", "Pod", namespace)
@@ -191,7 +191,7 @@ class World:
         """A namespace with a Service that selects its pods: they get constraints."""
         self.control_plane.create_namespace(name)
         self.control_plane.apply([_service(name)])
-        wait_for(lambda: self.is_asked(name), f"pods in {name} are patched")
+        wait_for(lambda: self.is_called(name), f"pods in {name} are patched")
         # By one of them, which may not be the one that is called next.
         for replica in self.replicas:
             wait_for(partial(self._knows_services, replica), "each replica knows all Services")

@@ -20,7 +20,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.waiting import wait_for
 from tests.webhook.asked_by_url import Files, ask_for_pods_in
 from tests.webhook.balancer import Balancer
-from tests.webhook.demo_server import ANYBODY, DemoServer, running_demo
+from tests.webhook.demo_server import UNVERIFIED, DemoServer, running_demo
 from tests.webhook.reviews import create_review, pod_object
 
 GOOD = create_review(pod_object(name="web"))
@@ -53,7 +53,7 @@ def test_with_its_certificate(server: DemoServer, files: Files) -> None:
 
 
 def test_without_a_certificate(server: DemoServer) -> None:
-    answer = server.ask("POST", "/mutate", GOOD, context=ANYBODY)
+    answer = server.ask("POST", "/mutate", GOOD, context=UNVERIFIED)
     assert answer.status == 401
     assert answer.body == b"show a client certificate of an authority in --client-ca\n"
 
@@ -141,7 +141,7 @@ def wait_until_asked(control_plane: ControlPlane, namespace: str, server: DemoSe
         create_pod(control_plane, namespace, f"try-{next(numbers)}")
         return server.metric(reviews) > before
 
-    wait_for(asked, "the server is asked")
+    wait_for(asked, "the server is called")
 
 
 def test_the_pages_files_for_kubeadm_find_each_other() -> None:
@@ -184,7 +184,7 @@ def test_the_api_server_shows_a_certificate_of_another_name(
 
 
 @pytest.mark.controlplane
-def test_the_api_server_asks_again_where_a_replica_is_not_ready(
+def test_api_server_retries_if_a_replica_is_not_ready(
     control_plane: ControlPlane, server: DemoServer, files: Files, tmp_path: Path
 ) -> None:
     """Its first connection reaches a replica with caches that stay empty; no pod is lost."""

@@ -77,7 +77,7 @@ def test_quota_of_a_namespace_does_not_affect_others() -> None:
     assert made <= 10 + 3600 / 30
 
 
-def test_what_is_remembered_is_bounded() -> None:
+def test_memory_of_events_is_bounded() -> None:
     limits = Limits(Clock())
     for number in range(10_000):
         limits.admit(f"{number}", "jane", f"namespace-{number}")
@@ -125,7 +125,7 @@ def test_no_refusal_waits_for_its_event() -> None:
     wait_for(lambda: outcomes.count("failed") == 65, "the others are tried")
 
 
-def test_text_of_others_is_made_plain_and_short() -> None:
+def test_foreign_text_is_made_plain_and_short() -> None:
     transport = Silent()
     events = Events(transport, lambda _: None)
     threading.Thread(target=events.run, daemon=True).start()
@@ -185,7 +185,7 @@ def reported(review: bytes, mode: str = "deny") -> list[tuple[str, str, str]]:
         pytest.param(delete_review(RUNNING, groups=("system:nodes",)), [], id="a kubelet's"),
     ],
 )
-def test_events_are_of_refused_force_deletions_alone(review: bytes, expected: list[tuple[str, str, str]]) -> None:
+def test_events_only_for_refused_force_deletions(review: bytes, expected: list[tuple[str, str, str]]) -> None:
     assert reported(review) == expected
 
 
@@ -206,9 +206,7 @@ ZERO_GRACE = {**RUNNING, "spec": {**RUNNING["spec"], "terminationGracePeriodSeco
         pytest.param(node_deletion_review({"metadata": {"name": "node-1", "uid": "1"}}), [], id="a Node's"),
     ],
 )
-def test_events_are_of_force_deletions_that_are_let_through(
-    review: bytes, expected: list[tuple[str, str, str]]
-) -> None:
+def test_events_for_allowed_force_deletions(review: bytes, expected: list[tuple[str, str, str]]) -> None:
     assert reported(review, "warn") == expected
 
 

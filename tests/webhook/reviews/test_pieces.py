@@ -29,7 +29,7 @@ def text(obj: Object) -> bytes:
     return json.dumps(obj).encode()
 
 
-def test_in_pieces_an_object_is_what_it_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_in_pieces_equals_reading_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Except annotations that no rule reads."""
     entries = [entry for entry in demo_objects() if entry["kind"] in KINDS]
     whole = [see(text(entry), KINDS[entry["kind"]]) for entry in entries]
@@ -44,7 +44,7 @@ def test_in_pieces_an_object_is_what_it_is_whole(monkeypatch: pytest.MonkeyPatch
         assert found.object.metadata.annotations.items() <= expected.object.metadata.annotations.items()
 
 
-def test_a_list_of_too_many_values_is_left_out_and_named() -> None:
+def test_list_with_too_many_values_is_omitted_and_named() -> None:
     seen = see(text(pod_object(name="web", tolerations=MANY, priorityClassName="high")), Pod)
     assert seen.left_out == {"spec.tolerations"}
     assert (seen.object.metadata.name, seen.object.spec.priority_class_name) == ("web", "high")
@@ -59,7 +59,7 @@ def test_a_list_of_too_many_values_is_left_out_and_named() -> None:
         pytest.param({"env": [{"name": str(number)} for number in range(10)], "args": ["<" * 3_000_000]}, id="long"),
     ],
 )
-def test_text_that_no_rule_reads_is_passed_over(changed: Object) -> None:
+def test_text_that_no_rule_reads_is_ignored(changed: Object) -> None:
     container = {"name": "app", "image": "app", **changed}
     pod = pod_object(name="web", containers=[container], priorityClassName="high", nodeName="n")
     body = text(pod).replace(b"<", b"\\u003c")
@@ -81,12 +81,12 @@ def test_annotations_that_rules_read_are_read_among_any() -> None:
         ({"priorityClassName": 7}, "spec.priorityClassName: "),
     ],
 )
-def test_a_single_value_is_never_left_out(spec: Object, words: str) -> None:
+def test_single_value_is_never_omitted(spec: Object, words: str) -> None:
     with pytest.raises(DecodeError, match=words):
         see(text(pod_object(name="web", tolerations=MANY, **spec)), Pod)
 
 
-def test_a_list_that_does_not_fit_is_left_out() -> None:
+def test_list_with_a_wrong_type_is_omitted() -> None:
     """The API server sends none; a pod with otherwise readable fields is evaluated by these."""
     seen = see(text(pod_object(name="web", volumes=[{"name": 7}], priorityClassName="high")), Pod)
     assert seen.left_out == {"spec.volumes"}

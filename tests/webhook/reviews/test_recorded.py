@@ -177,7 +177,7 @@ def recorder(demo_api_server: ControlPlane, demo_backend: Backend, tmp_path: Pat
         api.request("POST", api.path("v1", "Pod", "shop"), probe, query={"dryRun": "All"})
         return {path for path, _ in recorder.calls} == {"/mutate", "/validate"}
 
-    wait_for(asked, "the recorder is asked")
+    wait_for(asked, "the recorder is called")
     yield recorder
     for entry in configurations:
         demo_api_server.api.delete(entry)
@@ -280,7 +280,7 @@ def shown() -> str:
     return out.getvalue()
 
 
-def test_the_demo_prints_what_kubectl_would(shown: str) -> None:
+def test_demo_prints_the_same_as_kubectl(shown: str) -> None:
     for command in json.loads(RECORDED.read_text()):
         assert f"$ {command['command']}\n" in shown
     assert shown.count("Warning: db-0 on node-b2: StatefulSet db promises at most one") == 1
@@ -293,7 +293,7 @@ def test_the_demo_prints_what_kubectl_would(shown: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/webhook/force-deletion.md", "docs/webhook/spread-defaults.md"])
-def test_what_the_documentation_shows_is_what_the_demo_prints(page: str, shown: str) -> None:
+def test_documentation_shows_the_output_of_the_demo(page: str, shown: str) -> None:
     path = ROOT / page
     printed = dict(re.findall(r"^\$ (.+)\n((?:.+\n)*)", shown, re.MULTILINE))
 

@@ -54,7 +54,7 @@ def test_F3_force_deletion_warns_about_the_owners_promise(warnings_for: Warnings
     assert second == f"Check now whether container {container} still runs on {node}: {died}; kubectl qos node {node}"
 
 
-def test_F3_after_a_dry_run_the_pod_is_there(demo_cluster: Cluster) -> None:
+def test_F3_dry_run_names_the_check_before_deletion(demo_cluster: Cluster) -> None:
     """Otherwise the warning arrives when the pod no longer exists."""
     answer = validate(decode_review(in_a_dry_run(delete_review(PODS["db-0"]))), demo_cluster)
     assert answer.warnings[1] == (
@@ -135,7 +135,7 @@ def test_pod_without_processes_has_no_risk(warnings_for: Warnings, name: str) ->
 
 
 @pytest.mark.parametrize("seconds", [1, 30, None])
-def test_graceful_deletion_is_no_concern(warnings_for: Warnings, seconds: int | None) -> None:
+def test_graceful_deletion_causes_no_warning(warnings_for: Warnings, seconds: int | None) -> None:
     assert warnings_for("db-0", seconds=seconds) == ()
 
 
@@ -160,6 +160,6 @@ def test_a_name_alone_makes_no_kubelet(warnings_for: Warnings) -> None:
     assert warnings_for("db-0", user="system:node:node-b2") != ()
 
 
-def test_the_second_review_of_one_command_says_nothing(demo_cluster: Cluster) -> None:
+def test_second_review_of_one_command_does_not_warn(demo_cluster: Cluster) -> None:
     pod = PODS["db-0"] | {"metadata": PODS["db-0"]["metadata"] | {"deletionGracePeriodSeconds": 0}}
     assert validate(decode_review(delete_review(pod)), demo_cluster) == ALLOWED

@@ -78,7 +78,7 @@ def test_F2_warn_is_the_default() -> None:
 @pytest.mark.parametrize("named", [None, *ForceDeletionMode])
 @pytest.mark.parametrize("default", ForceDeletionMode)
 @pytest.mark.parametrize("label", [None, "warn", "confirm", "deny", "denny", "Deny", ""])
-def test_F2_label_may_only_tighten_what_the_configuration_says(
+def test_F2_label_may_only_tighten_the_configuration(
     label: str | None, named: ForceDeletionMode | None, default: ForceDeletionMode
 ) -> None:
     configured = default if named is None else named
@@ -98,7 +98,7 @@ def test_F2_confirm_names_the_command() -> None:
     )
 
 
-def test_F2_confirmed_is_warned_of() -> None:
+def test_F2_confirmed_deletion_warns() -> None:
     answer = answer_to(make_pod(confirmed=UID), "confirm")
     assert answer.allowed
     assert answer.warnings[0] == RISK
@@ -134,7 +134,7 @@ OFF = f"once node-1 is off for certain: {TAINT}"
         pytest.param(BACK, True, "wait until it has stopped", id="back in service: garbage collection keeps it"),
     ],
 )
-def test_F2_deny_names_what_to_do_instead(node: Object, stopping: bool, remedy: str) -> None:
+def test_F2_deny_names_the_alternative(node: Object, stopping: bool, remedy: str) -> None:
     pod = make_pod()
     if stopping:
         pod["metadata"] |= {"deletionTimestamp": "2026-11-21T03:11:20Z", "deletionGracePeriodSeconds": 30}
@@ -188,7 +188,7 @@ def test_F2_exempt_pods_are_never_refused(mode: str, pod: Object) -> None:
 
 
 @pytest.mark.parametrize("mode", ["confirm", "deny"])
-def test_F2_own_period_of_0_is_warned_of_only(mode: str) -> None:
+def test_F2_zero_grace_pods_only_warn(mode: str) -> None:
     """Its controllers' plain deletes have 0, too."""
     answer = answer_to(make_pod(terminationGracePeriodSeconds=0), mode)
     assert answer.allowed
@@ -220,7 +220,7 @@ def test_F1_collection_without_period_uses_each_pods_own(spec: Object, metadata:
 
 
 @pytest.mark.parametrize("mode", ["confirm", "deny"])
-def test_F2_mirror_pods_are_warned_of_only(mode: str) -> None:
+def test_F2_mirror_pods_only_warn(mode: str) -> None:
     pod = make_pod()
     pod["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "0"}
     assert answer_to(pod, mode).allowed
@@ -258,7 +258,7 @@ def test_F2_a_namespace_newer_than_the_cache_is_read() -> None:
     assert not validate(decode_review(delete_review(make_pod())), cluster).allowed
 
 
-def test_F2_the_longest_names_leave_the_command_whole() -> None:
+def test_F2_longest_names_do_not_truncate_the_command() -> None:
     pod = make_pod(nodeName="n" * 253)
     name = ".".join(["p" * 60] * 5)[:253]
     pod["metadata"] |= {"name": name, "namespace": "s" * 63}
@@ -290,7 +290,7 @@ def evicted(options: Object | None, *, user: str = "jane", mode: str = "warn", p
     return validate(decode_review(eviction_review("db", "shop", options, user=user)), cluster)
 
 
-def test_F1_eviction_without_grace_is_warned_of() -> None:
+def test_F1_eviction_without_grace_warns() -> None:
     answer = evicted({"gracePeriodSeconds": 0})
     assert answer.allowed
     assert answer.warnings == (RISK, CHECK)
@@ -312,7 +312,7 @@ def test_F2_confirm_suggests_no_eviction_of_stopping_or_silent() -> None:
 
 
 @pytest.mark.parametrize("options", [None, {}, {"gracePeriodSeconds": 1}, {"gracePeriodSeconds": None}])
-def test_F1_eviction_with_grace_is_no_concern(options: Object | None) -> None:
+def test_F1_eviction_with_grace_causes_no_warning(options: Object | None) -> None:
     assert evicted(options, mode="deny") == ALLOWED
 
 
@@ -339,7 +339,7 @@ def test_F2_a_refused_eviction_advises_no_deletion(node: Object, *, stopping: bo
     assert denial.endswith(f"; {EVICT}") is (not stopping and node is not SILENT)
 
 
-def test_F2_eviction_of_what_does_not_run() -> None:
+def test_F2_eviction_of_pods_without_processes() -> None:
     assert evicted({"gracePeriodSeconds": 0}, mode="deny", pod=make_pod(phase="Failed")) == ALLOWED
 
 
@@ -366,7 +366,7 @@ def test_F2_eviction_by_exempt_clients_is_allowed() -> None:
     assert evicted({"gracePeriodSeconds": 0}, mode="deny", user="fencer") == ALLOWED
 
 
-def test_F1_eviction_of_a_pod_that_is_not_there() -> None:
+def test_F1_eviction_of_a_missing_pod() -> None:
     cluster = make_cluster([make_namespace(force_delete="deny")])
     assert validate(decode_review(eviction_review("db", "shop", {"gracePeriodSeconds": 0})), cluster) == ALLOWED
 

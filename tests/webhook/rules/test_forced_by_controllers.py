@@ -116,7 +116,7 @@ def test_F2_namespace_controller_ends_a_namespace(cluster: Cluster, namespace: s
     def gone() -> bool:
         return not api.list_items("v1", "Namespace", fieldSelector=f"metadata.name={namespace}")
 
-    wait_for(gone, "the namespace is gone")
+    wait_for(gone, "the namespace is deleted")
 
 
 def test_F2_no_pod_is_forced_in_a_namespace_that_was_finalized(cluster: Cluster, namespace: str, pod: Object) -> None:

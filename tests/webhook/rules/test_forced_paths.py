@@ -106,12 +106,12 @@ def lines(path: str, pod: Object, *, dry_run: bool = False) -> list[str]:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_F1_warned_of_once_on_every_path(cluster: Cluster, make: Callable[..., Object], path: str) -> None:
+def test_F1_every_path_warns_once(cluster: Cluster, make: Callable[..., Object], path: str) -> None:
     pod = make()
     done = cluster.force(path, pod)
     assert done.returncode == 0, done.stderr
     assert warnings(done) == lines(path, pod)
-    assert cluster.is_gone(path, pod)
+    assert cluster.is_deleted(path, pod)
 
 
 @pytest.mark.parametrize("path", ["delete", "collection", "eviction"])
@@ -124,7 +124,7 @@ def test_F1_forcing_a_stopping_pod_warns_once(cluster: Cluster, make: Callable[.
     assert cluster.pod(pod) is None
 
 
-def test_F1_collection_is_warned_of_pod_by_pod(cluster: Cluster, make: Callable[..., Object]) -> None:
+def test_F1_collection_warns_for_each_pod(cluster: Cluster, make: Callable[..., Object]) -> None:
     pod = make()
     node, namespace = pod["spec"]["nodeName"], pod["metadata"]["namespace"]
     cluster.control_plane.api.create(make_pod("web", namespace, node))
@@ -134,14 +134,14 @@ def test_F1_collection_is_warned_of_pod_by_pod(cluster: Cluster, make: Callable[
     )
 
 
-def test_F1_pod_without_grace_is_warned_of_when_it_is_created(cluster: Cluster, space: Callable[..., str]) -> None:
+def test_F1_zero_grace_pod_warns_when_it_is_created(cluster: Cluster, space: Callable[..., str]) -> None:
     pod = make_pod("db", space(), "", terminationGracePeriodSeconds=0)
     done = cluster.kubectl("create", "-f", "-", body=pod)
     assert done.returncode == 0
     assert warnings(done) == [f"spec.{NO_GRACE}"]
 
 
-def test_F1_workload_without_grace_is_warned_of(cluster: Cluster, space: Callable[..., str]) -> None:
+def test_F1_zero_grace_workload_warns(cluster: Cluster, space: Callable[..., str]) -> None:
     pod = make_pod("db", space(), "", terminationGracePeriodSeconds=0)
     workload = {
         "apiVersion": "apps/v1",
@@ -199,7 +199,7 @@ def test_F1_earlier_force_deletion_causes_no_warning(cluster: Cluster, make: Cal
 
 
 @pytest.mark.parametrize("mode", ["", "confirm", "deny"])
-def test_F1_graceful_ways_are_no_concern(cluster: Cluster, make: Callable[..., Object], mode: str) -> None:
+def test_F1_graceful_deletions_cause_no_warning(cluster: Cluster, make: Callable[..., Object], mode: str) -> None:
     pod = make(mode)
     namespace, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
     done = cluster.kubectl("delete", "pod", "db", "-n", namespace, "--wait=false", "--dry-run=server")
@@ -268,7 +268,7 @@ def test_F2_confirm_refuses_until_its_own_command_was_typed(
     done = cluster.force(path, pod)
     assert done.returncode == 0, done.stderr
     assert warnings(done) == lines(path, pod)
-    assert cluster.is_gone(path, pod)
+    assert cluster.is_deleted(path, pod)
 
 
 def test_F2_confirmation_dies_with_its_pod(cluster: Cluster, make: Callable[..., Object]) -> None:
@@ -285,7 +285,7 @@ def test_F2_confirmation_dies_with_its_pod(cluster: Cluster, make: Callable[...,
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_F2_deny_refuses_and_says_what_to_do_instead(cluster: Cluster, make: Callable[..., Object], path: str) -> None:
+def test_F2_deny_refuses_and_names_the_alternative(cluster: Cluster, make: Callable[..., Object], path: str) -> None:
     pod = make("deny")
     cluster.control_plane.api.patch(pod, {"metadata": {"annotations": {CONFIRMATION: pod["metadata"]["uid"]}}})
     namespace, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
@@ -313,10 +313,10 @@ def test_F2_deny_refuses_and_says_what_to_do_instead(cluster: Cluster, make: Cal
     thinned(
         STRICTNESS,
         ("deny", "confirm", "warn", "denny"),
-        held_by="the other cases, test_F2_label_may_only_tighten_what_the_configuration_says of the handler",
+        held_by="the other cases, test_F2_label_may_only_tighten_the_configuration of the handler",
     ),
 )
-def test_F2_label_may_only_tighten_what_the_configuration_says(
+def test_F2_label_may_only_tighten_the_configuration(
     cluster: Cluster, make: Callable[..., Object], configured: str, label: str
 ) -> None:
     pod = make(configured, label=label)
@@ -357,14 +357,14 @@ def test_F2_label_that_is_no_mode_is_said(cluster: Cluster, make: Callable[..., 
 
 
 @pytest.mark.parametrize("label", ["confirm", "deny"])
-def test_F2_label_keeps_no_node(cluster: Cluster, make: Callable[..., Object], label: str) -> None:
+def test_F2_label_does_not_protect_a_node(cluster: Cluster, make: Callable[..., Object], label: str) -> None:
     """Otherwise a tenant that may label its Namespace could keep all Nodes with its pods."""
     pod = make(label=label)
     assert cluster.force("delete", pod, dry_run=True).returncode == 1
     done = cluster.force("node", pod)
     assert done.returncode == 0, done.stderr
     assert warnings(done) == lines("node", pod)
-    assert cluster.is_gone("node", pod)
+    assert cluster.is_deleted("node", pod)
 
 
 # Dry run
@@ -375,7 +375,7 @@ def test_F2_label_keeps_no_node(cluster: Cluster, make: Callable[..., Object], l
     thinned(
         ("delete", "collection", "eviction", "node"),
         ("confirm", "deny", ""),
-        held_by="the other cases, test_F2_deny_refuses_and_says_what_to_do_instead",
+        held_by="the other cases, test_F2_deny_refuses_and_names_the_alternative",
     ),
 )
 def test_F2_dry_run_is_answered_as_the_real_one_and_does_nothing(

@@ -101,7 +101,7 @@ def test_P1_pod_resolved_without_a_class_gets_namespace_default() -> None:
         pytest.param(pod_object(priorityClassName="low", priority=-10, preemptionPolicy="Never"), id="the default"),
     ],
 )
-def test_P1_a_class_that_was_chosen_stays(pod: Object) -> None:
+def test_P1_chosen_class_is_kept(pod: Object) -> None:
     assert mutate(decode_review(create_review(pod)), make_cluster([*CLASSES, LABELLED])) == ALLOWED
 
 
@@ -190,7 +190,7 @@ NOT_ALLOWED = "PriorityClass high is not allowed in namespace shop (allowed: {})
 
 
 @pytest.mark.parametrize(("allowed", "named"), [(("low",), "low"), (("usual", "low"), "usual, low"), ((), "none")])
-def test_P1_a_class_that_is_not_allowed_is_refused_or_warned_of(allowed: tuple[str, ...], named: str) -> None:
+def test_P1_disallowed_class_is_refused_or_warns(allowed: tuple[str, ...], named: str) -> None:
     options = rules(allowed_classes=allowed)
     problem = NOT_ALLOWED.format(named)
     assert judged(HIGH_SPEC, options) == Answer(denial=f'pods "web" is forbidden: {problem}')

@@ -74,7 +74,7 @@ def goes(cluster: Cluster, path: str, pod: Object, *, user: str = "jane") -> lis
     """The warnings of an allowed, real force deletion."""
     done = cluster.force(path, pod, user=user)
     assert done.returncode == 0, done.stderr
-    assert cluster.is_gone(path, pod)
+    assert cluster.is_deleted(path, pod)
     return warnings(done)
 
 

@@ -76,7 +76,7 @@ def answer_to(
 
 
 @pytest.mark.parametrize(("dry_run", "remedy"), [(True, f"D{DRAIN}"), (False, KEEP)])
-def test_F1_node_deletion_names_its_pods_and_what_can_be_done(remedy: str, *, dry_run: bool) -> None:
+def test_F1_node_deletion_names_its_pods_and_the_remedy(remedy: str, *, dry_run: bool) -> None:
     """The warning arrives once the Node is deleted, except after a dry run."""
     answer = answer_to(make_pod("web", "ReplicaSet"), make_pod("db-0", "StatefulSet"), dry_run=dry_run)
     assert answer == Answer(
@@ -114,11 +114,11 @@ def test_F1_silent_node(expected: str, *, dry_run: bool) -> None:
         pytest.param([make_pod("web", nodeName="node-2")], id="of another node"),
     ],
 )
-def test_F1_drained_node_is_no_concern(pods: Iterable[Object]) -> None:
+def test_F1_drained_node_causes_no_warning(pods: Iterable[Object]) -> None:
     assert answer_to(*pods, modes={"shop": "deny"}) == ALLOWED
 
 
-def test_F1_mirror_pods_are_no_concern() -> None:
+def test_F1_mirror_pods_cause_no_warning() -> None:
     pod = make_pod("etcd")
     pod["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "0"}
     assert answer_to(pod, modes={"shop": "deny"}) == ALLOWED
@@ -145,7 +145,7 @@ def test_F2_strictest_namespace_counts() -> None:
     assert answer.denial.endswith(f"data/a, shop/b, web/c; forbidden for namespace shop; d{DRAIN}")
 
 
-def test_F2_own_period_of_0_keeps_no_node() -> None:
+def test_F2_zero_grace_pods_do_not_protect_a_node() -> None:
     answer = answer_to(make_pod("web", terminationGracePeriodSeconds=0), modes={"shop": "deny"})
     assert answer.allowed
     assert answer.warnings
@@ -178,7 +178,7 @@ def test_F2_exempt_clients_may_delete_nodes(user: str, groups: tuple[str, ...]) 
 @pytest.mark.parametrize("is_confirmed", [False, True])
 @pytest.mark.parametrize("mode", ForceDeletionMode)
 @pytest.mark.parametrize("everywhere", [False, True])
-def test_F2_node_whose_pods_cannot_be_read(mode: ForceDeletionMode, *, everywhere: bool, is_confirmed: bool) -> None:
+def test_F2_node_with_unreadable_pods(mode: ForceDeletionMode, *, everywhere: bool, is_confirmed: bool) -> None:
     """A tenant can make its pods so large that they are not read in time."""
     forced = ForceDeletion(mode=mode) if everywhere else ForceDeletion(namespaces={"shop": mode})
     cluster = make_cluster(live=SilentSource(), force_deletion=forced)
@@ -195,11 +195,11 @@ def test_F2_node_whose_pods_cannot_be_read(mode: ForceDeletionMode, *, everywher
 
 
 @pytest.mark.parametrize("label", ["confirm", "deny", "denny"])
-def test_F2_label_keeps_no_node(label: str) -> None:
+def test_F2_label_does_not_protect_a_node(label: str) -> None:
     """Otherwise a tenant could keep all Nodes with its pods."""
     assert answer_to(make_pod("web"), labels={"shop": label}) == answer_to(make_pod("web"))
 
 
 @pytest.mark.parametrize("mode", ["confirm", "deny"])
-def test_F2_label_lets_no_node_go(mode: str) -> None:
+def test_F2_label_does_not_allow_a_node_deletion(mode: str) -> None:
     assert not answer_to(make_pod("web"), labels={"shop": "warn"}, modes={"shop": mode}).allowed

@@ -115,7 +115,7 @@ def test_P1_nothing_is_patched(spec: Mapping[str, Any]) -> None:
         ),
     ],
 )
-def test_pods_that_are_passed_over(resolve: Any, review: bytes) -> None:
+def test_ignored_pods(resolve: Any, review: bytes) -> None:
     assert resolve(decode_review(review), make_cluster(CLASSES)) == ALLOWED
 
 
@@ -193,7 +193,7 @@ def test_P1_uncached_class_that_the_api_server_has_resolved() -> None:
     assert validate(decode_review(create_review(pod)), cluster) == ALLOWED
 
 
-def test_P1_a_class_that_was_made_anew_with_another_value() -> None:
+def test_P1_recreated_class_with_another_value() -> None:
     pod = pod_object(name="web", priorityClassName="high", priority=2000)
     cluster = make_cluster(CLASSES, live=[LOW, make_class("high", 2000)])
     assert mutate(decode_review(create_review(pod)), cluster) == ALLOWED

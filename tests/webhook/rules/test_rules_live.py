@@ -92,7 +92,7 @@ def _installed(
             return bool(made["spec"]["priority"] == 10) and warned
 
         try:
-            wait_for(answers, "the webhook is asked")
+            wait_for(answers, "the webhook is called")
             yield asked
         finally:
             installation.uninstall()
@@ -234,7 +234,7 @@ def test_P1_missing_default_class_only_warns(usual: Asked) -> None:
     assert priority_of(usual.stored(pod)) == (None, 0, "PreemptLowerPriority")
 
 
-def test_P1_class_made_a_moment_ago_is_given(usual: Asked) -> None:
+def test_P1_new_class_is_set(usual: Asked) -> None:
     for number in range(5):
         made = raw_priority_class(f"rules-new-{number}", 30 + number)
         usual.control_plane.apply([made])
@@ -323,7 +323,7 @@ def test_P1_quota_counts_the_class_that_was_filled_in(usual: Asked) -> None:
     )
 
 
-def test_P1_refusal_costs_no_quota(usual: Asked) -> None:
+def test_P1_refusal_uses_no_quota(usual: Asked) -> None:
     namespace = usual.namespace("limited-quota")
     usual.limit(namespace, "rules-high", 5)
     said = usual.create(make_pod(namespace, priorityClassName="rules-high"), check=False)
@@ -613,7 +613,7 @@ def test_P1_explain_predicts_what_is_refused(usual: Asked, lenient: Asked, qos: 
     assert lenient.create(warned) == f"Warning: {warning}\n"
 
 
-def test_P1_explain_says_what_it_may_not_read(usual: Asked, qos: InProcess, tmp_path: Path) -> None:
+def test_P1_explain_names_missing_permissions(usual: Asked, qos: InProcess, tmp_path: Path) -> None:
     namespace = usual.namespace("unread", labels={"kubectl-qos.io/default-priority-class": "rules-low"})
     user = robot(usual.control_plane, namespace)
     file = tmp_path / "pod.json"

@@ -133,7 +133,7 @@ def test_A_unread_constraints_cause_a_warning() -> None:
     assert said == ": not checked: they or the labels have more than 5000 values"
 
 
-def test_A_warnings_together_are_short_enough_to_be_sent_whole() -> None:
+def test_A_all_warnings_together_stay_below_the_limit() -> None:
     """The API server truncates each if all together have more than 4,096 characters."""
     answer = Answer(warnings=tuple(f"{number} {'x' * 300}" for number in range(500)))
     said = json.loads(encode_answer("uid", answer))["response"]["warnings"]

@@ -212,13 +212,13 @@ def test_F1_a_node_that_is_newer_than_the_cache_is_read_live() -> None:
             make_running("data"),
             NODE_UP,
             f"whether anything keeps a second writer off volume data (claim data-db-0) is unknown; c{CHECK}",
-            id="the claim is gone",
+            id="the claim is missing",
         ),
         pytest.param(
             make_running("data"),
             [*NODE_UP, NFS[0]],
             f"whether anything keeps a second writer off volume data (claim data-db-0) is unknown; c{CHECK}",
-            id="the volume is gone",
+            id="the volume is missing",
         ),
         pytest.param(
             make_running("data"),
@@ -315,14 +315,14 @@ def test_F4_stakes_read_live() -> None:
     assert _stakes(_Served(PATHS), budget=60) == (Reach.ANSWERS, [WriterLock.ATTACHMENT])
 
 
-def test_F4_what_the_webhook_may_not_read_is_unknown() -> None:
+def test_F4_volumes_without_permission_are_unknown() -> None:
     assert _stakes(_Served({}, status=403), budget=60) == (Reach.UNKNOWN, [WriterLock.UNKNOWN])
 
 
 @pytest.mark.parametrize(
     "delay", [pytest.param(10.0, id="no answer at all"), pytest.param(0.03, id="the second answer is too late")]
 )
-def test_F4_what_cannot_be_read_in_time_is_unknown(delay: float) -> None:
+def test_F4_volumes_not_read_in_time_are_unknown(delay: float) -> None:
     served = _Served(PATHS, delay=delay)
     assert _stakes(served, budget=0.05, volumes=["data", "data", "data"]) == (Reach.UNKNOWN, [WriterLock.UNKNOWN] * 3)
     # All reads together, not each of them.

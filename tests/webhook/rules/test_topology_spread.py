@@ -235,7 +235,7 @@ OWN = [{"maxSkew": 4, "topologyKey": "rack", "whenUnsatisfiable": ANYWAY}]
         pytest.param([make_service({"app": "api"})], make_owned(None), id="a Service of others"),
         pytest.param([make_service(None)], make_owned(None), id="a Service without a selector"),
         pytest.param([make_service({"app": "web"}, namespace="other")], make_owned(None), id="another namespace"),
-        pytest.param([], make_owned(), id="its owner is gone"),
+        pytest.param([], make_owned(), id="its owner is missing"),
         pytest.param(
             [make_owner("Job", {"matchLabels": LABELS})],
             make_owned({**make_owner("Job", {}), "apiVersion": "batch/v1"}),
@@ -254,7 +254,7 @@ OWN = [{"maxSkew": 4, "topologyKey": "rack", "whenUnsatisfiable": ANYWAY}]
         pytest.param([make_namespace(**{OPT_OUT_LABEL: "disabled"}), REPLICA_SET], make_owned(), id="opted out"),
     ],
 )
-def test_S4_left_alone(objects: Iterable[Object], pod: Object) -> None:
+def test_S4_pods_without_defaults(objects: Iterable[Object], pod: Object) -> None:
     assert _constraints(pod, make_cluster(objects, scheduler_config=CONFIG)) is None
 
 
@@ -278,7 +278,7 @@ def test_S4_an_empty_list_is_none_of_its_own(constraints: Any) -> None:
     assert _constraints(pod, cluster) == by_zone({"matchLabels": LABELS})
 
 
-def test_updates_and_subresources_are_passed_over() -> None:
+def test_updates_and_subresources_are_ignored() -> None:
     cluster = make_cluster([REPLICA_SET], scheduler_config=CONFIG)
     assert mutate(decode_review(update_review(make_owned(name="web-1"))), cluster) == ALLOWED
     assert mutate(decode_review(create_review(make_owned(), sub_resource="binding")), cluster) == ALLOWED
@@ -430,7 +430,7 @@ def test_S4_annotation_warns_without_configured_constraints() -> None:
 
 
 @pytest.mark.parametrize(("number", "are_added"), [(55, False), (2, True)])
-def test_S4_constraints_are_left_out_where_they_are_too_long(number: int, *, are_added: bool) -> None:
+def test_S4_too_long_constraints_are_omitted(number: int, *, are_added: bool) -> None:
     """A tenant chooses their number and the selector's length: up to 60 times 1.5 MB."""
     labels = {f"{each}".ljust(60, "k"): "v" for each in range(100)}
     own = [{**RACKS[0], "topologyKey": f"k{each}"} for each in range(number)]
@@ -448,7 +448,7 @@ def test_S4_constraints_are_left_out_where_they_are_too_long(number: int, *, are
         assert warning.endswith(" bytes; at most 16384 are added")
 
 
-def test_S4_constraints_that_are_left_out_cost_no_more_than_one() -> None:
+def test_S4_omitted_constraints_cost_no_more_than_one() -> None:
     """They would take 40 MB; a replica that writes them before it checks their length answers no request."""
     terms = [{"key": "app", "operator": "In", "values": ["web"]}] * 13_500
     owner = make_owner("ReplicaSet", {"matchExpressions": terms})
@@ -481,7 +481,7 @@ HASH = {"key": "pod-template-hash", "operator": "In", "values": ["5f6c"]}
         pytest.param(make_owner("ReplicaSet", {"matchExpressions": [HASH]}), None, id="nothing else: no constraints"),
     ],
 )
-def test_S4_the_hash_can_be_left_out(owner: Object, selector: Any) -> None:
+def test_S4_template_hash_can_be_omitted(owner: Object, selector: Any) -> None:
     cluster = make_cluster([owner], scheduler_config=CONFIG, options=Options(leave_out_template_hash=True))
     assert _constraints(make_owned(owner), cluster) == (None if selector is None else by_zone(selector))
 
@@ -498,7 +498,7 @@ def test_S4_the_hash_can_be_left_out(owner: Object, selector: Any) -> None:
             "2 constraints are filled in, the namespace's defaults",
             id="2",
         ),
-        pytest.param(make_namespace(), Options(), "", id="not asked for"),
+        pytest.param(make_namespace(), Options(), "", id="not enabled"),
     ],
 )
 def test_A_filled_in_constraints_are_reported_if_configured(namespace: Object, options: Options, warning: str) -> None:

@@ -16,7 +16,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.objects import raw_node, raw_pod
 from tests.waiting import wait_for
 from tests.webhook.asked_by_url import Files
-from tests.webhook.demo_server import ANYBODY, DemoServer, running_demo
+from tests.webhook.demo_server import UNVERIFIED, DemoServer, running_demo
 from tests.webhook.forcing import MODE
 from tests.webhook.reviews import controlled_by, delete_review, eviction_review, node_deletion_review
 
@@ -63,7 +63,7 @@ def ask(control_plane: ControlPlane, files: Files, tmp_path_factory: pytest.Temp
     with _serving(control_plane, files, tmp_path_factory.mktemp("server")) as server:
 
         def ask(review: bytes) -> Object:
-            found: Object = json.loads(server.ask("POST", "/validate", review, context=ANYBODY).body)["response"]
+            found: Object = json.loads(server.ask("POST", "/validate", review, context=UNVERIFIED).body)["response"]
             return found
 
         yield ask

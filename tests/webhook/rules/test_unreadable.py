@@ -237,7 +237,7 @@ def test_fault_of_a_handler_switches_no_refusal_off(monkeypatch: pytest.MonkeyPa
     assert "allows only these PriorityClasses" in refusal(create_review(pod))
 
 
-def test_constraints_that_are_not_read_are_left_alone() -> None:
+def test_unread_constraints_are_not_replaced() -> None:
     """A pod that has too many to be read does not get the defaults instead."""
     one = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
     pod = pod_object(name="web", labels={"app": "web"}, topologySpreadConstraints=[one] * 20_000)

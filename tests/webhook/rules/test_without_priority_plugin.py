@@ -50,7 +50,7 @@ def installed(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.
         replica = installation.start_replica()
         balancer.add(replica.port)
         try:
-            wait_for(lambda: _is_asked(control_plane), "the webhook is asked")
+            wait_for(lambda: _is_called(control_plane), "the webhook is called")
             yield
         finally:
             stop_all([replica.process], timeout=2)
@@ -60,7 +60,7 @@ def _pod(name: str, **spec: Any) -> Object:
     return raw_pod(name, NAMESPACE, **spec)
 
 
-def _is_asked(control_plane: ControlPlane) -> bool:
+def _is_called(control_plane: ControlPlane) -> bool:
     """Both kinds of webhooks: one fills in the priority, the other warns of the grace."""
     made = _dry_run(control_plane, _pod("probe", terminationGracePeriodSeconds=0))
     warned = any("terminationGracePeriodSeconds: 0" in text for text in control_plane.api.warnings)
@@ -101,12 +101,12 @@ def test_P1_unknown_class_is_refused_with_near_names(control_plane: ControlPlane
     ) in done.stderr
 
 
-def test_P1_another_priority_than_the_class_says_is_refused(control_plane: ControlPlane) -> None:
+def test_P1_priority_that_differs_from_the_class_is_refused(control_plane: ControlPlane) -> None:
     with pytest.raises(ApiError, match=r"the integer value of priority \(7\) must not be provided in pod spec"):
         _dry_run(control_plane, _pod("web", priorityClassName="shop-high", priority=7))
 
 
-def test_P1_class_made_a_moment_ago_is_resolved_and_not_refused(control_plane: ControlPlane) -> None:
+def test_P1_new_class_is_resolved_and_not_refused(control_plane: ControlPlane) -> None:
     # The cache may or may not have it yet: in both cases the pod gets its priority.
     for number in range(1, 21):
         control_plane.api.apply([raw_priority_class(f"new-{number}", number)])

@@ -138,7 +138,7 @@ RESOURCES = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_P1_a_class_that_is_not_allowed_is_warned_of_or_refused(kind: str) -> None:
+def test_P1_disallowed_class_of_a_template_warns_or_is_refused(kind: str) -> None:
     review = decode_review(create_review(workload_object(kind, "high")))
     text = f"{_path(kind)}: {NOT_ALLOWED}, its pods will be refused"
     assert said(validate(review, make_cluster(CLASSES, options=WARNS))) == Answer(warnings=(text,))

@@ -27,7 +27,7 @@ def of_kind(kind: str, api_version: str) -> Object:
     "owner",
     [pytest.param(None, id="bare"), pytest.param(of_kind("Kafka", "kafka.example.com/v1"), id="of an operator")],
 )
-def test_F1_pod_without_grace_is_warned_of(owner: Object | None) -> None:
+def test_F1_zero_grace_pod_warns(owner: Object | None) -> None:
     review = create_review(pod_object(terminationGracePeriodSeconds=0, owner=owner))
     assert validate(decode_review(review), make_cluster()).warnings == (
         f"spec.terminationGracePeriodSeconds: {MEANING}",
@@ -35,7 +35,7 @@ def test_F1_pod_without_grace_is_warned_of(owner: Object | None) -> None:
 
 
 @pytest.mark.parametrize("seconds", [1, 30, None])
-def test_F1_pod_with_grace_is_no_concern(seconds: int | None) -> None:
+def test_F1_pod_with_grace_causes_no_warning(seconds: int | None) -> None:
     review = create_review(pod_object(terminationGracePeriodSeconds=seconds))
     assert validate(decode_review(review), make_cluster()) == ALLOWED
 
@@ -48,7 +48,7 @@ def test_F1_pods_of_a_workload_cause_no_warning(kind: str, version: str) -> None
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob"])
 @pytest.mark.parametrize("review", [create_review, update_review])
-def test_F1_workload_without_grace_is_warned_of(kind: str, review: Any) -> None:
+def test_F1_zero_grace_workload_warns(kind: str, review: Any) -> None:
     workload = workload_object(kind, None)
     path = "spec.jobTemplate.spec.template.spec" if kind == "CronJob" else "spec.template.spec"
     spec = workload["spec"]["jobTemplate"]["spec"] if kind == "CronJob" else workload["spec"]

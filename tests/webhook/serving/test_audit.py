@@ -126,12 +126,12 @@ Count = Callable[..., Unpatched]
 def test_stored_without_constraints(control_plane: ControlPlane, older: str, audited: str, count: Count) -> None:
     """Neither the pod that is older than the configuration, nor one in another namespace."""
     control_plane.api.create(_pod(audited, "missed"))
-    control_plane.api.create(_pod("default", "not-asked-about"))
+    control_plane.api.create(_pod("default", "not-reviewed"))
     try:
         assert count() == Unpatched(1, (f"{audited}/missed",))
         assert control_plane.api.get("v1", "Pod", older, audited)
     finally:
-        control_plane.api.delete(_pod("default", "not-asked-about"), grace_period_seconds=0)
+        control_plane.api.delete(_pod("default", "not-reviewed"), grace_period_seconds=0)
 
 
 def test_bound_since(control_plane: ControlPlane, audited: str, count: Count) -> None:
@@ -242,7 +242,7 @@ def test_one_replica_audits_for_all(control_plane: ControlPlane, audited: str, t
         assert math.isnan(other.metric("qos_webhook_unpatched_pods"))
         if mode == "self":
             holder.process.terminate()
-            wait_for(lambda: _counted(other), "the other goes on")
+            wait_for(lambda: _counted(other), "the other continues")
             assert other.metric("qos_webhook_unpatched_pods") == 1
 
 

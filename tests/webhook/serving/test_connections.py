@@ -177,7 +177,7 @@ def test_idle_ones_are_borne(world: World) -> None:
     assert world.ended == []
 
 
-def test_nobody_is_late_for_a_time_in_which_we_stood_still(world: World) -> None:
+def test_standstill_of_the_process_makes_no_connection_late(world: World) -> None:
     client = world.new().send_head()
     world.clock.now += 60
     world.registry.end_late()
@@ -186,7 +186,7 @@ def test_nobody_is_late_for_a_time_in_which_we_stood_still(world: World) -> None
     assert world.ended == ["body"]
 
 
-def test_of_newcomers_the_oldest_goes_whatever_it_is_at(world: World) -> None:
+def test_too_many_newcomers_end_the_oldest_in_any_stage(world: World) -> None:
     clients = {
         "head": world.new().send(1),
         "handshake": world.connect(),
@@ -201,7 +201,7 @@ def test_of_newcomers_the_oldest_goes_whatever_it_is_at(world: World) -> None:
     assert world.ended == ["full"] * 4
 
 
-def test_of_newcomers_one_goes_whose_address_has_most(world: World) -> None:
+def test_too_many_newcomers_end_the_busiest_address(world: World) -> None:
     oldest = world.connect(HERE)
     flood = [world.connect(THERE) for _ in range(3)]
     world.connect(THERE)
@@ -258,7 +258,7 @@ def test_the_known_cannot_take_the_places_of_newcomers(world: World) -> None:
     assert world.registry.counts() == {"handshake": 0, "new": 2, "request": 0, "idle": 2}
 
 
-def test_of_the_known_the_one_goes_that_sent_least(world: World) -> None:
+def test_too_many_known_end_the_one_that_sent_least(world: World) -> None:
     """Not the one that was idle longest: whole reviews of few bytes are cheap."""
     usual = world.new().ask(40 * KIB)
     tiny = [world.new(THERE).ask(500) for _ in range(3)]
@@ -277,7 +277,7 @@ def test_ties_of_known_end_busiest_address_then_longest_idle(world: World) -> No
     assert [client.is_open() for client in several] == [True, False, True]
 
 
-def test_who_has_sent_much_is_worth_no_more_than_who_sent_enough(world: World) -> None:
+def test_rank_has_an_upper_limit(world: World) -> None:
     """The API server's own connections reach it, too."""
     much = [world.new(THERE).ask(60 * KIB) for _ in range(3)]
     enough = world.new(HERE)
@@ -305,7 +305,7 @@ def test_known_connections_of_a_flood_never_end_one_in_use(world: World, address
     assert not any(client.is_open() for client in flood)
 
 
-def test_of_known_ones_in_use_one_goes_whose_address_has_most(world: World) -> None:
+def test_too_many_known_in_use_end_the_busiest_address(world: World) -> None:
     ours = world.new(HERE).ask(500)
     flood = [world.new(THERE).ask(60 * KIB) for _ in range(3)]
     world.connect(THERE)
@@ -313,7 +313,7 @@ def test_of_known_ones_in_use_one_goes_whose_address_has_most(world: World) -> N
     assert [client.is_open() for client in flood] == [False, True, True]
 
 
-def test_a_client_whose_certificate_is_accepted_is_above_all(world: World) -> None:
+def test_client_with_accepted_certificate_ranks_above_all(world: World) -> None:
     certified = world.connect().shake_hands(certified=True)
     others = [world.new(THERE).ask(60 * KIB) for _ in range(3)]
     world.connect()
@@ -321,14 +321,14 @@ def test_a_client_whose_certificate_is_accepted_is_above_all(world: World) -> No
     assert [client.is_open() for client in others] == [False, True, True]
 
 
-def test_nobody_goes_whose_request_is_whole(world: World) -> None:
+def test_connection_with_complete_request_is_never_ended(world: World) -> None:
     clients = [world.new().send_whole() for _ in range(2)] + [world.new().ask().send_whole() for _ in range(2)]
     world.connect()
     assert all(client.is_open() for client in clients)
     assert world.ended == []
 
 
-def test_an_announced_body_takes_no_memory(wide: World) -> None:
+def test_announced_body_uses_no_memory(wide: World) -> None:
     """Only arrived bytes count: no connection is ended because silent ones announce bytes."""
     for _ in range(500):
         wide.new().send_head()
@@ -390,7 +390,7 @@ def test_if_all_others_are_complete_the_asking_one_is_ended(wide: World) -> None
     assert wide.ended == ["memory"]
 
 
-def test_a_body_that_gives_way_takes_no_memory_any_more(wide: World) -> None:
+def test_body_reduced_to_its_edges_uses_no_more_memory(wide: World) -> None:
     last = wide.new().send_head()
     last.seen.body.write(b"x" * 200 * KIB)
     wide.new().send_whole(80 * KIB)
@@ -432,14 +432,14 @@ def test_a_full_memory_leaves_room_for_edges(wide: World) -> None:
     assert not any(client.seen.is_kept for client in clients)
 
 
-def test_heads_give_way_as_a_whole(wide: World) -> None:
+def test_connections_in_their_head_are_ended(wide: World) -> None:
     """Their requests are not identified yet."""
     wide.new().send_whole(80 * KIB)
     with pytest.raises(NoMemory):
         wide.new().send(40 * KIB)
 
 
-def test_memory_is_there_again_after_an_answer_and_after_an_end(wide: World) -> None:
+def test_memory_is_freed_after_an_answer_and_after_an_end(wide: World) -> None:
     for _ in range(10):
         wide.new().ask(80 * KIB)
         gone = wide.new().send_head().send(80 * KIB)
@@ -447,7 +447,7 @@ def test_memory_is_there_again_after_an_answer_and_after_an_end(wide: World) -> 
     assert wide.ended == []
 
 
-def test_what_comes_after_its_end_is_not_taken(wide: World) -> None:
+def test_data_after_the_end_of_a_connection_is_ignored(wide: World) -> None:
     client = wide.new().send_head()
     wide.wait(READ_SECONDS)
     with pytest.raises(ConnectionResetError):

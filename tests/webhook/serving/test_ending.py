@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tests.waiting import again_if_late, wait_for
-from tests.webhook.demo_server import ANYBODY, DemoServer, running_demo
+from tests.webhook.demo_server import UNVERIFIED, DemoServer, running_demo
 from tests.webhook.reviews import create_review, pod_object
 from webhook.serving.connections import HANDSHAKE_SECONDS
 
@@ -24,7 +24,7 @@ REVIEW = create_review(pod_object(name="web"))
 @contextmanager
 def connected(server: DemoServer) -> Iterator[http.client.HTTPSConnection]:
     """A connection with an answered review, like those that the API server keeps."""
-    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=ANYBODY)
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=UNVERIFIED)
     with closing(connection):
         # A connection that is not opened in time has sent no request.
         again_if_late(connection.connect, HANDSHAKE_SECONDS)

@@ -22,7 +22,7 @@ import pytest
 from cluster_io.demo import demo_objects
 from tests.required import without
 from tests.waiting import answer_in_the_end, wait_for
-from tests.webhook.demo_server import ANYBODY, DemoServer, running_demo
+from tests.webhook.demo_server import UNVERIFIED, DemoServer, running_demo
 from tests.webhook.faults.silence import HEAD, open_tls
 from tests.webhook.memory import MEMORY_LIMIT, peak
 from tests.webhook.reviews import create_review, delete_review, pod_object
@@ -177,7 +177,7 @@ def test_half_closed(server: DemoServer) -> None:
         assert read_all(connection).startswith(b"HTTP/1.1 200 ")
 
 
-def test_an_answer_comes_whole(server: DemoServer) -> None:
+def test_answer_is_sent_at_once(server: DemoServer) -> None:
     """Head and body in one TLS record, which one read returns: each further record wakes the client once more."""
     with open_tls(server.port) as connection:
         connection.sendall(HEAD.format(length=len(GOOD)).encode() + GOOD)
@@ -250,7 +250,7 @@ def test_renegotiation(server: DemoServer) -> None:
 def test_more_connections_than_there_may_be(server: DemoServer) -> None:
     """All newcomers are admitted; silent ones are ended, and clients with an answer stay."""
     with ExitStack() as stack:
-        used = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=ANYBODY)
+        used = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=UNVERIFIED)
         stack.callback(used.close)
         assert is_answered(used)
 
@@ -306,7 +306,7 @@ def test_unread_answers_take_little_memory_for_seconds(server: DemoServer) -> No
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
         plain.settimeout(2)
         plain.connect(("127.0.0.1", server.port))
-        with ANYBODY.wrap_socket(plain) as connection:
+        with UNVERIFIED.wrap_socket(plain) as connection:
             with suppress(OSError):
                 connection.sendall(requests)
             wait_for(lambda: some_wait() and max(found) > 4 << 10, "answers wait for their client")

@@ -37,7 +37,7 @@ def test_large_objects_of_a_tenant_keep_no_replica_from_starting(
         template_of(workload)["spec"]["containers"] = [raw_container(args=["<" * 1_500_000])]
         api.create(workload)
     with serving(control_plane, helm, tmp_path, namespace="qos-lists", force_deletion={}) as cluster:
-        assert cluster.is_asked()
+        assert cluster.is_called()
         assert peak(worker_of(cluster.replica.process.pid)) < MEMORY_LIMIT
     for stored in api.list_items("apps/v1", "ReplicaSet", TENANT):
         api.delete(stored)
@@ -64,7 +64,7 @@ def test_large_selectors_of_a_tenant_take_no_memory(control_plane: ControlPlane,
         seen = re.compile(r'^qos_webhook_cache_(?:objects|left_out_total)\{cache="services"\} (\S+)', re.MULTILINE)
         metrics = partial(scraped, cluster.replica.metrics_port)
         wait_for(lambda: sum(map(float, seen.findall(metrics()))) > SERVICES, "all were seen")
-        assert cluster.is_asked()
+        assert cluster.is_called()
         assert peak(worker_of(cluster.replica.process.pid)) < MEMORY_LIMIT
     for stored in api.list_items("v1", "Service", OTHER_TENANT):
         api.delete(stored)

@@ -20,13 +20,13 @@ print(*sorted(sample.name for metric in registry.collect() for sample in metric.
 """
 
 
-def test_a_server_that_does_not_run_leaves_the_loggers_alone() -> None:
+def test_server_that_does_not_run_keeps_the_loggers() -> None:
     before = (logging.root.handlers[:], logging.root.level, logging.getLogger("podrules").level)
     Server(parse_settings(["--demo", "--log-level=error", "--log-format=json"]))
     assert (logging.root.handlers, logging.root.level, logging.getLogger("podrules").level) == before
 
 
-def test_an_import_leaves_the_metrics_of_others_alone() -> None:
+def test_import_keeps_the_metrics_of_others() -> None:
     done = subprocess.run([sys.executable, "-c", _CREATED], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["asked_created", "asked_total"]
 

@@ -80,7 +80,7 @@ class World(NamedTuple):
         lines = re.findall(r"^apiserver_admission_webhook_fail_open_count\{.*\} (.+)$", text, re.MULTILINE)
         return sum(map(float, lines))
 
-    def is_asked(self) -> bool:
+    def is_called(self) -> bool:
         """Whether a pod would be patched."""
         path = self.control_plane.api.path("v1", "Pod", NAMESPACE)
         made = self.control_plane.api.request("POST", path, _pod("probe"), query={"dryRun": "All"})
@@ -103,7 +103,7 @@ def world(control_plane: ControlPlane, helm: Path, tmp_path: Path) -> Iterator[W
             replicas.append(installation.start_replica())
             balancer.add(replicas[-1].port)
         made = World(control_plane, installation, balancer, replicas)
-        wait_for(lambda: len(balancer.ready) == 2 and made.is_asked(), "both are asked")
+        wait_for(lambda: len(balancer.ready) == 2 and made.is_called(), "both are asked")
         yield made
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cluster_io.demo import demo_objects
-from tests.webhook.demo_server import ANYBODY, DemoServer, running_demo
+from tests.webhook.demo_server import UNVERIFIED, DemoServer, running_demo
 from tests.webhook.reviews import create_review, delete_review, pod_object
 from webhook.serving.connections import MAX_CONNECTIONS
 
@@ -64,7 +64,7 @@ def test_log_level_error_logs_no_review(taciturn: DemoServer) -> None:
 def spoken(server: DemoServer, version: ssl.TLSVersion) -> tuple[str, str]:
     """Version and suite of a client of one version."""
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    client.check_hostname, client.verify_mode = ANYBODY.check_hostname, ANYBODY.verify_mode
+    client.check_hostname, client.verify_mode = UNVERIFIED.check_hostname, UNVERIFIED.verify_mode
     client.minimum_version = client.maximum_version = version
     plain = socket.create_connection(("127.0.0.1", server.port), timeout=60)
     with client.wrap_socket(plain) as connection:

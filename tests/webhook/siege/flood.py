@@ -227,7 +227,7 @@ def _main(port: int, kind: str, connections: int, address: str) -> None:
     hostile = _Hostile()
     to_come = connections
 
-    def again_and_again(number: int) -> None:
+    def repeatedly(number: int) -> None:
         nonlocal to_come
         first = True
         own = f"127.1.{number >> 8}.{number & 255}" if address == EVERYWHERE else address
@@ -244,7 +244,7 @@ def _main(port: int, kind: str, connections: int, address: str) -> None:
                 _ALL[kind](hostile, connection)
             gevent.sleep(0)
 
-    gevent.joinall([gevent.spawn(again_and_again, number) for number in range(connections)])
+    gevent.joinall([gevent.spawn(repeatedly, number) for number in range(connections)])
 
 
 if __name__ == "__main__":

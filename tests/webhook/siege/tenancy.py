@@ -150,7 +150,7 @@ def _apply_rules(stack: ExitStack, tenant: Tenant, helm: Path, folder: Path, sid
     stack.callback(stop_all, [replica.process], timeout=2)
     balancer.add(replica.port)
     probe = make_pod(tenant.free, terminationGracePeriodSeconds=0)
-    wait_for(lambda: dry_run(tenant.control_plane, probe), "the webhook is asked")
+    wait_for(lambda: dry_run(tenant.control_plane, probe), "the webhook is called")
 
 
 def _every_right(user: str, namespace: str) -> tuple[Object, Object]:

@@ -70,7 +70,7 @@ def cluster(control_plane: ControlPlane, installation: Installation) -> Iterator
         replica = installation.start_replica()
         balancer.add(replica.port)
         running = Cluster(control_plane, balancer, replica)
-        wait_for(running.is_asked, "the webhook is asked")
+        wait_for(running.is_called, "the webhook is called")
         yield running
         stop_all([replica.process], timeout=2)
 
@@ -116,7 +116,7 @@ def _metrics(replica: Replica, name: str) -> dict[str, int]:
     return {cache: int(float(value)) for cache, value in found if cache in CACHES}
 
 
-def test_caches_go_on(control_plane: ControlPlane, cluster: Cluster, deep: dict[str, Object]) -> None:
+def test_caches_still_work(control_plane: ControlPlane, cluster: Cluster, deep: dict[str, Object]) -> None:
     """A label that is set after the attack takes effect, and no list or watch has failed."""
     control_plane.create_namespace(OTHER, {MODE: "deny"})
     pod = control_plane.api.create(make_pod("web", OTHER, NODE, terminationGracePeriodSeconds=30))

@@ -93,7 +93,7 @@ class Target:
         """The peak memory of its worker, KiB."""
         return peak(worker_of(self.replica.process.pid))
 
-    def is_asked(self) -> bool:
+    def is_called(self) -> bool:
         """Whether a pod is patched, and another one refused."""
         found = self.create(2 * CLIENTS)
         return found.unpatched == 0 and found.missed == 0
@@ -190,7 +190,7 @@ def target(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.Tem
         installation.upgrade(values)
         try:
             found = Target(control_plane, replica, namespace)
-            wait_for(found.is_asked, "the webhook is asked")
+            wait_for(found.is_called, "the webhook is called")
             yield found
         finally:
             installation.uninstall()
@@ -212,7 +212,7 @@ def flooded(port: int, kind: str, connections: int, folder: Path, *, address: st
 
 @pytest.mark.controlplane
 @pytest.mark.parametrize("kind", flood.KINDS)
-def test_creation_goes_on_under_a_flood(target: Target, kind: str, tmp_path: Path) -> None:
+def test_creation_works_under_a_flood(target: Target, kind: str, tmp_path: Path) -> None:
     before = target.seen
     with flooded(target.replica.port, kind, CONNECTIONS, tmp_path):
         found = target.create(PODS)
@@ -222,7 +222,7 @@ def test_creation_goes_on_under_a_flood(target: Target, kind: str, tmp_path: Pat
     assert target.peak < MEMORY_LIMIT
 
 
-@pytest.mark.long("test_creation_goes_on_under_a_flood")
+@pytest.mark.long("test_creation_works_under_a_flood")
 @pytest.mark.controlplane
 @pytest.mark.parametrize("kind", flood.KINDS)
 def test_creation_is_no_much_slower_under_a_large_flood(target: Target, kind: str, tmp_path: Path) -> None:

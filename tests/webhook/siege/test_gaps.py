@@ -79,7 +79,7 @@ def _say(what: str, seconds: Sequence[float]) -> None:
 
 
 @pytest.mark.long(
-    "test_A_ca_bundle_is_written_again_while_the_writer_is_dead, test_A_a_fight_about_the_bundle_stays_slow"
+    "test_A_ca_bundle_is_restored_while_the_writer_is_dead, test_A_competing_writes_of_the_bundle_are_rate_limited"
 )
 def test_gap_after_ca_bundle_was_wiped(fleet: Fleet) -> None:
     _called(fleet)
@@ -102,7 +102,7 @@ def test_gap_after_ca_bundle_was_wiped(fleet: Fleet) -> None:
     assert max(*with_writer, *without) <= MOST_SECONDS
 
 
-@pytest.mark.long("test_F2_label_may_only_tighten_what_the_configuration_says")
+@pytest.mark.long("test_F2_label_may_only_tighten_the_configuration")
 def test_gap_after_a_label_was_changed(fleet: Fleet) -> None:
     """A force deletion is requested right after its namespace forbids it, and repeated until it is refused."""
     _called(fleet)

@@ -64,7 +64,7 @@ def cluster(
         try:
             balancer.add(replica.port)
             found = Cluster(control_plane, balancer, replica)
-            wait_for(found.is_asked, "the webhook is asked")
+            wait_for(found.is_called, "the webhook is called")
             yield found
         finally:
             stop_all([replica.process], timeout=2)

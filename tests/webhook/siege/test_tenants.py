@@ -115,7 +115,7 @@ def _classes_of_pods(tenant: Tenant) -> list[str]:
     ids=_name,
     indirect=["tenant"],
 )
-def test_class_of_a_stored_pod_stays(tenant: Tenant, subresource: str, how: str) -> None:
+def test_class_of_a_stored_pod_cannot_change(tenant: Tenant, subresource: str, how: str) -> None:
     pod = limited_pod(tenant, LOW)
     tenant.api.create(pod)
     _, namespace, name = identity(pod)
@@ -273,7 +273,7 @@ def test_pod_that_started_after_the_review_is_not_evicted(tenant: Tenant) -> Non
 
 
 @contextlib.contextmanager
-def _may_be_gone() -> Iterator[None]:
+def _may_be_deleted() -> Iterator[None]:
     """A request for an object that something else may have deleted: 404 ends the block, not the test."""
     try:
         yield
@@ -289,11 +289,11 @@ def _started_during_its_eviction(tenant: Tenant) -> Object | None:
     pod = tenant.api.create(made)
     is_over = threading.Event()
 
-    def change_again_and_again() -> None:
+    def change_repeatedly() -> None:
         for number in itertools.count():
             if is_over.is_set():
                 break
-            with _may_be_gone():
+            with _may_be_deleted():
                 tenant.control_plane.api.patch(pod, {"metadata": {"annotations": {"number": f"{number}"}}})
         tenant.control_plane.api.close()
 
@@ -304,11 +304,11 @@ def _started_during_its_eviction(tenant: Tenant) -> Object | None:
 
     has_started = False
     with ThreadPoolExecutor() as pool:
-        changes = [pool.submit(change_again_and_again) for _ in range(4)]
+        changes = [pool.submit(change_repeatedly) for _ in range(4)]
         time.sleep(0.2)
         eviction = pool.submit(evict)
         time.sleep(0.05)
-        with _may_be_gone():
+        with _may_be_deleted():
             tenant.control_plane.bind(pod, tenant.node)
             has_started = True
             tenant.control_plane.set_pod_status(pod, {"phase": "Running"})
@@ -416,7 +416,7 @@ def test_tenant_is_not_exempt(tenant: Tenant) -> None:
     assert _waits_for_its_kubelet(tenant.stored(pod))
 
 
-def test_usual_roles_do_not_let_people_write_the_status_of_pods(control_plane: ControlPlane) -> None:
+def test_usual_roles_may_not_write_the_status_of_pods(control_plane: ControlPlane) -> None:
     for role in ("admin", "edit"):
         rules = control_plane.api.get("rbac.authorization.k8s.io/v1", "ClusterRole", role)["rules"]
         verbs = {verb for rule in rules if "pods/status" in rule["resources"] for verb in rule["verbs"]}

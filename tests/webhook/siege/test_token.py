@@ -13,7 +13,7 @@ import yaml
 
 from cluster_io.live.client import ClientTransport
 from tests.charts.chart import EVENTS, only_in
-from tests.charts.grants import EVERYBODY, Grant, granted
+from tests.charts.grants import GRANTED_TO_ALL, Grant, granted
 from tests.charts.policies import installed
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
@@ -71,7 +71,7 @@ class Attempt(NamedTuple):
 def test_token_does_nothing_that_is_not_granted(control_plane: ControlPlane, helm: Path, tmp_path: Path) -> None:
     with installed(control_plane, helm, tmp_path, NAME, VALUES) as release:
         objects = yaml.safe_load_all(release.helm("get", "manifest", NAME))
-        table = {*granted(list(objects)), *EVERYBODY}
+        table = {*granted(list(objects)), *GRANTED_TO_ALL}
         account = release.deployment["spec"]["template"]["spec"]["serviceAccountName"]
         kubeconfig = control_plane.kubeconfig_for_service_account(account, release.namespace)
         transport = ClientTransport(kubeconfig=str(kubeconfig), request_timeout=60, connections=8)
