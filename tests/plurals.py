@@ -24,7 +24,7 @@ _WRONG: Final = re.compile(
     re.IGNORECASE,
 )
 _COUNTED: Final = re.compile(rf" (?:more |other )?{_NOUNS}\b")
-_PRONOUNS: Final = {"their", "whose"}
+_PRONOUNS: Final = {"possessive", "their"}
 
 
 def wrong_plurals(text: str) -> Iterator[str]:

@@ -256,7 +256,7 @@ def priorities(report: ClusterReport) -> Markup:
 
 
 def budgets(report: ClusterReport) -> Markup:
-    """Whether a drain could evict pods, and which pods no PodDisruptionBudget protects."""
+    """The budgets, whether a drain could evict their pods, and workloads without a budget."""
     known = report.budgets
     body: list[Child] = []
     if known is None:
@@ -317,7 +317,7 @@ def partitions(report: ClusterReport, target: Target) -> Markup:
 def ended(report: ClusterReport) -> Markup:
     """What ended in the last hour, by cause."""
     if report.ended is None:
-        body: Child = element("p", "Unknown: events could not be read, or the time is not known.", class_="note")
+        body: Child = element("p", "Unknown: events could not be read, or the time is unknown.", class_="note")
     elif not report.ended:
         body = element("p", "Nothing has ended, according to pods and events.", class_="note")
     else:

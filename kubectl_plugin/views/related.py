@@ -380,11 +380,9 @@ def _quota(report: QuotaReport, _now: datetime | None) -> _Finding:
         return _C.QUOTA_REFUSES, _TROUBLE, (*map(_refuses, short[:_SHOWN]), *rest, *only, *_way_in(short, report))
     full = [one for one in report.workloads if not one.room.pods and one.room.resources]
     spent = [f"{one.resource} ({_amounts(one.resource, one.used, one.hard)})" for one in report.spent[:_SHOWN]]
-    lead = [f"Lets in nothing more that uses {listed(spent)}."] if spent else []
+    lead = [f"Admits nothing more that uses {listed(spent)}."] if spent else []
     if full:
-        lead = [
-            f"Lets in no further pod of {listed([one.name for one in full], most=_SHOWN)}: {_shares(full[0].room)}."
-        ]
+        lead = [f"Admits no more pods of {listed([one.name for one in full], most=_SHOWN)}: {_shares(full[0].room)}."]
     silent = [one.name for one in report.workloads if not one.room.pods and not one.room.resources]
     if silent:
         unset = f"Refuses new pods of {listed(silent, most=_SHOWN)}: not all containers set {listed(report.required)}."
@@ -421,7 +419,7 @@ def _refuses(one: QuotaWorkload) -> str:
 
 def _first(one: QuotaWorkload) -> str:
     """Another quota that admits fewer pods."""
-    return "" if one.other is None else f" Quota {one.other.quota} lets in {one.other.pods}: {_shares(one.other)}."
+    return "" if one.other is None else f" Quota {one.other.quota} admits {one.other.pods}: {_shares(one.other)}."
 
 
 def _way_in(short: Sequence[QuotaWorkload], report: QuotaReport) -> Iterator[str]:

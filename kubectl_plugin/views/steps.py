@@ -132,8 +132,8 @@ _WORDS: Final[dict[StepKind, Callable[[StepEvent], str]]] = {
     ),
     StepKind.UNTAINTED: lambda step: f"{step.subject} is no longer declared out of service",
     StepKind.WAITING: lambda step: (
-        f"waiting until {listed(step.names, most=3) or 'no pod'} and "
-        f"{counted(step.number or 0, 'volume')} are removed; garbage collection runs every 20 s"
+        f"waiting for {listed(step.names, most=3) or 'no pod'} and "
+        f"{counted(step.number or 0, 'volume')} to be removed; garbage collection runs every 20 s"
     ),
     StepKind.POD_GONE: lambda step: f"pod {step.subject} is gone",
     StepKind.DETACHED: lambda step: f"volume {step.subject} is detached",

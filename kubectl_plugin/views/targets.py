@@ -87,9 +87,9 @@ class _Row(Struct, frozen=True):
     state: str
     """The state under which the total counts it."""
     stuck: bool = False
-    """Whether the pod is terminating on a node that does not answer."""
+    """True if the pod is terminating on a silent node."""
     over: bool = False
-    """Whether a pod without another finding uses more memory than it requests, or requests nothing."""
+    """True if a pod without other findings uses more memory than it requests, or is BestEffort."""
 
     @property
     def order(self) -> tuple[bool, int, tuple[int, int], str, str]:

@@ -75,7 +75,7 @@ def _workload_verdict(report: WorkloadReport, now: datetime | None) -> Verdict:
 
 
 def _has_all_that_fit(report: WorkloadReport) -> bool:
-    """Whether a quota has no room for one more pod, and no pod is missing."""
+    """True if a quota has no room for one more pod, but no pod is missing."""
     refusal = report.template.refusal
     missing = report.counts is not None and report.counts.missing
     return refusal is not None and bool(refusal.resources) and not missing

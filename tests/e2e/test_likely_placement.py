@@ -275,5 +275,5 @@ def test_P6_needless_preemption_is_reported(
 
     text = qos.text("pod/low", "-n", namespace)
 
-    assert f"for {namespace}/high, for nothing: that one runs on {better}." in text
+    assert f"for {namespace}/high, without effect: that pod runs on {better}." in text
     assert node != better

@@ -106,7 +106,7 @@ def _drain_that_fails(place: InProcess, control_plane: ControlPlane, budget: Obj
         page = " ".join(place("--drain", f"{FIRST},{SECOND}").out.split())
         ran = control_plane.kubectl("drain", FIRST, SECOND, "--force", "--timeout=120s", check=False)
     assert "The drain fails: kubectl drain does not retry 1 pod that PodDisruptionBudgets hold; it" in page
-    assert "then goes on with the next node." in page
+    assert "then continues with the next node." in page
     assert "This pod has more than one PodDisruptionBudget" in page
     assert (ran.returncode, f"node/{SECOND} drained" in ran.stdout, "global timeout" in ran.stderr) == (1, True, False)
     assert "This pod has more than one PodDisruptionBudget" in ran.stderr

@@ -182,7 +182,7 @@ def test_volume_that_is_not_in_use_is_detached_at_once(tmp_path: Path) -> None:
 def test_fence_is_complete_only_without_volumes_in_status(tmp_path: Path) -> None:
     file, volume = of_silent_node(tmp_path, "s13p.json", declared=True)
     text = " ".join(run("partitions", "--snapshot", file).out.split())
-    assert "1 volume still has to be detached, which needs no further help." in text
+    assert "1 volume still has to be detached; no further action is needed." in text
     assert "Nothing is left to remove" not in text
     assert "kubectl qos fence node/node-a" in text
     fenced = run("fence", "node/node-a", "--snapshot", file, "-o", "json")

@@ -31,12 +31,12 @@ def test_field_crashing_pods_that_block_a_drain(words: tuple[str, ...]) -> None:
     said = first_lines(run(*words, "--snapshot", str(FIELD / "Q-pdb.json")))
     assert "rain does not end: 1 pod is held by a PodDisruptionBudget." in said
     assert "prod/web-1-a: The disruption budget web needs 2 healthy pods and has 1 currently." in said
-    assert f"A pod that is not Ready is held, too: {POLICY}." in said
+    assert f"Pods that are not Ready are held too: {POLICY}." in said
 
 
 def test_field_report_and_page_of_the_pod() -> None:
     snapshot = ("--snapshot", str(FIELD / "Q-pdb.json"))
-    assert f"prod/web: a pod that is not Ready is held, too: {POLICY}." in flat(run("report", "-A", *snapshot))
+    assert f"prod/web: pods that are not Ready are held too: {POLICY}." in flat(run("report", "-A", *snapshot))
     page = first_lines(run("explain", "pod/web-1-a", "-n", "prod", *snapshot))
     assert "A drain of its node does not end: The disruption budget web needs 2 healthy pods and has 1" in page
     assert POLICY in page
@@ -201,11 +201,11 @@ def test_drain_fails_for_pod_of_two_budgets_and_continues(tmp_path: Path) -> Non
     assert f"The drain fails: {fails}. post/mail-0: This pod has more than one" in first_lines(one)
     assert "post/mail-0 fails the drain: This pod has more" in flat(one)
     two = flat(run("place", "--drain", "n0,n1", "--snapshot", file))
-    assert f"The drain fails: {fails}, then goes on with the next node." in two
+    assert f"The drain fails: {fails}, then continues with the next node." in two
     for said in (flat(one), two):
         assert not any(other in said for other in ("does not end", "The drain ends", "behind"))
         assert "Besides, " in said
-    assert "A drain fails: kubectl drain does not ask" in flat(run("node", "n0", "--snapshot", file))
+    assert "A drain fails: kubectl drain does not retry" in flat(run("node", "n0", "--snapshot", file))
     assert "A drain of its node fails: This pod" in flat(run("explain", "pod/mail-0", "-n", "post", "--snapshot", file))
     assert "A drain of n0 fails." in flat(run("explain", "pdb/a", "-n", "post", "--snapshot", file))
 
@@ -217,7 +217,9 @@ def test_drain_that_waits_for_one_pod_and_fails_for_another(tmp_path: Path) -> N
     full["spec"]["selector"] = {"matchLabels": {"only": "cart"}}
     items = [node("n0", cordoned=True), node("n1", cordoned=False), pod(0), waits, budget("a"), budget("b"), full]
     said = flat(run("place", "--drain", "n0,n1", "--snapshot", write_cluster(tmp_path / "cluster.json", items)))
-    assert "The drain does not end: 1 pod is held by a PodDisruptionBudget. Besides, kubectl drain does not ask" in said
+    assert (
+        "The drain does not end: 1 pod is held by a PodDisruptionBudget. Besides, kubectl drain does not retry" in said
+    )
     assert "PodDisruptionBudgets hold, and fails." in said
     assert "n1 waits behind n0" in said
 
@@ -337,7 +339,7 @@ def test_list_without_the_controller_is_not_certain(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("pods", "said"),
-    [([pod(1)], "all that exist are, so"), ([pod(1), pod(2, ready=False)], "(not Ready: post/mail-2).")],
+    [([pod(1)], "all existing ones are, so"), ([pod(1), pod(2, ready=False)], "(not Ready: post/mail-2).")],
 )
 def test_pods_that_must_be_ready_first(pods: Sequence[Json], said: str, tmp_path: Path) -> None:
     """Its controller may not have created the others yet, or nothing creates them."""
@@ -351,7 +353,7 @@ def test_pods_that_must_be_ready_first(pods: Sequence[Json], said: str, tmp_path
     # The command does not read the pods of other nodes.
     assert f"{first}check pods that are not Ready or not made yet" in flat(run("node", "n1", "--snapshot", file))
     turns = flat(run("place", "--drain", "n1,n2", "--one-by-one", "--snapshot", file))
-    assert "n2 waits behind n1: an upgrade does not come there before that." in turns
+    assert "n2 waits behind n1: an upgrade does not continue there before that." in turns
 
 
 def outage(wanted: int = 3, *, of: str = "StatefulSet", labels: Json | None = None, known: bool = True) -> list[Json]:

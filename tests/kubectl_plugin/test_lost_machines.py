@@ -108,7 +108,7 @@ def test_F5_next_pod_waits_for_the_node_of_a_local_volume(tmp_path: Path, words:
     assert "may start a second" not in page
     if words[0] in {"partitions", "fence"}:
         first = "default/pet-2: the next one stays Pending until node-a is back, or the claim is deleted"
-        assert f"{first}, and its data with it" in page.partition("NodeDown")[0]
+        assert f"{first} and its data with it" in page.partition("NodeDown")[0]
 
 
 def test_F5_host_path_differs_on_another_node(tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_Q3_numbers_of_the_demo_add_up() -> None:
 
 def test_Q6_no_eviction_order_without_usage(tmp_path: Path) -> None:
     said = _flat(_on(tmp_path, [_pod("web", "1Gi"), _pod("batch")], "node", "n1"))
-    assert "Usage is not known, so neither order is certain." in said
+    assert "Usage is unknown, so neither order is certain." in said
     assert "Kernel OOM order by oom_score_adj only: usage is unknown" in said
     assert "Eviction order for" not in said
     assert "pods above their requests are evicted first, then by priority" in said

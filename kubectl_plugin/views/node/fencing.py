@@ -136,8 +136,8 @@ def _fenced(report: FenceReport, now: datetime | None) -> str:
     there = (*left.pods, *left.staying)
     more = (*unhelped(node, now, there), *detaching_words(node, now)) if node is not None and now is not None else ()
     if left.nothing:
-        alone = " by itself" if more else ""
-        return " ".join((f"It is declared out of service, and nothing is left to remove{alone}.", *more))
+        rest = "nothing more is removed by itself" if more else "nothing is left to remove"
+        return " ".join((f"It is declared out of service, and {rest}.", *more))
     going = len(left.pods) + len(left.attachments)
     counts = ((len(left.pods), "pod"), (len(left.attachments), "volume"))
     what = listed([counted(count, one) for count, one in counts if count])
@@ -266,7 +266,7 @@ def _unfence_verdict(report: FenceReport, now: datetime | None) -> Iterator[str]
 
 
 def state_words(report: FenceReport, *, sure: bool) -> Iterator[str | Prose]:
-    """What was done before an interruption, and how to go on; ``sure``: the last request was answered."""
+    """What was done before an interruption, and how to continue; ``sure``: the last request was answered."""
     reached = {step.kind for step in report.steps}
     node = f"node/{report.name}"
     undo = _unfencing(report.name)

@@ -130,7 +130,7 @@ def _first_to_go(report: NodePressureReport, use: NodeUse) -> Iterator[str]:
     if report.usage_source is UsageSource.NONE:
         rule = "the kernel decides by usage and oom_score_adj"
         yield f"If memory runs out, {rule}; {killed} has the highest oom_score_adj."
-        yield "Usage is not known, so neither order is certain."
+        yield "Usage is unknown, so neither order is certain."
         return
     evicted = use.evicted_first
     sentence = f"If memory runs out now, the kernel kills {killed} first"

@@ -184,7 +184,7 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
             yield f"{they} may still run: find out whether the machine is off."
         case Reach.OUT_OF_SERVICE if left := _unused(node):
             verb = "has" if len(left) == 1 else "have"
-            alone = "" if any(held.error for held in left) else ", which needs no further help"
+            alone = "" if any(held.error for held in left) else "; no further action is needed"
             yield f"{counted(len(left), 'volume')} still {verb} to be detached{alone}."
         case Reach.OUT_OF_SERVICE:
             yield "Nothing is left to remove. Unfence it once the machine is up."
@@ -272,7 +272,7 @@ def _state(node: NodeDown, now: datetime) -> str:
 
 def _heartbeat(node: NodeDown, now: datetime) -> str:
     if node.renewed is None:
-        return "the last one is not known (no Lease in kube-node-lease)"
+        return "the last one is unknown (no Lease in kube-node-lease)"
     return f"the last one {clock(node.renewed, now)}, {duration(now - node.renewed)} ago (Lease in kube-node-lease)"
 
 

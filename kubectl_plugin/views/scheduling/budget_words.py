@@ -63,7 +63,7 @@ def blocked_words(found: Budgets) -> Iterator[str]:
 
 
 def drain_leads(held: Iterable[Unmoved], drain: str, *, more: bool = False) -> Iterator[str]:
-    """Whether a drain waits or fails because budgets hold pods.
+    """Says if a drain waits or fails because budgets hold pods.
 
     Args:
         held: The pods.
@@ -76,7 +76,7 @@ def drain_leads(held: Iterable[Unmoved], drain: str, *, more: bool = False) -> I
         pods = f"{counted(waits, 'pod')} {'is' if waits == 1 else 'are'}"
         yield f"{drain} {ends_words(held)}: {pods} held by a PodDisruptionBudget."
     if fails := counts[True]:
-        lead, rest = f"{drain} fails:", f"; it evicts the others{', then goes on with the next node' if more else ''}"
+        lead, rest = f"{drain} fails:", f"; it evicts the others{', then continues with the next node' if more else ''}"
         lead, rest = ("Besides,", ", and fails") if waits else (lead, rest)
         pods = counted(fails, "pod")
         yield f"{lead} kubectl drain does not retry {pods} that PodDisruptionBudgets hold{rest}."

@@ -243,7 +243,7 @@ def _silent_words(report: PlanReport) -> Iterator[str]:
 
 
 def _drain_words(report: PlanReport) -> Iterator[str]:
-    """Whether a drain ends, what blocks it, and how many pods find a place; empty without a drain."""
+    """The sentences about a drain: if it ends, what blocks it, and how many pods find a place; empty without one."""
     nodes = report.what_if.drained_nodes
     if not nodes:
         return
@@ -272,7 +272,7 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
     if nodes[first:]:
         wait = "waits" if len(nodes) == first + 1 else "wait"
         after = f"{listed(nodes[first:], most=3)} {wait} behind {nodes[first - 1]}"
-        turn = "an upgrade does not come there" if report.what_if.one_by_one else "kubectl drain goes on there"
+        turn = "an upgrade does not continue there" if report.what_if.one_by_one else "kubectl drain continues there"
         yield f"{after}: {turn} {'before that' if report.what_if.one_by_one else 'only with --timeout, as below'}."
     yield from _leaving_words(report, ends=not (open_nodes or held or report.kept))
     if report.slow:

@@ -318,7 +318,7 @@ def _preemptor(one: Preemptor) -> str:
 
 def _victim(victim: VictimPod) -> str:
     violates = f", violates {_budgets(victim.violates)}" if victim.violates else ""
-    static = ", static: it runs on" if victim.is_static else ""
+    static = ", static: it keeps running" if victim.is_static else ""
     return f"{_pod(victim.pod)} (priority {victim.priority}{static}{violates})"
 
 

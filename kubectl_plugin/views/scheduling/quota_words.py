@@ -13,7 +13,7 @@ __all__ = ["let_in", "quota_words"]
 
 
 def quota_words(spec: PlannedSpec, what: str, of: str, lead: str = "") -> Iterator[str]:
-    """``Quota compute lets in 3 of 5 replicas of deployment/web: requests.cpu is then 1800m of 2.``; may be empty.
+    """``Quota compute admits 3 of 5 replicas of deployment/web: requests.cpu is then 1800m of 2.``; may be empty.
 
     Args:
         spec: The pods.
@@ -25,7 +25,7 @@ def quota_words(spec: PlannedSpec, what: str, of: str, lead: str = "") -> Iterat
     if quota is not None:
         pods = counted(quota.pods, what) if spec.wanted is None else f"{quota.pods} of {counted(spec.wanted, what)}"
         shares = listed([f"{share.resource} is then {share.used} of {share.hard}" for share in quota.shares])
-        yield f"{lead}{'quota' if lead else 'Quota'} {quota.quota} lets in {pods} {of}: {shares}."
+        yield f"{lead}{'quota' if lead else 'Quota'} {quota.quota} admits {pods} {of}: {shares}."
 
 
 def let_in(spec: PlannedSpec) -> PlannedSpec:

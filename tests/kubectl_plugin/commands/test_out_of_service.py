@@ -188,7 +188,7 @@ def test_tolerating_pod_is_deleted_with_grace_after_fence(tmp_path: Path) -> Non
     explained, listed, forced, fenced = _answers(after)
     stays = "bank/ledger-0 stays, because the taint is tolerated: delete it with grace, and pod garbage collection"
     assert stays in listed
-    assert f"nothing is left to go by itself. {stays} removes it." in fenced
+    assert f"nothing more is removed by itself. {stays} removes it." in fenced
     assert "Safer: a deletion with grace, because pod garbage collection removes pods deleted there." in forced
     assert "this waits forever" not in explained
     before = _cluster(tmp_path, ready="Unknown", renewed="20:00", tainted=None, tolerations=TOLERATES)

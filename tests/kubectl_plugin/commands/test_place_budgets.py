@@ -204,7 +204,7 @@ def test_other_cluster_pods_count_with_their_readiness() -> None:
     by_share = workload(replicas=2), budget("cart", "cart", minAvailable="50%")
     assert [one["room"] for one in budgets(*by_share)] == [None]
     words = said("place", *by_share)
-    assert "not known minAvailable 50% of deployment/render and 4 other pods of the cluster; how many may go" in words
+    assert "unknown minAvailable 50% of deployment/render and 4 other pods of the cluster; how many may be" in words
     # A pod without a controller does not add to the desired number of controllers.
     assert rooms(workload(replicas=2), budget("pf", "price-feed", minAvailable="50%")) == [(3, 3, 2)]
 

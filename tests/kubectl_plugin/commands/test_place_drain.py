@@ -147,7 +147,7 @@ def test_budget_counts_across_all_nodes(tmp_path: Path) -> None:
 def test_blocked_node_stops_kubectl_before_the_next(tmp_path: Path) -> None:
     pods = [pod("web-1", "a"), pod("web-2", "b"), pod("db-0", "a")]
     found = Drained(tmp_path, "--drain a,b", *map(node, "abc"), *pods, budget("db", 0, 1))
-    assert "b waits behind a: kubectl drain goes on there only with --timeout, as below." in found.said
+    assert "b waits behind a: kubectl drain continues there only with --timeout, as below." in found.said
     last = Drained(tmp_path, "--drain b,a", *map(node, "abc"), *pods, budget("db", 0, 1))
     assert "--timeout" not in last.said
 

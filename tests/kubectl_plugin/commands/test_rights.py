@@ -266,7 +266,7 @@ def test_K_pods_within_quota_are_uncertain_too(words: str, monkeypatch: pytest.M
     monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
     manifest = json.dumps({**fat, "spec": {**fat["spec"], "replicas": 6}})
     ran = run("place", *words.split(), "-n", "shop", stdin=manifest)
-    assert (ran.code, "uota compute lets in 2 of 6" in ran.out) == (7, True), ran
+    assert (ran.code, "uota compute admits 2 of 6" in ran.out) == (7, True), ran
     for said in (
         "Unknown; by what was read, ",
         "Not certain: no pods outside of shop could be read: assumed none.",

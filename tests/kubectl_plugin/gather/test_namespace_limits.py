@@ -148,7 +148,7 @@ def test_place_fills_quota_and_names_what_stops_the_rest(tmp_path: Path) -> None
 
     ran = run("place", *source, "-f", "-", stdin=stdin)
     assert _flat(ran).startswith(
-        "Quota compute lets in 1 of 5 replicas of deployment/later: requests.cpu is then 3 of 3. "
+        "Quota compute admits 1 of 5 replicas of deployment/later: requests.cpu is then 3 of 3. "
         "All 4 new pods fit: 4 on node-1."
     )
     assert "deployment/later 1 of 5" in _flat(ran)
@@ -159,11 +159,11 @@ def test_maximum_replicas_are_limited_by_quota(tmp_path: Path) -> None:
     ran = run("place", *source, "deployment/web", "-n", "shop", "--replicas", "max")
     assert ran.code == 0
     assert _flat(ran).startswith(
-        "Quota compute lets in 2 more pods of Deployment web: pods is then 3 of 3. 2 more pods of Deployment web fit"
+        "Quota compute admits 2 more pods of Deployment web: pods is then 3 of 3. 2 more pods of Deployment web fit"
     )
     ran = run("place", *source, "deployment/web", "-n", "shop", "--replicas", "5")
     assert ran.code == 7
-    assert _flat(ran).startswith("No: quota compute lets in 2 of 5 more pods of Deployment web: pods is then 3 of 3.")
+    assert _flat(ran).startswith("No: quota compute admits 2 of 5 more pods of Deployment web: pods is then 3 of 3.")
 
 
 def test_replicas_within_quota_may_not_fit(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_replicas_within_quota_may_not_fit(tmp_path: Path) -> None:
     ran = run("place", *source, "-f", "-", stdin=yaml.safe_dump(deployment(6, cpu="9")))
     assert ran.code == 7
     assert _flat(ran).startswith(
-        "Quota compute lets in 3 of 6 replicas of deployment/web: requests.cpu is then 27 of 27. "
+        "Quota compute admits 3 of 6 replicas of deployment/web: requests.cpu is then 27 of 27. "
         "2 of 3 replicas of deployment/web stay pending."
     )
 

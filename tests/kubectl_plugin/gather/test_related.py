@@ -436,7 +436,7 @@ def test_budget_with_a_status_of_an_older_spec_is_counted(tmp_path: Path) -> Non
     old = {**old, "metadata": {**old["metadata"], "generation": 2}}
     out = " ".join(ask(tmp_path, [old, web(0), web(1)], "pdb/web").out.split())
     assert "until the disruption controller has seen its newest spec" in out
-    assert "by the pods now: 2 healthy, 1 needed, 1 may go" in out
+    assert "by the pods now: 2 healthy, 1 needed, 1 may be evicted" in out
 
 
 def test_pods_on_silent_node_are_not_called_running(tmp_path: Path) -> None:
@@ -459,7 +459,7 @@ QUOTAS: Final[Mapping[str, tuple[Sequence[Object], str]]] = {
     ),
     "QuotaFull": (
         [quota(HARD, {"pods": "3", "requests.cpu": "2"}), deployment(requests={"cpu": "500m"})],
-        "Lets in no further pod of deployment/web: requests.cpu is 2 of 2.",
+        "Admits no more pods of deployment/web: requests.cpu is 2 of 2.",
     ),
     "QuotaRefuses": (
         [quota(HARD, {"pods": "1", "requests.cpu": "1"}), deployment(made=1, requests={"cpu": "1"})],
@@ -499,7 +499,7 @@ OTHER: Final = quota({"pods": "4"}, {"pods": "4"}, "few")
         (
             [quota(HARD, FULL), deployment("lazy"), deployment("busy", requests={"cpu": "1"})],
             (
-                "Lets in no further pod of deployment/busy: requests.cpu is 2.5 of 2. Refuses new pods of "
+                "Admits no more pods of deployment/busy: requests.cpu is 2.5 of 2. Refuses new pods of "
                 "deployment/lazy: not all containers set requests.cpu. Way out: raise requests.cpu above 2.5, or "
                 "delete what uses it; then set requests.cpu in the template, or give the namespace a LimitRange with a "
                 "default."
@@ -507,12 +507,12 @@ OTHER: Final = quota({"pods": "4"}, {"pods": "4"}, "few")
         ),
         (
             [quota(HARD, FULL), deployment("lazy")],
-            "Lets in nothing more that uses requests.cpu (2.5 of 2). Refuses new pods of deployment/lazy: not all",
+            "Admits nothing more that uses requests.cpu (2.5 of 2). Refuses new pods of deployment/lazy: not all",
         ),
         (
             [quota(HARD, FULL), deployment("lazy", made=1), deployment("busy", made=2, requests={"cpu": "1"})],
             (
-                "Way out: raise requests.cpu to 3.5 for all pods of deployment/busy, or ask for less. Way out for "
+                "Way out: raise requests.cpu to 3.5 for all pods of deployment/busy, or request less. Way out for "
                 "deployment/lazy: raise requests.cpu above 2.5, or delete what uses it; then set requests.cpu"
             ),
         ),
@@ -527,13 +527,13 @@ OTHER: Final = quota({"pods": "4"}, {"pods": "4"}, "few")
         (
             [quota({"pods": "5"}, {"pods": "4"}), OTHER, deployment(replicas=6, made=4)],
             (
-                "pods is then 5 of 5. Quota few lets in 0: pods is 4 of 4. Way out: raise pods to 6 for all pods of "
+                "pods is then 5 of 5. Quota few admits 0: pods is 4 of 4. Way out: raise pods to 6 for all pods of "
                 "deployment/web, or request fewer pods; the same for quota few."
             ),
         ),
         (
             [quota({"pods": "9"}, {"pods": "4"}), OTHER, deployment(replicas=4, made=4)],
-            "Room for 5 more pods of deployment/web. Quota few lets in 0: pods is 4 of 4.",
+            "Room for 5 more pods of deployment/web. Quota few admits 0: pods is 4 of 4.",
         ),
         (
             [quota({"count/pods": "2"}, {"count/pods": "2"}), deployment(replicas=2, made=1)],
@@ -541,7 +541,7 @@ OTHER: Final = quota({"pods": "4"}, {"pods": "4"}, "few")
         ),
         (
             [quota({"pods": "0"}, {"pods": "0"}, scopes=["BestEffort"])],
-            "Lets in nothing more that uses pods (0 of 0). Only pods in scope BestEffort count.",
+            "Admits nothing more that uses pods (0 of 0). Only pods in scope BestEffort count.",
         ),
     ],
 )
@@ -573,7 +573,7 @@ def test_quota_counts_the_pods_that_a_daemon_set_lacks(tmp_path: Path) -> None:
 
 def test_quota_of_other_objects_is_full(tmp_path: Path) -> None:
     out = ask(tmp_path, [quota({"services": "5", "pods": "9"}, {"services": "5", "pods": "3"})], "quota/compute").out
-    assert "Lets in nothing more that uses services (5 of 5)." in out
+    assert "Admits nothing more that uses services (5 of 5)." in out
 
 
 def test_quota_of_another_scope_bounds_no_workload(tmp_path: Path) -> None:
@@ -615,7 +615,7 @@ def test_class_shows_effect_of_its_deletion(tmp_path: Path) -> None:
     assert "the API server refuses new pods of default/deployment/web" in out
     assert "Quotas        default/compute" in out
     own = run("explain", "pc/system-node-critical", "--demo")
-    assert "the API server refuses that: it is Kubernetes' own" in own.out
+    assert "the API server refuses that: it is a built-in class of Kubernetes" in own.out
 
 
 SPELLINGS: Final = (

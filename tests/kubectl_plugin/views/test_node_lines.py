@@ -103,10 +103,10 @@ def test_nodes_are_sorted_by_severity_then_headroom() -> None:
 
 
 def test_total_names_node_nearest_to_eviction() -> None:
-    nearest = "nearest to an eviction: node-a1, 1.9Gi (6%): shop/recommend-27tvm5xll-5mzzd goes first"
+    nearest = "nearest to an eviction: node-a1, 1.9Gi (6%): shop/recommend-27tvm5xll-5mzzd is evicted first"
     assert nearest in " ".join(run("node", "--demo").out.split())
     others = " ".join(run("node", "node-b1", "node-c3", "node-b2", "--demo").out.split())
-    assert "nearest to an eviction: node-b1, 10.3Gi (34%): monitoring/log-agent-rm99l goes first" in others
+    assert "nearest to an eviction: node-b1, 10.3Gi (34%): monitoring/log-agent-rm99l is evicted first" in others
     assert "nearest to" not in run("node", "node-c3", "node-b4", "--demo").out
 
 
@@ -128,7 +128,7 @@ def test_line_agrees_with_the_page(name: str) -> None:
     assert bool(cells["VERDICT"]) is (verdict["severity"] != "fine")
     if cells["HEADROOM"] == "unknown":
         assert cells["EVICTED-FIRST"] == cells["KILLED-FIRST"] == "unknown"
-        assert "Usage is not known" in page
+        assert "Usage is unknown" in page
         return
     amount, percent = cells["HEADROOM"].split()
     assert f"Headroom: {amount} ({percent} of the capacity)" in page
@@ -237,7 +237,7 @@ def test_threshold_that_is_met_leaves_nothing() -> None:
     for one in (_report("node-a1"), under_pressure):
         lines.add(one)
     [total] = [part for part in lines.page(by_trouble=True).parts if not isinstance(part, Table)]
-    first = "memory.available is met: monitoring/log-agent-rm99l goes first"
+    first = "memory.available is met: monitoring/log-agent-rm99l is evicted first"
     assert total.lines[1] == f"nearest to an eviction: node-b1, {first}"
 
 

@@ -127,7 +127,7 @@ def test_static_pods_make_no_room() -> None:
     assert room_words(preview, denied=False) == (
         "Preemption makes no room on a: it would delete the object of a static pod, which keeps running."
     )
-    assert words(preview)[0].startswith("would preempt shop/v (priority 3, static: it runs on) on a")
+    assert words(preview)[0].startswith("would preempt shop/v (priority 3, static: it keeps running) on a")
 
 
 def pending(name: str, *, denied: bool) -> Preemptor:
@@ -173,7 +173,7 @@ def test_across_nodes() -> None:
     )
     assert found[1] == (
         "without shop/web-0 on b and shop/own on a it would fit a; the scheduler never preempts across nodes: delete "
-        "by hand what may go"
+        "pods by hand"
     )
 
 
@@ -311,9 +311,9 @@ def test_queue(queue: QueuePosition, text: str) -> None:
     ("became", "place", "end"),
     [
         (PreemptedFor.TOOK_THE_PLACE, "a", ", which runs on a now."),
-        (PreemptedFor.RUNS_ELSEWHERE, "b", ", for nothing: that one runs on b."),
+        (PreemptedFor.RUNS_ELSEWHERE, "b", ", without effect: that pod runs on b."),
         (PreemptedFor.STILL_WAITS, "a", ", which still waits for a."),
-        (PreemptedFor.WAITS_ELSEWHERE, "b", ", for nothing so far: that one waits for b."),
+        (PreemptedFor.WAITS_ELSEWHERE, "b", ", without effect so far: that pod waits for b."),
         (PreemptedFor.WAITS_ELSEWHERE, "", ", without effect so far: that pod waits without a nominated node."),
         (PreemptedFor.GONE, "", ", which is also gone."),
         (PreemptedFor.UNKNOWN, "", "."),
