@@ -279,7 +279,7 @@ def _how_to_look(options: DeletionOptions) -> str:
     """The command that shows the risk without a change."""
     typed = [flag for flag, given in (("--confirm", options.confirm), ("--dry-run", options.dry_run)) if given]
     out = f"leave {' and '.join(typed)} out: " if typed else ""
-    return f"{out}--grace-period=0 alone shows what a force deletion puts at stake"
+    return f"{out}--grace-period=0 alone shows the risk of a force deletion"
 
 
 def _annotating(pod: Pod) -> Sequence[dict[str, Any]]:

@@ -105,7 +105,7 @@ class NamespaceReader:
         Args:
             pod: The pod as the API server would store it, in a namespace that was read.
             wanted: None: as many as fit.
-            features: Which feature gates hold.
+            features: The feature gates.
         """
         namespace = pod.metadata.namespace
         quotas = self._quotas.get(namespace, ())

@@ -1,7 +1,7 @@
-"""Terms and upstream's own words, explained: what each means, the rule behind it, where it is written, what to do.
+"""Explanations of terms and upstream's own messages: meaning, the rule behind it, its source, and what to do.
 
-entry.py     what an entry holds
+entry.py     the fields of an entry
 catalogue.py all entries
-lookup.py    from a text, as pasted out of an event, to entries
-The others hold entries by topic.
+lookup.py    from a text, for example of an event, to entries
+The others contain entries by topic.
 """

@@ -1,4 +1,4 @@
-"""Codes and states that `kubectl qos` itself prints: in `CODES` what entries of Kubernetes' terms explain."""
+"""Codes and states that `kubectl qos` itself prints; `CODES` has those that entries of Kubernetes' terms explain."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CODES: Final = {
     "silent node": "TooEarly",
     "tolerationSeconds": "NodeTaintEvicts Tainted",
 }
-"""By the name of an entry."""
+"""The codes by the name of an entry."""
 
 ENTRIES: Final = (
     Entry(
@@ -52,11 +52,11 @@ ENTRIES: Final = (
             *("ClaimBound", "ClaimNoNode", "ClaimResizing", "ClaimTerminating"),
             *("Several", "Possible", "Stuck", "PodsStuck", "Findings", "AnswersChange"),
         ),
-        means="What kubectl qos itself says of an object, for scripts (-o json): docs/formats.md explains each code.",
+        means="The verdict of kubectl qos on an object, for scripts (-o json): docs/formats.md explains each code.",
         rule=(
-            "AllReady, AllNodesAnswer, Answers, Fits, Planned, Nothing…: no trouble. …Unread, NotModelled: not known.",
-            "NotConfirmed, NotPossible, Refused: delete or fence changed nothing. UnderWay: it did, and is not over.",
-            "Certain, Likely, Several: how well died knows the cause. Stuck: a warning has repeated for 5 min or more.",
+            "AllReady, AllNodesAnswer, Answers, Fits, Planned, Nothing…: no problem. …Unread, NotModelled: unknown.",
+            "NotConfirmed, NotPossible, Refused: delete or fence changed nothing. UnderWay: changed, not complete.",
+            "Certain, Likely, Several: the certainty of died. Stuck: a warning has repeated for 5 min or more.",
         ),
         commands=("kubectl qos explain pod/NAME -o json",),
         source=(),

@@ -1,4 +1,4 @@
-"""What an entry of the glossary holds."""
+"""The fields of a glossary entry."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ class Topic(Enum):
 
 
 class Entry(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One term, or one text of Kubernetes."""
+    """One term, or one message of Kubernetes."""
 
     name: str
-    """As upstream spells it."""
+    """The name as upstream spells it."""
     also: tuple[str, ...] = ()
     """Other spellings."""
     pattern: str = ""
-    """A regular expression for a text that upstream completes with names or numbers; it matches the whole text."""
+    """A regular expression for a message with names or numbers; it matches the whole message."""
     means: str
     """The decisive fact, in one sentence."""
     rule: tuple[str, ...] = ()
-    """How it is decided, sentence by sentence."""
+    """The rule behind it, sentence by sentence."""
     do: tuple[str, ...] = ()
-    """What helps."""
+    """The remedies."""
     commands: tuple[str, ...] = ()
-    """To look closer."""
+    """Commands that show more."""
     source: tuple[str, ...]
-    """Files of kubernetes v1.37.1, KEPs, or kernel files; none of a term of this program."""
+    """Files of kubernetes v1.37.1, KEPs, or kernel files; empty for a term of this program."""
     see: tuple[str, ...] = ()
     """Names of other entries."""

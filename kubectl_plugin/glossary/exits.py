@@ -1,4 +1,4 @@
-"""Containers that ended, and what controllers then say."""
+"""Containers that ended, and the controllers' messages."""
 
 from __future__ import annotations
 

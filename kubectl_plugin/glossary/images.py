@@ -1,4 +1,4 @@
-"""Images, sandboxes and first processes: what the kubelet says before a container runs."""
+"""Images, sandboxes and first processes: the kubelet's messages before a container runs."""
 
 from __future__ import annotations
 

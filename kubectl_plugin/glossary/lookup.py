@@ -1,10 +1,10 @@
-"""From a text to entries: a term as people type it, or a message as it is pasted out of an event.
+"""From a text to entries: a typed term, or a pasted message, for example of an event.
 
     0/12 nodes are available: 2 Insufficient memory, 10 node(s) were unschedulable. preemption: 0/12 nodes are …
 
-The sentence is FitError's, and preemption's own has the same form; each reason is looked up by itself. Other messages
-stand in a frame that Kubernetes puts around a cause, such as ``pods "web" is forbidden:``: the cause counts first. A
-known word inside a text of another form explains nothing.
+The sentence is FitError's, and preemption's has the same form; each reason is looked up separately. Other messages are
+in a frame that Kubernetes puts around a cause, such as ``pods "web" is forbidden:``: the cause counts first. A known
+word inside a text of another form explains nothing.
 
 Source: FitError.Error in pkg/scheduler/framework/types.go at v1.37.1.
 """
@@ -28,24 +28,24 @@ from podrules.api.model.quantity import whole_number
 __all__ = ["MAX_INPUT", "MAX_TEXT", "Found", "Reading", "find", "read", "similar"]
 
 MAX_TEXT: Final = 8192
-"""Characters of a line that are read: no message of Kubernetes is longer."""
+"""The most characters of a line that are read: no message of Kubernetes is longer."""
 MAX_INPUT: Final = 16 * MAX_TEXT
-"""Characters of a text of several lines that are read, from its end: the newest events are the last."""
+"""The most characters of several lines that are read, from the end: the newest events are the last."""
 _MAX_FRAMES: Final = 8
 """Frames around one cause, and details behind one field."""
 _COUNTED: Final = re.compile(r"(?:\b\d+/(\d+) )?nodes are available:", re.IGNORECASE)
 _PREEMPTION: Final = re.compile(r"(^|, )preemption:( |$)")
-"""The text behind it is of preemption."""
+"""The text after it is about preemption."""
 _ENTRY: Final = re.compile(r"(?:^|, )(\d+) (?=\D)")
 _NO_SCALE_UP: Final = re.compile(r"(pod didn't trigger scale-up[^:]*): (.+)")
 """cluster-autoscaler's event; its numbers count groups of nodes."""
 _SUGGESTED: Final = 5
 _CLOSE: Final = 0.6
 _CLOSE_WHERE_SHORT: Final = 0.7
-"""As difflib counts it: of three letters two are alike by chance."""
+"""Similarity by difflib: two of three letters are equal by chance."""
 _SHORT: Final = 3
 _MAX_WORDS: Final = 12
-"""The most words of a text that is taken for several terms in a row."""
+"""The most words of a text that is read as several terms in a row."""
 _EVENT_BEGINS: Final = r"(?:\S+ ){0,2}(?:\([^)]*\) )?(?:Normal|Warning) (?P<reason>[A-Z]\w+) "
 _OBJECT: Final = r"[A-Za-z.]+/\S+(?: \w+\.\w+\{[^}]*\})?"
 _EVENTS: Final = (
@@ -59,7 +59,7 @@ _OURS: Final = re.compile(
     r"|controllermanager|(?:attachdetach|persistentvolume|(?:cloud-)?node(?:-lifecycle)?|taint-eviction|daemonset"
     r"|deployment|(?:cron)?job|replica(?:set|tion)|statefulset)-controller"
 )
-"""Kubernetes' own sources of events; of others, and where none is shown, a reason explains no unknown message."""
+"""Kubernetes' own sources of events; for others, or without a source, a reason does not explain unknown messages."""
 _ROWS: Final = (
     (
         r"(?:[A-Z]\w+Pressure|(?:Containers)?Ready|(?:NetworkUna|A)vailable|Progressing|ReplicaFailure|Scaling\w+) "
@@ -74,13 +74,13 @@ _ROWS: Final = (
 _LOG: Final = re.compile(
     r"(?:[^\"]*\] )?\"(?P<said>[^\"]+ [^\"]+)\"(?= \w+=)(?:.*? err=\"(?P<error>(?:[^\"\\]|\\.)*)\")?.*"
 )
-"""A line in the log of a component: what it says, with keys and values behind it."""
+"""A line in the log of a component: the message, followed by keys and values."""
 _LAST: Final = {"CrashLoopBackOff": 1, "Pulled": 2, "phase": 2, "KubeletReady": 2, "ScalingReplicaSet": 2}
-"""Of several lines, what other lines give the cause of, then what says that nothing is wrong."""
+"""The entries to list last: those with their cause in other lines, then those without a problem."""
 _SOME: Final = re.compile(
     r"\d+ (?=Insufficient |Too many |node\(s\) |pod has |persistentvolumeclaim |cannot allocate |Preemption is |No ).+"
 )
-"""Counted reasons that were cut out of a scheduler's message."""
+"""Counted reasons, copied from a scheduler's message."""
 _LABEL: Final = re.compile(
     r"\"?\b(?:last state|state|reason|message|status|exit ?code)\"?: *\"?(?P<cause>\S.*?)\"?,?", re.IGNORECASE
 )
@@ -88,9 +88,9 @@ _LABEL: Final = re.compile(
 _LABELS: Final = re.compile(
     r"(?<=\S) +(?=(?:Last State|State|Reason|Message|Exit Code|Started|Finished|\* [\w.]\S+): )"
 )
-"""Between such lines that were pasted as one."""
+"""The separator of such lines that were pasted as one."""
 _SAYS: Final = re.compile(r"(?:error|warning): (?P<cause>.+)", re.IGNORECASE)
-"""What comes before a text of any program: the text with it, if it is known, counts first."""
+"""A prefix of messages of any program: if the message is known with it, that counts first."""
 _FRAMES: Final = (
     r"([\"'`])(?P<cause>.+)\1",
     r"error creating: (?P<cause>.+)",
@@ -120,13 +120,13 @@ _FRAMES: Final = (
     r"(?:why )?(?:is|are|was) (?:my|our|the) (?:pod|node|container)s? (?:stuck |in )*(?P<cause>(?!killed|stuck).+?)\??",
     r"unable to attach or mount volumes: unmounted .* failed to process volumes=\S*: (?P<cause>.+)",
 )
-"""What Kubernetes puts before the text of a cause; the cause counts first."""
+"""Prefixes of Kubernetes before the text of a cause; the cause counts first."""
 _FIELD: Final = re.compile(
     r"(?:\* )?[a-z][\w.\[\]()/\"-]*: (?:invalid value|forbidden|required value|unsupported value|duplicate value"
     r"|not found|too (?:long|short|many|few)|internal error)(?P<details>: .+)?",
     re.IGNORECASE,
 )
-"""What validation says of a field: a value may follow, then the rule."""
+"""A validation message about a field: a value may follow, then the rule."""
 _VAGUE: Final = frozenset(
     (
         *(
@@ -147,7 +147,7 @@ _VAGUE: Final = frozenset(
         *("several", "started", "stuck", "succeeded", "suspended", "unknown"),
     )
 )
-"""Words of any program: with another term behind or before them they are no message of Kubernetes."""
+"""Words of any program: with another term before or after them, they are not a message of Kubernetes."""
 _QUESTION: Final = re.compile(
     r"^(?:what|why|who|which|when|how|does|do|is|are|was|can) (?:(?:is|are|was|does|my|the|an?) )*"
 )
@@ -163,14 +163,14 @@ class Found(NamedTuple):
     text: str
     """The part of the text that it explains."""
     nodes: int | None
-    """Of how many nodes the message said it; None: it did not say."""
+    """The number of nodes in the message; None: not given."""
 
 
 class Reading(NamedTuple):
-    """What is known of a text, and of a message of Kubernetes the parts that are not."""
+    """The known entries of a text, and the unknown parts of a Kubernetes message."""
 
     found: tuple[Found, ...] = ()
-    """Each entry once: what holds on all nodes first, then as the text says it."""
+    """Each entry once: entries for all nodes first, then in the order of the text."""
     unknown: tuple[str, ...] = ()
 
 
@@ -180,7 +180,7 @@ def find(text: str) -> tuple[Found, ...]:
 
 
 def read(text: str) -> Reading:
-    """What is known of a text; of one line its first `MAX_TEXT` characters count, of several the last `MAX_INPUT`."""
+    """Read a text; of one line, the first `MAX_TEXT` characters count, of several the last `MAX_INPUT`."""
     lines = [" ".join(line[:MAX_TEXT].split()) for line in _LABELS.sub("\n", text[-MAX_INPUT:]).splitlines()]
     fields = len(lines) > 1 and not any(line.startswith("API Version: ") for line in lines)
     if any(re.fullmatch(r"(?:- )?\"?kind\"?: \"?Event\"?,?", line) for line in lines):
@@ -193,7 +193,7 @@ def read(text: str) -> Reading:
 
 
 def _read_line(line: str, fields: bool) -> Reading | None:
-    """What is known of a line that kubectl or a component prints, of `fields` too; None: it is another."""
+    """Read a line that kubectl or a component prints, also with `fields`; None: another line."""
     if event := _first(_EVENTS, line):
         return _read_event(event.groupdict().get("source") or "", event["reason"], event["message"])
     if row := _first(_ROWS, line):
@@ -208,7 +208,7 @@ def _read_line(line: str, fields: bool) -> Reading | None:
 
 
 def _read_event(source: str, reason: str, message: str) -> Reading:
-    """What is known of the message of an event, else of its reason, if its source is Kubernetes' own."""
+    """Read the message of an event, else its reason, if its source is Kubernetes' own."""
     named = _by_name("CreateContainerError" if (source, reason) == ("kubelet", "Failed") else reason)
     said = _read_message(message, _MAX_FRAMES)
     if said.found or named is None:
@@ -221,7 +221,7 @@ def _first(patterns: Iterable[str], text: str) -> re.Match[str] | None:
 
 
 def _read_cause(reason: str, cause: str, frames: int) -> Reading:
-    """What is known of a cause, else of the reason that stands before it."""
+    """Read a cause, else the reason before it."""
     said = _read_message(cause, frames)
     if said.found or (named := _by_name(reason)) is None:
         return said
@@ -229,7 +229,7 @@ def _read_cause(reason: str, cause: str, frames: int) -> Reading:
 
 
 def _read_message(text: str, frames: int) -> Reading:
-    """What is known of a text in one line, inside so many frames at most."""
+    """Read a text in one line, inside at most this many frames."""
     if frames and text[:1] in ("{", "[") and (in_json := _read_json(text, frames - 1)).found:
         return in_json
     if (counted := _counted(text)) is not None:
@@ -258,7 +258,7 @@ def _read_message(text: str, frames: int) -> Reading:
 
 
 def _read_json(text: str, frames: int) -> Reading:
-    """What is known of the reasons, messages and exit codes of objects in JSON, the inner ones first."""
+    """Read the reasons, messages and exit codes of objects in JSON, the inner ones first."""
     objects: list[dict[str, object]] = []
     try:
         json.loads(text, object_hook=objects.append)
@@ -276,7 +276,7 @@ def _read_json(text: str, frames: int) -> Reading:
 
 
 def _read_field(text: str, details: str) -> Reading:
-    """The rule that a field breaks, or what all such texts have in common."""
+    """The rule that a field breaks, or the entry for all such messages."""
     _, *behind = details.split(": ")
     known = (_entry(": ".join(behind[at:])) for at in range(max(0, len(behind) - _MAX_FRAMES), len(behind)))
     return Reading((Found(next(filter(None, known), _BY_NAME["invalid value"]), text, None),))
@@ -297,7 +297,7 @@ def _once(found: Iterable[Found]) -> tuple[Found, ...]:
 
 
 def _terms_in_a_row(text: str) -> tuple[Found, ...]:
-    """The entries of a text that is known terms and nothing else, as ``OOMKilled exit 137``; of each the longest."""
+    """The entries of a text that consists only of known terms, as ``OOMKilled exit 137``; the longest of each."""
     words = text.split()[:_MAX_WORDS]
     if len(words) != len(text.split()) or not _VAGUE.isdisjoint(_words(text)):
         return ()
@@ -317,7 +317,7 @@ def _words(text: str) -> list[str]:
 
 
 def similar(text: str) -> tuple[str, ...]:
-    """Terms that look like a text or hold it, best first: of each entry the spelling that is meant."""
+    """Terms that are similar to a text or contain it, best first: for each entry, the intended spelling."""
     wanted = _QUESTION.sub("", _folded(text[:MAX_TEXT]), 1).rstrip("?")
     closeness = _CLOSE if len(wanted) > _SHORT else _CLOSE_WHERE_SHORT
     near = difflib.get_close_matches(wanted, _spellings(), n=_SUGGESTED, cutoff=closeness)
@@ -329,20 +329,20 @@ def similar(text: str) -> tuple[str, ...]:
 
 
 def _named(wanted: str) -> list[str]:
-    """Spellings that a text has as words of its own, the longest first."""
+    """Spellings that a text contains as separate words, the longest first."""
     words = wanted.split()[:_MAX_WORDS]
     parts = [" ".join(words[at : at + length]) for length in (3, 2, 1) for at in range(len(words) - length + 1)]
     return [part for part in parts if part in _spellings() and _VAGUE.isdisjoint(part.split())]
 
 
 def _holding(wanted: str) -> list[str]:
-    """Spellings with a text in them: first those with it as a word of its own, the shortest first."""
+    """Spellings that contain a text: first those with it as a separate word, the shortest first."""
     holding = [folded for folded in _spellings() if wanted and wanted in folded]
     return sorted(holding, key=lambda folded: (wanted not in folded.split(), len(folded)))
 
 
 def _sharing_words(wanted: str) -> list[str]:
-    """Spellings that share words with a text, those with the rarest first, and of them the shortest."""
+    """Spellings that share words with a text, those with the rarest words first, then the shortest."""
     words_of = {folded: set(_WORD.findall(folded)) for folded in _spellings()}
     words = set(_WORD.findall(wanted))
     weights = {
@@ -353,7 +353,7 @@ def _sharing_words(wanted: str) -> list[str]:
 
 
 def _entry(text: str) -> Entry | None:
-    # Patterns are compiled only for a text that is no spelling.
+    # Patterns are compiled only for a text that is not a spelling.
     return (
         _by_name(text)
         or next((entry for pattern, entry in _patterns() if pattern.fullmatch(text)), None)
@@ -378,7 +378,7 @@ def _by_name(text: str) -> Entry | None:
 
 
 def _counted(text: str) -> Reading | None:
-    """The reasons of a message that counts nodes, or groups of nodes; None: it is another."""
+    """The reasons of a message that counts nodes, or groups of nodes; None: another message."""
     if scale_up := _NO_SCALE_UP.fullmatch(text):
         parts = (scale_up[1], *_ENTRY.split(scale_up[2].rstrip("."))[2::2])
         return _joined(_read_part(part, None) for part in parts)
@@ -427,19 +427,19 @@ def _spelt(entries: Iterable[Entry]) -> Iterator[tuple[str, Entry]]:
 
 @cache
 def _by_letters() -> dict[str, Entry]:
-    """Of spellings that share their letters, the entry that comes first."""
+    """The first entry among spellings with the same letters."""
     return {letters: entry for spelling, entry in reversed(_BY_NAME.items()) if (letters := _letters(spelling))}
 
 
 @cache
 def _spellings() -> dict[str, str]:
-    """As they are written, by how they are looked up."""
+    """The spellings as written, by their form for lookups."""
     return {_folded(spelling): spelling for spelling, _ in reversed(tuple(_spelt(_ALL)))}
 
 
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], Entry], ...]:
-    """Compiled where no spelling is enough."""
+    """The patterns of entries, compiled if no spelling matches."""
     return tuple((re.compile(entry.pattern, re.IGNORECASE), entry) for entry in _ALL if entry.pattern)
 
 

@@ -1,4 +1,4 @@
-"""What a node's kubelet and runtime report."""
+"""Messages of a node's kubelet and runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node that runs short, and what its kubelet then does."""
+"""Nodes that run short, and the reaction of their kubelets."""
 
 from __future__ import annotations
 

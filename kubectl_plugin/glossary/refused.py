@@ -1,4 +1,4 @@
-"""What the API server and kubectl refuse, and who refused it."""
+"""Refusals of the API server and kubectl, and their origin."""
 
 from __future__ import annotations
 

@@ -229,12 +229,12 @@ ENTRIES: Final = (
         'begins with "Waiting for detach".',
         rule=(
             "It is detached when the other pod's object is removed and its kubelet has unmounted it.",
-            "A pod that is Terminating on a silent node holds it until the node answers or is fenced.",
+            "A Terminating pod on a silent node keeps it attached until the node answers or is fenced.",
             "From an unhealthy node the detach is forced after 6 minutes, counted from when no pod needs it there.",
         ),
         do=(
-            "If the node that holds it is silent, make sure that its machine is off, then fence it.",
-            "If an older pod of its Deployment holds it, the update waits for itself: set Recreate (with a gap).",
+            "If the node with the volume is silent, make sure that its machine is off, then fence it.",
+            "If an older pod of its Deployment uses it, the update waits for itself: set Recreate (with a gap).",
         ),
         commands=("kubectl qos explain pod/NAME", _PARTITIONS),
         source=(_RECONCILER, "pkg/volume/util/operationexecutor/operation_generator.go"),

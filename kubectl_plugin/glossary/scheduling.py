@@ -1,4 +1,4 @@
-"""Why the scheduler finds no node: the filters' own words, and what stands around them."""
+"""Why the scheduler finds no node: the filters' own messages, and the terms around them."""
 
 from __future__ import annotations
 
@@ -346,7 +346,7 @@ ENTRIES: Final = (
         means="It binds each pending pod of its schedulerName to one node, and ignores the pod afterwards.",
         rule=(
             "A pod with a schedulerName that no scheduler has stays Pending without an event.",
-            "Of several replicas the one that holds the Lease works (leader election); without it another, after 15 s.",
+            "Of several replicas, the holder of the Lease is active (leader election); after 15 s without it, another.",
             "Nothing moves a running pod; a descheduler only evicts, and a controller creates another pod.",
         ),
         source=("pkg/scheduler/schedule_one.go", "pkg/scheduler/eventhandlers.go"),

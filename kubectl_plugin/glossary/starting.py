@@ -1,4 +1,4 @@
-"""Why a pod is not made, or its containers do not start."""
+"""Why a pod is not created, or its containers do not start."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENTRIES: Final = (
             "The text ends with what was requested, what is used and what the quota limits.",
             "Pods that have ended count only for count/pods.",
         ),
-        do=("Lower the requests, let something go, or ask for a larger quota; the controller tries again by itself.",),
+        do=("Lower the requests, delete other objects, or get a larger quota; the controller retries automatically.",),
         commands=("kubectl describe resourcequota -n NAMESPACE",),
         source=("pkg/quota/v1/evaluator/core/pods.go", "pkg/controller/resourcequota/resource_quota_controller.go"),
         see=("FailedCreate", "requests"),
@@ -36,9 +36,9 @@ ENTRIES: Final = (
         means="The API server refused the pod: a container lacks a request or limit that a ResourceQuota counts.",
         rule=(
             "The quota is not exceeded: with more room the same pod is refused.",
-            "The text ends with the amounts that are missing, and the containers that lack them.",
+            "The text ends with the missing amounts, and the containers that lack them.",
         ),
-        do=("Set these amounts, or give the namespace a LimitRange with defaults: the API server then fills them in.",),
+        do=("Set these amounts, or add a LimitRange with defaults to the namespace: the API server then sets them.",),
         commands=("kubectl describe resourcequota,limitrange -n NAMESPACE",),
         source=("pkg/quota/v1/evaluator/core/pods.go",),
         see=("exceeded quota", "LimitRange"),
@@ -49,7 +49,7 @@ ENTRIES: Final = (
         pattern=r"insufficient quota to (match these scopes|consume): .*",
         means="This cluster allows such pods only in a namespace that has a ResourceQuota for them, and it has none.",
         rule=("The API server's configuration names them (limitedResources), such as critical PriorityClasses.",),
-        do=("Create a ResourceQuota with that scopeSelector in the namespace, or take another priorityClassName.",),
+        do=("Create a ResourceQuota with that scopeSelector in the namespace, or use another priorityClassName.",),
         commands=("kubectl get resourcequota -n NAMESPACE",),
         source=("pkg/quota/v1/evaluator/core/pods.go",),
         see=("exceeded quota", "FailedCreate"),
@@ -60,10 +60,10 @@ ENTRIES: Final = (
         pattern=r"Error creating: (pods? |Internal error|Post |context |etcdserver|the server |Unauthorized"
         r"|.* is forbidden).*"
         r"|(create|update) (Claim|Pod) .* failed error: .*",
-        means="A controller could not make a pod: the API server refused it, so there is no pod to look at.",
+        means="A controller could not create a pod: the API server refused it, so no pod exists.",
         rule=(
             "The end of the text says who refused: a quota, a missing PriorityClass or service account, a webhook.",
-            "The controller tries again, waiting longer each time.",
+            "The controller tries again, with longer waits each time.",
         ),
         do=("Read the events of the ReplicaSet, StatefulSet, DaemonSet or Job, not of a pod.",),
         commands=("kubectl describe replicaset NAME", "kubectl qos lint -f FILE"),
@@ -79,10 +79,10 @@ ENTRIES: Final = (
         r"|failed to pull and unpack image .*",
         means="The image cannot be pulled, and the kubelet waits before the next try: 10 s, doubled up to 5 min.",
         rule=(
-            "The container has no process: nothing of it can be killed for memory, or has to be stopped.",
+            "The container has no process that can be killed for memory, or must be stopped.",
             "The pod keeps its node, and its requests count there.",
         ),
-        do=("Read the text of Failed to pull image: wrong name or tag, no imagePullSecrets, no way to the registry.",),
+        do=("Read the text of Failed to pull image: wrong name or tag, no imagePullSecrets, registry not reached.",),
         commands=(_DESCRIBE,),
         source=("pkg/kubelet/images/image_manager.go", "pkg/kubelet/images/types.go", "pkg/kubelet/kubelet.go"),
         see=("ContainerCreating", "CrashLoopBackOff"),
@@ -91,10 +91,10 @@ ENTRIES: Final = (
         name="ContainerCreating",
         also=("PodInitializing", "stuck in ContainerCreating"),
         pattern=r"Init:\d+/\d+",
-        means="What a container shows until its kubelet reports on it: the pod has a node, and no process yet.",
+        means="The state of a container until its kubelet reports: the pod has a node, but no process yet.",
         rule=(
             "Volumes are attached and mounted first, then the sandbox with its network, then images are pulled.",
-            "PodInitializing is the same of a pod with init containers.",
+            "PodInitializing is the same for a pod with init containers.",
         ),
         do=("The events name the step that hangs: FailedAttachVolume, FailedMount, FailedCreatePodSandBox, Pulling.",),
         commands=(_EXPLAIN, _DESCRIBE),
@@ -105,9 +105,9 @@ ENTRIES: Final = (
         name="CreateContainerError",
         pattern=r"Error: (rpc error: code = \w+ desc = )?failed to (create container|prepare subPath"
         r"|reserve container name|generate container \".*\" spec)\b.*|Error: context deadline exceeded",
-        means="One try of the kubelet to make or start a container failed: the pod is not Failed, and it tries again.",
+        means="A try to create or start a container failed: the pod is not Failed, and the kubelet tries again.",
         rule=("context deadline exceeded: the runtime did not answer in time, if an event of the kubelet says so.",),
-        do=("Read the end of the text; where it is a timeout, see that the container runtime of the node answers.",),
+        do=("Read the end of the text; after a timeout, check that the container runtime of the node answers.",),
         commands=(_DESCRIBE,),
         source=(_CONTAINER, "pkg/kubelet/events/event.go"),
         see=("RunContainerError", "CreateContainerConfigError"),
@@ -119,14 +119,14 @@ ENTRIES: Final = (
             r"|Error: CreateContainerConfigError|(Error: )?container has runAsNonRoot and image .*"
             r"|(Error: )?container's runAsUser.* non-root policy .*"
         ),
-        means="The kubelet cannot put the container's settings together: mostly a ConfigMap, Secret or key is missing.",
+        means="The kubelet cannot build the container's settings: mostly a ConfigMap, Secret or key is missing.",
         rule=(
-            "Also an image that runs as root, where runAsNonRoot is set.",
-            "The container was not started, so it does not restart: the kubelet tries again until the object is there.",
+            "Also an image that runs as root, although runAsNonRoot is set.",
+            "The container was not started, so it does not restart: the kubelet tries again until the object exists.",
         ),
         do=(
             "Create what the message names, in the pod's namespace, or mark the reference optional.",
-            "Where it names runAsNonRoot, set runAsUser, or use an image with a numeric USER other than 0.",
+            "If it names runAsNonRoot, set runAsUser, or use an image with a numeric USER other than 0.",
         ),
         commands=(_DESCRIBE,),
         source=(_CONTAINER, _PODS),
@@ -136,11 +136,11 @@ ENTRIES: Final = (
         name="phase",
         also=("pod phase", "status.phase", "phases never go back", "Succeeded", "Failed", "Running", "Pod Lifecycle"),
         pattern=r"cannot exec into a container in a completed pod; current phase is \w+",
-        means="Pending, Running, then Succeeded or Failed; a phase never goes back from those two, which are final.",
+        means="Pending, Running, then Succeeded or Failed; the last two are final.",
         rule=(
             "A pod that has ended never starts again, even with restartPolicy Always: its controller creates another.",
             "Running: every container was started, and one runs or is about to start again. It does not mean Ready.",
-            "Terminating, CrashLoopBackOff and Evicted are no phases: kubectl shows them in their place.",
+            "Terminating, CrashLoopBackOff and Evicted are not phases: kubectl shows them instead.",
         ),
         commands=(_EXPLAIN,),
         source=(_PODS,),

@@ -15,8 +15,8 @@ __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 
 DESCRIPTION: Final = """\
 Shows what ended a pod or its containers last: the cause, its certainty, the
-evidence, other possible causes and how to tell them apart, what to do, and
-whether a replacement runs. For removed pods, it uses the remaining evidence.
+evidence, other possible causes and what would decide between them, what to do,
+and whether a replacement runs. For removed pods, it uses the remaining evidence.
 
 Certain: only one cause fits the evidence. Likely: the evidence favours one
 cause. A or B: the evidence for several is equal. Events expire after about an

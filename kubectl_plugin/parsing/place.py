@@ -44,7 +44,7 @@ examples:
   kubectl qos place --drain node-a1,node-b1 --one-by-one  an upgrade, node by node
 
 exit codes: as for explain; 7: at least one requested pod certainly has no place;
-11: unknown, data that could not be read decide
+            11: unknown, data that could not be read decide
 """
 
 

@@ -1,6 +1,6 @@
 """The Roles that allow the API requests of commands.
 
-`rights.json` holds the resources by command. A test writes it from the requests that the commands make.
+`rights.json` lists the resources by command. A test writes it from the requests of the commands.
 
 Source: k8s.io/api/rbac/v1/types.go (ClusterRole, Role, PolicyRule) at v0.36.3.
 """

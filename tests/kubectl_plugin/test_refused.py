@@ -221,7 +221,7 @@ def test_F6_preview_of_unfence_checks_the_right() -> None:
     ("words", "message"),
     [
         pytest.param(
-            FORCE, "leave --confirm out: --grace-period=0 alone shows what a force deletion puts at stake", id="delete"
+            FORCE, "leave --confirm out: --grace-period=0 alone shows the risk of a force deletion", id="delete"
         ),
         pytest.param(FENCE, "without a confirmation and --dry-run it shows what would be removed", id="fence"),
     ],
