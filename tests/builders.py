@@ -1,4 +1,4 @@
-"""Keyword builders of model objects: what a test does not name is absent, as in a short manifest.
+"""Keyword builders of model objects: unnamed fields are absent, as in a short manifest.
 
 Everything is decoded by `from_object`, pods and nodes from the raw ones of `tests.objects`, so that tests write amounts
 and fields as manifests do.
@@ -98,7 +98,7 @@ def make_container_status(
     limits: Amounts | None = None,
     allocated: Amounts | None = None,
 ) -> ContainerStatus:
-    """What the kubelet reports of a container: actuated requests and limits, allocated requests."""
+    """The kubelet's report about a container: actuated requests and limits, allocated requests."""
     return from_object(
         {
             "name": name,
@@ -218,7 +218,7 @@ def make_node(
     taints: Sequence[Mapping[str, str]] = (),
     conditions: Sequence[Mapping[str, str]] = (),
 ) -> Node:
-    """A node; what is allocatable is the capacity unless given."""
+    """A node; allocatable equals the capacity unless given."""
     return from_object(
         raw_node(
             name,
@@ -317,7 +317,7 @@ def make_workload(
     match_labels: Mapping[str, str] | None = None,
     match_expressions: Sequence[Mapping[str, Any]] = (),
 ) -> Workload:
-    """A ReplicaSet, StatefulSet or other workload, as far as its selector goes."""
+    """A ReplicaSet, StatefulSet or other workload, with its selector only."""
     selector = {"matchLabels": _dict(match_labels), "matchExpressions": [dict(entry) for entry in match_expressions]}
     return from_object({"metadata": {"name": name, "namespace": namespace}, "spec": {"selector": selector}}, Workload)
 
@@ -333,7 +333,7 @@ def make_controller(
 
 
 def with_changes(pod: Pod, changes: Iterable[FieldChange], *, chosen: Amounts) -> Pod:
-    """The manifest after its owner made the edits; ``chosen`` holds the amounts that are the owner's to choose."""
+    """The manifest after the edits; ``chosen`` has the amounts that the author may choose."""
     for change in changes:
         path, side, resource = change.field.rsplit(".", 2)
         amount = change.after or chosen[resource]

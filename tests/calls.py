@@ -13,7 +13,7 @@ __all__ = ["counted_calls"]
 
 @contextmanager
 def counted_calls(*functions: Callable[..., Any]) -> Iterator[dict[str, int]]:
-    """Counts the calls of functions by name, whoever makes them."""
+    """Counts the calls of functions by name, from any caller."""
     codes: dict[CodeType, str] = {function.__code__: function.__name__ for function in functions}
     counts = dict.fromkeys(codes.values(), 0)
 

@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""The fixtures and settings of all tests."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ __all__ = [
     "runtime",
 ]
 
-# Generated examples are the same in every CI run, so that a red run is about the change and not about luck.
-# How fast a machine makes them is not what a test is about.
+# Generated examples are the same in every CI run, so that a failure depends on the change and not on chance.
+# The speed of their generation does not matter.
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if in_ci() else "here")
-# Texts are as wide as a pipe's, however wide the terminal is in which the tests run.
+# Texts have the width of a pipe, whatever the width of the developer's terminal.
 os.environ.pop("COLUMNS", None)
 if in_ci():
     # Constants of the product are among what is drawn, and chance goes on otherwise with each module that is loaded:
@@ -40,7 +40,7 @@ if in_ci():
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say once why tests were skipped, however many they are."""
+    """Print each reason for skipped tests once."""
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in skipped)
     for reason, count in reasons.items():

@@ -1,4 +1,4 @@
-"""Expected texts that are kept in files: compared, or written anew when UPDATE_GOLDEN is set."""
+"""Expected texts in files: compared, or updated if UPDATE_GOLDEN is set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["check"]
 
 
 def check(path: Path, text: str) -> None:
-    """Hold a text against its file."""
+    """Compare a text with its file."""
     if os.environ.get("UPDATE_GOLDEN"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -21,7 +21,7 @@ class Written(NamedTuple):
     long: bool
     """Whether all of its cases run in ``make test-all`` alone."""
     held_by: tuple[str, ...]
-    """What its marks, those of single cases among them, say of who holds the same in ``make test``."""
+    """The reasons of its marks, also of single cases: the tests of ``make test`` that check the same."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Keyword builders of API objects as manifests write them: what a test does not name is absent.
+"""Keyword builders of API objects as manifests write them: unnamed fields are absent.
 
 The API server takes them as they are, and `from_object` decodes them; `tests.builders` makes model objects of them.
 Arguments that are fields of the API have its names, ``nodeName`` and not ``node_name``; one that is None is absent.
@@ -89,7 +89,7 @@ def raw_node(
     status: Mapping[str, Any] | None = None,
     **spec: Any,
 ) -> Object:
-    """A node; with its name alone it says which one is patched or deleted.
+    """A node; its name alone identifies the node to patch or delete.
 
     Args:
         name: Its name.
@@ -111,7 +111,7 @@ def raw_condition(kind: str, status: str = "True", **more: Any) -> Object:
 
 
 def raw_node_event(node: str, reason: str = "NodeReady", message: str = "") -> Object:
-    """An event about a node; a List without events leaves open whether it ran out of memory."""
+    """An event about a node; in a List without events it is unknown whether the node ran out of memory."""
     metadata = {"name": f"{node}.{reason}", "namespace": "default"}
     about = {"kind": "Node", "name": node}
     event = {"metadata": metadata, "involvedObject": about, "reason": reason, "message": message}

@@ -1,4 +1,4 @@
-"""What upstream's own code answered, as it is recorded in ``testdata/conformance``."""
+"""The recorded answers of upstream's own code in ``testdata/conformance``."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _FOLDER: Final = ROOT / "tests" / "testdata" / "conformance"
 MINORS: Final = tuple(sorted(int(folder.name.removeprefix("1.")) for folder in _FOLDER.glob("1.*")))
 """Versions with recorded answers."""
 FULL_MINOR: Final = 36
-"""The one with the most cases, and every suite."""
+"""The version with the most cases, and with every suite."""
 
 
 def recorded_file(suite: str, minor: int = FULL_MINOR) -> Path:
-    """Where the cases of a suite are."""
+    """The path of a suite's cases."""
     return _FOLDER / f"1.{minor}" / f"{suite}.jsonl.gz"
 
 

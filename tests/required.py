@@ -1,4 +1,4 @@
-"""What a test needs beyond Python: skipped on a person's machine that lacks it, required where CI=true."""
+"""A test's requirements beyond Python: it is skipped on a machine without them, and fails if CI=true."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["in_ci", "without"]
 
 
 def in_ci() -> bool:
-    """Whether everything that the suite can use has to be there."""
+    """Whether all of the suite's requirements have to be met."""
     return os.environ.get("CI") == "true"
 
 
 def without(reason: str) -> NoReturn:
-    """Ends a test, or the fixture that it asks for, which cannot run here.
+    """Ends a test or fixture that cannot run here.
 
     Args:
         reason: What is missing and what installs it, one sentence for a person.

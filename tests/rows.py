@@ -12,7 +12,7 @@ ROWS = TESTS.parent / "docs" / "rows.md"
 
 
 def rows() -> dict[str, tuple[str, str]]:
-    """By id: what the row knows, and whether it is built."""
+    """By id: the row's subject, and whether it is built."""
     found = re.findall(
         r"^\| ([A-Z][0-9]*) \| (.+?) \| (built|planned) \|$", ROWS.read_text(encoding="utf-8"), re.MULTILINE
     )
@@ -35,7 +35,7 @@ def count_by_row() -> Counter[str]:
 
 
 def main() -> int:
-    """Print the table; 1 when a row that is built has no test."""
+    """Print the table; 1 if a built row has no test."""
     places = places_by_row()
     named = count_by_row()
     missing = []

@@ -1,4 +1,4 @@
-"""The files in .github: valid, least privilege, and nothing that a person could not run with make."""
+"""The files in .github: valid, with least privilege, and only with steps that a developer can run with make."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _actionlint(*files: Path) -> str:
     found = find_binaries(["actionlint"])
     if isinstance(found, Unavailable):
         without(found.reason)
-    # Without its helpers: what a machine happens to have decides nothing.
+    # Without its optional helpers, so that the result does not depend on the machine.
     command = (str(found["actionlint"]), "-no-color", "-shellcheck=", "-pyflakes=", *map(str, files))
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 

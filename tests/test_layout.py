@@ -1,4 +1,4 @@
-"""The layout in CONTRIBUTING.md names every folder of the tree, and nothing that is not there."""
+"""The layout in CONTRIBUTING.md names every folder of the tree, and only existing ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from tests.tree import ROOT, files
 
 WHOLE = ("tests/testdata", "tests/controlplane/tools", "tests/bench/webhook_peer", "charts/qos-webhook/templates")
-"""What is below these folders is described with them."""
+"""The descriptions of these folders include their subfolders."""
 
 
 def _layout() -> str:

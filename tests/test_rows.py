@@ -1,4 +1,4 @@
-"""Every row that is built has a test."""
+"""Every built row has a test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_tests_name_known_rows() -> None:
 
 
 def test_substitutes_of_long_tests_run_in_every_run() -> None:
-    """What a long test's mark names are tests that are not long."""
+    """The mark of a long test names tests that are not long."""
     written = written_tests()
     every_time = {test.name for test in written if not test.long}
     for test in written:

@@ -1,4 +1,4 @@
-"""docs/specification.md has the rows of docs/rows.md, and names tests that are there."""
+"""docs/specification.md has the rows of docs/rows.md, and names existing tests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Upstream's source in Go's module cache, which need not hold it although the control plane was built once.
+"""Upstream's source in Go's module cache, which may lack it even if the control plane was built once.
 
-``python -m tests.upstream`` has Go download it, as the ``go.sum`` of that version's control plane pins it. Tests only
-look.
+``python -m tests.upstream`` downloads it with Go, as the ``go.sum`` of that version's control plane pins it. Tests
+only read it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def find_source(module: str) -> Path | Unavailable:
 
 
 def upstream_source(module: str = "k8s.io/kubernetes") -> Path:
-    """The same; the test ends where there is none."""
+    """The folder of a module; the test ends if it is missing."""
     found = find_source(module)
     if isinstance(found, Unavailable):
         without(found.reason)
@@ -65,7 +65,7 @@ def _module_caches(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def main() -> int:
-    """Have them downloaded; what is there already stays."""
+    """Download the missing modules."""
     go = find_go()
     if isinstance(go, Unavailable):
         print(go.reason, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""How tests wait for what other processes and threads do, also on a machine that stands still now and then."""
+"""Waiting for other processes and threads, also on a machine that stands still now and then."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def wait_for(condition: Callable[[], T | None], what: str, *, timeout: float = 9
     Args:
         condition: Asked repeatedly, and once more when the time is over: the machine may have stood still meanwhile.
             What it raises ends the wait, as when a process has ended that will never be ready.
-        what: What is waited for, said when the time is over.
+        what: The awaited event, for the error message.
         timeout: Seconds to wait at most. It only bounds how long a failure takes: no test needs it to be short.
 
     Raises:
@@ -36,12 +36,12 @@ def wait_for(condition: Callable[[], T | None], what: str, *, timeout: float = 9
         if over:
             raise TimeoutError(f"after {timeout:.0f} s still not: {what}")
         time.sleep(pause)
-        # What comes at once is not waited for, and what takes long costs little.
+        # Short waits end at once, and long waits cost little.
         pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 def answer_in_the_end(ask: Callable[[], T], wanted: Callable[[T], bool], *, timeout: float = 90) -> T:
-    """Asks until the answer is as wanted, and returns the last one, for the test to say what differs.
+    """Asks until the answer is as wanted, and returns the last one, so that the test shows the difference.
 
     Args:
         ask: Returns an answer.
@@ -62,12 +62,12 @@ def answer_in_the_end(ask: Callable[[], T], wanted: Callable[[T], bool], *, time
 
 
 def again_if_late(ask: Callable[[], T], seconds: float, errors: tuple[type[Exception], ...] = (OSError,)) -> T:
-    """Asks, and up to twice again where a failure took so long that the other end may have given up meanwhile.
+    """Asks, and up to twice more after a failure that took so long that the other end may have given up.
 
     Args:
         ask: Returns the answer.
-        seconds: For how long the other end waits: what fails earlier has failed.
-        errors: What a failure raises.
+        seconds: The other end's timeout: an earlier failure is final.
+        errors: The errors of a failure.
     """
     for _ in range(2):
         began = time.monotonic()

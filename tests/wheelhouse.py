@@ -1,4 +1,4 @@
-"""Wheels that tests install from: fetched before, so that no test asks the package index.
+"""Wheels for tests, fetched in advance, so that no test accesses the package index.
 
 ``python -m tests.wheelhouse`` fetches what the plugin's lock pins, once, as pip is set up on this machine. Each wheel
 is held to the lock's hashes, then and again when it is installed. Tests only look.
@@ -26,7 +26,7 @@ __all__ = ["PLUGIN", "Wheelhouse"]
 _REQUIREMENTS: Final = Path(__file__).resolve().parents[1] / "requirements"
 _FETCH: Final = "python -m tests.wheelhouse"
 _UNUSED_SECONDS: Final = 30 * 24 * 3600
-"""Other checkouts may have other locks: their wheels stay for as long after they were last looked for."""
+"""Other checkouts may have other locks: their wheels stay for this time after their last use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Wheelhouse:
 
     @property
     def folder(self) -> Path:
-        """Where exactly these are: another lock or another Python has another folder."""
+        """The folder of these wheels: another lock or another Python has another folder."""
         digest = hashlib.sha256(f"{sys.implementation.cache_tag} {sys.platform} {platform.machine()}".encode())
         for path in self._paths():
             digest.update(path.read_bytes())
@@ -52,7 +52,7 @@ class Wheelhouse:
         return Unavailable(reason=f"the wheels of {', '.join(self.locks)} are not fetched: `make ci-tools` does it")
 
     def fetch(self) -> Path:
-        """Bring what is missing; what is there already stays."""
+        """Fetch the missing wheels."""
         with locked(_parent()):
             if not self.folder.is_dir():
                 with tempfile.TemporaryDirectory(dir=_parent(), prefix=".fetch-") as scratch:
@@ -64,7 +64,7 @@ class Wheelhouse:
     def _download(self, target: Path) -> None:
         pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet")
         for path in self._paths():
-            # A lock names all that is wanted, which may be less than its packages ask for.
+            # A lock has all wanted packages, which may be fewer than their requirements.
             how = ("--require-hashes", "--no-deps", "--only-binary=:all:")
             command = [*pip, *how, "--dest", str(target), "--requirement", str(path)]
             subprocess.run(command, stdin=subprocess.DEVNULL, check=True)
@@ -81,7 +81,7 @@ def _parent() -> Path:
 
 
 def _remove_unused() -> None:
-    """What was not looked for in a long time, and what a fetch left that was killed."""
+    """Wheels without recent use, and remains of a killed fetch."""
     for old in _parent().iterdir():
         if old.is_dir() and (old.name.startswith(".fetch-") or old.stat().st_mtime < time.time() - _UNUSED_SECONDS):
             shutil.rmtree(old)

@@ -1,4 +1,4 @@
-"""``make bench``: what the plugin and the webhook cost, as ratios to a named peer in the same run.
+"""``make bench``: the cost of the plugin and the webhook, as ratios to a named peer in the same run.
 
 Machines are noisy, so each pair of commands runs in turn (A B A B …) and the median of the pairs' ratios counts.
 Absolute figures are printed for orientation. Exits 1 when a bar is missed.
@@ -38,14 +38,14 @@ NAMESPACE: Final = "bench"
 
 
 class Cost(NamedTuple):
-    """What one run took, children included; seconds."""
+    """The time of one run with its children, in seconds."""
 
     wall: float
     cpu: float
 
 
 def main() -> int:
-    """Measure what is asked for and print it."""
+    """Run the requested measurements and print them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("part", nargs="?", choices=("plugin", "webhook"), help="one of the two; both")
     part = parser.parse_args().part

@@ -1,4 +1,4 @@
-"""How fast replicas are placed that do not exist: against kube-scheduler's own floors, and beside cluster-capacity.
+"""The speed of placing planned replicas, compared with kube-scheduler's own floors and with cluster-capacity.
 
 Alone, without an API server: 1,000 replicas on the cluster of `tests.bench.placement`. The floors are those that
 upstream's CI holds kube-scheduler to on 5,000 nodes: SchedulingBasic 270 pods a second, TopologySpreading 85
@@ -90,7 +90,7 @@ def _alone() -> bool:
         placed = _placed(name, REPLICAS, table, snapshot)
         rate = placed / (time.perf_counter() - begun)
         kept &= placed == REPLICAS
-        # Another machine's figure is no bar for this one.
+        # Another machine's figure is not a bar for this one.
         print(f"  {name}: {placed} of {REPLICAS} placed, {rate:.0f} replicas/s; upstream's floor in its CI is {floor}")
     print(f"  {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB at most", flush=True)
     return kept

@@ -1,7 +1,7 @@
-"""What a pod's placement costs on large clusters: tables from JSON, an answer, and replicas placed one after another.
+"""The cost of a pod's placement on large clusters: tables from JSON, an answer, and replicas placed in sequence.
 
-Thirty pods a node from 300 templates, a tenth of them with anti-affinity. The pod asked about has hard spread over
-zones, soft spread over nodes, and anti-affinity. No API server: what is measured is the rules.
+Thirty pods a node from 300 templates, a tenth of them with anti-affinity. The target pod has hard spread over
+zones, soft spread over nodes, and anti-affinity. No API server: only the rules are measured.
 """
 
 from __future__ import annotations

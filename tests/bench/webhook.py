@@ -1,7 +1,7 @@
-"""What a review costs the webhook, beside a Go webhook on controller-runtime that does the same.
+"""The cost of a review in the webhook, compared with an equivalent Go webhook on controller-runtime.
 
-Both run over the same API server and are asked by the same load generator, in turns: TLS kept alive, HTTP/1.1, as the
-API server asks webhooks behind a Service. CPU is user and system time of the server's processes, from /proc.
+Both run with the same API server and get the same load in turns: TLS kept alive, HTTP/1.1, as the API server
+calls webhooks behind a Service. CPU is user and system time of the server's processes, from /proc.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Measured(NamedTuple):
 
 
 class Case(NamedTuple):
-    """What both are asked."""
+    """The request to both."""
 
     path: str
     body: Path

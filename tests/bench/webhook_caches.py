@@ -1,4 +1,4 @@
-"""What the webhook's caches of a large cluster take: memory of a replica, and time from its start until it is ready.
+"""The cost of the webhook's caches of a large cluster: a replica's memory, and the time until it is ready.
 
 5,000 nodes with what a kubelet reports, 20,000 ReplicaSets of the size that people write, 5,000 Services; a real API
 server is filled with them first, without its etcd being kept.

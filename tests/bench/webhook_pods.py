@@ -1,4 +1,4 @@
-"""How many pods a second an API server stores that asks the webhook about each, beside the Go webhook, and none.
+"""The pods that an API server stores per second with the webhook, with the Go webhook, and without a webhook.
 
 Eight clients create 1,500 pods with what a ReplicaSet's pods hold; everything runs on this machine. The kinds follow
 each other in turns, forwards and backwards, over one API server without scheduler and controllers, and pods are removed

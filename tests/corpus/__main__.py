@@ -8,7 +8,7 @@
 
 Each object is created in a dry run on each API server. On the newest minor each file is linted, each pod and workload
 explained, and a file that we cannot read is given to kubectl. Exits 1 when we refuse what an API server takes, when we
-take a value that it refuses, when its words are others, when a command breaks, or when something is not as recorded.
+take a value that it refuses, when its words differ, when a command breaks, or when a result differs from the record.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.corpus.sources import GITHUB, Missing
 
 
 def main() -> int:
-    """Check, and print what differs."""
+    """Check, and print the differences."""
     given = _arguments()
     started = time.monotonic()
     wanted = _wanted(given.only, given.add)
@@ -67,7 +67,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _wanted(only: Sequence[str] | None, add: Sequence[tuple[str, str]] | None) -> list[Project]:
-    """What was recorded, or a part of it; of a project that is added anew its newest version."""
+    """The record, or a part of it; for an added project its newest version."""
     if add:
         return [Project(name, "", licence) for name, licence in add]
     return [project for project in record.read() if not only or project.name in only]

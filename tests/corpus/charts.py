@@ -1,4 +1,4 @@
-"""What helm makes of the charts of a project, with their own values and no cluster."""
+"""Renders the charts of a project with helm, with their own values and no cluster."""
 
 from __future__ import annotations
 

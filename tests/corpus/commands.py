@@ -1,4 +1,4 @@
-"""The commands over files and objects of the corpus, in this process: how they end, and what they should not raise."""
+"""The commands over files and objects of the corpus, in this process: their exit codes, and unexpected errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Run(Struct, frozen=True):
     code: int
     said: str
     broken: str
-    """The traceback, or what else is wrong; empty: nothing."""
+    """The traceback, or another problem; empty: none."""
 
 
 def lint(text: Text, minor: int) -> Run:

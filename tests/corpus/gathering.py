@@ -25,7 +25,7 @@ class Source(Struct, frozen=True):
 
 
 class Gathered(Struct, frozen=True):
-    """What a project has."""
+    """The files and objects of a project."""
 
     project: Project
     """With the version that was found."""
@@ -44,12 +44,12 @@ def gather(project: Project, mirrors: Path | None, base: str, helm: Path | None)
 
     Args:
         project: Its name and version.
-        mirrors: A folder of repositories that are there already.
+        mirrors: A folder of existing repositories.
         base: What stands before its name in the address that it is cloned from.
         helm: The program; None: charts are left out.
 
     Raises:
-        Missing: it cannot be had here.
+        Missing: it is unavailable here.
     """
     repository = None if project.name in MODULES else Repository.find(project, mirrors, base)
     version = repository.commit if repository else MODULES[project.name]

@@ -1,4 +1,4 @@
-"""Our answer about an object beside the API server's: the object, and the pod that it would make."""
+"""Our answer about an object and its pod, compared with the API server's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHER_WORDS: Final = "other words"
 
 
 class Difference(Struct, frozen=True):
-    """Where the two answers differ."""
+    """The kind of difference between the two answers."""
 
     what: str
     minor: int
@@ -55,7 +55,7 @@ class Verdict(Struct, frozen=True):
 
 
 def judge(found: Found, minor: int, oracle: Oracle) -> Verdict:
-    """Ask both about an object, and about the pod that it would make if both take it.
+    """Ask both about an object, and about its pod if both accept the object.
 
     Args:
         found: The object.
@@ -92,7 +92,7 @@ def _differences(
 
 
 def _same_words(content: Mapping[str, Any], minor: int, own: list[Finding], answer: Answer) -> bool:
-    """Whether we say what the API server says; of a kind that it does not serve each has its own words."""
+    """Whether our message equals the API server's; messages about an unserved kind differ."""
     if isinstance(own[0], UnservedVersion):
         return True
     decoding = decode(content, schema(minor))

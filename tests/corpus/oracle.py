@@ -1,7 +1,7 @@
-"""What a real API server says of an object that kubectl would create: a dry run with strict field validation.
+"""A real API server's verdict on an object that kubectl would create: a dry run with strict field validation.
 
-What a cluster lacks is no reason to refuse a manifest: the server runs without the admission plugins that ask for
-namespaces and classes, and service accounts are made when an object names them.
+Missing objects of a cluster are no reason to reject a manifest: the server runs without the admission plugins that
+require namespaces and classes, and service accounts are made when an object names them.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ ARGUMENTS: Final = (
 _NAMESPACE: Final = "default"
 _REFUSALS: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
 _UNREAD: Final = re.compile(r'error parsing|unable to decode|is missing in|in version ""|cannot unmarshal')
-"""Kubectl's words for what it cannot read."""
+"""Kubectl's messages about unreadable files."""
 _TRIES: Final = 20
 _PAUSE: Final = 0.2
 """Seconds."""
 
 
 class Answer(Struct, frozen=True):
-    """What it says."""
+    """The API server's verdict."""
 
     taken: bool | None
     """None: it refused for a reason that is not in the manifest."""
@@ -78,7 +78,7 @@ class Oracle:
                 answer = _answer(error)
                 if not re.search(r'serviceaccount "[^"]+" not found', error.message):
                     return answer
-                # Admission sees a little later what was made.
+                # Admission sees new objects a little later.
                 time.sleep(_PAUSE)
             else:
                 return Answer(taken=True)

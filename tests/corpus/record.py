@@ -1,6 +1,6 @@
-"""The data file: which projects in which versions, hashes of their objects, and what API servers refuse of them.
+"""The data file: projects with versions, hashes of their objects, and the objects that API servers reject.
 
-Nothing of the projects is in it but their names.
+It has no content of the projects except their names.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Project(Struct, frozen=True):
 
 
 def read(path: Path = DATA) -> list[Project]:
-    """What was recorded."""
+    """The record of all projects."""
     return msgspec.json.decode(path.read_bytes(), type=list[Project])
 
 
 def write(projects: Sequence[Project], path: Path = DATA) -> None:
-    """Record it."""
+    """Write the record."""
     path.parent.mkdir(exist_ok=True)
     parts = (msgspec.json.encode(one).decode().replace(',"', ', "') for one in projects)
     lines = (textwrap.fill(part, _WIDTH, break_long_words=False, break_on_hyphens=False) for part in parts)

@@ -1,4 +1,4 @@
-"""What is found about projects: answers by minor, files that only kubectl reads, commands that broke; and its page."""
+"""The results for projects: answers by minor, files that only kubectl reads, failed commands; and their page."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Results(Struct, frozen=True):
     unread: Sequence[str]
     """Files that kubectl reads and we do not."""
     broken: Sequence[str]
-    """Runs of commands that ended as they should not."""
+    """Runs of commands with an unexpected end."""
 
     @property
     def differences(self) -> list[Difference]:
-        """Where our answers are not the API servers'."""
+        """The differences between our answers and the API servers'."""
         return [one for known in self.verdicts.values() for verdict in known.values() for one in verdict.differences]
 
     @property
     def are_good(self) -> bool:
-        """Whether nothing is to be mended."""
+        """Whether there is no problem to fix."""
         return not (self.differences or self.unread or self.broken)
 
     def projects(self) -> list[Project]:
@@ -49,7 +49,7 @@ class Results(Struct, frozen=True):
         return Project(project.name, project.version, project.licence, objects, refused)
 
     def page(self) -> Iterator[str]:
-        """Lines for a person."""
+        """The lines of the report."""
         for one in self.gathered:
             counts = Counter(found.kind[1] for found in one.objects)
             kinds = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
@@ -80,11 +80,11 @@ def _answers(minor: int, known: Mapping[str, Verdict]) -> Iterator[str]:
 
 
 def changes(before: Project, now: Project, minors: Sequence[int]) -> Iterator[str]:
-    """What is not as it was recorded.
+    """The differences from the record.
 
     Args:
-        before: What was recorded.
-        now: What is found.
+        before: The record.
+        now: The current results.
         minors: Those that were asked now.
     """
     more, fewer = set(now.objects) - set(before.objects), set(before.objects) - set(now.objects)

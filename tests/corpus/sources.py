@@ -30,7 +30,7 @@ _OTHERS: Final = re.compile(r"(^|/)(vendor|node_modules|third_party)/")
 
 
 class Missing(Exception):
-    """A project cannot be had here."""
+    """A project is unavailable here."""
 
 
 class Text(NamedTuple):
@@ -44,7 +44,7 @@ class Repository:
     """A git repository at one commit."""
 
     def __init__(self, folder: Path, commit: str) -> None:
-        """A repository that is there.
+        """An existing repository.
 
         Args:
             folder: Of git's store.
@@ -55,10 +55,10 @@ class Repository:
 
     @classmethod
     def find(cls, project: Project, mirrors: Path | None, base: str = GITHUB) -> Repository:
-        """The repository of a project; it is cloned when it is not there.
+        """The repository of a project; it is cloned if it is missing.
 
         Raises:
-            Missing: it can be had nowhere.
+            Missing: it is unavailable.
         """
         below = Path(project.name.replace("/", "+")) / "repo"
         cached = cache_folder().parent / "corpus" / below

@@ -1,4 +1,4 @@
-"""What was recorded of other projects, and the script that records it: on a project of a few files, cloned with git."""
+"""The record of other projects, and the script that writes it, on a project of a few files, cloned with git."""
 
 from __future__ import annotations
 

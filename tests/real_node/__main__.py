@@ -1,6 +1,6 @@
-"""``make real-node``: a kubelet and a container runtime on this machine; what we say of pods beside what they do.
+"""``make real-node``: a kubelet and a container runtime on this machine; compares our predictions with them.
 
-FULL=1: also how pods end, another minute, and what ended them, half an hour; DEATHS=liveness makes only such deaths.
+FULL=1: also how pods end, another minute, and why, half an hour; DEATHS=liveness runs only such deaths.
 
 Exit codes: 0 everything is as predicted; 1 something is not; 2 no node can run here.
 """

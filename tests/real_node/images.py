@@ -1,4 +1,4 @@
-"""Container images made here: busybox's one static file, for no registry is needed and none is asked."""
+"""Container images made here, with busybox's one static file: no registry is needed."""
 
 from __future__ import annotations
 

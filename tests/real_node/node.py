@@ -57,7 +57,7 @@ class Unusable(RuntimeError):
 
 
 def what_is_missing() -> str:
-    """Why no node can run on this machine; empty: one can."""
+    """Why no node can run on this machine; empty: a node can run."""
     if os.geteuid() != 0:
         return "root is needed: containers and cgroups are made"
     if missing := [name for name in _PROGRAMS if shutil.which(name) is None]:
@@ -70,7 +70,7 @@ def what_is_missing() -> str:
 
 
 class RealNode:
-    """Joins on ``with``; the block's end stops the pods, then the node, and puts the machine back."""
+    """Joins on ``with``; the block's end stops the pods, then the node, and restores the machine."""
 
     def __init__(
         self, control_plane: ControlPlane, kubelet: Path, name: str = "real", *, own_disk: bool = False
@@ -139,7 +139,7 @@ class RealNode:
 
     @property
     def socket(self) -> Path:
-        """Where containerd listens."""
+        """The socket of containerd."""
         return self.folder / "containerd.sock"
 
     def log(self, program: str) -> str:
@@ -148,7 +148,7 @@ class RealNode:
 
     @property
     def kubelet_folder(self) -> Path:
-        """What the kubelet calls nodefs."""
+        """The file system that the kubelet calls nodefs."""
         return self.folder / "kubelet"
 
     def ask_kubelet(self, path: str) -> Any:
@@ -268,7 +268,7 @@ state = "{self.folder}/containerd-state"
             "failSwapOn": False,
             "staticPodPath": str(self.static_pods),
             "podLogsDir": str(self.folder / "logs"),
-            # No pod may be evicted for what else this machine does.
+            # No pod may be evicted because of other programs on this machine.
             "evictionHard": {"memory.available": "1Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
             "imageGCHighThresholdPercent": 100,
             "nodeStatusUpdateFrequency": "2s",
@@ -279,7 +279,7 @@ state = "{self.folder}/containerd-state"
         nodes: list[Object] = self._control_plane.api.list_items("v1", "Node", None)
         mine = [node for node in nodes if node["metadata"]["name"] == self.name]
         conditions = mine[0].get("status", {}).get("conditions", []) if mine else []
-        # An earlier kubelet's word does not count.
+        # An earlier kubelet's report does not count.
         return any(
             entry["type"] == "Ready" and entry["status"] == "True" and entry["lastHeartbeatTime"] > since
             for entry in conditions

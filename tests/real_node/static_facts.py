@@ -25,7 +25,7 @@ __all__ = ["PODS", "Compared", "compare", "compare_qos_level", "make_pod"]
 _UNIFIED: Final = (CGROUPS / "cgroup.controllers").exists()
 """Cgroup v2."""
 _NO_LIMIT: Final = 1 << 62
-"""Above it cgroup v1 says in its way that there is no limit."""
+"""Above it cgroup v1 has no limit."""
 
 
 class Compared(NamedTuple):
@@ -36,7 +36,7 @@ class Compared(NamedTuple):
     predicted: object
     seen: object
     measured: str = ""
-    """What was measured, where that lies in the span predicted."""
+    """The measured value, if it is in the predicted range."""
 
     @property
     def equal(self) -> bool:

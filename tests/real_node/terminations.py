@@ -93,7 +93,7 @@ class _Seen(NamedTuple):
 
 
 def run_cases(control_plane: ControlPlane, node: RealNode, cases: Sequence[Case] = CASES) -> Iterator[Compared]:
-    """A few cases side by side: more, and a small machine is late with all of them."""
+    """A few cases in parallel: more would delay all of them on a small machine."""
     for case in cases:
         control_plane.api.create(case.pod())
     with ThreadPoolExecutor(_AT_ONCE) as threads:
@@ -142,13 +142,13 @@ def _delete_and_watch(
 
 
 def _compared(case: Case, plan: StopPlan, seen: _Seen) -> Iterator[Compared]:
-    """Each moment against the span in which it must lie.
+    """Compare each time with its predicted range.
 
     A second delete changes the object and not the stop in flight.
     """
     [stop] = plan.containers
     seconds = max(plan.grace.seconds, 1)
-    # How long an exec hook takes is not in the pod; here it is known.
+    # The pod does not show the time of an exec hook; here it is known.
     earliest, latest = stop.sigterm_earliest, stop.sigterm_latest
     if case.hook is not None:
         earliest = latest = min(case.hook, seconds)

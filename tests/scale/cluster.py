@@ -66,7 +66,7 @@ def namespaces() -> list[str]:
 
 
 def namespace_of(app: int) -> str:
-    """Where an app's pods are."""
+    """The nodes of an app's pods."""
     return f"team-{app % _NAMESPACES:02}"
 
 
@@ -135,7 +135,7 @@ def node(number: int) -> Object:
 
 
 def node_status(number: int) -> Object:
-    """What a kubelet reports of its node."""
+    """The status that a kubelet reports about its node."""
     capacity = {
         "cpu": "32",
         "ephemeral-storage": "104845292Ki",
@@ -212,7 +212,7 @@ def pod(number: int, size: Size) -> Object:
 
 
 def pod_status(number: int, size: Size) -> Object:
-    """What a kubelet reports of a pod."""
+    """The status that a kubelet reports about a pod."""
     app = number % _APPS
     finished = number % 100 == 99
     started = f"2026-03-01T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}Z"
@@ -252,7 +252,7 @@ def pod_status(number: int, size: Size) -> Object:
 
 
 def asked_pod() -> Object:
-    """The pod that waits for a node, and that is asked about."""
+    """The target pod, which waits for a node."""
     return {**wanted_pod(ASKED), "metadata": {"name": ASKED, "namespace": ASKED_NAMESPACE, "labels": {"app": ASKED}}}
 
 

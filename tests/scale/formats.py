@@ -1,4 +1,4 @@
-"""How a large list comes best: JSON or protobuf, compressed or not, whole or in pages, by bytes and time alone."""
+"""The best format of a large list: JSON or protobuf, compressed or not, whole or in pages, by bytes and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command costs together with all that it starts: time, CPU, memory."""
+"""The cost of a command with all its child processes: time, CPU, memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import IO, Final, NamedTuple
 __all__ = ["Cost", "measured"]
 
 _INTERVAL: Final = 0.02
-"""Seconds between two looks; the kernel keeps each process' highest memory, so only short lives are missed."""
+"""Seconds between two samples; the kernel keeps each process' highest memory, so only short lives are missed."""
 
 
 class Cost(NamedTuple):

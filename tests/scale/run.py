@@ -1,4 +1,4 @@
-"""``make scale``: what questions cost on large clusters, beside kubectl and the peers that are installed.
+"""``make scale``: the cost of commands on large clusters, compared with kubectl and installed peers.
 
     make scale                                     5,000 nodes, 150,000 pods
     make scale NODES="500 1000 5000"               growth; 30 pods a node
@@ -49,7 +49,7 @@ SNAPSHOT_BAR: Final = 2.0
 CAPACITY: Final = "cluster-capacity"
 CAPACITY_WALL_BAR: Final = 1 / 4
 CAPACITY_MEMORY_BAR: Final = 1 / 8
-"""What placing replicas may cost as a part of what they cost there."""
+"""The cost of placing replicas as a part of the peer's cost."""
 RAW: Final = ("kubectl", "get", "--raw", "/api/v1/pods?resourceVersion=0")
 EXPLAIN: Final = ("kubectl", "qos", "explain", f"pod/{cluster.ASKED}", "-n", cluster.ASKED_NAMESPACE)
 _READ_SNAPSHOT: Final = """\
@@ -65,7 +65,7 @@ print(f"{time.perf_counter() - started:.3f} {read}")
 
 
 class Question(NamedTuple):
-    """A command, and what it may cost."""
+    """A command, and its limit."""
 
     command: tuple[str, ...]
     wall: float | None = None
@@ -90,7 +90,7 @@ class Report:
         """A command was run so often."""
         wall, cpu = (statistics.median(getattr(cost, what) for cost in costs) for what in ("wall", "cpu"))
         memory = max(cost.memory for cost in costs) >> 20
-        # Files are in a folder that goes again.
+        # The files are in a temporary folder.
         shown = " ".join(
             word.rpartition("/")[2] if word.startswith(tempfile.gettempdir()) else word for word in command
         )
@@ -189,7 +189,7 @@ def _answered(question: Question, environment: Mapping[str, str], rounds: int, r
 
 
 def _beside_cluster_capacity(costs: Mapping[tuple[str, ...], Sequence[Cost]], report: Report) -> None:
-    """The same replicas placed by both, where the other is installed."""
+    """The same replicas placed by both, if the peer is installed."""
     found = {command[2] if command[0] == "kubectl" else command[0]: entry for command, entry in costs.items()}
     if CAPACITY not in found:
         return

@@ -39,7 +39,7 @@ _READY_SECONDS: Final = 900.0
 _PAGE: Final = 5_000
 _NAMES: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _DONE: Final = "whole"
-"""A file that says so."""
+"""The file that marks a complete cluster."""
 
 
 @contextmanager
@@ -138,7 +138,7 @@ def _create_node(api: ApiClient, number: int) -> None:
     stored = _created(api, "/api/v1/nodes", cluster.node(number), "kubelet")
     if "images" in stored["status"]:
         return
-    # Admission says that a new node is not ready, and no controller is there to take that back.
+    # Admission taints a new node as not ready, and no controller removes the taint.
     stored["spec"].pop("taints", None)
     stored = _sent(api, "PUT", f"/api/v1/nodes/{cluster.node_name(number)}", stored, "kube-controller-manager")
     stored["status"] = cluster.node_status(number)
@@ -167,7 +167,7 @@ def _sent(api: ApiClient, method: str, path: str, body: Object, manager: str) ->
 
 
 def main(arguments: Iterable[str] | None = None) -> int:
-    """Fill, and say where."""
+    """Fill the cluster, and print its folder."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--nodes", type=int, default=5_000)
     parser.add_argument("--pods", type=int, default=150_000)

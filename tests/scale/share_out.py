@@ -1,4 +1,4 @@
-"""Many objects are created side by side: by several processes, over several connections each."""
+"""Creates many objects in parallel: in several processes, over several connections each."""
 
 from __future__ import annotations
 

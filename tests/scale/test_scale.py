@@ -1,6 +1,6 @@
-"""The path that a large cluster takes, on one that is just large enough for it: which requests, and what stays.
+"""The code path for large clusters, on one that is just large enough: its requests, and its remains.
 
-Not how long it takes: `make scale` measures that.
+`make scale` measures the time.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def test_the_snapshot_answers_as_the_cluster(large: ControlPlane, qos: Plugin, t
 
 
 def test_ctrl_c_during_lists_leaves_no_process(large: ControlPlane, qos: Plugin, tmp_path: Path) -> None:
-    """The API server stands still: each list waits in a thread of its own."""
+    """The API server is paused: each list waits in its own thread."""
     with large.paused("kube-apiserver"):
         command = Plugin(large, qos.runtime, command="snapshot")
         with command.start("-o", tmp_path / "cluster.qos", "--request-timeout=120s") as plugin:
@@ -141,7 +141,7 @@ def test_measurement_covers_all_processes(large: ControlPlane, qos: Plugin) -> N
     alone = measured(("kubectl", "version", "--client"), qos.environment())
 
     def has_all() -> bool:
-        # A look may come when a process has ended already, and then misses some of its memory.
+        # A sample may come after a process has ended, and then misses some of its memory.
         cost = measured(("kubectl", "qos", "explain", *ASKED), qos.environment())
         assert cost.cpu > alone.cpu
         return cost.memory > 2 * alone.memory

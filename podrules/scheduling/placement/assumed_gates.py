@@ -1,4 +1,4 @@
-"""The feature gates whose defaults decide the placement while the scheduler's own setting is unknown.
+"""The feature gates that decide the placement by their default, while the scheduler's own setting is unknown.
 
 Each gate that is settable in the scheduler's version and read by a plugin that applies to the pod is flipped, and the
 pod is placed again. Gates that change the requests of other pods are left out: all pods would have to be counted again.
@@ -34,7 +34,7 @@ def gates_of_placement(
     Args:
         situation: The pod and the cluster.
         placed: The placement with the gates' defaults.
-        named: Fields of `Features` whose gates the user set.
+        named: Fields of `Features` for the gates that the user set.
         framework: The plugins of the pod's profile by other rules.
     """
     own = situation.features

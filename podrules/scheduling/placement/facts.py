@@ -15,7 +15,7 @@ __all__ = ["facts", "shared_keys"]
 
 
 def facts(filtered: Filtered, plugin: str, row: int) -> tuple[Fact, ...]:
-    """The facts behind a plugin's rejection of a row; none for plugins whose reason is complete.
+    """The facts behind a plugin's rejection of a row; none for plugins with a complete reason.
 
     Args:
         filtered: The cycle's verdicts.

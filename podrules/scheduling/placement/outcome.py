@@ -379,7 +379,7 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     sampled: int | None = None
     """kube-scheduler stops looking after so many nodes that fit, and so may not see the best; None: it sees all."""
     best: tuple[str, ...] = ()
-    """Nodes that share the highest score, any of which may be chosen; a nominated node alone, when it fits."""
+    """Nodes with the highest score: any may be chosen; a nominated node alone, if it fits."""
     silent: tuple[str, ...] = ()
     """The best nodes that do not answer: a pod is bound to them, and does not start."""
     scores: tuple[NodeScore, ...] = ()

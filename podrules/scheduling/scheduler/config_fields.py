@@ -44,7 +44,7 @@ _REMOVED: Final[Mapping[str, str]] = {
     "profiles[].plugins.normalizeScore": "write profiles[].plugins.score",
     "profiles[].plugins.unreserve": "write profiles[].plugins.reserve",
 }
-"""What replaced the fields that v1 does not have, by path."""
+"""The replacements of fields that v1 does not have, by path."""
 _WEIGHTS: Final = "; weights of InterPodAffinity, NodeAffinity and TaintToleration were 1 by default"
 _BETAS: Final[Mapping[str, str]] = {
     f"{_GROUP}/v1beta1": f" (in a copy, if a scheduler of 1.19 to 1.22 runs it{_WEIGHTS})",
@@ -120,6 +120,6 @@ def _unknown(field: UnknownField) -> str:
     name = field.field.rpartition(".")[2].lower()
     meant = lower.get(name) or lower.get(nearest_word(name, lower, closeness=_CLOSE))
     remedy = _REMOVED.get(_INDEX.sub("[]", field.field)) or (f"write {meant}" if meant else "remove it")
-    # What was off or empty needs no replacement.
+    # A field that was off or empty needs no replacement.
     remedy = "remove it" if field.value in (None, "") or field.value is False else remedy
     return f"{unknown_field(field.field)} ({shown(field.value)}): {remedy}"

@@ -1,4 +1,4 @@
-"""Values for which kube-scheduler refuses a configuration, beyond those that the models of `profile` refuse.
+"""Values for which kube-scheduler rejects a configuration, beyond those that the models of `profile` reject.
 
 The fields have their types (`config_fields`). What is absent, null or zero has its default.
 

@@ -2,7 +2,7 @@
 
 The plugins are those of a profile (`podrules.scheduling.scheduler.runtime`).
 
-    PreEnqueue   a pod that is held back goes no further
+    PreEnqueue   a pod that is held back is not queued
     PreFilter    each plugin in order: Skip leaves its Filter out; UnschedulableAndUnresolvable ends the cycle for all
                  nodes; Unschedulable does so after the others have run; node names narrow the nodes
     Filter       each plugin in order; a node's first rejection counts. A node with nominated pods of the same or a
@@ -78,12 +78,12 @@ class Filtered:
         *,
         crowded: Mapping[int, Filtered] = MappingProxyType({}),
     ) -> None:
-        """Put the verdicts of the Filter plugins together.
+        """Combine the verdicts of the Filter plugins.
 
         Args:
             framework: The profile's plugins.
             context: The cycle.
-            pre_filter: What came before.
+            pre_filter: The result of PreFilter.
             plugins: Names of the Filter plugins that ran, in order.
             verdicts: Theirs, in the same order.
             crowded: For rows that are rejected because of the pods nominated to them: the verdicts with these pods.
@@ -142,7 +142,7 @@ class Filtered:
         return SUCCESS if index < 0 else self.verdict(self.plugins[index], row)
 
     def verdict(self, plugin: str, row: int) -> Status:
-        """What one of the Filter plugins that ran says of a row, whatever others say."""
+        """The verdict of one Filter plugin on a row, independent of the others."""
         verdicts = self._verdicts[self.plugins.index(plugin)]
         code = Code(int(verdicts.codes[row]))
         if code is Code.SUCCESS:
@@ -153,7 +153,7 @@ class Filtered:
         return Status(code, reasons, plugin)
 
     def rejects(self, plugin: str) -> NDArray[np.bool_]:
-        """For each row whether one of the Filter plugins that ran rejects it, whatever others say."""
+        """For each row, whether one Filter plugin rejects it, independent of the others."""
         rejected: NDArray[np.bool_] = self._verdicts[self.plugins.index(plugin)].codes != Code.SUCCESS
         return rejected
 
@@ -162,7 +162,7 @@ class Filtered:
         return bool(self.considered[row]) and self.status(row).ok
 
     def reasons(self, row: int) -> tuple[str, ...]:
-        """Why a row's node does not take the pod, in upstream's words; empty: it does."""
+        """Why a row's node rejects the pod, in upstream's words; empty: it fits."""
         if not self.pre_filter.status.ok:
             return self.pre_filter.status.reasons
         if self.considered[row]:
@@ -172,7 +172,7 @@ class Filtered:
 
     @property
     def left_out(self) -> str:
-        """What is said of nodes that PreFilter left out.
+        """The reason for nodes that PreFilter left out.
 
         The plugin that rejects the pod's nominated node counts as one that left nodes out: that node is tried first,
         and upstream keeps both in one set (findNodesThatFitPod).
@@ -219,7 +219,7 @@ class Filtered:
 
     @property
     def message(self) -> str:
-        """What the PodScheduled condition says when no node fits, without what PostFilter adds (FitError.Error)."""
+        """The message of the PodScheduled condition if no node fits, without PostFilter's part (FitError.Error)."""
         table = self.context.table
         if not self.pre_filter.status.ok:
             return f"{_none_available(len(table))} {', '.join(self.pre_filter.status.reasons)}."
@@ -244,7 +244,7 @@ def _none_available(nodes: int) -> str:
 
 
 class Scored(Struct, frozen=True):
-    """What the feasible nodes are worth."""
+    """The scores of the feasible nodes."""
 
     feasible: NDArray[np.int32]
     by_plugin: Mapping[str, NDArray[np.int64]]
@@ -271,7 +271,7 @@ class Scored(Struct, frozen=True):
 
 
 def pre_enqueue(pod: Pod, snapshot: ClusterSnapshot, framework: Framework, *, features: Features = REFERENCE) -> Status:
-    """Success, or why the pod is not even queued."""
+    """Success, or why the pod is not queued."""
     for plugin in framework.pre_enqueue:
         status = plugin.pre_enqueue(pod, snapshot, features)
         if not status.ok:
@@ -296,7 +296,7 @@ def filter_nodes(
         snapshot: The rest of the cluster; its pods without a node may be nominated.
         features: The gates.
         framework: The plugins of the pod's profile, with their arguments.
-        now: The present, for what runs out; None when it is not known.
+        now: The present, for timeouts; None: not known.
     """
     context = CycleContext(pod, table, snapshot, features, framework.args, {}, now)
     pre_filter = _run_pre_filter(framework, context)
@@ -375,7 +375,7 @@ def _run_filter(framework: Framework, context: CycleContext, pre_filter: PreFilt
 
 
 def _with_nominated(filtered: Filtered, row: int, nominated: Sequence[Pod]) -> Filtered:
-    """The verdicts if the pods that were nominated to a row were there."""
+    """The verdicts with the pods that are nominated to a row."""
     context, framework = filtered.context, filtered.framework
     name = context.table.names[row]
     table = context.table.with_pods((pod, name) for pod in nominated)

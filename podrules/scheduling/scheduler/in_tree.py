@@ -135,13 +135,13 @@ REMOVED_PLUGINS: Final[Mapping[str, str]] = {
     "SelectorSpread": _BY_ITSELF.format("PodTopologySpread"),
     "ServiceAffinity": "podAffinity of pods does its work (InterPodAffinity)",
 }
-"""What replaced the plugins of older versions."""
+"""The replacements of the plugins of older versions."""
 _MISSPELT: Final = 0.9
 """The likeness from which a name stands for one of these; that of another project's plugin may contain one."""
 
 
 def no_such_plugin(name: str) -> str:
-    """What to write instead of a name that kube-scheduler does not know; empty: it does, or another project may."""
+    """The correction of a name that kube-scheduler does not know; empty: it is known, or may be another project's."""
     if name in REMOVED_PLUGINS:
         return f"there is no such plugin any more; {REMOVED_PLUGINS[name]}"
     if name in IN_TREE:

@@ -55,7 +55,7 @@ class Plugin(Model, frozen=True):
 
 
 class PluginSet(Model, frozen=True):
-    """What a profile changes at one point."""
+    """A profile's changes at one point."""
 
     enabled: tuple[Plugin, ...] = ()
     disabled: tuple[Plugin, ...] = ()
@@ -65,7 +65,7 @@ _UNCHANGED: Final = PluginSet()
 
 
 class Plugins(Model, frozen=True):
-    """``profiles[].plugins``: what a profile changes."""
+    """``profiles[].plugins``: a profile's changes."""
 
     multi_point: PluginSet = _UNCHANGED
     pre_enqueue: PluginSet = _UNCHANGED
@@ -84,13 +84,13 @@ class Plugins(Model, frozen=True):
     placement_score: PluginSet = _UNCHANGED
 
     def at(self, point: ExtensionPoint) -> PluginSet:
-        """What the profile changes at a point itself."""
+        """The profile's own changes at a point."""
         found: PluginSet = getattr(self, point.name.lower())
         return found
 
 
 class EnabledPlugins(Struct, frozen=True):
-    """What runs."""
+    """The plugins that run."""
 
     at: Mapping[ExtensionPoint, tuple[str, ...]]
     """The plugins of every point, in order; unknown ones where the point itself names them."""
@@ -182,7 +182,7 @@ def _expand(point: ExtensionPoint, multi_point: PluginSet, own: PluginSet, featu
 
 
 def plugin_problems(plugins: Plugins, path: str) -> tuple[str, ...]:
-    """Why kube-scheduler would refuse a profile's plugins, each with the field's path below ``path``."""
+    """Why kube-scheduler would reject a profile's plugins, each with the field's path below ``path``."""
     problems = list(_name_problems(plugins.multi_point, None, f"{path}.multiPoint"))
     for point in ExtensionPoint:
         problems += _name_problems(plugins.at(point), point, f"{path}.{point}")
@@ -227,7 +227,7 @@ def _gets(own: PluginSet, name: str, point: ExtensionPoint) -> bool:
 def _number_problems(plugins: Plugins, path: str) -> Iterator[str]:
     """Points that need a plugin, and points that take one at most."""
     found = enabled_plugins(plugins).at
-    # Who knows which points an unknown plugin of MultiPoint has.
+    # The points of an unknown plugin of MultiPoint are not known.
     untold = any(plugin.name not in IN_TREE for plugin in plugins.multi_point.enabled)
     for point, usual in _NEEDED.items():
         if not found[point] and not untold:

@@ -1,4 +1,4 @@
-"""Deaths that a whole node feels: memory, disk, inodes or process ids run short; restarts; taints; a lost node."""
+"""Deaths that affect a whole node: memory, disk, inodes or process ids run out; restarts; taints; a lost node."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _pressures() -> Iterator[Phase]:
 
 
 def _evicted(cause: Cause, slug: str) -> list[Scenario]:
-    """None is to blame alone: the pressure goes on until the last is evicted."""
+    """No pod alone causes the pressure: it continues until the last is evicted."""
     mount: dict[str, Any] = {"volumeMounts": [{"name": "cache", "mountPath": "/cache"}]}
     volume: dict[str, Any] = {"volumes": [{"name": "cache", "emptyDir": {}}]}
     uses = f"dd if=/dev/zero of=/cache/x bs=1M count=20; {hold(40)} & {OBEYS}"
@@ -157,7 +157,7 @@ def _take_more_memory(world: World) -> None:
 
 
 def _refused_under_pressure() -> Scenario:
-    """A pod comes when the node is under pressure already."""
+    """A pod arrives when the node is already under pressure."""
 
     def create(made: Made) -> None:
         await_test(made, _under_pressure, "under pressure")
@@ -220,7 +220,7 @@ def _few_pids(world: World) -> None:
 
     most = min(int(Path("/proc/sys/kernel", name).read_text()) for name in ("pid_max", "threads-max"))
     now = int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2])
-    # What the pods themselves need comes first.
+    # The pods' own needs come first.
     _evicting({"pid.available": str(most - now - 600)})(world)
 
 
@@ -434,7 +434,7 @@ def _remove_taint(world: World) -> None:
 
 
 def _lost_containers() -> Phase:
-    """The kubelet and the runtime are away while a container vanishes."""
+    """A container vanishes while the kubelet and the runtime are stopped."""
     cause, slug = Cause.CONTAINER_LOST, "container-lost"
     app = container("app", OBEYS)
     beside = container("proxy", OBEYS, memory="16Mi/64Mi")
@@ -479,7 +479,7 @@ def _forgotten(world: World, identity: str) -> bool:
 
 
 def _while_kubelet_is_away() -> Phase:
-    """Containers end while the kubelet is away; it reads afterwards how."""
+    """Containers end while the kubelet is stopped; it reads their status afterwards."""
     slug, script = "kubelet-away", "while ! test -e /cache/end; do sleep 1; done; "
     mount: dict[str, Any] = {"volumeMounts": [{"name": "cache", "mountPath": "/cache"}]}
     volume: dict[str, Any] = {"volumes": [{"name": "cache", "emptyDir": {}}]}

@@ -26,12 +26,12 @@ from tests.real_node.deaths.scenario import (
 __all__ = ["DONGLES", "IMPORTANT", "of_pods", "removals"]
 
 DONGLES: Final = tuple(f"example.com/dongle-{number}" for number in range(8))
-"""Resources of the node, one of each: who needs the same one cannot be there together."""
+"""Exclusive resources of the node: two pods that need the same one cannot run together."""
 IMPORTANT: Final = "shop-critical"
 
 
 def of_pods() -> list[Scenario]:
-    """All of them."""
+    """All scenarios of pods."""
     return [
         *removals(Cause.DELETED, "deleted", act=_delete),
         *_slow_deletions(),
@@ -172,7 +172,7 @@ def _deadlines() -> list[Scenario]:
 
 
 def _jobs() -> list[Scenario]:
-    """The pod that is asked about ran, and the Job controller removed it."""
+    """The target pod ran, and the Job controller removed it."""
     cause, slug = Cause.JOB_ENDED, "job-ended"
     # The first index fails, or succeeds; the second runs on until it is removed.
     fails = 'case "$JOB_COMPLETION_INDEX" in 0) sleep 6; exit 42;; esac; trap "exit 0" TERM; sleep 100000 & wait'
@@ -229,7 +229,7 @@ def _jobs() -> list[Scenario]:
 
 
 def _take_index_1(made: Made) -> None:
-    """The pod that is asked about is the second."""
+    """The target pod is the second."""
     from tests.waiting import wait_for
 
     def second() -> Object | None:
@@ -344,7 +344,7 @@ def _storage() -> list[Scenario]:
     limited = container("app", volume, disk="1Mi/10Mi", **mount)
     half = container("proxy", OBEYS, disk="1Mi/10Mi")
     stubborn = "trap '' TERM; dd if=/dev/zero of={} bs=1M count=30; while :; do sleep 1000; done"
-    # Where the process obeys and exits with 0, the pod has succeeded.
+    # If the process obeys and exits with 0, the pod has succeeded.
     loud = container("app", f"head -c 30000000 /dev/zero | cat; {STUBBORN}", disk="1Mi/10Mi")
     job = owned("Job", "import", "", spec(logs, beside, restartPolicy="Never"), backoffLimit=0)
     heedless = container("app", stubborn.format("/tmp/x"), disk="/10Mi")
@@ -356,8 +356,8 @@ def _storage() -> list[Scenario]:
         Cause.EMPTY_DIR_LIMIT,
     )
     table = (
-        # The limit of a container alone is the pod's, too, and that is looked at first. Where the images have a disk of
-        # their own, as here, only logs count against the limit of a container.
+        # A single container's limit is also the pod's, which is checked first. If the images have a separate disk, as
+        # here, only logs count against the limit of a container.
         (container_limit, "container-storage", "of-two", pod("web", "", logs, beside)),
         (container_limit, "container-storage", "never", pod("web", "", logs, beside, **never)),
         (container_limit, "container-storage", "ignores-sigterm", pod("web", "", loud, beside)),

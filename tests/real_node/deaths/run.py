@@ -48,7 +48,7 @@ def chosen() -> tuple[str, ...]:
 
 
 def run_deaths(control_plane: ControlPlane, node: RealNode) -> Iterator[Compared]:
-    """Make all scenarios; what does not come out as planned is reported and left out."""
+    """Run all scenarios; those that do not end as planned are reported and left out."""
     world = World(control_plane, node)
     _prepare(world)
     cases: list[Case] = []
@@ -189,7 +189,7 @@ def _complain(where: str, error: Exception) -> None:
 def _keep(cases: Sequence[Case]) -> None:
     if os.environ.get("UPDATE_CASES"):
         file = REAL_NODE
-        # Those that were not to be made now stay as they were.
+        # Cases that are not selected stay unchanged.
         others = [case for case in recorded_clusters(file) if not _wanted(case["id"])] if chosen() else []
     else:
         file, others = Path(tempfile.mkdtemp(prefix="deaths-")) / REAL_NODE.name, []

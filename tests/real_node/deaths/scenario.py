@@ -1,4 +1,4 @@
-"""A way to die: the pod, what happens to it, and how one sees that it has happened. Each is made on the real node."""
+"""A scenario of a death: the pod, the act, and the test for its end. Each runs on the real node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONTAINER_STATUSES: Final = ("initContainerStatuses", "containerStatuses")
 
 
 class World(NamedTuple):
-    """Where scenarios are made."""
+    """The environment of the scenarios."""
 
     plane: ControlPlane
     node: RealNode
@@ -34,12 +34,12 @@ class Scenario(NamedTuple):
     cause: Cause
     """The truth."""
     slug: str
-    """What happens, in a word or two; finer than the cause."""
+    """The event, in a word or two; finer than the cause."""
     variation: str
     objects: tuple[Object, ...]
     """Made in this order."""
     happened: Test
-    """Whether it has happened, and the answer to it is there."""
+    """Whether it has happened, and its evidence exists."""
     pod: str = ""
     """The pod's name; empty: the oldest pod of the namespace, which an owner makes."""
     container: str = ""
@@ -50,7 +50,7 @@ class Scenario(NamedTuple):
     settle: float = 3.0
     """Seconds in which events and status arrive."""
     find_container: bool = False
-    """Which container ended is seen afterwards: the kernel chose it."""
+    """The ended container is only known afterwards: the kernel chose it."""
 
     @property
     def id(self) -> str:
@@ -146,7 +146,7 @@ class Made:
         self.api.create(obj)
 
     def clean_up(self) -> None:
-        """Remove whatever could make or be a pod; the namespace stays."""
+        """Remove all pods and their owners; the namespace stays."""
         for obj in self.scenario.objects:
             if obj["kind"] not in {"Pod", "PriorityClass", "Namespace"}:
                 with contextlib.suppress(ApiError):
@@ -169,7 +169,7 @@ Act = Callable[[Made], None]
 
 
 class Phase(NamedTuple):
-    """Scenarios that are made side by side, and what the node needs for them."""
+    """Scenarios that run in parallel, and their requirements on the node."""
 
     name: str
     scenarios: Sequence[Scenario]
@@ -297,7 +297,7 @@ def either(*tests: Test) -> Test:
 
 
 def await_test(made: Made, test: Test, what: str, seconds: float = 120) -> None:
-    """Wait for a test, not too eagerly: the machine is small."""
+    """Poll a test slowly, because the machine is small."""
     from time import monotonic, sleep
 
     deadline = monotonic() + seconds

@@ -53,7 +53,7 @@ class ShutdownBus:
                 os.environ[_ADDRESS] = before
 
     def shut_down(self) -> None:
-        """Tell everybody that the machine is about to shut down."""
+        """Announce to all clients that the machine is about to shut down."""
         fields = (
             (_PATH, "o", "/org/freedesktop/login1"),
             (_INTERFACE, "s", "org.freedesktop.login1.Manager"),

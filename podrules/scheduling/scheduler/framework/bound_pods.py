@@ -48,7 +48,7 @@ class Carried(Protocol):
     """A column that can compute its next state."""
 
     def after(self, change: BoundPodsChange) -> Carried:
-        """Equal to what would be made from scratch; itself stays as it is."""
+        """The new column, equal to one that is computed anew; this one does not change."""
         ...
 
 
@@ -64,7 +64,7 @@ class _Kept(Struct):
         return cls(value, isinstance(value, Carried))
 
     def after(self, change: BoundPodsChange) -> _Kept | None:
-        """None: it has to be made from scratch."""
+        """None: it has to be computed anew."""
         if not self.carried:
             return None
         earlier = self.changes

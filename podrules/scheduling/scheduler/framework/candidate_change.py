@@ -1,4 +1,4 @@
-"""What would have to change for a node to take a pod; it loads no arrays."""
+"""Changes that would let a node take a pod; it loads no arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["CandidateChange", "ChangeKind"]
 
 
 class ChangeKind(Enum):
-    """What would have to change, the cheapest kind first."""
+    """The kinds of changes, the cheapest first."""
 
     SPREAD = "ChangeSpreadConstraint"
     TOLERATE = "Tolerate"
@@ -27,7 +27,7 @@ class ChangeKind(Enum):
     DROP = "DropRequirement"
     REMOVE_TAINT = "RemoveTaint"
     ADD_NODE = "AddNode"
-    """Another node, without the taint or with the labels, since this one does not get to be so."""
+    """Another node, without the taint or with the labels, because this one cannot be changed."""
     ENLARGE = "LargerNode"
     """More than the node has without the pods that can go."""
     AWAIT_PODS = "AwaitPods"

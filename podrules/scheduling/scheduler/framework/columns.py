@@ -1,7 +1,7 @@
 """Caches what a function computes from an immutable value, next to that value.
 
-A function that is a key stands at module level; one with parameters is a frozen Struct with ``__call__``. What has
-not been asked for longest goes when there are too many: each pod has its own selectors and tolerations.
+A function that is a key stands at module level; one with parameters is a frozen Struct with ``__call__``. The least
+recently used results are dropped when there are too many: each pod has its own selectors and tolerations.
 """
 
 from __future__ import annotations

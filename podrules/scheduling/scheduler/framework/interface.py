@@ -111,7 +111,7 @@ class WithoutState(Enum):
 
 
 class NamedPlugin(Protocol):
-    """What all plugins have; each of the protocols below stands for one extension point."""
+    """The common part of all plugins; each protocol below is one extension point."""
 
     @property
     def name(self) -> str:
@@ -181,7 +181,7 @@ class ExplainedPlugin(FilterPlugin, Protocol):
         ...
 
     def facts(self, context: CycleContext, state: Any, row: int) -> Iterable[Fact]:
-        """What stands behind its rejection of a row; ``state`` is PreFilter's."""
+        """The facts behind its rejection of a row; ``state`` is PreFilter's."""
         ...
 
 
@@ -190,7 +190,7 @@ class ChangingPlugin(FilterPlugin, Protocol):
     """Can propose changes that would take its rejections away."""
 
     def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterable[Applied[S]]:
-        """Changes against its rejection of a row, each applied; the cycle is run again with each before it is shown.
+        """Changes against its rejection of a row, each applied; the cycle runs again with each before it is shown.
 
         Args:
             situation: The pod and the cluster as they are.
@@ -247,7 +247,7 @@ class ScoreByPreFilterPlugin(ScorePlugin, Protocol):
 
 
 def is_off(plugin: NamedPlugin, features: Features) -> bool:
-    """Whether a gate keeps a plugin from doing anything."""
+    """Whether a gate disables a plugin."""
     return isinstance(plugin, GatedPlugin) and not getattr(features, plugin.gate)
 
 

@@ -5,9 +5,8 @@
     table.nodes.derived_with(snapshot, build)  of the nodes and a snapshot's other objects
     table.derived_with(snapshot, build)        of all of these
 
-A table never changes; `with_pods`, `without_pods` and `with_nodes` make others, which share all that the change leaves
-as it is. That is why a function is handed only the part that it is asked of: it cannot read what would not be
-looked at again.
+A table never changes; `with_pods`, `without_pods` and `with_nodes` make others, which share all unchanged parts. So a
+function only gets the part from which its result is derived: it cannot read parts that would not be checked again.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class NodeTable(Columns):
         return self._changed(self.nodes, self.pods.removing(uids))
 
     def with_nodes(self, changed: Mapping[str, Node]) -> NodeTable:
-        """The same pods, where some nodes, by name, are other than they are.
+        """The same pods, with some nodes, by name, replaced.
 
         Raises:
             KeyError: no node has the name, or the new node has another name.

@@ -64,13 +64,13 @@ class Nodes(Columns, Sequence[Node]):
         return self._labels[key]
 
     def sums_by_value(self, key: str, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """For each value of a label the sum over the nodes that have it; what is summed stays far below 2**53."""
+        """For each value of a label, the sum over the nodes that have it; sums stay far below 2**53."""
         column = self.label(key)
         # Codes begin at -1, `ABSENT`; its sum is left out.
         return np.bincount(column.codes + 1, numbers, len(column.values) + 1)[1:].astype(np.int64)
 
     def replacing(self, changed: Mapping[str, Node]) -> Nodes:
-        """The same rows, where some have another node of the same name.
+        """The same rows, with some nodes replaced by others of the same name.
 
         Raises:
             KeyError: no node has the name, or the new node has another name.

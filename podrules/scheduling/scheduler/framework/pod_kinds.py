@@ -24,7 +24,7 @@ Codes = NDArray[np.int32]
 
 
 class PodKind(NamedTuple):
-    """What pods of one kind have in common."""
+    """The common fields of pods of one kind."""
 
     namespace: str
     deleted: bool

@@ -21,7 +21,7 @@ __all__ = ["MEANT", "Applied", "PodOnCluster", "S", "pods_removed"]
 _FEW: Final = 3
 """Pods that may be named as being in the way."""
 MEANT: Final = -1
-"""The extra cost of what was meant: any node that it opens counts."""
+"""The extra cost of an intended restriction: any node that it opens counts."""
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _ANOTHER: Final = "?"
 """No label has this value."""

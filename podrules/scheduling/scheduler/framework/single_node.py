@@ -1,7 +1,7 @@
 """One node while preemption removes and adds pods there.
 
 A plugin that depends on the node's pods gives its verdict anew after each change (`PodFilterPlugin`), from what
-PreFilter found about the whole cluster; it does not look at the other nodes again. All other plugins' verdicts stay.
+PreFilter found about the whole cluster; it does not examine the other nodes again. All other plugins' verdicts stay.
 
 Source: k8s.io/kube-scheduler/framework/interface.go (PreFilterExtensions, NodeInfo) at v0.36.3.
 """
@@ -19,7 +19,7 @@ __all__ = ["OnNode", "PodFilterPlugin"]
 
 
 class OnNode(Protocol):
-    """What a plugin makes of one node; it never changes, other pods make another."""
+    """A plugin's state of one node; it never changes: other pods make another one."""
 
     def add_pod(self, pod: Pod) -> OnNode:
         """With one pod more on the node (AddPod); the same object, if that makes no difference."""

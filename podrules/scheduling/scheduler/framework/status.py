@@ -28,7 +28,7 @@ class Code(IntEnum):
     """Rejected; removing pods cannot help."""
     WAIT = 4
     SKIP = 5
-    """PreFilter and PreScore: the plugin has nothing to say about this pod."""
+    """PreFilter and PreScore: the plugin does not apply to this pod."""
     PENDING = 6
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class Status(Struct, frozen=True):
     code: Code = Code.SUCCESS
     reasons: tuple[str, ...] = ()
     plugin: str = ""
-    """Who said so; empty while the plugin itself speaks."""
+    """The plugin; empty within the plugin itself."""
 
     @property
     def ok(self) -> bool:

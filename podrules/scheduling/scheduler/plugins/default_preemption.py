@@ -76,7 +76,7 @@ class DefaultPreemption:
 
 
 class Victim(NamedTuple):
-    """A pod that is to go, and the budgets that its going violates."""
+    """A pod that is to be removed, and the budgets that this violates."""
 
     pod: Pod
     violates: tuple[PodDisruptionBudget, ...]
@@ -103,17 +103,17 @@ def start_of(pod: Pod) -> datetime | None:
 
 
 def never_preempts(pod: Pod) -> bool:
-    """Whether the pod waits for room and makes none."""
+    """Whether the pod waits for room and cannot preempt."""
     return pod.spec.preemption_policy == PREEMPT_NEVER
 
 
 def is_preemption_allowed(victim: Pod, preemptor: Pod) -> bool:
-    """Whether one pod may go for the other (isPreemptionAllowed)."""
+    """Whether one pod may be preempted for the other (isPreemptionAllowed)."""
     return priority_of(victim) < priority_of(preemptor)
 
 
 def is_terminating_by_preemption(pod: Pod) -> bool:
-    """Whether it is on its way out because the scheduler preempted it (podTerminatingByPreemption)."""
+    """Whether it is terminating because the scheduler preempted it (podTerminatingByPreemption)."""
     condition = pod.status.condition(DISRUPTION_TARGET)
     if pod.metadata.deletion_timestamp is None or condition is None:
         return False
@@ -126,7 +126,7 @@ def by_importance(pods: Iterable[Pod]) -> list[Pod]:
 
 
 def with_violations(pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget]) -> list[Victim]:
-    """What each pod would violate, were all of them to go (filterPodsWithPDBViolation).
+    """The budgets that each pod would violate if all were removed (filterPodsWithPDBViolation).
 
     Args:
         pods: In the order of importance; it is kept.
@@ -159,7 +159,7 @@ def _selector(budget: PodDisruptionBudget) -> Selector | None:
 
 
 def _counts(budget: PodDisruptionBudget, selector: Selector, pod: Pod) -> bool:
-    """Whether a pod's going takes from a budget."""
+    """Whether a pod's removal takes from a budget."""
     metadata = pod.metadata
     if not metadata.labels or metadata.namespace != budget.metadata.namespace:
         return False

@@ -2,7 +2,7 @@
 
     plugin              the extension points
     claims              a pod's claims; what all claims hold
-    extended            extended resources that devices stand for
+    extended            extended resources that devices provide
     pools               the slices of devices that a node can reach
     devices             the devices in them, one after the other; what claims hold
     requests            what claims ask for

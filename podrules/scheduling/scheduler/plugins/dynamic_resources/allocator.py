@@ -15,7 +15,7 @@ after `MAX_STEPS` and says that it does not know.
 Without a gate:
 
     DRAConsumableCapacity    no device is shared, and capacity is not compared
-    DRADeviceTaints          taints keep nothing away
+    DRADeviceTaints          taints have no effect
     DRAPartitionableDevices  no device that consumes counters is taken
 
 Upstream has several allocators and takes the first that knows all gates that are on. Its stable one, with neither
@@ -107,7 +107,7 @@ class Allocator:
         self._memo: dict[tuple[object, ...], list[list[AllocatedDevice]] | Exception | None] = {}
 
     def allocate(self, row: int, claims: Sequence[ResourceClaim]) -> list[list[AllocatedDevice]] | None:
-        """The devices for each claim on a node; None when they cannot all be had.
+        """The devices for each claim on a node; None if not all can be allocated.
 
         Raises:
             AllocationError: a claim, a class or an expression is at fault.
@@ -174,7 +174,7 @@ class _Search:
         return None
 
     def _allocate_one(self, at: _Position, *, chosen: bool = False, start: Place = _START) -> bool:
-        """Whether the device at a position, and all after it, can be had (allocateOne)."""
+        """Whether the device at a position, and all after it, can be allocated (allocateOne)."""
         self._steps += 1
         if self._steps > MAX_STEPS:
             raise UnknownAnswer(f"the search for devices was given up after {MAX_STEPS} steps")
@@ -237,7 +237,7 @@ class _Search:
         must: bool,
         chosen: bool,
     ) -> bool:
-        """Take a device and go on; give it back when there is no way on."""
+        """Take a device and continue; return it if there is no solution."""
         taken = self._reserve(at, request, found, must=must)
         if taken is None:
             return False
@@ -336,7 +336,7 @@ class _Search:
 
 
 class _Taken(NamedTuple):
-    """What taking a device changed."""
+    """The changes of taking a device."""
 
     counted: bool
     joined: tuple[Constraint, ...]
@@ -345,5 +345,5 @@ class _Taken(NamedTuple):
 
 
 def _tainted(taints: Sequence[DeviceTaint], tolerations: Sequence[DeviceToleration]) -> bool:
-    """Whether a taint keeps the request away (taintPreventsAllocation)."""
+    """Whether a taint prevents the allocation (taintPreventsAllocation)."""
     return any(taint.effect in _EFFECTS and not tolerations_tolerate_taint(tolerations, taint) for taint in taints)

@@ -47,7 +47,7 @@ def fits_capacity(
     *,
     features: Features = REFERENCE,
 ) -> bool:
-    """Whether the device has all that is asked for (CmpRequestOverCapacity).
+    """Whether the device has all requested capacity (CmpRequestOverCapacity).
 
     A request for a capacity that the device does not have makes it unusable, too.
     """
@@ -73,13 +73,13 @@ def fits_capacity(
 def consumed_capacity(
     device: Device, wanted: CapacityRequirements | None, *, features: Features = REFERENCE
 ) -> Consumed:
-    """What an allocation takes of each capacity (GetConsumedCapacityFromRequest)."""
+    """The amount that an allocation takes of each capacity (GetConsumedCapacityFromRequest)."""
     requests = wanted.requests if wanted else {}
     return {name: _rounded(requests.get(name), capacity, features) for name, capacity in device.capacity.items()}
 
 
 def _rounded(wanted: Quantity | None, capacity: DeviceCapacity, features: Features) -> Quantity:
-    """What is asked for, as the policy allows it (calculateConsumedCapacity)."""
+    """The requested amount, as the policy allows it (calculateConsumedCapacity)."""
     policy = capacity.request_policy
     if wanted is None:
         return policy.default if policy and policy.default is not None else capacity.value
@@ -91,7 +91,7 @@ def _rounded(wanted: Quantity | None, capacity: DeviceCapacity, features: Featur
 
 
 def _rounded_to_range(wanted: Quantity, least: Quantity, step: Quantity | None, features: Features) -> Quantity:
-    """The next step at or above what is asked for (roundUpRange)."""
+    """The next step at or above the requested amount (roundUpRange)."""
     if wanted < least:
         return least
     if step is None:

@@ -1,4 +1,4 @@
-"""A pod's claims, and what all claims together hold.
+"""A pod's claims, and the devices that all claims hold.
 
     spec.resourceClaims[]     names a claim, or a template; the pod's status names its claim. A status without a name
                               means that none is needed
@@ -80,7 +80,7 @@ def is_controlled_by(claim: ResourceClaim, pod: Pod) -> bool:
 
 
 def allocated_state(claims: Iterable[ResourceClaim], *, shareable: bool = True) -> AllocatedState:
-    """What allocated claims hold (GatherAllocatedState).
+    """The devices that allocated claims hold (GatherAllocatedState).
 
     Args:
         claims: All of the cluster.

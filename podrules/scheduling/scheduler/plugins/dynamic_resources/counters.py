@@ -28,7 +28,7 @@ _NOTHING: Final = Quantity(0)
 
 
 class AvailableCounters:
-    """What devices in use leave of the counters, worked out once for a pool, as upstream."""
+    """The remaining counters beside devices in use, computed once for a pool, as upstream does."""
 
     def __init__(self, state: AllocatedState, features: Features) -> None:
         """Take what is in use."""
@@ -37,7 +37,7 @@ class AvailableCounters:
         self._left: dict[PoolID, _Counters] = {}
 
     def of(self, pool: Pool) -> _Counters:
-        """What allocated devices leave of the pool's counters; may be less than nothing."""
+        """The pool's counters that allocated devices leave; may be negative."""
         key = self.key(pool)
         if key not in self._left:
             left = {
@@ -57,7 +57,7 @@ class AvailableCounters:
 
 
 class TakenCounters:
-    """What one search has taken of the counters so far."""
+    """The counters that one search has taken so far."""
 
     def __init__(self, available: AvailableCounters) -> None:
         """Start with nothing taken."""
@@ -88,7 +88,7 @@ class TakenCounters:
 
 
 def _change(counters: _Counters, device: Device, sign: int) -> None:
-    """Add to counters, or take from them, what a device consumes; others are passed over."""
+    """Add a device's consumption to counters, or subtract it; other counters are ignored."""
     for consumption in device.consumes_counters:
         held = counters.get(consumption.counter_set, {})
         for name, counter in consumption.counters.items():

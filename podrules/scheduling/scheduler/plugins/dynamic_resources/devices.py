@@ -39,7 +39,7 @@ class DeviceID(NamedTuple):
 
 
 class AllocatedState(NamedTuple):
-    """What all claims of the cluster hold."""
+    """The devices that all claims of the cluster hold."""
 
     devices: frozenset[DeviceID]
     """Held by one claim alone."""

@@ -1,4 +1,4 @@
-"""How an allocation on a node can end other than with devices or without."""
+"""The errors of an allocation on a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extended resources that devices stand for: ``requests: {example.com/gpu: 1}`` without a claim of its own.
+"""Extended resources that devices provide: ``requests: {example.com/gpu: 1}`` without a claim of its own.
 
     a class stands for    its ``extendedResourceName``, and deviceclass.resource.kubernetes.io/<its name>; of classes
                           with the same name the newest, then the first by name
@@ -50,7 +50,7 @@ SPECIAL_NAME: Final = "<extended-resources>"
 
 
 def classes_by_resource(classes: Iterable[DeviceClass]) -> dict[str, DeviceClass]:
-    """Which class stands for which resource (ExtendedResourceCache).
+    """The class for each extended resource (ExtendedResourceCache).
 
     Upstream leaves out the second name of a class that loses its first to a newer one that it saw before; the order of
     events is not known here, so that name is kept.
@@ -74,14 +74,14 @@ def _created(device_class: DeviceClass) -> datetime:
 
 
 def is_extended_resource(name: str) -> bool:
-    """Whether devices can stand for the resource (IsDRAExtendedResourceName)."""
+    """Whether devices can provide the resource (IsDRAExtendedResourceName)."""
     if name.startswith(CLASS_PREFIX):
         return True
     return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
 
 
 def needs_claim(pod: Pod, classes: Mapping[str, DeviceClass]) -> bool:
-    """Whether the pod asks for a resource that a class stands for."""
+    """Whether the pod requests a resource that a class provides."""
     return any(
         not amount.is_zero and is_extended_resource(name) and name in classes
         for name, amount in pod_requests(pod).items()
@@ -105,7 +105,7 @@ def special_claim(pod: Pod) -> ResourceClaim:
 
 
 def node_requests(pod: Pod, node: Node, classes: Mapping[str, DeviceClass]) -> tuple[str, ...] | None:
-    """The resources that devices must provide on a node; None when one can be had neither way."""
+    """The resources that devices must provide on a node; None if one is available in neither way."""
     wanted = []
     for name, amount in pod_requests(pod).items():
         if not is_extended_resource(name) or amount.value == 0:

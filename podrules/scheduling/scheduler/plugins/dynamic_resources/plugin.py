@@ -1,4 +1,4 @@
-"""DynamicResources: a pod's resource claims are allocated, or can be, where the pod goes.
+"""DynamicResources: a pod's resource claims are allocated on its node, or can be.
 
     PreEnqueue  every claim of the pod exists, is not being deleted and, when made from a template, belongs to the pod
     PreFilter   the same; the device classes of claims without an allocation exist; a pod without claims skips Filter
@@ -93,7 +93,7 @@ _FITS: Final[Outcome] = (Code.SUCCESS, "")
 
 
 def _unless_quiet(reason: str, features: Features) -> tuple[str, ...]:
-    """Why nothing was given back, which upstream says until 1.36."""
+    """Upstream's message that nothing was deallocated, until 1.36."""
     return () if features.dra_quiet_post_filter else (reason,)
 
 
@@ -104,7 +104,7 @@ class DynamicResourcesArgs(Model, frozen=True):
 
 
 class DynamicResourcesState(Struct):
-    """What PreFilter found, and what Filter allocated."""
+    """The results of PreFilter, and the allocations of Filter."""
 
     claims: tuple[ResourceClaim, ...]
     """The pod's claims; the one for extended resources last."""
@@ -113,7 +113,7 @@ class DynamicResourcesState(Struct):
     allocator: Allocator | None
     """Absent when all claims are allocated."""
     resource_classes: Mapping[str, DeviceClass] = {}
-    """Classes by the extended resource that they stand for."""
+    """Classes by the extended resource that they provide."""
     special_claims: dict[tuple[str, ...], ResourceClaim] = {}
     """The special claim's requests, by the resources that a node does not offer itself."""
     allocations: dict[int, list[list[AllocatedDevice]]] = {}
@@ -138,7 +138,7 @@ class PoolValues(Struct, frozen=True):
 
 
 class DynamicResourcesValues(Struct, frozen=True):
-    """What stands behind the verdict on a node."""
+    """The facts behind the verdict on a node."""
 
     unavailable: tuple[str, ...]
     """Allocated claims that cannot be used there."""
@@ -210,7 +210,7 @@ class DynamicResources:
         return PreFilterResult(state=DynamicResourcesState(store, special, allocator, classes))
 
     def filter(self, context: CycleContext, state: DynamicResourcesState | None) -> Verdicts:
-        """A verdict for each node; remembers what would be allocated there, for Score."""
+        """A verdict for each node; stores the possible allocations for Score."""
         if state is None:
             return all_fit(context.table)
         unavailable = self._unavailable(context, state)
@@ -260,7 +260,7 @@ class DynamicResources:
             yield DevicePool(pool.pool, pool.devices, pool.in_use)
 
     def post_filter(self, context: CycleContext, state: DynamicResourcesState | None, rows: Sequence[int]) -> Status:
-        """What becomes of the pod's claims when it fits nowhere: a claim that is no use is given back for a later try.
+        """The claims' fate if the pod fits nowhere: an unusable claim is deallocated for a later attempt.
 
         Args:
             context: The cycle.

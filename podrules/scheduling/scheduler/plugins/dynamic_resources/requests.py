@@ -93,7 +93,7 @@ class Requests:
             state: What is in use.
             pools: Those of the node.
             selection: Which of their devices requests select.
-            features: What can be asked for.
+            features: The requests that are allowed.
             stable: Whether the stable allocator answers.
         """
         self.by_key: dict[RequestKey, Request] = {}
@@ -109,10 +109,10 @@ class Requests:
         self._stable = stable
 
     def add(self, index: int, claim: ResourceClaim) -> None:
-        """Look at a claim's requests and constraints.
+        """Check a claim's requests and constraints.
 
         Raises:
-            AllocationError: upstream refuses the claim or its class, or an expression fails.
+            AllocationError: upstream rejects the claim or its class, or an expression fails.
             UnknownAnswer: an expression is beyond these rules.
         """
         least = 0

@@ -147,7 +147,7 @@ def compile_selector(expression: str) -> CompiledSelector:
 
 
 def _functions() -> cel.Context:
-    """What expressions may call; each evaluation adds the device."""
+    """The functions of expressions; each evaluation adds the device."""
     import cel
     from cel.stdlib import add_stdlib_to_context
 
