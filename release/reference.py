@@ -32,7 +32,8 @@ import podrules
 from kubectl_plugin import exit_codes
 from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.glossary.entry import Entry
-from kubectl_plugin.parsing import COMMANDS, parse
+from kubectl_plugin.parsing import parse
+from kubectl_plugin.parsing.commands import COMMANDS
 from kubectl_plugin.reports.schema import REPORTS
 from podrules.api.features import REFERENCE_VERSION
 from webhook.certificates.status import CertificateStatus

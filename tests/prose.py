@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from kubectl_plugin.parsing import COMMANDS
+from kubectl_plugin.parsing.commands import COMMANDS
 from tests.controlplane.binaries import Unavailable, find_binaries
 from tests.marked import written_tests
 from tests.tree import ROOT

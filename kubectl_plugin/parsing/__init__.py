@@ -8,77 +8,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from cluster_io.errors import UsageError
+from kubectl_plugin.parsing.commands import COMMANDS, FLAGS_WITH_VALUE, command_parser
 from podrules import __version__
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import Options
 
-__all__ = ["COMMANDS", "FLAGS_WITH_VALUE", "CommandParser", "Parsed", "command_parser", "parse"]
+__all__ = ["Parsed", "parse"]
 
-COMMANDS: Final = {
-    "explain": "explain a pod, a node, a workload or a manifest",
-    "died": "show what ended a pod or its containers, with the evidence",
-    "place": "predict where pods would be placed, without creating them",
-    "node": "show what is killed and evicted first on a node under pressure, and how close that is",
-    "report": "list problems in the cluster; with -o FILE.html write a page of nodes, budgets and pods",
-    "snapshot": "capture the data that the rules need, for --snapshot of the other commands",
-    "lint": "check manifests for problems, without a cluster; for CI",
-    "versions": "list the running versions; with --to show what changes in another version",
-    "why": "explain a term or a message of Kubernetes",
-    "partitions": "list nodes that do not answer, and what depends on them",
-    "delete": "delete a pod and follow it; without grace only a pod that was checked",
-    "fence": "declare a silent node out of service, once its machine is off",
-    "unfence": "take back a node that was declared out of service",
-    "rights": "print the ClusterRole that commands need, for an administrator to apply",
-}
-"""The help line of each command."""
-FLAGS_WITH_VALUE: Final = frozenset(
-    {
-        "-f",
-        "--filename",
-        "-n",
-        "--namespace",
-        "-l",
-        "--selector",
-        "--field-selector",
-        "-o",
-        "--output",
-        "--snapshot",
-        "--context",
-        "--kubeconfig",
-        "--cluster",
-        "--user",
-        "--as",
-        "--as-group",
-        "--request-timeout",
-        "--scheduler-config",
-        "--kubelet-config",
-        "--kubernetes-version",
-        "--feature-gates",
-        "--replicas",
-        "--exclude-node",
-        "--add-node",
-        "--without",
-        "--drain",
-        "--on",
-        "--grace-period",
-        "--timeline",
-        "--dry-run",
-        "--timeout",
-        "--fence-command",
-        "--severity",
-        "--watch-interval",
-        "--disable",
-        "--compare",
-        "--to",
-        "--since",
-    }
-)
-"""Flags of any command that take a value: the word after one of them is not a command."""
 _OPTIONAL_VALUE: Final = "--timeline"
 """The flag with an optional value."""
 
@@ -88,21 +28,6 @@ class Parsed(NamedTuple):
 
     command: str
     options: Options
-
-
-class CommandParser(Protocol):
-    """The module of a command in this folder."""
-
-    DESCRIPTION: str
-    EXAMPLES: str
-
-    def add(self, parser: argparse.ArgumentParser) -> None:
-        """Add the command's flags."""
-        ...
-
-    def options(self, args: argparse.Namespace) -> Options:
-        """The typed options."""
-        ...
 
 
 class Tokens(NamedTuple):
@@ -133,12 +58,6 @@ def parse(words: Sequence[str]) -> Parsed:
 
         raise unknown_command(command, flags, positional[1:])
     return _parse_command(command, Tokens(flags, positional[1:]))
-
-
-def command_parser(command: str) -> CommandParser:
-    """The module that parses a command."""
-    module: CommandParser = import_module(f"{__name__}.{command}")
-    return module
 
 
 def _split(words: Sequence[str]) -> Tokens:

@@ -271,7 +271,7 @@ def cluster_options(args: argparse.Namespace, *, is_optional: bool = False) -> C
 
 def _flags_to_repeat(flags: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The typed flags with their values, without flags that select a cluster or a namespace."""
-    from kubectl_plugin.parsing import FLAGS_WITH_VALUE
+    from kubectl_plugin.parsing.commands import FLAGS_WITH_VALUE
 
     words = iter(flags)
     for word in words:

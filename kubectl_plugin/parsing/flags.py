@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kubectl_plugin.parsing import command_parser
+from kubectl_plugin.parsing.commands import command_parser
 from kubectl_plugin.parsing.output import OutputFormats
 
 __all__ = ["Flag", "Group", "groups_of"]

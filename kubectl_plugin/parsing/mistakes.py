@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cluster_io.errors import UsageError
-from kubectl_plugin.parsing import COMMANDS
+from kubectl_plugin.parsing.commands import COMMANDS
 from kubectl_plugin.parsing.flags import Flag, groups_of
 from kubectl_plugin.parsing.habits import (
     KUBECTL_COMMANDS,

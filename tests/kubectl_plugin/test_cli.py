@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from kubectl_plugin.parsing import COMMANDS, FLAGS_WITH_VALUE, command_parser, parse
+from kubectl_plugin.parsing import parse
+from kubectl_plugin.parsing.commands import COMMANDS, FLAGS_WITH_VALUE, command_parser
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_container, raw_pod
 

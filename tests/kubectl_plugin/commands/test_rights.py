@@ -19,7 +19,7 @@ from cluster_io.demo import DEMO_NOW, DEMO_VERSION, demo_objects
 from cluster_io.errors import NotCaptured
 from cluster_io.kinds import LEASES, PODS
 from kubectl_plugin import cli
-from kubectl_plugin.parsing import COMMANDS
+from kubectl_plugin.parsing.commands import COMMANDS
 from kubectl_plugin.reports.rights import ASKED, KUBELETS, read_only
 from tests.cluster_io.recording import RecordingSource
 from tests.e2e.plugin import flat

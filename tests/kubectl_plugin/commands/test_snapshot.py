@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from cluster_io.capture.file import Captured, Header, snapshot_parts
 from cluster_io.kinds import LEASES
-from kubectl_plugin.parsing import COMMANDS
+from kubectl_plugin.parsing.commands import COMMANDS
 from kubectl_plugin.parsing.flags import groups_of
 from tests.kubectl_plugin.running import Ran, run
 

@@ -19,7 +19,8 @@ from kubectl_plugin.exit_codes import NOT_CERTAIN, print_error, words_of
 from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.html.data import data_block
 from kubectl_plugin.options import DEMO_SCHEDULER, ClusterOptions, TypedCommand
-from kubectl_plugin.parsing import COMMANDS, parse
+from kubectl_plugin.parsing import parse
+from kubectl_plugin.parsing.commands import COMMANDS
 from kubectl_plugin.render.command import Command, Hint, Prose, Target, as_typed, kubectl, qos, why
 from kubectl_plugin.render.markdown import markdown_page
 from kubectl_plugin.render.page import Page, Section, Severity

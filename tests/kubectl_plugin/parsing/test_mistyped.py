@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_plugin.parsing import COMMANDS
+from kubectl_plugin.parsing.commands import COMMANDS
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_pod
 
