@@ -18,7 +18,7 @@ from kubectl_plugin.render.escape import escape
 if TYPE_CHECKING:
     from cluster_io.live.live_source import LiveSource
     from cluster_io.source import Source
-    from kubectl_plugin.options import ClusterOptions, Connection, Run
+    from kubectl_plugin.options import ClusterConnection, ClusterOptions, Run
 
 __all__ = ["main", "source_of"]
 
@@ -145,7 +145,7 @@ def source_of(cluster: ClusterOptions, err: IO[str]) -> Iterator[Source]:
         connection.close()
 
 
-def _live_source(connection: Connection, err: IO[str]) -> LiveSource:
+def _live_source(connection: ClusterConnection, err: IO[str]) -> LiveSource:
     from cluster_io.live.live_source import LiveSource
 
     progress = None

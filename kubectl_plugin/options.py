@@ -19,8 +19,8 @@ __all__ = [
     "DEMO_SCHEDULER",
     "NO_SELECTION",
     "STANDARD_OUTPUT",
+    "ClusterConnection",
     "ClusterOptions",
-    "Connection",
     "DeletionOptions",
     "DiedOptions",
     "ExplainOptions",
@@ -450,7 +450,7 @@ class RightsOptions(NamedTuple):
     cluster: ClusterOptions = ClusterOptions(offline=True)
 
 
-class Connection(NamedTuple):
+class ClusterConnection(NamedTuple):
     """A started transport, with the namespace and the context that a source needs."""
 
     transport: LargeTransport
@@ -467,7 +467,7 @@ class Connection(NamedTuple):
                     asked.kill()
 
 
-def connect(options: ClusterOptions) -> Connection:
+def connect(options: ClusterOptions) -> ClusterConnection:
     """Connect to the cluster through kubectl, or through the official client if kubectl is not installed.
 
     Raises:
@@ -479,7 +479,7 @@ def connect(options: ClusterOptions) -> Connection:
     except FileNotFoundError:
         return _connect_without_kubectl(options)
     asked = kubectl_context(flags) if options.names_context or not options.namespace else None
-    return Connection(proxy, options.namespace, asked)
+    return ClusterConnection(proxy, options.namespace, asked)
 
 
 def connect_for_changes(options: ClusterOptions, settings: ProxySettings) -> KubectlProxy:
@@ -494,7 +494,7 @@ def connect_for_changes(options: ClusterOptions, settings: ProxySettings) -> Kub
         raise Unreachable("changes are made through kubectl, which is not on PATH") from error
 
 
-def _connect_without_kubectl(options: ClusterOptions) -> Connection:
+def _connect_without_kubectl(options: ClusterOptions) -> ClusterConnection:
     if options.as_user or options.as_groups or options.cluster or options.user:
         raise Unreachable("--as, --as-group, --cluster and --user need kubectl, which is not on PATH")
     from cluster_io.live.client import ClientTransport
@@ -505,4 +505,4 @@ def _connect_without_kubectl(options: ClusterOptions) -> Connection:
         request_timeout=options.request_timeout,
         longest=MAX_ANSWER,
     )
-    return Connection(client, options.namespace or client.namespace, None)
+    return ClusterConnection(client, options.namespace or client.namespace, None)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from cluster_io.errors import ClusterError, UsageError
 from kubectl_plugin.options import Output, Streams
 from kubectl_plugin.render.escape import escape
-from kubectl_plugin.render.formats import FORMATS, Answer, Medium, Reads, Renderer, TemplateError, load
+from kubectl_plugin.render.formats import FORMATS, Medium, PrintedAnswer, Reads, Renderer, TemplateError, load
 from kubectl_plugin.views.words import now_words
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Printer:
             self._assumed = ()
         if self._source is not None:
             page = _with_rights(without_missing_objects(page, self._source), self._target.command)
-        self._streams.out.write(gap + self._rendered(Answer(pages=(page,))))
+        self._streams.out.write(gap + self._rendered(PrintedAnswer(pages=(page,))))
 
     def say(self, text: str) -> None:
         """Print a line at once; on standard error where a program reads data on standard output."""
@@ -92,7 +92,7 @@ class Printer:
 
         gap = "\n" if self._page_before else ""
         self._page_before = False
-        self._streams.out.write(gap + self._rendered(Answer(pages=(Line(text),))))
+        self._streams.out.write(gap + self._rendered(PrintedAnswer(pages=(Line(text),))))
         self._streams.out.flush()
 
     def finish(self, *, as_list: bool = False, lint: LintAnswer | None = None) -> None:
@@ -106,7 +106,7 @@ class Printer:
             UsageError: the template does not fit the data.
         """
         if not self._output.in_words:
-            answer = Answer(reports=self._reports, as_list=as_list, names=self._names, lint=lint)
+            answer = PrintedAnswer(reports=self._reports, as_list=as_list, names=self._names, lint=lint)
             self._streams.out.write(self._rendered(answer))
 
     def _verdict(self, report: Struct, given: Verdict | None) -> Verdict | None:
@@ -116,7 +116,7 @@ class Printer:
 
         return headline(report, self._source.now if self._source is not None else None)
 
-    def _rendered(self, answer: Answer) -> str:
+    def _rendered(self, answer: PrintedAnswer) -> str:
         render: Renderer = load(FORMATS[self._output.format].renderer)
         medium = Medium(
             target=self._target,

@@ -146,7 +146,7 @@ def _metrics() -> str:
         scheduler_config=None,
         write_system_defaults=False,
     )
-    metrics.look_at(
+    metrics.watch(
         MetricSources(
             caches=start_backend(demo).caches,
             ready=lambda: True,

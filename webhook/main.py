@@ -22,8 +22,8 @@ from webhook.settings import (
     KeptCertificate,
     LogFormat,
     LogLevel,
-    Release,
     Settings,
+    SharedObjects,
 )
 from webhook.tls_options import TlsError, TlsOptions, TlsVersion, read_cipher_suites
 
@@ -119,10 +119,10 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
     )
 
 
-def _release(args: argparse.Namespace) -> Release | None:
+def _release(args: argparse.Namespace) -> SharedObjects | None:
     if not args.webhook_configuration:
         return None
-    return Release(configuration=args.webhook_configuration, lease=args.lease or args.tls_secret)
+    return SharedObjects(configuration=args.webhook_configuration, lease=args.lease or args.tls_secret)
 
 
 def _parser() -> argparse.ArgumentParser:

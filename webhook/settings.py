@@ -7,7 +7,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from podrules.qos_webhook.arguments import ObjectRef, Options, RuleMode
+from podrules.qos_webhook.arguments import ObjectRef, RuleMode, RuleOptions
 from webhook.tls_options import TlsOptions
 
 __all__ = [
@@ -18,10 +18,10 @@ __all__ = [
     "LogFormat",
     "LogLevel",
     "ObjectRef",
-    "Options",
-    "Release",
     "RuleMode",
+    "RuleOptions",
     "Settings",
+    "SharedObjects",
 ]
 
 
@@ -46,7 +46,7 @@ class KeptCertificate(Struct, frozen=True, kw_only=True):
     """Seconds; it is renewed when two thirds have passed."""
 
 
-class Release(Struct, frozen=True, kw_only=True):
+class SharedObjects(Struct, frozen=True, kw_only=True):
     """The objects that all replicas of one installation share."""
 
     configuration: str
@@ -122,7 +122,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether to write default constraints of type System into pods; the scheduler applies them by itself."""
     force_deletion: ForceDeletion = ForceDeletion()
     """The rules for force deletions."""
-    options: Options = Options()
+    options: RuleOptions = RuleOptions()
     """The rules for new pods and the workloads that create them."""
     force_delete_events: bool = False
     """Whether to create Events of force deletions."""
@@ -138,7 +138,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The lowest level that is logged."""
     tls: TlsOptions = TlsOptions()
     """The served TLS versions and cipher suites."""
-    release: Release | None = None
+    release: SharedObjects | None = None
     """None: unknown, so there is no audit."""
     audit: float = 3600.0
     """Seconds between audits for pods that were stored without the webhook's defaults; 0: no audit."""

@@ -32,7 +32,7 @@ from cluster_io.kinds import (
     PERSISTENT_VOLUMES,
     VOLUME_ATTACHMENTS,
 )
-from podrules.admission.pod_security.policy import LATEST, Level
+from podrules.admission.pod_security.policy import LATEST, PolicyLevel
 from podrules.api.csi_translation import MIGRATED_PROVISIONERS, csi_source
 from podrules.api.model.storage import CSIVolumeSource, PersistentVolume, VolumeAttachment
 from podrules.api.well_known import SELECTOR_ANNOTATIONS, is_public_key
@@ -74,7 +74,7 @@ _KEPT: Final = frozenset(
         *("type", "virtual-kubelet", "virtual-kubelet.io/provider"),
         *SELECTOR_ANNOTATIONS,
         *("cpu", "memory", "pods", "ephemeral-storage", "storage", "count/pods"),
-        *(*Level, LATEST),
+        *(*PolicyLevel, LATEST),
         *("v1", "apps/v1", "batch/v1", "127.0.0.1", "0.0.0.0"),  # noqa: S104 - an address that ports are compared with
         *("csi.vsphere.vmware.com", *MIGRATED_PROVISIONERS.values()),
     }

@@ -18,7 +18,7 @@ from kubectl_plugin.gather.likely_node import Schedulers
 from kubectl_plugin.gather.targets import check_namespace
 from kubectl_plugin.options import Streams, VersionsOptions
 from kubectl_plugin.printing import Printer
-from kubectl_plugin.reports.pod.similar_pods import PodKinds
+from kubectl_plugin.reports.pod.similar_pods import SimilarPods
 from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.reports.versions import (
     MAX_PLACED,
@@ -42,7 +42,7 @@ from podrules.pod.qos import compute_pod_qos, with_class
 from podrules.pod.resources import MEMORY
 from podrules.pod.versions import Component, VersionNote, Versions, version_notes
 from podrules.scheduling.placement.outcome import PlacementOutcome
-from podrules.upgrade.version_changes import PodChange, changed_rules, pod_changes
+from podrules.upgrade.version_changes import VersionChange, changed_rules, pod_changes
 
 __all__ = ["run"]
 
@@ -266,9 +266,9 @@ def _emulates(features: Features) -> str:
 
 def _changes(
     pods: Iterable[Pod], nodes: Mapping[str, Node], before: Versions, after: Versions
-) -> list[tuple[Pod, tuple[PodChange, ...]]]:
+) -> list[tuple[Pod, tuple[VersionChange, ...]]]:
     """The pods with changed values. Similar pods are computed once."""
-    kinds, known, found = PodKinds(), {}, []
+    kinds, known, found = SimilarPods(), {}, []
     for pod in pods:
         node = nodes.get(pod.spec.node_name)
         capacity = None if node is None else str(node.status.capacity.get(MEMORY))
@@ -280,9 +280,9 @@ def _changes(
     return found
 
 
-def _grouped(changes: Iterable[tuple[Pod, tuple[PodChange, ...]]]) -> Iterator[ChangedPods]:
+def _grouped(changes: Iterable[tuple[Pod, tuple[VersionChange, ...]]]) -> Iterator[ChangedPods]:
     """The changes by the owner of the pods."""
-    groups: dict[tuple[str, str, str, tuple[PodChange, ...]], list[str]] = {}
+    groups: dict[tuple[str, str, str, tuple[VersionChange, ...]], list[str]] = {}
     for pod, changed in changes:
         owner = pod.metadata.controller
         kind, name = ("Pod", pod.metadata.name) if owner is None else (owner.kind, owner.name)

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from cluster_io.errors import ClusterError
-from kubectl_plugin.completion.words import Directive, Question, Typed, question, typed
+from kubectl_plugin.completion.words import Directive, Question, TypedWords, question, typed
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import ClusterOptions
@@ -54,7 +54,7 @@ def answer(before: Sequence[str], current: str) -> tuple[Sequence[str], Directiv
     return [f"{name}\t{description}" if description else name for name, description in found], directive
 
 
-def _names(asked: Question, line: Typed) -> Sequence[str]:
+def _names(asked: Question, line: TypedWords) -> Sequence[str]:
     if asked.names is None:
         return ()
     from kubectl_plugin.completion.names import candidates

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from kubectl_plugin.parsing.commands import COMMANDS, FLAGS_WITH_VALUE
 from kubectl_plugin.parsing.flags import Flag, groups_of
 
-__all__ = ["TYPES", "Directive", "Names", "Question", "Typed", "question", "typed"]
+__all__ = ["TYPES", "Directive", "Names", "Question", "TypedWords", "question", "typed"]
 
 
 class Directive(IntFlag):
@@ -52,7 +52,7 @@ class Question(NamedTuple):
     """The part of the word before the name: names of a list, each with its comma."""
 
 
-class Typed(NamedTuple):
+class TypedWords(NamedTuple):
     """The words before the current one."""
 
     command: str
@@ -111,7 +111,7 @@ TYPES: Final = {
 _SHORT: Final = {"-n": "--namespace"}
 
 
-def typed(words: Sequence[str]) -> Typed:
+def typed(words: Sequence[str]) -> TypedWords:
     """Split words into command, flags and names; never fails."""
     command, own, values, open_flag, only_words = "", [], {}, "", False
     for word in words:
@@ -131,10 +131,10 @@ def typed(words: Sequence[str]) -> Typed:
             open_flag = word
         else:
             values[word] = ""
-    return Typed(command, tuple(own), values, open_flag)
+    return TypedWords(command, tuple(own), values, open_flag)
 
 
-def question(before: Typed, current: str) -> Question:
+def question(before: TypedWords, current: str) -> Question:
     """What can replace the word that is being typed."""
     if before.open_flag:
         return _value(before, before.open_flag, current)
@@ -171,7 +171,7 @@ def _all_flags(command: str) -> Sequence[Flag]:
     return [flag for group in groups_of(command) for flag in group.flags]
 
 
-def _value(before: Typed, name: str, prefix: str) -> Question:
+def _value(before: TypedWords, name: str, prefix: str) -> Question:
     """The value of a flag; until the command is typed, the flags of explain are used."""
     flag = next((flag for flag in _all_flags(before.command or "explain") if name in flag.names), None)
     names = _VALUES.get(_SHORT.get(name, name))

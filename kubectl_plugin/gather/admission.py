@@ -16,7 +16,7 @@ from podrules.admission.admitted_pod import (
     AdmissionObjects,
     AdmittedPod,
     PodRefusal,
-    RefusedBy,
+    RejectedBy,
     admit_pod,
     admitted_by_server,
 )
@@ -51,7 +51,7 @@ class ReviewedPod(NamedTuple):
         """The pod as the API server stores it, or why it refuses the pod."""
         if self.dry_run is not None and self.dry_run.refusal:
             return self.dry_run.refusal
-        if self.refusal is not None and self.refusal.by is RefusedBy.NAMESPACE:
+        if self.refusal is not None and self.refusal.by is RejectedBy.NAMESPACE:
             return self.refusal.message
         if self.refusals:
             return f"the API server refuses {self.refusals[0]}"
@@ -114,7 +114,7 @@ class Admission:
             admitted = admit_pod(filled_in, objects, features=gatherer.versions.api_server)
         refusal, warning = self._in_namespace(admitted, files, maker.written, refused)
         denied = own.refusal(admitted.pod)
-        if refusal is None or refusal.by is RefusedBy.RESOURCE_QUOTA:
+        if refusal is None or refusal.by is RejectedBy.RESOURCE_QUOTA:
             refusal = denied or refusal
         return ReviewedPod(admitted, refusals, report, refusal, warning, own.report)
 

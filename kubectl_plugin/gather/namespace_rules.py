@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import LIMIT_RANGES, NAMESPACES, RESOURCE_QUOTAS
 from kubectl_plugin.gather.manifest_objects import ManifestObjects, applied
-from podrules.admission.admitted_pod import PodRefusal, RefusedBy
+from podrules.admission.admitted_pod import PodRefusal, RejectedBy
 from podrules.admission.limits.quotas import quota_room, with_pods
 from podrules.admission.limits.room import QuotaRoom
-from podrules.admission.pod_review import NamespaceRules
+from podrules.admission.pod_review import AdmissionRules
 from podrules.admission.pod_security.policy import policy_of
 from podrules.api.features import Features
 from podrules.api.model.base import ResourceList
@@ -68,11 +68,11 @@ class NamespaceReader:
                 return None
             if namespace in own:
                 return None
-            return PodRefusal(RefusedBy.NAMESPACE, f'namespaces "{namespace}" not found')
+            return PodRefusal(RejectedBy.NAMESPACE, f'namespaces "{namespace}" not found')
         if isinstance(found, Unread) or found.metadata.deletion_timestamp is None:
             return None
         why = f"unable to create new content in namespace {namespace} because it is being terminated"
-        return PodRefusal(RefusedBy.NAMESPACE, f"{name} is forbidden: {why}")
+        return PodRefusal(RejectedBy.NAMESPACE, f"{name} is forbidden: {why}")
 
     def rules(
         self,
@@ -82,7 +82,7 @@ class NamespaceReader:
         *,
         quotas: bool,
         of_file: bool,
-    ) -> NamespaceRules:
+    ) -> AdmissionRules:
         """All rules of a namespace.
 
         Args:
@@ -97,7 +97,7 @@ class NamespaceReader:
         asks = self._asks or quotas or of_file
         if namespace not in self._quotas or (asks and namespace not in self._asked):
             self._quotas[namespace] = self._read_quotas(namespace, objects, asks=asks)
-        return NamespaceRules(limit_ranges=limit_ranges or (), quotas=self._quotas[namespace], policy=policy_of(labels))
+        return AdmissionRules(limit_ranges=limit_ranges or (), quotas=self._quotas[namespace], policy=policy_of(labels))
 
     def take(self, pod: Pod, wanted: int | None, features: Features) -> QuotaRoom | None:
         """Subtract the use of this many pods from the quotas; returns the room if it is not enough for all.

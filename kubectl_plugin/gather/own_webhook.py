@@ -33,7 +33,7 @@ from kubectl_plugin.gather.controllers import Controllers
 from kubectl_plugin.gather.likely_node import Maker
 from kubectl_plugin.gather.manifest_objects import ManifestObjects, with_manifest_objects
 from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
-from podrules.admission.admitted_pod import PodRefusal, RefusedBy
+from podrules.admission.admitted_pod import PodRefusal, RejectedBy
 from podrules.admission.limits.forbidden import forbidden
 from podrules.admission.mutating_webhooks import (
     MUTATES,
@@ -145,7 +145,7 @@ class OwnWebhook:
             if report.untrusted:
                 cause = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
             failed = f'failed calling webhook "{MUTATES}": failed to call webhook: {cause}'
-            return PodRefusal(RefusedBy.WEBHOOK, failed) if report.unready == "Fail" else None
+            return PodRefusal(RejectedBy.WEBHOOK, failed) if report.unready == "Fail" else None
         problem = disallowed(stored.spec.priority_class_name, self._namespace, rules.options.rules)
         if not problem:
             return None
@@ -161,7 +161,7 @@ class OwnWebhook:
             self.report = replace(report, warnings=(*report.warnings, f"spec.priorityClassName: {problem}"))
             return None
         message = f'admission webhook "{VALIDATES}" denied the request: {forbidden(stored, problem)}'
-        return PodRefusal(RefusedBy.WEBHOOK, message)
+        return PodRefusal(RejectedBy.WEBHOOK, message)
 
     def _known(self, found: T | Unread, what: str) -> T:
         if isinstance(found, Unread):

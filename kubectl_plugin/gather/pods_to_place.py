@@ -26,7 +26,7 @@ from kubectl_plugin.gather.more_pods import WorkloadOrPod
 from kubectl_plugin.options import PlaceOptions
 from kubectl_plugin.reports.plan import RefusedSpec
 from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
-from podrules.admission.admitted_pod import RefusedBy
+from podrules.admission.admitted_pod import RejectedBy
 from podrules.admission.limits.room import QuotaRoom
 from podrules.api.model.pod import Pod, PodStatus
 from podrules.api.model.storage import PersistentVolumeClaim
@@ -109,7 +109,7 @@ class PlaceableSpecs:
         if isinstance(stored, str):
             # An unread LimitRange may have set a value that a quota requires.
             ranges, refusal = reviewed.admitted.objects.limit_ranges, reviewed.refusal
-            if refusal is not None and refusal.by is RefusedBy.NAMESPACE:
+            if refusal is not None and refusal.by is RejectedBy.NAMESPACE:
                 return RefusedSpec(name, namespace, stored, True, manifest.file)
             refusals = tuple(reviewed.refusals)
             unknown = ranges is None and refusal is not None and refusal.may_be_defaulted

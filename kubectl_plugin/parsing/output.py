@@ -103,11 +103,11 @@ def wanted_output(args: argparse.Namespace) -> Output:
     output: Output = args.output
     if not args.no_headers:
         return output
-    from kubectl_plugin.render.columns import Columns
+    from kubectl_plugin.render.columns import CustomColumns
 
     columns = output.template
     parser: argparse.ArgumentParser = args.command_parser
-    if not isinstance(columns, Columns):
+    if not isinstance(columns, CustomColumns):
         parser.error("--no-headers needs -o custom-columns=SPEC\nFor names only, use -o name")
     return output._replace(template=columns._replace(shows_headings=False))
 

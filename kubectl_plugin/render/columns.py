@@ -14,14 +14,14 @@ from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.go_text import go_print
 from kubectl_plugin.render.jsonpath import JSONPathError, JSONPathTemplate, parse
 
-__all__ = ["Columns", "columns_from_lines", "columns_from_spec"]
+__all__ = ["CustomColumns", "columns_from_lines", "columns_from_spec"]
 
 _RELAXED: Final = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
 _PADDING: Final = 3
 _LEAST_WIDTH: Final = 6
 
 
-class Columns(NamedTuple):
+class CustomColumns(NamedTuple):
     """Headings, and the paths of their values."""
 
     headings: tuple[str, ...]
@@ -51,7 +51,7 @@ class Columns(NamedTuple):
         return tuple(field for field, path in found if items and not any(path.find(item) for item in items))
 
 
-def columns_from_spec(spec: str) -> Columns:
+def columns_from_spec(spec: str) -> CustomColumns:
     """``NAME:.name,CLASS:.qos.class``.
 
     Raises:
@@ -64,7 +64,7 @@ def columns_from_spec(spec: str) -> Columns:
     return _columns([heading for heading, _, _ in pairs], [path for _, _, path in pairs])
 
 
-def columns_from_lines(text: str) -> Columns:
+def columns_from_lines(text: str) -> CustomColumns:
     """A line of headings and a line of paths, with spaces between them.
 
     Raises:
@@ -78,8 +78,8 @@ def columns_from_lines(text: str) -> Columns:
     return _columns(headings, paths)
 
 
-def _columns(headings: Sequence[str], paths: Sequence[str]) -> Columns:
-    return Columns(tuple(headings), tuple(parse(_braced(path)) for path in paths), tuple(paths))
+def _columns(headings: Sequence[str], paths: Sequence[str]) -> CustomColumns:
+    return CustomColumns(tuple(headings), tuple(parse(_braced(path)) for path in paths), tuple(paths))
 
 
 def _braced(path: str) -> str:

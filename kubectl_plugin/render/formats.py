@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMATS",
-    "Answer",
     "Format",
     "LintAnswer",
     "Medium",
+    "PrintedAnswer",
     "Reads",
     "Renderer",
     "TemplateArgument",
@@ -87,7 +87,7 @@ class LintAnswer(NamedTuple):
     """The least severe level that fails."""
 
 
-class Answer(NamedTuple):
+class PrintedAnswer(NamedTuple):
     """The answer to print; a renderer reads the part that its format names in `Format.reads`."""
 
     pages: Sequence[Page | Line] = ()
@@ -120,7 +120,7 @@ class Medium(NamedTuple):
 class Renderer(Protocol):
     """Prints an answer in one format."""
 
-    def __call__(self, answer: Answer, medium: Medium) -> str:
+    def __call__(self, answer: PrintedAnswer, medium: Medium) -> str:
         """The text, ending in a new line. All text from the cluster is escaped here.
 
         Args:

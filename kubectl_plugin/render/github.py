@@ -7,12 +7,12 @@ is escaped.
 from __future__ import annotations
 
 from kubectl_plugin.render.escape import escape
-from kubectl_plugin.render.formats import Answer, LintAnswer, Medium
+from kubectl_plugin.render.formats import LintAnswer, Medium, PrintedAnswer
 
 __all__ = ["render_github"]
 
 
-def render_github(answer: Answer, medium: Medium) -> str:
+def render_github(answer: PrintedAnswer, medium: Medium) -> str:
     """A line for each finding that counts, each unreadable file and each ignore of an unknown rule."""
     del medium
     lint: LintAnswer = answer.lint

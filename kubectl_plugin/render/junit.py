@@ -12,7 +12,7 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from kubectl_plugin.render.escape import escape
-from kubectl_plugin.render.formats import Answer, LintAnswer, Medium
+from kubectl_plugin.render.formats import LintAnswer, Medium, PrintedAnswer
 from kubectl_plugin.reports.lint import LintFinding, LintObject
 from podrules.lint.finding import Level
 
@@ -21,7 +21,7 @@ __all__ = ["render_junit"]
 _NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")
 
 
-def render_junit(answer: Answer, medium: Medium) -> str:
+def render_junit(answer: PrintedAnswer, medium: Medium) -> str:
     """The whole document, ending in a new line."""
     del medium
     lint: LintAnswer = answer.lint

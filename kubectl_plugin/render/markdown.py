@@ -12,7 +12,7 @@ from typing import Final
 
 from kubectl_plugin.render.command import Prose, Target
 from kubectl_plugin.render.escape import escape
-from kubectl_plugin.render.formats import Answer, Medium
+from kubectl_plugin.render.formats import Medium, PrintedAnswer
 from kubectl_plugin.render.page import Line, Page, Row, Section, Table
 
 __all__ = ["markdown_page", "render_markdown"]
@@ -38,7 +38,7 @@ _OPENING: Final = re.compile(r"\d*[-+=#.)]")
 """The beginning of a list item or a heading."""
 
 
-def render_markdown(answer: Answer, medium: Medium) -> str:
+def render_markdown(answer: PrintedAnswer, medium: Medium) -> str:
     """Pages, and lines as items of a list."""
     return "".join(
         f"- {_text(part.text)}\n" if isinstance(part, Line) else markdown_page(part, target=medium.target)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from kubectl_plugin.render.escape import escape
-from kubectl_plugin.render.formats import Answer, Medium
+from kubectl_plugin.render.formats import Medium, PrintedAnswer
 
 __all__ = ["render_names"]
 
 
-def render_names(answer: Answer, medium: Medium) -> str:
+def render_names(answer: PrintedAnswer, medium: Medium) -> str:
     """``pod/web-0``, one per line."""
     del medium
     return "".join(f"{escape(name)}\n" for name in answer.names)

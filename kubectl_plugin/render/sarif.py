@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
-from kubectl_plugin.render.formats import Answer, LintAnswer, Medium
+from kubectl_plugin.render.formats import LintAnswer, Medium, PrintedAnswer
 from kubectl_plugin.reports.lint import LintFinding, LintReport
 from podrules import __version__
 from podrules.lint.finding import Level
@@ -24,7 +24,7 @@ _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sch
 _LEVELS: Final = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTICE: "note"}
 
 
-def render_sarif(answer: Answer, medium: Medium) -> str:
+def render_sarif(answer: PrintedAnswer, medium: Medium) -> str:
     """One run, ending in a new line; pure ASCII."""
     del medium
     lint: LintAnswer = answer.lint

@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from kubectl_plugin.render.formats import Answer, Medium
+from kubectl_plugin.render.formats import Medium, PrintedAnswer
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.verdict import Verdict
 
 __all__ = ["content", "render_json", "render_json_list", "render_yaml"]
 
 
-def render_json(answer: Answer, medium: Medium) -> str:
+def render_json(answer: PrintedAnswer, medium: Medium) -> str:
     """One report, or a List of them, as JSON."""
     del medium
     return _json(content(answer), indent=2)
@@ -39,7 +39,7 @@ def _json(data: Any, *, indent: int) -> str:
     return text.replace("\x7f", "\\u007f") + "\n"
 
 
-def render_yaml(answer: Answer, medium: Medium) -> str:
+def render_yaml(answer: PrintedAnswer, medium: Medium) -> str:
     """The same as YAML."""
     import yaml
 
@@ -50,7 +50,7 @@ def render_yaml(answer: Answer, medium: Medium) -> str:
     return text
 
 
-def content(answer: Answer) -> dict[str, Any]:
+def content(answer: PrintedAnswer) -> dict[str, Any]:
     """One report, or a List of them, in the types of JSON; each with its headline, if it has one."""
     plain = [_ordered(report, verdict) for report, verdict in answer.reports]
     if not answer.as_list and len(plain) == 1:

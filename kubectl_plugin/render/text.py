@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.render.command import Prose, Target
 from kubectl_plugin.render.escape import escape
-from kubectl_plugin.render.formats import Answer, Medium
+from kubectl_plugin.render.formats import Medium, PrintedAnswer
 from kubectl_plugin.render.page import Line, Page, Row, Section, Severity, Table
 from kubectl_plugin.render.width import DEFAULT_COLUMNS
 
@@ -32,7 +32,7 @@ _RESET: Final = "\x1b[0m"
 _COLOURS: Final = {Severity.FINE: "\x1b[32m", Severity.NOTICE: "\x1b[33m", Severity.TROUBLE: "\x1b[31m"}
 
 
-def render_text(answer: Answer, medium: Medium) -> str:
+def render_text(answer: PrintedAnswer, medium: Medium) -> str:
     """Pages and lines, one after the other."""
     return "".join(
         f"{escape(part.text)}\n"

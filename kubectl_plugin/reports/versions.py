@@ -10,7 +10,7 @@ from kubectl_plugin.reports import API_VERSION
 from podrules.pod.reading import Unread
 from podrules.pod.versions import Component, VersionNote
 from podrules.scheduling.placement.outcome import PlacementOutcome
-from podrules.upgrade.version_changes import PodChange
+from podrules.upgrade.version_changes import VersionChange
 
 __all__ = [
     "MAX_PLACED",
@@ -64,7 +64,7 @@ class ChangedPods(Struct, frozen=True, rename="camel"):
     pods: int
     example: str
     """One of them."""
-    changes: tuple[PodChange, ...]
+    changes: tuple[VersionChange, ...]
 
 
 class ChangedOrder(Struct, frozen=True, rename="camel"):

@@ -24,7 +24,7 @@ from kubectl_plugin.views.words import counted, cpu, listed, memory
 from podrules.api.features import VERIFIED, minor_of
 from podrules.pod.versions import Component
 from podrules.scheduling.placement.outcome import PlacementOutcome
-from podrules.upgrade.version_changes import PodChange, PodChangeKind
+from podrules.upgrade.version_changes import PodChangeKind, VersionChange
 
 __all__ = ["versions_page", "versions_verdict"]
 
@@ -181,12 +181,12 @@ def _pod_rows(entry: ChangedPods, *, wide: bool) -> Iterator[tuple[str, ...]]:
         yield (*((str(entry.pods), who) if place == 0 else ("", "")), field, change)
 
 
-def _field(change: PodChange) -> str:
+def _field(change: VersionChange) -> str:
     container = f" of {change.container}" if change.container else ""
     return f"{_KINDS[change.kind]} {change.field}".strip() + container
 
 
-def _value(change: PodChange, text: str) -> str:
+def _value(change: VersionChange, text: str) -> str:
     """A value with its unit."""
     if not text.isdigit():
         return text or "none"

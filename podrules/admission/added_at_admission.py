@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-__all__ = ["Added", "Plugin", "added_at_admission"]
+__all__ = ["Added", "AdmissionPlugin", "added_at_admission"]
 
 Content = Mapping[str, Any]
 
@@ -26,7 +26,7 @@ _DEFAULT_TOLERATIONS: Final = frozenset({"node.kubernetes.io/not-ready", "node.k
 _LIMIT_RANGER: Final = "kubernetes.io/limit-ranger"
 
 
-class Plugin(Enum):
+class AdmissionPlugin(Enum):
     """The API server's own admission plugins that add something to pods."""
 
     SERVICE_ACCOUNT = "ServiceAccount"
@@ -45,7 +45,7 @@ class Added(Struct, frozen=True, rename="camel"):
     """``container istio-proxy``."""
     changed: bool = False
     """Whether an existing value was changed."""
-    by: Plugin | None = None
+    by: AdmissionPlugin | None = None
     """The plugin; None: a webhook, a policy, or a plugin that is not on by default."""
 
 
@@ -63,7 +63,7 @@ def added_at_admission(sent: Content, stored: Content) -> tuple[Added, ...]:
         found += _containers(name, word, before, after, limited=limited)
     found += _listed("volumes", "volume", before, after, _volume_plugin)
     found += _listed("tolerations", "toleration", before, after, _toleration_plugin)
-    found += _listed("imagePullSecrets", "image pull secret", before, after, lambda _: Plugin.SERVICE_ACCOUNT)
+    found += _listed("imagePullSecrets", "image pull secret", before, after, lambda _: AdmissionPlugin.SERVICE_ACCOUNT)
     found += _listed("topologySpreadConstraints", "topology spread constraint", before, after, _no_plugin)
     found += _scalars(before, after)
     return tuple(found)
@@ -83,7 +83,7 @@ def _of_metadata(sent: Content, stored: Content) -> Iterator[Added]:
         before = _map(sent, name)
         for key, value in _map(stored, name).items():
             if before.get(key) != value:
-                by = Plugin.LIMIT_RANGER if key == _LIMIT_RANGER else None
+                by = AdmissionPlugin.LIMIT_RANGER if key == _LIMIT_RANGER else None
                 yield Added(f"metadata.{name}", f"{word} {key}", key in before, by)
 
 
@@ -108,7 +108,7 @@ def _inside(field: str, container: str, sent: Content, stored: Content, *, limit
     mounts = {entry.get("mountPath") for entry in _items(sent, "volumeMounts")}
     for entry in _items(stored, "volumeMounts"):
         if entry.get("mountPath") not in mounts:
-            by = Plugin.SERVICE_ACCOUNT if entry.get("mountPath") == _ACCESS_PATH else None
+            by = AdmissionPlugin.SERVICE_ACCOUNT if entry.get("mountPath") == _ACCESS_PATH else None
             yield Added(field, f"mount {entry.get('mountPath')} of {container}", by=by)
     yield from _resources(field, container, sent, stored, limited=limited)
 
@@ -122,12 +122,12 @@ def _resources(field: str, container: str, sent: Content, stored: Content, *, li
             # The API copies a limit into a missing request.
             if resource in own or (side == "requests" and resource in limits):
                 continue
-            by = Plugin.LIMIT_RANGER if limited else None
+            by = AdmissionPlugin.LIMIT_RANGER if limited else None
             yield Added(field, f"{side[:-1]} {resource} {amount} of {container}", by=by)
 
 
 def _listed(
-    name: str, word: str, sent: Content, stored: Content, plugin: Callable[[Content], Plugin | None]
+    name: str, word: str, sent: Content, stored: Content, plugin: Callable[[Content], AdmissionPlugin | None]
 ) -> Iterator[Added]:
     """The new items of a list; those without a name are compared completely."""
     before = {_key(entry) for entry in _items(sent, name)}
@@ -155,22 +155,22 @@ def _no_plugin(entry: Content) -> None:
     del entry
 
 
-def _volume_plugin(entry: Content) -> Plugin | None:
-    return Plugin.SERVICE_ACCOUNT if str(entry.get("name")).startswith(_ACCESS_VOLUME) else None
+def _volume_plugin(entry: Content) -> AdmissionPlugin | None:
+    return AdmissionPlugin.SERVICE_ACCOUNT if str(entry.get("name")).startswith(_ACCESS_VOLUME) else None
 
 
-def _toleration_plugin(entry: Content) -> Plugin | None:
+def _toleration_plugin(entry: Content) -> AdmissionPlugin | None:
     known = entry.get("key") in _DEFAULT_TOLERATIONS and entry.get("effect") == "NoExecute"
-    return Plugin.DEFAULT_TOLERATION_SECONDS if known else None
+    return AdmissionPlugin.DEFAULT_TOLERATION_SECONDS if known else None
 
 
-_SCALARS: Final[Mapping[str, Plugin | None]] = {
-    "serviceAccountName": Plugin.SERVICE_ACCOUNT,
-    "priority": Plugin.PRIORITY,
-    "priorityClassName": Plugin.PRIORITY,
-    "overhead": Plugin.RUNTIME_CLASS,
+_SCALARS: Final[Mapping[str, AdmissionPlugin | None]] = {
+    "serviceAccountName": AdmissionPlugin.SERVICE_ACCOUNT,
+    "priority": AdmissionPlugin.PRIORITY,
+    "priorityClassName": AdmissionPlugin.PRIORITY,
+    "overhead": AdmissionPlugin.RUNTIME_CLASS,
     "runtimeClassName": None,
-    "nodeSelector": Plugin.RUNTIME_CLASS,
+    "nodeSelector": AdmissionPlugin.RUNTIME_CLASS,
     "affinity": None,
     "hostNetwork": None,
     "hostAliases": None,

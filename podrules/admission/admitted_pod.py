@@ -44,13 +44,13 @@ __all__ = [
     "AdmittedPod",
     "LimitRangeBound",
     "PodRefusal",
-    "RefusedBy",
+    "RejectedBy",
     "admit_pod",
     "admitted_by_server",
 ]
 
 
-class RefusedBy(StrEnum):
+class RejectedBy(StrEnum):
     """What rejects a pod after all these steps (`podrules.admission.pod_review`)."""
 
     NAMESPACE = "NamespaceLifecycle"
@@ -66,7 +66,7 @@ class RefusedBy(StrEnum):
 class PodRefusal(Struct, frozen=True, rename="camel"):
     """Why the API server rejects a pod because of the rules of its namespace."""
 
-    by: RefusedBy
+    by: RejectedBy
     message: str
     """The API server's words."""
     quota: str = ""

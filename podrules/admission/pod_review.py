@@ -18,14 +18,14 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from podrules.admission.admitted_pod import PodRefusal, RefusedBy
+from podrules.admission.admitted_pod import PodRefusal, RejectedBy
 from podrules.admission.limits.forbidden import forbidden
 from podrules.admission.limits.limit_ranges import limit_below_request, limit_range_refusal
 from podrules.admission.limits.quotas import quota_room, still_refused
 from podrules.admission.limits.room import LimitRangeBound
 from podrules.admission.pod_security.admission import refusal, warning
 from podrules.admission.pod_security.pods import SecuredPod
-from podrules.admission.pod_security.policy import Level, Policy
+from podrules.admission.pod_security.policy import Policy, PolicyLevel
 from podrules.admission.validation.filled import validate_filled_resources
 from podrules.admission.validation.gates import Rules
 from podrules.api.features import REFERENCE, Features
@@ -33,10 +33,10 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.policy import LimitRange, ResourceQuota
 from podrules.api.refusals import RefusedFor, refuser
 
-__all__ = ["NamespaceRules", "needs_content", "pod_refusal", "pod_warning"]
+__all__ = ["AdmissionRules", "needs_content", "pod_refusal", "pod_warning"]
 
 
-class NamespaceRules(Struct, frozen=True, kw_only=True):
+class AdmissionRules(Struct, frozen=True, kw_only=True):
     """The known rules for the pods of a namespace."""
 
     limit_ranges: Sequence[LimitRange] = ()
@@ -47,11 +47,11 @@ class NamespaceRules(Struct, frozen=True, kw_only=True):
 
 def needs_content(policy: Policy) -> bool:
     """Whether Pod Security needs the whole pod: a level is not the one that allows everything."""
-    return policy.enforce.level is not Level.PRIVILEGED or policy.warn.level is not Level.PRIVILEGED
+    return policy.enforce.level is not PolicyLevel.PRIVILEGED or policy.warn.level is not PolicyLevel.PRIVILEGED
 
 
 def pod_refusal(
-    pod: Pod, secured: SecuredPod | None, rules: NamespaceRules, *, features: Features = REFERENCE, said: str = ""
+    pod: Pod, secured: SecuredPod | None, rules: AdmissionRules, *, features: Features = REFERENCE, said: str = ""
 ) -> PodRefusal | None:
     """The first rejection; None: all accept the pod.
 
@@ -67,23 +67,25 @@ def pod_refusal(
         texts = [f"{error.field}: {error.problem}" for error in dict.fromkeys(errors)]
         problem = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         bound = limit_below_request(pod, rules.limit_ranges)
-        return PodRefusal(RefusedBy.VALIDATION, f'Pod "{pod.metadata.name}" is invalid: {problem}', limit_range=bound)
+        return PodRefusal(RejectedBy.VALIDATION, f'Pod "{pod.metadata.name}" is invalid: {problem}', limit_range=bound)
     for one in rules.limit_ranges:
         if (said_of_range := limit_range_refusal(pod, [one], features=features)) is not None:
             bound = LimitRangeBound(one.metadata.name)
-            return PodRefusal(RefusedBy.LIMIT_RANGER, said_of_range, limit_range=bound)
+            return PodRefusal(RejectedBy.LIMIT_RANGER, said_of_range, limit_range=bound)
     violation = None if secured is None else refusal(secured, rules.policy)
     if violation is not None:
-        return PodRefusal(RefusedBy.POD_SECURITY, forbidden(pod, violation))
+        return PodRefusal(RejectedBy.POD_SECURITY, forbidden(pod, violation))
     by = refuser(said)
     if by is not None and (names := still_refused(by, pod, rules.quotas)):
-        return PodRefusal(RefusedBy.RESOURCE_QUOTA, said, by.name, names if by.why is RefusedFor.QUOTA_EXCEEDED else ())
+        return PodRefusal(
+            RejectedBy.RESOURCE_QUOTA, said, by.name, names if by.why is RefusedFor.QUOTA_EXCEEDED else ()
+        )
     room = quota_room(pod, rules.quotas, features=features)
     if room is None or room.pods:
         return None
-    return PodRefusal(RefusedBy.RESOURCE_QUOTA, room.refusal, room.quota, room.resources)
+    return PodRefusal(RejectedBy.RESOURCE_QUOTA, room.refusal, room.quota, room.resources)
 
 
-def pod_warning(secured: SecuredPod | None, rules: NamespaceRules) -> str:
+def pod_warning(secured: SecuredPod | None, rules: AdmissionRules) -> str:
     """The warning of Pod Security at the creation of the pod or its workload; empty: none."""
     return ("" if secured is None else warning(secured, rules.policy)) or ""

@@ -22,7 +22,7 @@ from podrules.api.model.workload import CronJob, ReplicationController, Workload
 
 __all__ = [
     "KINDS",
-    "Autoscaler",
+    "HorizontalPodAutoscaler",
     "Manifest",
     "Objects",
     "PodCase",
@@ -44,7 +44,7 @@ class AutoscalerSpec(Model, frozen=True):
     scale_target_ref: ScaleTarget = ScaleTarget()
 
 
-class Autoscaler(KubeObject, frozen=True):
+class HorizontalPodAutoscaler(KubeObject, frozen=True):
     """A HorizontalPodAutoscaler, which decides the replicas of a workload."""
 
     spec: AutoscalerSpec = AutoscalerSpec()
@@ -62,8 +62,8 @@ KINDS: Final[Mapping[tuple[str, str], type[KubeObject]]] = {
     ("batch/v1", "CronJob"): CronJob,
     ("policy/v1", "PodDisruptionBudget"): PodDisruptionBudget,
     ("scheduling.k8s.io/v1", "PriorityClass"): PriorityClass,
-    ("autoscaling/v1", "HorizontalPodAutoscaler"): Autoscaler,
-    ("autoscaling/v2", "HorizontalPodAutoscaler"): Autoscaler,
+    ("autoscaling/v1", "HorizontalPodAutoscaler"): HorizontalPodAutoscaler,
+    ("autoscaling/v2", "HorizontalPodAutoscaler"): HorizontalPodAutoscaler,
 }
 """The checked kinds, by apiVersion and kind, with the type that reads them."""
 
@@ -168,7 +168,7 @@ class Objects(Struct, frozen=True, dict=True):
                 manifest.content.spec.scale_target_ref.name,
             )
             for manifest in manifests
-            if isinstance(manifest.content, Autoscaler)
+            if isinstance(manifest.content, HorizontalPodAutoscaler)
         }
         cases = (_pod_case(manifest, scaled, features) for manifest in manifests)
         return cls(manifests, tuple(case for case in cases if case is not None))

@@ -17,9 +17,9 @@ from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules, RuleE
 
 __all__ = [
     "ObjectRef",
-    "Options",
     "PodRules",
     "RuleMode",
+    "RuleOptions",
     "add_pod_flags",
     "object_ref",
     "read_arguments",
@@ -44,7 +44,7 @@ class RuleMode(Enum):
     DENY = "deny"
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class RuleOptions(Struct, frozen=True, kw_only=True):
     """The rules for new pods and the workloads that create them."""
 
     rules: NamespaceRules = NamespaceRules()
@@ -69,7 +69,7 @@ class Options(Struct, frozen=True, kw_only=True):
 class PodRules(NamedTuple):
     """The rules for new pods in the arguments of a running webhook."""
 
-    options: Options
+    options: RuleOptions
     scheduler_config: ObjectRef | None
     write_system_defaults: bool
 
@@ -216,7 +216,7 @@ def _is_verbose(text: str) -> bool:
     return text == "verbose"
 
 
-def read_options(parser: argparse.ArgumentParser, args: argparse.Namespace, *, demo: bool = False) -> Options:
+def read_options(parser: argparse.ArgumentParser, args: argparse.Namespace, *, demo: bool = False) -> RuleOptions:
     """Read the rules for new pods and their workloads from the flags."""
     entries: dict[str, NamespaceRule] = {}
     for namespace, rule in (*args.default_class, *args.allowed_classes, *args.default_constraints):
@@ -226,7 +226,7 @@ def read_options(parser: argparse.ArgumentParser, args: argparse.Namespace, *, d
         rules.check()
     except RuleError as error:
         parser.error(str(error))
-    return Options(
+    return RuleOptions(
         rules=rules,
         disallowed_class=args.disallowed_class,
         template_class=args.template_class,

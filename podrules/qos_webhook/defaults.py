@@ -25,7 +25,7 @@ from podrules.api.controller_labels import HASH_LABEL
 from podrules.api.model.pod import Pod, TopologySpreadConstraint
 from podrules.api.model.selectors import LabelSelector
 from podrules.pod.priority import UnknownPriorityClass
-from podrules.qos_webhook.arguments import Options
+from podrules.qos_webhook.arguments import RuleOptions
 from podrules.qos_webhook.namespaces import NamespaceRules, annotated_constraints, is_allowed
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import LIST_DEFAULTING
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.default_constraints import build_default_constraints
@@ -125,7 +125,7 @@ def may_get_constraints(pod: Pod, space: Space) -> bool:
 def default_spread(
     pod: Pod,
     space: Space,
-    options: Options,
+    options: RuleOptions,
     of_scheduler: Callable[[str], Sequence[TopologySpreadConstraint] | None],
     siblings: Siblings,
 ) -> DefaultSpread:
@@ -162,7 +162,7 @@ def default_spread(
 def _defaults(
     pod: Pod,
     space: Space,
-    options: Options,
+    options: RuleOptions,
     of_scheduler: Callable[[str], Sequence[TopologySpreadConstraint] | None],
 ) -> tuple[Sequence[TopologySpreadConstraint], str, tuple[str, ...]]:
     """The constraints, their origin in words, and warnings about an ignored annotation."""

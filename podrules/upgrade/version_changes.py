@@ -26,7 +26,7 @@ from podrules.pod.qos import compute_pod_qos, with_class
 from podrules.pod.resources import CPU, EPHEMERAL_STORAGE, MEMORY, allocated_pod, scheduler_request
 from podrules.pod.versions import KUBELET_RULES, RULES_OF_ALL, Component, Versions, concerns
 
-__all__ = ["AssumedGate", "PodChange", "PodChangeKind", "assumed_gates", "changed_rules", "pod_changes"]
+__all__ = ["AssumedGate", "PodChangeKind", "VersionChange", "assumed_gates", "changed_rules", "pod_changes"]
 
 
 class PodChangeKind(Enum):
@@ -40,7 +40,7 @@ class PodChangeKind(Enum):
     """Its placement: only for assumed gates."""
 
 
-class PodChange(Struct, frozen=True, rename="camel"):
+class VersionChange(Struct, frozen=True, rename="camel"):
     """One value of a pod that differs between the versions."""
 
     kind: PodChangeKind
@@ -74,7 +74,7 @@ def changed_rules(before: Mapping[Component, Collection[Features]], after: Featu
     return tuple(sorted(found, key=lambda one: one.since))
 
 
-def pod_changes(pod: Pod, node: Node | None, before: Versions, after: Versions) -> tuple[PodChange, ...]:
+def pod_changes(pod: Pod, node: Node | None, before: Versions, after: Versions) -> tuple[VersionChange, ...]:
     """The changes for one pod.
 
     Args:
@@ -161,11 +161,11 @@ _UNKNOWN: Final = "unknown"
 """A value that depends on unknown facts about a node or its kubelet: it is not compared."""
 
 
-def _differences(before: Mapping[_Key, str], after: Mapping[_Key, str]) -> Iterator[PodChange]:
+def _differences(before: Mapping[_Key, str], after: Mapping[_Key, str]) -> Iterator[VersionChange]:
     for key in dict.fromkeys([*before, *after]):
         was, will_be = before.get(key, ""), after.get(key, "")
         if was != will_be and _UNKNOWN not in {was, will_be}:
-            yield PodChange(*key, was, will_be)
+            yield VersionChange(*key, was, will_be)
 
 
 def _values(pod: Pod, node: Node | None, versions: Versions) -> Mapping[_Key, str]:

@@ -35,9 +35,9 @@ from podrules.workload.safety import Guarantee, owner_guarantee
 
 __all__ = [
     "UNREADY_FIRST",
+    "BudgetCoverage",
     "BudgetRisk",
     "BudgetStanding",
-    "Budgets",
     "Unprotected",
     "as_wanted",
     "budgets_at_stake",
@@ -97,7 +97,7 @@ class Unprotected(Struct, frozen=True, rename="camel"):
     pods: int
 
 
-class Budgets(Struct, frozen=True, rename="camel"):
+class BudgetCoverage(Struct, frozen=True, rename="camel"):
     """All budgets, and the workloads without one."""
 
     standings: tuple[BudgetStanding, ...]
@@ -106,7 +106,7 @@ class Budgets(Struct, frozen=True, rename="camel"):
     """The workloads, the ones with most pods first."""
 
 
-def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]) -> Budgets:
+def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]) -> BudgetCoverage:
     """Evaluate every budget with the pods that it selects."""
     counts, going, unready = (dict.fromkeys(map(_key, budgets), 0) for _ in range(3))
     overlapping: set[tuple[str, str]] = set()
@@ -132,7 +132,7 @@ def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]
         for key in [_key(budget)]
     )
     unprotected = (Unprotected(*workload, count) for workload, count in alone.items() if count > 1)
-    return Budgets(
+    return BudgetCoverage(
         tuple(sorted(standings, key=lambda one: (_RISKS.index(one.risk), one.namespace, one.name))),
         tuple(sorted(unprotected, key=lambda one: (-one.pods, one.namespace, one.name))),
     )

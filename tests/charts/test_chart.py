@@ -22,8 +22,8 @@ from webhook.settings import (
     LogFormat,
     LogLevel,
     ObjectRef,
-    Options,
     RuleMode,
+    RuleOptions,
 )
 from webhook.tls_options import TlsOptions, TlsVersion
 
@@ -204,7 +204,7 @@ def test_arguments_by_default(chart: Chart) -> None:
         "--lint-spread-selectors",
         "--warnings=usual",
     ]
-    assert parse_settings(arguments(objects)).options == Options(default_constraints=False)
+    assert parse_settings(arguments(objects)).options == RuleOptions(default_constraints=False)
 
 
 def test_program_takes_the_arguments(chart: Chart) -> None:
@@ -246,7 +246,7 @@ def test_program_takes_the_arguments(chart: Chart) -> None:
 
 def test_program_accepts_the_arguments_for_new_pods(chart: Chart) -> None:
     constraints = FULL_VALUES["clusterDefaultConstraints"]["namespaces"]["shop"]
-    assert parse_settings(arguments(chart.objects(FULL_VALUES))).options == Options(
+    assert parse_settings(arguments(chart.objects(FULL_VALUES))).options == RuleOptions(
         rules=NamespaceRules(
             {
                 "*": NamespaceRule(default_class="shop-high"),

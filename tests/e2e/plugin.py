@@ -26,7 +26,7 @@ from cluster_io.kinds import Kind
 from cluster_io.live.live_source import LiveSource
 from cluster_io.live.transport import KubectlProxy
 from kubectl_plugin import options
-from kubectl_plugin.options import ClusterOptions, Connection
+from kubectl_plugin.options import ClusterConnection, ClusterOptions
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import again_if_not_connected
 from tests.kubectl_plugin.asked import rights_of
@@ -159,9 +159,9 @@ class InProcess(Qos):
         own = options.connect
         as_usual = environment == self.environment()
 
-        def connect(cluster: ClusterOptions) -> Connection:
+        def connect(cluster: ClusterOptions) -> ClusterConnection:
             if as_usual and self._kept.serves(cluster):
-                return Connection(self._kept.proxy(), cluster.namespace, None)
+                return ClusterConnection(self._kept.proxy(), cluster.namespace, None)
             connection = own(cluster)
             if connection.asked_context is not None:
                 asked.append(connection.asked_context)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_plugin.render.columns import Columns, columns_from_lines, columns_from_spec
+from kubectl_plugin.render.columns import CustomColumns, columns_from_lines, columns_from_spec
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod
 
@@ -44,7 +44,7 @@ def test_K_columns_are_kubectls(control_plane: ControlPlane, namespace: str, pod
         assert columns.render(pods["items"]).splitlines() == [line.rstrip() for line in real.splitlines()]
 
 
-def _bare(spec: str) -> Columns:
+def _bare(spec: str) -> CustomColumns:
     return columns_from_spec(spec)._replace(shows_headings=False)
 
 

@@ -29,7 +29,7 @@ from kubectl_plugin.parsing import parse
 from tests.controlplane.client import Object
 from tests.matrix.clusters import NAMESPACES, NOW, Cluster, key_of
 from tests.webhook.clusters import make_cluster
-from tests.webhook.reviews import delete_review
+from tests.webhook.review_objects import delete_review
 from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import encode_answer
 from webhook.rules import validate

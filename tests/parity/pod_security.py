@@ -8,7 +8,7 @@ from typing import Any
 from podrules.admission.pod_security.admission import refusal, warning
 from podrules.admission.pod_security.evaluation import evaluate
 from podrules.admission.pod_security.pods import SecuredPod, pod_of
-from podrules.admission.pod_security.policy import Level, LevelVersion, parse_version, policy_of
+from podrules.admission.pod_security.policy import LevelVersion, PolicyLevel, parse_version, policy_of
 from podrules.admission.validation.gates import Rules
 from podrules.api.features import Features
 
@@ -40,5 +40,5 @@ def answer_pod_security(case: Mapping[str, Any], features: Features) -> Answer:
 
 
 def _evaluation(pod: SecuredPod, level: str, version: str) -> Answer:
-    found = evaluate(pod, LevelVersion(Level(level), parse_version(version)))
+    found = evaluate(pod, LevelVersion(PolicyLevel(level), parse_version(version)))
     return {"allowed": found.allowed, "reason": found.reason, "detail": found.detail}

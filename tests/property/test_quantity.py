@@ -8,7 +8,7 @@ from fractions import Fraction
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from podrules.api.model.quantity import Format, Quantity, QuantityError
+from podrules.api.model.quantity import Quantity, QuantityError, QuantityFormat
 from tests.property.strategies import exact, quantity_texts
 
 parse = Quantity.parse
@@ -23,8 +23,8 @@ def _printable(quantity: Quantity) -> bool:
     Upstream prints 1000E as 1, and so do we.
     """
     number = abs(exact(quantity))
-    return quantity.format is Format.DECIMAL_EXPONENT or (
-        number <= INT64_MAX if quantity.format is Format.BINARY_SI else number < 10**21
+    return quantity.format is QuantityFormat.DECIMAL_EXPONENT or (
+        number <= INT64_MAX if quantity.format is QuantityFormat.BINARY_SI else number < 10**21
     )
 
 

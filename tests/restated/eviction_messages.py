@@ -11,7 +11,7 @@ from typing import Final
 from podrules.api.features import REFERENCE, Features
 from podrules.api.model.kubelet import ContainerStats, PodStats
 from podrules.api.model.pod import Pod
-from podrules.api.model.quantity import Format, Quantity
+from podrules.api.model.quantity import Quantity, QuantityFormat
 from podrules.node.eviction.observations import Observations
 from podrules.node.eviction.signals import NodeCondition
 from podrules.node.eviction.thresholds import Threshold
@@ -73,7 +73,7 @@ def _containers(resource: str, pod: Pod, stats: PodStats) -> Iterator[str]:
 
 
 def _exceeds(what: str, usage: int, request: Quantity, resource: str) -> str:
-    used = Quantity(usage, 0, Format.BINARY_SI)
+    used = Quantity(usage, 0, QuantityFormat.BINARY_SI)
     return f"{what} was using {used}, request is {request}, has larger consumption of {resource}. "
 
 

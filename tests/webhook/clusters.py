@@ -16,7 +16,7 @@ from podrules.pod.versions import NOTHING_TOLD
 from webhook.cluster.cached import Caches
 from webhook.cluster.default_spread import SpreadDefaults
 from webhook.cluster.view import Cluster
-from webhook.settings import ForceDeletion, Options
+from webhook.settings import ForceDeletion, RuleOptions
 
 __all__ = ["NOW", "SilentSource", "make_class", "make_cluster", "make_namespace"]
 
@@ -70,7 +70,7 @@ def make_cluster(
     write_system_defaults: bool = False,
     now: datetime = NOW,
     force_deletion: ForceDeletion | None = None,
-    options: Options | None = None,
+    options: RuleOptions | None = None,
     knows_clients: bool = True,
 ) -> Cluster:
     """A cluster as handlers see it.
@@ -86,7 +86,7 @@ def make_cluster(
         knows_clients: Whether the caller has shown a certificate.
     """
     objects = list(cached)
-    options = options or Options()
+    options = options or RuleOptions()
     caches = Caches.over(_NoTransport(), node_labels=options.lint_topology_keys)
     reflectors: list[Reflector[Any]] = [*caches]
     for reflector in reflectors:

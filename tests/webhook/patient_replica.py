@@ -23,7 +23,7 @@ class _PatientServer(Server):
     def load(self) -> Any:
         # In the worker, at the same place as in the program: gevent comes first.
         from webhook.certificates import keeper
-        from webhook.cluster.view import view as cluster
+        from webhook.cluster import view as cluster
         from webhook.serving import backend
 
         cluster._LIVE_SHARE = 1.0  # type: ignore[misc]  # this process is only for tests

@@ -19,10 +19,10 @@ from webhook.settings import (
     KeptCertificate,
     LogLevel,
     ObjectRef,
-    Options,
-    Release,
     RuleMode,
+    RuleOptions,
     Settings,
+    SharedObjects,
 )
 from webhook.tls_options import CIPHER_SUITES, TlsOptions, TlsVersion
 
@@ -37,7 +37,7 @@ DEFAULTS = Settings(
     write_system_defaults=False,
     force_deletion=ForceDeletion(),
 )
-LIVE = replace(DEFAULTS, demo=False, options=Options(default_constraints=False))
+LIVE = replace(DEFAULTS, demo=False, options=RuleOptions(default_constraints=False))
 """The same for a live cluster, without flags for constraints."""
 KEPT = KeptCertificate(
     secret=ObjectRef("kube-system", "qos-tls"),
@@ -87,7 +87,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 *("--default-constraints", f"shop=[{CONSTRAINT}]", "--default-constraints", "batch=[]"),
             ],
             {
-                "options": Options(
+                "options": RuleOptions(
                     rules=NamespaceRules(
                         {
                             "shop": NamespaceRule(
@@ -106,22 +106,26 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         pytest.param(
             ["--default-class", "shop=shop-low", "--default-class", "shop=shop-high"],
-            {"options": Options(rules=NamespaceRules({"shop": NamespaceRule(default_class="shop-high")}))},
+            {"options": RuleOptions(rules=NamespaceRules({"shop": NamespaceRule(default_class="shop-high")}))},
             id="of one namespace the last counts",
         ),
         pytest.param(
-            ["--disallowed-class", "warn"], {"options": Options(disallowed_class=RuleMode.WARN)}, id="disallowed class"
+            ["--disallowed-class", "warn"],
+            {"options": RuleOptions(disallowed_class=RuleMode.WARN)},
+            id="disallowed class",
         ),
         pytest.param(
-            ["--template-class", "deny"], {"options": Options(template_class=RuleMode.DENY)}, id="class of templates"
+            ["--template-class", "deny"],
+            {"options": RuleOptions(template_class=RuleMode.DENY)},
+            id="class of templates",
         ),
-        pytest.param(["--warnings", "verbose"], {"options": Options(verbose=True)}, id="verbose"),
+        pytest.param(["--warnings", "verbose"], {"options": RuleOptions(verbose=True)}, id="verbose"),
         pytest.param(
-            ["--leave-out-template-hash"], {"options": Options(leave_out_template_hash=True)}, id="without the hash"
+            ["--leave-out-template-hash"], {"options": RuleOptions(leave_out_template_hash=True)}, id="without the hash"
         ),
         pytest.param(
             ["--no-lint-spread-selectors", "--lint-topology-keys"],
-            {"options": Options(lint_selectors=False, lint_topology_keys=True)},
+            {"options": RuleOptions(lint_selectors=False, lint_topology_keys=True)},
             id="other lints",
         ),
         pytest.param(
@@ -182,7 +186,7 @@ def test_flags(flags: Sequence[str], changed: dict[str, Any]) -> None:
     ],
 )
 def test_a_certificate_that_is_kept(flags: Sequence[str], kept: KeptCertificate) -> None:
-    release = Release(configuration="qos", lease=kept.secret)
+    release = SharedObjects(configuration="qos", lease=kept.secret)
     assert parse_settings(flags) == replace(LIVE, certificate=kept, release=release)
 
 
@@ -190,7 +194,7 @@ def test_lease_beside_a_foreign_certificate() -> None:
     assert parse_settings([*FILES, *COUNTED]) == replace(
         LIVE,
         certificate=CertificateFiles("tls.crt", "tls.key"),
-        release=Release(configuration="qos", lease=ObjectRef("kube-system", "qos-audit")),
+        release=SharedObjects(configuration="qos", lease=ObjectRef("kube-system", "qos-audit")),
     )
 
 

@@ -35,7 +35,7 @@ from webhook.cluster.cached import (
 )
 from webhook.cluster.default_spread import SpreadDefaults
 from webhook.cluster.priority_classes import RecentClasses
-from webhook.settings import ForceDeletion, Options
+from webhook.settings import ForceDeletion, RuleOptions
 
 __all__ = ["PATIENCE_SECONDS", "Cluster", "live_sources"]
 
@@ -48,7 +48,7 @@ _LIVE_EFFORT: Final = 1 << 20
 
 _LOG: Final = logging.getLogger(__name__)
 _DEFAULT_FORCE_DELETION: Final = ForceDeletion()
-_DEFAULT_OPTIONS: Final = Options()
+_DEFAULT_OPTIONS: Final = RuleOptions()
 _CACHED_NAMESPACES: Final[Kind[Any]] = replace(NAMESPACES, model=CachedNamespace)
 
 T = TypeVar("T", bound=CachedObject)
@@ -65,7 +65,7 @@ class Cluster:
         now: Callable[[], datetime],
         force_deletion: ForceDeletion = _DEFAULT_FORCE_DELETION,
         *,
-        options: Options = _DEFAULT_OPTIONS,
+        options: RuleOptions = _DEFAULT_OPTIONS,
         knows_clients: bool = False,
         deadline: float | None = None,
         recent_classes: RecentClasses | None = None,

@@ -26,7 +26,7 @@ __all__ = [
     "EDGE_BYTES",
     "MAX_REVIEW_BYTES",
     "BadReview",
-    "Eviction",
+    "PostedEviction",
     "Request",
     "author_wrote",
     "decode_review",
@@ -100,7 +100,7 @@ class DeleteOptions(Model, frozen=True):
     preconditions: _Preconditions = field(default_factory=_Preconditions)
 
 
-class Eviction(Model, frozen=True):
+class PostedEviction(Model, frozen=True):
     """The object that is posted to ``pods/eviction``."""
 
     delete_options: DeleteOptions | None = None

@@ -32,7 +32,7 @@ from podrules.ending.deleted_pod import holders
 from podrules.node.pod_gc import collected_within
 from podrules.node.reachability import Reach
 from webhook.cluster.view import Cluster
-from webhook.reviews.admission_review import Eviction, Request, new_object, old_object
+from webhook.reviews.admission_review import PostedEviction, Request, new_object, old_object
 from webhook.reviews.partial_objects import Seen
 from webhook.reviews.response import ALLOWED, Answer, Forced, denied
 from webhook.rules.force_delete_policy import (
@@ -83,7 +83,7 @@ def review_deletion(request: Request, cluster: Cluster) -> Answer:
 
 def review_eviction(request: Request, cluster: Cluster) -> Answer:
     """Answer an eviction."""
-    eviction = new_object(request, Eviction)
+    eviction = new_object(request, PostedEviction)
     options = eviction.object.delete_options if eviction is not None else None
     if options is None or options.grace_period_seconds != 0 or is_exempt(request, cluster):
         return ALLOWED

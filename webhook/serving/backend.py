@@ -28,7 +28,7 @@ from webhook.cluster.view import Cluster, live_sources
 from webhook.reviews.events import Events
 from webhook.serving.audit import Audit
 from webhook.serving.metrics import Metrics
-from webhook.settings import CertificateFiles, KeptCertificate, ObjectRef, Release, Settings
+from webhook.settings import CertificateFiles, KeptCertificate, ObjectRef, Settings, SharedObjects
 
 __all__ = ["Backend", "start_backend"]
 
@@ -142,7 +142,9 @@ def _live(
     return Backend(cluster, waiting_for, serving, certificate, reflectors, events)
 
 
-def _elected(transport: WritingTransport, release: Release, keeper: CertificateKeeper | None) -> Callable[[], bool]:
+def _elected(
+    transport: WritingTransport, release: SharedObjects, keeper: CertificateKeeper | None
+) -> Callable[[], bool]:
     """Return a function that says whether this replica is elected: the one that writes the certificate, if one does."""
     if keeper is not None:
         return lambda: keeper.elected

@@ -29,7 +29,7 @@ from podrules.pod.versions import VersionNote
 from podrules.scheduling.placement.outcome import ClaimProblem
 from podrules.scheduling.skew import WorkloadSpread
 from podrules.scheduling.spread import ZoneNodes
-from podrules.workload.budget_risk import Budgets
+from podrules.workload.budget_risk import BudgetCoverage
 from podrules.workload.evictors import Evictor
 
 __all__ = ["ClusterReport", "EvictionLevel", "NodeEntry", "PodEntry", "PodKey", "Promised"]
@@ -187,7 +187,7 @@ class ClusterReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field
     zones: tuple[ZoneNodes, ...]
     spreads: tuple[WorkloadSpread, ...]
     classes: tuple[PriorityClass, ...] | None
-    budgets: Budgets | None
+    budgets: BudgetCoverage | None
     """None: they could not be read."""
     partitions: PartitionsReport | None
     ended: tuple[EndedPod, ...] | None = None

@@ -40,7 +40,7 @@ from podrules.pod.resources import CPU, MEMORY
 from podrules.pod.taint_eviction import pod_eviction
 from podrules.pod.versions import version_notes
 from podrules.scheduling.spread import workload_spreads, zone_nodes, zone_of
-from podrules.workload.budget_risk import Budgets, as_wanted, budgets_at_stake
+from podrules.workload.budget_risk import BudgetCoverage, as_wanted, budgets_at_stake
 from podrules.workload.evictors import going
 from podrules.workload.safety import owner_guarantee
 
@@ -117,7 +117,7 @@ def _workloads(
     return tuple(replace(one, second_writers=facts.writers.get((one.namespace, one.kind, one.name))) for one in entries)
 
 
-def _budgets(facts: ClusterFacts, budgets: Sequence[PodDisruptionBudget]) -> Budgets:
+def _budgets(facts: ClusterFacts, budgets: Sequence[PodDisruptionBudget]) -> BudgetCoverage:
     pods = _of_interest(facts)
     found = budgets_at_stake(as_wanted(budgets, (facts.workloads or {}).values(), pods), pods)
     unprotected = (

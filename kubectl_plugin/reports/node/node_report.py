@@ -18,7 +18,7 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.pod_reference import PodReference
 from podrules.api.model.quantity import Quantity
 from podrules.ending.died.messages import PRESSURE_REASONS
-from podrules.ending.died.verdict import Clue, Source, of_event
+from podrules.ending.died.verdict import Clue, EvidenceSource, of_event
 from podrules.node.allocation import ResourceAllocation, node_allocation, percent_of
 from podrules.node.eviction.signals import NodeCondition, pressures_of
 from podrules.node.reachability import NodeReach
@@ -170,7 +170,7 @@ def _pressure_said(events: Iterable[Event], now: datetime | None) -> Iterator[Cl
     for event in last.values():
         when = instant(event.last)
         if now is not None and when is not None and now - when <= _LATELY:
-            yield of_event(event, Source.NODE_EVENT)
+            yield of_event(event, EvidenceSource.NODE_EVENT)
 
 
 def _kept(nominated: Sequence[Pod], features: Features) -> KeptRoom:

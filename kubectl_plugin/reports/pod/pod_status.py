@@ -11,10 +11,10 @@ from podrules.api.model.pod import Pod
 from podrules.node.reachability import NodeReach
 from podrules.pod.health import Health, health
 
-__all__ = ["ContainerEnd", "PodStatusReport", "pod_gates", "pod_status"]
+__all__ = ["LastTermination", "PodStatusReport", "pod_gates", "pod_status"]
 
 
-class ContainerEnd(Struct, frozen=True, rename="camel"):
+class LastTermination(Struct, frozen=True, rename="camel"):
     """How a container last ended."""
 
     container: str
@@ -48,7 +48,7 @@ class PodStatusReport(Struct, frozen=True, rename="camel"):
     """``Deferred``, ``Infeasible`` or ``InProgress`` while a resize is not finished."""
     resize_message: str
     """The kubelet's message about it, with ``Error`` if it tried and failed; empty: none."""
-    ends: tuple[ContainerEnd, ...]
+    ends: tuple[LastTermination, ...]
     health: Health
     """The problems of the containers."""
 
@@ -69,7 +69,7 @@ def pod_status(pod: Pod, node: Node | None, reach: NodeReach | None) -> PodStatu
     scheduled = pod.status.condition("PodScheduled")
     disruption, ready = pod.status.condition("DisruptionTarget"), pod.status.condition("Ready")
     ends = [
-        ContainerEnd(entry.name, end.reason, end.exit_code, end.finished_at, entry.restart_count)
+        LastTermination(entry.name, end.reason, end.exit_code, end.finished_at, entry.restart_count)
         for entry in pod.status.of_containers
         if (end := entry.latest_end) is not None
     ]

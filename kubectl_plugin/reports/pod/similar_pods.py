@@ -16,7 +16,7 @@ from podrules.pod.qos import get_pod_qos
 from podrules.pod.resources import CPU, MEMORY, pod_limits, pod_requests, scheduler_options
 from podrules.pod.versions import Versions
 
-__all__ = ["Asked", "PodKinds", "SimilarPods"]
+__all__ = ["Asked", "PodNumbers", "SimilarPods"]
 
 
 class Asked(Struct, frozen=True, rename="camel"):
@@ -33,7 +33,7 @@ class Asked(Struct, frozen=True, rename="camel"):
     """Bytes; 0: none."""
 
 
-class PodKinds:
+class PodNumbers:
     """Numbers pods: pods with the same number have the same owner, and agree in every field that is read here."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class SimilarPods:
     def __init__(self, versions: Versions) -> None:
         """Start without pods."""
         self._versions = versions
-        self._kinds = PodKinds()
+        self._kinds = PodNumbers()
         self._sums: dict[int, Asked] = {}
         self._limited: dict[int, frozenset[str]] = {}
         self._scores: dict[tuple[int, int, int], Mapping[str, OOMScoreAdj]] = {}

@@ -21,7 +21,7 @@ from podrules.ending.died.oom_kills import OF_CGROUP
 from podrules.ending.died.reboot import REBOOTED
 from podrules.ending.died.rejections import RejectionKind
 from podrules.ending.died.scaling import RESCALED, SCALED
-from podrules.ending.died.verdict import Clue, Source, Suspect
+from podrules.ending.died.verdict import Clue, EvidenceSource, Suspect
 from podrules.ending.died.windows_exits import windows_exit
 from podrules.pod.termination import MINIMUM_GRACE_PERIOD_SECONDS
 from podrules.workload.evictors import Evictor, Where
@@ -114,7 +114,7 @@ _AND_ITS_PODS: Final = ", or the cgroup of all its pods,"
 
 def _is_of_cgroup(report: EndReport) -> bool:
     """Whether node events report kills, all of them for the limit of a cgroup and not for the node's memory."""
-    of_cgroup = [OF_CGROUP in clue.says for clue in known_clues(report) if clue.source is Source.NODE_EVENT]
+    of_cgroup = [OF_CGROUP in clue.says for clue in known_clues(report) if clue.source is EvidenceSource.NODE_EVENT]
     return bool(of_cgroup) and all(of_cgroup)
 
 
@@ -219,7 +219,7 @@ def _owner(report: EndReport, container: str) -> str:
     suspects = (*report.end.verdict.suspects, *report.end.verdict.others)
     clues = [clue for one in suspects if one.cause is Cause.OWNER for clue in one.clues]
     # A controller that reports the deletion existed; the pods of a deleted one are garbage collected.
-    if report.owner_gone and not any(clue.source is Source.OWNER_EVENT for clue in clues):
+    if report.owner_gone and not any(clue.source is EvidenceSource.OWNER_EVENT for clue in clues):
         return f"{owner} was deleted, and the pod with it"
     kind = report.owner.kind if report.owner is not None else ""
     if scaled := _scaled_words(clues):
@@ -263,7 +263,7 @@ def job_end(report: EndReport) -> str:
     """The controller's reason for the end of the Job; empty if unknown."""
     clues = [clue for one in report.end.verdict.suspects if one.cause is Cause.JOB_ENDED for clue in one.clues]
     for clue in clues:
-        if clue.source is Source.OWNER:
+        if clue.source is EvidenceSource.OWNER:
             kind, _, rest = clue.says.partition(": ")
             return _SUSPENDED if kind == _SUSPENDED else rest.partition(": ")[0]
         if clue.where in JOB_ENDS:

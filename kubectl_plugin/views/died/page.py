@@ -29,7 +29,7 @@ from podrules.ending.died.manner import Manner
 from podrules.ending.died.messages import CLEANED_UP
 from podrules.ending.died.of_pod import ContainerEnd, EndOf, PodEnd
 from podrules.ending.died.replacement import Replacement
-from podrules.ending.died.verdict import Clue, Source
+from podrules.ending.died.verdict import Clue, EvidenceSource
 from podrules.pod.container_state import ContainerKind, ObservedContainer, StateKind, Termination
 from podrules.scheduling.placement.preemption_outcome import PREEMPTED
 from podrules.workload.evictors import Agent
@@ -44,14 +44,14 @@ _CODES: Final = {
     Grade.NOTHING: VerdictCode.END_UNKNOWN,
 }
 _SOURCES: Final = {
-    Source.POD: "",
-    Source.EVENT: "event ",
-    Source.OWNER_EVENT: "event of its controller, ",
-    Source.OWNER: "controller, ",
-    Source.NODE: "node, ",
-    Source.NODE_EVENT: "event of its node, ",
-    Source.KUBELET: "kubelet, ",
-    Source.NEIGHBOUR: "another pod, ",
+    EvidenceSource.POD: "",
+    EvidenceSource.EVENT: "event ",
+    EvidenceSource.OWNER_EVENT: "event of its controller, ",
+    EvidenceSource.OWNER: "controller, ",
+    EvidenceSource.NODE: "node, ",
+    EvidenceSource.NODE_EVENT: "event of its node, ",
+    EvidenceSource.KUBELET: "kubelet, ",
+    EvidenceSource.NEIGHBOUR: "another pod, ",
 }
 _AGENTS: Final = tuple(one.value for one in Agent)
 _DELETED: Final = {Cause.DELETED, Cause.FORCE_DELETED}

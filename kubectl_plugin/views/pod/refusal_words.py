@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Section
 from kubectl_plugin.views.words import amount
-from podrules.admission.admitted_pod import PodRefusal, RefusedBy
+from podrules.admission.admitted_pod import PodRefusal, RejectedBy
 from podrules.api.refusals import RefusedFor, Refuser, refuser
 
 __all__ = [
@@ -21,12 +21,12 @@ __all__ = [
 ]
 
 _TERMS: Final = {
-    RefusedBy.NAMESPACE: "NotFound",
-    RefusedBy.VALIDATION: "LimitRange",
-    RefusedBy.LIMIT_RANGER: "LimitRange",
-    RefusedBy.POD_SECURITY: "violates PodSecurity",
-    RefusedBy.RESOURCE_QUOTA: "exceeded quota",
-    RefusedBy.WEBHOOK: "admission webhook denied the request",
+    RejectedBy.NAMESPACE: "NotFound",
+    RejectedBy.VALIDATION: "LimitRange",
+    RejectedBy.LIMIT_RANGER: "LimitRange",
+    RejectedBy.POD_SECURITY: "violates PodSecurity",
+    RejectedBy.RESOURCE_QUOTA: "exceeded quota",
+    RejectedBy.WEBHOOK: "admission webhook denied the request",
 }
 
 _REMEDIES: Final = {
@@ -112,32 +112,32 @@ def creation_commands(message: str, namespace: str) -> Iterator[Command]:
 def refusal_remedy(refusal: PodRefusal, namespace: str) -> Iterator[str]:
     """What makes the API server accept the pod; nothing if its message says that."""
     match refusal.by:
-        case RefusedBy.VALIDATION if (bound := refusal.limit_range) is not None:
+        case RejectedBy.VALIDATION if (bound := refusal.limit_range) is not None:
             asked, limit = amount(bound.resource, bound.request), f"{bound.resource} limit"
             yield f"LimitRange {bound.name} gives a container without a {limit} {amount(bound.resource, bound.limit)}."
             own = f"have its max and default raised to {asked}" if bound.capped else f"set a {limit} of {asked} or more"
             yield f"Way out: request no more in the template, or {own}."
-        case RefusedBy.NAMESPACE:
+        case RejectedBy.NAMESPACE:
             yield creation_remedy(refusal.message, namespace) or f"Create namespace {namespace}, or name another."
-        case RefusedBy.VALIDATION:
+        case RejectedBy.VALIDATION:
             yield "A LimitRange of the namespace sets the values that are missing: set the limit, too."
-        case RefusedBy.LIMIT_RANGER:
+        case RejectedBy.LIMIT_RANGER:
             name = refusal.limit_range.name if refusal.limit_range is not None else "of the namespace"
             yield f"Write amounts inside that range, or have LimitRange {name} changed."
-        case RefusedBy.POD_SECURITY:
+        case RejectedBy.POD_SECURITY:
             label = "pod-security.kubernetes.io/enforce"
             yield f"Correct these fields; a looser label {label} would count for all pods of the namespace."
-        case RefusedBy.RESOURCE_QUOTA if refusal.resources:
+        case RejectedBy.RESOURCE_QUOTA if refusal.resources:
             yield f"Request less, or have quota {refusal.quota} raised."
-        case RefusedBy.RESOURCE_QUOTA | RefusedBy.WEBHOOK if said := creation_remedy(refusal.message, namespace):
+        case RejectedBy.RESOURCE_QUOTA | RejectedBy.WEBHOOK if said := creation_remedy(refusal.message, namespace):
             yield said
 
 
 def refusal_term(refusal: PodRefusal) -> str:
     """The term that ``kubectl qos why`` explains."""
-    if refusal.by is RefusedBy.RESOURCE_QUOTA and not refusal.resources:
+    if refusal.by is RejectedBy.RESOURCE_QUOTA and not refusal.resources:
         return "failed quota"
-    if refusal.by is RefusedBy.NAMESPACE and refuser(refusal.message) is not None:
+    if refusal.by is RejectedBy.NAMESPACE and refuser(refusal.message) is not None:
         return "namespace is being terminated"
     return _TERMS[refusal.by]
 

@@ -23,13 +23,13 @@ from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, listed
 from podrules.api.model.instant import later
 from podrules.ending.timeline.events import (
-    Cause,
-    Event,
     Note,
     PodTimeline,
     Reminder,
     Span,
     Standing,
+    TimelineEvent,
+    TimeRule,
     Way,
     WayTimeline,
     What,
@@ -64,7 +64,7 @@ _STANDINGS: Final = {
 }
 """Why a way is not possible, or unknown."""
 _NOT_KNOWN: Final = frozenset({Standing.NOT_MODELLED, Standing.PROVIDER})
-_UNKNOWN_RULES: Final = frozenset({Cause.OWNER_DECIDES, Cause.NOT_BY_KUBELET, Cause.VOLUME_UNKNOWN})
+_UNKNOWN_RULES: Final = frozenset({TimeRule.OWNER_DECIDES, TimeRule.NOT_BY_KUBELET, TimeRule.VOLUME_UNKNOWN})
 
 
 def timeline_page(report: PodReport, timeline: PodTimeline, *, now: datetime | None, title: str = "") -> Page:
@@ -161,7 +161,7 @@ def _verdict(report: PodReport, timeline: PodTimeline, now: datetime | None) -> 
     decisive = _DECISIVE[first.way]
     if Note(Reminder.SHORTER, 0) in first.notes:
         lead, decisive = f"{lead}; with a second delete of 0 s now", (What.OBJECT_GONE, What.REPLACED, What.SIGKILL)
-    if first.way is not Way.NODE_LOST and any(event.rule is Cause.MIRROR for event in first.events):
+    if first.way is not Way.NODE_LOST and any(event.rule is TimeRule.MIRROR for event in first.events):
         return (f"{lead}: its mirror in the API is removed, and the kubelet recreates it. Its processes run on.",)
     words = (_decisive(first, what, now, report.ending.holders) for what in decisive)
     sentence = f"{', '.join(filter(None, words))}."
@@ -203,14 +203,20 @@ _SHORT: Final = {
 }
 
 _DEFAULTS: Final = Note(Reminder.KUBELET_NOT_READ)
-_REMOVED: Final = frozenset({Cause.MIRROR, Cause.SECOND_DELETE})
+_REMOVED: Final = frozenset({TimeRule.MIRROR, TimeRule.SECOND_DELETE})
 _SEEN: Final = frozenset({What.NODE_UNKNOWN, What.TAINTED, What.DELETED, What.OBJECT_GONE})
 """Events that have not happened if the pod or node that was read does not show them."""
-_RECORDED: Final = frozenset({Cause.NODE_TELLS, Cause.DELETED_BEFORE, Cause.START, Cause.ENDED_BEFORE})
+_RECORDED: Final = frozenset({TimeRule.NODE_TELLS, TimeRule.DELETED_BEFORE, TimeRule.START, TimeRule.ENDED_BEFORE})
 _FOLLOWS_OBJECT: Final = frozenset(
-    {Cause.AFTER_OBJECT, Cause.FORCE_DETACH, Cause.FORCE_DETACH_UNFENCED, Cause.NOT_IN_USE, Cause.NOT_IN_USE_UNFENCED}
+    {
+        TimeRule.AFTER_OBJECT,
+        TimeRule.FORCE_DETACH,
+        TimeRule.FORCE_DETACH_UNFENCED,
+        TimeRule.NOT_IN_USE,
+        TimeRule.NOT_IN_USE_UNFENCED,
+    }
 )
-_FOLLOWS_END: Final = frozenset({Cause.STOPPED, Cause.UNMOUNTED, Cause.JOB_FAILED})
+_FOLLOWS_END: Final = frozenset({TimeRule.STOPPED, TimeRule.UNMOUNTED, TimeRule.JOB_FAILED})
 
 
 def _held_by(report: PodReport, timeline: PodTimeline, now: datetime | None) -> Iterator[str]:
@@ -219,7 +225,7 @@ def _held_by(report: PodReport, timeline: PodTimeline, now: datetime | None) -> 
     gone = next((event for event in first.events if event.what is What.OBJECT_GONE), None)
     if gone is None or report.ending.deleted_at is None or first.began is None or gone.rule in _REMOVED:
         return
-    waits = gone.latest is None and gone.rule in {Cause.KUBELET_CONFIRMS, Cause.KUBELET_SILENT}
+    waits = gone.latest is None and gone.rule in {TimeRule.KUBELET_CONFIRMS, TimeRule.KUBELET_SILENT}
     if waits or _still_stops(first, now) or gone.earliest is None or _passed(gone, first.began, now):
         yield from held_by(report, now)
 
@@ -237,19 +243,19 @@ def _decisive(entry: WayTimeline, what: What, now: datetime | None, finalizers: 
     if what is What.SIGTERM:
         event, several = _first_signal(found)
         name = f"first {name}" if several else event.signal or name
-    if event.rule is Cause.NOT_BY_KUBELET:
+    if event.rule is TimeRule.NOT_BY_KUBELET:
         return f"its kubelet sends no {name}"
     if event.earliest is None:
         return f"{name} {'unknown' if event.rule in _UNKNOWN_RULES else 'never by itself'}"
-    if event.rule is Cause.DELETED_BEFORE and entry.began is None:
+    if event.rule is TimeRule.DELETED_BEFORE and entry.began is None:
         return "being deleted already"
-    if event.rule is Cause.FINALIZERS:
+    if event.rule is TimeRule.FINALIZERS:
         return f"{name} once {finalizer_words(finalizers, 'is', 'are')} removed"
-    if event.latest is None and event.rule in {Cause.POD_GC, Cause.POD_GC_OUT_OF_SERVICE}:
+    if event.latest is None and event.rule in {TimeRule.POD_GC, TimeRule.POD_GC_OUT_OF_SERVICE}:
         return f"{name} within {event.seconds} s from now"
     if event.latest is None and entry.began is not None and what is What.OBJECT_GONE:
         return "object still there"
-    if event.latest is None and event.rule is Cause.AFTER_OBJECT:
+    if event.latest is None and event.rule is TimeRule.AFTER_OBJECT:
         return f"{name} once the object is gone"
     if event.latest is None:
         return f"{name} after {event.earliest} s or more"
@@ -260,9 +266,9 @@ def _decisive(entry: WayTimeline, what: What, now: datetime | None, finalizers: 
     return f"{name} at once" if event.latest == 0 else f"{name} {word} {event.latest} s"
 
 
-def _first_signal(found: list[Event]) -> tuple[Event, bool]:
+def _first_signal(found: list[TimelineEvent]) -> tuple[TimelineEvent, bool]:
     """The first SIGTERM of an app container, or of a sidecar that runs alone; and whether others get theirs later."""
-    of_apps = [event for event in found if event.rule is not Cause.SIDECAR_TURN]
+    of_apps = [event for event in found if event.rule is not TimeRule.SIDECAR_TURN]
     if len({event.span for event in of_apps}) < 2:
         return (of_apps or found)[0], False
     earliest = [event.earliest for event in of_apps if event.earliest is not None]
@@ -270,7 +276,7 @@ def _first_signal(found: list[Event]) -> tuple[Event, bool]:
     return of_apps[0].during(Span(min(earliest, default=None), of_apps[0].latest)), True
 
 
-def _past_due(event: Event, name: str, due: str) -> str:
+def _past_due(event: TimelineEvent, name: str, due: str) -> str:
     """An overdue event: the pod was read and does not show it."""
     match event.what:
         case What.OBJECT_GONE:
@@ -304,13 +310,13 @@ def _way_parts(entry: WayTimeline, began: datetime | None, now: datetime | None)
         yield Section("Note", tuple(notes))
 
 
-def _words(event: Event, *, overdue: bool = False) -> tuple[str, str]:
+def _words(event: TimelineEvent, *, overdue: bool = False) -> tuple[str, str]:
     why = WHY[event.rule](event)
     late = "not confirmed" if event.rule in _FOLLOWS_END else "not observed"
     return WHAT[event.what](event), f"due but {late}: {why}" if overdue else why
 
 
-def _seconds(event: Event) -> str:
+def _seconds(event: TimelineEvent) -> str:
     """``30``, ``0-30``, ``5 on``, ``never``."""
     if event.earliest is None:
         return "unknown" if event.rule in _UNKNOWN_RULES else "never"
@@ -319,23 +325,23 @@ def _seconds(event: Event) -> str:
     return str(event.earliest) if event.earliest == event.latest else f"{event.earliest}-{event.latest}"
 
 
-def _time(event: Event, began: datetime, now: datetime | None) -> str:
+def _time(event: TimelineEvent, began: datetime, now: datetime | None) -> str:
     """The time of day of the latest second."""
     if event.latest is None:
         return ""
     return clock(later(began, event.latest), now).removesuffix(" UTC")
 
 
-def _passed(event: Event, began: datetime, now: datetime | None) -> bool:
+def _passed(event: TimelineEvent, began: datetime, now: datetime | None) -> bool:
     return now is not None and event.latest is not None and later(began, event.latest) <= now
 
 
-def _overdue(event: Event, entry: WayTimeline, now: datetime | None) -> bool:
+def _overdue(event: TimelineEvent, entry: WayTimeline, now: datetime | None) -> bool:
     """Whether an event is due and not observed or confirmed: the pod was read, so its object still exists."""
     if entry.began is None or event.rule in _RECORDED or not _passed(event, entry.began, now):
         return False
     gone = next((other for other in entry.events if other.what is What.OBJECT_GONE), None)
-    if gone is not None and gone.rule is Cause.SECOND_DELETE:
+    if gone is not None and gone.rule is TimeRule.SECOND_DELETE:
         return event.rule in _FOLLOWS_END and _still_stops(entry, now)
     late = _still_stops(entry, now) or (gone is not None and _passed(gone, entry.began, now))
     return event.what in _SEEN or event.rule in _FOLLOWS_OBJECT or (late and event.rule in _FOLLOWS_END)
@@ -343,7 +349,7 @@ def _overdue(event: Event, entry: WayTimeline, now: datetime | None) -> bool:
 
 def _still_stops(entry: WayTimeline, now: datetime | None) -> bool:
     """Whether all containers should have ended and the kubelet reports that some run."""
-    stops = [event for event in entry.events if event.rule is Cause.STOPPED]
+    stops = [event for event in entry.events if event.rule is TimeRule.STOPPED]
     return entry.began is not None and any(_passed(event, entry.began, now) for event in stops)
 
 

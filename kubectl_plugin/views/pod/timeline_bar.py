@@ -10,7 +10,7 @@ from typing import Final
 
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Table
-from podrules.ending.timeline.events import Event, WayTimeline, What
+from podrules.ending.timeline.events import TimelineEvent, WayTimeline, What
 
 __all__ = ["bar_table"]
 
@@ -60,7 +60,7 @@ def _lanes(entry: WayTimeline, end: int, *, overdue: bool) -> Iterator[tuple[str
             yield f"{event.subject} held", _until(event, end)
 
 
-def _container(events: list[Event], end: int) -> str:
+def _container(events: list[TimelineEvent], end: int) -> str:
     """The lane of one container: running, preStop hook, SIGTERM, SIGKILL."""
     by_what = {event.what: event for event in events}
     killed = by_what[What.SIGKILL]
@@ -78,7 +78,7 @@ def _container(events: list[Event], end: int) -> str:
     return "".join(drawn)
 
 
-def _until(event: Event, end: int, *, overdue: bool = False) -> str:
+def _until(event: TimelineEvent, end: int, *, overdue: bool = False) -> str:
     """The lane of something that exists until the event, or forever."""
     if event.latest is not None and not overdue:
         return _drawn([(0, event.latest, _RUNS)], end)

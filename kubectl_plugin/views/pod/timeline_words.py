@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from podrules.ending.timeline.events import Cause, Event, Note, Reminder, What
+from podrules.ending.timeline.events import Note, Reminder, TimelineEvent, TimeRule, What
 from podrules.node.reachability import OUT_OF_SERVICE
 
 __all__ = ["NOTES", "WHAT", "WHY"]
 
 _LONGEST_PATH: Final = 50
-_UNFENCED: Final = frozenset({Cause.NOT_LOCKED, Cause.FORCE_DETACH_UNFENCED, Cause.NOT_IN_USE_UNFENCED})
+_UNFENCED: Final = frozenset({TimeRule.NOT_LOCKED, TimeRule.FORCE_DETACH_UNFENCED, TimeRule.NOT_IN_USE_UNFENCED})
 
 
 def _path(field: str) -> str:
@@ -20,11 +20,11 @@ def _path(field: str) -> str:
     return field if len(field) <= _LONGEST_PATH else re.sub(r"^spec\.(?:initC|c)ontainers\[[0-9]+\]\.", "", field)
 
 
-def _container(word: str) -> Callable[[Event], str]:
+def _container(word: str) -> Callable[[TimelineEvent], str]:
     return lambda event: f"{word} {event.subject}".rstrip()
 
 
-WHAT: Final[dict[What, Callable[[Event], str]]] = {
+WHAT: Final[dict[What, Callable[[TimelineEvent], str]]] = {
     What.LAST_HEARTBEAT: lambda _: "last heartbeat",
     What.NODE_UNKNOWN: lambda _: "Ready Unknown",
     What.TAINTED: lambda _: "node tainted",
@@ -44,7 +44,7 @@ WHAT: Final[dict[What, Callable[[Event], str]]] = {
 }
 
 
-def _start(event: Event) -> str:
+def _start(event: TimelineEvent) -> str:
     match event.what:
         case What.DELETED:
             return "its deletionTimestamp is set"
@@ -56,106 +56,110 @@ def _start(event: Event) -> str:
             return "at once"
 
 
-def _named(words: str) -> Callable[[Event], str]:
+def _named(words: str) -> Callable[[TimelineEvent], str]:
     """Words with the deciding number and field path."""
     return lambda event: words.format(seconds=event.seconds, field=_path(event.field), subject=event.subject)
 
 
-def _kill(event: Event) -> str:
+def _kill(event: TimelineEvent) -> str:
     grace = (
         "a hard threshold gives no grace"
         if event.field == "evictionHard"
         else f"{_path(event.field)} {event.seconds} s"
     )
-    if event.rule is Cause.MINIMUM_GRACE_PERIOD:
+    if event.rule is TimeRule.MINIMUM_GRACE_PERIOD:
         return f"if it still runs: {grace}; at least 2 s after SIGTERM"
     return f"if it still runs: {grace}"
 
 
-def _finalizers(event: Event) -> str:
+def _finalizers(event: TimelineEvent) -> str:
     if ", " in event.subject:
         return f"finalizers {event.subject} keep it until their owners remove them ({event.field})"
     return f"finalizer {event.subject} keeps it until its owner removes it ({event.field})"
 
 
-def _grace_zero(event: Event) -> str:
+def _grace_zero(event: TimelineEvent) -> str:
     if event.field:
         return f"with the DELETE: no process of it runs ({event.field})"
     return "with the DELETE: its grace period is 0"
 
 
-def _noted(event: Event) -> str:
+def _noted(event: TimelineEvent) -> str:
     """What the Node itself records, and where."""
     if event.what is What.TAINTED:
         return f"{event.subject}:NoExecute ({event.field} timeAdded)"
     return "since lastTransitionTime of the Node; Services dropped the pod then"
 
 
-WHY: Final[dict[Cause, Callable[[Event], str]]] = {
-    Cause.START: _start,
-    Cause.AFTER_PRE_STOP: _named("after {field}"),
-    Cause.SIDECAR_TURN: _named("after the containers before it ended, or when the grace period is over ({field})"),
-    Cause.GRACE_PERIOD: _kill,
-    Cause.MINIMUM_GRACE_PERIOD: _kill,
-    Cause.SHORTENED: _named(
+WHY: Final[dict[TimeRule, Callable[[TimelineEvent], str]]] = {
+    TimeRule.START: _start,
+    TimeRule.AFTER_PRE_STOP: _named("after {field}"),
+    TimeRule.SIDECAR_TURN: _named("after the containers before it ended, or when the grace period is over ({field})"),
+    TimeRule.GRACE_PERIOD: _kill,
+    TimeRule.MINIMUM_GRACE_PERIOD: _kill,
+    TimeRule.SHORTENED: _named(
         "if it still runs: {field} {seconds} s may be a second delete's, which does not shorten the stop in flight"
     ),
-    Cause.KILL_TIMEOUT: _named("the kubelet stops waiting: 1.5 x grace, at least 10 s; it may evict another pod"),
-    Cause.STOPPED: _named("earliest if all end on SIGTERM at once"),
-    Cause.ENDED_BEFORE: _named("its containers have ended ({field})"),
-    Cause.KUBELET_CONFIRMS: _named("once the kubelet saw all end and unmounted: about 1 s, unmounting may take longer"),
-    Cause.GRACE_ZERO: _grace_zero,
-    Cause.SECOND_DELETE: _named("a second delete with 0 s removes it, whatever still runs"),
-    Cause.FINALIZERS: _finalizers,
-    Cause.TOLD_BEFORE: _named("it was deleted before its node went silent; unknown whether it ended"),
-    Cause.DELETED_BEFORE: _named("already deleted ({field})"),
-    Cause.KUBELET_SILENT: _named("only its kubelet can do it, and it does not answer"),
-    Cause.KUBELET_GOES_TOO: _named("only its kubelet can do it, and it stops with the machine"),
-    Cause.PROBE_FOUND: lambda event: f"at once: {event.field.rpartition('.')[2]} failed",
-    Cause.PROBE_PERIODS: _named("failureThreshold x periodSeconds ({seconds} s each) of {field}"),
-    Cause.RESTART_POLICY: lambda event: (
+    TimeRule.KILL_TIMEOUT: _named("the kubelet stops waiting: 1.5 x grace, at least 10 s; it may evict another pod"),
+    TimeRule.STOPPED: _named("earliest if all end on SIGTERM at once"),
+    TimeRule.ENDED_BEFORE: _named("its containers have ended ({field})"),
+    TimeRule.KUBELET_CONFIRMS: _named(
+        "once the kubelet saw all end and unmounted: about 1 s, unmounting may take longer"
+    ),
+    TimeRule.GRACE_ZERO: _grace_zero,
+    TimeRule.SECOND_DELETE: _named("a second delete with 0 s removes it, whatever still runs"),
+    TimeRule.FINALIZERS: _finalizers,
+    TimeRule.TOLD_BEFORE: _named("it was deleted before its node went silent; unknown whether it ended"),
+    TimeRule.DELETED_BEFORE: _named("already deleted ({field})"),
+    TimeRule.KUBELET_SILENT: _named("only its kubelet can do it, and it does not answer"),
+    TimeRule.KUBELET_GOES_TOO: _named("only its kubelet can do it, and it stops with the machine"),
+    TimeRule.PROBE_FOUND: lambda event: f"at once: {event.field.rpartition('.')[2]} failed",
+    TimeRule.PROBE_PERIODS: _named("failureThreshold x periodSeconds ({seconds} s each) of {field}"),
+    TimeRule.RESTART_POLICY: lambda event: (
         f"{'it stays ended' if event.latest is None else 'in the same pod, on the same node'} ({_path(event.field)})"
     ),
-    Cause.SHUTDOWN_GROUPS: _named("pods of lower priority stop first; all groups have {seconds} s ({field})"),
-    Cause.NOT_BY_KUBELET: _named("{field} {seconds}: the kubelet stops no pod, the machine itself decides"),
-    Cause.NODE_MONITOR_GRACE: _named("--{field} {seconds} s, checked every 5 s; Services drop the pod now"),
-    Cause.NODE_TELLS: _noted,
-    Cause.TAINT_RATE: _named("{subject}:NoExecute; one node each 10 s (--{field})"),
-    Cause.TOLERATION_SECONDS: _named("{field} {seconds} s from the taint"),
-    Cause.NOT_TOLERATED: _named("{field} does not tolerate the taint"),
-    Cause.TOLERATED_FOR_EVER: _named("it tolerates the taint forever {field}"),
-    Cause.POD_GC: _named("the Node does not exist: pod garbage collection removes it, within {seconds} s"),
-    Cause.POD_GC_OUT_OF_SERVICE: _named(
+    TimeRule.SHUTDOWN_GROUPS: _named("pods of lower priority stop first; all groups have {seconds} s ({field})"),
+    TimeRule.NOT_BY_KUBELET: _named("{field} {seconds}: the kubelet stops no pod, the machine itself decides"),
+    TimeRule.NODE_MONITOR_GRACE: _named("--{field} {seconds} s, checked every 5 s; Services drop the pod now"),
+    TimeRule.NODE_TELLS: _noted,
+    TimeRule.TAINT_RATE: _named("{subject}:NoExecute; one node each 10 s (--{field})"),
+    TimeRule.TOLERATION_SECONDS: _named("{field} {seconds} s from the taint"),
+    TimeRule.NOT_TOLERATED: _named("{field} does not tolerate the taint"),
+    TimeRule.TOLERATED_FOR_EVER: _named("it tolerates the taint forever {field}"),
+    TimeRule.POD_GC: _named("the Node does not exist: pod garbage collection removes it, within {seconds} s"),
+    TimeRule.POD_GC_OUT_OF_SERVICE: _named(
         "its node is declared out of service and not Ready: pod garbage collection removes it, within {seconds} s"
     ),
-    Cause.OBJECT_STAYS: _named("it stays as it ended until it is deleted"),
-    Cause.OWNER_DELETES: _named("{subject} deletes it, without grace because the pod has finished"),
-    Cause.POD_STAYS: _named("the pod stays, on its node, with its volumes"),
-    Cause.MIRROR: _named("a mirror of a static pod: the kubelet recreates it, its processes run on"),
-    Cause.INACTIVE: _named("{subject}: such a pod no longer counts, even if its processes still run"),
-    Cause.AFTER_OBJECT: _named("{subject} waits until the object is gone"),
-    Cause.SURGE: _named("{subject} creates it while the old one still runs ({field})"),
-    Cause.JOB_TERMINATING_OR_FAILED: _named(
+    TimeRule.OBJECT_STAYS: _named("it stays as it ended until it is deleted"),
+    TimeRule.OWNER_DELETES: _named("{subject} deletes it, without grace because the pod has finished"),
+    TimeRule.POD_STAYS: _named("the pod stays, on its node, with its volumes"),
+    TimeRule.MIRROR: _named("a mirror of a static pod: the kubelet recreates it, its processes run on"),
+    TimeRule.INACTIVE: _named("{subject}: such a pod no longer counts, even if its processes still run"),
+    TimeRule.AFTER_OBJECT: _named("{subject} waits until the object is gone"),
+    TimeRule.SURGE: _named("{subject} creates it while the old one still runs ({field})"),
+    TimeRule.JOB_TERMINATING_OR_FAILED: _named(
         "{subject}: once deleted, and {seconds} s after it failed or was Ready last, doubled each time ({field})"
     ),
-    Cause.JOB_FAILED: _named("{subject}: {seconds} s after it ended, doubled each time ({field} Failed)"),
-    Cause.NOT_REPLACED: _named("no replacement: it has no controller"),
-    Cause.OWNER_DECIDES: _named("{subject} decides, by rules that are unknown here"),
-    Cause.UNMOUNTED: _named("unmounted, reported within {seconds} s ({field}); then the driver detaches it"),
-    Cause.FORCE_DETACH: _named(
+    TimeRule.JOB_FAILED: _named("{subject}: {seconds} s after it ended, doubled each time ({field} Failed)"),
+    TimeRule.NOT_REPLACED: _named("no replacement: it has no controller"),
+    TimeRule.OWNER_DECIDES: _named("{subject} decides, by rules that are unknown here"),
+    TimeRule.UNMOUNTED: _named("unmounted, reported within {seconds} s ({field}); then the driver detaches it"),
+    TimeRule.FORCE_DETACH: _named(
         "the pod's object keeps it; {seconds} s after that is gone, unless --{field}; out-of-service taint: at once"
     ),
-    Cause.FORCE_DETACH_UNFENCED: _named(
+    TimeRule.FORCE_DETACH_UNFENCED: _named(
         "the pod's object keeps it; {seconds} s after that is gone (out-of-service taint: at once) it is detached, "
         "which does not stop the writer"
     ),
-    Cause.NOT_IN_USE: _named("the pod's object keeps it; detached as soon as that is gone: {field} does not list it"),
-    Cause.NOT_IN_USE_UNFENCED: _named(
+    TimeRule.NOT_IN_USE: _named(
+        "the pod's object keeps it; detached as soon as that is gone: {field} does not list it"
+    ),
+    TimeRule.NOT_IN_USE_UNFENCED: _named(
         "the pod's object keeps it; as soon as that is gone it is detached ({field} does not list it), "
         "which does not stop the writer"
     ),
-    Cause.NOT_LOCKED: _named("nothing keeps another node off it, even while this pod still writes"),
-    Cause.VOLUME_UNKNOWN: _named("unknown whether it has to be detached first: it could not be read"),
+    TimeRule.NOT_LOCKED: _named("nothing keeps another node off it, even while this pod still writes"),
+    TimeRule.VOLUME_UNKNOWN: _named("unknown whether it has to be detached first: it could not be read"),
 }
 
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from podrules.admission.pod_security import baseline, restricted
 from podrules.admission.pod_security.pods import SecuredPod
-from podrules.admission.pod_security.policy import Level, LevelVersion
+from podrules.admission.pod_security.policy import LevelVersion, PolicyLevel
 from podrules.admission.pod_security.words import Check, Violation
 
 __all__ = ["Evaluation", "evaluate"]
@@ -48,7 +48,7 @@ class Evaluation(Struct, frozen=True):
 
 def evaluate(pod: SecuredPod, at: LevelVersion) -> Evaluation:
     """Run the checks of a level and a version on a pod."""
-    if at.level == Level.PRIVILEGED:
+    if at.level == PolicyLevel.PRIVILEGED:
         return Evaluation()
     server = pod.rules.minor
     checks = _checks(at.level, server if at.minor is None else min(at.minor, server))
@@ -137,9 +137,9 @@ _REPLACES: Final[Mapping[str, str]] = {
 
 
 @cache
-def _checks(level: Level, minor: int) -> Sequence[Check]:
+def _checks(level: PolicyLevel, minor: int) -> Sequence[Check]:
     asked = _as_of(_BASELINE, minor)
-    if level == Level.RESTRICTED:
+    if level == PolicyLevel.RESTRICTED:
         added = _as_of(_RESTRICTED, minor)
         replaced = {_REPLACES.get(name) for name in added}
         asked = {name: check for name, check in asked.items() if name not in replaced} | added

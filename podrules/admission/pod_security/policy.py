@@ -17,7 +17,7 @@ from podrules.admission.validation.errors import invalid
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.quantity import whole_number
 
-__all__ = ["LABEL_PREFIX", "LATEST", "Level", "LevelVersion", "Policy", "parse_version", "policy_of"]
+__all__ = ["LABEL_PREFIX", "LATEST", "LevelVersion", "Policy", "PolicyLevel", "parse_version", "policy_of"]
 
 LABEL_PREFIX: Final = "pod-security.kubernetes.io/"
 _ENFORCE: Final = LABEL_PREFIX + "enforce"
@@ -29,7 +29,7 @@ _NUMBERED: Final = re.compile(r"v1\.(0|[1-9][0-9]*)")
 _MAX_INT: Final = 2**63 - 1
 
 
-class Level(StrEnum):
+class PolicyLevel(StrEnum):
     """How much a policy allows, from everything to little."""
 
     PRIVILEGED = "privileged"
@@ -40,7 +40,7 @@ class Level(StrEnum):
 class LevelVersion(NamedTuple):
     """A level in a version of Kubernetes."""
 
-    level: Level = Level.PRIVILEGED
+    level: PolicyLevel = PolicyLevel.PRIVILEGED
     minor: int | None = None
     """37 for v1.37; None: the API server's own version."""
 
@@ -64,10 +64,10 @@ class Policy(Struct, frozen=True):
 def policy_of(labels: Mapping[str, str]) -> Policy:
     """The policy of a namespace with these labels; a malformed level enforces restricted and does not warn."""
     problems: list[FieldError] = []
-    enforce = _level_version(labels, _ENFORCE, Level.RESTRICTED, problems)
-    audit = _level_version(labels, _AUDIT, Level.PRIVILEGED, problems)
-    warn = _level_version(labels, _WARN, Level.PRIVILEGED, problems)
-    if _WARN not in labels and labels.get(_ENFORCE) == enforce.level != Level.PRIVILEGED:
+    enforce = _level_version(labels, _ENFORCE, PolicyLevel.RESTRICTED, problems)
+    audit = _level_version(labels, _AUDIT, PolicyLevel.PRIVILEGED, problems)
+    warn = _level_version(labels, _WARN, PolicyLevel.PRIVILEGED, problems)
+    if _WARN not in labels and labels.get(_ENFORCE) == enforce.level != PolicyLevel.PRIVILEGED:
         warn = LevelVersion(enforce.level, warn.minor if _WARN + _VERSION in labels else enforce.minor)
     return Policy(enforce, audit, warn, tuple(problems))
 
@@ -86,14 +86,16 @@ def parse_version(text: str) -> int | None:
     return whole_number(found[1])
 
 
-def _level_version(labels: Mapping[str, str], label: str, malformed: Level, problems: list[FieldError]) -> LevelVersion:
-    level, minor = Level.PRIVILEGED, None
+def _level_version(
+    labels: Mapping[str, str], label: str, malformed: PolicyLevel, problems: list[FieldError]
+) -> LevelVersion:
+    level, minor = PolicyLevel.PRIVILEGED, None
     if label in labels:
         try:
-            level = Level(labels[label])
+            level = PolicyLevel(labels[label])
         except ValueError:
             level = malformed
-            problems.append(_problem(labels, label, f"must be one of {', '.join(Level)}"))
+            problems.append(_problem(labels, label, f"must be one of {', '.join(PolicyLevel)}"))
     if label + _VERSION in labels:
         try:
             minor = parse_version(labels[label + _VERSION])

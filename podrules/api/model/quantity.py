@@ -19,7 +19,7 @@ from enum import Enum
 from functools import lru_cache, total_ordering
 from typing import Final
 
-__all__ = ["ZERO", "Format", "Quantity", "QuantityError", "go_float", "whole_number"]
+__all__ = ["ZERO", "Quantity", "QuantityError", "QuantityFormat", "go_float", "whole_number"]
 
 MILLI: Final = -3
 NANO: Final = -9
@@ -67,7 +67,7 @@ class QuantityError(ValueError):
 _MOST_DIGITS: Final = 30
 
 
-class Format(Enum):
+class QuantityFormat(Enum):
     """The notation in which a quantity was written, and in which it is printed."""
 
     DECIMAL_EXPONENT = "DecimalExponent"
@@ -85,7 +85,7 @@ class Quantity:
         self,
         unscaled: int,
         exponent: int = 0,
-        format: Format = Format.DECIMAL_SI,  # noqa: A002 - upstream's name
+        format: QuantityFormat = QuantityFormat.DECIMAL_SI,  # noqa: A002 - upstream's name
         *,
         big: bool = False,
         text: str = "",
@@ -218,7 +218,7 @@ class Quantity:
     def _canonical(self) -> str:
         if self.is_zero:
             return "0"
-        if self.format is Format.BINARY_SI:
+        if self.format is QuantityFormat.BINARY_SI:
             whole = _rescale_away(self.unscaled, self.exponent, 0)
             exact = self.exponent >= 0 or whole * _ten_to(-self.exponent) == self.unscaled
             # Decimal notation is used between -1024 and 1024, and where binary notation would lose a fraction.
@@ -231,7 +231,7 @@ class Quantity:
         number, exponent = _without_tens(self.unscaled, self.exponent)
         number *= _ten_to(exponent % 3)
         exponent -= exponent % 3
-        if self.format is Format.DECIMAL_EXPONENT:
+        if self.format is QuantityFormat.DECIMAL_EXPONENT:
             return f"{number}e{exponent}" if exponent else str(number)
         return f"{number}{_DECIMAL_SUFFIXES.get(exponent, '')}"
 
@@ -289,16 +289,16 @@ def go_float(value: float) -> str:
     return repr(value)
 
 
-def _suffix(text: str, suffix: str) -> tuple[Format, int]:
+def _suffix(text: str, suffix: str) -> tuple[QuantityFormat, int]:
     if suffix in _DECIMAL_EXPONENTS:
-        return Format.DECIMAL_SI, _DECIMAL_EXPONENTS[suffix]
+        return QuantityFormat.DECIMAL_SI, _DECIMAL_EXPONENTS[suffix]
     if suffix in _BINARY_EXPONENTS:
-        return Format.BINARY_SI, _BINARY_EXPONENTS[suffix]
+        return QuantityFormat.BINARY_SI, _BINARY_EXPONENTS[suffix]
     if suffix[:1] in {"e", "E"} and re.fullmatch(r"[-+]?[0-9]+", suffix[1:], re.ASCII):
         exponent = int(suffix[1:])
         if abs(exponent) > _MAX_EXPONENT:
             raise QuantityError(text, f"the exponent is beyond {_MAX_EXPONENT}")
-        return Format.DECIMAL_EXPONENT, exponent
+        return QuantityFormat.DECIMAL_EXPONENT, exponent
     raise QuantityError(text, f"unable to parse the suffix {suffix!r}", _SUFFIX_WRONG)
 
 
@@ -327,10 +327,10 @@ def _parse(text: str) -> Quantity:
 
 
 def _parse_int64(  # noqa: PLR0917 - the parts of one number
-    text: str, digits: str, decimals: str, form: Format, exponent: int, factor: int
+    text: str, digits: str, decimals: str, form: QuantityFormat, exponent: int, factor: int
 ) -> Quantity | None:
     """The common form: the amount fits an int64 with at most nine decimal places; None: it does not fit."""
-    binary = form is Format.BINARY_SI
+    binary = form is QuantityFormat.BINARY_SI
     if binary:
         room = -1 if decimals else 15 - len(digits) - exponent * 3 // 10 - 1
         scale, mantissa = 0, 2**exponent
@@ -349,21 +349,21 @@ def _parse_int64(  # noqa: PLR0917 - the parts of one number
     return Quantity(factor * number * mantissa, scale, form, text=text if canonical else "")
 
 
-def _parse_big(digits: str, decimals: str, form: Format, exponent: int, factor: int) -> Quantity:
+def _parse_big(digits: str, decimals: str, form: QuantityFormat, exponent: int, factor: int) -> Quantity:
     """The other form: rounded up to nano, and capped in binary notation."""
     number, scale = int(digits + decimals), -len(decimals)
-    if form is Format.BINARY_SI:
+    if form is QuantityFormat.BINARY_SI:
         number *= 2**exponent
     else:
         scale += exponent
     if number:
         number, scale = _rescale_away(number, scale, NANO), NANO
-    if form is Format.BINARY_SI:
+    if form is QuantityFormat.BINARY_SI:
         one = 10**9
         if number > _INT64_MAX * one:
             number, scale = _INT64_MAX, 0
         elif 0 < number < one:
-            form = Format.DECIMAL_SI
+            form = QuantityFormat.DECIMAL_SI
     return Quantity(factor * number, scale, form, big=True)
 
 

@@ -32,7 +32,7 @@ from podrules.api.model.misfit import no_time, unfit
 from podrules.api.model.quantity import Quantity, QuantityError, go_float
 from podrules.api.schema.table import GoType, Schema
 
-__all__ = ["Decoding", "Misfit", "UnknownField", "decode", "decode_struct", "unknown_field"]
+__all__ = ["Decoding", "Misfit", "UndefinedField", "decode", "decode_struct", "unknown_field"]
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:\d\d)", re.ASCII)
 _EMBEDDED_SINCE: Final = 35
@@ -43,7 +43,7 @@ _MAX_UNKNOWN: Final = 100
 """As many unknown fields as the API server names."""
 
 
-class UnknownField(Struct, frozen=True):
+class UndefinedField(Struct, frozen=True):
     """A field that its kind does not have."""
 
     field: str
@@ -75,7 +75,7 @@ class Decoding(Struct, frozen=True):
     api_version: str
     kind: str
     misfits: tuple[Misfit, ...]
-    unknown: tuple[UnknownField, ...]
+    unknown: tuple[UndefinedField, ...]
 
     @property
     def words(self) -> str:
@@ -114,7 +114,7 @@ def decode(content: Mapping[str, Any], known: Schema) -> Decoding | None:
 
 def decode_struct(
     content: Mapping[str, Any], struct: str, known: Schema, path: str = ""
-) -> tuple[tuple[Misfit, ...], tuple[UnknownField, ...]]:
+) -> tuple[tuple[Misfit, ...], tuple[UndefinedField, ...]]:
     """Validate the value at a path against a struct of the schema: what does not fit, and the fields that it lacks."""
     reader = _Reader(known)
     reader.struct(content, struct, _At(path, (), ""))
@@ -140,7 +140,7 @@ class _Reader:
     def __init__(self, known: Schema) -> None:
         self._known = known
         self.misfits: list[Misfit] = []
-        self.unknown: list[UnknownField] = []
+        self.unknown: list[UndefinedField] = []
 
     def struct(self, value: Mapping[Any, Any], name: str, at: _At) -> None:
         """Read the fields of a struct."""
@@ -149,7 +149,7 @@ class _Reader:
         for key, entry in _sorted(value):
             field = fields.get(key)
             if field is None:
-                self.unknown.append(UnknownField(at.below(key), tuple(fields), entry))
+                self.unknown.append(UndefinedField(at.below(key), tuple(fields), entry))
             else:
                 through = field.through if self._known.minor >= _EMBEDDED_SINCE else ()
                 place = _At(at.below(key), (*at.stack, *through, key), own)

@@ -34,7 +34,7 @@ from podrules.ending.died.kubelet_stops import (
 from podrules.ending.died.memory import SIGKILL_CODE, kills_whole_container, memory_weights, start_ran_out
 from podrules.ending.died.messages import NEVER_RAN
 from podrules.ending.died.reboot import FOUND_DEAD, reboot_clues
-from podrules.ending.died.verdict import Clue, Source, Verdict, Weight, of_event, proven, weighed
+from podrules.ending.died.verdict import Clue, EndVerdict, EvidenceSource, Weight, of_event, proven, weighed
 from podrules.pod.container_state import OOM_KILLED, STATUS_UNKNOWN, Termination, fails_init
 from podrules.pod.processes import status_of
 
@@ -55,7 +55,7 @@ def never_ran(reason: str) -> Cause | None:
     return NEVER_RAN.get(reason)
 
 
-def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Verdict:
+def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> EndVerdict:
     """What ended a container of a pod that has not ended as a whole.
 
     Args:
@@ -69,7 +69,7 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
     said, reboot = _by_status(end), reboot_clues(evidence, pod, ref, end)
     if said is not None:
         also = reboot if said is Cause.CONTAINER_LOST else []
-        return proven(said, Clue(Source.POD, "reason", end.reason, end.finished_at), *also)
+        return proven(said, Clue(EvidenceSource.POD, "reason", end.reason, end.finished_at), *also)
     stop = stop_event(evidence, pod, ref, end)
     if stop is not None:
         cause, event = stop
@@ -84,7 +84,7 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
         return weighed(stops, {Cause.SIDECAR_STOPPED: [of_event(stopped)]})
     if stopped is not None and not stops and not stored:
         # It was stopped with its pod, and neither the pod's status nor another event says why.
-        return Verdict(Grade.NOTHING, clues=(of_event(stopped),))
+        return EndVerdict(Grade.NOTHING, clues=(of_event(stopped),))
     hook = _failed_hook(pod, ref)
     if hook is not None:
         if end.exit_code in STOP_CODES and end.reason != OOM_KILLED:
@@ -99,8 +99,8 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
         weights.pop(Cause.SANDBOX_CHANGED, None)
         weights[Cause.NODE_REBOOT] = Weight.MUCH if end.exit_code in {*STOP_CODES, FOUND_DEAD} else Weight.SOME
         clues[Cause.NODE_REBOOT] = reboot
-    clues[Cause.APPLICATION] = [Clue(Source.POD, "exitCode", str(end.exit_code), end.finished_at)]
-    clues |= {cause: [Clue(Source.POD, f"{ref.field}.{field}", "")] for cause, field in _PROBES.items()}
+    clues[Cause.APPLICATION] = [Clue(EvidenceSource.POD, "exitCode", str(end.exit_code), end.finished_at)]
+    clues |= {cause: [Clue(EvidenceSource.POD, f"{ref.field}.{field}", "")] for cause, field in _PROBES.items()}
     return weighed(weights, clues)
 
 
@@ -115,7 +115,7 @@ def _failed_hook(pod: Pod, ref: ContainerRef) -> Clue | None:
     waiting = status.state.waiting if status is not None else None
     if waiting is None or NEVER_RAN.get(waiting.reason) is not Cause.POST_START_HOOK:
         return None
-    return Clue(Source.POD, "state.waiting", f"{waiting.reason}: {waiting.message}")
+    return Clue(EvidenceSource.POD, "state.waiting", f"{waiting.reason}: {waiting.message}")
 
 
 def _by_status(end: Termination) -> Cause | None:

@@ -28,7 +28,7 @@ from podrules.ending.died.cause import Cause
 from podrules.ending.died.evidence import Evidence, PodEvents
 from podrules.ending.died.messages import CLEANED_UP, deleted_name, names_pod
 from podrules.ending.died.scaling import scaling_clues
-from podrules.ending.died.verdict import Clue, Source, of_event
+from podrules.ending.died.verdict import Clue, EvidenceSource, of_event
 
 __all__ = [
     "CONTROLLERS",
@@ -68,7 +68,7 @@ def causes_from_controller(evidence: Evidence, made: datetime | None) -> dict[Ca
     for event, when in _deletions(evidence):
         if made is not None and when <= made:
             break
-        clues = [of_event(event, Source.OWNER_EVENT), *scaling_clues(evidence.scalings, evidence.name, when)]
+        clues = [of_event(event, EvidenceSource.OWNER_EVENT), *scaling_clues(evidence.scalings, evidence.name, when)]
         return {cause: [*clues, *more] for cause, more in _causes(evidence, event, when)}
     return {}
 
@@ -83,7 +83,7 @@ def cleaned_up(evidence: Evidence, made: datetime | None) -> Clue | None:
     for event in reversed(evidence.known_owner_events.named(*CLEANED_UP)):
         when = instant(event.last)
         if names_pod(event.message, evidence.name) and when is not None and (made is None or when >= made):
-            return of_event(event, Source.OWNER_EVENT)
+            return of_event(event, EvidenceSource.OWNER_EVENT)
     return None
 
 
@@ -109,7 +109,7 @@ def _causes(evidence: Evidence, event: Event, when: datetime) -> Iterator[tuple[
     for end in evidence.known_owner_events.named(*JOB_ENDS) if not ends else ():
         since = instant(end.last)
         if since is not None and abs(since - when) <= _NEAR:
-            ends.append(of_event(end, Source.OWNER_EVENT))
+            ends.append(of_event(end, EvidenceSource.OWNER_EVENT))
     if ends:
         yield Cause.JOB_ENDED, ends
         return
@@ -129,7 +129,7 @@ def _ends_of_job(evidence: Evidence, when: datetime) -> Iterator[Condition]:
 
 def _of_condition(condition: Condition) -> Clue:
     said = f"{condition.type}: {condition.reason}: {condition.message}"
-    return Clue(Source.OWNER, "status.conditions", said, condition.last_transition_time)
+    return Clue(EvidenceSource.OWNER, "status.conditions", said, condition.last_transition_time)
 
 
 def job_may_have_ended(evidence: Evidence) -> bool:

@@ -31,7 +31,7 @@ from podrules.ending.died.gone import announced, cause_from_event, deletes_activ
 from podrules.ending.died.messages import DISRUPTION, DISRUPTIONS, FORCE_ALLOWED
 from podrules.ending.died.scaling import scaling_clues
 from podrules.ending.died.stop_order import app_ends, stopped_at, was_reset
-from podrules.ending.died.verdict import Clue, Source, Verdict, Weight, of_event, weighed
+from podrules.ending.died.verdict import Clue, EndVerdict, EvidenceSource, Weight, of_event, weighed
 from podrules.pod.processes import has_process
 from podrules.workload.evictors import pod_evictor
 
@@ -45,7 +45,7 @@ _SECOND: Final = timedelta(seconds=1)
 _Weighed = tuple[dict[Cause, Weight], dict[Cause, list[Clue]]]
 
 
-def deleted_verdict(evidence: Evidence, pod: Pod, *, surely: bool) -> Verdict:
+def deleted_verdict(evidence: Evidence, pod: Pod, *, surely: bool) -> EndVerdict:
     """Who deleted a pod that is marked for deletion.
 
     Args:
@@ -83,7 +83,7 @@ def disruption(pod: Pod) -> Condition | None:
 def of_condition(condition: Condition) -> Clue:
     """The condition as evidence."""
     said = f"{condition.reason}: {condition.message}"
-    return Clue(Source.POD, DISRUPTION, said, condition.last_transition_time)
+    return Clue(EvidenceSource.POD, DISRUPTION, said, condition.last_transition_time)
 
 
 def _by_themselves(evidence: Evidence, pod: Pod) -> frozenset[Cause]:
@@ -137,7 +137,7 @@ def _deleters(evidence: Evidence, pod: Pod) -> _Weighed:
         weights[Cause.DELETED] = Weight.SOME
         weights |= dict(_controllers(evidence, excluded_controllers(evidence, made, when)))
     scaled = scaling_clues(evidence.scalings, evidence.name, when) if Cause.OWNER in weights else []
-    asked = [Clue(Source.POD, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp or "")]
+    asked = [Clue(EvidenceSource.POD, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp or "")]
     clues = {Cause.DELETED: [*asked, *map(of_event, announced(evidence, when))], Cause.FORCE_DELETED: asked}
     for event in evidence.known_events.named(FORCE_ALLOWED):
         at = instant(event.last)
@@ -148,7 +148,7 @@ def _deleters(evidence: Evidence, pod: Pod) -> _Weighed:
         weights[Cause.OWNER] = Weight.MUCH
         clues[Cause.OWNER] = scaled
     if evidence.owner_missing:
-        clues[Cause.OWNER] = [Clue(Source.OWNER, "metadata.ownerReferences", "gone")]
+        clues[Cause.OWNER] = [Clue(EvidenceSource.OWNER, "metadata.ownerReferences", "gone")]
     return weights, clues
 
 

@@ -43,7 +43,7 @@ from podrules.ending.died.messages import (
 )
 from podrules.ending.died.scaling import scaling_clues
 from podrules.ending.died.stop_order import stopped_at
-from podrules.ending.died.verdict import NOTHING, Clue, Source, Verdict, Weight, of_event, proven, weighed
+from podrules.ending.died.verdict import NOTHING, Clue, EndVerdict, EvidenceSource, Weight, of_event, proven, weighed
 from podrules.node.reachability import OUT_OF_SERVICE
 from podrules.pod.tolerations import NO_EXECUTE
 from podrules.workload.evictors import Evictor, Where, going, pod_evictor, remover
@@ -127,9 +127,9 @@ LONG: Final = timedelta(minutes=10)
 """An event this long before the kubelet stopped the pod had another subject."""
 _SECOND: Final = timedelta(seconds=1)
 _SOURCES: Final = {
-    Where.POD_EVENT: Source.EVENT,
-    Where.POD_ANNOTATION: Source.POD,
-    Where.NODE_EVENT: Source.NODE_EVENT,
+    Where.POD_EVENT: EvidenceSource.EVENT,
+    Where.POD_ANNOTATION: EvidenceSource.POD,
+    Where.NODE_EVENT: EvidenceSource.NODE_EVENT,
 }
 _STATIC_UID: Final = re.compile("[0-9a-f]{32}")
 """A kubelet's hash of a manifest; the API server's uids have dashes."""
@@ -140,7 +140,7 @@ _SOON: Final = timedelta(seconds=10)
 """A responding kubelet begins to stop a pod within this time."""
 
 
-def gone_verdict(evidence: Evidence) -> Verdict:
+def gone_verdict(evidence: Evidence) -> EndVerdict:
     """What ended a pod that no longer exists."""
     named, stops, began = cause_from_event(evidence), evidence.known_events.stops(), stopped_at(evidence)
     when = instant(named[1].first) if named is not None else None
@@ -200,7 +200,7 @@ def _is_late(evidence: Evidence, cause: Cause, when: datetime | None) -> bool:
     return later(began, evidence.clocks.margin.total_seconds()) + _SECOND < when
 
 
-def _never_stopped(evidence: Evidence) -> Verdict:
+def _never_stopped(evidence: Evidence) -> EndVerdict:
     """The verdict on a pod that ran and always restarts, on a node that does not respond: its kubelet stopped nothing.
 
     Without its kubelet, only a force deletion removes the object of such a pod. Pod garbage collection also forces:
@@ -218,10 +218,10 @@ def _never_stopped(evidence: Evidence) -> Verdict:
         weights[Cause.DELETED] = Weight.MUCH
     if not _is_its_node(evidence):
         weights[Cause.NODE_GONE] = Weight.SOME
-    return weighed(weights, {Cause.FORCE_DELETED: [Clue(Source.NODE, "Ready", "Unknown")]})
+    return weighed(weights, {Cause.FORCE_DELETED: [Clue(EvidenceSource.NODE, "Ready", "Unknown")]})
 
 
-def _by_controller(evidence: Evidence, stops: Sequence[Event], named: Mapping[Cause, list[Clue]]) -> Verdict:
+def _by_controller(evidence: Evidence, stops: Sequence[Event], named: Mapping[Cause, list[Clue]]) -> EndVerdict:
     """The verdict if the controller says that it deleted the pod: for a reason of its own, or because the pod ended."""
     weights: dict[Cause, Weight] = {}
     if not stops and not deletes_active(evidence):
@@ -327,7 +327,7 @@ def asked_at(evidence: Evidence) -> datetime | None:
     return min((time for time in times if time is not None), default=None)
 
 
-def _without_reason(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Verdict:
+def _without_reason(evidence: Evidence, stops: Sequence[Event], began: datetime) -> EndVerdict:
     """The verdict on a pod that the kubelet stopped, if no event says why."""
     weights = dict.fromkeys(_SILENT, Weight.SOME)
     for cause in _excluded(evidence, stops, began):
@@ -349,7 +349,11 @@ def _without_reason(evidence: Evidence, stops: Sequence[Event], began: datetime)
             clues.setdefault(cause, []).append(of_event(event))
     clues.setdefault(Cause.FORCE_DELETED, []).extend(map(of_event, evidence.known_events.named(FORCE_ALLOWED)))
     node, by = evidence.node, node_evictor(evidence)
-    drained = [Clue(Source.NODE, "spec.unschedulable", "true")] if node is not None and node.spec.unschedulable else []
+    drained = (
+        [Clue(EvidenceSource.NODE, "spec.unschedulable", "true")]
+        if node is not None and node.spec.unschedulable
+        else []
+    )
     if by is not None and by.evicts:
         drained.append(evictor_clue(by))
     if drained:
@@ -386,7 +390,7 @@ def node_evictor(evidence: Evidence) -> Evictor | None:
 
 def evictor_clue(by: Evictor) -> Clue:
     """The sign of a program as a piece of evidence."""
-    return Clue(_SOURCES.get(by.where, Source.NODE), by.key, by.says, by.at)
+    return Clue(_SOURCES.get(by.where, EvidenceSource.NODE), by.key, by.says, by.at)
 
 
 def _is_of_app(event: Event) -> bool:

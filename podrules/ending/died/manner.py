@@ -27,7 +27,7 @@ from podrules.ending.died.messages import BY_KUBELET
 from podrules.ending.died.stop_order import was_reset
 from podrules.pod.container_state import Termination
 
-__all__ = ["Manner", "Stop", "manner_of", "stop_of"]
+__all__ = ["Manner", "PodStop", "manner_of", "stop_of"]
 
 _ROUNDED: Final = timedelta(seconds=2)
 """Both times are in whole seconds."""
@@ -48,7 +48,7 @@ class Manner(Enum):
     """It had ended before the stop."""
 
 
-class Stop(Struct, frozen=True):
+class PodStop(Struct, frozen=True):
     """The stop of a whole pod."""
 
     began: datetime | None = None
@@ -57,7 +57,7 @@ class Stop(Struct, frozen=True):
     """The grace period of its containers; None: the kubelet decided it."""
 
 
-def stop_of(evidence: Evidence, pod: Pod) -> Stop:
+def stop_of(evidence: Evidence, pod: Pod) -> PodStop:
     """The stop of a pod that ended as a whole."""
     condition, clocks, deleted = disruption(pod), evidence.clocks, deleted_at(pod)
     by_kubelet = condition is not None and condition.reason == BY_KUBELET
@@ -69,10 +69,10 @@ def stop_of(evidence: Evidence, pod: Pod) -> Stop:
     if deleted is not None and not was_reset(pod):
         times.append(deleted)
     known = deleted is not None and not by_kubelet
-    return Stop(min(times, default=None), span(grace_of(pod).longest) if known else None)
+    return PodStop(min(times, default=None), span(grace_of(pod).longest) if known else None)
 
 
-def manner_of(clocks: Clocks, end: Termination, stop: Stop) -> Manner:
+def manner_of(clocks: Clocks, end: Termination, stop: PodStop) -> Manner:
     """How a container of a stopped pod ended.
 
     Args:

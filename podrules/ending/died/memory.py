@@ -35,7 +35,7 @@ from podrules.api.model.quantity import ZERO
 from podrules.ending.died.cause import Cause
 from podrules.ending.died.evidence import Evidence
 from podrules.ending.died.oom_kills import OomKill, of_both, oom_kills_near, seconds_apart
-from podrules.ending.died.verdict import Clue, Source, Weight
+from podrules.ending.died.verdict import Clue, EvidenceSource, Weight
 from podrules.pod.cgroup import container_resource_config, pod_resource_config
 from podrules.pod.container_state import OOM_KILLED, Termination
 from podrules.pod.oom import container_oom_score_adjs
@@ -131,7 +131,7 @@ def memory_weights(
 ) -> tuple[dict[Cause, Weight], dict[Cause, list[Clue]]]:
     """The memory limits that a container may have reached, and the evidence for each."""
     limits, said = memory_limits(pod, ref, evidence.pod_limit), end.reason == OOM_KILLED
-    reason = Clue(Source.POD, "reason", OOM_KILLED, end.finished_at)
+    reason = Clue(EvidenceSource.POD, "reason", OOM_KILLED, end.finished_at)
     weights: dict[Cause, Weight] = {}
     clues: dict[Cause, list[Clue]] = {}
     kills = oom_kills_near(evidence.known_node_events.events, end)
@@ -150,7 +150,7 @@ def memory_weights(
         # An event reports one kill: with events of both kinds, either may be this one.
         concerned = [] if of_both(kills) else [one for one in weights if (one is _NODE) is kill.of_node]
         for cause in concerned or weights:
-            clue = Clue(Source.NODE_EVENT, kill.reason, kill.message, kill.at)
+            clue = Clue(EvidenceSource.NODE_EVENT, kill.reason, kill.message, kill.at)
             clues.setdefault(cause, []).append(clue)
     for cause in weights if said else ():
         clues.setdefault(cause, []).insert(0, reason)
@@ -242,7 +242,7 @@ def _ended_together(evidence: Evidence, end: Termination) -> Iterator[Clue]:
                 continue
             if abs(when - ended) <= _TOGETHER and not _has_limit(pod, status.name):
                 name = f"{pod.metadata.namespace}/{pod.metadata.name}/{status.name}"
-                yield Clue(Source.NEIGHBOUR, name, OOM_KILLED, theirs.finished_at)
+                yield Clue(EvidenceSource.NEIGHBOUR, name, OOM_KILLED, theirs.finished_at)
 
 
 def _has_limit(pod: Pod, container: str) -> bool:

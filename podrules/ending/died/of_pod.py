@@ -28,13 +28,13 @@ from podrules.ending.died.deleted import disruption
 from podrules.ending.died.evidence import Evidence, Lost, PodEvents, container_of, ended_at, failed_at, first_of
 from podrules.ending.died.gone import LONG, cause_from_event, gone_verdict, node_evictor
 from podrules.ending.died.kubelet_stops import stop_of_all
-from podrules.ending.died.manner import Manner, Stop, manner_of, stop_of
+from podrules.ending.died.manner import Manner, PodStop, manner_of, stop_of
 from podrules.ending.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, pod_memory_limit, start_ran_out
 from podrules.ending.died.messages import BY_KUBELET, EVICTED, EvictionNumbers, eviction_numbers
 from podrules.ending.died.pod_end import pod_verdict
 from podrules.ending.died.rejections import Rejection, rejection_of
 from podrules.ending.died.stop_order import stopped_at
-from podrules.ending.died.verdict import NOTHING, Clue, Source, Verdict, of_event, proven
+from podrules.ending.died.verdict import NOTHING, Clue, EndVerdict, EvidenceSource, of_event, proven
 from podrules.node.eviction.thresholds import usable_thresholds
 from podrules.pod.container_state import (
     OOM_KILLED,
@@ -85,7 +85,7 @@ class ContainerEnd(Struct, frozen=True, rename="camel"):
     """None: it has never run."""
     at: str | None = None
     """When it ended, by the API server's clock if the difference is known."""
-    verdict: Verdict | None = None
+    verdict: EndVerdict | None = None
     """What ended it; None: it was stopped with its pod."""
     manner: Manner | None = None
     """How it ended, if it was stopped with its pod."""
@@ -106,7 +106,7 @@ class PodEnd(Struct, frozen=True, rename="camel"):
     """What ended a pod, or a container of it."""
 
     of: EndOf
-    verdict: Verdict
+    verdict: EndVerdict
     container: str = ""
     """The container that ended; empty: the pod as a whole."""
     at: str | None = None
@@ -226,12 +226,12 @@ def _text(when: datetime) -> str:
     return when.isoformat().replace("+00:00", "Z")
 
 
-def _lost(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None = None) -> tuple[Lost, ...]:
+def _lost(evidence: Evidence, verdict: EndVerdict, one: ContainerEnd | None = None) -> tuple[Lost, ...]:
     """The missing evidence that could have shown more about a verdict that is not certain."""
     return () if verdict.grade is Grade.CERTAIN else tuple(_missing(evidence, verdict, one))
 
 
-def _missing(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None) -> Iterator[Lost]:
+def _missing(evidence: Evidence, verdict: EndVerdict, one: ContainerEnd | None) -> Iterator[Lost]:
     pod, events = evidence.pod, evidence.events
     if pod is None:
         yield Lost.POD_UNREAD if evidence.pod_unread else Lost.POD_GONE
@@ -268,7 +268,7 @@ def _began(evidence: Evidence) -> datetime | None:
     return first_of(evidence.known_events.stops())
 
 
-def _is_settled(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None) -> bool:
+def _is_settled(evidence: Evidence, verdict: EndVerdict, one: ContainerEnd | None) -> bool:
     """Whether all events about an end must have arrived; also True if its time is not known."""
     if one is not None and one.end is not None and one.end.finished_at is not None:
         return evidence.has_come(one.end)
@@ -276,7 +276,7 @@ def _is_settled(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None) 
     return when is None or evidence.now is None or evidence.is_settled(when)
 
 
-def _clue_times(verdict: Verdict) -> list[str]:
+def _clue_times(verdict: EndVerdict) -> list[str]:
     return [clue.at for one in verdict.suspects for clue in one.clues if clue.at]
 
 
@@ -301,7 +301,7 @@ def _gone(evidence: Evidence) -> PodEnd:
     )
 
 
-def _rejection(evidence: Evidence, verdict: Verdict) -> Rejection | None:
+def _rejection(evidence: Evidence, verdict: EndVerdict) -> Rejection | None:
     """Why the kubelet rejected the pod: by its status, else by the event."""
     if verdict.cause is not Cause.REJECTED:
         return None
@@ -311,7 +311,7 @@ def _rejection(evidence: Evidence, verdict: Verdict) -> Rejection | None:
     return None if named is None else rejection_of(evidence, named[1].reason, named[1].message)
 
 
-def _evictor(evidence: Evidence, verdict: Verdict) -> Evictor | None:
+def _evictor(evidence: Evidence, verdict: EndVerdict) -> Evictor | None:
     """The program behind a verdict: by its event about the pod, else by marks on the node, else by marks on the pod."""
     causes = {one.cause for one in verdict.suspects}
     named = next(filter(None, map(pod_evictor, reversed(evidence.known_events.events))), None)
@@ -363,7 +363,7 @@ def _latest(ends: tuple[ContainerEnd, ...]) -> str | None:
     return max((one.at for one in ends if one.at is not None), default=None)
 
 
-def _ends(evidence: Evidence, pod: Pod, whole: Verdict | None, stop: Stop | None) -> Iterator[ContainerEnd]:
+def _ends(evidence: Evidence, pod: Pod, whole: EndVerdict | None, stop: PodStop | None) -> Iterator[ContainerEnd]:
     observed = {one.name: one for one in observed_containers(pod, pod_platform(pod, evidence.node))}
     for ref in pod.containers():
         one = observed.get(ref.container.name)
@@ -381,7 +381,7 @@ def _is_done(pod: Pod, one: ObservedContainer) -> bool:
     return not fails_init(pod, one.end.exit_code, one.end.reason)
 
 
-def _ended_with_pod(whole: Verdict, pod: Pod, evidence: Evidence, ref: ContainerRef, one: ObservedContainer) -> bool:
+def _ended_with_pod(whole: EndVerdict, pod: Pod, evidence: Evidence, ref: ContainerRef, one: ObservedContainer) -> bool:
     """Whether a container ended with its pod, as far as is known: an unknown reason of the pod does not show it."""
     condition = disruption(pod)
     if whole.grade is not Grade.NOTHING or (condition is not None and condition.reason == BY_KUBELET):
@@ -389,7 +389,7 @@ def _ended_with_pod(whole: Verdict, pod: Pod, evidence: Evidence, ref: Container
     return one.end is not None and stop_of_all(evidence.known_events, ref, one.end) is not None
 
 
-def _end(evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer, stop: Stop | None) -> ContainerEnd:
+def _end(evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer, stop: PodStop | None) -> ContainerEnd:
     end, unable = one.latest, never_ran(one.reason)
     manner = manner_of(evidence.clocks, one.end, stop) if stop is not None and one.end is not None else None
     stopped = manner is not None and manner is not Manner.BEFORE
@@ -401,7 +401,7 @@ def _end(evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer
     elif unable is not None and end is None and start_ran_out(one.message):
         verdict = container_verdict(evidence, pod, ref, Termination(_NOT_STARTED, one.reason, one.message))
     elif unable is not None and end is None:
-        verdict = proven(unable, Clue(Source.POD, "state.waiting", f"{one.reason}: {one.message}"))
+        verdict = proven(unable, Clue(EvidenceSource.POD, "state.waiting", f"{one.reason}: {one.message}"))
     memory = (verdict is not None and bool(verdict.causes & _MEMORY)) or (end is not None and end.reason in _LIMITED)
     return ContainerEnd(
         container=one.name,

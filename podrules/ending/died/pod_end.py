@@ -24,13 +24,13 @@ from podrules.ending.died.evidence import Evidence
 from podrules.ending.died.gone import DELETERS, cause_from_event
 from podrules.ending.died.messages import BY_KUBELET, DISRUPTIONS, cause_of_condition, cause_of_status
 from podrules.ending.died.stop_order import Order, order_of_deletion
-from podrules.ending.died.verdict import Clue, Source, Verdict, of_event, proven
+from podrules.ending.died.verdict import Clue, EndVerdict, EvidenceSource, of_event, proven
 from podrules.workload.safety import Guarantee, owner_guarantee
 
 __all__ = ["pod_verdict"]
 
 
-def pod_verdict(evidence: Evidence, pod: Pod) -> Verdict | None:
+def pod_verdict(evidence: Evidence, pod: Pod) -> EndVerdict | None:
     """What ended an existing pod; None: its containers ended by themselves, if at all."""
     if pod.finished:
         said = _by_status(pod) or _by_event(evidence, pod) or _unknown(pod)
@@ -45,11 +45,11 @@ def pod_verdict(evidence: Evidence, pod: Pod) -> Verdict | None:
     return deleted_verdict(evidence, pod, surely=order is Order.AFTER)
 
 
-def _by_status(pod: Pod) -> Verdict | None:
+def _by_status(pod: Pod) -> EndVerdict | None:
     """The cause that the kubelet wrote into the status of a pod that it ended."""
     named = cause_of_status(pod.status.reason, pod.status.message)
     if named is not None:
-        return proven(named, Clue(Source.POD, "status.reason", f"{pod.status.reason}: {pod.status.message}"))
+        return proven(named, Clue(EvidenceSource.POD, "status.reason", f"{pod.status.reason}: {pod.status.message}"))
     condition = disruption(pod)
     if condition is None or condition.reason != BY_KUBELET:
         return None
@@ -57,12 +57,12 @@ def _by_status(pod: Pod) -> Verdict | None:
     return None if by_kubelet is None else proven(by_kubelet, of_condition(condition))
 
 
-def _unknown(pod: Pod) -> Verdict | None:
+def _unknown(pod: Pod) -> EndVerdict | None:
     """No cause: the status names a reason that the rules do not know, or shows no container that ended."""
     condition = disruption(pod)
     if condition is not None and condition.reason == BY_KUBELET:
         said = ": ".join(filter(None, (pod.status.reason, pod.status.message or condition.message)))
-        return Verdict(Grade.NOTHING, clues=(Clue(Source.POD, "status", said), of_condition(condition)))
+        return EndVerdict(Grade.NOTHING, clues=(Clue(EvidenceSource.POD, "status", said), of_condition(condition)))
     if pod.metadata.deletion_timestamp is not None or condition is not None:
         return None
     ended = any(one.state.terminated is not None for one in pod.status.container_statuses)
@@ -71,10 +71,10 @@ def _unknown(pod: Pod) -> Verdict | None:
     if any(one.state.terminated for one in pod.status.init_container_statuses) and not pod.status.reason:
         return None
     said = ": ".join(filter(None, (pod.status.phase, pod.status.reason, pod.status.message)))
-    return Verdict(Grade.NOTHING, clues=(Clue(Source.POD, "status", said),))
+    return EndVerdict(Grade.NOTHING, clues=(Clue(EvidenceSource.POD, "status", said),))
 
 
-def _by_event(evidence: Evidence, pod: Pod) -> Verdict | None:
+def _by_event(evidence: Evidence, pod: Pod) -> EndVerdict | None:
     """The cause from an event of the kubelet that came while the pod ran."""
     named = cause_from_event(evidence)
     if named is None or named[0] in DELETERS or not _before_its_end(named[1], pod):
@@ -93,7 +93,7 @@ def _times(pod: Pod) -> list[datetime]:
     return [time for end in ends if end is not None and (time := instant(end.finished_at)) is not None]
 
 
-def _collected(pod: Pod) -> Verdict | None:
+def _collected(pod: Pod) -> EndVerdict | None:
     """The verdict on a pod that garbage collection set Failed because its node was gone."""
     condition = disruption(pod)
     if condition is None or DISRUPTIONS.get(condition.reason) is not Cause.NODE_GONE:

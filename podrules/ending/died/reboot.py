@@ -17,7 +17,7 @@ from podrules.api.model.instant import instant, later
 from podrules.api.model.pod import ContainerRef, Pod
 from podrules.ending.died.evidence import Evidence
 from podrules.ending.died.kubelet_stops import new_sandbox
-from podrules.ending.died.verdict import Clue, Source, of_event
+from podrules.ending.died.verdict import Clue, EvidenceSource, of_event
 from podrules.pod.container_state import Termination
 from podrules.pod.processes import status_of
 
@@ -46,6 +46,6 @@ def reboot_clues(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Terminati
     for event in evidence.known_node_events.named(REBOOTED):
         when = instant(event.last)
         if when is not None and first <= when <= last and (again is None or when <= later(again, _MINUTE)):
-            restart = of_event(event, Source.NODE_EVENT)
+            restart = of_event(event, EvidenceSource.NODE_EVENT)
             return [restart] if sandbox is None else [restart, of_event(sandbox)]
     return []

@@ -20,7 +20,7 @@ from typing import Final
 
 from podrules.api.model.event import Event
 from podrules.api.model.instant import instant, later
-from podrules.ending.died.verdict import Clue, Source, of_event
+from podrules.ending.died.verdict import Clue, EvidenceSource, of_event
 
 __all__ = ["RESCALED", "SCALED", "scaling_clues"]
 
@@ -49,7 +49,7 @@ def scaling_clues(events: Iterable[Event], pod: str, deleted: datetime | None) -
     for event in reversed(found):
         down = _DOWN.search(event.message[:_MAX_READ]) if event.reason == SCALED else None
         if down is not None and down[1] == pod.rpartition("-")[0] and _is_before(event, deleted):
-            return [of_event(event, Source.OWNER_EVENT), *_why(found, event, down[1], down[2])]
+            return [of_event(event, EvidenceSource.OWNER_EVENT), *_why(found, event, down[1], down[2])]
     return []
 
 
@@ -60,10 +60,12 @@ def _why(events: Iterable[Event], scaled: Event, replica_set: str, size: str) ->
         up = _UP.search(event.message[:_MAX_READ]) if event.reason == SCALED else None
         same = event.involved_object.name == scaled.involved_object.name
         if up is not None and up[1] != replica_set and same and _is_before(event, when, _ROLLOUT):
-            ups.append(of_event(event, Source.OWNER_EVENT))
+            ups.append(of_event(event, EvidenceSource.OWNER_EVENT))
         new = _NEW_SIZE.search(event.message[:_MAX_READ]) if event.reason == RESCALED else None
         if new is not None and new[1] == size and same and _is_before(event, when):
-            yield Clue(Source.OWNER_EVENT, f"{RESCALED} of {event.involved_object.name}", event.message, event.last)
+            yield Clue(
+                EvidenceSource.OWNER_EVENT, f"{RESCALED} of {event.involved_object.name}", event.message, event.last
+            )
             return
     yield from ups[-1:]
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from podrules.api.model.event import Event
 from podrules.ending.died.cause import Cause, Grade
 
-__all__ = ["Clue", "Source", "Suspect", "Verdict", "Weight", "of_event", "proven", "weighed"]
+__all__ = ["Clue", "EndVerdict", "EvidenceSource", "Suspect", "Weight", "of_event", "proven", "weighed"]
 
 
 class Weight(IntEnum):
@@ -32,7 +32,7 @@ class Weight(IntEnum):
     """A component of Kubernetes names the cause of this very end."""
 
 
-class Source(Enum):
+class EvidenceSource(Enum):
     """The source of a piece of evidence."""
 
     POD = "Pod"
@@ -51,7 +51,7 @@ class Source(Enum):
 class Clue(Struct, frozen=True, rename="camel"):
     """One piece of evidence."""
 
-    source: Source
+    source: EvidenceSource
     where: str
     """``status.reason``, ``Killing``: the field or the event's reason."""
     says: str
@@ -59,7 +59,7 @@ class Clue(Struct, frozen=True, rename="camel"):
     at: str | None = None
 
 
-def of_event(event: Event, source: Source = Source.EVENT) -> Clue:
+def of_event(event: Event, source: EvidenceSource = EvidenceSource.EVENT) -> Clue:
     """An event as evidence; the default source is an event about the pod."""
     return Clue(source, event.reason, event.message, event.last)
 
@@ -73,7 +73,7 @@ class Suspect(Struct, frozen=True, rename="camel"):
     """The evidence for it."""
 
 
-class Verdict(Struct, frozen=True, rename="camel"):
+class EndVerdict(Struct, frozen=True, rename="camel"):
     """Which causes fit, and how certain that is."""
 
     grade: Grade
@@ -95,15 +95,15 @@ class Verdict(Struct, frozen=True, rename="camel"):
         return frozenset(one.cause for one in (*self.suspects, *self.others))
 
 
-NOTHING = Verdict(Grade.NOTHING)
+NOTHING = EndVerdict(Grade.NOTHING)
 
 
-def proven(cause: Cause, *clues: Clue) -> Verdict:
+def proven(cause: Cause, *clues: Clue) -> EndVerdict:
     """The verdict if a component of Kubernetes names the cause."""
-    return Verdict(Grade.CERTAIN, (Suspect(cause, Weight.PROOF, clues),))
+    return EndVerdict(Grade.CERTAIN, (Suspect(cause, Weight.PROOF, clues),))
 
 
-def weighed(weights: Mapping[Cause, Weight], clues: Mapping[Cause, Iterable[Clue]]) -> Verdict:
+def weighed(weights: Mapping[Cause, Weight], clues: Mapping[Cause, Iterable[Clue]]) -> EndVerdict:
     """The verdict over the causes that fit."""
     if not weights:
         return NOTHING
@@ -112,5 +112,5 @@ def weighed(weights: Mapping[Cause, Weight], clues: Mapping[Cause, Iterable[Clue
     found.sort(key=lambda one: (-one.weight, order.index(one.cause)))
     first = tuple(one for one in found if one.weight == found[0].weight)
     if len(found) == 1:
-        return Verdict(Grade.CERTAIN, first)
-    return Verdict(Grade.LIKELY if len(first) == 1 else Grade.SEVERAL, first, tuple(found[len(first) :]))
+        return EndVerdict(Grade.CERTAIN, first)
+    return EndVerdict(Grade.LIKELY if len(first) == 1 else Grade.SEVERAL, first, tuple(found[len(first) :]))

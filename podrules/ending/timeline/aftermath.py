@@ -37,7 +37,7 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.workload import Workload
 from podrules.ending.attachment import FORCE_DETACH_AFTER
 from podrules.ending.deleted_pod import holders
-from podrules.ending.timeline.events import AT_ONCE, NEVER, Cause, Event, Note, Reminder, Span, What
+from podrules.ending.timeline.events import AT_ONCE, NEVER, Note, Reminder, Span, TimelineEvent, TimeRule, What
 from podrules.ending.volumes import WriterGuard, WriterLock
 from podrules.node.pod_gc import ORPHANS_GONE_WITHIN
 from podrules.node.reachability import Reach
@@ -93,7 +93,7 @@ class Ownership(Struct, frozen=True):
 class Aftermath(Struct, frozen=True):
     """The following events, with notes."""
 
-    events: tuple[Event, ...]
+    events: tuple[TimelineEvent, ...]
     notes: tuple[Note, ...] = ()
 
 
@@ -133,12 +133,12 @@ def after_deletion(
 def after_kubelet_kill(owner: Ownership, ended: Span) -> Aftermath:
     """The object and its replacement after the kubelet stopped a pod that was not deleted."""
     failed = ended.later(0, _CONFIRMED_SECONDS)
-    phase = Event.of(What.FAILED, failed, Cause.KUBELET_CONFIRMS, field="status.phase")
+    phase = TimelineEvent.of(What.FAILED, failed, TimeRule.KUBELET_CONFIRMS, field="status.phase")
     guarantee = owner.guarantee.guarantee
     if guarantee in {Guarantee.AT_MOST_ONE, Guarantee.ONE_PER_NODE}:
-        gone = Event.of(What.OBJECT_GONE, failed, Cause.OWNER_DELETES, subject=owner.name)
+        gone = TimelineEvent.of(What.OBJECT_GONE, failed, TimeRule.OWNER_DELETES, subject=owner.name)
     else:
-        gone = Event.of(What.OBJECT_GONE, NEVER, Cause.OBJECT_STAYS)
+        gone = TimelineEvent.of(What.OBJECT_GONE, NEVER, TimeRule.OBJECT_STAYS)
     notes = [Note(Reminder.EXITS_ZERO)]
     if guarantee is Guarantee.RUNS_TO_COMPLETION:
         notes = [Note(Reminder.JOB_COUNTS_SUCCESS)]
@@ -162,7 +162,7 @@ def forced_detach(after: Aftermath, reach: Reach) -> tuple[Span, Span]:
 
 def free_volumes(
     guards: Sequence[WriterGuard], ended: Span, *, forced: tuple[Span, Span] | None = None
-) -> Iterator[Event]:
+) -> Iterator[TimelineEvent]:
     """When another node can use each volume; volumes for several pods need not wait and are left out.
 
     Args:
@@ -177,20 +177,20 @@ def free_volumes(
             case WriterLock.NODE | WriterLock.FOLDER if forced is not None or not guard.access_modes:
                 continue
             case WriterLock.NONE | WriterLock.NODE | WriterLock.FOLDER:
-                span, rule, field, seconds = AT_ONCE, Cause.NOT_LOCKED, "", None
+                span, rule, field, seconds = AT_ONCE, TimeRule.NOT_LOCKED, "", None
             case WriterLock.UNKNOWN:
-                span, rule, field, seconds = NEVER, Cause.VOLUME_UNKNOWN, "", None
+                span, rule, field, seconds = NEVER, TimeRule.VOLUME_UNKNOWN, "", None
             case _ if forced is not None and not guard.mounted:
                 span, field, seconds = forced[1], "status.volumesInUse", None
-                rule = Cause.NOT_IN_USE_UNFENCED if guard.lock is WriterLock.CONTROLLER else Cause.NOT_IN_USE
+                rule = TimeRule.NOT_IN_USE_UNFENCED if guard.lock is WriterLock.CONTROLLER else TimeRule.NOT_IN_USE
             case _ if forced is not None:
                 span, field, seconds = forced[0], "disable-force-detach-on-timeout", FORCE_DETACH_SECONDS
                 unfenced = guard.lock is WriterLock.CONTROLLER
-                rule = Cause.FORCE_DETACH_UNFENCED if unfenced else Cause.FORCE_DETACH
+                rule = TimeRule.FORCE_DETACH_UNFENCED if unfenced else TimeRule.FORCE_DETACH
             case _:
-                span, rule = ended.later(0, _REPORTED_SECONDS), Cause.UNMOUNTED
+                span, rule = ended.later(0, _REPORTED_SECONDS), TimeRule.UNMOUNTED
                 field, seconds = "status.volumesInUse", _REPORTED_SECONDS
-        yield Event.of(What.VOLUME_FREE, span, rule, subject=guard.volume, field=field, seconds=seconds)
+        yield TimelineEvent.of(What.VOLUME_FREE, span, rule, subject=guard.volume, field=field, seconds=seconds)
 
 
 def _object_removed(
@@ -203,31 +203,31 @@ def _object_removed(
     silent: bool,
     swept: Span | None,
     collected: int | None,
-) -> Event:
+) -> TimelineEvent:
     others = holders(pod.metadata.finalizers)
     if others:
         reached = deleted if grace == 0 else swept or (NEVER if silent else ended)
-        return Event.of(
+        return TimelineEvent.of(
             What.OBJECT_GONE,
             Span(reached.earliest, None),
-            Cause.FINALIZERS,
+            TimeRule.FINALIZERS,
             subject=", ".join(others),
             field="metadata.finalizers",
         )
     if grace == 0:
-        return Event.of(What.OBJECT_GONE, deleted, Cause.GRACE_ZERO, seconds=0)
+        return TimelineEvent.of(What.OBJECT_GONE, deleted, TimeRule.GRACE_ZERO, seconds=0)
     if swept is not None:
         orphaned = collected == ORPHANS_GONE_WITHIN
-        rule = Cause.POD_GC if orphaned else Cause.POD_GC_OUT_OF_SERVICE
-        return Event.of(
+        rule = TimeRule.POD_GC if orphaned else TimeRule.POD_GC_OUT_OF_SERVICE
+        return TimelineEvent.of(
             What.OBJECT_GONE, swept, rule, field="spec.nodeName" if orphaned else "spec.taints", seconds=collected
         )
     if silent:
-        return Event.of(What.OBJECT_GONE, NEVER, Cause.KUBELET_SILENT)
+        return TimelineEvent.of(What.OBJECT_GONE, NEVER, TimeRule.KUBELET_SILENT)
     if owner.guarantee.guarantee is Guarantee.KUBELET_OWNED:
-        return Event.of(What.OBJECT_GONE, deleted.later(0, _CONFIRMED_SECONDS), Cause.MIRROR)
+        return TimelineEvent.of(What.OBJECT_GONE, deleted.later(0, _CONFIRMED_SECONDS), TimeRule.MIRROR)
     confirmed = ended.later(0, _CONFIRMED_SECONDS)
-    return Event.of(What.OBJECT_GONE, confirmed, Cause.KUBELET_CONFIRMS, seconds=_CONFIRMED_SECONDS)
+    return TimelineEvent.of(What.OBJECT_GONE, confirmed, TimeRule.KUBELET_CONFIRMS, seconds=_CONFIRMED_SECONDS)
 
 
 def _failed_at(pod: Pod, deleted: Span, unready: Span | None) -> Span:
@@ -240,7 +240,7 @@ def _failed_at(pod: Pod, deleted: Span, unready: Span | None) -> Span:
     return failed
 
 
-def _replaced(owner: Ownership, inactive: Span, failed: Span, ended: Span, gone: Span) -> Event:
+def _replaced(owner: Ownership, inactive: Span, failed: Span, ended: Span, gone: Span) -> TimelineEvent:
     """When the owner creates another pod.
 
     Args:
@@ -251,22 +251,22 @@ def _replaced(owner: Ownership, inactive: Span, failed: Span, ended: Span, gone:
         gone: When its object is gone.
     """
     own = owner.guarantee
-    span, rule, field, seconds = NEVER, Cause.OWNER_DECIDES, own.field, None
+    span, rule, field, seconds = NEVER, TimeRule.OWNER_DECIDES, own.field, None
     match own.guarantee:
         case Guarantee.AVAILABILITY_FIRST:
-            span, rule = inactive, Cause.INACTIVE
+            span, rule = inactive, TimeRule.INACTIVE
         case Guarantee.ONE_PER_NODE if owner.surges:
-            span, rule, field = inactive, Cause.SURGE, "DaemonSet spec.updateStrategy.rollingUpdate.maxSurge"
+            span, rule, field = inactive, TimeRule.SURGE, "DaemonSet spec.updateStrategy.rollingUpdate.maxSurge"
         case Guarantee.AT_MOST_ONE | Guarantee.ONE_PER_NODE:
-            span, rule = gone, Cause.AFTER_OBJECT
+            span, rule = gone, TimeRule.AFTER_OBJECT
         case Guarantee.RUNS_TO_COMPLETION:
             field, seconds = _POLICY, JOB_BACK_OFF_SECONDS
             if owner.only_replaces_failed:
-                span, rule = ended.later(JOB_BACK_OFF_SECONDS), Cause.JOB_FAILED
+                span, rule = ended.later(JOB_BACK_OFF_SECONDS), TimeRule.JOB_FAILED
             else:
-                span, rule = inactive.or_later(failed.later(JOB_BACK_OFF_SECONDS)), Cause.JOB_TERMINATING_OR_FAILED
+                span, rule = inactive.or_later(failed.later(JOB_BACK_OFF_SECONDS)), TimeRule.JOB_TERMINATING_OR_FAILED
         case Guarantee.KUBELET_OWNED:
-            span, rule = gone, Cause.MIRROR
+            span, rule = gone, TimeRule.MIRROR
         case Guarantee.NOT_REPLACED:
-            rule = Cause.NOT_REPLACED
-    return Event.of(What.REPLACED, span, rule, subject=owner.name, field=field, seconds=seconds)
+            rule = TimeRule.NOT_REPLACED
+    return TimelineEvent.of(What.REPLACED, span, rule, subject=owner.name, field=field, seconds=seconds)

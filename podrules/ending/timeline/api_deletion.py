@@ -31,12 +31,12 @@ from podrules.ending.timeline.aftermath import (
 from podrules.ending.timeline.events import (
     AT_ONCE,
     NEVER,
-    Cause,
-    Event,
     Note,
     Reminder,
     Span,
     Standing,
+    TimelineEvent,
+    TimeRule,
     Way,
     WayTimeline,
     What,
@@ -123,13 +123,13 @@ def second_delete(timeline: WayTimeline, second: Span, *, kept: bool) -> WayTime
     gone = Span(second.earliest, None) if kept else second
     before = next((event.span for event in timeline.events if event.what is What.OBJECT_GONE), NEVER)
 
-    def moved(event: Event) -> Event:
+    def moved(event: TimelineEvent) -> TimelineEvent:
         if event.what is What.OBJECT_GONE:
-            return replace(event.during(gone), rule=Cause.FINALIZERS if kept else Cause.SECOND_DELETE)
-        if event.rule in {Cause.FORCE_DETACH, Cause.FORCE_DETACH_UNFENCED}:
+            return replace(event.during(gone), rule=TimeRule.FINALIZERS if kept else TimeRule.SECOND_DELETE)
+        if event.rule in {TimeRule.FORCE_DETACH, TimeRule.FORCE_DETACH_UNFENCED}:
             # With an out-of-service taint the detach does not wait.
             return event.during(gone.later(0 if event.span == before != NEVER else FORCE_DETACH_SECONDS))
-        follows = {Cause.AFTER_OBJECT, Cause.MIRROR, Cause.NOT_IN_USE, Cause.NOT_IN_USE_UNFENCED}
+        follows = {TimeRule.AFTER_OBJECT, TimeRule.MIRROR, TimeRule.NOT_IN_USE, TimeRule.NOT_IN_USE_UNFENCED}
         return event.during(gone) if event.rule in follows else event
 
     return replace(timeline, events=tuple(map(moved, timeline.events)))
@@ -163,7 +163,7 @@ def _deleted(
         grace = Grace(max(asked, 1), GraceSource.OPTION.value, given=asked)
     given = grace.seconds if grace.given is None else grace.given
     stop = stopped_by_deletion(pod, grace, owner)
-    marked = Event.of(What.DELETED, AT_ONCE, Cause.START, field="metadata.deletionTimestamp")
+    marked = TimelineEvent.of(What.DELETED, AT_ONCE, TimeRule.START, field="metadata.deletionTimestamp")
     silent = reach.quiet
     collected = collected_within(reach, deleted=True)
     after = after_deletion(
@@ -177,7 +177,7 @@ def _deleted(
         swept_from=fenced,
     )
     if silent:
-        signals: tuple[Event, ...] = (Event.of(What.SIGTERM, NEVER, Cause.KUBELET_SILENT),)
+        signals: tuple[TimelineEvent, ...] = (TimelineEvent.of(What.SIGTERM, NEVER, TimeRule.KUBELET_SILENT),)
     else:
         signals = (*stop.events, *_ended(stop))
     events = (
@@ -198,7 +198,9 @@ def _deleted(
     )
 
 
-def _nothing_runs(pod: Pod, owner: Ownership, source: GraceSource, reach: Reach, fenced: Span) -> Iterator[Event]:
+def _nothing_runs(
+    pod: Pod, owner: Ownership, source: GraceSource, reach: Reach, fenced: Span
+) -> Iterator[TimelineEvent]:
     """A pod without processes: the DELETE removes its object, and a finished pod is already replaced.
 
     A pod that was marked for deletion while it ran, and has ended since, still waits for its kubelet.
@@ -216,14 +218,16 @@ def _nothing_runs(pod: Pod, owner: Ownership, source: GraceSource, reach: Reach,
     )
     replaced_before = source is GraceSource.FINISHED
     for event in after.events:
-        if event.what is What.OBJECT_GONE and event.rule is Cause.GRACE_ZERO:
+        if event.what is What.OBJECT_GONE and event.rule is TimeRule.GRACE_ZERO:
             yield replace(event, field=source.value)
         elif event.what is What.OBJECT_GONE or not replaced_before:
             yield event
 
 
-def _ended(stop: Stop) -> Iterator[Event]:
+def _ended(stop: Stop) -> Iterator[TimelineEvent]:
     if stop.events:
-        yield Event.of(What.PROCESSES_ENDED, stop.ended, Cause.STOPPED)
+        yield TimelineEvent.of(What.PROCESSES_ENDED, stop.ended, TimeRule.STOPPED)
     elif stop.before:
-        yield Event.of(What.PROCESSES_ENDED, stop.ended, Cause.ENDED_BEFORE, field="status.containerStatuses")
+        yield TimelineEvent.of(
+            What.PROCESSES_ENDED, stop.ended, TimeRule.ENDED_BEFORE, field="status.containerStatuses"
+        )

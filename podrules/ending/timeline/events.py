@@ -12,13 +12,13 @@ from msgspec.structs import replace
 __all__ = [
     "AT_ONCE",
     "NEVER",
-    "Cause",
-    "Event",
     "Note",
     "PodTimeline",
     "Reminder",
     "Span",
     "Standing",
+    "TimeRule",
+    "TimelineEvent",
     "Way",
     "WayTimeline",
     "What",
@@ -71,8 +71,8 @@ class What(Enum):
     """A volume can be attached to another node."""
 
 
-class Cause(Enum):
-    """The rule that decides the time of an event; `Event.seconds` is the value of the rule's field."""
+class TimeRule(Enum):
+    """The rule that decides the time of an event; `TimelineEvent.seconds` is the value of the rule's field."""
 
     START = "Start"
     """The way begins with this event."""
@@ -222,7 +222,7 @@ AT_ONCE = Span(0, 0)
 NEVER = Span(None, None)
 
 
-class Event(Struct, frozen=True, rename="camel", kw_only=True):
+class TimelineEvent(Struct, frozen=True, rename="camel", kw_only=True):
     """Something that happens, and when. Seconds count from the start of its way."""
 
     what: What
@@ -232,7 +232,7 @@ class Event(Struct, frozen=True, rename="camel", kw_only=True):
     """None: never by itself; with the rules `OWNER_DECIDES`, `NOT_BY_KUBELET` and `VOLUME_UNKNOWN`: not known."""
     latest: int | None
     """None, with an earliest second: there is no upper bound."""
-    rule: Cause
+    rule: TimeRule
     field: str = ""
     """The deciding field's path in the pod or in the kubelet's configuration, or a flag of a component."""
     seconds: int | None = None
@@ -241,7 +241,7 @@ class Event(Struct, frozen=True, rename="camel", kw_only=True):
     """For SIGTERM, the signal: ``SIGTERM`` unless lifecycle.stopSignal sets another."""
 
     @classmethod
-    def of(cls, what: What, span: Span, rule: Cause, **more: Any) -> Event:
+    def of(cls, what: What, span: Span, rule: TimeRule, **more: Any) -> TimelineEvent:
         """An event within a span; ``more`` are further fields."""
         return cls(what=what, earliest=span.earliest, latest=span.latest, rule=rule, **more)
 
@@ -250,7 +250,7 @@ class Event(Struct, frozen=True, rename="camel", kw_only=True):
         """The earliest and the latest second of the event."""
         return Span(self.earliest, self.latest)
 
-    def during(self, span: Span) -> Event:
+    def during(self, span: Span) -> TimelineEvent:
         """The same event at another time."""
         return replace(self, earliest=span.earliest, latest=span.latest)
 
@@ -319,7 +319,7 @@ class WayTimeline(Struct, frozen=True, rename="camel", kw_only=True):
     """The API server's message if it rejects an eviction."""
     grace_seconds: int | None = None
     """The grace period of the stop; None: no stop."""
-    events: tuple[Event, ...] = ()
+    events: tuple[TimelineEvent, ...] = ()
     """The events in the order in which they happen; those that never happen are last."""
     notes: tuple[Note, ...] = ()
     began: datetime | None = None

@@ -34,7 +34,18 @@ from podrules.api.model.kubelet import KubeletConfiguration
 from podrules.api.model.pod import ContainerRef, Pod, Probe
 from podrules.ending.deleted_pod import Grace
 from podrules.ending.timeline.aftermath import Ownership, after_kubelet_kill, free_volumes
-from podrules.ending.timeline.events import NEVER, Cause, Event, Note, Reminder, Span, Standing, Way, WayTimeline, What
+from podrules.ending.timeline.events import (
+    NEVER,
+    Note,
+    Reminder,
+    Span,
+    Standing,
+    TimelineEvent,
+    TimeRule,
+    Way,
+    WayTimeline,
+    What,
+)
 from podrules.ending.timeline.stopping import idle_notes, stop_events, stop_of
 from podrules.ending.volumes import WriterGuard
 from podrules.node.eviction.signals import Signal
@@ -87,8 +98,8 @@ def evict(
         notes.insert(0, Note(Reminder.NO_MAX_GRACE))
     if kubelet is not None:
         notes.insert(0, _thresholds(kubelet, soft=soft))
-    gives_up = Event.of(
-        What.KILL_TIMEOUT, Span(stop.kill_timeout, stop.kill_timeout), Cause.KILL_TIMEOUT, seconds=stop.kill_timeout
+    gives_up = TimelineEvent.of(
+        What.KILL_TIMEOUT, Span(stop.kill_timeout, stop.kill_timeout), TimeRule.KILL_TIMEOUT, seconds=stop.kill_timeout
     )
     events = (*killed.events, gives_up, *after.events, *free_volumes(guards, killed.ended))
     return WayTimeline(
@@ -119,20 +130,20 @@ def probe_failure(pod: Pod) -> WayTimeline:
     ]
     if not events:
         return WayTimeline(way=Way.PROBE, standing=Standing.NO_PROBE)
-    stays = Event.of(What.OBJECT_GONE, NEVER, Cause.POD_STAYS)
+    stays = TimelineEvent.of(What.OBJECT_GONE, NEVER, TimeRule.POD_STAYS)
     notes = (Note(Reminder.BACK_OFF, _BACK_OFF_SECONDS),)
     return WayTimeline(way=Way.PROBE, standing=Standing.APPLIES, events=(*events, stays), notes=notes)
 
 
-def _probed(pod: Pod, ref: ContainerRef) -> Iterator[Event]:
+def _probed(pod: Pod, ref: ContainerRef) -> Iterator[TimelineEvent]:
     container = ref.container
     for stop, probe in probe_stops(pod, ref):
         field = f"{ref.field}.{stop.probe}"
         failed = _failed(probe, from_start=probe is container.startup_probe)
-        yield Event.of(
+        yield TimelineEvent.of(
             What.PROBE_FAILED,
             failed,
-            Cause.PROBE_PERIODS,
+            TimeRule.PROBE_PERIODS,
             subject=container.name,
             field=field,
             seconds=probe.period_seconds,
@@ -140,11 +151,11 @@ def _probed(pod: Pod, ref: ContainerRef) -> Iterator[Event]:
         step = container_stop(ref, stop.seconds)
         for event in stop_events(step, step, Grace(stop.seconds, stop.field, given=stop.seconds)):
             late = _after(event, failed)
-            yield late if event.field else replace(late, rule=Cause.PROBE_FOUND, field=field)
+            yield late if event.field else replace(late, rule=TimeRule.PROBE_FOUND, field=field)
         ended = Span(step.sigterm_earliest, step.sigkill_latest).after(failed)
         again = NEVER if pod.restart_policy(container) == _NEVER_RESTARTED else ended
         where = f"{ref.field}.restartPolicy" if container.restart_policy else "spec.restartPolicy"
-        yield Event.of(What.RESTARTED, again, Cause.RESTART_POLICY, subject=container.name, field=where)
+        yield TimelineEvent.of(What.RESTARTED, again, TimeRule.RESTART_POLICY, subject=container.name, field=where)
 
 
 def _failed(probe: Probe, *, from_start: bool) -> Span:
@@ -200,7 +211,7 @@ def shutdown(
     # The kubelet does not delay the shutdown any longer: later events happen only while the machine still runs.
     most = sum(group.seconds for group in groups)
     field = groups[0].field.partition("[")[0]
-    off = Event.of(What.MACHINE_OFF, Span(0, most), Cause.SHUTDOWN_GROUPS, field=field, seconds=most)
+    off = TimelineEvent.of(What.MACHINE_OFF, Span(0, most), TimeRule.SHUTDOWN_GROUPS, field=field, seconds=most)
     signals = tuple(_after(event, start) for event in stop.events)
     events = (*signals, off, *after.events, *free_volumes(guards, ended))
     held = tuple(one if (one.latest or 0) <= most else one.during(Span(one.earliest, None)) for one in events)
@@ -215,8 +226,8 @@ def _abrupt(pod: Pod, kubelet: KubeletConfiguration | None) -> WayTimeline:
         way=Way.SHUTDOWN,
         standing=Standing.APPLIES,
         events=(
-            Event.of(What.SIGTERM, NEVER, Cause.NOT_BY_KUBELET, field="shutdownGracePeriod", seconds=0),
-            Event.of(What.OBJECT_GONE, NEVER, Cause.KUBELET_GOES_TOO),
+            TimelineEvent.of(What.SIGTERM, NEVER, TimeRule.NOT_BY_KUBELET, field="shutdownGracePeriod", seconds=0),
+            TimelineEvent.of(What.OBJECT_GONE, NEVER, TimeRule.KUBELET_GOES_TOO),
         ),
         notes=(*_kubelet_notes(kubelet), *idle_notes(pod), Note(Reminder.THEN_NODE_LOST)),
     )
@@ -226,6 +237,6 @@ def _kubelet_notes(kubelet: KubeletConfiguration | None) -> tuple[Note, ...]:
     return () if kubelet is not None else (Note(Reminder.KUBELET_NOT_READ),)
 
 
-def _after(event: Event, start: Span) -> Event:
+def _after(event: TimelineEvent, start: Span) -> TimelineEvent:
     """The event relative to a later start."""
     return event.during(event.span.after(start))

@@ -26,12 +26,12 @@ from podrules.ending.timeline.aftermath import Ownership, after_deletion, forced
 from podrules.ending.timeline.events import (
     AT_ONCE,
     NEVER,
-    Cause,
-    Event,
     Note,
     Reminder,
     Span,
     Standing,
+    TimelineEvent,
+    TimeRule,
     Way,
     WayTimeline,
     What,
@@ -136,7 +136,7 @@ def node_lost(
         )
         events.append(after.events[0] if going else replace(after.events[0], field=GraceSource.FINISHED.value))
     elif deleted == NEVER:
-        events.append(Event.of(What.OBJECT_GONE, NEVER, Cause.TOLERATED_FOR_EVER))
+        events.append(TimelineEvent.of(What.OBJECT_GONE, NEVER, TimeRule.TOLERATED_FOR_EVER))
         notes.append(Note(Reminder.NODE_DELETED, ORPHANS_GONE_WITHIN, held))
     else:
         after = after_deletion(
@@ -163,40 +163,46 @@ def node_lost(
     )
 
 
-def _falls_silent(noted: Noted, monitor: int) -> tuple[Event, Event, Event]:
+def _falls_silent(noted: Noted, monitor: int) -> tuple[TimelineEvent, TimelineEvent, TimelineEvent]:
     """The last heartbeat, the change of Ready to Unknown, and the taint that follows."""
-    heartbeat = Event.of(What.LAST_HEARTBEAT, AT_ONCE, Cause.START, field="Lease spec.renewTime")
+    heartbeat = TimelineEvent.of(What.LAST_HEARTBEAT, AT_ONCE, TimeRule.START, field="Lease spec.renewTime")
     if noted.unknown is None:
         span = AT_ONCE.later(monitor, monitor + 2 * _MONITOR_PERIOD)
-        unknown = Event.of(
-            What.NODE_UNKNOWN, span, Cause.NODE_MONITOR_GRACE, field="node-monitor-grace-period", seconds=monitor
+        unknown = TimelineEvent.of(
+            What.NODE_UNKNOWN, span, TimeRule.NODE_MONITOR_GRACE, field="node-monitor-grace-period", seconds=monitor
         )
     else:
         span = Span(noted.unknown, noted.unknown)
-        unknown = Event.of(What.NODE_UNKNOWN, span, Cause.NODE_TELLS, field="status.conditions[type=Ready]")
+        unknown = TimelineEvent.of(What.NODE_UNKNOWN, span, TimeRule.NODE_TELLS, field="status.conditions[type=Ready]")
     if noted.tainted is None:
         expected = span.later(0, _TAINTED_WITHIN)
         return (
             heartbeat,
             unknown,
-            Event.of(What.TAINTED, expected, Cause.TAINT_RATE, subject=UNREACHABLE, field="node-eviction-rate"),
+            TimelineEvent.of(
+                What.TAINTED, expected, TimeRule.TAINT_RATE, subject=UNREACHABLE, field="node-eviction-rate"
+            ),
         )
     at = Span(noted.tainted, noted.tainted)
-    return heartbeat, unknown, Event.of(What.TAINTED, at, Cause.NODE_TELLS, subject=UNREACHABLE, field="spec.taints")
+    return (
+        heartbeat,
+        unknown,
+        TimelineEvent.of(What.TAINTED, at, TimeRule.NODE_TELLS, subject=UNREACHABLE, field="spec.taints"),
+    )
 
 
 def _deletion_and_signal(
     tolerations: Sequence[Toleration], tainted: Span, deleted_after: int | None
-) -> tuple[Event, Event]:
+) -> tuple[TimelineEvent, TimelineEvent]:
     """The deletion, and whether the kubelet may still have signalled its processes."""
-    silent = Event.of(What.SIGTERM, NEVER, Cause.KUBELET_SILENT)
+    silent = TimelineEvent.of(What.SIGTERM, NEVER, TimeRule.KUBELET_SILENT)
     if deleted_after is None:
         return _deletion(tolerations, tainted), silent
     at = Span(deleted_after, deleted_after)
-    deletion = Event.of(What.DELETED, at, Cause.DELETED_BEFORE, field="metadata.deletionTimestamp")
+    deletion = TimelineEvent.of(What.DELETED, at, TimeRule.DELETED_BEFORE, field="metadata.deletionTimestamp")
     if deleted_after > 0:
         return deletion, silent
-    return deletion, Event.of(What.SIGTERM, Span(deleted_after, None), Cause.TOLD_BEFORE)
+    return deletion, TimelineEvent.of(What.SIGTERM, Span(deleted_after, None), TimeRule.TOLD_BEFORE)
 
 
 def _unready(unknown: Span, deleted: Span) -> Span | None:
@@ -209,7 +215,7 @@ def node_missing(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard]) -> W
     """The Node does not exist: pod garbage collection removes the pod without grace period; seconds count from now."""
     within = Span(0, ORPHANS_GONE_WITHIN)
     after = after_deletion(pod, owner, deleted=within, ended=NEVER, grace_seconds=0)
-    signal = Event.of(What.SIGTERM, NEVER, Cause.KUBELET_SILENT)
+    signal = TimelineEvent.of(What.SIGTERM, NEVER, TimeRule.KUBELET_SILENT)
     events = (
         signal,
         *map(_collected, after.events),
@@ -218,21 +224,23 @@ def node_missing(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard]) -> W
     return WayTimeline(way=Way.NODE_LOST, standing=Standing.UNDER_WAY, grace_seconds=0, events=events)
 
 
-def _collected(event: Event) -> Event:
+def _collected(event: TimelineEvent) -> TimelineEvent:
     """The end of the object with its reason: pod garbage collection deletes it with grace period 0."""
-    if event.rule is not Cause.GRACE_ZERO:
+    if event.rule is not TimeRule.GRACE_ZERO:
         return event
-    return replace(event, rule=Cause.POD_GC, field="spec.nodeName", seconds=ORPHANS_GONE_WITHIN)
+    return replace(event, rule=TimeRule.POD_GC, field="spec.nodeName", seconds=ORPHANS_GONE_WITHIN)
 
 
-def _deletion(tolerations: Sequence[Toleration], tainted: Span) -> Event:
+def _deletion(tolerations: Sequence[Toleration], tainted: Span) -> TimelineEvent:
     """When the taint deletes the pod."""
     after = eviction_after(tolerations, [_UNREACHABLE_TAINT])
     used = next((index for index, entry in enumerate(tolerations) if tolerates_taint(entry, _UNREACHABLE_TAINT)), None)
     if used is None:
-        return Event.of(What.DELETED, tainted, Cause.NOT_TOLERATED, field="spec.tolerations")
+        return TimelineEvent.of(What.DELETED, tainted, TimeRule.NOT_TOLERATED, field="spec.tolerations")
     if after is None:
-        return Event.of(What.DELETED, NEVER, Cause.TOLERATED_FOR_EVER, field=f"spec.tolerations[{used}]")
+        return TimelineEvent.of(What.DELETED, NEVER, TimeRule.TOLERATED_FOR_EVER, field=f"spec.tolerations[{used}]")
     seconds = int(after.total_seconds())
     field = f"spec.tolerations[{used}].tolerationSeconds"
-    return Event.of(What.DELETED, tainted.later(seconds), Cause.TOLERATION_SECONDS, field=field, seconds=seconds)
+    return TimelineEvent.of(
+        What.DELETED, tainted.later(seconds), TimeRule.TOLERATION_SECONDS, field=field, seconds=seconds
+    )

@@ -26,7 +26,7 @@ from podrules.api.model.policy import PodDisruptionBudget
 from podrules.ending.deleted_pod import deleted_at, holders
 from podrules.ending.timeline.aftermath import Ownership
 from podrules.ending.timeline.api_deletion import delete, drain, preempt, second_delete
-from podrules.ending.timeline.events import AT_ONCE, Event, PodTimeline, Span, Standing, Way, WayTimeline
+from podrules.ending.timeline.events import AT_ONCE, PodTimeline, Span, Standing, TimelineEvent, Way, WayTimeline
 from podrules.ending.timeline.kubelet_kill import evict, probe_failure, shutdown
 from podrules.ending.timeline.lost import NOTHING_NOTED, Noted, node_lost, node_missing
 from podrules.ending.volumes import WriterGuard
@@ -90,7 +90,7 @@ def _with_second_delete(facts: TimelineFacts, timeline: WayTimeline) -> WayTimel
 def _in_order(timeline: WayTimeline) -> WayTimeline:
     """Sort the events by their latest second; events without one, and those that never happen, are last."""
 
-    def place(event: Event) -> tuple[bool, bool, int]:
+    def place(event: TimelineEvent) -> tuple[bool, bool, int]:
         return event.earliest is None, event.latest is None, event.latest or 0
 
     return replace(timeline, events=tuple(sorted(timeline.events, key=place)))

@@ -17,7 +17,7 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.api.model.kubelet import ContainerStats, FsStats, MemoryStats, NodeStats
-from podrules.api.model.quantity import Format, Quantity
+from podrules.api.model.quantity import Quantity, QuantityFormat
 from podrules.node.eviction.signals import Signal
 from podrules.node.eviction.thresholds import Threshold
 
@@ -100,15 +100,19 @@ def _bytes(fs: FsStats | None) -> SignalObservation | None:
 def _inodes(fs: FsStats | None) -> SignalObservation | None:
     if fs is None or fs.inodes_free is None or fs.inodes is None:
         return None
-    return _observed(fs.inodes_free, fs.inodes, fs.time, Format.DECIMAL_SI)
+    return _observed(fs.inodes_free, fs.inodes, fs.time, QuantityFormat.DECIMAL_SI)
 
 
 def _pids(node: NodeStats) -> SignalObservation | None:
     limit = node.rlimit
     if limit is None or limit.max_pid is None or limit.num_of_running_processes is None:
         return None
-    return _observed(limit.max_pid - limit.num_of_running_processes, limit.max_pid, limit.time, Format.DECIMAL_SI)
+    return _observed(
+        limit.max_pid - limit.num_of_running_processes, limit.max_pid, limit.time, QuantityFormat.DECIMAL_SI
+    )
 
 
-def _observed(available: int, capacity: int, time: str, form: Format = Format.BINARY_SI) -> SignalObservation:
+def _observed(
+    available: int, capacity: int, time: str, form: QuantityFormat = QuantityFormat.BINARY_SI
+) -> SignalObservation:
     return SignalObservation(Quantity(available, 0, form), Quantity(capacity, 0, form), time)

@@ -28,7 +28,7 @@ from msgspec.structs import replace
 
 from podrules.api.model.duration import DurationError, parse_duration
 from podrules.api.model.kubelet import KubeletConfiguration
-from podrules.api.model.quantity import Format, Quantity, QuantityError
+from podrules.api.model.quantity import Quantity, QuantityError, QuantityFormat
 from podrules.node.eviction.signals import Signal
 
 __all__ = [
@@ -80,7 +80,7 @@ class ThresholdValue(Struct, frozen=True):
         """The amount (GetThresholdQuantity); bytes or a count."""
         if self.quantity is not None:
             return self.quantity
-        return Quantity(int(float(capacity) * self.percentage), 0, Format.BINARY_SI)
+        return Quantity(int(float(capacity) * self.percentage), 0, QuantityFormat.BINARY_SI)
 
 
 class Threshold(Struct, frozen=True):

@@ -45,7 +45,7 @@ from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes, pre_enqueue
 from podrules.scheduling.scheduler.framework.nodes import ABSENT
 from podrules.scheduling.scheduler.framework.status import Code, Status
-from podrules.scheduling.scheduler.plugins.node_affinity import NodeAffinity as NodeAffinityPlugin
+from podrules.scheduling.scheduler.plugins.node_affinity import NodeAffinityPlugin
 from podrules.scheduling.scheduler.plugins.node_name import NodeName
 from podrules.scheduling.scheduler.plugins.node_selector_problems import NAME_FIELD
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintToleration

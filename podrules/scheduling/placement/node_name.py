@@ -26,14 +26,14 @@ from podrules.scheduling.placement.outcome import NamedFate, NamedNode
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes
 from podrules.scheduling.scheduler.plugins.dynamic_resources.extended import is_extended_resource
-from podrules.scheduling.scheduler.plugins.node_affinity import NodeAffinity
+from podrules.scheduling.scheduler.plugins.node_affinity import NodeAffinityPlugin
 from podrules.scheduling.scheduler.plugins.node_ports import NodePorts
 from podrules.scheduling.scheduler.plugins.node_resources.fit import NodeResourcesFit
 
 __all__ = ["named_node"]
 
 _RESOURCES: Final = NodeResourcesFit()
-_OTHERS: Final = (NodeAffinity(), NodePorts())
+_OTHERS: Final = (NodeAffinityPlugin(), NodePorts())
 
 
 def named_node(situation: Situation, reach: NodeReach | None) -> NamedNode:
@@ -69,7 +69,7 @@ def _refused(situation: Situation, row: int) -> str:
         return f"OutOf{short}"
     for plugin in _OTHERS:
         if not filtered.considered[row]:
-            return NodeAffinity.name
+            return NodeAffinityPlugin.name
         if plugin.name in filtered.plugins and not filtered.verdict(plugin.name, row).ok:
             return plugin.name
     taints = (taint for taint in situation.table.nodes[row].spec.taints if taint.effect == NO_EXECUTE)

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from podrules.api.features import REFERENCE
 from podrules.api.model.misfit import shown, unfit
-from podrules.api.schema.strict import Misfit, UnknownField, decode_struct, unknown_field
+from podrules.api.schema.strict import Misfit, UndefinedField, decode_struct, unknown_field
 from podrules.api.schema.table import schema
 from podrules.api.similar_names import nearest_word
 from podrules.scheduling.scheduler.in_tree import REMOVED_PLUGINS, no_such_plugin
@@ -69,7 +69,7 @@ def field_problems(configuration: Mapping[str, Any]) -> Iterator[str]:
         yield from _removed_plugins(configuration)
         if kind != KIND or str(version).partition("/")[0] != _GROUP:
             return
-    unknown: list[UnknownField] = []
+    unknown: list[UndefinedField] = []
     misfits: list[Misfit] = []
     for struct, value, path in (("", configuration, ""), *_arguments(configuration)):
         if not isinstance(value, Mapping):
@@ -115,7 +115,7 @@ def entries(value: Mapping[str, Any], field: str, path: str) -> Iterator[tuple[s
             yield f"{path}{field}[{index}]", entry or {}
 
 
-def _unknown(field: UnknownField) -> str:
+def _unknown(field: UndefinedField) -> str:
     lower = {one.lower(): one for one in field.known}
     name = field.field.rpartition(".")[2].lower()
     meant = lower.get(name) or lower.get(nearest_word(name, lower, closeness=_CLOSE))

@@ -87,7 +87,7 @@ IN_TREE: Final[dict[str, InTreePlugin]] = {
             3,
             newer_points=_PRE_FILTER_SINCE_37,
         ),
-        InTreePlugin("NodeAffinity", _FILTER | _SCORE, "node_affinity:NodeAffinity", 2),
+        InTreePlugin("NodeAffinity", _FILTER | _SCORE, "node_affinity:NodeAffinityPlugin", 2),
         InTreePlugin("NodePorts", _FILTER, "node_ports:NodePorts"),
         InTreePlugin("NodeResourcesFit", _FILTER | _SCORE | {_P.PLACEMENT_SCORE}, "node_resources:NodeResourcesFit", 1),
         InTreePlugin("VolumeRestrictions", _FILTER, "volume_restrictions:VolumeRestrictions"),

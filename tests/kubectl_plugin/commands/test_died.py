@@ -21,7 +21,7 @@ from kubectl_plugin.views.died.telling import further_evidence
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.evidence import Evidence, KnownEnd
 from podrules.ending.died.of_pod import EndOf, PodEnd
-from podrules.ending.died.verdict import Suspect, Verdict, Weight
+from podrules.ending.died.verdict import EndVerdict, Suspect, Weight
 from podrules.pod.versions import Versions
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.objects import raw_condition, raw_container, raw_node, raw_node_event, raw_pod
@@ -34,7 +34,7 @@ def report_of(*causes: Cause, grade: Grade = Grade.CERTAIN, container: str = "")
     known = end_report(KnownEnd(Evidence(name="web", namespace="shop")), Versions(), "a test")
     suspects = tuple(Suspect(cause, Weight.PROOF) for cause in causes)
     of = EndOf.CONTAINER if container else EndOf.POD
-    end = PodEnd(of, Verdict(grade, suspects), container)
+    end = PodEnd(of, EndVerdict(grade, suspects), container)
     return EndReport(**{**{name: getattr(known, name) for name in known.__struct_fields__}, "end": end})
 
 

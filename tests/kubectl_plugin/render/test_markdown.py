@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from kubectl_plugin.render.command import Target, qos, why
 from kubectl_plugin.render.escape import escape
-from kubectl_plugin.render.formats import Answer, Medium
+from kubectl_plugin.render.formats import Medium, PrintedAnswer
 from kubectl_plugin.render.markdown import markdown_page, render_markdown
 from kubectl_plugin.render.page import Line, Page, Row, Section, Severity, Table
 from tests.kubectl_plugin.running import run
@@ -100,7 +100,7 @@ def test_K_any_text_stays_text(text: str) -> None:
 
 def test_K_no_mentions_and_no_links() -> None:
     line = Line("@team see #12 at https://x.example and www.y.example; image@sha256:1")
-    text = render_markdown(Answer(pages=[line]), TO_A_PIPE)
+    text = render_markdown(PrintedAnswer(pages=[line]), TO_A_PIPE)
     assert text == (
         "- @<!-- -->team see #<!-- -->12 at https<!-- -->://x.example and www<!-- -->.y.example; image@sha256:1\n"
     )

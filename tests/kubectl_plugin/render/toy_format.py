@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from kubectl_plugin.render.escape import escape
-from kubectl_plugin.render.formats import Answer, Medium
+from kubectl_plugin.render.formats import Medium, PrintedAnswer
 from kubectl_plugin.render.structured import content
 
 __all__ = ["render_toy"]
 
 
-def render_toy(answer: Answer, medium: Medium) -> str:
+def render_toy(answer: PrintedAnswer, medium: Medium) -> str:
     """``TOY PodReport``, ending in a new line."""
     del medium
     return f"TOY {escape(content(answer)['kind'])}\n"

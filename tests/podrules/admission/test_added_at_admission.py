@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podrules.admission.added_at_admission import Plugin, added_at_admission
+from podrules.admission.added_at_admission import AdmissionPlugin, added_at_admission
 from podrules.admission.mutating_webhooks import WebhookConfiguration, asked_about_pods
 from podrules.api.model.decode import from_object
 from tests.objects import raw_container, raw_pod
@@ -34,10 +34,10 @@ def test_additions_are_named_with_the_plugin_that_makes_them() -> None:
         "annotation a": None,
         "variable A of container app": None,
         "container side": None,
-        "volume kube-api-access-x7k2p": Plugin.SERVICE_ACCOUNT,
-        "toleration node.kubernetes.io/not-ready:NoExecute for 300 s": Plugin.DEFAULT_TOLERATION_SECONDS,
-        "serviceAccountName default": Plugin.SERVICE_ACCOUNT,
-        "priority 1000": Plugin.PRIORITY,
+        "volume kube-api-access-x7k2p": AdmissionPlugin.SERVICE_ACCOUNT,
+        "toleration node.kubernetes.io/not-ready:NoExecute for 300 s": AdmissionPlugin.DEFAULT_TOLERATION_SECONDS,
+        "serviceAccountName default": AdmissionPlugin.SERVICE_ACCOUNT,
+        "priority 1000": AdmissionPlugin.PRIORITY,
     }
 
 
@@ -50,7 +50,7 @@ def test_replaced_values_are_changes() -> None:
 def test_limit_range_amounts_are_attributed_to_its_plugin() -> None:
     marked = {"annotations": {"kubernetes.io/limit-ranger": "LimitRanger plugin set: cpu request for container app"}}
     stored = raw_pod(requests={"cpu": "100m"}, metadata=marked)
-    assert {one.by for one in added_at_admission(raw_pod(), stored)} == {Plugin.LIMIT_RANGER}
+    assert {one.by for one in added_at_admission(raw_pod(), stored)} == {AdmissionPlugin.LIMIT_RANGER}
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,13 @@ from podrules.api.model.policy import PodDisruptionBudget
 from podrules.api.model.workload import Workload
 from podrules.ending.timeline.aftermath import Ownership
 from podrules.ending.timeline.events import (
-    Cause,
-    Event,
     Note,
     PodTimeline,
     Reminder,
     Span,
     Standing,
+    TimelineEvent,
+    TimeRule,
     Way,
     WayTimeline,
     What,
@@ -81,7 +81,7 @@ def _way(way: Way, pod: Pod, **more: Any) -> WayTimeline:
     return next(entry for entry in _timeline(pod, **more).ways if entry.way is way)
 
 
-def _event(timeline: WayTimeline, what: What, subject: str = "") -> Event:
+def _event(timeline: WayTimeline, what: What, subject: str = "") -> TimelineEvent:
     """The only event of its kind, for this container if one is named."""
     [found] = [event for event in timeline.events if event.what is what and subject in {"", event.subject}]
     return found
@@ -130,7 +130,7 @@ def test_T5_real_node_stopped_within_the_predicted_span(
         assert earliest is not None
         assert latest is not None
         assert earliest - noise <= seen <= latest + noise
-    assert (_event(timeline, What.OBJECT_GONE).rule is Cause.GRACE_ZERO) is (gone < 1)
+    assert (_event(timeline, What.OBJECT_GONE).rule is TimeRule.GRACE_ZERO) is (gone < 1)
 
 
 def test_T5_real_node_ended_an_obeying_process_with_its_sigterm() -> None:
@@ -181,7 +181,7 @@ def test_T5_second_delete_without_grace_removes_object(
     at = datetime(2026, 11, 21, 3, 0, 3, tzinfo=UTC)
     timeline = _way(Way.DELETE, pod, asked_seconds=0, at=at, silent=silent)
     assert (_span(timeline, What.OBJECT_GONE), _span(timeline, What.REPLACED)) == ((3, 3), replaced)
-    assert _event(timeline, What.OBJECT_GONE).rule is Cause.SECOND_DELETE
+    assert _event(timeline, What.OBJECT_GONE).rule is TimeRule.SECOND_DELETE
     assert silent or _span(timeline, What.SIGKILL) == (30, 30)
     guard = WriterGuard("data", WriterLock.CONTROLLER, "PersistentVolumeClaim")
     volume = _way(Way.DELETE, pod, asked_seconds=0, at=at, silent=silent, guards=(guard,))
@@ -214,7 +214,7 @@ def test_T5_real_node_ignored_a_shorter_delete() -> None:
     pod = _pod(30, deletion_timestamp="2026-11-21T03:00:03Z", deletion_seconds=1)
     timeline = _way(Way.DELETE, pod)
     kill = _event(timeline, What.SIGKILL)
-    assert (kill.rule, kill.field, kill.seconds) == (Cause.SHORTENED, "metadata.deletionGracePeriodSeconds", 1)
+    assert (kill.rule, kill.field, kill.seconds) == (TimeRule.SHORTENED, "metadata.deletionGracePeriodSeconds", 1)
     assert _span(timeline, What.SIGKILL) == (2, 30)
     assert _span(timeline, What.OBJECT_GONE) == (0, 32)
 
@@ -275,14 +275,14 @@ def test_T5_real_node_stopped_sidecars_after_main_containers() -> None:
     assert _span(timeline, What.SIGKILL, "app") == (5, 5)
     # It waits for the end of the main container, which comes with the end of the period.
     assert _span(timeline, What.SIGTERM, "mesh") == (0, 5)
-    assert _event(timeline, What.SIGTERM, "mesh").rule is Cause.SIDECAR_TURN
+    assert _event(timeline, What.SIGTERM, "mesh").rule is TimeRule.SIDECAR_TURN
     assert _span(timeline, What.SIGKILL, "mesh") == (5, 7)
 
 
 def test_T5_real_node_gave_two_seconds_at_a_hard_threshold() -> None:
     timeline = _way(Way.EVICT_HARD, _pod(300))
     assert _span(timeline, What.SIGKILL) == (2, 2)
-    assert _event(timeline, What.SIGKILL).rule is Cause.MINIMUM_GRACE_PERIOD
+    assert _event(timeline, What.SIGKILL).rule is TimeRule.MINIMUM_GRACE_PERIOD
     # "An evicted pod whose process exits 0 ended Succeeded with no reason."
     assert _has(timeline, Reminder.EXITS_ZERO)
 
@@ -315,32 +315,38 @@ def test_T5_stop_signal_is_the_containers_own() -> None:
 @pytest.mark.parametrize(
     ("owner", "spec", "replaced", "rule"),
     [
-        pytest.param("ReplicaSet", None, (0, 0), Cause.INACTIVE, id="ReplicaSet: at the deletionTimestamp"),
-        pytest.param("StatefulSet", None, (0, 32), Cause.AFTER_OBJECT, id="StatefulSet: after the object is removed"),
-        pytest.param("DaemonSet", {}, (0, 32), Cause.AFTER_OBJECT, id="DaemonSet: the same"),
+        pytest.param("ReplicaSet", None, (0, 0), TimeRule.INACTIVE, id="ReplicaSet: at the deletionTimestamp"),
+        pytest.param(
+            "StatefulSet", None, (0, 32), TimeRule.AFTER_OBJECT, id="StatefulSet: after the object is removed"
+        ),
+        pytest.param("DaemonSet", {}, (0, 32), TimeRule.AFTER_OBJECT, id="DaemonSet: the same"),
         pytest.param(
             "DaemonSet",
             {"updateStrategy": {"rollingUpdate": {"maxSurge": "0%"}}},
             (0, 32),
-            Cause.AFTER_OBJECT,
+            TimeRule.AFTER_OBJECT,
             id="DaemonSet with a maxSurge of nothing",
         ),
         pytest.param(
-            "DaemonSet", {"updateStrategy": {"rollingUpdate": {"maxSurge": "10%"}}}, (0, 0), Cause.SURGE, id="maxSurge"
+            "DaemonSet",
+            {"updateStrategy": {"rollingUpdate": {"maxSurge": "10%"}}},
+            (0, 0),
+            TimeRule.SURGE,
+            id="maxSurge",
         ),
-        pytest.param("Job", {}, (10, 10), Cause.JOB_TERMINATING_OR_FAILED, id="Job: 10 s after the deletion"),
+        pytest.param("Job", {}, (10, 10), TimeRule.JOB_TERMINATING_OR_FAILED, id="Job: 10 s after the deletion"),
         pytest.param(
-            "Job", {"podReplacementPolicy": "Failed"}, (10, 40), Cause.JOB_FAILED, id="podReplacementPolicy Failed"
+            "Job", {"podReplacementPolicy": "Failed"}, (10, 40), TimeRule.JOB_FAILED, id="podReplacementPolicy Failed"
         ),
         pytest.param(
-            "Job", {"podFailurePolicy": {}}, (10, 40), Cause.JOB_FAILED, id="which a podFailurePolicy implies"
+            "Job", {"podFailurePolicy": {}}, (10, 40), TimeRule.JOB_FAILED, id="which a podFailurePolicy implies"
         ),
-        pytest.param("Rollout", None, NEVER, Cause.OWNER_DECIDES, id="an owner that is not known"),
-        pytest.param("", None, NEVER, Cause.NOT_REPLACED, id="no owner"),
+        pytest.param("Rollout", None, NEVER, TimeRule.OWNER_DECIDES, id="an owner that is not known"),
+        pytest.param("", None, NEVER, TimeRule.NOT_REPLACED, id="no owner"),
     ],
 )
 def test_T5_replacement_after_a_delete(
-    owner: str, spec: Mapping[str, Any] | None, replaced: tuple[int | None, int | None], rule: Cause
+    owner: str, spec: Mapping[str, Any] | None, replaced: tuple[int | None, int | None], rule: TimeRule
 ) -> None:
     timeline = _way(Way.DELETE, _pod(owner=owner), workload=None if spec is None else _workload(**spec))
     assert _span(timeline, What.REPLACED) == replaced
@@ -351,12 +357,14 @@ def test_T5_replacement_after_a_delete(
 @pytest.mark.parametrize(
     ("finalizers", "gone", "rule"),
     [
-        pytest.param(["example.com/keep"], (0, None), Cause.FINALIZERS, id="of others"),
-        pytest.param(["batch.kubernetes.io/job-tracking"], (0, 32), Cause.KUBELET_CONFIRMS, id="of the Job controller"),
+        pytest.param(["example.com/keep"], (0, None), TimeRule.FINALIZERS, id="of others"),
+        pytest.param(
+            ["batch.kubernetes.io/job-tracking"], (0, 32), TimeRule.KUBELET_CONFIRMS, id="of the Job controller"
+        ),
     ],
 )
 def test_T5_finalizers_keep_the_object(
-    finalizers: Sequence[str], gone: tuple[int | None, int | None], rule: Cause
+    finalizers: Sequence[str], gone: tuple[int | None, int | None], rule: TimeRule
 ) -> None:
     timeline = _way(Way.DELETE, _pod(owner="StatefulSet", finalizers=finalizers))
     assert _span(timeline, What.OBJECT_GONE) == _span(timeline, What.REPLACED) == gone
@@ -366,7 +374,7 @@ def test_T5_finalizers_keep_the_object(
 @pytest.mark.parametrize("way", [Way.DELETE, Way.NODE_LOST])
 def test_T5_finalizers_keep_object_on_silent_node(way: Way) -> None:
     timeline = _way(way, _pod(owner="StatefulSet", finalizers=["example.com/keep"]), silent=True)
-    assert _event(timeline, What.OBJECT_GONE).rule is Cause.FINALIZERS
+    assert _event(timeline, What.OBJECT_GONE).rule is TimeRule.FINALIZERS
     assert _span(timeline, What.OBJECT_GONE) == _span(timeline, What.REPLACED) == NEVER
 
 
@@ -386,7 +394,7 @@ def test_T5_pod_without_processes_ends_with_the_delete() -> None:
 def test_T5_mirror_pod_is_recreated_and_nothing_stops() -> None:
     timeline = _way(Way.DELETE, _pod(annotations={"kubernetes.io/config.mirror": "0"}))
     assert {event.what for event in timeline.events} == {What.DELETED, What.OBJECT_GONE, What.REPLACED}
-    assert {event.rule for event in timeline.events} == {Cause.START, Cause.MIRROR}
+    assert {event.rule for event in timeline.events} == {TimeRule.START, TimeRule.MIRROR}
 
 
 @pytest.mark.parametrize(
@@ -565,7 +573,7 @@ def test_T5_failed_probe(
     assert _event(timeline, What.SIGKILL).field == field
     assert _span(timeline, What.RESTARTED) == restart
     # The pod stays, and its owner has nothing to do.
-    assert _event(timeline, What.OBJECT_GONE).rule is Cause.POD_STAYS
+    assert _event(timeline, What.OBJECT_GONE).rule is TimeRule.POD_STAYS
     assert all(event.what is not What.REPLACED for event in timeline.events)
     assert _has(timeline, Reminder.BACK_OFF)
 
@@ -685,10 +693,10 @@ def test_T5_once_the_machine_may_be_off_no_end_is_certain(
 
 def test_T5_shutdown_without_a_grace_period_is_not_the_kubelets() -> None:
     timeline = _way(Way.SHUTDOWN, _pod(), kubelet=KubeletConfiguration())
-    assert _event(timeline, What.SIGTERM).rule is Cause.NOT_BY_KUBELET
+    assert _event(timeline, What.SIGTERM).rule is TimeRule.NOT_BY_KUBELET
     assert _span(timeline, What.OBJECT_GONE) == NEVER
     # It answers until its machine is off.
-    assert _event(timeline, What.OBJECT_GONE).rule is Cause.KUBELET_GOES_TOO
+    assert _event(timeline, What.OBJECT_GONE).rule is TimeRule.KUBELET_GOES_TOO
     assert _has(timeline, Reminder.THEN_NODE_LOST)
 
 
@@ -736,24 +744,27 @@ def test_T5_job_replacing_failed_pods_waits_on_lost_node() -> None:
 @pytest.mark.parametrize(
     ("tolerations", "deleted", "rule"),
     [
-        pytest.param([], (50, 61), Cause.NOT_TOLERATED, id="none"),
-        pytest.param([_toleration(None)], NEVER, Cause.TOLERATED_FOR_EVER, id="without end"),
-        pytest.param([_toleration(0)], (50, 61), Cause.TOLERATION_SECONDS, id="of 0 s"),
-        pytest.param([_toleration(30)], (80, 91), Cause.TOLERATION_SECONDS, id="of 30 s"),
+        pytest.param([], (50, 61), TimeRule.NOT_TOLERATED, id="none"),
+        pytest.param([_toleration(None)], NEVER, TimeRule.TOLERATED_FOR_EVER, id="without end"),
+        pytest.param([_toleration(0)], (50, 61), TimeRule.TOLERATION_SECONDS, id="of 0 s"),
+        pytest.param([_toleration(30)], (80, 91), TimeRule.TOLERATION_SECONDS, id="of 30 s"),
         pytest.param(
-            [_toleration(60), _toleration(30)], (110, 121), Cause.TOLERATION_SECONDS, id="the first that matches counts"
+            [_toleration(60), _toleration(30)],
+            (110, 121),
+            TimeRule.TOLERATION_SECONDS,
+            id="the first that matches counts",
         ),
-        pytest.param([Toleration(operator="Exists")], NEVER, Cause.TOLERATED_FOR_EVER, id="of everything"),
+        pytest.param([Toleration(operator="Exists")], NEVER, TimeRule.TOLERATED_FOR_EVER, id="of everything"),
         pytest.param(
             [Toleration(key=NOT_READY, operator="Exists", effect="NoExecute")],
             (50, 61),
-            Cause.NOT_TOLERATED,
+            TimeRule.NOT_TOLERATED,
             id="of another taint",
         ),
     ],
 )
 def test_T5_lost_node_and_tolerations(
-    tolerations: list[Toleration], deleted: tuple[int | None, int | None], rule: Cause
+    tolerations: list[Toleration], deleted: tuple[int | None, int | None], rule: TimeRule
 ) -> None:
     timeline = _way(Way.NODE_LOST, _pod(), tolerations=tuple(tolerations))
     assert _span(timeline, What.DELETED) == deleted
@@ -835,7 +846,7 @@ def test_T5_silent_node_shows_what_it_has_noted_at_its_own_time(
     assert _span(timeline, What.NODE_UNKNOWN) == unknown
     assert _span(timeline, What.TAINTED) == tainted
     assert _span(timeline, What.DELETED) == deleted
-    assert (_event(timeline, What.NODE_UNKNOWN).rule is Cause.NODE_TELLS) is (ready is not None)
+    assert (_event(timeline, What.NODE_UNKNOWN).rule is TimeRule.NODE_TELLS) is (ready is not None)
     # A node that already has its taint does not wait for the eviction rate of its zone.
     assert _has(timeline, Reminder.MAX_SILENT) is (added is None)
     # Once it answers again it may be lost again: the time of that is unknown.
@@ -867,7 +878,7 @@ def test_T5_pod_that_was_deleted_on_a_silent_node(
 def test_T5_pod_of_deleted_node_is_collected() -> None:
     timeline = _way(Way.NODE_LOST, _pod(owner="StatefulSet"), reach=NodeReach("node-1", Reach.GONE, ""))
     assert _span(timeline, What.OBJECT_GONE) == _span(timeline, What.REPLACED) == (0, 80)
-    assert _event(timeline, What.OBJECT_GONE).rule is Cause.POD_GC
+    assert _event(timeline, What.OBJECT_GONE).rule is TimeRule.POD_GC
     assert _span(timeline, What.SIGTERM) == NEVER
 
 
@@ -881,7 +892,7 @@ def test_T5_deleted_node_counts_from_now() -> None:
 
 def test_T5_finalizers_delay_collection_on_deleted_node() -> None:
     timeline = _way(Way.NODE_LOST, _pod(finalizers=["example.com/keep"]), reach=NodeReach("node-1", Reach.GONE, ""))
-    assert _event(timeline, What.OBJECT_GONE).rule is Cause.FINALIZERS
+    assert _event(timeline, What.OBJECT_GONE).rule is TimeRule.FINALIZERS
     assert _span(timeline, What.OBJECT_GONE) == (0, None)
 
 
@@ -898,7 +909,7 @@ def test_T5_out_of_service_object_is_gone_after_20_s(added: str | None, gone: tu
         node=make_node(taints=[taint]),
     )
     assert _span(timeline, What.OBJECT_GONE) == _span(timeline, What.REPLACED) == gone
-    assert _event(timeline, What.OBJECT_GONE).rule is Cause.POD_GC_OUT_OF_SERVICE
+    assert _event(timeline, What.OBJECT_GONE).rule is TimeRule.POD_GC_OUT_OF_SERVICE
 
 
 # Volumes
@@ -919,7 +930,7 @@ def test_T5_volume_is_released(lock: WriterLock, delete: Span, lost: Span) -> No
 
 def test_T5_lost_node_volume_detaches_6_min_after_object() -> None:
     event = _event(_way(Way.NODE_LOST, _pod(), guards=(WriterGuard("data", WriterLock.ATTACHMENT),)), What.VOLUME_FREE)
-    assert (event.rule, event.seconds) == (Cause.FORCE_DETACH, 360)
+    assert (event.rule, event.seconds) == (TimeRule.FORCE_DETACH, 360)
 
 
 def test_T5_shared_volume_waits_for_no_pod() -> None:

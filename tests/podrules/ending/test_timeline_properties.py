@@ -9,7 +9,7 @@ from podrules.api.model.kubelet import KubeletConfiguration
 from podrules.api.model.pod import Container, Pod
 from podrules.ending.deleted_pod import stop_plan
 from podrules.ending.timeline.aftermath import Ownership
-from podrules.ending.timeline.events import Event, PodTimeline, Way, What
+from podrules.ending.timeline.events import PodTimeline, TimelineEvent, Way, What
 from podrules.ending.timeline.of_pod import TimelineFacts, pod_timeline
 from podrules.ending.volumes import WriterGuard, WriterLock
 from podrules.node.reachability import NodeReach, Reach
@@ -72,7 +72,7 @@ def _timelines(draw: st.DrawFn) -> tuple[Pod, PodTimeline]:
     return pod, pod_timeline(facts)
 
 
-def _of(events: tuple[Event, ...], what: What) -> list[Event]:
+def _of(events: tuple[TimelineEvent, ...], what: What) -> list[TimelineEvent]:
     return [event for event in events if event.what is what]
 
 

@@ -21,7 +21,7 @@ from cluster_io.live.client import ClientTransport
 from tests.objects import raw_node
 from tests.webhook.clusters import make_cluster
 from tests.webhook.installation import ZONE, chart_values
-from tests.webhook.reviews import (
+from tests.webhook.review_objects import (
     controlled_by,
     create_review,
     delete_review,

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from cluster_io.demo import demo_objects
-from tests.webhook.reviews import (
+from tests.webhook.review_objects import (
     create_review,
     delete_review,
     eviction_review,

@@ -21,7 +21,7 @@ from tests.waiting import wait_for
 from tests.webhook.asked_by_url import Files, ask_for_pods_in
 from tests.webhook.balancer import Balancer
 from tests.webhook.demo_server import UNVERIFIED, DemoServer, running_demo
-from tests.webhook.reviews import create_review, pod_object
+from tests.webhook.review_objects import create_review, pod_object
 
 GOOD = create_review(pod_object(name="web"))
 NAME = "kube-apiserver"

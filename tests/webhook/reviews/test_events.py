@@ -18,7 +18,7 @@ from podrules.api.model.base import ObjectMeta
 from tests.marked import TESTS
 from tests.waiting import wait_for
 from tests.webhook.clusters import make_cluster
-from tests.webhook.reviews import (
+from tests.webhook.review_objects import (
     Object,
     delete_review,
     eviction_review,

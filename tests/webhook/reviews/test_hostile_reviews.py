@@ -22,7 +22,7 @@ from cluster_io.live.responses import ChangeAnswer, Response
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.objects import raw_node
 from tests.webhook.clusters import make_class, make_cluster, make_namespace
-from tests.webhook.reviews import (
+from tests.webhook.review_objects import (
     create_review,
     delete_review,
     eviction_review,
@@ -36,7 +36,7 @@ from webhook.reviews.admission_review import BadReview, decode_review
 from webhook.reviews.events import Events
 from webhook.reviews.response import Answer, encode_answer
 from webhook.rules import mutate, validate
-from webhook.settings import ForceDeletion, ForceDeletionMode, Options
+from webhook.settings import ForceDeletion, ForceDeletionMode, RuleOptions
 
 Object = dict[str, Any]
 MARK: Final = "evil"
@@ -174,7 +174,7 @@ def answers(
         cached,
         live=LiveSource(server, namespace="default", suggest=False),
         force_deletion=ForceDeletion(mode=mode),
-        options=Options(rules=NamespaceRules({"*": NamespaceRule(allowed_classes=("none",))})),
+        options=RuleOptions(rules=NamespaceRules({"*": NamespaceRule(allowed_classes=("none",))})),
         knows_clients=known,
         write_system_defaults=True,
     )

@@ -14,7 +14,7 @@ from podrules.api.model.base import KubeObject
 from podrules.api.model.decode import DecodeError
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
-from tests.webhook.reviews import pod_object
+from tests.webhook.review_objects import pod_object
 from webhook.reviews import partial_objects
 from webhook.reviews.partial_objects import MAX_VALUES, see
 

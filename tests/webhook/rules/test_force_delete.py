@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cluster_io.demo import demo_objects
-from tests.webhook.reviews import delete_review, in_a_dry_run
+from tests.webhook.review_objects import delete_review, in_a_dry_run
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import ALLOWED

@@ -9,7 +9,7 @@ import pytest
 
 from tests.objects import raw_condition, raw_node
 from tests.webhook.clusters import SilentSource, make_cluster, make_namespace
-from tests.webhook.reviews import delete_review, eviction_review, pod_object, said
+from tests.webhook.review_objects import delete_review, eviction_review, pod_object, said
 from tests.webhook.rules.test_stakes import FRESH, make_lease
 from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import ALLOWED, Answer

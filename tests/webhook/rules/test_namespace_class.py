@@ -13,12 +13,12 @@ from podrules.api.model.pod import Pod
 from podrules.pod.priority import ResolvedPriority, admit_pod_create
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
-from tests.webhook.reviews import create_review, patched, pod_object, said
+from tests.webhook.review_objects import create_review, patched, pod_object, said
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import ALLOWED, Answer
 from webhook.rules import mutate, validate
-from webhook.settings import Options, RuleMode
+from webhook.settings import RuleMode, RuleOptions
 
 Object = dict[str, Any]
 PREEMPT = "PreemptLowerPriority"
@@ -31,8 +31,8 @@ UNRESOLVED: Object = {"priority": None, "preemptionPolicy": None}
 GLOBAL: Object = {"priorityClassName": "usual", "priority": 100}
 
 
-def rules(**rule: Any) -> Options:
-    return Options(rules=NamespaceRules({"shop": NamespaceRule(**rule)}))
+def rules(**rule: Any) -> RuleOptions:
+    return RuleOptions(rules=NamespaceRules({"shop": NamespaceRule(**rule)}))
 
 
 def noted(pod: Object, *fields: str) -> Object:
@@ -62,7 +62,7 @@ def filled_in(pod: Object, cluster: Cluster) -> tuple[tuple[Any, Any, Any], tupl
 @pytest.mark.parametrize(
     ("namespace", "options", "expected"),
     [
-        pytest.param(LABELLED, Options(), ("low", -10, "Never"), id="the label's"),
+        pytest.param(LABELLED, RuleOptions(), ("low", -10, "Never"), id="the label's"),
         pytest.param(PLAIN, rules(default_class="high"), ("high", 1000, PREEMPT), id="the configuration's"),
         pytest.param(LABELLED, rules(default_class="high"), ("low", -10, "Never"), id="the label comes first"),
         pytest.param(
@@ -82,7 +82,7 @@ def filled_in(pod: Object, cluster: Cluster) -> tuple[tuple[Any, Any, Any], tupl
         pytest.param(noted(pod_object(**GLOBAL)), id="resolved to the global default"),
     ],
 )
-def test_P1_default_of_the_namespace(pod: Object, namespace: Object, options: Options, expected: Any) -> None:
+def test_P1_default_of_the_namespace(pod: Object, namespace: Object, options: RuleOptions, expected: Any) -> None:
     assert filled_in(pod, make_cluster([*CLASSES, namespace], options=options)) == (expected, ())
 
 
@@ -172,7 +172,7 @@ def test_P1_unreadable_namespace_gets_the_configured_rules(caplog: pytest.LogCap
 def test_A_filled_in_defaults_are_reported_if_configured(
     namespace: Object, pod: Object, warnings: tuple[str, ...]
 ) -> None:
-    verbose = make_cluster([*CLASSES, namespace], options=Options(verbose=True))
+    verbose = make_cluster([*CLASSES, namespace], options=RuleOptions(verbose=True))
     assert filled_in(pod, verbose)[1] == warnings
     assert filled_in(pod, make_cluster([*CLASSES, namespace]))[1] == ()
 
@@ -180,7 +180,7 @@ def test_A_filled_in_defaults_are_reported_if_configured(
 # Allowed classes
 
 
-def judged(spec: Mapping[str, Any], options: Options) -> Answer:
+def judged(spec: Mapping[str, Any], options: RuleOptions) -> Answer:
     pod = pod_object(name="web", **spec)
     return said(validate(decode_review(create_review(pod)), make_cluster([LOW, HIGH], options=options)))
 
@@ -194,20 +194,20 @@ def test_P1_disallowed_class_is_refused_or_warns(allowed: tuple[str, ...], named
     options = rules(allowed_classes=allowed)
     problem = NOT_ALLOWED.format(named)
     assert judged(HIGH_SPEC, options) == Answer(denial=f'pods "web" is forbidden: {problem}')
-    warning = Options(rules=options.rules, disallowed_class=RuleMode.WARN)
+    warning = RuleOptions(rules=options.rules, disallowed_class=RuleMode.WARN)
     assert judged(HIGH_SPEC, warning) == Answer(warnings=(f"spec.priorityClassName: {problem}",))
 
 
 @pytest.mark.parametrize(
     ("spec", "options"),
     [
-        pytest.param(HIGH_SPEC, Options(), id="no list"),
+        pytest.param(HIGH_SPEC, RuleOptions(), id="no list"),
         pytest.param(HIGH_SPEC, rules(allowed_classes=("low", "high")), id="on the list"),
         pytest.param(HIGH_SPEC, rules(allowed_classes=("*",)), id="any"),
         pytest.param({}, rules(allowed_classes=("low",)), id="a pod of no class"),
     ],
 )
-def test_P1_allowed_pods(spec: Mapping[str, Any], options: Options) -> None:
+def test_P1_allowed_pods(spec: Mapping[str, Any], options: RuleOptions) -> None:
     assert judged(spec, options) == ALLOWED
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from podrules.api.model.pod import Pod
 from tests.webhook.clusters import make_cluster
-from tests.webhook.reviews import create_review, pod_object, workload_object
+from tests.webhook.review_objects import create_review, pod_object, workload_object
 from webhook import rules as handlers
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import decode_review

@@ -9,7 +9,7 @@ import pytest
 
 from tests.objects import raw_condition, raw_node
 from tests.webhook.clusters import SilentSource, make_cluster, make_namespace
-from tests.webhook.reviews import controlled_by, in_a_dry_run, node_deletion_review, pod_object, said
+from tests.webhook.review_objects import controlled_by, in_a_dry_run, node_deletion_review, pod_object, said
 from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import ALLOWED, Answer
 from webhook.rules import validate

@@ -14,7 +14,7 @@ from cluster_io.demo import demo_objects
 from cluster_io.errors import Unreachable
 from cluster_io.in_memory import MemorySource
 from tests.webhook.clusters import SilentSource, make_class, make_cluster
-from tests.webhook.reviews import create_review, patched, pod_object, said, update_review
+from tests.webhook.review_objects import create_review, patched, pod_object, said, update_review
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import ALLOWED, encode_answer

@@ -9,16 +9,16 @@ import pytest
 
 from tests.objects import raw_node
 from tests.webhook.clusters import make_cluster
-from tests.webhook.reviews import controlled_by, create_review, pod_object, said, update_review, workload_object
+from tests.webhook.review_objects import controlled_by, create_review, pod_object, said, update_review, workload_object
 from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import ALLOWED, Answer, encode_answer
 from webhook.rules import validate
-from webhook.settings import Options
+from webhook.settings import RuleOptions
 
 Object = dict[str, Any]
 ZONE = "topology.kubernetes.io/zone"
 LABELS = {"app": "web", "tier": "front"}
-KEYS = Options(lint_topology_keys=True)
+KEYS = RuleOptions(lint_topology_keys=True)
 COUNTED = "it is not counted, and copies of it may all go to one place"
 
 
@@ -35,10 +35,12 @@ def node(name: str, *keys: str) -> Object:
     return raw_node(name, dict.fromkeys(keys, "x"))
 
 
-def warnings(*constraints: Object, nodes: tuple[Object, ...] = (), options: Options | None = None) -> tuple[str, ...]:
+def warnings(
+    *constraints: Object, nodes: tuple[Object, ...] = (), options: RuleOptions | None = None
+) -> tuple[str, ...]:
     """The warnings for a new pod, without the field that all of them begin with."""
     pod = pod_object(name="web", labels=LABELS, topologySpreadConstraints=list(constraints))
-    answer = validate(decode_review(create_review(pod)), make_cluster(nodes, options=options or Options()))
+    answer = validate(decode_review(create_review(pod)), make_cluster(nodes, options=options or RuleOptions()))
     assert answer.allowed
     return tuple(text.removeprefix("spec.topologySpreadConstraints") for text in answer.warnings)
 
@@ -78,7 +80,7 @@ def warnings(*constraints: Object, nodes: tuple[Object, ...] = (), options: Opti
 def test_A_selector_of_the_author(selector: Any, more: Object, said: str) -> None:
     given = constraint(selector, **more)
     assert warnings(given) == ((f"[0]{said}",) if said else ())
-    assert warnings(given, options=Options(lint_selectors=False)) == ()
+    assert warnings(given, options=RuleOptions(lint_selectors=False)) == ()
 
 
 def test_A_every_constraint_is_checked() -> None:

@@ -18,7 +18,7 @@ from podrules.ending.volumes import WriterLock
 from podrules.node.reachability import Reach
 from tests.objects import raw_condition, raw_node
 from tests.webhook.clusters import SilentSource, make_cluster, make_namespace
-from tests.webhook.reviews import controlled_by, delete_review, pod_object
+from tests.webhook.review_objects import controlled_by, delete_review, pod_object
 from webhook.cluster.view import live_sources
 from webhook.reviews.admission_review import decode_review, old_object
 from webhook.reviews.response import encode_answer

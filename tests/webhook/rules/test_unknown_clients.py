@@ -18,7 +18,7 @@ from tests.waiting import wait_for
 from tests.webhook.asked_by_url import Files
 from tests.webhook.demo_server import UNVERIFIED, DemoServer, running_demo
 from tests.webhook.forcing import MODE
-from tests.webhook.reviews import controlled_by, delete_review, eviction_review, node_deletion_review
+from tests.webhook.review_objects import controlled_by, delete_review, eviction_review, node_deletion_review
 
 pytestmark = pytest.mark.controlplane
 

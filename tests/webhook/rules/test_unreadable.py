@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from podrules.api.model.pod import Pod
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.webhook.clusters import make_class, make_cluster, make_namespace
-from tests.webhook.reviews import (
+from tests.webhook.review_objects import (
     create_review,
     delete_review,
     eviction_review,
@@ -29,11 +29,11 @@ from webhook.rules import mutate, validate
 from webhook.serving.app import create_app
 from webhook.serving.metrics import Metrics
 from webhook.serving.wsgi import REVIEW_PATHS
-from webhook.settings import ForceDeletion, ForceDeletionMode, Options, RuleMode
+from webhook.settings import ForceDeletion, ForceDeletionMode, RuleMode, RuleOptions
 
 Object = dict[str, Any]
 CLASSES = [make_class("low", 0), make_class("high", 0)]
-STRICT = Options(
+STRICT = RuleOptions(
     rules=NamespaceRules({"shop": NamespaceRule(allowed_classes=("low",))}),
     template_class=RuleMode.DENY,
 )
@@ -57,7 +57,7 @@ STORED = {
 """The values that the API server stores in fields with JSON."""
 
 
-def cluster_of(options: Options = STRICT, force_deletion: ForceDeletion = DENY) -> Cluster:
+def cluster_of(options: RuleOptions = STRICT, force_deletion: ForceDeletion = DENY) -> Cluster:
     return make_cluster([make_namespace(), NODE, BOUND, *CLASSES], options=options, force_deletion=force_deletion)
 
 
@@ -145,7 +145,7 @@ def test_all_json_that_can_be_stored_is_read(body: bytes, rule: str, value: byte
 
 @pytest.mark.parametrize(("body", "rule"), UNREADABLE)
 def test_unreadable_request_is_allowed_with_warning_without_rule(body: bytes, rule: str) -> None:
-    response = answered(body.replace(b'"spec": {', ODD), cluster_of(Options(), ForceDeletion()))
+    response = answered(body.replace(b'"spec": {', ODD), cluster_of(RuleOptions(), ForceDeletion()))
     assert response["allowed"], rule
     assert "allowed without a check: it cannot be read" in response["warnings"][0]
 

@@ -11,12 +11,12 @@ import pytest
 from cluster_io.demo import demo_objects
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
-from tests.webhook.reviews import controlled_by, create_review, said, update_review, workload_object
+from tests.webhook.review_objects import controlled_by, create_review, said, update_review, workload_object
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import ALLOWED, Answer, encode_answer
 from webhook.rules import mutate, validate
-from webhook.settings import Options, RuleMode
+from webhook.settings import RuleMode, RuleOptions
 
 CLASSES = [make_class("high", 1000), make_class("low", -10)]
 KINDS = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob"]
@@ -124,7 +124,7 @@ def test_P1_demo_cluster_warns_only_about_the_deleted_class(demo_cluster: Cluste
 # What a namespace does not allow, and refusals
 
 LIMITED = NamespaceRules({"shop": NamespaceRule(allowed_classes=("low",))})
-WARNS, DENIES = Options(rules=LIMITED), Options(rules=LIMITED, template_class=RuleMode.DENY)
+WARNS, DENIES = RuleOptions(rules=LIMITED), RuleOptions(rules=LIMITED, template_class=RuleMode.DENY)
 NOT_ALLOWED = "PriorityClass high is not allowed in namespace shop (allowed: low)"
 RESOURCES = {
     "Deployment": "deployments.apps",
@@ -147,7 +147,7 @@ def test_P1_disallowed_class_of_a_template_warns_or_is_refused(kind: str) -> Non
 
 
 def test_P1_template_is_not_refused_if_pods_only_get_warnings() -> None:
-    options = Options(rules=LIMITED, template_class=RuleMode.DENY, disallowed_class=RuleMode.WARN)
+    options = RuleOptions(rules=LIMITED, template_class=RuleMode.DENY, disallowed_class=RuleMode.WARN)
     review = decode_review(create_review(workload_object("Deployment", "high")))
     answer = validate(review, make_cluster(CLASSES, options=options))
     assert said(answer) == Answer(warnings=(f"{_path('Deployment')}: {NOT_ALLOWED}",))
@@ -173,7 +173,7 @@ def test_P1_template_is_not_refused_if_pods_only_get_warnings() -> None:
     ],
 )
 def test_P1_template_without_class_is_judged_by_its_pods_class(
-    objects: list[dict[str, Any]], options: Options, text: str
+    objects: list[dict[str, Any]], options: RuleOptions, text: str
 ) -> None:
     review = decode_review(create_review(workload_object("Deployment", None)))
     answer = validate(review, make_cluster(objects, options=options))
@@ -197,7 +197,7 @@ def test_P1_only_a_change_to_an_unknown_class_is_refused(review: bytes, refused:
 
 
 def test_P1_nothing_is_refused_for_a_class_that_cannot_be_read() -> None:
-    cluster = make_cluster(CLASSES, live=SilentSource(), options=Options(template_class=RuleMode.DENY))
+    cluster = make_cluster(CLASSES, live=SilentSource(), options=RuleOptions(template_class=RuleMode.DENY))
     assert validate(decode_review(create_review(DEPLOYMENT)), cluster) == ALLOWED
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.webhook.clusters import make_cluster
-from tests.webhook.reviews import controlled_by, create_review, pod_object, update_review, workload_object
+from tests.webhook.review_objects import controlled_by, create_review, pod_object, update_review, workload_object
 from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import ALLOWED
 from webhook.rules import validate

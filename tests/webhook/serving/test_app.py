@@ -12,7 +12,7 @@ from cluster_io.demo import demo_objects
 from cluster_io.in_memory import NothingSource
 from cluster_io.source import Source
 from tests.webhook.clusters import make_cluster
-from tests.webhook.reviews import create_review, delete_review, pod_object
+from tests.webhook.review_objects import create_review, delete_review, pod_object
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import MAX_REVIEW_BYTES
 from webhook.serving.app import create_app

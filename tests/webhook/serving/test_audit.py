@@ -26,7 +26,7 @@ from tests.webhook.asked_by_url import Files
 from tests.webhook.clusters import make_class, make_cluster, make_namespace
 from tests.webhook.demo_server import DemoServer, running_demo
 from tests.webhook.installation import ZONE, chart_values
-from tests.webhook.reviews import create_review
+from tests.webhook.review_objects import create_review
 from webhook import rules as handlers
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import decode_review
@@ -36,7 +36,7 @@ from webhook.reviews.response import ALLOWED, Answer
 from webhook.rules import fill_in
 from webhook.serving.audit import Audit, Unpatched
 from webhook.serving.metrics import Metrics
-from webhook.settings import Options
+from webhook.settings import RuleOptions
 
 pytestmark = pytest.mark.controlplane
 
@@ -101,7 +101,7 @@ def _cluster(namespace: str, *, default_class: str | None = None) -> Cluster:
     return make_cluster(
         [space, make_namespace("default"), service, make_class("audit-low", 7)],
         scheduler_config=yaml.safe_dump(configuration),
-        options=Options(rules=rules),
+        options=RuleOptions(rules=rules),
     )
 
 

@@ -23,7 +23,7 @@ from podrules.api.model.policy import PriorityClass
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.objects import raw_node
 from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
-from tests.webhook.reviews import (
+from tests.webhook.review_objects import (
     create_review,
     delete_review,
     node_deletion_review,
@@ -35,7 +35,7 @@ from webhook.reviews.partial_objects import MAX_VALUES
 from webhook.serving.app import create_app
 from webhook.serving.metrics import Metrics
 from webhook.serving.wsgi import REVIEW_PATHS
-from webhook.settings import ForceDeletion, ForceDeletionMode, Options, RuleMode
+from webhook.settings import ForceDeletion, ForceDeletionMode, RuleMode, RuleOptions
 
 Object = dict[str, Any]
 SIZE = 3 << 20
@@ -47,7 +47,7 @@ ROOM = 300
 LABELS = {"app": "web"}
 KEY = f"topology.example.com/{'zone' * 10}-"
 CLASSES = [make_class("low", 1), *(make_class(f"class-{number}-of-{'shop' * 20}", number) for number in range(500))]
-OPTIONS = Options(
+OPTIONS = RuleOptions(
     rules=NamespaceRules({"shop": NamespaceRule(allowed_classes=("low",), default_class="low")}),
     template_class=RuleMode.DENY,
     lint_topology_keys=True,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.waiting import again_if_late, wait_for
 from tests.webhook.demo_server import UNVERIFIED, DemoServer, running_demo
-from tests.webhook.reviews import create_review, pod_object
+from tests.webhook.review_objects import create_review, pod_object
 from webhook.serving.connections import HANDSHAKE_SECONDS
 
 REVIEW = create_review(pod_object(name="web"))

@@ -25,7 +25,7 @@ from tests.waiting import answer_in_the_end, wait_for
 from tests.webhook.demo_server import UNVERIFIED, DemoServer, running_demo
 from tests.webhook.faults.silence import HEAD, open_tls
 from tests.webhook.memory import MEMORY_LIMIT, peak
-from tests.webhook.reviews import create_review, delete_review, pod_object
+from tests.webhook.review_objects import create_review, delete_review, pod_object
 from webhook.reviews.admission_review import MAX_REVIEW_BYTES
 from webhook.reviews.partial_objects import MAX_VALUES
 from webhook.serving.connections import MAX_CONNECTIONS, READ_SECONDS

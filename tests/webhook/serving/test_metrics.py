@@ -23,7 +23,7 @@ from cluster_io.kinds import NAMESPACES
 from cluster_io.live.reflector import Reflector
 from tests.webhook.clusters import make_cluster
 from tests.webhook.demo_server import DemoServer, running_demo
-from tests.webhook.reviews import create_review, delete_review, leaves, pod_object, with_text
+from tests.webhook.review_objects import create_review, delete_review, leaves, pod_object, with_text
 from webhook.certificates.status import CertificateStatus
 from webhook.cluster.cached import CachedNamespace, NamespaceMeta
 from webhook.cluster.view import Cluster

@@ -13,7 +13,7 @@ import pytest
 
 from cluster_io.demo import demo_objects
 from tests.webhook.demo_server import UNVERIFIED, DemoServer, running_demo
-from tests.webhook.reviews import create_review, delete_review, pod_object
+from tests.webhook.review_objects import create_review, delete_review, pod_object
 from webhook.serving.connections import MAX_CONNECTIONS
 
 DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")

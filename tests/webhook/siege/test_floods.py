@@ -31,7 +31,7 @@ from tests.webhook.demo_server import DemoServer, running_demo
 from tests.webhook.faults.silence import HEAD, open_tls
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
 from tests.webhook.memory import MEMORY_LIMIT, peak, worker_of
-from tests.webhook.reviews import create_review, pod_object
+from tests.webhook.review_objects import create_review, pod_object
 from tests.webhook.scraping import scraped
 from tests.webhook.siege import flood
 from webhook.reviews.admission_review import MAX_REVIEW_BYTES

@@ -27,7 +27,7 @@ from tests.webhook.siege.growing import Grower, read_schemas
 from tests.webhook.siege.grown_reviews import Grown, draw
 from webhook.cluster.view import Cluster
 from webhook.serving.app import create_app
-from webhook.settings import ForceDeletion, ForceDeletionMode, Options, RuleMode
+from webhook.settings import ForceDeletion, ForceDeletionMode, RuleMode, RuleOptions
 
 pytestmark = pytest.mark.controlplane
 
@@ -94,12 +94,12 @@ class World:
         return MemorySource([*self._objects, *pods], description="the cluster", now=NOW)
 
 
-def _options() -> Options:
+def _options() -> RuleOptions:
     entries = {
         name: NamespaceRule(allowed_classes=oracle.ALLOWED.get(name), default_class=oracle.DEFAULTS.get(name))
         for name in {*oracle.ALLOWED, *oracle.DEFAULTS}
     }
-    return Options(rules=NamespaceRules(entries), template_class=RuleMode.DENY)
+    return RuleOptions(rules=NamespaceRules(entries), template_class=RuleMode.DENY)
 
 
 def _force_deletion() -> ForceDeletion:

@@ -66,9 +66,9 @@ __all__ = [
     "ERR_REASON_ENFORCED",
     "ERR_REASON_POD",
     "FailedTerm",
-    "NodeAffinity",
     "NodeAffinityArgs",
     "NodeAffinityMismatch",
+    "NodeAffinityPlugin",
     "NodeAffinityScoreState",
     "Unmet",
     "named_nodes",
@@ -149,7 +149,7 @@ _ALIKE: Final = 0.9
 """The ratio of difflib from which a key is another with a typing error."""
 
 
-class NodeAffinity:
+class NodeAffinityPlugin:
     """Filters and scores by labels and names of nodes."""
 
     name = "NodeAffinity"

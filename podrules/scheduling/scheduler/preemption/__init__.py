@@ -9,16 +9,16 @@
 Source: pkg/scheduler/framework/preemption and plugins/defaultpreemption at v1.36.3.
 """
 
-from podrules.scheduling.scheduler.preemption.choice import Choice, Criterion
+from podrules.scheduling.scheduler.preemption.choice import Criterion, NodeChoice
 from podrules.scheduling.scheduler.preemption.cross_node import CrossNodeHelp, cross_node_help
 from podrules.scheduling.scheduler.preemption.post_filter import PostFilter, Preemption, preempt
 from podrules.scheduling.scheduler.preemption.victims import Candidate
 
 __all__ = [
     "Candidate",
-    "Choice",
     "Criterion",
     "CrossNodeHelp",
+    "NodeChoice",
     "PostFilter",
     "Preemption",
     "cross_node_help",

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from podrules.scheduling.scheduler.preemption.victims import Candidate
 
-__all__ = ["Choice", "Criterion", "select_candidate"]
+__all__ = ["Criterion", "NodeChoice", "select_candidate"]
 
 
 class Criterion(StrEnum):
@@ -37,7 +37,7 @@ class Criterion(StrEnum):
     """Nothing does: any of several may be taken."""
 
 
-class Choice(Struct, frozen=True):
+class NodeChoice(Struct, frozen=True):
     """What the criteria leave."""
 
     best: tuple[str, ...]
@@ -57,15 +57,15 @@ _COSTS: Final[Mapping[Criterion, Callable[[Candidate], Any]]] = {
 """In order; the least is the best."""
 
 
-def select_candidate(candidates: Sequence[Candidate]) -> Choice:
+def select_candidate(candidates: Sequence[Candidate]) -> NodeChoice:
     """Apply the criteria until one candidate is left."""
     left = list(candidates)
     if len(left) <= 1:
-        return Choice(tuple(candidate.node for candidate in left), None)
+        return NodeChoice(tuple(candidate.node for candidate in left), None)
     for criterion, cost in _COSTS.items():
         costs = [cost(candidate) for candidate in left]
         least = min(costs)
         left = [candidate for candidate, own in zip(left, costs, strict=True) if own == least]
         if len(left) == 1:
-            return Choice((left[0].node,), criterion)
-    return Choice(tuple(candidate.node for candidate in left), Criterion.FIRST)
+            return NodeChoice((left[0].node,), criterion)
+    return NodeChoice(tuple(candidate.node for candidate in left), Criterion.FIRST)

@@ -44,7 +44,7 @@ from podrules.scheduling.scheduler.plugins.default_preemption import (
 )
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources
 from podrules.scheduling.scheduler.plugins.dynamic_resources.plugin import NOT_AVAILABLE
-from podrules.scheduling.scheduler.preemption.choice import Choice, select_candidate
+from podrules.scheduling.scheduler.preemption.choice import NodeChoice, select_candidate
 from podrules.scheduling.scheduler.preemption.trial import Trials
 from podrules.scheduling.scheduler.preemption.victims import Candidate, select_victims_on_node
 
@@ -55,7 +55,7 @@ NOT_ELIGIBLE_TERMINATING: Final = "not eligible due to a terminating pod on the 
 NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
 
 _DYNAMIC_RESOURCES: Final = DynamicResources()
-_NO_CHOICE: Final = Choice((), None)
+_NO_CHOICE: Final = NodeChoice((), None)
 
 
 class Preemption(Struct, frozen=True):
@@ -68,7 +68,7 @@ class Preemption(Struct, frozen=True):
     candidates: tuple[Candidate, ...] = ()
     no_candidate: Mapping[str, Status] = {}
     """Potential nodes that removing pods does not make fit, each with its verdict once they are removed."""
-    choice: Choice = _NO_CHOICE
+    choice: NodeChoice = _NO_CHOICE
     num_candidates: int = 0
     """The number of candidates after which kube-scheduler stops, once one of them violates no budget."""
 

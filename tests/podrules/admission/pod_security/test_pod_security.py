@@ -9,13 +9,13 @@ import pytest
 from podrules.admission.pod_security.admission import refusal, warning
 from podrules.admission.pod_security.evaluation import evaluate
 from podrules.admission.pod_security.pods import SecuredPod, pod_of, secured_pod
-from podrules.admission.pod_security.policy import Level, LevelVersion, Policy, policy_of
+from podrules.admission.pod_security.policy import LevelVersion, Policy, PolicyLevel, policy_of
 from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.view import View
 
 APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
-BASELINE = LevelVersion(Level.BASELINE)
-RESTRICTED = LevelVersion(Level.RESTRICTED)
+BASELINE = LevelVersion(PolicyLevel.BASELINE)
+RESTRICTED = LevelVersion(PolicyLevel.RESTRICTED)
 
 
 def _pod(spec: dict[str, Any], minor: int = 37, **metadata: Any) -> SecuredPod:
@@ -133,7 +133,7 @@ def test_annotations_of_app_armor_become_fields_of_a_pod() -> None:
 )
 def test_checks_are_of_the_version_up_to_the_server(minor: int, at: int | None, allowed: bool) -> None:
     pod = _pod({"hostUsers": False}, minor)
-    reasons = evaluate(pod, LevelVersion(Level.RESTRICTED, at)).reason
+    reasons = evaluate(pod, LevelVersion(PolicyLevel.RESTRICTED, at)).reason
     assert ("runAsNonRoot" not in reasons) is allowed
 
 

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from podrules.api.model.quantity import ZERO, Format, Quantity, QuantityError
+from podrules.api.model.quantity import ZERO, Quantity, QuantityError, QuantityFormat
 
-EXPONENT, BINARY, DECIMAL = Format.DECIMAL_EXPONENT, Format.BINARY_SI, Format.DECIMAL_SI
+EXPONENT, BINARY, DECIMAL = QuantityFormat.DECIMAL_EXPONENT, QuantityFormat.BINARY_SI, QuantityFormat.DECIMAL_SI
 INT64_MAX = 2**63 - 1
 parse = Quantity.parse
 
@@ -95,7 +95,7 @@ PARSED = [
 
 
 @pytest.mark.parametrize(("text", "unscaled", "exponent", "form"), PARSED, ids=[entry[0] for entry in PARSED])
-def test_parse(text: str, unscaled: int, exponent: int, form: Format) -> None:
+def test_parse(text: str, unscaled: int, exponent: int, form: QuantityFormat) -> None:
     for sign, factor in (("", 1), ("+", 1), ("-", -1)):
         found = parse(sign + text)
         assert found == Quantity(factor * unscaled, exponent)
@@ -243,7 +243,7 @@ PRINTED = [
 @pytest.mark.parametrize(
     ("unscaled", "exponent", "form", "text", "other"), PRINTED, ids=[f"{e[3]}-{e[2].value}-{e[1]}" for e in PRINTED]
 )
-def test_text(unscaled: int, exponent: int, form: Format, text: str, other: str) -> None:
+def test_text(unscaled: int, exponent: int, form: QuantityFormat, text: str, other: str) -> None:
     assert str(Quantity(unscaled, exponent, form)) == text
     assert str(parse(text)) == text
     assert str(parse(other or text)) == text

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from podrules.scheduling.placement.eligible import eligible_nodes
 from podrules.scheduling.scheduler.framework.status import Code
-from podrules.scheduling.scheduler.plugins.node_affinity import NodeAffinity
+from podrules.scheduling.scheduler.plugins.node_affinity import NodeAffinityPlugin
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintToleration
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import (
     Json,
@@ -63,7 +63,7 @@ def test_S1_plugins_allow_the_same_nodes(
     required = {"requiredDuringSchedulingIgnoredDuringExecution": node_terms(*terms)} if terms is not None else {}
     pod = pod_of({"nodeSelector": node_selector, "tolerations": tolerations, "affinity": {"nodeAffinity": required}})
     context = make_cycle(pod, nodes)
-    codes = [plugin.filter(context, None).codes for plugin in (NodeAffinity(), TaintToleration())]
+    codes = [plugin.filter(context, None).codes for plugin in (NodeAffinityPlugin(), TaintToleration())]
     expected = [
         node.metadata.name
         for node, *found in zip(nodes, *codes, strict=True)

@@ -47,7 +47,7 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.counters import Ava
 from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import (
     AllocatedDevice,
     AllocatedState,
-    Candidate,
+    DeviceCandidate,
     DeviceID,
     Place,
     candidates,
@@ -59,8 +59,8 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.errors import (
     UnknownAnswer,
 )
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Pool, Slices
-from podrules.scheduling.scheduler.plugins.dynamic_resources.requests import MAX_DEVICES, Request, Requests
-from podrules.scheduling.scheduler.plugins.dynamic_resources.selection import Selection
+from podrules.scheduling.scheduler.plugins.dynamic_resources.requests import MAX_DEVICES, AllocationRequest, Requests
+from podrules.scheduling.scheduler.plugins.dynamic_resources.selection import DeviceSelection
 
 __all__ = ["Allocator"]
 
@@ -147,7 +147,7 @@ class _Search:
         self._state = allocator.state
         self._claims = claims
         self._pools = pools
-        self._selection = Selection(allocator.slices, row, allocator.selectors, allocator.features)
+        self._selection = DeviceSelection(allocator.slices, row, allocator.selectors, allocator.features)
         self._asked = Requests(
             allocator.classes, allocator.state, pools, self._selection, allocator.features, stable=allocator.stable
         )
@@ -212,7 +212,7 @@ class _Search:
             raise _LimitExceededError
         return False
 
-    def _find(self, at: _Position, request: Request, start: Place, *, chosen: bool) -> bool:
+    def _find(self, at: _Position, request: AllocationRequest, start: Place, *, chosen: bool) -> bool:
         """Try one device after the other, from a place on."""
         key = at[:3]
         refuse_invalid = not self._features.dra_pools_as_a_whole
@@ -230,8 +230,8 @@ class _Search:
     def _take(
         self,
         at: _Position,
-        request: Request,
-        found: Candidate,
+        request: AllocationRequest,
+        found: DeviceCandidate,
         after: Place,
         *,
         must: bool,
@@ -252,20 +252,22 @@ class _Search:
                 self._give_back(at, request, found, taken)
         return done
 
-    def _busy(self, at: _Position, request: Request, device: DeviceID) -> bool:
+    def _busy(self, at: _Position, request: AllocationRequest, device: DeviceID) -> bool:
         holders = self._allocating.get(device, ())
         if request.admin_access:
             return at.claim in holders
         return device in self._state.devices or bool(holders)
 
-    def _fits_capacity(self, request: Request, found: Candidate) -> bool:
+    def _fits_capacity(self, request: AllocationRequest, found: DeviceCandidate) -> bool:
         if not self._features.dra_consumable_capacity:
             return True
         consumed = self._state.capacity.get(found.id, {})
         allocating = self._capacity.get(found.id, {})
         return fits_capacity(found.device, request.capacity, consumed, allocating, features=self._features)
 
-    def _reserve(self, at: _Position, request: Request, found: Candidate, *, must: bool) -> _Taken | None:
+    def _reserve(
+        self, at: _Position, request: AllocationRequest, found: DeviceCandidate, *, must: bool
+    ) -> _Taken | None:
         """Mark a device as taken; None when it cannot be (allocateDevice)."""
         device, shared = found.device, self._shared(found.device)
         busy = self._busy(at, request, found.id)
@@ -301,7 +303,9 @@ class _Search:
             return True
         return self._features.dra_shares_without_capacity and device in self._state.shared
 
-    def _join(self, at: _Position, request: Request, found: Candidate, joined: list[Constraint], *, must: bool) -> bool:
+    def _join(
+        self, at: _Position, request: AllocationRequest, found: DeviceCandidate, joined: list[Constraint], *, must: bool
+    ) -> bool:
         for constraint in self._asked.constraints[at.claim]:
             if not constraint.add(*request.names, found.id.driver, found.device):
                 if must:
@@ -311,7 +315,7 @@ class _Search:
             joined.append(constraint)
         return True
 
-    def _give_back(self, at: _Position, request: Request, found: Candidate, taken: _Taken) -> None:
+    def _give_back(self, at: _Position, request: AllocationRequest, found: DeviceCandidate, taken: _Taken) -> None:
         """Undo `_reserve` (rollbackDevice)."""
         self._result[at.claim].pop()
         if self._shared(found.device):
@@ -328,7 +332,9 @@ class _Search:
     def _shared(self, device: Device) -> bool:
         return device.allow_multiple_allocations and self._features.dra_consumable_capacity
 
-    def _undo(self, request: Request, found: Candidate, *, counted: bool, joined: Sequence[Constraint]) -> None:
+    def _undo(
+        self, request: AllocationRequest, found: DeviceCandidate, *, counted: bool, joined: Sequence[Constraint]
+    ) -> None:
         for constraint in reversed(joined):
             constraint.remove(*request.names)
         if counted:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from podrules.api.features import REFERENCE, Features
-from podrules.api.model.quantity import Format, Quantity
+from podrules.api.model.quantity import Quantity, QuantityFormat
 from podrules.api.model.resource import (
     CapacityRequestPolicy,
     CapacityRequestPolicyRange,
@@ -96,7 +96,7 @@ def _rounded_to_range(wanted: Quantity, least: Quantity, step: Quantity | None, 
         return least
     if step is None:
         return wanted
-    form = step.format if features.dra_rounded_like_step else Format.BINARY_SI
+    form = step.format if features.dra_rounded_like_step else QuantityFormat.BINARY_SI
     steps = -(-(wanted.value - least.value) // step.value)
     return Quantity(least.value + step.value * steps, format=form)
 

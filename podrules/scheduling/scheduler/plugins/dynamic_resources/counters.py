@@ -16,7 +16,7 @@ from podrules.api.features import Features
 from podrules.api.model.quantity import Quantity
 from podrules.api.model.resource import Device
 from podrules.scheduling.scheduler.plugins.dynamic_resources.capacity import add_consumed
-from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedState, Candidate, DeviceID
+from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedState, DeviceCandidate, DeviceID
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Pool, PoolID
 
 __all__ = ["AvailableCounters", "TakenCounters"]
@@ -64,7 +64,7 @@ class TakenCounters:
         self._available = available
         self._taken: dict[PoolID, _Counters] = {}
 
-    def reserve(self, found: Candidate) -> bool:
+    def reserve(self, found: DeviceCandidate) -> bool:
         """Whether the pool's counters allow the device; if so they are taken (checkAvailableCounters).
 
         All counters of the pool are compared, those that the device does not consume, too.
@@ -82,7 +82,7 @@ class TakenCounters:
                     return False
         return True
 
-    def give_back(self, found: Candidate) -> None:
+    def give_back(self, found: DeviceCandidate) -> None:
         """Undo `reserve`."""
         _change(self._taken[self._available.key(found.pool)], found.device, -1)
 

@@ -21,7 +21,7 @@ from podrules.api.model.resource import Device, ResourceSlice
 from podrules.scheduling.scheduler.plugins.dynamic_resources.errors import AllocationError
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Pool
 
-__all__ = ["AllocatedDevice", "AllocatedState", "Candidate", "DeviceID", "Place", "candidates", "devices_of"]
+__all__ = ["AllocatedDevice", "AllocatedState", "DeviceCandidate", "DeviceID", "Place", "candidates", "devices_of"]
 
 Place = tuple[int, int, int]
 """Where a device stands: the numbers of pool, slice and device."""
@@ -64,7 +64,7 @@ class AllocatedDevice(Struct, frozen=True):
     """What is taken of a shared device's capacity."""
 
 
-class Candidate(NamedTuple):
+class DeviceCandidate(NamedTuple):
     """A device that a node offers."""
 
     id: DeviceID
@@ -73,14 +73,14 @@ class Candidate(NamedTuple):
     pool: Pool
 
 
-def devices_of(pool: Pool) -> Iterator[Candidate]:
+def devices_of(pool: Pool) -> Iterator[DeviceCandidate]:
     """All devices of a pool."""
     for item in pool.slices:
         for device in item.spec.devices:
-            yield Candidate(DeviceID(*pool.id, device.name), device, item, pool)
+            yield DeviceCandidate(DeviceID(*pool.id, device.name), device, item, pool)
 
 
-def candidates(pools: Sequence[Pool], start: Place, *, refuse_invalid: bool) -> Iterator[tuple[Place, Candidate]]:
+def candidates(pools: Sequence[Pool], start: Place, *, refuse_invalid: bool) -> Iterator[tuple[Place, DeviceCandidate]]:
     """Devices from a place on, each with the place after it; a pool that may not be used has none.
 
     Args:
@@ -101,5 +101,5 @@ def candidates(pools: Sequence[Pool], start: Place, *, refuse_invalid: bool) -> 
             first = start[2] if (pool_index, slice_index) == start[:2] else 0
             for device_index in range(first, len(item.spec.devices)):
                 device = item.spec.devices[device_index]
-                candidate = Candidate(DeviceID(*pool.id, device.name), device, item, pool)
+                candidate = DeviceCandidate(DeviceID(*pool.id, device.name), device, item, pool)
                 yield (pool_index, slice_index, device_index + 1), candidate

@@ -34,18 +34,18 @@ from podrules.api.model.resource import (
 )
 from podrules.scheduling.scheduler.plugins.dynamic_resources.capacity import fits_capacity
 from podrules.scheduling.scheduler.plugins.dynamic_resources.constraints import Constraint, make_constraint
-from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedState, Candidate, devices_of
+from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedState, DeviceCandidate, devices_of
 from podrules.scheduling.scheduler.plugins.dynamic_resources.errors import AllocationError
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Pool
-from podrules.scheduling.scheduler.plugins.dynamic_resources.selection import RequestKey, Selection, Selectors
+from podrules.scheduling.scheduler.plugins.dynamic_resources.selection import DeviceSelection, RequestKey, Selectors
 
-__all__ = ["MAX_DEVICES", "Request", "Requests"]
+__all__ = ["MAX_DEVICES", "AllocationRequest", "Requests"]
 
 MAX_DEVICES: Final = 32
 """Devices of one claim (AllocationResultsMaxSize)."""
 
 
-class Request(Struct, frozen=True):
+class AllocationRequest(Struct, frozen=True):
     """A request, or one of its alternatives."""
 
     where: str
@@ -59,7 +59,7 @@ class Request(Struct, frozen=True):
     admin_access: bool
     all_devices: bool
     count: int
-    devices: tuple[Candidate, ...] = ()
+    devices: tuple[DeviceCandidate, ...] = ()
     """All that match, when all are wanted."""
 
     @property
@@ -81,7 +81,7 @@ class Requests:
         classes: Mapping[str, DeviceClass],
         state: AllocatedState,
         pools: Sequence[Pool],
-        selection: Selection,
+        selection: DeviceSelection,
         features: Features,
         *,
         stable: bool,
@@ -96,7 +96,7 @@ class Requests:
             features: The requests that are allowed.
             stable: Whether the stable allocator answers.
         """
-        self.by_key: dict[RequestKey, Request] = {}
+        self.by_key: dict[RequestKey, AllocationRequest] = {}
         self.alternatives: dict[tuple[int, int], int] = {}
         """By claim and request how many there are; 0 if the request is not a choice."""
         self.constraints: list[list[Constraint]] = []
@@ -158,7 +158,7 @@ class Requests:
 
     def _alternatives_of(
         self, claim: ResourceClaim, request: DeviceRequest, index: int, number: int
-    ) -> Iterator[Request]:
+    ) -> Iterator[AllocationRequest]:
         if not request.first_available:
             exactly = request.exactly or ExactDeviceRequest()
             key = index, number, 0
@@ -188,14 +188,14 @@ class Requests:
         asked: ExactDeviceRequest,
         *,
         judged_as: RequestKey,
-    ) -> Request:
+    ) -> AllocationRequest:
         """A request as the search uses it (validateDeviceRequest)."""
         where = f"claim {claim.key}, request {name}"
         device_class = self._class_of(where, asked)
         wants_all = asked.allocation_mode == ALL_DEVICES
         if not wants_all and asked.allocation_mode != EXACT_COUNT:
             raise AllocationError(f"{where}: unsupported count mode {asked.allocation_mode}")
-        request = Request(
+        request = AllocationRequest(
             where=where,
             name=name,
             parent=parent,
@@ -230,7 +230,7 @@ class Requests:
             raise AllocationError(f"{where}: could not retrieve device class {asked.device_class_name}: {missing}")
         return device_class
 
-    def _all_devices(self, key: RequestKey, request: Request) -> Iterator[Candidate]:
+    def _all_devices(self, key: RequestKey, request: AllocationRequest) -> Iterator[DeviceCandidate]:
         for pool in self._pools:
             if pool.incomplete or pool.invalid_reason:
                 state = "being updated" if pool.incomplete else "invalid"
@@ -241,7 +241,7 @@ class Requests:
                 if self._selection.admits(key, request.selectors, candidate) and self._may_fit(request, candidate):
                     yield candidate
 
-    def _may_fit(self, request: Request, found: Candidate) -> bool:
+    def _may_fit(self, request: AllocationRequest, found: DeviceCandidate) -> bool:
         """Whether a device's capacity, or until 1.36 what is left of it, is as much as a request asks for."""
         if not self._features.dra_consumable_capacity:
             return True

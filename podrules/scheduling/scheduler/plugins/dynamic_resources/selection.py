@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from podrules.api.features import Features
 from podrules.api.model.resource import DeviceSelector
-from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import Candidate, DeviceID
+from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import DeviceCandidate, DeviceID
 from podrules.scheduling.scheduler.plugins.dynamic_resources.errors import AllocationError, UnknownAnswer
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Slices
 
 if TYPE_CHECKING:
     from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import SelectorCache
 
-__all__ = ["RequestKey", "Selection", "Selectors"]
+__all__ = ["DeviceSelection", "RequestKey", "Selectors"]
 
 MISSING_KEY_HINT: Final = (
     ". consider using CEL optional chaining (.? followed by orValue()) "
@@ -42,7 +42,7 @@ class Selectors(NamedTuple):
     selectors: Sequence[DeviceSelector]
 
 
-class Selection:
+class DeviceSelection:
     """The devices of one node that requests select; a device is judged once for a request."""
 
     def __init__(self, slices: Slices, row: int, expressions: SelectorCache, features: Features) -> None:
@@ -60,7 +60,7 @@ class Selection:
         self._features = features
         self._matches: dict[tuple[DeviceID, RequestKey], bool] = {}
 
-    def admits(self, key: RequestKey, groups: Sequence[Selectors], found: Candidate) -> bool:
+    def admits(self, key: RequestKey, groups: Sequence[Selectors], found: DeviceCandidate) -> bool:
         """Whether class and request select the device, and it reaches the node (isSelectable).
 
         Args:
@@ -86,7 +86,7 @@ class Selection:
         """Judge every device again."""
         self._matches.clear()
 
-    def _selected(self, groups: Sequence[Selectors], found: Candidate) -> bool:
+    def _selected(self, groups: Sequence[Selectors], found: DeviceCandidate) -> bool:
         for owner, selectors in groups:
             for number, selector in enumerate(selectors):
                 expression = selector.cel.expression if selector.cel else ""
@@ -99,7 +99,7 @@ class Selection:
                     raise UnknownAnswer(f"{owner}: selector #{number}: {error}") from error
         return True
 
-    def _error(self, which: str, found: Candidate, error: AllocationError) -> AllocationError:
+    def _error(self, which: str, found: DeviceCandidate, error: AllocationError) -> AllocationError:
         if not self._features.dra_errors_name_device:
             return AllocationError(f"{which}: CEL runtime error: {error}")
         hint = MISSING_KEY_HINT if "no such key:" in str(error) else ""

@@ -10,9 +10,9 @@ from podrules.api.model.decode import from_object
 from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.node_affinity import (
     FailedTerm,
-    NodeAffinity,
     NodeAffinityArgs,
     NodeAffinityMismatch,
+    NodeAffinityPlugin,
     Unmet,
 )
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import (
@@ -147,7 +147,7 @@ def added_terms(*terms: list[Json] | Json) -> dict[str, Model]:
     ],
 )
 def test_filter_by_labels(spec: Json, labels: dict[str, str], expected: Status) -> None:
-    assert filter_status(NodeAffinity(), make_cycle(pod_of(spec), [node_of("node", labels)])) == expected
+    assert filter_status(NodeAffinityPlugin(), make_cycle(pod_of(spec), [node_of("node", labels)])) == expected
 
 
 @pytest.mark.parametrize(
@@ -224,8 +224,8 @@ def test_filter_by_labels(spec: Json, labels: dict[str, str], expected: Status) 
 )
 def test_filter_by_name(terms: list[Json], node: str, expected: Status, names: set[str] | None) -> None:
     context = make_cycle(pod_of(requiring(*terms)), [node_of(node, {"foo": "bar"})])
-    assert filter_status(NodeAffinity(), context) == expected
-    assert NodeAffinity().pre_filter(context).node_names == names
+    assert filter_status(NodeAffinityPlugin(), context) == expected
+    assert NodeAffinityPlugin().pre_filter(context).node_names == names
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_filter_by_name(terms: list[Json], node: str, expected: Status, names: s
 )
 def test_added_affinity(spec: Json, terms: list[Json], expected: Status) -> None:
     context = make_cycle(pod_of(spec), [node_of("node2", {"zone": "foo"})], args=added_terms(*terms))
-    assert filter_status(NodeAffinity(), context) == expected
+    assert filter_status(NodeAffinityPlugin(), context) == expected
 
 
 LABEL1 = {"foo": "bar"}
@@ -316,13 +316,13 @@ AFFINITY2 = preferring((2, [FOO_BAR]), (4, [KEY_VALUE]), (5, [FOO_BAR, KEY_VALUE
 def test_score(affinity: Json, args: dict[str, Model], labels: list[dict[str, str]], expected: list[int]) -> None:
     nodes = [node_of(f"node{index}", entries) for index, entries in enumerate(labels, 1)]
     context = make_cycle(pod_of({"affinity": {"nodeAffinity": affinity}}), nodes, args=args)
-    assert scores_of(NodeAffinity(), context) == expected
+    assert scores_of(NodeAffinityPlugin(), context) == expected
 
 
 def test_only_feasible_nodes_are_compared() -> None:
     nodes = [node_of("a", LABEL1), node_of("b", LABEL5), node_of("c", LABEL2)]
     context = make_cycle(pod_of({"affinity": {"nodeAffinity": AFFINITY2}}), nodes)
-    assert scores_of(NodeAffinity(), context, [2, 0]) == [100, 50]
+    assert scores_of(NodeAffinityPlugin(), context, [2, 0]) == [100, 50]
 
 
 NAME = (
@@ -346,7 +346,7 @@ NAME = (
 )
 def test_pre_score(affinity: Json, expected: Status) -> None:
     context = make_cycle(pod_of({"affinity": {"nodeAffinity": affinity}}), [node_of("node1", LABEL1)])
-    assert NodeAffinity().pre_score(context, np.zeros(1, np.int32)).status == expected
+    assert NodeAffinityPlugin().pre_score(context, np.zeros(1, np.int32)).status == expected
 
 
 def test_explain_names_what_is_unmet() -> None:
@@ -361,7 +361,7 @@ def test_explain_names_what_is_unmet() -> None:
     }
     node = node_of("node2", {"foo": "bar", "cores": "4"})
     terms = added_terms([make_requirement("pool", "In", "web")])
-    found = NodeAffinity().explain(make_cycle(pod_of(spec), [node], args=terms), None, 0)
+    found = NodeAffinityPlugin().explain(make_cycle(pod_of(spec), [node], args=terms), None, 0)
     assert found == NodeAffinityMismatch(
         enforced=(FailedTerm(0, (Unmet("pool", "In", ("web",), None),), ()),),
         node_selector=(Unmet("disk", "In", ("ssd",), None),),
@@ -377,6 +377,6 @@ def test_explain_names_what_is_unmet() -> None:
 
 def test_explain_of_a_node_that_matches_is_empty() -> None:
     context = make_cycle(pod_of(requiring([FOO_BAR])), [node_of("node", LABEL1)])
-    assert NodeAffinity().explain(context, None, 0) == NodeAffinityMismatch((), (), (), none_required=False)
+    assert NodeAffinityPlugin().explain(context, None, 0) == NodeAffinityMismatch((), (), (), none_required=False)
     context = make_cycle(pod_of(requiring()), [node_of("node", LABEL1)])
-    assert NodeAffinity().explain(context, None, 0) == NodeAffinityMismatch((), (), (), none_required=True)
+    assert NodeAffinityPlugin().explain(context, None, 0) == NodeAffinityMismatch((), (), (), none_required=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podrules.scheduling.scheduler.preemption import Choice, Criterion
+from podrules.scheduling.scheduler.preemption import Criterion, NodeChoice
 from tests.podrules.scheduling.scheduler.preemption.building import (
     HIGH,
     LARGE,
@@ -28,7 +28,7 @@ from tests.podrules.scheduling.scheduler.preemption.building import (
 Json = Mapping[str, Any]
 
 
-def chosen(pod: Json, pods: Sequence[Json], **given: Any) -> Choice:
+def chosen(pod: Json, pods: Sequence[Json], **given: Any) -> NodeChoice:
     """The choice among the nodes of the pods."""
     names = sorted({each["spec"]["nodeName"] for each in pods})
     return looked_at(preempted(pod, [make_node(name) for name in names], pods, **given)).choice
@@ -50,7 +50,7 @@ PREEMPTOR = make_pod("p", VERY_LARGE, HIGH)
     [
         pytest.param(
             [*on(1, (MID, LARGE)), *on(2, (MID, LARGE))],
-            Choice(("node1", "node2"), Criterion.FIRST),
+            NodeChoice(("node1", "node2"), Criterion.FIRST),
             id="a pod that fits on both nodes when lower priority pods are preempted",
         ),
         pytest.param(
@@ -59,7 +59,7 @@ PREEMPTOR = make_pod("p", VERY_LARGE, HIGH)
                 *on(2, (MID, MEDIUM), (LOW, MEDIUM)),
                 *on(3, (LOW, MEDIUM), (LOW, MEDIUM)),
             ],
-            Choice(("node3",), Criterion.LOWEST_TOP_PRIORITY),
+            NodeChoice(("node3",), Criterion.LOWEST_TOP_PRIORITY),
             id="node with min highest priority pod is picked",
         ),
         pytest.param(
@@ -68,7 +68,7 @@ PREEMPTOR = make_pod("p", VERY_LARGE, HIGH)
                 *on(2, (MID, LARGE), (LOW, MEDIUM)),
                 *on(3, (MID, MEDIUM), (MID, MEDIUM)),
             ],
-            Choice(("node2",), Criterion.SMALLEST_PRIORITY_SUM),
+            NodeChoice(("node2",), Criterion.SMALLEST_PRIORITY_SUM),
             id="when highest priorities are the same, minimum sum of priorities is picked",
         ),
         pytest.param(
@@ -78,7 +78,7 @@ PREEMPTOR = make_pod("p", VERY_LARGE, HIGH)
                 *on(3, (MID, MEDIUM), (NEGATIVE, SMALL), (LOW, SMALL)),
             ],
             # 2^31 is added to each priority, so that the sum decides although upstream's name mentions the number.
-            Choice(("node2",), Criterion.SMALLEST_PRIORITY_SUM),
+            NodeChoice(("node2",), Criterion.SMALLEST_PRIORITY_SUM),
             id="when highest priority and sum are the same, minimum number of pods is picked",
         ),
         pytest.param(
@@ -87,7 +87,7 @@ PREEMPTOR = make_pod("p", VERY_LARGE, HIGH)
                 *on(2, (MID, LARGE), (NEGATIVE, MEDIUM)),
                 *on(3, (MID, MEDIUM), (NEGATIVE, SMALL), (LOW, SMALL)),
             ],
-            Choice(("node2",), Criterion.SMALLEST_PRIORITY_SUM),
+            NodeChoice(("node2",), Criterion.SMALLEST_PRIORITY_SUM),
             id="sum of adjusted priorities is considered",
         ),
         pytest.param(
@@ -96,7 +96,7 @@ PREEMPTOR = make_pod("p", VERY_LARGE, HIGH)
                 *on(2, (MID, MEDIUM, 3), (MID, MEDIUM, 3)),
                 *on(3, (MID, MEDIUM, 1), (MID, MEDIUM, 1)),
             ],
-            Choice(("node2",), Criterion.LATEST_START),
+            NodeChoice(("node2",), Criterion.LATEST_START),
             id="same priority, same number of victims, different start time for each node's pod",
         ),
         pytest.param(
@@ -105,7 +105,7 @@ PREEMPTOR = make_pod("p", VERY_LARGE, HIGH)
                 *on(2, (MID, MEDIUM, 5), (MID, MEDIUM, 1)),
                 *on(3, (MID, MEDIUM, 3), (MID, MEDIUM, 6)),
             ],
-            Choice(("node3",), Criterion.LATEST_START),
+            NodeChoice(("node3",), Criterion.LATEST_START),
             id="same priority, same number of victims, different start time for all pods",
         ),
         pytest.param(
@@ -114,12 +114,12 @@ PREEMPTOR = make_pod("p", VERY_LARGE, HIGH)
                 *on(2, (MID, MEDIUM, 6), (LOW, MEDIUM, 1)),
                 *on(3, (LOW, MEDIUM, 3), (MID, MEDIUM, 5)),
             ],
-            Choice(("node2",), Criterion.LATEST_START),
+            NodeChoice(("node2",), Criterion.LATEST_START),
             id="different priority, same number of victims, different start time for all pods",
         ),
     ],
 )
-def test_select_best_candidate(pods: Sequence[Json], expected: Choice) -> None:
+def test_select_best_candidate(pods: Sequence[Json], expected: NodeChoice) -> None:
     assert chosen(PREEMPTOR, pods) == expected
 
 
@@ -138,29 +138,29 @@ def test_P4_fewest_violations_come_before_priorities() -> None:
     guarded = make_pod("guarded", LARGE, LOW, on="node1", labels={"app": "foo"})
     important = make_pod("important", LARGE, MID, on="node2")
     found = chosen(PREEMPTOR, [guarded, important], podDisruptionBudgets=[make_budget()])
-    assert found == Choice(("node2",), Criterion.FEWEST_PDB_VIOLATIONS)
+    assert found == NodeChoice(("node2",), Criterion.FEWEST_PDB_VIOLATIONS)
 
 
 def test_P4_lowest_top_priority_comes_before_the_sum() -> None:
     found = chosen(PREEMPTOR, [*on(1, (MID, LARGE)), *on(2, *[(MID - 1, SMALL)] * 4)])
-    assert found == Choice(("node2",), Criterion.LOWEST_TOP_PRIORITY)
+    assert found == NodeChoice(("node2",), Criterion.LOWEST_TOP_PRIORITY)
 
 
 def test_P4_sum_comes_before_the_number() -> None:
     """Each pod adds 2^31: one more pod outweighs any priority except the lowest possible ones."""
     found = chosen(PREEMPTOR, [*on(1, (MID, LARGE), (0, SMALL)), *on(2, (MID, LARGE))])
-    assert found == Choice(("node2",), Criterion.SMALLEST_PRIORITY_SUM)
+    assert found == NodeChoice(("node2",), Criterion.SMALLEST_PRIORITY_SUM)
 
 
 def test_P4_fewest_victims_decide_where_priorities_cannot() -> None:
     """A pod of the lowest priority adds nothing to the sum."""
     least = -(2**31)
     found = chosen(PREEMPTOR, [*on(1, (MID, LARGE), (least, SMALL)), *on(2, (MID, LARGE))])
-    assert found == Choice(("node2",), Criterion.FEWEST_VICTIMS)
+    assert found == NodeChoice(("node2",), Criterion.FEWEST_VICTIMS)
 
 
 def test_P4_latest_start_decides_last() -> None:
-    assert chosen(PREEMPTOR, [*on(1, (MID, LARGE, 7)), *on(2, (MID, LARGE, 8))]) == Choice(
+    assert chosen(PREEMPTOR, [*on(1, (MID, LARGE, 7)), *on(2, (MID, LARGE, 8))]) == NodeChoice(
         ("node2",), Criterion.LATEST_START
     )
 
@@ -168,13 +168,13 @@ def test_P4_latest_start_decides_last() -> None:
 def test_P4_of_several_victims_the_earliest_start_counts() -> None:
     """The youngest of all is on the second node, as is the oldest, which decides."""
     found = chosen(PREEMPTOR, [*on(1, (MID, MEDIUM, 4), (MID, MEDIUM, 3)), *on(2, (MID, MEDIUM, 9), (MID, MEDIUM, 1))])
-    assert found == Choice(("node1",), Criterion.LATEST_START)
+    assert found == NodeChoice(("node1",), Criterion.LATEST_START)
 
 
 def test_P4_victim_that_has_not_started_counts_as_now() -> None:
     pods = [make_pod("p1", LARGE, MID, on="node1"), make_pod("p2", LARGE, MID, on="node2", start=59)]
-    assert chosen(PREEMPTOR, pods) == Choice(("node1",), Criterion.LATEST_START)
+    assert chosen(PREEMPTOR, pods) == NodeChoice(("node1",), Criterion.LATEST_START)
 
 
 def test_one_candidate_leaves_nothing_to_decide() -> None:
-    assert chosen(PREEMPTOR, on(1, (MID, LARGE))) == Choice(("node1",), None)
+    assert chosen(PREEMPTOR, on(1, (MID, LARGE))) == NodeChoice(("node1",), None)
