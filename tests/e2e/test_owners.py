@@ -115,7 +115,7 @@ def test_deleted_owner(control_plane: ControlPlane, qos: Qos, namespace: str, po
         return text if "Owner" not in text else None
 
     text = wait_for(alone, "the garbage collector has orphaned the pod")
-    assert "nobody replaces it" in text
+    assert "no controller replaces it" in text
 
 
 @pytest.mark.parametrize(
