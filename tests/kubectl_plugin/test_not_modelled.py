@@ -62,7 +62,7 @@ def test_S2_no_verdict_for_a_manifest(tmp_path: Path, spec: Object, named: str) 
 def test_S2_report_does_not_count_it_as_without_a_place(tmp_path: Path, spec: Object, named: str) -> None:
     page = run("report", "-A", "-o", "-", "--snapshot", _snapshot(tmp_path, spec)).out
     assert "1 pod: waiting, not modelled." in page
-    assert "no place." not in page
+    assert "finds no node." not in page
     assert "1 pod: no node fits." in run("report", "-A", "-o", "-", "--snapshot", _snapshot(tmp_path, {})).out
 
 
