@@ -34,7 +34,7 @@ def test_node_copy_in_volume_zone_fits_the_pod() -> None:
     assert flat("c21.json", *words)[0] == 7
     code, text = flat("c21.json", *words, "--add-node", f"like={NODE},zone=us-east-2a")
     assert f"1 more pod like worker-0 fits, on {NODE}-copy." in text
-    assert "kube-scheduler says otherwise" not in text
+    assert "kube-scheduler disagrees" not in text
     assert code == 11
     assert (FIELD / "c21-fix.json").exists()
     assert "worker-0 fits, on ip-10-20-1-9" in flat("c21-fix.json", *words)[1]

@@ -208,7 +208,7 @@ def test_preemptors_are_named_up_to_node_limit(tmp_path: Path, monkeypatch: pyte
     asked = ("explain", "pod/v1", "--snapshot", cluster)
     brief, wide = (" ".join(run(*asked, *more).out.split()) for more in ((), ("-o", "wide")))
     assert "6 more (-o wide)" in brief
-    assert "default/q0 (priority 1000) on n1: this pod would go" in wide
+    assert "default/q0 (priority 1000) on n1: this pod would be preempted" in wide
     monkeypatch.setattr("kubectl_plugin.gather.likely_node._MOST_TRIED", 10)
     found = preemptors(cluster)
     assert [one["priority"] for one in found["found"]] == [1008, 1007, 1006, 1005, 1004]

@@ -167,7 +167,7 @@ def test_T5_unlisted_node_is_not_called_deleted(nodes: Sequence[Mapping[str, Any
 
 def test_T5_stuck_pod_of_the_case_has_no_end(tmp_path: Path) -> None:
     page = _page("explain", "pod/etcd-2", "--snapshot", _case(tmp_path, "s3a.json"))
-    assert "nobody knows when its processes end" in page
+    assert "it is unknown when its processes end" in page
     assert not PROMISES.search(page)
 
 

@@ -94,7 +94,7 @@ def node_pressure_verdict(report: NodePressureReport, now: datetime | None) -> V
         unread = "The kill and eviction orders are unknown: its pods could not be read."
         said = [Verdict(VerdictCode.PODS_UNREAD, Severity.NOTICE, (unread,))]
     elif report.platform is not Platform.LINUX:
-        unknown = f"The kill and eviction orders are unknown: it is a {platform_name(report.platform)} node."
+        unknown = f"Unknown what is killed or evicted first: it is a {platform_name(report.platform)} node."
         said = [Verdict(VerdictCode.READY, Severity.FINE, (unknown,))]
     else:
         said = [Verdict(VerdictCode.READY, Severity.FINE, tuple(_first_to_go(report, use)))]

@@ -23,7 +23,7 @@ _PODS: Final = {
     ),
 }
 _NODES: Final = {
-    Platform.WINDOWS: ("Windows: the kill and eviction orders are not modelled (kubectl qos why Windows)",),
+    Platform.WINDOWS: ("Windows: what is killed or evicted first is not modelled (kubectl qos why Windows)",),
     Platform.VIRTUAL_KUBELET: (
         "virtual kubelet: there is no kubelet, and what its provider does with pods is unknown",
     ),

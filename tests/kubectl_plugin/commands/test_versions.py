@@ -126,7 +126,7 @@ def test_unnamed_scheduler_version_is_unknown(tmp_path: Path) -> None:
         "rules": "1.36.3",
     }
     said = " ".join(run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.3")])).out.split())
-    assert "kube-scheduler not known 1.36.3" in said
+    assert "kube-scheduler unknown 1.36.3" in said
 
 
 def test_changes_agree_with_explain_of_both_versions(tmp_path: Path) -> None:

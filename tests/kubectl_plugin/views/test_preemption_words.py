@@ -144,7 +144,7 @@ def test_preemptor_without_victims_might_preempt() -> None:
         "The pending pod shop/top (priority 9) would preempt it now."
     ]
     (line,) = preemptors_section(Preemptors((denied,)), wide=False).lines
-    assert line == f"shop/hi (priority 9) on a: this pod would go; but {why}"
+    assert line == f"shop/hi (priority 9) on a: this pod would be preempted; but {why}"
 
 
 def test_violated_budgets() -> None:
@@ -278,7 +278,7 @@ def test_P5_awaited_pods(nominated: NominatedNode, now: datetime, said: tuple[st
 
 def test_P5_silent_node_has_no_end_time() -> None:
     assert list(nominated_words(NominatedNode("a", (EARLY,), (), reach=SILENT), NOW))[1:] == [
-        "waits for ml/early to be gone",
+        "waits for ml/early to end",
         "a is silent since 10:00:00 UTC: nothing there ends before it answers",
     ]
 

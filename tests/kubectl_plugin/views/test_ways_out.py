@@ -285,7 +285,7 @@ def test_reason_of_unready_node_is_shown(tmp_path: Path) -> None:
     assert "wait until r-2 is Ready again (its kubelet says: PLEG is not healthy: 4 min)." in page
     for command in (("node", "r-2"), ("explain", "node/r-2")):
         page = said(*command, "--snapshot", str(tmp_path / "cluster.json"))
-        assert "puts nothing here. Its kubelet says: PLEG is not healthy: 4 min." in page
+        assert "places no pod here. Its kubelet says: PLEG is not healthy: 4 min." in page
 
 
 def scaling_event(reason: str, message: str, by: str, at: str, uid: str = "web-1") -> Object:
