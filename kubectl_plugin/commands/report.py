@@ -270,7 +270,5 @@ def _node_pages(read: Overview, report: ClusterReport) -> Iterator[tuple[str, Pa
         )
         known = usage or _NOT_READ
         pressure = node_pressure(node, pods, known.usage, known.config, features=versions.kubelet(node, known.config))
-        report = node_pressure_report(
-            node, pods, known.usage, pressure, promised, versions=versions, unread=known.unread
-        )
-        yield name, without_missing_objects(node_pressure_page(report, now=facts.at, wide=True), read.source)
+        one = node_pressure_report(node, pods, known.usage, pressure, promised, versions=versions, unread=known.unread)
+        yield name, without_missing_objects(node_pressure_page(one, now=facts.at, wide=True), read.source)

@@ -137,7 +137,7 @@ def test_pods_to_come_are_explained(tmp_path: Path) -> None:
             '"deployment/web": neither a pod nor a node\nWrite pod/NAME or node/NAME\n',
             id="another kind",
         ),
-        pytest.param(["--all", "pod/db-1"], 2, "Leave --all out", id="all and one"),
+        pytest.param(["--all", "pod/db-1"], 2, "Leave out --all", id="all and one"),
         pytest.param(["pod/db-9"], 3, "Did you mean pod/db-1 or pod/db-0?", id="no such pod"),
         pytest.param(["node/node-z"], 3, "not found", id="no such node"),
         pytest.param(["-f", "no-such-file.yaml"], 6, "no-such-file.yaml", id="no such manifest"),

@@ -112,7 +112,7 @@ class LikelyNode(Struct, frozen=True):
     """A pod's placement, and the resources that could not be read for it."""
 
     placement: Placement | None = None
-    """None: it was not asked for."""
+    """None: not requested."""
     unread: tuple[Unread, ...] = ()
     gates: tuple[AssumedGate, ...] = ()
     """The feature gates with defaults that decide about it, if requested."""
@@ -140,7 +140,7 @@ class PodInCluster(Struct, frozen=True, kw_only=True):
     likely: LikelyNode = LikelyNode()
     position: PodPosition = PodPosition()
     timeline: PodTimeline | None = None
-    """None: it was not asked for."""
+    """None: not requested."""
     config: KubeletConfiguration | None = None
     """The configuration of its node's kubelet; None: it was not read."""
     resize_room: ResizeRoom | None = None

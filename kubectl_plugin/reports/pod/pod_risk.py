@@ -70,7 +70,7 @@ class PodRisk(Enum):
     KEPT = "Kept"
     """Its processes have ended, and finalizers keep its object."""
     TERMINATING = "Terminating"
-    """It is being deleted, within its grace period."""
+    """It is being deleted, and is not late."""
     RESIZE_PENDING = "ResizePending"
     NO_GRACE_PERIOD = "NoGracePeriod"
     """A plain delete is a force delete: its grace period is 0."""

@@ -332,7 +332,7 @@ def test_unknown_text_is_called_unknown() -> None:
         ("etcd member", "remove the member first"),
         ("kubelet restart", "A stop in progress starts again"),
         ("deleted Node", "its kubelet recreates the object at its next start"),
-        ("phase", "a phase never goes back"),
+        ("phase", "the last two are final"),
         ("Windows", "memory.available<500Mi"),
     ],
 )
