@@ -18,7 +18,7 @@ from kubectl_plugin.gather.likely_node import Schedulers
 from kubectl_plugin.gather.targets import check_namespace
 from kubectl_plugin.options import Streams, VersionsOptions
 from kubectl_plugin.printing import Printer
-from kubectl_plugin.reports.pod.similar_pods import SimilarPods
+from kubectl_plugin.reports.pod.similar_pods import PodNumbers
 from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.reports.versions import (
     MAX_PLACED,
@@ -268,7 +268,7 @@ def _changes(
     pods: Iterable[Pod], nodes: Mapping[str, Node], before: Versions, after: Versions
 ) -> list[tuple[Pod, tuple[VersionChange, ...]]]:
     """The pods with changed values. Similar pods are computed once."""
-    kinds, known, found = SimilarPods(), {}, []
+    kinds, known, found = PodNumbers(), {}, []
     for pod in pods:
         node = nodes.get(pod.spec.node_name)
         capacity = None if node is None else str(node.status.capacity.get(MEMORY))
