@@ -98,11 +98,11 @@ class EndReader:
         found = self._events_about("Pod", name, namespace) if events is None else events
         earlier = None if found is None else events_of_earlier(found, present)
         controller = self._controller_by_name(name, namespace) if alone else None
-        owner, owner_gone = self._owner(controller, namespace)
+        owner, owner_missing = self._owner(controller, namespace)
         owner_events = self._owner_events(controller, namespace)
         node_name = node_of(earlier or ()) or (node_cleaned_up(owner_events, name) if owner_events else "")
         node_events = self._node_events(node_name) if alone else None
-        node, node_gone = self._node(node_name, node_events) if alone else (None, False)
+        node, node_missing = self._node(node_name, node_events) if alone else (None, False)
         evidence = Evidence(
             name=name,
             namespace=namespace,
@@ -110,12 +110,12 @@ class EndReader:
             events=None if earlier is None else PodEvents.of(earlier),
             controller=controller,
             owner=owner if isinstance(owner, Workload) else None,
-            owner_missing=owner_gone,
+            owner_missing=owner_missing,
             owner_events=owner_events,
             scalings=self._scalings(namespace) if alone else (),
             node_name=node_name,
             node=node,
-            node_missing=node_gone,
+            node_missing=node_missing,
             node_events=node_events,
             config=self._gatherer.source.stated.kubelet,
             pod_unread=present is None and self._gatherer.source.is_plain_list,
@@ -127,11 +127,11 @@ class EndReader:
         meta, node_name = pod.metadata, pod.spec.node_name
         ended = alone and (pod.finished or meta.deletion_timestamp is not None)
         controller = meta.controller
-        owner, owner_gone = self._owner(controller if ended else None, meta.namespace)
+        owner, owner_missing = self._owner(controller if ended else None, meta.namespace)
         may_be_memory = alone and _may_be_memory(pod)
         asked = alone and any(one.latest_end is not None for one in pod.status.of_containers)
         node_events = self._node_events(node_name) if asked or ended else None
-        node, node_gone = self._node(node_name, node_events) if alone else (None, False)
+        node, node_missing = self._node(node_name, node_events) if alone else (None, False)
         asks_memory = may_be_memory and node is not None
         evicted = pod.status.reason == EVICTED and node is not None
         evidence = Evidence(
@@ -142,12 +142,12 @@ class EndReader:
             events=None if events is None else PodEvents.of(events),
             controller=controller,
             owner=owner if isinstance(owner, Workload) else None,
-            owner_missing=owner_gone,
+            owner_missing=owner_missing,
             owner_events=self._owner_events(controller, meta.namespace) if ended else None,
             scalings=self._scalings(meta.namespace) if ended and controller is not None else (),
             node_name=node_name,
             node=node,
-            node_missing=node_gone,
+            node_missing=node_missing,
             config=self._config(node_name) if asks_memory or evicted else self._gatherer.source.stated.kubelet,
             neighbours=self._neighbours(pod) if asks_memory or (alone and _was_rejected(pod)) else None,
             node_events=node_events,

@@ -108,7 +108,7 @@ def name_problems(source: str) -> Iterator[tuple[int, str]]:
             name, line = node.id, node.lineno
         else:
             continue
-        if _DIALECT.search(name):
+        if _DIALECT.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)):
             yield line, name
 
 

@@ -45,7 +45,7 @@ from podrules.api.model.base import KubeObject, Model, ObjectMeta
 from podrules.api.model.decode import EFFORT, DecodeError, from_json
 from podrules.api.model.selectors import Selector
 from podrules.api.similar_names import near_names
-from podrules.pod.versions import NOTHING_TOLD, Told
+from podrules.pod.versions import NOTHING_STATED, Stated
 
 if TYPE_CHECKING:
     from cluster_io.live.reflector import Named, Reflector
@@ -78,7 +78,7 @@ class LiveSource:
     description = "the cluster"
     side_by_side = True
     is_plain_list = False
-    stated: Told = NOTHING_TOLD
+    stated: Stated = NOTHING_STATED
     schedulers = None
 
     def __init__(

@@ -56,7 +56,7 @@ _LONG: Final = 0.01
 """Seconds that the answer to a page, or an event, may take to decode; hostile objects take 0.15."""
 _EFFORT: Final = 4 << 20
 """For an object or a page that is decoded again: see `podrules.api.model.decode.without_depths`."""
-_GONE: Final = 410
+_STATUS_GONE_410: Final = 410
 
 
 class CachedMeta(Model, frozen=True):
@@ -245,7 +245,7 @@ class Reflector(Generic[T]):
     def _page(self, path: str) -> bytes:
         status, body = self._transport.get(path)
         self._busy_since = time.monotonic()
-        if status == _GONE:
+        if status == _STATUS_GONE_410:
             raise _TooOld
         if status != 200:
             raise StreamRefused(status, error_message(body).encode())
@@ -269,7 +269,7 @@ class Reflector(Generic[T]):
                 yield self._take(line)
                 self._rest()
         except StreamRefused as error:
-            if error.status == _GONE:
+            if error.status == _STATUS_GONE_410:
                 raise _TooOld from error
             raise
         if empty and time.monotonic() - began < _SHORT_WATCH:
@@ -288,7 +288,7 @@ class Reflector(Generic[T]):
         else:
             if event_type == "ERROR":
                 status = from_json(body, APIStatus)
-                raise _TooOld if status.code == _GONE else _CannotGoOn(f"{status.code}: {status.message}")
+                raise _TooOld if status.code == _STATUS_GONE_410 else _CannotGoOn(f"{status.code}: {status.message}")
             if event_type in {"ADDED", "MODIFIED"}:
                 entry = self._decoded(body)
         if event_type == "BOOKMARK":

@@ -188,7 +188,7 @@ class _Fence(NodeAction):
             try:
                 left, silent = self._log_what_went(left), False
                 if left.nothing:
-                    self.step_log(StepKind.ALL_GONE, self.named)
+                    self.step_log(StepKind.ALL_REMOVED, self.named)
                     return StepOutcome.DONE
                 if self.facts.state is FenceState.BACK:
                     self.step_log(StepKind.NODE_BACK, self.named)
@@ -208,7 +208,7 @@ class _Fence(NodeAction):
         left = self.what_is_left()
         for pod in before.pods:
             if pod not in left.pods:
-                self.step_log(StepKind.POD_GONE, pod)
+                self.step_log(StepKind.POD_REMOVED, pod)
         for volume in before.attachments:
             if volume not in left.attachments:
                 self.step_log(StepKind.DETACHED, volume)

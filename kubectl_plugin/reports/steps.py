@@ -95,9 +95,9 @@ class StepKind(Enum):
     GOING_ON = "GoingOn"
     """An earlier run has declared it out of service."""
     WAITING = "Waiting"
-    POD_GONE = "PodGone"
+    POD_REMOVED = "PodGone"
     DETACHED = "Detached"
-    ALL_GONE = "AllGone"
+    ALL_REMOVED = "AllGone"
     STAYING = "Staying"
     NODE_BACK = "NodeBack"
 

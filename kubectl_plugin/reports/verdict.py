@@ -94,7 +94,7 @@ class VerdictCode(Enum):
     NODE_OOM_KILL = "NodeOOMKill"
     NODE_SILENT = "NodeSilent"
     NODE_OUT_OF_SERVICE = "NodeOutOfService"
-    NODE_GONE = "NodeGone"
+    NODE_REMOVED = "NodeGone"
     NODE_REFUSES = "NodeRefuses"
     NEAR_MEMORY_LIMIT = "NearMemoryLimit"
     # A node.

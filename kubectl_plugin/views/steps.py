@@ -135,9 +135,9 @@ _WORDS: Final[dict[StepKind, Callable[[StepEvent], str]]] = {
         f"waiting for {listed(step.names, most=3) or 'no pod'} and "
         f"{counted(step.number or 0, 'volume')} to be removed; garbage collection runs every 20 s"
     ),
-    StepKind.POD_GONE: lambda step: f"pod {step.subject} is gone",
+    StepKind.POD_REMOVED: lambda step: f"pod {step.subject} is gone",
     StepKind.DETACHED: lambda step: f"volume {step.subject} is detached",
-    StepKind.ALL_GONE: lambda step: f"nothing is left to remove from {step.subject}",
+    StepKind.ALL_REMOVED: lambda step: f"nothing is left to remove from {step.subject}",
     StepKind.STAYING: lambda step: f"staying, because the taints of the node are tolerated: {', '.join(step.names)}",
     StepKind.NODE_BACK: lambda step: f"{step.subject} answers again: its own kubelet ends what is being deleted there",
 }

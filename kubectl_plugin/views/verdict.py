@@ -63,7 +63,7 @@ _NAMED: Final = {
     NamedFate.REFUSED: VerdictCode.NODE_REFUSES,
     NamedFate.SILENT: VerdictCode.NODE_SILENT,
     NamedFate.WAITS: VerdictCode.WAITING_FOR_VOLUME,
-    NamedFate.NO_NODE: VerdictCode.NODE_GONE,
+    NamedFate.NO_NODE: VerdictCode.NODE_REMOVED,
 }
 
 

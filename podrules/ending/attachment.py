@@ -76,7 +76,7 @@ class MoveStep(Enum):
 class WaitsFor(Enum):
     """The component that has to do the next step."""
 
-    SOMEBODY = "Somebody"
+    USER = "Somebody"
     """The pod that uses it has not been deleted."""
     KUBELET = "Kubelet"
     """The kubelet of the node in use stops processes, or unmounts."""
@@ -246,7 +246,7 @@ def _stop(pod: Pod, facts: VolumeFacts, holders: Sequence[Pod], by_node: dict[st
     """The stop of the first holder that is not being deleted, else of the one that was deleted last."""
     holder = max(holders, key=lambda user: (user.metadata.deletion_timestamp is None, deleted_at(user)))
     node, deleted = holder.spec.node_name, deleted_at(holder)
-    waits = WaitsFor.SOMEBODY if deleted is None else WaitsFor.KUBELET
+    waits = WaitsFor.USER if deleted is None else WaitsFor.KUBELET
     reach = by_node.get(node, Reach.UNKNOWN)
     if collected_within(reach, deleted=deleted is not None) is not None:
         waits = WaitsFor.POD_GC

@@ -25,7 +25,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from podrules.api.model.base import OwnerReference
 from podrules.api.model.instant import go_seconds, instant, later
@@ -92,9 +92,9 @@ class Ending(Struct, frozen=True, rename="camel"):
     """The grace period of the stop that is under way, or of one that begins now."""
     deleted_at: datetime | None
     """When it was marked for deletion; None: it was not."""
-    told_before: bool
+    deleted_earlier: bool = field(name="toldBefore")
     """Whether it may have been deleted earlier: a second delete came after the end of the first period."""
-    told_after: bool
+    deletion_time_unknown: bool = field(name="toldAfter")
     """Whether the time of the deletion is unknown, except that it is not before the creation of the pod."""
     ends_by: datetime | None
     """When its last process gets SIGKILL at the latest; None: no process ends, or the time is not known."""
@@ -190,8 +190,11 @@ def pod_ending(pod: Pod, *, quiet: bool = False, node: Node | None = None) -> En
         processes=processes,
         grace=grace,
         deleted_at=deleted,
-        told_before=deleted is not None and bool(pod.spec.node_name) and grace.first is not None and grace.seconds == 1,
-        told_after=deleted is not None and deleted != _recorded_deletion(pod),
+        deleted_earlier=deleted is not None
+        and bool(pod.spec.node_name)
+        and grace.first is not None
+        and grace.seconds == 1,
+        deletion_time_unknown=deleted is not None and deleted != _recorded_deletion(pod),
         ends_by=ends_by,
         finalizers=pod.metadata.finalizers,
         collected_by=None if pod.metadata.finalizers else collected_by(deleted, node),

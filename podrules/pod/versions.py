@@ -30,12 +30,12 @@ from podrules.pod.platform import Platform, node_platform
 __all__ = [
     "GATE_FIELDS",
     "KUBELET_RULES",
-    "NOTHING_TOLD",
+    "NOTHING_STATED",
     "RULES_OF_ALL",
     "SCHEDULER_NAMESPACE",
     "Component",
     "Release",
-    "Told",
+    "Stated",
     "VersionNote",
     "Versions",
     "concerns",
@@ -71,7 +71,7 @@ class Component(Enum):
     KUBELET = "kubelet"
 
 
-class Told(Struct, frozen=True):
+class Stated(Struct, frozen=True):
     """What the user states about the cluster because the cluster does not report it."""
 
     version: str | None = None
@@ -82,7 +82,7 @@ class Told(Struct, frozen=True):
     """The configuration of every kubelet; None: it is read from each."""
 
 
-NOTHING_TOLD: Final = Told()
+NOTHING_STATED: Final = Stated()
 
 
 class Release(Struct, frozen=True, rename="camel"):
@@ -118,7 +118,7 @@ class Versions(Struct, frozen=True, kw_only=True):
     """The scheduler's version; None: it is not known, and the API server's is used."""
     schedulers: tuple[str, ...] = ()
     """The scheduler versions that were found, if the leading one is not known."""
-    stated: Told = NOTHING_TOLD
+    stated: Stated = NOTHING_STATED
     kubelets: int | None = None
     """The minor of every kubelet; None: that of each node."""
     newest_kubelet: str = ""
@@ -129,7 +129,7 @@ class Versions(Struct, frozen=True, kw_only=True):
         cls,
         server: str | None,
         schedulers: Iterable[Release] = (),
-        stated: Told = NOTHING_TOLD,
+        stated: Stated = NOTHING_STATED,
         kubelets: Iterable[str] = (),
         *,
         emulates: str = "",
@@ -186,7 +186,7 @@ class Versions(Struct, frozen=True, kw_only=True):
 
     def with_gate(self, field: str, *, on: bool) -> Versions:
         """The same cluster with one gate set in every component."""
-        stated = Told(self.stated.version, tuple(sorted({**dict(self.stated.gates), field: on}.items())))
+        stated = Stated(self.stated.version, tuple(sorted({**dict(self.stated.gates), field: on}.items())))
         return replace(
             self,
             api_server=_features(self.api_server.minor, stated.gates, self.api_server.emulated),

@@ -99,7 +99,7 @@ class Risk(Enum):
     VOLUME_AWAITED = "VolumeAwaited"
     """Another pod waits for its volume."""
     NAMESPACE_HELD = "NamespaceHeld"
-    NOBODY_REPLACES = "NobodyReplaces"
+    NOT_REPLACED = "NobodyReplaces"
     REPLACED = "Replaced"
     """Another pod may run elsewhere once it is deleted."""
     NODES_OWN = "NodesOwn"
@@ -427,7 +427,7 @@ def _risk(guarantee: Guarantee, guards: Sequence[WriterGuard], blocks: Sequence[
         return Risk.VOLUME_AWAITED
     if BlockKind.NAMESPACE in kinds:
         return Risk.NAMESPACE_HELD
-    return Risk.REPLACED if replaced else Risk.NOBODY_REPLACES
+    return Risk.REPLACED if replaced else Risk.NOT_REPLACED
 
 
 def _guard(pod: Pod, claimed: ClaimedVolume, attached: Mapping[str, str], facts: PartitionFacts) -> WriterGuard:

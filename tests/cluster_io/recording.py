@@ -15,7 +15,7 @@ from cluster_io.live.responses import Response, Streamed
 from cluster_io.live.transport import KubectlProxy
 from podrules.api.model.base import KubeObject, Model
 from podrules.api.model.selectors import Selector
-from podrules.pod.versions import NOTHING_TOLD
+from podrules.pod.versions import NOTHING_STATED
 
 __all__ = ["RecordingSource", "RecordingTransport"]
 
@@ -34,7 +34,7 @@ class RecordingSource:
     side_by_side = False
     emulates = ""
     schedulers = None
-    stated = NOTHING_TOLD
+    stated = NOTHING_STATED
     now: datetime | None = None
     is_plain_list = False
 

@@ -26,7 +26,7 @@ def _position(step: MoveStep, waits_for: WaitsFor, **more: Any) -> VolumePositio
     ("position", "words"),
     [
         (
-            _position(MoveStep.STOP, WaitsFor.SOMEBODY, held_by=("db-0",)),
+            _position(MoveStep.STOP, WaitsFor.USER, held_by=("db-0",)),
             "stop: no client has deleted db-0 on node-1",
         ),
         (

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, Final
 
-from tests.matrix.answers import ClusterTold, PodTold, Said
+from tests.matrix.answers import ClusterStated, PodStated, Said
 from tests.matrix.clusters import HOSTILE, key_of
 from tests.matrix.oracle import Truth, amount
 from tests.plurals import wrong_plurals
@@ -34,7 +34,7 @@ _UNSEEN: Final = re.compile(r"[^\n -~\u00a0-\u200a\u2010-\u2027\u2030-\u205e\u21
 """Control characters, and those that turn the direction of text."""
 
 
-def every_command_ends(answers: ClusterTold, _: Truths) -> Iterator[str]:
+def every_command_ends(answers: ClusterStated, _: Truths) -> Iterator[str]:
     """Every command has the expected exit code and no traceback."""
     for name, said in answers.words.items():
         failing = any(entry["level"] == "error" for entry in answers.lint["findings"]) if name == "lint" else False
@@ -42,7 +42,7 @@ def every_command_ends(answers: ClusterTold, _: Truths) -> Iterator[str]:
             yield f"{name} ends with {said.code}: {said.err[-300:]}"
 
 
-def nothing_moves_a_terminal(answers: ClusterTold, _: Truths) -> Iterator[str]:
+def nothing_moves_a_terminal(answers: ClusterStated, _: Truths) -> Iterator[str]:
     """A file may hold any text as a name."""
     texts = {name: said.out + said.err for name, said in answers.words.items()} | {"report": answers.page}
     for pod in answers.pods:
@@ -54,7 +54,7 @@ def nothing_moves_a_terminal(answers: ClusterTold, _: Truths) -> Iterator[str]:
             yield f"{name}: {text[max(found.start() - 30, 0) : found.end() + 10]!r}"
 
 
-def one_is_not_many(answers: ClusterTold, _: Truths) -> Iterator[str]:
+def one_is_not_many(answers: ClusterStated, _: Truths) -> Iterator[str]:
     """No text says ``1 nodes``."""
     for pod in answers.pods:
         for name, said in (("explain", pod.explain), ("timeline", pod.timeline), ("delete", pod.delete)):
@@ -63,7 +63,7 @@ def one_is_not_many(answers: ClusterTold, _: Truths) -> Iterator[str]:
         yield from (f"{name}: {text}" for text in wrong_plurals(said.out))
 
 
-def partitions_are_what_pods_say(answers: ClusterTold, truths: Truths) -> Iterator[str]:
+def partitions_are_what_pods_say(answers: ClusterStated, truths: Truths) -> Iterator[str]:
     """The partitions answer names the silent nodes and their pods, with the same risks as the pods' answers."""
     reaches = {truth.node_name: truth.reach for truth in truths.values() if truth.reach in _DOWN}
     said = {entry["reach"]["name"]: entry["reach"]["reach"] for entry in answers.down["nodes"]}
@@ -79,7 +79,7 @@ def partitions_are_what_pods_say(answers: ClusterTold, truths: Truths) -> Iterat
             yield from _wrong_in_partitions(pod, truth, entry)
 
 
-def _wrong_in_partitions(pod: PodTold, truth: Truth, entry: Mapping[str, Any]) -> Iterator[str]:
+def _wrong_in_partitions(pod: PodStated, truth: Truth, entry: Mapping[str, Any]) -> Iterator[str]:
     if entry["priority"] != truth.spec["priority"]:
         yield f"partitions: {pod.id} has priority {entry['priority']}"
     if entry["owner"]["guarantee"] != pod.explained["owner"]["guarantee"]:
@@ -97,7 +97,7 @@ def _wrong_in_partitions(pod: PodTold, truth: Truth, entry: Mapping[str, Any]) -
         yield f"partitions: {pod.id} is TwoWriters on {truth.source}"
 
 
-def _rows(answers: ClusterTold) -> Mapping[tuple[str, str], Mapping[str, Any]]:
+def _rows(answers: ClusterStated) -> Mapping[tuple[str, str], Mapping[str, Any]]:
     """The report's pods by namespace and name."""
     pods, texts = answers.report["pods"], answers.report["texts"]
     found = {}
@@ -111,7 +111,7 @@ def _rows(answers: ClusterTold) -> Mapping[tuple[str, str], Mapping[str, Any]]:
     return found
 
 
-def risks_are_what_pods_say(answers: ClusterTold, truths: Truths) -> Iterator[str]:
+def risks_are_what_pods_say(answers: ClusterStated, truths: Truths) -> Iterator[str]:
     """The page and the commands agree about each pod."""
     for key, row in _rows(answers).items():
         truth = truths[key]
@@ -138,7 +138,7 @@ def risks_are_what_pods_say(answers: ClusterTold, truths: Truths) -> Iterator[st
 _FINDINGS: Final = ("no node fits", "failed", "should have ended", "OOMKilled", "not Ready")
 
 
-def counts_are_those_of_pods(answers: ClusterTold, truths: Truths) -> Iterator[str]:
+def counts_are_those_of_pods(answers: ClusterStated, truths: Truths) -> Iterator[str]:
     """The page's counts match its pods and nodes, and add up."""
     risks = Counter(row["risk"] for row in _rows(answers).values())
     for risk in _FINDINGS:
@@ -157,7 +157,7 @@ def counts_are_those_of_pods(answers: ClusterTold, truths: Truths) -> Iterator[s
                 yield f"report: {name} promises {nodes[resource][row]} {resource}, and pods ask {asked}"
 
 
-def node_tables_add_up(answers: ClusterTold, truths: Truths) -> Iterator[str]:
+def node_tables_add_up(answers: ClusterStated, truths: Truths) -> Iterator[str]:
     """A node's sums match its pods in both commands; each answer has its own verdict at the top."""
     for name, entry in answers.nodes.items():
         own = [truth for truth in truths.values() if truth.node_name == name and not truth.finished]
@@ -182,7 +182,7 @@ def node_tables_add_up(answers: ClusterTold, truths: Truths) -> Iterator[str]:
                 yield f"{name}: {resource['free']} free of {resource['allocatable']}, and pods ask {asked}"
 
 
-def orders_are_one(answers: ClusterTold, truths: Truths) -> Iterator[str]:
+def orders_are_one(answers: ClusterStated, truths: Truths) -> Iterator[str]:
     """The kernel's order on a node is the same for the node, each pod of it, and the page."""
     rows = _rows(answers)
     for name, entry in answers.nodes.items():
@@ -203,7 +203,7 @@ def orders_are_one(answers: ClusterTold, truths: Truths) -> Iterator[str]:
             yield f"node {name} has an order of the kernel, and runs no Linux of ours"
 
 
-def _other_place(pod: PodTold, row: Mapping[str, Any], place: Mapping[str, Any] | None, count: int) -> Iterator[str]:
+def _other_place(pod: PodStated, row: Mapping[str, Any], place: Mapping[str, Any] | None, count: int) -> Iterator[str]:
     standings = [one for under in pod.explained["pressure"] for one in under["oom"] if one["scope"] == "Global"]
     ours = place and (place["rank"], place["oomScoreAdj"], place["points"], place["container"], count)
     said = [
@@ -225,7 +225,7 @@ def _other_place(pod: PodTold, row: Mapping[str, Any], place: Mapping[str, Any] 
         yield f"{pod.id}: explain's score {scores}, node {ours}"
 
 
-def pages_of_pods_are_explanations(answers: ClusterTold, _: Truths) -> Iterator[str]:
+def pages_of_pods_are_explanations(answers: ClusterStated, _: Truths) -> Iterator[str]:
     """A pod's part of the page begins as its explanation does."""
     for row, pod in enumerate(answers.pods):
         start = answers.page.find(f'id="pod-{row}"')
@@ -240,7 +240,7 @@ def pages_of_pods_are_explanations(answers: ClusterTold, _: Truths) -> Iterator[
             yield f"{pod.id}: {found[1]} {' '.join(shown)}; explain: {pod.explain.severity} {' '.join(first[:20])}"
 
 
-def lint_says_what_explain_says(answers: ClusterTold, truths: Truths) -> Iterator[str]:
+def lint_says_what_explain_says(answers: ClusterStated, truths: Truths) -> Iterator[str]:
     """Findings name pods with BestEffort (not on Windows), no grace or no owner, and rollouts with a second writer."""
     found: dict[tuple[str, str], set[str]] = {}
     for entry in answers.lint["findings"]:
@@ -269,7 +269,7 @@ def lint_says_what_explain_says(answers: ClusterTold, truths: Truths) -> Iterato
             yield f"lint: deployment {key_of(deployment)} on {made.source}, {expected}"
 
 
-def commands_can_be_run(answers: ClusterTold, truths: Truths) -> Iterator[str]:
+def commands_can_be_run(answers: ClusterStated, truths: Truths) -> Iterator[str]:
     """Each suggested command can be parsed, keeps the source of objects, and names an object that exists."""
     texts: dict[str, Said | str] = {name: said for name, said in answers.words.items() if name != "lint"}
     for pod in answers.pods:

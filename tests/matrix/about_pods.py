@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from kubectl_plugin.render.escape import escape
-from tests.matrix.answers import PodTold
+from tests.matrix.answers import PodStated
 from tests.matrix.clusters import HOSTILE, NOW
 from tests.matrix.oracle import Truth
 
@@ -44,7 +44,7 @@ _LINUX_WORDS: Final = re.compile(r"\boom|cgroup|kernel kills|SIGKILL|SIGTERM|har
 _KILLS: Final = frozenset({"SIGTERM", "SIGKILL", "ProcessesEnded"})
 
 
-def comes_to_an_end(answers: PodTold, truth: Truth) -> Iterator[str]:
+def comes_to_an_end(answers: PodStated, truth: Truth) -> Iterator[str]:
     """Exit codes: 0 explained; 3 when a deletion without grace was not confirmed; 2 wrongly asked."""
     for name, said in (("explain", answers.explain), ("timeline", answers.timeline)):
         if said.code:
@@ -62,7 +62,7 @@ def comes_to_an_end(answers: PodTold, truth: Truth) -> Iterator[str]:
             yield said.err[-300:]
 
 
-def has_one_verdict_in_data(answers: PodTold, _: Truth) -> Iterator[str]:
+def has_one_verdict_in_data(answers: PodStated, _: Truth) -> Iterator[str]:
     """The verdict as data equals the page's verdict, and its severity the page's colour."""
     verdict = answers.explained.get("verdict", {})
     said = " ".join(escape(verdict.get("text", "")).split())
@@ -72,7 +72,7 @@ def has_one_verdict_in_data(answers: PodTold, _: Truth) -> Iterator[str]:
         yield f"verdict: {verdict.get('severity')} as data, {answers.explain.severity} on the page"
 
 
-def has_one_class(answers: PodTold, truth: Truth) -> Iterator[str]:
+def has_one_class(answers: PodStated, truth: Truth) -> Iterator[str]:
     """Every answer gives the same QoS class, in words and data."""
     said = answers.explained["qos"]["qosClass"]
     if said != truth.qos:
@@ -81,14 +81,14 @@ def has_one_class(answers: PodTold, truth: Truth) -> Iterator[str]:
         yield f"explain's words do not say {truth.qos}"
 
 
-def has_one_priority(answers: PodTold, truth: Truth) -> Iterator[str]:
+def has_one_priority(answers: PodStated, truth: Truth) -> Iterator[str]:
     """Every answer gives the same priority."""
     said, stored = answers.explained["priority"]["priority"], truth.spec["priority"]
     if said != stored or not re.search(rf"Priority +{stored}\b", answers.explain.out):
         yield f"explain says {said}, the pod {stored}"
 
 
-def has_one_owner(answers: PodTold, truth: Truth) -> Iterator[str]:
+def has_one_owner(answers: PodStated, truth: Truth) -> Iterator[str]:
     """Every answer gives the same owner guarantee."""
     kinds = {"StatefulSet": "AtMostOne", "ReplicaSet": "AvailabilityFirst", "DaemonSet": "OnePerNode"}
     kinds |= {"Job": "RunsToCompletion", "Node": "KubeletOwned", "": "NotReplaced", "Widget": "Unknown"}
@@ -100,7 +100,7 @@ def has_one_owner(answers: PodTold, truth: Truth) -> Iterator[str]:
         yield f"{said}, and its controller is {truth.owner or 'none'}"
 
 
-def knows_its_node(answers: PodTold, truth: Truth) -> Iterator[str]:
+def knows_its_node(answers: PodStated, truth: Truth) -> Iterator[str]:
     """Every answer agrees on whether the node answers."""
     if answers.timed and answers.timed["silent"] is not truth.is_quiet:
         yield f"timeline: silent {answers.timed['silent']}, and the node is {truth.reach or 'none'}"
@@ -117,7 +117,7 @@ def knows_its_node(answers: PodTold, truth: Truth) -> Iterator[str]:
             yield f"{name} is fine on a node that is {truth.reach}"
 
 
-def does_not_end_on_a_quiet_node(answers: PodTold, truth: Truth) -> Iterator[str]:
+def does_not_end_on_a_quiet_node(answers: PodStated, truth: Truth) -> Iterator[str]:
     """Processes on a silent node are not stopped: no answer says when they end, only when the object is collected."""
     if not truth.is_quiet or truth.finished:
         return
@@ -137,7 +137,7 @@ def does_not_end_on_a_quiet_node(answers: PodTold, truth: Truth) -> Iterator[str
                 yield f"timeline {way['way']}: {event['what']} by {event['latest']} s"
 
 
-def ends_at_one_time(answers: PodTold, truth: Truth) -> Iterator[str]:
+def ends_at_one_time(answers: PodStated, truth: Truth) -> Iterator[str]:
     """Every answer gives the same time for the kubelet's last SIGKILL to a pod that is being deleted."""
     if not truth.is_terminating or truth.is_quiet or not truth.has_processes or truth.is_static:
         return
@@ -159,7 +159,7 @@ def ends_at_one_time(answers: PodTold, truth: Truth) -> Iterator[str]:
         yield f"ends at {named}, and its first period lasts until {truth.killed_by:%H:%M:%S}"
 
 
-def _texts(answers: PodTold) -> dict[str, str]:
+def _texts(answers: PodStated) -> dict[str, str]:
     """The texts about the pod's deletion; a name that no pod can have has only some of them."""
     texts = {"explain": answers.explain.flat, "delete": answers.delete.flat, "webhook": " ".join(answers.webhook)}
     return {name: text for name, text in texts.items() if text}
@@ -172,7 +172,7 @@ def _instant(text: str) -> float:
     return datetime.fromisoformat(f"{day}T{found[2]}+00:00").timestamp()
 
 
-def stops_by_one_plan(answers: PodTold, truth: Truth) -> Iterator[str]:
+def stops_by_one_plan(answers: PodStated, truth: Truth) -> Iterator[str]:
     """The explanation and the timelines agree about a deletion and an eviction."""
     ways = {way["way"]: way for way in answers.timed["ways"]}
     hard = answers.explained["hardEviction"]
@@ -191,7 +191,7 @@ def stops_by_one_plan(answers: PodTold, truth: Truth) -> Iterator[str]:
             yield f"{name}: explain kills by {seconds} s, timeline by {max(kills)} s"
 
 
-def is_static_everywhere(answers: PodTold, truth: Truth) -> Iterator[str]:
+def is_static_everywhere(answers: PodStated, truth: Truth) -> Iterator[str]:
     """The API cannot stop a static pod."""
     if not truth.is_static or truth.finished:
         return
@@ -208,7 +208,7 @@ def is_static_everywhere(answers: PodTold, truth: Truth) -> Iterator[str]:
             yield f"timeline {way['way']}: SIGKILL"
 
 
-def keeps_its_finalizers(answers: PodTold, truth: Truth) -> Iterator[str]:
+def keeps_its_finalizers(answers: PodStated, truth: Truth) -> Iterator[str]:
     """While there is a finalizer, no deletion removes the object at once."""
     said = answers.explain.flat + answers.delete.flat + " ".join(answers.webhook)
     if not truth.finalizers:
@@ -227,7 +227,7 @@ def keeps_its_finalizers(answers: PodTold, truth: Truth) -> Iterator[str]:
                 yield f"timeline {way['way']}: object gone by {event['latest']} s ({event['rule']})"
 
 
-def keeps_a_second_writer_off(answers: PodTold, truth: Truth) -> Iterator[str]:
+def keeps_a_second_writer_off(answers: PodStated, truth: Truth) -> Iterator[str]:
     """The answers agree on whether a second writer is possible."""
     if not truth.has_processes:
         return
@@ -244,7 +244,7 @@ def keeps_a_second_writer_off(answers: PodTold, truth: Truth) -> Iterator[str]:
         yield f"{truth.source} on {truth.reach}: {said}"
 
 
-def has_no_linux_line(answers: PodTold, truth: Truth) -> Iterator[str]:
+def has_no_linux_line(answers: PodStated, truth: Truth) -> Iterator[str]:
     """Windows has no oom_score_adj and no cgroups; the runtime of a virtual kubelet's pods is unknown."""
     if truth.system == "linux":
         return
@@ -258,14 +258,14 @@ def has_no_linux_line(answers: PodTold, truth: Truth) -> Iterator[str]:
         yield f"explain -o json, {truth.system}: oom"
 
 
-def is_fine_only_when_well(answers: PodTold, truth: Truth) -> Iterator[str]:
+def is_fine_only_when_well(answers: PodStated, truth: Truth) -> Iterator[str]:
     """Only a healthy pod has a healthy first sentence."""
     if answers.explain.severity == "fine" and not truth.is_well:
         states = [next(iter(entry["state"].items())) for entry in truth.status.get("containerStatuses", ())]
         yield f"explain is fine: {answers.explain.verdict}; {truth.status['phase']}, {states}, on {truth.reach}"
 
 
-def waits_for_one_thing(answers: PodTold, truth: Truth) -> Iterator[str]:
+def waits_for_one_thing(answers: PodStated, truth: Truth) -> Iterator[str]:
     """A pod without a node waits for one thing: gates, a group, another scheduler, preemption, or a node that fits."""
     if truth.node_name or truth.is_terminating:
         return
@@ -287,7 +287,7 @@ def waits_for_one_thing(answers: PodTold, truth: Truth) -> Iterator[str]:
         yield f"placement finds nothing: {first}"
 
 
-def scores_are_in_range(answers: PodTold, truth: Truth) -> Iterator[str]:
+def scores_are_in_range(answers: PodStated, truth: Truth) -> Iterator[str]:
     """oom_score_adj is from -999 to 1000, and so is every number that is called so."""
     scores = [score["value"] for entry in answers.explained["oom"] for score in entry["containers"]]
     for standing in (one for place in answers.explained["pressure"] for one in place["oom"]):
@@ -303,7 +303,7 @@ def scores_are_in_range(answers: PodTold, truth: Truth) -> Iterator[str]:
             yield f"BestEffort, with {own}"
 
 
-def lost_containers_are_no_victims(answers: PodTold, truth: Truth) -> Iterator[str]:
+def lost_containers_are_no_victims(answers: PodStated, truth: Truth) -> Iterator[str]:
     """A container without a process is not ranked for OOM kills."""
     for place in answers.explained["pressure"]:
         for standing in place["oom"]:

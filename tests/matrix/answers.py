@@ -34,7 +34,7 @@ from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import encode_answer
 from webhook.rules import validate
 
-__all__ = ["ClusterTold", "PodTold", "Said", "answers"]
+__all__ = ["ClusterStated", "PodStated", "Said", "answers"]
 
 _SEVERITIES: Final = {"32": "fine", "33": "notice", "31": "trouble"}
 _COLOUR: Final = re.compile(r"\x1b\[(0|1|3[123])m")
@@ -63,7 +63,7 @@ class Said(NamedTuple):
         return " ".join(self.out.partition("\n\n")[0].partition("\n")[2].split())
 
 
-class PodTold(NamedTuple):
+class PodStated(NamedTuple):
     """All answers about one pod."""
 
     pod: Object
@@ -91,13 +91,13 @@ class PodTold(NamedTuple):
         return uid
 
 
-class ClusterTold(NamedTuple):
+class ClusterStated(NamedTuple):
     """All answers about one cluster."""
 
     cluster: Cluster
     file: str
     """Of the snapshot."""
-    pods: Sequence[PodTold]
+    pods: Sequence[PodStated]
     nodes: Mapping[str, Mapping[str, Any]]
     """``node -o json``."""
     promised: Mapping[str, Mapping[str, Any]]
@@ -166,7 +166,7 @@ def _run(command: str, options: Any, source: Source) -> Said:
     return Said(code, _COLOUR.sub("", text), err.getvalue(), _SEVERITIES[colours[0]] if colours else "")
 
 
-def answers(clusters: Iterable[Cluster], folder: Path) -> tuple[list[ClusterTold], float]:
+def answers(clusters: Iterable[Cluster], folder: Path) -> tuple[list[ClusterStated], float]:
     """Run every command on every cluster; return the answers and the CPU time in seconds.
 
     Args:
@@ -178,14 +178,14 @@ def answers(clusters: Iterable[Cluster], folder: Path) -> tuple[list[ClusterTold
     return found, time.process_time() - begun
 
 
-def _answer(cluster: Cluster, folder: Path) -> ClusterTold:
+def _answer(cluster: Cluster, folder: Path) -> ClusterStated:
     file = _written(cluster, folder)
     names = [node["metadata"]["name"] for node in cluster.of("Node")]
     manifests = folder / f"pods-{cluster.seed}.json"
     manifests.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": _manifests(cluster)}))
     with Asker(file) as ask:
         page = ask("report", "-A", "-o", "-")
-        return ClusterTold(
+        return ClusterStated(
             cluster=cluster,
             file=file,
             pods=[_of_pod(ask, cluster, pod) for pod in cluster.of("Pod")],
@@ -230,7 +230,7 @@ def _lint(file: Path, *words: str) -> Said:
     return _run("lint", options._replace(colour=True), MemorySource((), description="no cluster"))
 
 
-def _of_pod(ask: Asker, cluster: Cluster, pod: Object) -> PodTold:
+def _of_pod(ask: Asker, cluster: Cluster, pod: Object) -> PodStated:
     namespace, name = key_of(pod)
     target = f"pod/{name}"
 
@@ -239,7 +239,7 @@ def _of_pod(ask: Asker, cluster: Cluster, pod: Object) -> PodTold:
 
     deletion = _data(about("delete", "--grace-period=0", "-o", "json"))
     explained, timed = _data(about("explain", "-o", "json")), _data(about("explain", "--timeline=all", "-o", "json"))
-    return PodTold(
+    return PodStated(
         pod=pod,
         explain=about("explain", "-o", "wide"),
         explained=explained,

@@ -13,7 +13,7 @@ import pytest
 
 from kubectl_plugin.reports.verdict import VerdictCode
 from tests.matrix import about_clusters, about_pods
-from tests.matrix.answers import ClusterTold, PodTold, answers
+from tests.matrix.answers import ClusterStated, PodStated, answers
 from tests.matrix.clusters import CLUSTERS, PODS_EACH, clusters
 from tests.matrix.oracle import Truth
 
@@ -24,7 +24,12 @@ _POD_CODES = frozenset(
         *(VerdictCode.RUNNING, VerdictCode.STARTING, VerdictCode.WAITING_FOR_VOLUME, VerdictCode.NOT_READY),
         *(VerdictCode.CONTAINER_WAITING, VerdictCode.OOM_KILLED, VerdictCode.NO_GRACE_PERIOD),
         *(VerdictCode.NEAR_MEMORY_LIMIT, VerdictCode.NODE_NOT_READY, VerdictCode.NODE_TAINT_EVICTS),
-        *(VerdictCode.NODE_PRESSURE, VerdictCode.NODE_SILENT, VerdictCode.NODE_OUT_OF_SERVICE, VerdictCode.NODE_GONE),
+        *(
+            VerdictCode.NODE_PRESSURE,
+            VerdictCode.NODE_SILENT,
+            VerdictCode.NODE_OUT_OF_SERVICE,
+            VerdictCode.NODE_REMOVED,
+        ),
         *(VerdictCode.SCHEDULING_GATED, VerdictCode.UNSCHEDULABLE, VerdictCode.AWAITING_PREEMPTION),
         *(VerdictCode.NOT_YET_BOUND, VerdictCode.PLACEMENT_NOT_MODELLED, VerdictCode.TERMINATING),
         *(VerdictCode.TERMINATING_LATE, VerdictCode.TERMINATING_STUCK, VerdictCode.FAILED, VerdictCode.SUCCEEDED),
@@ -43,7 +48,7 @@ pytestmark = pytest.mark.parametrize(
 
 
 @pytest.fixture(scope="module")
-def every_answer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Sequence[ClusterTold]:
+def every_answer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Sequence[ClusterStated]:
     """The answers of every command about all clusters."""
     found, seconds = answers(clusters(request.param), tmp_path_factory.mktemp("matrix"))
     assert len(found) == request.param
@@ -52,12 +57,12 @@ def every_answer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 
 @pytest.fixture(scope="module")
-def truths(every_answer: Sequence[ClusterTold]) -> Sequence[Truths]:
+def truths(every_answer: Sequence[ClusterStated]) -> Sequence[Truths]:
     """The facts about each pod from its objects."""
     return [{pod.key: Truth(one.cluster, pod.pod) for pod in one.pods} for one in every_answer]
 
 
-def test_the_matrix_holds_every_state(every_answer: Sequence[ClusterTold], truths: Sequence[Truths]) -> None:
+def test_the_matrix_holds_every_state(every_answer: Sequence[ClusterStated], truths: Sequence[Truths]) -> None:
     every = [truth for of_cluster in truths for truth in of_cluster.values()]
 
     assert len(every) == len(every_answer) * PODS_EACH
@@ -74,14 +79,14 @@ def test_the_matrix_holds_every_state(every_answer: Sequence[ClusterTold], truth
         assert min(counts.values()) >= 5, counts
 
 
-def test_every_code_of_a_pod_is_reached(every_answer: Sequence[ClusterTold]) -> None:
+def test_every_code_of_a_pod_is_reached(every_answer: Sequence[ClusterStated]) -> None:
     found = Counter(pod.explained["verdict"]["code"] for one in every_answer for pod in one.pods)
     assert found.keys() >= {code.value for code in _POD_CODES}, found
 
 
 @pytest.mark.parametrize("check", [getattr(about_pods, name) for name in about_pods.__all__], ids=about_pods.__all__)
 def test_of_each_pod(
-    check: Callable[[PodTold, Truth], Iterator[str]], every_answer: Sequence[ClusterTold], truths: Sequence[Truths]
+    check: Callable[[PodStated, Truth], Iterator[str]], every_answer: Sequence[ClusterStated], truths: Sequence[Truths]
 ) -> None:
     wrong = [
         f"{pod.id}: {text}"
@@ -97,7 +102,9 @@ def test_of_each_pod(
     "check", [getattr(about_clusters, name) for name in about_clusters.__all__], ids=about_clusters.__all__
 )
 def test_of_each_cluster(
-    check: Callable[[ClusterTold, Truths], Iterator[str]], every_answer: Sequence[ClusterTold], truths: Sequence[Truths]
+    check: Callable[[ClusterStated, Truths], Iterator[str]],
+    every_answer: Sequence[ClusterStated],
+    truths: Sequence[Truths],
 ) -> None:
     wrong = [
         f"{one.cluster.seed}: {text}"

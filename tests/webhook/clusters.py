@@ -12,7 +12,7 @@ from cluster_io.live.reflector import Reflector
 from cluster_io.source import Source
 from podrules.api.model.config import ConfigMap
 from podrules.api.model.decode import from_object
-from podrules.pod.versions import NOTHING_TOLD
+from podrules.pod.versions import NOTHING_STATED
 from webhook.cluster.cached import Caches
 from webhook.cluster.default_spread import SpreadDefaults
 from webhook.cluster.view import Cluster
@@ -32,7 +32,7 @@ class SilentSource:
     git_version = None
     emulates = ""
     schedulers = None
-    stated = NOTHING_TOLD
+    stated = NOTHING_STATED
     now = None
     is_plain_list = False
     side_by_side = False

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from kubectl_plugin.reports import API_VERSION
 from podrules.api.model.affinity import Toleration
@@ -61,7 +61,7 @@ class EndReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """spec.terminationGracePeriodSeconds."""
     active_deadline_seconds: int | None
     owner: Owner | None
-    owner_gone: bool
+    owner_missing: bool = field(name="ownerGone")
     """Whether its controller no longer exists, or is being deleted."""
     end: PodEnd
     containers: tuple[ContainerSpec, ...]
@@ -129,7 +129,7 @@ def end_report(
         grace_seconds=spec.termination_grace_period_seconds if spec is not None else None,
         active_deadline_seconds=spec.active_deadline_seconds if spec is not None else None,
         owner=None if owner is None else Owner(owner.kind, owner.name),
-        owner_gone=evidence.owner_missing,
+        owner_missing=evidence.owner_missing,
         end=end,
         containers=() if pod is None else tuple(_specs(pod, end)),
         cordoned=node is not None and node.spec.unschedulable,

@@ -13,7 +13,7 @@ QUIET_CODES: Final = {
     Reach.SILENT: VerdictCode.NODE_SILENT,
     Reach.MISSED_HEARTBEATS: VerdictCode.NODE_SILENT,
     Reach.OUT_OF_SERVICE: VerdictCode.NODE_OUT_OF_SERVICE,
-    Reach.GONE: VerdictCode.NODE_GONE,
+    Reach.GONE: VerdictCode.NODE_REMOVED,
 }
 """The verdict on a node that does not answer."""
 NOT_READY: Final = VerdictCode.NODE_NOT_READY, Severity.TROUBLE

@@ -27,7 +27,7 @@ __all__ = ["JobProgress", "PodCounts", "WorkloadPod", "job_progress", "pod_count
 _WAITS_FOR_THE_LAST: Final = frozenset({"StatefulSet", "DaemonSet"})
 """Their controllers create no replacement for a pod that is being deleted before it is removed."""
 
-_TOLD_BY_KUBELET: Final = frozenset({PodState.BROKEN, PodState.STARTING, PodState.NOT_READY})
+_SHOWN_BY_KUBELET: Final = frozenset({PodState.BROKEN, PodState.STARTING, PodState.NOT_READY})
 
 
 class WorkloadPod(Struct, frozen=True, rename="camel"):
@@ -148,7 +148,7 @@ def _in_short(
         restarts=own.restarts,
         created=pod.metadata.creation_timestamp,
         reach=found if found is not None and found.reach.quiet else None,
-        health=own if state in _TOLD_BY_KUBELET else None,
+        health=own if state in _SHOWN_BY_KUBELET else None,
         ending=pod_ending(pod, quiet=found is not None and found.ends_unknown) if deleted else None,
         waits_for=scheduled.reason if scheduled is not None and scheduled.status == "False" else "",
         unschedulable=scheduled.message if scheduled is not None and scheduled.status == "False" else "",

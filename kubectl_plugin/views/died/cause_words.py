@@ -61,7 +61,7 @@ SHORT: Final = {
     Cause.PREEMPTION: "preempted",
     Cause.API_EVICTION: "evicted by the API",
     Cause.TAINT_EVICTION: "taint of the node",
-    Cause.NODE_GONE: "node gone",
+    Cause.NODE_REMOVED: "node gone",
     Cause.JOB_ENDED: "its Job ended",
     Cause.OWNER: "its controller",
     Cause.DELETED: "deleted",
@@ -219,7 +219,7 @@ def _owner(report: EndReport, container: str) -> str:
     suspects = (*report.end.verdict.suspects, *report.end.verdict.others)
     clues = [clue for one in suspects if one.cause is Cause.OWNER for clue in one.clues]
     # A controller that reports the deletion existed; the pods of a deleted one are garbage collected.
-    if report.owner_gone and not any(clue.source is EvidenceSource.OWNER_EVENT for clue in clues):
+    if report.owner_missing and not any(clue.source is EvidenceSource.OWNER_EVENT for clue in clues):
         return f"{owner} was deleted, and the pod with it"
     kind = report.owner.kind if report.owner is not None else ""
     if scaled := _scaled_words(clues):
@@ -408,7 +408,7 @@ _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.PREEMPTION: _preempted,
     Cause.API_EVICTION: _by_program(_EVICTION_API, deletes=False),
     Cause.TAINT_EVICTION: _tainted,
-    Cause.NODE_GONE: _of_node("garbage collection removed the pod: its Node object is gone", removed_words),
+    Cause.NODE_REMOVED: _of_node("garbage collection removed the pod: its Node object is gone", removed_words),
     Cause.JOB_ENDED: _job,
     Cause.OWNER: _owner,
     Cause.DELETED: _by_program("a client deleted the pod", deletes=True),

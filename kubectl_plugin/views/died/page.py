@@ -59,13 +59,13 @@ _STOPPED: Final = "The kubelet stopped the pod; no remaining evidence shows why"
 _FAILED: Final = "Its controller deleted the pod, which had ended; no remaining evidence shows why"
 _ENDED: Final = "Container {} ended; no remaining evidence shows why"
 _LOST: Final = {
-    Lost.POD_GONE: "the pod's object is gone, so its exit codes are unknown",
+    Lost.POD_REMOVED: "the pod's object is gone, so its exit codes are unknown",
     Lost.POD_UNREAD: "the pod is not in the file, so its exit codes are unknown",
     Lost.EVENTS_UNREAD: "events could not be read",
     Lost.EVENTS_EXPIRED: "some events: they are kept for about an hour, and some of many are dropped",
     Lost.EVENTS_COMING: "it ended just now, and more events may appear: ask again in a minute",
     Lost.OWNER_EVENTS: "events about its controller could not be read",
-    Lost.NODE_GONE: "its Node object is gone",
+    Lost.NODE_REMOVED: "its Node object is gone",
     Lost.NODE_UNREAD: "its Node object is unknown",
     Lost.KUBELET_UNREAD: "the kubelet's configuration, which distinguishes cgroup v1 from v2",
     Lost.NEIGHBOURS_UNREAD: "the other pods of its node, which show which container the kernel kills first",
@@ -143,7 +143,7 @@ def _also(end: PodEnd, lead: str) -> Iterator[str]:
 
 def _lost_node(report: EndReport) -> str:
     """Why no kubelet reports the pod; empty if its node may answer."""
-    if Lost.NODE_GONE in report.end.lost:
+    if Lost.NODE_REMOVED in report.end.lost:
         return f"The Node object of {report.node} is gone"
     return f"{report.node} does not answer" if report.silent else ""
 
@@ -354,7 +354,7 @@ def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
     elif report.younger is not None:
         known = f"unknown, because no event shows when this pod was {'first ' if forced else ''}deleted"
         yield f"perhaps replaced by {_shown(report.younger, now)}: {known}"
-    elif report.end.of is EndOf.POD and report.owner is not None and not report.owner_gone:
+    elif report.end.of is EndOf.POD and report.owner is not None and not report.owner_missing:
         what = "no replacement was found" if report.replacement_sought else "unknown whether it made a replacement"
         yield f"{report.owner.kind} {report.owner.name}: {what}"
     elif report.end.of is EndOf.POD and report.exists and report.owner is None:
@@ -384,7 +384,7 @@ def _next(report: EndReport) -> Iterator[Command]:
         yield qos("explain pod/{}", report.name, namespace=report.namespace)
     if report.silent:
         yield qos("partitions")
-    if may_run_on(report) and Lost.NODE_GONE not in end.lost:
+    if may_run_on(report) and Lost.NODE_REMOVED not in end.lost:
         yield qos("node {}", report.node)
     if end.verdict.causes & {Cause.NODE_OUT_OF_MEMORY, Cause.EVICTED_MEMORY, Cause.EVICTED_DISK} and report.node:
         yield qos("node {}", report.node)

@@ -233,7 +233,7 @@ def _rejected(report: EndReport) -> Iterator[str]:
         return
     if report.owner is None:
         yield "it stays Failed, and no controller makes another: delete it and create it again"
-    elif report.owner.kind in _REPLACES and not report.owner_gone:
+    elif report.owner.kind in _REPLACES and not report.owner_missing:
         yield f"it stays Failed: {report.owner.kind} {report.owner.name} does not count it, and makes another"
 
 
@@ -315,7 +315,7 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.PREEMPTION: _preemption,
     Cause.API_EVICTION: _eviction,
     Cause.TAINT_EVICTION: _taint,
-    Cause.NODE_GONE: _plain("drain a node before its object is deleted"),
+    Cause.NODE_REMOVED: _plain("drain a node before its object is deleted"),
     Cause.JOB_ENDED: _job,
     Cause.OWNER: _plain("nothing: its controller does what its spec asks for"),
     Cause.DELETED: _deleted,

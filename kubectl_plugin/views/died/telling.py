@@ -33,7 +33,7 @@ def may_run_on(report: EndReport) -> bool:
     if report.exists or end.of is not EndOf.POD or not report.node or end.stopped:
         return False
     # Pod garbage collection does not stop a machine; a program that removes a node does.
-    unseen = {Cause.FORCE_DELETED} if end.evictor else {Cause.FORCE_DELETED, Cause.NODE_GONE}
+    unseen = {Cause.FORCE_DELETED} if end.evictor else {Cause.FORCE_DELETED, Cause.NODE_REMOVED}
     return end.verdict.grade is Grade.NOTHING or bool(unseen & {one.cause for one in end.verdict.suspects[:2]})
 
 

@@ -524,7 +524,7 @@ def budgets_section(node: NodeDown) -> Section:
 
 
 def _bound(pod: PodDown, node: NodeDown) -> str:
-    bound = "" if pod.risk in {Risk.NODES_OWN, Risk.NOBODY_REPLACES} else bound_words(pod.volumes, node.reach)
+    bound = "" if pod.risk in {Risk.NODES_OWN, Risk.NOT_REPLACED} else bound_words(pod.volumes, node.reach)
     return bound and f"; {bound}"
 
 
@@ -537,7 +537,7 @@ def _dependency_words(pod: PodDown, reach: Reach) -> str:
     if reasons := [*(_blocked(block, pod) for block in pod.blocks), *open_volumes]:
         return "; ".join(reasons)
     match pod.risk:
-        case Risk.NOBODY_REPLACES:
+        case Risk.NOT_REPLACED:
             return "no controller replaces it"
         case Risk.NODES_OWN:
             return "belongs to this node"

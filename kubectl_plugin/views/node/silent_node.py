@@ -108,7 +108,7 @@ def quiet_stop_lines(report: PodReport, node: NodeFacts, now: datetime | None) -
     grace = report.termination.grace.seconds
     if status is not None and deleted_at is not None:
         grace = status.deletion_grace_period_seconds or 0
-        after = " or after" if report.ending.told_after else ""
+        after = " or after" if report.ending.deletion_time_unknown else ""
         shorter = "; a second delete may shorten that, never lengthen it" if grace else ""
         yield f"marked for deletion at {clock(deleted_at, now)}{after}, with {grace} s{shorter}"
     yield f"unknown when: only its kubelet stops processes, and {quiet_words(node, now)}"

@@ -307,7 +307,7 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.NO_BINDING_MODE: lambda one: (
         f"is unbound: its StorageClass {quoted(one.storage_class)} has no volumeBindingMode"
     ),
-    ClaimTrouble.SELECTED_NODE_GONE: lambda one: (
+    ClaimTrouble.SELECTED_NODE_REMOVED: lambda one: (
         f"is unbound: its volume is to be created for node {bounded(one.selected_node)}, which does not exist"
     ),
     ClaimTrouble.NEEDS_SCHEDULER: lambda one: (
@@ -337,7 +337,7 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
         if one.users
         else "wait until it is gone, then create it again"
     ),
-    ClaimTrouble.SELECTED_NODE_GONE: lambda _: (
+    ClaimTrouble.SELECTED_NODE_REMOVED: lambda _: (
         f"remove annotation volume.kubernetes.io/selected-node from the claim: {_RESELECTS}"
     ),
     ClaimTrouble.NOT_OWNED: lambda _: "rename the pod or its volume, or delete that claim if it is not needed",

@@ -42,7 +42,7 @@ def deletion_time(ending: Ending, now: datetime | None) -> str:
     """``03:02:04 UTC``; "or before" after a second delete; "or after" if nothing shows how much later it was."""
     if ending.deleted_at is None:
         return "an unknown time"
-    more = " or after" if ending.told_after else " or before" if ending.told_before else ""
+    more = " or after" if ending.deletion_time_unknown else " or before" if ending.deleted_earlier else ""
     return f"{clock(ending.deleted_at, now)}{more}"
 
 

@@ -49,7 +49,7 @@ def _lanes(entry: WayTimeline, end: int, *, overdue: bool) -> Iterator[tuple[str
     containers = dict.fromkeys(event.subject for event in entry.events if event.what is What.SIGKILL)
     for name in containers:
         yield name, _container([event for event in entry.events if event.subject == name], end)
-    gone = next((event for event in entry.events if event.what is What.OBJECT_GONE), None)
+    gone = next((event for event in entry.events if event.what is What.OBJECT_REMOVED), None)
     if gone is not None:
         yield "object", _until(gone, end, overdue=overdue)
     for event in entry.events:

@@ -18,7 +18,7 @@ __all__ = ["advice_words", "detach_overdue", "moving_section", "waiting_words"]
 _STEPS: Final = tuple(MoveStep)
 _MINUTES: Final = int(FORCE_DETACH_AFTER.total_seconds() // 60)
 _WAITS: Final = {
-    WaitsFor.SOMEBODY: "no client has deleted {holders} on {node}",
+    WaitsFor.USER: "no client has deleted {holders} on {node}",
     WaitsFor.KUBELET: "the kubelet of {node} has to stop {holders}",
     WaitsFor.SILENT_KUBELET: "{holders}{deleted} on {node}, which does not answer: this waits forever",
     WaitsFor.POD_GC: (

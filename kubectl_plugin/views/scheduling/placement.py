@@ -30,7 +30,7 @@ from podrules.scheduling.placement.outcome import (
     Placement,
     PlacementOutcome,
     RejectedGroup,
-    ToldBefore,
+    SchedulerMessage,
 )
 from podrules.scheduling.scheduler.in_tree import no_such_plugin
 
@@ -160,8 +160,8 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
         )
     # The verdict begins with the scheduler's message if the answer is not proved or the message has more than nodes.
     leads = placement.feasible and (not placement.proven or placement.rejected_elsewhere)
-    if placement.told is not None and not leads:
-        yield from _message_words(placement, placement.told, wide=wide)
+    if placement.scheduler_message is not None and not leads:
+        yield from _message_words(placement, placement.scheduler_message, wide=wide)
     for plugin in placement.unknown_plugins:
         if problem := no_such_plugin(plugin):
             yield f"the profile's pluginConfig of {plugin} does nothing: {problem}"
@@ -208,7 +208,7 @@ def _current(current: CurrentNode) -> str:
     return f"{current.node}, where it runs, would score {current.total}: {count} better now, and nothing moves it there"
 
 
-def _message_words(placement: Placement, before: ToldBefore, *, wide: bool) -> Iterator[str]:
+def _message_words(placement: Placement, before: SchedulerMessage, *, wide: bool) -> Iterator[str]:
     said = f": {before.message}" if wide else " (its message: -o wide)"
     if before.agrees:
         yield f"kube-scheduler said the same{said}"

@@ -82,7 +82,7 @@ class Cause(Enum):
     """A client requested an eviction from the eviction API: a drain, or an autoscaler."""
     TAINT_EVICTION = "TaintEviction"
     """It did not tolerate a taint of its node."""
-    NODE_GONE = "NodeGone"
+    NODE_REMOVED = "NodeGone"
     """Its Node object is gone, and garbage collection removed the pod."""
     JOB_ENDED = "JobEnded"
     """Its Job failed, was suspended or completed, and the Job controller deleted the pod."""

@@ -71,7 +71,7 @@ _OVER: Final = frozenset({"PodFailed", "PodCompleted"})
 class Lost(Enum):
     """Missing evidence that could have shown more."""
 
-    POD_GONE = "PodGone"
+    POD_REMOVED = "PodGone"
     POD_UNREAD = "PodUnread"
     """A List does not contain the pod: it may still exist."""
     EVENTS_UNREAD = "EventsUnread"
@@ -81,7 +81,7 @@ class Lost(Enum):
     """It ended so recently that more events may still arrive."""
     OWNER_EVENTS = "OwnerEvents"
     """The events of its controller could not be read, or have expired."""
-    NODE_GONE = "NodeGone"
+    NODE_REMOVED = "NodeGone"
     NODE_UNREAD = "NodeUnread"
     KUBELET_UNREAD = "KubeletUnread"
     NEIGHBOURS_UNREAD = "NeighboursUnread"

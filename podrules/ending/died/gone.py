@@ -70,7 +70,7 @@ _SILENT: Final = (
     Cause.DELETED,
     Cause.FORCE_DELETED,
     Cause.NODE_SHUTDOWN,
-    Cause.NODE_GONE,
+    Cause.NODE_REMOVED,
     Cause.SANDBOX_CHANGED,
 )
 """Causes for which the kubelet stops a pod without an event about the pod that says so."""
@@ -106,7 +106,7 @@ LOST_NODE: Final = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-re
 """The taints of a node that does not answer, or is not Ready."""
 NODE_LOST: Final = "NodeNotReady"
 """The reason of the node controller's event about a pod on such a node."""
-_NO_EVENT_NEEDED: Final = (Cause.NODE_SHUTDOWN, Cause.REJECTED, Cause.NODE_GONE)
+_NO_EVENT_NEEDED: Final = (Cause.NODE_SHUTDOWN, Cause.REJECTED, Cause.NODE_REMOVED)
 """Causes that end a pod before its controller deletes it, whatever events remain."""
 _OF_DAEMON_SET: Final = "DaemonPod"
 _OF_ACTIVE: Final = frozenset({"ReplicaSet", "ReplicationController"})
@@ -175,9 +175,9 @@ def gone_verdict(evidence: Evidence) -> EndVerdict:
         ends = dict.fromkeys((*_ends_by_kubelet(evidence, stops), *_NO_EVENT_NEEDED), Weight.SOME)
         if cleanup.where.endswith(_OF_DAEMON_SET):
             # The DaemonSet controller handles only nodes that exist.
-            del ends[Cause.NODE_GONE]
+            del ends[Cause.NODE_REMOVED]
         elif evidence.node_missing and evidence.events is not None and not stops:
-            ends[Cause.NODE_GONE] = Weight.MUCH
+            ends[Cause.NODE_REMOVED] = Weight.MUCH
         return weighed(ends, {cause: [cleanup] for cause in ends})
     by_controller = causes_from_owner(evidence)
     if by_controller:
@@ -189,7 +189,7 @@ def gone_verdict(evidence: Evidence) -> EndVerdict:
         return _never_stopped(evidence)
     lost = [evictor_clue(by), *map(of_event, evidence.known_events.named(NODE_LOST)[-1:])]
     weights = dict.fromkeys((*_SILENT, Cause.TAINT_EVICTION), Weight.POSSIBLE)
-    return weighed({**weights, Cause.NODE_GONE: Weight.MUCH}, {Cause.NODE_GONE: lost})
+    return weighed({**weights, Cause.NODE_REMOVED: Weight.MUCH}, {Cause.NODE_REMOVED: lost})
 
 
 def _is_late(evidence: Evidence, cause: Cause, when: datetime | None) -> bool:
@@ -217,7 +217,7 @@ def _never_stopped(evidence: Evidence) -> EndVerdict:
     if any(one.key == OUT_OF_SERVICE for one in node.spec.taints):
         weights[Cause.DELETED] = Weight.MUCH
     if not _is_its_node(evidence):
-        weights[Cause.NODE_GONE] = Weight.SOME
+        weights[Cause.NODE_REMOVED] = Weight.SOME
     return weighed(weights, {Cause.FORCE_DELETED: [Clue(EvidenceSource.NODE, "Ready", "Unknown")]})
 
 
@@ -231,9 +231,9 @@ def _by_controller(evidence: Evidence, stops: Sequence[Event], named: Mapping[Ca
     unseen = evidence.events is not None and evidence.node_name and not stops
     if unseen and _has_events_of(evidence, _STATEFUL) and not _is_its_node(evidence):
         # Pods of a StatefulSet always restart: a container that ends by itself does not make the pod Failed.
-        lost = {Cause.NODE_GONE: Weight.MUCH if evidence.node_missing else Weight.SOME}
+        lost = {Cause.NODE_REMOVED: Weight.MUCH if evidence.node_missing else Weight.SOME}
         weights = {**dict.fromkeys(named, Weight.SOME), **lost, Cause.NODE_SHUTDOWN: Weight.POSSIBLE}
-        return weighed(weights, {**named, Cause.NODE_GONE: next(iter(named.values()))})
+        return weighed(weights, {**named, Cause.NODE_REMOVED: next(iter(named.values()))})
     if _has_events_of(evidence, _MAKES_ANOTHER):
         weights |= dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.SOME if before else Weight.POSSIBLE)
     return weighed({**weights, **dict.fromkeys(named, Weight.SOME if before else Weight.MUCH)}, named)
@@ -402,7 +402,7 @@ def _excluded(evidence: Evidence, stops: Sequence[Event], began: datetime) -> It
     if _is_ready_since(evidence, stops):
         yield Cause.NODE_SHUTDOWN
     if _is_its_node(evidence):
-        yield Cause.NODE_GONE
+        yield Cause.NODE_REMOVED
 
 
 def _is_its_node(evidence: Evidence) -> bool:

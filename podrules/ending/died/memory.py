@@ -173,7 +173,7 @@ def _weigh_kills(weights: dict[Cause, Weight], kills: Sequence[OomKill], end: Te
 
 
 def _pod_may_run_out(pod: Pod, limits: MemoryLimits) -> bool:
-    """Whether the pod's cgroup has a limit other than that of its only container."""
+    """Whether the pod's cgroup has a limit that is not the limit of its only container."""
     if limits.pod is None:
         return False
     several = len(pod.spec.containers) + sum(one.restarts_always for one in pod.spec.init_containers) > 1

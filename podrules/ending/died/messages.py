@@ -111,7 +111,7 @@ DISRUPTIONS: Final = {
     "EvictionByEvictionAPI": Cause.API_EVICTION,
     "DeletionByTaintManager": Cause.TAINT_EVICTION,
     "DeletionByDeviceTaintManager": Cause.TAINT_EVICTION,
-    "DeletionByPodGC": Cause.NODE_GONE,
+    "DeletionByPodGC": Cause.NODE_REMOVED,
 }
 """The reasons of condition DisruptionTarget with which a component deletes the pod."""
 DISRUPTION: Final = "DisruptionTarget"

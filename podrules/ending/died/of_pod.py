@@ -182,7 +182,7 @@ def last_end(evidence: Evidence) -> PodEnd:
     """What ended a pod last."""
     pod = evidence.pod
     if pod is None:
-        return _gone(evidence)
+        return _removed_pod_end(evidence)
     evidence = replace(evidence, pod_limit=pod_memory_limit(pod))
     whole = pod_verdict(evidence, pod)
     ends = tuple(_ends(evidence, pod, whole, None if whole is None else stop_of(evidence, pod)))
@@ -203,7 +203,7 @@ def last_end(evidence: Evidence) -> PodEnd:
         )
     chosen = _chosen(pod, ends, over=pod.finished or pod.metadata.deletion_timestamp is not None)
     if chosen is None:
-        return PodEnd(EndOf.NOTHING, NOTHING, ends=ends, lost=(Lost.NODE_GONE,) if evidence.node_missing else ())
+        return PodEnd(EndOf.NOTHING, NOTHING, ends=ends, lost=(Lost.NODE_REMOVED,) if evidence.node_missing else ())
     ran = chosen.end is not None
     return PodEnd(
         EndOf.CONTAINER if ran else EndOf.NEVER_RAN,
@@ -234,7 +234,7 @@ def _lost(evidence: Evidence, verdict: EndVerdict, one: ContainerEnd | None = No
 def _missing(evidence: Evidence, verdict: EndVerdict, one: ContainerEnd | None) -> Iterator[Lost]:
     pod, events = evidence.pod, evidence.events
     if pod is None:
-        yield Lost.POD_UNREAD if evidence.pod_unread else Lost.POD_GONE
+        yield Lost.POD_UNREAD if evidence.pod_unread else Lost.POD_REMOVED
     if events is None:
         yield Lost.EVENTS_UNREAD
     elif not _is_settled(evidence, verdict, one):
@@ -244,7 +244,7 @@ def _missing(evidence: Evidence, verdict: EndVerdict, one: ContainerEnd | None) 
     if verdict.causes & {Cause.OWNER, Cause.JOB_ENDED} and evidence.owner_events is None:
         yield Lost.OWNER_EVENTS
     if evidence.node_missing:
-        yield Lost.NODE_GONE
+        yield Lost.NODE_REMOVED
     elif evidence.node is None and (pod is None or pod.spec.node_name):
         yield Lost.NODE_UNREAD
     if verdict.causes & _MEMORY:
@@ -280,7 +280,7 @@ def _clue_times(verdict: EndVerdict) -> list[str]:
     return [clue.at for one in verdict.suspects for clue in one.clues if clue.at]
 
 
-def _gone(evidence: Evidence) -> PodEnd:
+def _removed_pod_end(evidence: Evidence) -> PodEnd:
     verdict, stopped = gone_verdict(evidence), stopped_at(evidence)
     events = evidence.known_events.events
     times = _clue_times(verdict)
@@ -429,7 +429,7 @@ def _hook_failed(evidence: Evidence, container: str) -> int | None:
     return int((ends[-1] - began[-1]).total_seconds())
 
 
-_BY_EVICTORS: Final = frozenset({Cause.API_EVICTION, Cause.NODE_GONE, Cause.NODE_SHUTDOWN, Cause.NODE_REBOOT})
+_BY_EVICTORS: Final = frozenset({Cause.API_EVICTION, Cause.NODE_REMOVED, Cause.NODE_SHUTDOWN, Cause.NODE_REBOOT})
 _MEMORY: Final = frozenset({Cause.OWN_MEMORY_LIMIT, Cause.POD_MEMORY_LIMIT, Cause.NODE_OUT_OF_MEMORY})
 
 

@@ -96,6 +96,6 @@ def _times(pod: Pod) -> list[datetime]:
 def _collected(pod: Pod) -> EndVerdict | None:
     """The verdict on a pod that garbage collection set Failed because its node was gone."""
     condition = disruption(pod)
-    if condition is None or DISRUPTIONS.get(condition.reason) is not Cause.NODE_GONE:
+    if condition is None or DISRUPTIONS.get(condition.reason) is not Cause.NODE_REMOVED:
         return None
-    return proven(Cause.NODE_GONE, of_condition(condition))
+    return proven(Cause.NODE_REMOVED, of_condition(condition))

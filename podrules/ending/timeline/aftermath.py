@@ -136,9 +136,9 @@ def after_kubelet_kill(owner: Ownership, ended: Span) -> Aftermath:
     phase = TimelineEvent.of(What.FAILED, failed, TimeRule.KUBELET_CONFIRMS, field="status.phase")
     guarantee = owner.guarantee.guarantee
     if guarantee in {Guarantee.AT_MOST_ONE, Guarantee.ONE_PER_NODE}:
-        gone = TimelineEvent.of(What.OBJECT_GONE, failed, TimeRule.OWNER_DELETES, subject=owner.name)
+        gone = TimelineEvent.of(What.OBJECT_REMOVED, failed, TimeRule.OWNER_DELETES, subject=owner.name)
     else:
-        gone = TimelineEvent.of(What.OBJECT_GONE, NEVER, TimeRule.OBJECT_STAYS)
+        gone = TimelineEvent.of(What.OBJECT_REMOVED, NEVER, TimeRule.OBJECT_STAYS)
     notes = [Note(Reminder.EXITS_ZERO)]
     if guarantee is Guarantee.RUNS_TO_COMPLETION:
         notes = [Note(Reminder.JOB_COUNTS_SUCCESS)]
@@ -156,7 +156,7 @@ def forced_detach(after: Aftermath, reach: Reach) -> tuple[Span, Span]:
         after: What follows the deletion.
         reach: Whether the node responds.
     """
-    gone = next((event.span for event in after.events if event.what is What.OBJECT_GONE), NEVER)
+    gone = next((event.span for event in after.events if event.what is What.OBJECT_REMOVED), NEVER)
     return gone if reach.declared else gone.later(FORCE_DETACH_SECONDS), gone
 
 
@@ -208,26 +208,26 @@ def _object_removed(
     if others:
         reached = deleted if grace == 0 else swept or (NEVER if silent else ended)
         return TimelineEvent.of(
-            What.OBJECT_GONE,
+            What.OBJECT_REMOVED,
             Span(reached.earliest, None),
             TimeRule.FINALIZERS,
             subject=", ".join(others),
             field="metadata.finalizers",
         )
     if grace == 0:
-        return TimelineEvent.of(What.OBJECT_GONE, deleted, TimeRule.GRACE_ZERO, seconds=0)
+        return TimelineEvent.of(What.OBJECT_REMOVED, deleted, TimeRule.GRACE_ZERO, seconds=0)
     if swept is not None:
         orphaned = collected == ORPHANS_GONE_WITHIN
         rule = TimeRule.POD_GC if orphaned else TimeRule.POD_GC_OUT_OF_SERVICE
         return TimelineEvent.of(
-            What.OBJECT_GONE, swept, rule, field="spec.nodeName" if orphaned else "spec.taints", seconds=collected
+            What.OBJECT_REMOVED, swept, rule, field="spec.nodeName" if orphaned else "spec.taints", seconds=collected
         )
     if silent:
-        return TimelineEvent.of(What.OBJECT_GONE, NEVER, TimeRule.KUBELET_SILENT)
+        return TimelineEvent.of(What.OBJECT_REMOVED, NEVER, TimeRule.KUBELET_SILENT)
     if owner.guarantee.guarantee is Guarantee.KUBELET_OWNED:
-        return TimelineEvent.of(What.OBJECT_GONE, deleted.later(0, _CONFIRMED_SECONDS), TimeRule.MIRROR)
+        return TimelineEvent.of(What.OBJECT_REMOVED, deleted.later(0, _CONFIRMED_SECONDS), TimeRule.MIRROR)
     confirmed = ended.later(0, _CONFIRMED_SECONDS)
-    return TimelineEvent.of(What.OBJECT_GONE, confirmed, TimeRule.KUBELET_CONFIRMS, seconds=_CONFIRMED_SECONDS)
+    return TimelineEvent.of(What.OBJECT_REMOVED, confirmed, TimeRule.KUBELET_CONFIRMS, seconds=_CONFIRMED_SECONDS)
 
 
 def _failed_at(pod: Pod, deleted: Span, unready: Span | None) -> Span:

@@ -121,10 +121,10 @@ def preempt(
 def second_delete(timeline: WayTimeline, second: Span, *, kept: bool) -> WayTimeline:
     """Add a second DELETE with grace period 0: the object is removed at once, unless it is kept; the stop continues."""
     gone = Span(second.earliest, None) if kept else second
-    before = next((event.span for event in timeline.events if event.what is What.OBJECT_GONE), NEVER)
+    before = next((event.span for event in timeline.events if event.what is What.OBJECT_REMOVED), NEVER)
 
     def moved(event: TimelineEvent) -> TimelineEvent:
-        if event.what is What.OBJECT_GONE:
+        if event.what is What.OBJECT_REMOVED:
             return replace(event.during(gone), rule=TimeRule.FINALIZERS if kept else TimeRule.SECOND_DELETE)
         if event.rule in {TimeRule.FORCE_DETACH, TimeRule.FORCE_DETACH_UNFENCED}:
             # With an out-of-service taint the detach does not wait.
@@ -218,9 +218,9 @@ def _nothing_runs(
     )
     replaced_before = source is GraceSource.FINISHED
     for event in after.events:
-        if event.what is What.OBJECT_GONE and event.rule is TimeRule.GRACE_ZERO:
+        if event.what is What.OBJECT_REMOVED and event.rule is TimeRule.GRACE_ZERO:
             yield replace(event, field=source.value)
-        elif event.what is What.OBJECT_GONE or not replaced_before:
+        elif event.what is What.OBJECT_REMOVED or not replaced_before:
             yield event
 
 

@@ -130,7 +130,7 @@ def probe_failure(pod: Pod) -> WayTimeline:
     ]
     if not events:
         return WayTimeline(way=Way.PROBE, standing=Standing.NO_PROBE)
-    stays = TimelineEvent.of(What.OBJECT_GONE, NEVER, TimeRule.POD_STAYS)
+    stays = TimelineEvent.of(What.OBJECT_REMOVED, NEVER, TimeRule.POD_STAYS)
     notes = (Note(Reminder.BACK_OFF, _BACK_OFF_SECONDS),)
     return WayTimeline(way=Way.PROBE, standing=Standing.APPLIES, events=(*events, stays), notes=notes)
 
@@ -227,7 +227,7 @@ def _abrupt(pod: Pod, kubelet: KubeletConfiguration | None) -> WayTimeline:
         standing=Standing.APPLIES,
         events=(
             TimelineEvent.of(What.SIGTERM, NEVER, TimeRule.NOT_BY_KUBELET, field="shutdownGracePeriod", seconds=0),
-            TimelineEvent.of(What.OBJECT_GONE, NEVER, TimeRule.KUBELET_GOES_TOO),
+            TimelineEvent.of(What.OBJECT_REMOVED, NEVER, TimeRule.KUBELET_GOES_TOO),
         ),
         notes=(*_kubelet_notes(kubelet), *idle_notes(pod), Note(Reminder.THEN_NODE_LOST)),
     )

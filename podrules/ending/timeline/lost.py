@@ -136,7 +136,7 @@ def node_lost(
         )
         events.append(after.events[0] if going else replace(after.events[0], field=GraceSource.FINISHED.value))
     elif deleted == NEVER:
-        events.append(TimelineEvent.of(What.OBJECT_GONE, NEVER, TimeRule.TOLERATED_FOR_EVER))
+        events.append(TimelineEvent.of(What.OBJECT_REMOVED, NEVER, TimeRule.TOLERATED_FOR_EVER))
         notes.append(Note(Reminder.NODE_DELETED, ORPHANS_GONE_WITHIN, held))
     else:
         after = after_deletion(
@@ -173,7 +173,7 @@ def _falls_silent(noted: Noted, monitor: int) -> tuple[TimelineEvent, TimelineEv
         )
     else:
         span = Span(noted.unknown, noted.unknown)
-        unknown = TimelineEvent.of(What.NODE_UNKNOWN, span, TimeRule.NODE_TELLS, field="status.conditions[type=Ready]")
+        unknown = TimelineEvent.of(What.NODE_UNKNOWN, span, TimeRule.NODE_SHOWS, field="status.conditions[type=Ready]")
     if noted.tainted is None:
         expected = span.later(0, _TAINTED_WITHIN)
         return (
@@ -187,7 +187,7 @@ def _falls_silent(noted: Noted, monitor: int) -> tuple[TimelineEvent, TimelineEv
     return (
         heartbeat,
         unknown,
-        TimelineEvent.of(What.TAINTED, at, TimeRule.NODE_TELLS, subject=UNREACHABLE, field="spec.taints"),
+        TimelineEvent.of(What.TAINTED, at, TimeRule.NODE_SHOWS, subject=UNREACHABLE, field="spec.taints"),
     )
 
 
@@ -202,7 +202,7 @@ def _deletion_and_signal(
     deletion = TimelineEvent.of(What.DELETED, at, TimeRule.DELETED_BEFORE, field="metadata.deletionTimestamp")
     if deleted_after > 0:
         return deletion, silent
-    return deletion, TimelineEvent.of(What.SIGTERM, Span(deleted_after, None), TimeRule.TOLD_BEFORE)
+    return deletion, TimelineEvent.of(What.SIGTERM, Span(deleted_after, None), TimeRule.REQUESTED_BEFORE)
 
 
 def _unready(unknown: Span, deleted: Span) -> Span | None:

@@ -227,7 +227,7 @@ def _of_volume(
         return None if _bound_without(index, claim) else replace(problem, trouble=ClaimTrouble.NEEDS_SCHEDULER)
     chosen = claim.metadata.annotations.get(ANNOTATION_SELECTED_NODE)
     if state is ClaimState.DELAYED and chosen is not None and chosen not in index.nodes.rows:
-        return replace(problem, trouble=ClaimTrouble.SELECTED_NODE_GONE, selected_node=chosen)
+        return replace(problem, trouble=ClaimTrouble.SELECTED_NODE_REMOVED, selected_node=chosen)
     try:
         suitable = next(suitable_volumes(index, claim), None)
     except SelectorError:

@@ -27,7 +27,7 @@ from podrules.scheduling.placement.outcome import (
     PlacementOutcome,
     RejectedGroup,
     RejectedNode,
-    ToldBefore,
+    SchedulerMessage,
 )
 from podrules.scheduling.placement.preview import nominated_node, preview
 from podrules.scheduling.placement.remedies import by_nearness, cheapest_remedy, softened_spread
@@ -122,7 +122,7 @@ def _placement(situation: Situation, missing: Missing, *, every_node: bool, ways
             volumes=volume_places(filtered),
             preemption=room,
             current=_current(pod, filtered, None),
-            told=_scheduler_message(pod, filtered.message, room=room is not None and bool(room.nodes)),
+            scheduler_message=_scheduler_message(pod, filtered.message, room=room is not None and bool(room.nodes)),
         )
     scored = score_nodes(filtered)
     if scored.fails:
@@ -140,7 +140,7 @@ def _placement(situation: Situation, missing: Missing, *, every_node: bool, ways
         scores=tuple(_scores(filtered, scored, None if every_node else _SHOWN_SCORES)),
         normalized=tuple(normalized_scores(filtered, scored)) if every_node else (),
         current=_current(pod, filtered, scored),
-        told=_scheduler_message(pod, ""),
+        scheduler_message=_scheduler_message(pod, ""),
     )
 
 
@@ -202,7 +202,7 @@ def _unknown(filtered: Filtered) -> str:
     return next((reason.partition(UNKNOWN)[2] for reason in reasons if UNKNOWN in reason), "")
 
 
-def _scheduler_message(pod: Pod, message: str, *, room: bool = False) -> ToldBefore | None:
+def _scheduler_message(pod: Pod, message: str, *, room: bool = False) -> SchedulerMessage | None:
     condition = pod.status.condition("PodScheduled")
     if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
         return None

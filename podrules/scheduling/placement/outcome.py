@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from podrules.api.model.pod_reference import PodReference
 from podrules.pod.reading import Unread
@@ -35,8 +35,8 @@ __all__ = [
     "RejectedGroup",
     "RejectedNode",
     "Remedy",
+    "SchedulerMessage",
     "SoftSpreadScore",
-    "ToldBefore",
     "VolumePlace",
 ]
 
@@ -84,7 +84,7 @@ class ClaimTrouble(Enum):
     """Unbound: no volume matches, and its class has no provisioner."""
     NO_BINDING_MODE = "NoBindingMode"
     """Unbound: its StorageClass has no volumeBindingMode."""
-    SELECTED_NODE_GONE = "SelectedNodeGone"
+    SELECTED_NODE_REMOVED = "SelectedNodeGone"
     """Unbound: a node was selected for it, and does not exist."""
     NEEDS_SCHEDULER = "NeedsScheduler"
     """Unbound: its class waits for a pod that the scheduler places, and spec.nodeName passes the scheduler over."""
@@ -330,7 +330,7 @@ class ReasonCount(Struct, frozen=True, rename="camel"):
     now: int
 
 
-class ToldBefore(Struct, frozen=True, rename="camel"):
+class SchedulerMessage(Struct, frozen=True, rename="camel"):
     """kube-scheduler's message in the PodScheduled condition, compared with the current answer."""
 
     message: str
@@ -411,7 +411,7 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     """The field of the scheduler's profile that disables preemption; empty: it preempts."""
     queue: QueuePosition | None = None
     """None: the pod is not queued."""
-    told: ToldBefore | None = None
+    scheduler_message: SchedulerMessage | None = field(default=None, name="told")
     verified: bool = True
     """False: these rules were not verified against the server's version."""
     unknown_plugins: tuple[str, ...] = ()
@@ -426,12 +426,12 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     @property
     def is_denied(self) -> bool:
         """Whether kube-scheduler found no victims, though preemption makes room by what is known."""
-        return self.told is not None and self.told.no_victims
+        return self.scheduler_message is not None and self.scheduler_message.no_victims
 
     @property
     def rejected_elsewhere(self) -> bool:
         """Whether kube-scheduler rejected a pod that fits, not for its nodes: in Permit, or by an unknown plugin."""
-        message = self.told.message if self.feasible and self.told is not None else ""
+        message = self.scheduler_message.message if self.feasible and self.scheduler_message is not None else ""
         return bool(message) and not _OF_NODES.match(message)
 
     @property

@@ -63,7 +63,7 @@ _COMES_ANYWAY: Final = -200
 _ROLLOUT: Final = -65
 """Pods that a rollout would stop are preferred to manual changes."""
 _NEVER: Final = datetime.fromtimestamp(0, UTC)
-_NOT_MADE_AGAIN: Final = frozenset({Guarantee.AVAILABILITY_FIRST, Guarantee.NOT_REPLACED})
+_NOT_RECREATED: Final = frozenset({Guarantee.AVAILABILITY_FIRST, Guarantee.NOT_REPLACED})
 _LEAVES: Final = frozenset({ChangeKind.AWAIT_PODS, ChangeKind.ROLL_OUT})
 _DIFFERING_IN_KIND: Final = frozenset({"TaintToleration", "NodeAffinity"})
 
@@ -273,7 +273,7 @@ def _moved(situation: Situation, applied: Applied[Situation], row: int) -> Appli
 
 def _ends_for_good(pod: Pod) -> bool:
     """Whether a pod is being deleted and no other comes for it: a ReplicaSet has made another already."""
-    return pod.metadata.deletion_timestamp is not None and owner_guarantee(pod).guarantee in _NOT_MADE_AGAIN
+    return pod.metadata.deletion_timestamp is not None and owner_guarantee(pod).guarantee in _NOT_RECREATED
 
 
 def _is_silent(situation: Situation, row: int) -> bool:

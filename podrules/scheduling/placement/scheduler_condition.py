@@ -17,7 +17,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from podrules.api.model.quantity import whole_number
-from podrules.scheduling.placement.outcome import ReasonCount, ToldBefore
+from podrules.scheduling.placement.outcome import ReasonCount, SchedulerMessage
 
 __all__ = ["compare_messages", "found_no_victims", "histogram"]
 
@@ -43,7 +43,7 @@ def found_no_victims(message: str) -> bool:
     return " preemption: 0/" in message
 
 
-def compare_messages(message: str, now: str, *, room: bool = False) -> ToldBefore:
+def compare_messages(message: str, now: str, *, room: bool = False) -> SchedulerMessage:
     """Compare the condition's message with the current one, which is empty if a node fits now.
 
     `room`: preemption makes room now, so a message that reports no victim disagrees.
@@ -51,19 +51,19 @@ def compare_messages(message: str, now: str, *, room: bool = False) -> ToldBefor
     if room and found_no_victims(message):
         return replace(compare_messages(message, now), agrees=False, no_victims=True)
     if now and (message == now or message.startswith(f"{now} ")):
-        return ToldBefore(message, agrees=True, changed=())
+        return SchedulerMessage(message, agrees=True, changed=())
     then_counts, now_counts = _in_todays_words(histogram(message)), histogram(now)
     if then_counts == now_counts and then_counts and message.partition(" ")[0] == now.partition(" ")[0]:
-        return ToldBefore(message, agrees=True, changed=())
+        return SchedulerMessage(message, agrees=True, changed=())
     if not then_counts:
-        return ToldBefore(message, agrees=False, changed=())
+        return SchedulerMessage(message, agrees=False, changed=())
     reasons = sorted({*then_counts, *now_counts})
     changed = [
         ReasonCount(reason, then, there)
         for reason in reasons
         if (then := then_counts.get(reason, 0)) != (there := now_counts.get(reason, 0))
     ]
-    return ToldBefore(message, agrees=False, changed=tuple(changed))
+    return SchedulerMessage(message, agrees=False, changed=tuple(changed))
 
 
 def histogram(message: str) -> dict[str, int]:

@@ -203,7 +203,7 @@ BY_CODE: Final[dict[VerdictCode, Asked]] = {
     C.NODE_OOM_KILL: of("node", "worker-1", "--snapshot", f"{CASES}/field/P3-systemoom-oomkilled.json"),
     C.NODE_SILENT: demo("explain", "node/node-c3"),
     C.NODE_OUT_OF_SERVICE: demo_with(_out_of_service, "explain", "node/node-c3"),
-    C.NODE_GONE: as_cluster(f"{CASES}/cli/states.json", "explain", "pod/nonode"),
+    C.NODE_REMOVED: as_cluster(f"{CASES}/cli/states.json", "explain", "pod/nonode"),
     C.NODE_REFUSES: lambda _: run("explain", "--demo", "-f", "-", "-o", "json", stdin=json.dumps(TOO_LARGE)),
     C.READY: demo("explain", "node/cp-a1"),
     C.NODE_GOING: of_node(node(taints=[{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}])),

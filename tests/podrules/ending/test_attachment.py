@@ -63,7 +63,7 @@ HELD = [make_attachment("data", "lost")]
 @pytest.mark.parametrize(
     ("deletion", "answers", "step", "waits", "since"),
     [
-        pytest.param(None, Reach.ANSWERS, MoveStep.STOP, WaitsFor.SOMEBODY, None, id="it keeps running elsewhere"),
+        pytest.param(None, Reach.ANSWERS, MoveStep.STOP, WaitsFor.USER, None, id="it keeps running elsewhere"),
         pytest.param(DELETED, Reach.ANSWERS, MoveStep.STOP, WaitsFor.KUBELET, AT, id="it is being stopped"),
         pytest.param(DELETED, Reach.SILENT, MoveStep.STOP, WaitsFor.SILENT_KUBELET, AT, id="its node is silent"),
         pytest.param(DELETED, Reach.UNKNOWN, MoveStep.STOP, WaitsFor.KUBELET, AT, id="its node is unknown"),
@@ -164,7 +164,7 @@ def test_F7_continuing_holder_counts() -> None:
     others = [old(deleted=DELETED), replace(old(), metadata=replace(old().metadata, name="web-0"))]
     position = volume_position(NEW, facts(*others, attachments=HELD), reach())
     assert position is not None
-    assert (position.waits_for, position.held_by) == (WaitsFor.SOMEBODY, ("web-1", "web-0"))
+    assert (position.waits_for, position.held_by) == (WaitsFor.USER, ("web-1", "web-0"))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ ISCSI = make_persistent_volume("iscsi", {"targetPortal": "10.0.0.1:3260", "iqn":
 @pytest.mark.parametrize(
     ("users", "attached", "mounted", "answers", "step", "waits"),
     [
-        pytest.param([old()], [], [], Reach.ANSWERS, MoveStep.STOP, WaitsFor.SOMEBODY, id="used elsewhere"),
+        pytest.param([old()], [], [], Reach.ANSWERS, MoveStep.STOP, WaitsFor.USER, id="used elsewhere"),
         pytest.param(
             [old(deleted=DELETED)], [], [], Reach.ANSWERS, MoveStep.STOP, WaitsFor.KUBELET, id="being stopped"
         ),

@@ -34,7 +34,7 @@ def going(seconds: int = 30, spec: int = 30, **more: Any) -> Pod:
 def test_T5_pod_ends_by_grace_period_after_deletion() -> None:
     ending = pod_ending(going())
     assert (ending.deleted_at, ending.ends_by, ending.processes) == (at(0), at(30), True)
-    assert not ending.told_before
+    assert not ending.deleted_earlier
 
 
 def test_T5_stop_in_progress_keeps_its_period() -> None:
@@ -50,7 +50,7 @@ def test_T5_stop_in_progress_keeps_its_period() -> None:
 @pytest.mark.parametrize("seconds", [0, 1])
 def test_T5_elapsed_period_hides_first_delete(seconds: int) -> None:
     ending = pod_ending(going(seconds, 60))
-    assert (ending.deleted_at, ending.told_before) == (at(0), True)
+    assert (ending.deleted_at, ending.deleted_earlier) == (at(0), True)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_T5_elapsed_period_hides_first_delete(seconds: int) -> None:
 def test_T5_pod_is_not_deleted_before_its_creation(seconds: int, deleted_at: datetime, after: bool) -> None:
     made = {"creationTimestamp": at(-300).isoformat(), "deletionTimestamp": at(0).isoformat()}
     ending = pod_ending(going(seconds, metadata=made))
-    assert (ending.deleted_at, ending.told_after) == (deleted_at, after)
+    assert (ending.deleted_at, ending.deletion_time_unknown) == (deleted_at, after)
     assert ending.ends_by is not None
 
 

@@ -125,12 +125,12 @@ def test_T5_real_node_stopped_within_the_predicted_span(
     timeline = _way(Way.DELETE, pod)
 
     noise = 0.1
-    for what, seen in ((What.SIGTERM, sigterm), (What.SIGKILL, dead), (What.OBJECT_GONE, gone)):
+    for what, seen in ((What.SIGTERM, sigterm), (What.SIGKILL, dead), (What.OBJECT_REMOVED, gone)):
         earliest, latest = _span(timeline, what)
         assert earliest is not None
         assert latest is not None
         assert earliest - noise <= seen <= latest + noise
-    assert (_event(timeline, What.OBJECT_GONE).rule is TimeRule.GRACE_ZERO) is (gone < 1)
+    assert (_event(timeline, What.OBJECT_REMOVED).rule is TimeRule.GRACE_ZERO) is (gone < 1)
 
 
 def test_T5_real_node_ended_an_obeying_process_with_its_sigterm() -> None:
@@ -138,7 +138,7 @@ def test_T5_real_node_ended_an_obeying_process_with_its_sigterm() -> None:
     timeline = _way(Way.DELETE, _pod(5, containers=[make_container(pre_stop={"sleep": {"seconds": 3}})]))
     assert _span(timeline, What.SIGTERM) == (3, 3)
     assert _span(timeline, What.PROCESSES_ENDED) == (3, 5)
-    assert _span(timeline, What.OBJECT_GONE) == (3, 7)
+    assert _span(timeline, What.OBJECT_REMOVED) == (3, 7)
 
 
 @pytest.mark.parametrize("way", [Way.DELETE, Way.DRAIN])
@@ -151,7 +151,7 @@ def test_T5_delete_may_ask_for_its_own_period(
 ) -> None:
     # The real node: --grace-period=1 dead at 2.02 s, object gone at 2.5; --grace-period=0 --force: 2.02, gone at 0.01.
     timeline = _way(way, _pod(30, owner="ReplicaSet"), asked_seconds=asked)
-    assert (_span(timeline, What.SIGKILL), _span(timeline, What.OBJECT_GONE)) == (kill, gone)
+    assert (_span(timeline, What.SIGKILL), _span(timeline, What.OBJECT_REMOVED)) == (kill, gone)
     field = "spec.terminationGracePeriodSeconds" if asked is None else "DeleteOptions.gracePeriodSeconds"
     assert _event(timeline, What.SIGKILL).field == field
     assert timeline.grace_seconds == (30 if asked is None else asked)
@@ -180,16 +180,16 @@ def test_T5_second_delete_without_grace_removes_object(
     pod = _pod(30, owner=owner, deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
     at = datetime(2026, 11, 21, 3, 0, 3, tzinfo=UTC)
     timeline = _way(Way.DELETE, pod, asked_seconds=0, at=at, silent=silent)
-    assert (_span(timeline, What.OBJECT_GONE), _span(timeline, What.REPLACED)) == ((3, 3), replaced)
-    assert _event(timeline, What.OBJECT_GONE).rule is TimeRule.SECOND_DELETE
+    assert (_span(timeline, What.OBJECT_REMOVED), _span(timeline, What.REPLACED)) == ((3, 3), replaced)
+    assert _event(timeline, What.OBJECT_REMOVED).rule is TimeRule.SECOND_DELETE
     assert silent or _span(timeline, What.SIGKILL) == (30, 30)
     guard = WriterGuard("data", WriterLock.CONTROLLER, "PersistentVolumeClaim")
     volume = _way(Way.DELETE, pod, asked_seconds=0, at=at, silent=silent, guards=(guard,))
     assert _span(volume, What.VOLUME_FREE) == ((363, 363) if silent else (0, 40))
     held = replace(pod, metadata=replace(pod.metadata, finalizers=("example.com/backup",)))
-    assert _span(_way(Way.DELETE, held, asked_seconds=0, at=at), What.OBJECT_GONE) == (3, None)
+    assert _span(_way(Way.DELETE, held, asked_seconds=0, at=at), What.OBJECT_REMOVED) == (3, None)
     ended = replace(pod, status=replace(pod.status, phase="Failed"))
-    assert _span(_way(Way.DELETE, ended, asked_seconds=0, at=at), What.OBJECT_GONE) == (3, 3)
+    assert _span(_way(Way.DELETE, ended, asked_seconds=0, at=at), What.OBJECT_REMOVED) == (3, 3)
 
 
 @pytest.mark.parametrize("more", [{"node_name": ""}, {"phase": "Failed"}])
@@ -216,7 +216,7 @@ def test_T5_real_node_ignored_a_shorter_delete() -> None:
     kill = _event(timeline, What.SIGKILL)
     assert (kill.rule, kill.field, kill.seconds) == (TimeRule.SHORTENED, "metadata.deletionGracePeriodSeconds", 1)
     assert _span(timeline, What.SIGKILL) == (2, 30)
-    assert _span(timeline, What.OBJECT_GONE) == (0, 32)
+    assert _span(timeline, What.OBJECT_REMOVED) == (0, 32)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_T5_real_node_gave_sidecars_their_turn(pod: Pod, stops: Mapping[str, flo
     way = _way(Way.DELETE, pod)
     for what, name, seen in (
         *((What.SIGTERM, name, seen) for name, seen in stops.items()),
-        (What.OBJECT_GONE, "", gone),
+        (What.OBJECT_REMOVED, "", gone),
     ):
         earliest, latest = _span(way, what, name)
         assert earliest is not None
@@ -367,33 +367,33 @@ def test_T5_finalizers_keep_the_object(
     finalizers: Sequence[str], gone: tuple[int | None, int | None], rule: TimeRule
 ) -> None:
     timeline = _way(Way.DELETE, _pod(owner="StatefulSet", finalizers=finalizers))
-    assert _span(timeline, What.OBJECT_GONE) == _span(timeline, What.REPLACED) == gone
-    assert _event(timeline, What.OBJECT_GONE).rule is rule
+    assert _span(timeline, What.OBJECT_REMOVED) == _span(timeline, What.REPLACED) == gone
+    assert _event(timeline, What.OBJECT_REMOVED).rule is rule
 
 
 @pytest.mark.parametrize("way", [Way.DELETE, Way.NODE_LOST])
 def test_T5_finalizers_keep_object_on_silent_node(way: Way) -> None:
     timeline = _way(way, _pod(owner="StatefulSet", finalizers=["example.com/keep"]), silent=True)
-    assert _event(timeline, What.OBJECT_GONE).rule is TimeRule.FINALIZERS
-    assert _span(timeline, What.OBJECT_GONE) == _span(timeline, What.REPLACED) == NEVER
+    assert _event(timeline, What.OBJECT_REMOVED).rule is TimeRule.FINALIZERS
+    assert _span(timeline, What.OBJECT_REMOVED) == _span(timeline, What.REPLACED) == NEVER
 
 
 def test_T5_grace_zero_frees_the_name_of_a_pod_that_runs() -> None:
     timeline = _way(Way.DELETE, _pod(0, owner="StatefulSet"))
-    assert _span(timeline, What.OBJECT_GONE) == _span(timeline, What.REPLACED) == (0, 0)
+    assert _span(timeline, What.OBJECT_REMOVED) == _span(timeline, What.REPLACED) == (0, 0)
     assert _span(timeline, What.PROCESSES_ENDED) == (0, 2)
 
 
 def test_T5_pod_without_processes_ends_with_the_delete() -> None:
     pending = _way(Way.DELETE, make_pod(termination_seconds=30, owners=[OWNERS["ReplicaSet"]]))
-    assert [event.what for event in pending.events] == [What.OBJECT_GONE, What.REPLACED]
+    assert [event.what for event in pending.events] == [What.OBJECT_REMOVED, What.REPLACED]
     finished = _way(Way.DELETE, _pod(phase="Failed", owner="ReplicaSet"))
-    assert [(event.what, event.latest) for event in finished.events] == [(What.OBJECT_GONE, 0)]
+    assert [(event.what, event.latest) for event in finished.events] == [(What.OBJECT_REMOVED, 0)]
 
 
 def test_T5_mirror_pod_is_recreated_and_nothing_stops() -> None:
     timeline = _way(Way.DELETE, _pod(annotations={"kubernetes.io/config.mirror": "0"}))
-    assert {event.what for event in timeline.events} == {What.DELETED, What.OBJECT_GONE, What.REPLACED}
+    assert {event.what for event in timeline.events} == {What.DELETED, What.OBJECT_REMOVED, What.REPLACED}
     assert {event.rule for event in timeline.events} == {TimeRule.START, TimeRule.MIRROR}
 
 
@@ -490,7 +490,7 @@ def test_T5_evicted_pod_stays_unless_its_owner_deletes_it(
 ) -> None:
     timeline = _way(Way.EVICT_HARD, _pod(owner=owner))
     assert _span(timeline, What.FAILED) == (0, 4)
-    assert _span(timeline, What.OBJECT_GONE) == gone
+    assert _span(timeline, What.OBJECT_REMOVED) == gone
     assert _span(timeline, What.REPLACED) == replaced
 
 
@@ -573,7 +573,7 @@ def test_T5_failed_probe(
     assert _event(timeline, What.SIGKILL).field == field
     assert _span(timeline, What.RESTARTED) == restart
     # The pod stays, and its owner has nothing to do.
-    assert _event(timeline, What.OBJECT_GONE).rule is TimeRule.POD_STAYS
+    assert _event(timeline, What.OBJECT_REMOVED).rule is TimeRule.POD_STAYS
     assert all(event.what is not What.REPLACED for event in timeline.events)
     assert _has(timeline, Reminder.BACK_OFF)
 
@@ -694,9 +694,9 @@ def test_T5_once_the_machine_may_be_off_no_end_is_certain(
 def test_T5_shutdown_without_a_grace_period_is_not_the_kubelets() -> None:
     timeline = _way(Way.SHUTDOWN, _pod(), kubelet=KubeletConfiguration())
     assert _event(timeline, What.SIGTERM).rule is TimeRule.NOT_BY_KUBELET
-    assert _span(timeline, What.OBJECT_GONE) == NEVER
+    assert _span(timeline, What.OBJECT_REMOVED) == NEVER
     # It answers until its machine is off.
-    assert _event(timeline, What.OBJECT_GONE).rule is TimeRule.KUBELET_GOES_TOO
+    assert _event(timeline, What.OBJECT_REMOVED).rule is TimeRule.KUBELET_GOES_TOO
     assert _has(timeline, Reminder.THEN_NODE_LOST)
 
 
@@ -718,7 +718,7 @@ def test_T5_lost_node_with_the_default_toleration(owner: str, replaced: tuple[in
     assert _span(timeline, What.TAINTED) == (50, 61)
     assert _span(timeline, What.DELETED) == (350, 361)
     assert _event(timeline, What.DELETED).field == "spec.tolerations[0].tolerationSeconds"
-    assert _span(timeline, What.SIGTERM) == _span(timeline, What.OBJECT_GONE) == NEVER
+    assert _span(timeline, What.SIGTERM) == _span(timeline, What.OBJECT_REMOVED) == NEVER
     assert _span(timeline, What.REPLACED) == replaced
     assert {Reminder.NODE_RETURNS, Reminder.NODE_DELETED, Reminder.OUT_OF_SERVICE} <= {
         note.reminder for note in timeline.notes
@@ -798,7 +798,7 @@ def test_T5_tolerations_of_a_new_pod(own: list[Toleration], seconds: list[int]) 
 
 def test_T5_finished_pod_of_lost_node_ends_with_deletion() -> None:
     timeline = _way(Way.NODE_LOST, _pod(phase="Succeeded"))
-    assert _span(timeline, What.OBJECT_GONE) == _span(timeline, What.DELETED) == (350, 361)
+    assert _span(timeline, What.OBJECT_REMOVED) == _span(timeline, What.DELETED) == (350, 361)
     assert [note.reminder for note in timeline.notes] == [Reminder.VERSION_UNKNOWN]
 
 
@@ -811,7 +811,7 @@ def test_T5_silent_node_counts_from_last_heartbeat(reach: Reach) -> None:
     # A DELETE is accepted, and no kubelet acts on it.
     assert _span(by_way[Way.DELETE], What.SIGTERM) == NEVER
     collected = (0, 20) if reach is Reach.OUT_OF_SERVICE else NEVER
-    assert _span(by_way[Way.DELETE], What.OBJECT_GONE) == collected
+    assert _span(by_way[Way.DELETE], What.OBJECT_REMOVED) == collected
     for way in (Way.EVICT_HARD, Way.EVICT_SOFT, Way.PROBE, Way.SHUTDOWN, Way.PREEMPT):
         assert by_way[way].standing is Standing.SILENT
 
@@ -846,7 +846,7 @@ def test_T5_silent_node_shows_what_it_has_noted_at_its_own_time(
     assert _span(timeline, What.NODE_UNKNOWN) == unknown
     assert _span(timeline, What.TAINTED) == tainted
     assert _span(timeline, What.DELETED) == deleted
-    assert (_event(timeline, What.NODE_UNKNOWN).rule is TimeRule.NODE_TELLS) is (ready is not None)
+    assert (_event(timeline, What.NODE_UNKNOWN).rule is TimeRule.NODE_SHOWS) is (ready is not None)
     # A node that already has its taint does not wait for the eviction rate of its zone.
     assert _has(timeline, Reminder.MAX_SILENT) is (added is None)
     # Once it answers again it may be lost again: the time of that is unknown.
@@ -877,8 +877,8 @@ def test_T5_pod_that_was_deleted_on_a_silent_node(
 
 def test_T5_pod_of_deleted_node_is_collected() -> None:
     timeline = _way(Way.NODE_LOST, _pod(owner="StatefulSet"), reach=NodeReach("node-1", Reach.GONE, ""))
-    assert _span(timeline, What.OBJECT_GONE) == _span(timeline, What.REPLACED) == (0, 80)
-    assert _event(timeline, What.OBJECT_GONE).rule is TimeRule.POD_GC
+    assert _span(timeline, What.OBJECT_REMOVED) == _span(timeline, What.REPLACED) == (0, 80)
+    assert _event(timeline, What.OBJECT_REMOVED).rule is TimeRule.POD_GC
     assert _span(timeline, What.SIGTERM) == NEVER
 
 
@@ -887,13 +887,13 @@ def test_T5_deleted_node_counts_from_now() -> None:
     timeline = _timeline(_pod(owner="StatefulSet"), reach=gone, renewed=gone.since)
     assert timeline.began is None
     by_way = {entry.way: entry for entry in timeline.ways}
-    assert _span(by_way[Way.DELETE], What.OBJECT_GONE) == (0, 80)
+    assert _span(by_way[Way.DELETE], What.OBJECT_REMOVED) == (0, 80)
 
 
 def test_T5_finalizers_delay_collection_on_deleted_node() -> None:
     timeline = _way(Way.NODE_LOST, _pod(finalizers=["example.com/keep"]), reach=NodeReach("node-1", Reach.GONE, ""))
-    assert _event(timeline, What.OBJECT_GONE).rule is TimeRule.FINALIZERS
-    assert _span(timeline, What.OBJECT_GONE) == (0, None)
+    assert _event(timeline, What.OBJECT_REMOVED).rule is TimeRule.FINALIZERS
+    assert _span(timeline, What.OBJECT_REMOVED) == (0, None)
 
 
 @pytest.mark.parametrize(("added", "gone"), [("2026-11-21T03:10:04Z", (480, 500)), (None, (350, None))])
@@ -908,8 +908,8 @@ def test_T5_out_of_service_object_is_gone_after_20_s(added: str | None, gone: tu
         renewed=heartbeat,
         node=make_node(taints=[taint]),
     )
-    assert _span(timeline, What.OBJECT_GONE) == _span(timeline, What.REPLACED) == gone
-    assert _event(timeline, What.OBJECT_GONE).rule is TimeRule.POD_GC_OUT_OF_SERVICE
+    assert _span(timeline, What.OBJECT_REMOVED) == _span(timeline, What.REPLACED) == gone
+    assert _event(timeline, What.OBJECT_REMOVED).rule is TimeRule.POD_GC_OUT_OF_SERVICE
 
 
 # Volumes

@@ -117,7 +117,7 @@ def test_T5_delete_agrees_with_the_plan_of_a_stop(pod: Pod) -> None:
     assert {step.name for step in plan.containers} == set(kills)
     for step in plan.containers:
         assert kills[step.name].latest == step.sigkill_latest
-    assert [event.latest for event in _of(timeline.events, What.OBJECT_GONE)] != [0] or plan.object_removed_at_once
+    assert [event.latest for event in _of(timeline.events, What.OBJECT_REMOVED)] != [0] or plan.object_removed_at_once
 
 
 @given(_pods(), st.integers(0, 400))

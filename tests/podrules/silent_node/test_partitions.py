@@ -265,13 +265,13 @@ def test_F5_volume_attachment_without_its_volume_counts_once() -> None:
     [
         (make_lost_pod(claims=["data"]), "nfs", Risk.TWO_WRITERS),
         (make_lost_pod("web-1", owner="ReplicaSet/web", claims=["data"]), "nfs", Risk.TWO_WRITERS),
-        (make_lost_pod("alone", owner="", claims=["data"]), "nfs", Risk.NOBODY_REPLACES),
+        (make_lost_pod("alone", owner="", claims=["data"]), "nfs", Risk.NOT_REPLACED),
         (make_lost_pod(claims=["data"]), "csi", Risk.NO_REPLACEMENT),
         (make_lost_pod("web-1", owner="ReplicaSet/web"), "csi", Risk.REPLACED),
         (make_lost_pod("job-1", owner="Job/job"), "csi", Risk.REPLACED),
         (make_lost_pod("agent", owner="DaemonSet/agent", claims=["data"]), "nfs", Risk.NODES_OWN),
         (MIRROR, "nfs", Risk.NODES_OWN),
-        (make_lost_pod("alone", owner=""), "csi", Risk.NOBODY_REPLACES),
+        (make_lost_pod("alone", owner=""), "csi", Risk.NOT_REPLACED),
     ],
 )
 def test_F5_worst_finding_of_a_pod(pod: Pod, source: str, risk: Risk) -> None:
@@ -285,10 +285,10 @@ def test_F5_worst_finding_of_a_pod(pod: Pod, source: str, risk: Risk) -> None:
         pytest.param({"running": False}, "fc", Risk.TWO_WRITERS, id="waits for FC"),
         pytest.param({}, "nfs", Risk.TWO_WRITERS, id="runs on NFS"),
         pytest.param({"running": False}, "csi", Risk.VOLUME_AWAITED, id="its driver detaches"),
-        pytest.param({"phase": "Failed"}, "nfs", Risk.NOBODY_REPLACES, id="has finished"),
-        pytest.param({"node": "lost"}, "fc", Risk.NOBODY_REPLACES, id="on the same node"),
-        pytest.param({"namespace": "other"}, "fc", Risk.NOBODY_REPLACES, id="another claim of that name"),
-        pytest.param({"claims": ["more"]}, "fc", Risk.NOBODY_REPLACES, id="another claim"),
+        pytest.param({"phase": "Failed"}, "nfs", Risk.NOT_REPLACED, id="has finished"),
+        pytest.param({"node": "lost"}, "fc", Risk.NOT_REPLACED, id="on the same node"),
+        pytest.param({"namespace": "other"}, "fc", Risk.NOT_REPLACED, id="another claim of that name"),
+        pytest.param({"claims": ["more"]}, "fc", Risk.NOT_REPLACED, id="another claim"),
     ],
 )
 def test_second_writer_elsewhere(other: Mapping[str, Any], source: str, risk: Risk) -> None:

@@ -581,7 +581,7 @@ def _node_lost() -> Iterator[Phase]:
     )
     yield Phase(
         "node deleted",
-        removals(Cause.NODE_GONE, "node-gone", act=None, kept=_leaving_or_failed, removed=gone),
+        removals(Cause.NODE_REMOVED, "node-gone", act=None, kept=_leaving_or_failed, removed=gone),
         before=_second_node,
         trigger=_delete_node,
         after=_one_node,

@@ -1,7 +1,7 @@
 """The pods on nodes in columns; a column is updated when pods come or go.
 
 Data derived from pods refers to rows, not nodes, so it stays valid while the nodes' labels and room change. A column
-that can compute its next state (`Carried`) follows each change of pods; any other is computed anew. Columns are updated
+that can compute its next state (`Carried`) follows each change of pods; others are computed again. Columns are updated
 when they are requested, so changes cost nothing for unused columns.
 """
 
@@ -48,7 +48,7 @@ class Carried(Protocol):
     """A column that can compute its next state."""
 
     def after(self, change: BoundPodsChange) -> Carried:
-        """The new column, equal to one that is computed anew; this one does not change."""
+        """The new column, equal to one that is computed again; this one does not change."""
         ...
 
 
@@ -64,7 +64,7 @@ class _Kept(Struct):
         return cls(value, isinstance(value, Carried))
 
     def after(self, change: BoundPodsChange) -> _Kept | None:
-        """None: it has to be computed anew."""
+        """None: it has to be computed again."""
         if not self.carried:
             return None
         earlier = self.changes

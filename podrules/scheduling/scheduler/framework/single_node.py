@@ -1,6 +1,6 @@
 """One node while preemption removes and adds pods there.
 
-A plugin that depends on the node's pods gives its verdict anew after each change (`PodFilterPlugin`), from what
+A plugin that depends on the node's pods gives its verdict again after each change (`PodFilterPlugin`), from what
 PreFilter found about the whole cluster; it does not examine the other nodes again. All other plugins' verdicts stay.
 
 Source: k8s.io/kube-scheduler/framework/interface.go (PreFilterExtensions, NodeInfo) at v0.36.3.

@@ -133,7 +133,7 @@ def test_pods_that_use_a_terminating_claim_are_named(phase: str) -> None:
     ]
 
 
-@pytest.mark.parametrize(("node", "trouble"), [("gone", ClaimTrouble.SELECTED_NODE_GONE), ("a", None)])
+@pytest.mark.parametrize(("node", "trouble"), [("gone", ClaimTrouble.SELECTED_NODE_REMOVED), ("a", None)])
 def test_claim_of_a_selected_node(node: str, trouble: ClaimTrouble | None) -> None:
     own = claim(storageClassName="late", meta={"annotations": {"volume.kubernetes.io/selected-node": node}})
     found = placed(using("data"), [own], classes=[storage_class("late", "WaitForFirstConsumer")])

@@ -139,11 +139,11 @@ def test_deleted_node_is_not_judged() -> None:
 def test_condition_is_compared_with_the_answer() -> None:
     message = "0/1 nodes are available: 1 Insufficient cpu. preemption: none."
     agreeing = place(make_pod(cpu="9", message=message), [make_node("a")])
-    assert agreeing.told is not None
-    assert agreeing.told.agrees
+    assert agreeing.scheduler_message is not None
+    assert agreeing.scheduler_message.agrees
     outdated = place(make_pod(cpu="1", message=message), [make_node("a")])
-    assert outdated.told is not None
-    assert outdated.told.changed == (ReasonCount("Insufficient cpu", 1, 0),)
+    assert outdated.scheduler_message is not None
+    assert outdated.scheduler_message.changed == (ReasonCount("Insufficient cpu", 1, 0),)
 
 
 def test_large_cluster_is_sampled_by_the_scheduler() -> None:
