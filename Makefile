@@ -117,7 +117,8 @@ report-scale: $(VENV)/.dev ## the page of NODES (5000) and PODS (150000): size, 
 docs: $(VENV)/.dev ## regenerate outputs in README and docs, golden files, JSON Schemas
 	UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q tests/kubectl_plugin/test_golden.py tests/kubectl_plugin/test_docs.py \
 	  tests/kubectl_plugin/commands/test_lint.py \
-	  tests/kubectl_plugin/reports/test_schema.py tests/kubectl_plugin/test_safety_commands.py tests/kubectl_plugin/commands/test_rights.py \
+	  tests/kubectl_plugin/reports/test_schema.py tests/kubectl_plugin/test_safety_commands.py \
+	  tests/kubectl_plugin/commands/test_rights.py tests/podrules/ending/died/test_table.py \
 	  tests/e2e/test_partitions.py tests/cluster_io/test_demo_data.py \
 	  tests/webhook/reviews/test_recorded.py tests/webhook/test_examples.py tests/charts/test_readme.py \
 	  tests/charts/test_golden.py tests/charts/test_policies.py tests/charts/test_policies_page.py

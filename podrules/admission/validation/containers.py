@@ -29,8 +29,6 @@ from podrules.admission.validation.view import View
 from podrules.admission.validation.volumes import validate_volume_devices, validate_volume_mounts
 from podrules.api.model.field_error import FieldError
 
-"""The stored grace period: 30 if it is absent. If it is negative: 1 in a Pod, unchanged in a template."""
-
 _MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
 _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 _SIDECARS_ONLY: Final = "may not be set for init containers without restartPolicy=Always"
