@@ -17,6 +17,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import yaml
@@ -25,6 +26,9 @@ from tests.tree import ROOT
 
 __all__ = ["data_differences", "facts", "main", "text_differences"]
 
+_PAGE: Final = "page.html"
+_HASH: Final = re.compile(r"sha256-[\w+/=]+")
+"""Of the page's own script and style, in its Content-Security-Policy."""
 CASES: Final = sorted((ROOT / "tests/testdata/reports").glob("[0-9]*.json"))
 DEMO: Final = ("--demo", "-A")
 COMMANDS: Final = (
@@ -37,7 +41,7 @@ COMMANDS: Final = (
     *(("explain", "--snapshot", str(case), "-A", "pods", "-o", "wide") for case in CASES),
     ("lint", "-f", "tests/testdata/lint/refused.yaml", "-o", "json"),
     ("lint", "-f", "tests/testdata/lint/unwanted.yaml", "-o", "json"),
-    ("report", *DEMO, "-o", "html"),
+    ("report", *DEMO, "-o", _PAGE),
 )
 _SENTENCE: Final = re.compile(r"\S \S")
 _FACT: Final = re.compile(r"[\w./:%=-]*\d[\w./:%=-]*|\b\w+/[\w./-]+|\b[a-z]+(?:[A-Z]\w*)+\b")
@@ -80,9 +84,17 @@ def data_differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
 
 
 def _answer(checkout: Path, words: tuple[str, ...]) -> tuple[int, str]:
-    command = (str(checkout / ".venv/bin/python"), "-m", "kubectl_plugin", *words)
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=checkout)
-    return done.returncode, done.stdout or done.stderr
+    with TemporaryDirectory() as folder:
+        page = Path(folder) / _PAGE
+        command = (
+            str(checkout / ".venv/bin/python"),
+            "-m",
+            "kubectl_plugin",
+            *words[:-1],
+            words[-1].replace(_PAGE, str(page)),
+        )
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=checkout)
+        return done.returncode, page.read_text(encoding="utf-8") if page.exists() else done.stdout or done.stderr
 
 
 def _compare(before: Path, words: tuple[str, ...]) -> Iterator[str]:
@@ -92,7 +104,7 @@ def _compare(before: Path, words: tuple[str, ...]) -> Iterator[str]:
     if words[-1] == "json" and said.startswith(("{", "[")):
         yield from data_differences(json.loads(said), json.loads(now))
     else:
-        yield from text_differences(said, now)
+        yield from text_differences(_HASH.sub("", said), _HASH.sub("", now))
 
 
 def main() -> int:

@@ -298,7 +298,7 @@ def test_F2_label_may_only_tighten_the_values(
             case "warn":
                 assert messages(done.stderr)[0] == warning(path, pod, dry_run=True)
             case "confirm":
-                assert re.search(rf"namespace {namespace} wants (it|force deletions) confirmed", done.stderr)
+                assert re.search(rf"namespace {namespace} requires a confirmation", done.stderr)
             case _:
                 assert f"namespace {namespace} forbids force deletions" in done.stderr
 

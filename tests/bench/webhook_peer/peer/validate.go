@@ -110,7 +110,7 @@ func mayRun(pod *corev1.Pod) bool {
 func guarantee(pod *corev1.Pod) string {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
-		return fmt.Sprintf("nobody replaces %s, and its processes may run on", pod.Name)
+		return fmt.Sprintf("no controller replaces %s, and its processes may run on", pod.Name)
 	}
 	who := owner.Kind + " " + owner.Name
 	switch owner.Kind {
