@@ -13,9 +13,9 @@ from kubectl_plugin.render.page import Page, Row, Section, Severity
 from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode
 from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence, rejection_words
+from kubectl_plugin.views.died.further_evidence import end_log, further_evidence, may_run_on
 from kubectl_plugin.views.died.lately import MOST_CHOICES
 from kubectl_plugin.views.died.remedies import remedies
-from kubectl_plugin.views.died.telling import end_log, further_evidence, may_run_on
 from kubectl_plugin.views.pod.container_words import decisive, end_words
 from kubectl_plugin.views.scheduling.preemption import preemptor_name
 from kubectl_plugin.views.unread import unread_lines

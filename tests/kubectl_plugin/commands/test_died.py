@@ -15,9 +15,9 @@ from kubectl_plugin.gather.ends import Ends
 from kubectl_plugin.render.command import Hint, Prose
 from kubectl_plugin.reports.died.end_report import EndReport, end_report
 from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence
+from kubectl_plugin.views.died.further_evidence import further_evidence
 from kubectl_plugin.views.died.page import end_page
 from kubectl_plugin.views.died.remedies import remedies
-from kubectl_plugin.views.died.telling import further_evidence
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.evidence import Evidence, KnownEnd
 from podrules.ending.died.of_pod import EndOf, PodEnd
