@@ -203,7 +203,7 @@ def test_victim_that_a_budget_may_protect_is_not_certain() -> None:
 def test_node_without_captured_pods_promises_nothing_known(command: str) -> None:
     code, text = flat("AL-nodesonly.json", command, "node/worker-1")
     assert "Every pod" not in text
-    assert "is unknown: its pods could not be read." in text
+    assert "unknown: its pods could not be read." in text
     assert code == 11
     _, table = flat("AL-nodesonly.json", command, *(["nodes"] if command == "explain" else []))
     assert "0%" not in table
