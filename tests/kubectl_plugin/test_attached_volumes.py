@@ -241,7 +241,7 @@ def test_fence_does_not_help_a_failed_detach(tmp_path: Path) -> None:
     file = _cluster(tmp_path, attachment=attachment)
     _, text = _said(*EXPLAIN, file)
     assert "its driver has to detach it at mute-1, which does not answer, since 11:40:00 UTC; it says: rpc" in text
-    assert "fence" not in text
+    assert "kubectl qos fence" not in text
 
 
 @pytest.mark.parametrize(

@@ -257,7 +257,7 @@ def test_suggested_commands_keep_the_file(tmp_path: Path) -> None:
             "unknown",
             "unknown",
         ),
-        ("evictionHard: {}", "No eviction threshold is set: the kubelet evicts no pod.", "nobody", "no threshold"),
+        ("evictionHard: {}", "No eviction threshold is set: the kubelet evicts no pod.", "none", "no threshold"),
         ("evictionHard: {memory.available: 1Gi}", "if usage grows slowly, the kubelet evicts", "/", "Gi"),
     ],
 )
