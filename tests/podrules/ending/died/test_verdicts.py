@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
@@ -14,6 +14,7 @@ from podrules.api.model.event import Event
 from podrules.api.model.kubelet import KubeletConfiguration
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Container, ContainerStatus, Pod
+from podrules.ending.died import gone
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.evidence import Clocks, Evidence, Lost, PodEvents, clocks_of
 from podrules.ending.died.manner import Manner
@@ -676,3 +677,24 @@ def test_condition_after_deletion_is_a_second_request(seconds: int) -> None:
 
     assert end.verdict.grade is not Grade.CERTAIN
     assert Cause.DELETED in causes(end)
+
+
+OF_PODS_THAT_EXIST: Final = {
+    Cause.CONFIGURATION,
+    Cause.DEFINITION_CHANGED,
+    Cause.IMAGE,
+    Cause.NODE_REBOOT,
+    Cause.RESIZE,
+    Cause.RESTART_ALL,
+    Cause.RUNTIME,
+    Cause.SIDECAR_STOPPED,
+    Cause.STATIC_MANIFEST,
+}
+"""Causes that keep the pod's object, or that `gone` weighs one by one."""
+
+
+def test_every_cause_is_in_a_group_of_gone_pods() -> None:
+    """A verdict on a pod that is gone excludes a cause that no group has, also without evidence."""
+    groups = [value for value in vars(gone).values() if isinstance(value, tuple | frozenset | dict)]
+    grouped = {cause for group in groups for cause in group if isinstance(cause, Cause)}
+    assert set(Cause) - grouped == OF_PODS_THAT_EXIST
