@@ -117,8 +117,8 @@ def main() -> int:
             print(f"{' '.join(words)}: {line}", flush=True)
     for render in sorted((ROOT / "tests/charts/golden").glob("*.yaml")):
         old = (before / render.relative_to(ROOT)).read_text(encoding="utf-8")
-        both = [list(yaml.safe_load_all(text)) for text in (old, render.read_text(encoding="utf-8"))]
-        for line in data_differences(*both):
+        rendered = render.read_text(encoding="utf-8")
+        for line in data_differences(list(yaml.safe_load_all(old)), list(yaml.safe_load_all(rendered))):
             found += 1
             print(f"{render.name}: {line}")
     print(f"{len(COMMANDS)} commands, {found} differences")
