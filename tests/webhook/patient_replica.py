@@ -11,35 +11,37 @@ from importlib import import_module
 from typing import Any
 
 from webhook.main import parse_settings
-from webhook.serving.server import Server
 
 _SECONDS = 30.0
 _LEASE_SECONDS = 90
 
 
-class _PatientServer(Server):
-    """The program, except for its patience."""
+def _module(*names: str) -> Any:
+    """The first of these modules that exists: the previous release has other names."""
+    for name in names[:-1]:
+        try:
+            return import_module(name)
+        except ModuleNotFoundError:
+            continue
+    return import_module(names[-1])
 
-    def load(self) -> Any:
+
+def main() -> None:
+    """Run the program, except for its patience."""
+    server = _module("webhook.serving.server", "webhook.server").Server
+    load = server.load
+
+    def load_patiently(self: Any) -> Any:
         # In the worker, at the same place as in the program: gevent comes first.
-        from webhook.certificates import keeper
-        from webhook.cluster import view as cluster
-        from webhook.serving import backend
+        _module("webhook.cluster.view", "webhook.cluster")._LIVE_SHARE = 1.0
+        _module("cluster_io.live.client", "podrules.cluster.client")._CONNECT_SECONDS = _SECONDS
+        _module("webhook.serving.backend", "webhook.backend")._LEASE_SECONDS = _LEASE_SECONDS
+        _module("webhook.certificates.keeper")._MAX_LEASE_SECONDS = _LEASE_SECONDS
+        return load(self)
 
-        cluster._LIVE_SHARE = 1.0  # type: ignore[misc]  # this process is only for tests
-        _client()._CONNECT_SECONDS = _SECONDS
-        backend._LEASE_SECONDS = _LEASE_SECONDS  # type: ignore[misc]
-        keeper._MAX_LEASE_SECONDS = _LEASE_SECONDS  # type: ignore[misc]
-        return super().load()
-
-
-def _client() -> Any:
-    """The module of the API server's client; the previous release has it in another place."""
-    try:
-        return import_module("cluster_io.live.client")
-    except ModuleNotFoundError:
-        return import_module("cluster_io.client")
+    server.load = load_patiently
+    server(parse_settings(sys.argv[1:])).run()
 
 
 if __name__ == "__main__":
-    _PatientServer(parse_settings(sys.argv[1:])).run()
+    main()
