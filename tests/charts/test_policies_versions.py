@@ -136,7 +136,7 @@ def test_A_mutating_policies_are_rendered_where_they_are_served(chart: Chart, mo
 )
 def test_A_values_are_refused_without_mutating_policies(chart: Chart, values: Mapping[str, Any], named: str) -> None:
     why = f"{named}: this needs a MutatingAdmissionPolicy, which the API server does not serve (Kubernetes does from "
-    remedy = "1.36, this is v1.35.0): leave it out, or set mode to both or webhook"
+    remedy = "1.36, this is v1.35.0): omit it, or set mode to both or webhook"
     with pytest.raises(HelmError) as refused:
         chart.rendered({"mode": "policy", **values}, "--kube-version=1.35.0")
     assert why + remedy in str(refused.value)
