@@ -203,7 +203,7 @@ def test_result_is_logged_once_and_measured(
     assert _value(metrics, "qos_webhook_unpatched_pods") == 1
     assert _value(metrics, "qos_webhook_audit_timestamp_seconds") > time.time() - 3600
     (line,) = (record.getMessage() for record in caplog.records if record.name == "webhook.serving.audit")
-    assert line.startswith(f"pods that were stored without what the webhook would give them now: 1, {audited}/missed: ")
+    assert line.startswith(f"pods stored without the defaults that the webhook would set now: 1, {audited}/missed: ")
 
 
 @pytest.mark.parametrize("mode", ["self", "files"])
