@@ -130,8 +130,7 @@ def _rules() -> str:
 
 def _rule_modules() -> Iterator[ModuleType]:
     for found in pkgutil.walk_packages(podrules.__path__, "podrules."):
-        if not found.name.startswith("cluster_io"):
-            yield importlib.import_module(found.name)
+        yield importlib.import_module(found.name)
 
 
 def _metrics() -> str:
