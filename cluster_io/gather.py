@@ -171,7 +171,7 @@ class Gatherer:
             server = source.git_version or self._static_server(pods or ())
             return Versions.of(server, schedulers, source.stated, self._kubelets(), emulates=source.emulates)
 
-        return self._kept("versions", "" if pods is None else "pods", found)
+        return self._made_once("versions", "" if pods is None else "pods", found)
 
     def _static_server(self, pods: Sequence[Pod]) -> str | None:
         """The API server's version by its static pods; None: there are none, or they have several minors."""
@@ -216,7 +216,9 @@ class Gatherer:
         listed = self.list(kind, where) if self._source.side_by_side else None
         if listed is None or isinstance(listed, Unread):
             return listed or self.get(kind, name, namespace)
-        by_place = self._kept("places", f"{kind.plural}/{where}", lambda: {one.metadata.place: one for one in listed})
+        by_place = self._made_once(
+            "places", f"{kind.plural}/{where}", lambda: {one.metadata.place: one for one in listed}
+        )
         return by_place.get((namespace or "", name))
 
     def named(self, kind: Kind[K], name: str, namespace: str | None = None) -> K | Unread:
@@ -273,7 +275,7 @@ class Gatherer:
         listed = self._known.get(("list", NODES, None, ""))
         if listed is None or isinstance(listed, ClusterError):
             return None
-        return self._kept("nodes", "", lambda: {node.metadata.name: node for node in listed}).get(name)
+        return self._made_once("nodes", "", lambda: {node.metadata.name: node for node in listed}).get(name)
 
     def reach(self, name: str, *, of_many: bool = False) -> NodeReach:
         """Whether a node answers; unknown if that cannot be read.
@@ -287,23 +289,23 @@ class Gatherer:
         now = source.now or _LONG_AGO
         node = self.node(name, of_many=of_many)
         if isinstance(node, Unread):
-            return self._kept("reach", name, lambda: read_node_reach(name, source, now))
+            return self._made_once("reach", name, lambda: read_node_reach(name, source, now))
         if not of_many:
-            return self._kept("reach", name, lambda: read_reach(name, node, source, now))
+            return self._made_once("reach", name, lambda: read_reach(name, node, source, now))
         leases = self.list(LEASES, LEASE_NAMESPACE)
         if isinstance(leases, Unread):
             known = node_reach(name, node, renewed=None, now=now)
             return known if known.reach.quiet or leases.is_not_captured else NodeReach(name, Reach.UNKNOWN, "")
-        renewed = self._kept("renewals", "", lambda: renewals(leases))
+        renewed = self._made_once("renewals", "", lambda: renewals(leases))
         return node_reach(name, node, renewed=renewed.get(name), now=now)
 
     def guards(self, pod: Pod) -> tuple[WriterGuard, ...]:
         """What keeps a second writer off each volume of a pod; unknown if that cannot be read."""
         place = f"{pod.metadata.namespace}/{pod.metadata.name}"
         node = read_or_none(self.node(pod.spec.node_name, of_many=True)) if pod.spec.node_name else None
-        return self._kept("guards", place, lambda: read_guards(pod, self._source, node=node))
+        return self._made_once("guards", place, lambda: read_guards(pod, self._source, node=node))
 
-    def _kept(self, what: str, name: str, made: Callable[[], T]) -> T:
+    def _made_once(self, what: str, name: str, made: Callable[[], T]) -> T:
         """What is made of things read. It is made once."""
         if (what, name) not in self._known:
             self._known[what, name] = made()
@@ -483,7 +485,7 @@ class Gatherer:
             for need, error in errors.items()
         )
         if self._source.is_plain_list:
-            lacking = self._kept("left out", str(len(self._needs)), lambda: tuple(left_out(known)))
+            lacking = self._made_once("left out", str(len(self._needs)), lambda: tuple(left_out(known)))
             kinds = {need.kind for need in asked} - {need.kind for need in errors}
             unread += tuple(Unread("list", kind.rbac_name, None, NOT_ALL_IN_FILE) for kind in lacking if kind in kinds)
         ends = (error for need, error in errors.items() if need not in self._parts and _ends_placement(need, error))

@@ -33,7 +33,7 @@ def read_usage(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> ReadUsage
     """Read a node's usage. A kubelet that is not ready is not asked, for that would wait until the timeout."""
     stated = gatherer.source.stated.kubelet
     if not _answers(node):
-        return ReadUsage(NO_USAGE, stated, (_not_asked(node, _NOT_READY),))
+        return ReadUsage(NO_USAGE, stated, (_skipped(node, _NOT_READY),))
     said = _from_kubelet(gatherer, node)
     if isinstance(said, Unread):
         usage, unread = _from_metrics(gatherer, node, [pod for pod in pods if not pod.finished])
@@ -45,12 +45,12 @@ def unread_usage(gatherer: Gatherer, node: Node, unread: Sequence[Unread]) -> Re
     """Why `read_usages` has no usage of a node, by what it could not read."""
     stated = gatherer.source.stated.kubelet
     if not _answers(node):
-        return ReadUsage(NO_USAGE, stated, (_not_asked(node, _NOT_READY),))
+        return ReadUsage(NO_USAGE, stated, (_skipped(node, _NOT_READY),))
     mine = tuple(entry for entry in unread if entry.node == node.metadata.name)
-    return ReadUsage(NO_USAGE, stated, mine or (_not_asked(node, _TOO_MANY),))
+    return ReadUsage(NO_USAGE, stated, mine or (_skipped(node, _TOO_MANY),))
 
 
-def _not_asked(node: Node, reason: str) -> Unread:
+def _skipped(node: Node, reason: str) -> Unread:
     return Unread("get", NODE_PROXIES.rbac_name, None, reason, node.metadata.name, STATS_SUMMARY.path)
 
 

@@ -104,7 +104,7 @@ def _found(
         try:
             if asked.kind is PODS and asked.name:
                 report = ends.named(asked.name, source.namespace)
-                yield replace(report, hint=_meant(asked, source)) if _is_unknown(report) else report
+                yield replace(report, hint=_probable_name(asked, source)) if _is_unknown(report) else report
             elif asked.kind is PODS:
                 yield from ends.everywhere(source.namespace, after)
             elif asked.kind is NODES and asked.name:
@@ -125,7 +125,7 @@ def _is_unknown(report: EndReport) -> bool:
     return not (report.exists or report.node or verdict.clues) and verdict.grade is Grade.NOTHING
 
 
-def _meant(asked: ObjectQuery, source: Source) -> str:
+def _probable_name(asked: ObjectQuery, source: Source) -> str:
     """The name that was probably meant by an unknown name."""
     try:
         find(asked, NO_SELECTION, source, live=source.side_by_side, command="died")

@@ -238,7 +238,7 @@ def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterato
         yield from file.errors
         warn(file.warnings, streams.err)
         could_ask = not (options.dry_run or path == "-" or isinstance(source, NothingSource)) and options.cluster.live
-        for manifest in _asked(file.manifests, options, source):
+        for manifest in _after_dry_run(file.manifests, options, source):
             report = reporter.manifest(manifest, objects)
             yield _Explained(report, manifest.name, file.title(manifest), path if could_ask else "")
         nothing = file.nothing("explain")
@@ -251,7 +251,7 @@ def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterato
         streams.err.write(f"{escape(not_explained(ignored, read_with))}\n")
 
 
-def _asked(manifests: Sequence[PodManifest], options: ExplainOptions, source: Source) -> Sequence[PodManifest]:
+def _after_dry_run(manifests: Sequence[PodManifest], options: ExplainOptions, source: Source) -> Sequence[PodManifest]:
     """The manifests, with the result of the API server's dry run if it is requested."""
     if not options.dry_run:
         return manifests

@@ -97,7 +97,7 @@ def _of_names(
             node = source.get(NODES, name)
             report = pressure_report(gatherer, node, cgroups=not options.output.brief)
             if len(names) == 1:
-                report = _with_shortage(_with_ended(_with_held(report, node, gatherer), gatherer), gatherer)
+                report = _with_shortage(_with_ended(_with_drain_blockers(report, node, gatherer), gatherer), gatherer)
             yield report
         except Unreachable:
             raise
@@ -105,7 +105,7 @@ def _of_names(
             yield error
 
 
-def _with_held(report: NodePressureReport, node: Node, gatherer: Gatherer) -> NodePressureReport:
+def _with_drain_blockers(report: NodePressureReport, node: Node, gatherer: Gatherer) -> NodePressureReport:
     """The report with the pods that block a drain, if the node is cordoned and budgets can be read."""
     pods, budgets = gatherer.pods_on(report.name), gatherer.list(PDBS) if node.spec.unschedulable else ()
     if isinstance(pods, Unread) or isinstance(budgets, Unread) or not budgets:

@@ -212,10 +212,10 @@ class ReportBuilder:
         tracking = self._tracking(pod)
         # All data are read before `unread` is used.
         in_cluster = self._in_cluster(facts, named=named)
-        held = self._held(pod, facts.node) if named else None
+        held = self._drain_block(pod, facts.node) if named else None
         return replace(pod_report(facts, in_cluster, gatherer.unread), tracking=tracking, held=held)
 
-    def _held(self, pod: Pod, node: Node | None) -> Unmoved | None:
+    def _drain_block(self, pod: Pod, node: Node | None) -> Unmoved | None:
         """Why a drain cannot evict a pod on a cordoned node. A live cluster is not asked for other pods' budgets."""
         if node is None or not node.spec.unschedulable:
             return None

@@ -80,7 +80,7 @@ def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "expla
     Raises:
         UsageError: another target was typed, or a name together with a selection.
     """
-    asked = _asked(words, verb) if words else [ObjectQuery(PODS)] if selection.flags else []
+    asked = _queries(words, verb) if words else [ObjectQuery(PODS)] if selection.flags else []
     named = next((one for one in asked if one.name), None)
     if named is not None and selection.flags:
         name = f"{named.kind.singular}/{named.name}"
@@ -151,7 +151,7 @@ def pod_selector(entry: KubeObject) -> Selector | None:
         raise BadObject(f"{entry.metadata.name}: spec.selector: {error}") from error
 
 
-def _asked(words: Sequence[str], verb: str) -> list[ObjectQuery]:
+def _queries(words: Sequence[str], verb: str) -> list[ObjectQuery]:
     kinds = _kinds(words[0], verb)
     if not kinds:
         return [_one(word, verb) for word in words]
@@ -171,7 +171,7 @@ def _asked(words: Sequence[str], verb: str) -> list[ObjectQuery]:
     return [ObjectQuery(kind, name) for kind in kinds for name in words[1:] or [""]]
 
 
-def _taken(verb: str) -> tuple[Kind[Any], ...]:
+def _accepted_kinds(verb: str) -> tuple[Kind[Any], ...]:
     return (*EXPLAINED, *RELATED) if verb == "explained" else EXPLAINED
 
 
@@ -180,7 +180,7 @@ def _kinds(word: str, verb: str) -> list[Kind[Any]]:
     if "/" in word:
         return []
     names = word.split(",")
-    kinds = {name: find_kind(name, _taken(verb)) for name in names if name}
+    kinds = {name: find_kind(name, _accepted_kinds(verb)) for name in names if name}
     strange = next((name for name, kind in kinds.items() if kind is None), None)
     if strange is None:
         return list(dict.fromkeys(kind for kind in kinds.values() if kind is not None))
@@ -196,11 +196,11 @@ def _one(word: str, verb: str) -> ObjectQuery:
         raise _with_comma(word)
     if "/" in name:
         raise UsageError(f'"{word}": a name cannot contain "/"', advice="Write TYPE/NAME, and the namespace with -n")
-    if not slash and word and find_kind(word, _taken(verb)) is None:
+    if not slash and word and find_kind(word, _accepted_kinds(verb)) is None:
         return ObjectQuery(PODS, word, bare=True)
     if not name:
         raise UsageError(f'"{word}": no name', advice="Write TYPE/NAME, e.g. pod/web-0")
-    kind = find_kind(typed, _taken(verb))
+    kind = find_kind(typed, _accepted_kinds(verb))
     if kind is None:
         if is_namespace_of_pod(typed):
             raise namespace_in_front(word, _COMMANDS[verb])
@@ -237,8 +237,8 @@ def _with_comma(word: str) -> UsageError:
 
 
 def _not_explained(word: str, verb: str) -> UsageError:
-    near = _near_type(word, among=_taken(verb))
-    known = ", ".join(kind.singular for kind in _taken(verb))
+    near = _near_type(word, among=_accepted_kinds(verb))
+    known = ", ".join(kind.singular for kind in _accepted_kinds(verb))
     return UsageError(f'"{word}" cannot be {verb}', advice=f"{f'Did you mean {near}? ' if near else ''}Types: {known}")
 
 

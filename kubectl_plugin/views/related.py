@@ -75,7 +75,7 @@ def related_verdict(report: RelatedReport, now: datetime | None) -> Verdict:
     return lacking(Verdict(*_view(report)[1](report, now)), assumed_words(report.lacks))
 
 
-def _said(said: Said, now: datetime | None) -> str:
+def _event_words(said: Said, now: datetime | None) -> str:
     when = ago(said.at, now)
     return f"{said.reason}{f' {when} ago' if when else ''}{f': {cut(said.message)}' if said.message else ''}"
 
@@ -144,7 +144,7 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Finding:
         if problem.selected_node and problem.trouble is ClaimTrouble.WAITS_FOR_PROVISIONER:
             what = f"{what.rstrip('.')} for node {bounded(problem.selected_node)}."
             if failed and report.event is not None:
-                way = [f"{_said(report.event, now).rstrip('. ')}."]
+                way = [f"{_event_words(report.event, now).rstrip('. ')}."]
             elif report.chosen:
                 way = []
             else:
@@ -169,7 +169,7 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Finding:
         more = f"{_pods(waiting).capitalize()} may wait until the others end.", "Way out: run its pods on one node."
         return _C.CLAIM_CONTENDED, _TROUBLE, (lead, *more)
     if report.resize is not None:
-        why_not = f" ({_said(report.resize, now).rstrip('.: ')})" if report.resize.reason else ""
+        why_not = f" ({_event_words(report.resize, now).rstrip('.: ')})" if report.resize.reason else ""
         lead = f"Has {report.capacity} of the {report.requested} that it requests{why_not}."
         grows = "The driver grows the volume, then the kubelet of a node where a pod uses it the file system."
         if report.resize.reason.endswith("ResizeError"):
@@ -222,7 +222,7 @@ def _claim_parts(report: ClaimReport, now: datetime | None, most: int | None) ->
         deleted = "being deleted" if report.volume_deleted_at else ""
         facts = ", ".join(filter(None, (one.volume, one.size, one.phase, deleted, one.kind)))
         yield Section("Volume", (f"{facts}; {usable}",))
-    yield Section("Event", () if report.event is None else (_said(report.event, now),))
+    yield Section("Event", () if report.event is None else (_event_words(report.event, now),))
     yield from (_pods_table(" with this claim", pods, most) for pods in [report.pods] if pods)
 
 
@@ -458,7 +458,9 @@ def _quota_parts(report: QuotaReport, now: datetime | None, most: int | None) ->
     ]
     headings = ("workload", "wanted", "missing", "more fit", "limit")
     yield Table("Workloads with pods that it counts", headings, tuple(shown), right=frozenset({1, 2, 3}))
-    yield Section("Events", tuple(f"{one.name}: {_said(one.refused, now)}" for one in report.workloads if one.refused))
+    yield Section(
+        "Events", tuple(f"{one.name}: {_event_words(one.refused, now)}" for one in report.workloads if one.refused)
+    )
 
 
 def _quota_commands(report: QuotaReport) -> Iterator[Command]:

@@ -115,7 +115,12 @@ def _verdict(report: PodReport, now: datetime | None) -> Verdict:
         state = _waiting_for_claims(report.placement.claims, status, now)
     node = (*node_sentences(status, now), *pressed_sentences(status.node, report.pressure))
     return joined_verdict(
-        (state, *node, *_held(report), *(() if waits or report.stuck is not None else _running(report, status)))
+        (
+            state,
+            *node,
+            *_drain_verdicts(report),
+            *(() if waits or report.stuck is not None else _running(report, status)),
+        )
     )
 
 
@@ -128,7 +133,7 @@ def _with_writers(found: SecondWriters | None, said: Verdict) -> Verdict:
     return replace(said, sentences=(*said.sentences, sentence), severity=severity)
 
 
-def _held(report: PodReport) -> Iterator[Verdict]:
+def _drain_verdicts(report: PodReport) -> Iterator[Verdict]:
     """The pods that would preempt it, why a drain of its cordoned node does not end, and what helps."""
     yield from (_fine(VerdictCode.RUNNING, said) for said in preemptor_words(report.preemptors.found))
     held = report.held

@@ -62,7 +62,7 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
         return None if report.schedule is None else schedule_verdict(report.schedule, now)
     counts, pods = report.counts, by_trouble(report.pods)
     lead, *surplus = [_job_words(report.job, counts)] if report.job is not None else _run_words(counts)
-    why, said = _worst_words(counts, pods, now), _said(report)
+    why, said = _worst_words(counts, pods, now), _failure(report)
     explained = said is not None and not why
     if said is not None and explained:
         why = f": {said_words(said, now)}"
@@ -131,7 +131,7 @@ def new_pods_refused(report: WorkloadReport) -> str:
     return f"The API server will refuse {more} pod: {refusal.message.removesuffix('.')}."
 
 
-def _said(report: WorkloadReport) -> Said | None:
+def _failure(report: WorkloadReport) -> Said | None:
     """Why a Job failed, or why missing pods cannot be created; None: the status does not show it."""
     if report.job is not None:
         return report.job.why

@@ -76,7 +76,7 @@ def _initializing(pod: Pod) -> str:
 
 
 def _of_containers(pod: Pod, reason: str) -> str:
-    said = [(status, _said(status)) for status in pod.status.container_statuses]
+    said = [(status, _container_reason(status)) for status in pod.status.container_statuses]
     found = next((word for _, word in said if word), reason)
     if found != _COMPLETED:
         return found
@@ -87,7 +87,7 @@ def _of_containers(pod: Pod, reason: str) -> str:
     return next(failed, "NotReady" if runs else found)
 
 
-def _said(status: ContainerStatus) -> str:
+def _container_reason(status: ContainerStatus) -> str:
     ended, waits = status.state.terminated, status.state.waiting
     if waits is not None and waits.reason:
         return waits.reason

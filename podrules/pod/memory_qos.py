@@ -121,7 +121,7 @@ def container_memory_qos(
     """
     own = ref.container.resources
     request, limit = own.requests.get(MEMORY, ZERO).value, own.limits.get(MEMORY, ZERO).value
-    kept = _kept(pod, request, settings, features)
+    kept = _protection(pod, request, settings, features)
     if features.memory_reserved_by_policy and kept == MemoryQoS():
         kept = MemoryQoS(low=0, min=0)
     if settings.factor is None or not _throttles(pod, request, limit, features):
@@ -136,7 +136,7 @@ def pod_memory_qos(pod: Pod, settings: MemorySettings, *, features: Features = R
     """The kubelet's values for the cgroup of an allocated pod (ResourceConfigForPod, ApplyPodLevelMemoryHigh)."""
     options = PodResourcesOptions(skip_pod_level_resources=not features.pod_level_resources)
     request = pod_requests(pod, options).get(MEMORY, ZERO).value
-    kept = _kept(pod, request, settings, features)
+    kept = _protection(pod, request, settings, features)
     if settings.factor is None or not features.memory_high_by_factor or not _limited(pod, features):
         return kept
     limit = pod_limits(pod, options).get(MEMORY, ZERO).value
@@ -169,7 +169,7 @@ def qos_memory(
     return {PodQOSClass.GUARANTEED: MemoryQoS(low=low, min=whole), PodQOSClass.BURSTABLE: MemoryQoS(low=burstable)}
 
 
-def _kept(pod: Pod, request: int, settings: MemorySettings, features: Features) -> MemoryQoS:
+def _protection(pod: Pod, request: int, settings: MemorySettings, features: Features) -> MemoryQoS:
     """The part of a request in bytes that the kernel protects."""
     if not features.memory_reserved_by_policy:
         return MemoryQoS(min=request or None)

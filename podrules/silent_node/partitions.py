@@ -359,7 +359,7 @@ def _node_down(reach: NodeReach, node: Node | None, zone: ZoneHealth, facts: Par
         zone=zone,
         pods=tuple(sorted((_pod_down(pod, (reach, node), evicted(pod), attached, facts) for pod in pods), key=_rank)),
         budgets=tuple(sorted(_standings(pods, facts.budgets), key=lambda entry: entry.healthy - entry.needed)),
-        attachments=tuple(_held(reach, node, pods, attached, facts)),
+        attachments=tuple(_held_attachments(reach, node, pods, attached, facts)),
         pending=tuple(_pending(node, facts)) if node is not None else (),
     )
 
@@ -499,7 +499,7 @@ def _standings(pods: Sequence[Pod], budgets: Iterable[PodDisruptionBudget]) -> I
             yield PartitionBudget(own.namespace, own.name, len(lost), elsewhere, budget.status.desired_healthy)
 
 
-def _held(
+def _held_attachments(
     reach: NodeReach, node: Node | None, pods: Sequence[Pod], attached: Mapping[str, str], facts: PartitionFacts
 ) -> Iterator[HeldAttachment]:
     by_name = {entry.metadata.name: entry for entry in facts.attachments}

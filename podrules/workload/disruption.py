@@ -57,10 +57,10 @@ class Evictions:
             return SEVERAL
         for budget in own:
             if pod.is_ready or not lets_unhealthy_go(budget):
-                return self._taken(budget)
+                return self._check_and_decrement(budget)
         return None
 
-    def _taken(self, budget: PodDisruptionBudget) -> str | None:
+    def _check_and_decrement(self, budget: PodDisruptionBudget) -> str | None:
         """Use one disruption, or return why none is allowed (checkAndDecrement)."""
         name, status, left = budget.metadata.name, budget.status, self._allowed[_key(budget)]
         if status.observed_generation < budget.metadata.generation:

@@ -54,7 +54,7 @@ def main() -> int:
         return 1
     features = Features.of_minor(minor)
     asked = [args.suite] if args.suite else _ASKED
-    held = [_held(oracle, suite, args.seed, args.n, features) for suite in asked]
+    held = [_run_suite(oracle, suite, args.seed, args.n, features) for suite in asked]
     return 0 if all(held) else 1
 
 
@@ -80,7 +80,7 @@ def _oracle(minor: int) -> Path | Unavailable:
     return path
 
 
-def _held(oracle: Path, suite: str, seed: int, count: int, features: Features) -> bool:
+def _run_suite(oracle: Path, suite: str, seed: int, count: int, features: Features) -> bool:
     """Whether a suite's answers hold; prints the first that differ, those that are unknown and a summary."""
     started = time.monotonic()
     equal = wrong = unknown = total = 0

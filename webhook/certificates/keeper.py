@@ -214,7 +214,7 @@ class CertificateKeeper:
         """Take the step that is due; return the seconds until the next one may be due."""
         now = self._now()
         secret = self._secret.get(self._settings.secret.name, self._settings.secret.namespace)
-        kept = _kept(secret)
+        kept = _decode_secret(secret)
         since = self._announced_since(kept.authorities, now)
         next_decision = self._serve(kept, since, now)
         if self._election.held:
@@ -249,7 +249,7 @@ class CertificateKeeper:
     def _write(self, wanted: Kept, seen: Kept) -> None:
         """Replace the Secret's data unless it has changed; the watch then delivers the new data."""
         found = self._read()
-        if _kept(found) != seen:
+        if _decode_secret(found) != seen:
             return
         data = {name: getattr(wanted, attribute) for attribute, name in _KEYS.items()}
         encoded = {name: base64.b64encode(value).decode() if value else None for name, value in data.items()}
@@ -299,7 +299,7 @@ class CertificateKeeper:
             if found is None or not outdated or now < self._published.get(kind.kind, -math.inf) + _PUBLISH_SECONDS:
                 continue
             # Our copy of the Secret may be older than what another replica has already published.
-            if _kept(self._read()).authorities != authorities:
+            if _decode_secret(self._read()).authorities != authorities:
                 return
             bundle = base64.b64encode(authorities).decode()
             body = {
@@ -310,7 +310,7 @@ class CertificateKeeper:
             write(self._transport, "PATCH", kind.path(name=self._settings.configuration), body, STRATEGIC)
 
 
-def _kept(secret: _CachedSecret | None) -> Kept:
+def _decode_secret(secret: _CachedSecret | None) -> Kept:
     """Decode a Secret; a value that is not Base64 counts as empty."""
     data = secret.data if secret is not None else {}
 

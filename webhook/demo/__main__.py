@@ -34,7 +34,7 @@ def main() -> int:
             return 1
         for command in commands:
             print(f"$ {command['command']}")
-            answers = [_asked(connection, path, review) for path, review in command["calls"]]
+            answers = [_response(connection, path, review) for path, review in command["calls"]]
             print(_shown(command["output"], answers))
     return 0
 
@@ -80,7 +80,7 @@ def _connected(server: subprocess.Popen[bytes], port: int) -> http.client.HTTPSC
     return None
 
 
-def _asked(connection: http.client.HTTPSConnection, path: str, review: Mapping[str, Any]) -> dict[str, Any]:
+def _response(connection: http.client.HTTPSConnection, path: str, review: Mapping[str, Any]) -> dict[str, Any]:
     """The webhook's response to one review."""
     connection.request("POST", path, json.dumps(review), {"Content-Type": "application/json"})
     response: dict[str, Any] = json.loads(connection.getresponse().read())["response"]

@@ -144,7 +144,7 @@ def node_report(
         reach=reach,
         unschedulable=node.spec.unschedulable,
         pressures=pressures_of(node.status.conditions),
-        pressure_said=tuple(_pressure_said(events, now)),
+        pressure_said=tuple(_pressure_clues(events, now)),
         platform=node_platform(node),
         taints=tuple(taint.text for taint in node.spec.taints),
         going=going(node, events, now),
@@ -157,14 +157,14 @@ def node_report(
         if pods is None
         else {qos_class.value: count for qos_class, count in allocation.pods_by_class.items()},
         resources=() if pods is None else tuple(map(_resource, allocation.resources)),
-        kept=_kept(nominated, versions.scheduler) if nominated else None,
+        kept=_kept_room(nominated, versions.scheduler) if nominated else None,
         usage=None,
         version_notes=version_notes(versions, (node,)),
         unread=unread,
     )
 
 
-def _pressure_said(events: Iterable[Event], now: datetime | None) -> Iterator[Clue]:
+def _pressure_clues(events: Iterable[Event], now: datetime | None) -> Iterator[Clue]:
     pressure = sorted((one for one in events if one.reason in PRESSURE_REASONS), key=lambda one: one.last or "")
     last = {event.reason: event for event in pressure}
     for event in last.values():
@@ -173,7 +173,7 @@ def _pressure_said(events: Iterable[Event], now: datetime | None) -> Iterator[Cl
             yield of_event(event, EvidenceSource.NODE_EVENT)
 
 
-def _kept(nominated: Sequence[Pod], features: Features) -> KeptRoom:
+def _kept_room(nominated: Sequence[Pod], features: Features) -> KeptRoom:
     requests: dict[str, Quantity] = {}
     for pod in nominated:
         for name, amount in pod_requests(pod, scheduler_options(features)).items():

@@ -125,7 +125,7 @@ def pod_risk(
         features: The rules of the API server's version, for a pod without a class.
     """
     ending = pod_ending(pod, quiet=down or provider)
-    if _is_kept(ending, at):
+    if _is_held_by_finalizers(ending, at):
         return PodRisk.KEPT
     if pod.metadata.deletion_timestamp:
         return PodRisk.STUCK if stuck and not down else _of_ending(pod, ending, down=down, at=at)
@@ -212,7 +212,7 @@ def _found_none(pod: Pod) -> bool:
     return scheduled is not None and scheduled.status == "False"
 
 
-def _is_kept(ending: Ending, at: datetime | None) -> bool:
+def _is_held_by_finalizers(ending: Ending, at: datetime | None) -> bool:
     """Whether only finalizers have kept its object for a minute."""
     deleted, held = ending.deleted_at, ending.finalizers and not ending.processes
     if deleted is None or at is None or not held:

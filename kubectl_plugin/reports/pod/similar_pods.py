@@ -70,7 +70,7 @@ class SimilarPods:
         """A pod's requests and limits."""
         kind = self._kinds.of(pod)
         if kind not in self._sums:
-            self._sums[kind] = self._asked(pod)
+            self._sums[kind] = self._request_sums(pod)
         return self._sums[kind]
 
     def limited(self, pod: Pod) -> frozenset[str]:
@@ -87,7 +87,7 @@ class SimilarPods:
             self._scores[key] = container_oom_score_adjs(pod, capacity, features=features)
         return self._scores[key]
 
-    def _asked(self, pod: Pod) -> Asked:
+    def _request_sums(self, pod: Pod) -> Asked:
         options = scheduler_options(self._versions.scheduler)
         requests, limits = pod_requests(pod, options), pod_limits(pod, options)
         return Asked(

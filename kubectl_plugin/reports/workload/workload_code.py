@@ -24,7 +24,7 @@ def workload_code(
         VerdictCode.PODS_UNREACHABLE: counts.unreachable,
         VerdictCode.PODS_UNSCHEDULABLE: unplaced,
         VerdictCode.PODS_STUCK: (stuck and counts.terminating_awaited)
-        or any(pod.stuck is not None and pod.stuck.long for pod in pods if _is_wanted(pod, counts)),
+        or any(pod.stuck is not None and pod.stuck.long for pod in pods if _keeps_its_place(pod, counts)),
     }
     notice = {
         VerdictCode.PODS_STUCK: stuck,
@@ -45,6 +45,6 @@ def workload_code(
     return VerdictCode.JOB_COMPLETE if job.ended else VerdictCode.JOB_RUNNING, Severity.FINE
 
 
-def _is_wanted(pod: WorkloadPod, counts: PodCounts) -> bool:
+def _keeps_its_place(pod: WorkloadPod, counts: PodCounts) -> bool:
     """Whether no replacement is created before it is removed."""
     return counts.terminating_awaited or pod.state is not PodState.TERMINATING

@@ -49,7 +49,7 @@ def promise_parts(report: NodeReport, now: datetime | None, *, wide: bool) -> li
     """The sections on promises, taints and held-back removals; ``wide`` as in `node_page`."""
     parts: list[Section | Table] = []
     if report.pods is not None:
-        parts += [_table(report), *([_by_class(report)] if wide else []), *_kept(report), _pods(report)]
+        parts += [_table(report), *([_by_class(report)] if wide else []), *_kept_room(report), _pods(report)]
     parts.append(Section("Taints", report.taints))
     if report.held_back is not None:
         parts.append(Section("Held back", (held_words(report.held_back, now),)))
@@ -151,7 +151,7 @@ def _by_class(report: NodeReport) -> Table:
     return Table("", _BY_CLASS, tuple(rows), right=frozenset(range(1, len(_BY_CLASS))))
 
 
-def _kept(report: NodeReport) -> Iterator[Section]:
+def _kept_room(report: NodeReport) -> Iterator[Section]:
     """What is kept for nominated pods, although no pod on the node requests it."""
     kept = report.kept
     if kept is not None:

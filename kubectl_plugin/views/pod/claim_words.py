@@ -208,7 +208,7 @@ def _of_class(problem: ClaimProblem) -> str:
     return f"of class {quoted(problem.storage_class)}" if problem.storage_class else "without a class"
 
 
-def _wanted(problem: ClaimProblem) -> str:
+def _requirements(problem: ClaimProblem) -> str:
     return f" ({', '.join(problem.wanted)})" if problem.wanted else ""
 
 
@@ -269,7 +269,7 @@ def _anew(problem: ClaimProblem) -> str:
 
 
 def _by_hand(problem: ClaimProblem) -> str:
-    return f"create a PersistentVolume {_of_class(problem)} that matches it{_wanted(problem)}{_released(problem)}"
+    return f"create a PersistentVolume {_of_class(problem)} that matches it{_requirements(problem)}{_released(problem)}"
 
 
 def _by_default(problem: ClaimProblem) -> str:

@@ -152,7 +152,7 @@ def stop_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iterat
     plan, ending = report.termination, report.ending
     if plan.grace.source is GraceSource.NOT_SCHEDULED:
         yield "at once: it is on no node yet (spec.nodeName is empty)"
-        yield from _held(ending)
+        yield from _holders(ending)
         return
     if not plan.processes:
         yield from _nothing_runs(report, now)
@@ -185,7 +185,7 @@ def stop_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iterat
         yield Row((one.container, f"{one.probe} fails: SIGKILL after {one.sigkill_latest} s ({one.field})"))
     if not plan.containers:
         yield "no container of it runs now: nothing has to stop"
-    yield from _held(ending)
+    yield from _holders(ending)
     yield from _eviction_words(report)
 
 
@@ -204,7 +204,7 @@ def _briefly(report: PodReport, now: datetime | None) -> Iterator[str]:
         own = [one for one in report.probe_stops if one.field != _SPEC]
         if own:
             yield f"after a failed probe {listed([f'{one.seconds} s ({one.container}, {one.probe})' for one in own])}"
-    yield from _held(report.ending)
+    yield from _holders(report.ending)
 
 
 def _longest_hook(stops: Sequence[ContainerStop]) -> str:
@@ -213,7 +213,7 @@ def _longest_hook(stops: Sequence[ContainerStop]) -> str:
     return f"; preStop up to {max(hooks)} s" if hooks else ""
 
 
-def _held(ending: Ending) -> Iterator[str]:
+def _holders(ending: Ending) -> Iterator[str]:
     if ending.holders:
         yield f"then {holder_words(ending.holders)} (metadata.finalizers)"
 

@@ -223,12 +223,12 @@ def _standing(spec: PlannedSpec) -> Iterator[str]:
     elif spec.there and spec.name.startswith("pod/"):
         yield f"{spec.name} is there already; one more is placed in addition to it."
     elif spec.there:
-        yield f"{spec.name} has {counted(spec.there, 'pod')} already; {_asked(spec)} placed."
+        yield f"{spec.name} has {counted(spec.there, 'pod')} already; {_requested(spec)} placed."
     yield from size_words(spec)
     yield from suspended_words(spec)
 
 
-def _asked(spec: PlannedSpec) -> str:
+def _requested(spec: PlannedSpec) -> str:
     if spec.wanted is None:
         return "more are"
     return "one more is" if spec.wanted == 1 else f"{spec.wanted} more are"

@@ -72,11 +72,11 @@ def thresholds_met(
         threshold
         for threshold in thresholds
         if (observed := observations.get(threshold.signal)) is not None
-        and _wanted(threshold, observed, enforce_min_reclaim=enforce_min_reclaim) > observed.available
+        and _required(threshold, observed, enforce_min_reclaim=enforce_min_reclaim) > observed.available
     )
 
 
-def _wanted(threshold: Threshold, observed: SignalObservation, *, enforce_min_reclaim: bool) -> Quantity:
+def _required(threshold: Threshold, observed: SignalObservation, *, enforce_min_reclaim: bool) -> Quantity:
     wanted = threshold.value.of(observed.capacity.value)
     if enforce_min_reclaim and threshold.min_reclaim is not None:
         wanted += threshold.min_reclaim.of(observed.capacity.value)

@@ -66,7 +66,7 @@ def volumes_bound(snapshot: ClusterSnapshot, filtered: Filtered, row: int) -> Cl
             claims.append(_staying(claim, index.nodes.names[row]))
             continue
         claims.append(_bound(claim, volume))
-        volumes.append(_taken(volume, claim))
+        volumes.append(_bound_to(volume, claim))
     return replace(
         snapshot,
         persistent_volume_claims=merged(snapshot.persistent_volume_claims, claims),
@@ -121,6 +121,6 @@ def _bound(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Persistent
     )
 
 
-def _taken(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
+def _bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
     reference = ClaimRef(namespace=claim.metadata.namespace, name=claim.metadata.name, uid=claim.metadata.uid)
     return replace(volume, spec=replace(volume.spec, claim_ref=reference), status=PersistentVolumeStatus(phase="Bound"))

@@ -170,7 +170,7 @@ def _problems(index: StorageIndex, pod: Pod) -> Iterator[ClaimProblem]:
             yield replace(problem, trouble=trouble)
             continue
         problem = replace(
-            problem, volume=claim.spec.volume_name, storage_class=claim_class(claim), wanted=tuple(_wanted(claim))
+            problem, volume=claim.spec.volume_name, storage_class=claim_class(claim), wanted=tuple(_requirements(claim))
         )
         if state is ClaimState.BEING_DELETED:
             problem = replace(problem, users=tuple(_users(index, claim)))
@@ -199,7 +199,7 @@ def _users(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[PodRef
             yield reference(pod)
 
 
-def _wanted(claim: PersistentVolumeClaim) -> Iterator[str]:
+def _requirements(claim: PersistentVolumeClaim) -> Iterator[str]:
     request = claim.spec.resources.requests.get(STORAGE)
     if request is not None:
         yield str(request)

@@ -115,7 +115,7 @@ def drain_plan(
     for pod in own:
         over = None if reach.reach.quiet else _overdue(pod, at)
         late = (_OVERDUE, ", ".join(pod.metadata.finalizers)) if over is not None else None
-        reason, detail = _kept(pod, evictions) or late or _not_made_anew(pod, name, silent=silent)
+        reason, detail = _why_not_evicted(pod, evictions) or late or _not_made_anew(pod, name, silent=silent)
         if reason:
             hold, way = eviction_hold(pod, budgets) if reason == HELD else (None, "")
             reference = PodReference(pod.metadata.namespace, pod.metadata.name)
@@ -178,7 +178,7 @@ def _overdue(pod: Pod, at: datetime | None) -> datetime | None:
     return over if at > later(over, PATIENCE.total_seconds()) else None
 
 
-def _kept(pod: Pod, evictions: Evictions) -> tuple[str, str] | None:
+def _why_not_evicted(pod: Pod, evictions: Evictions) -> tuple[str, str] | None:
     """Why a pod is not evicted; None: it is."""
     controller = pod.metadata.controller
     if is_mirror_pod(pod):

@@ -139,7 +139,7 @@ def missing_of(situation: Situation) -> Missing:
             if resource not in resources:
                 namespace = pod.metadata.namespace if resource in {CLAIMS, _DEVICE_CLAIMS} else None
                 found.append(Unread("get", resource, namespace, NOT_ALL_IN_FILE))
-    found += _unasked(pod, framework)
+    found += _unrestated_plugins(pod, framework)
     args = framework.args.get(POD_TOPOLOGY_SPREAD) or PodTopologySpreadArgs()
     hard = any(constraint.when_unsatisfiable == DO_NOT_SCHEDULE for constraint in args.constraints)
     claimed = {claim.spec.volume_name for claim in _own_claims(pod, snapshot)}
@@ -147,7 +147,7 @@ def missing_of(situation: Situation) -> Missing:
     return Missing(tuple(found), hard, in_tree=any(disks))
 
 
-def _unasked(pod: Pod, framework: Framework) -> Iterator[Unread]:
+def _unrestated_plugins(pod: Pod, framework: Framework) -> Iterator[Unread]:
     """The plugins and extenders that judge the pod and are not restated here."""
     if pod.spec.node_name:
         return

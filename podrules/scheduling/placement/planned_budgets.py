@@ -156,7 +156,7 @@ def planned_budgets(
         made[group.pod.metadata.namespace, group.name] += group.full
     return Budgets(
         tuple(_planned(budget, selected, made) for budget in budgets if id(budget) in chosen),
-        tuple(_held(selected, made)),
+        tuple(_overlaps(selected, made)),
     )
 
 
@@ -186,7 +186,7 @@ def _planned(
     )
 
 
-def _held(selected: Sequence[Selected], made: Mapping[tuple[str, str], int]) -> Iterator[HeldPods]:
+def _overlaps(selected: Sequence[Selected], made: Mapping[tuple[str, str], int]) -> Iterator[HeldPods]:
     """The pods that several budgets select, of each spec and of the cluster."""
     counts: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
     for group, own in selected:

@@ -114,14 +114,14 @@ def new_framework(profile: Profile, features: Features = REFERENCE) -> Framework
         args=profile.args,
         percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
         unknown=(*enabled.unknown, *profile.misnamed),
-        unasked=dict(_unasked(profile, enabled)),
+        unasked=dict(_unrestated_points(profile, enabled)),
         extenders=profile.extenders,
         preemption_disabled=profile.preemption_disabled,
         features=features,
     )
 
 
-def _unasked(profile: Profile, enabled: EnabledPlugins) -> Iterator[tuple[str, ExtensionPoint]]:
+def _unrestated_points(profile: Profile, enabled: EnabledPlugins) -> Iterator[tuple[str, ExtensionPoint]]:
     everywhere = {plugin.name for plugin in profile.plugins.multi_point.enabled}
     for name in enabled.unknown:
         points = {point for point, names in enabled.at.items() if name in names}

@@ -388,7 +388,7 @@ class _Life:
         self._client_lag = client_lag
         self._kept = [Kept()]
         """The history of the Secret, by step."""
-        self._told = [b""]
+        self._announced = [b""]
         """The history of the configuration's bundle."""
         self.now = START
 
@@ -400,7 +400,7 @@ class _Life:
     @property
     def known(self) -> bytes:
         """The bundle that the client uses: late by its lag."""
-        return self._told[max(0, len(self._told) - 1 - self._client_lag)]
+        return self._announced[max(0, len(self._announced) - 1 - self._client_lag)]
 
     def go_on(self, by: timedelta, *, reachable: bool) -> Iterator[None]:
         """Let time pass; yield after each event.
@@ -409,7 +409,7 @@ class _Life:
         """
         self.now += by
         self._kept.append(self.kept)
-        self._told.append(self._told[-1])
+        self._announced.append(self._announced[-1])
         yield
         for replica in self.replicas:
             seen = self._kept[max(0, len(self._kept) - 1 - replica.lag)]
@@ -421,7 +421,7 @@ class _Life:
 
         Each replica considers itself the writer, which is worse than the Lease allows.
         """
-        announced_since = self.now if self._told[-1] == seen.authorities else None
+        announced_since = self.now if self._announced[-1] == seen.authorities else None
         if announced_since and replica.published and replica.published[0] == seen.authorities:
             announced_since = replica.published[1]
         replica.published = (seen.authorities, announced_since) if announced_since else None
@@ -435,7 +435,7 @@ class _Life:
             if seen == self.kept:
                 self._kept[-1] = step.kept
         elif reachable and self.kept.authorities == seen.authorities:
-            self._told[-1] = seen.authorities
+            self._announced[-1] = seen.authorities
 
 
 class _Case:

@@ -238,7 +238,7 @@ class NodeAffinityPlugin:
         found = [fact for fact in self.facts(context, state, row) if isinstance(fact, LabelMismatch)]
         name, spec = situation.table.names[row], situation.pod.spec
         labels = _wanted_labels(found)
-        meant = tuple(filter(None, (_meant(fact.key, situation.table.nodes) for fact in found)))
+        meant = tuple(filter(None, (_similar_label(fact.key, situation.table.nodes) for fact in found)))
         text = ",".join(f"{key}={value}" for key, value in labels.items())
         cannot_be = any(starmap(meant_value, labels.items()))
         if not cannot_be and any(key in OS_LABELS or is_of_the_machine(key) for key in labels):
@@ -264,7 +264,7 @@ class NodeAffinityPlugin:
             yield Applied(change, _without_required(situation))
 
 
-def _meant(key: str, nodes: Sequence[Node]) -> str:
+def _similar_label(key: str, nodes: Sequence[Node]) -> str:
     """The label of nodes that a key looks like; empty: it is one, or looks like none."""
     there = {label for node in nodes for label in node.metadata.labels}
     return "" if key in there else meant_label(key) or nearest_word(key, sorted(there), closeness=_ALIKE)
