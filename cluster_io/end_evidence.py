@@ -45,7 +45,7 @@ from podrules.ending.died.replacement import replacement_of, stem, successors
 from podrules.ending.died.scaling import RESCALED, SCALED
 from podrules.pod.container_state import OOM_KILLED
 from podrules.pod.priority import static_pod_uid
-from podrules.pod.reading import Unread, read_or_none
+from podrules.pod.reading import UnreadInput, read_or_none
 
 __all__ = ["EndReader", "events_of_earlier", "is_of_workload", "node_of"]
 
@@ -164,7 +164,7 @@ class EndReader:
         if controller is None or kind is None:
             return None, False
         found = self._gatherer.get(kind, controller.name, namespace)
-        if isinstance(found, Unread):
+        if isinstance(found, UnreadInput):
             self._gatherer.noted(found)
             return None, False
         if found is None or (controller.uid and found.metadata.uid != controller.uid):
@@ -208,7 +208,7 @@ class EndReader:
         """A node, and whether it is gone: it does not exist, or the last event about it says so."""
         found = self._gatherer.get(NODES, name) if name else None
         named = events.named(*_REMOVED, "RegisteredNode") if events is not None else ()
-        if isinstance(found, Unread) and named and named[-1].reason in _REMOVED:
+        if isinstance(found, UnreadInput) and named and named[-1].reason in _REMOVED:
             return None, True
         return self._gatherer.noted(found), bool(name) and found is None
 
@@ -216,7 +216,7 @@ class EndReader:
         if self._gatherer.source.stated.kubelet is None and self._gatherer.reach(node).reach.quiet:
             return None
         said = self._gatherer.kubelet_config(node)
-        if isinstance(said, Unread):
+        if isinstance(said, UnreadInput):
             # An administrator can grant a missing permission, but cannot make a kubelet answer.
             return None if said.reason != _FORBIDDEN else self._gatherer.noted(said)
         return said

@@ -66,14 +66,14 @@ from podrules.pod.reading import (
     NOT_IN_SNAPSHOT,
     OUTSIDE,
     Owner,
-    Unread,
+    UnreadInput,
     read_or_none,
 )
 from podrules.pod.versions import SCHEDULER_NAMESPACE, Component, Release, Versions, leading_scheduler, static_versions
 from podrules.workload.evictors import going
 
 if TYPE_CHECKING:
-    from cluster_io.needs import Known, Need
+    from cluster_io.needs import KnownObjects, Need
     from podrules.api.model.snapshot import ClusterSnapshot
 
 __all__ = ["Gatherer", "KnownCluster"]
@@ -95,7 +95,7 @@ class KnownCluster(Struct, frozen=True):
 
     snapshot: ClusterSnapshot
     """Without what could not be read."""
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[UnreadInput, ...] = ()
     """What could not be read."""
     error: ClusterError | None = None
     """Why nothing can be computed without that; None: it can."""
@@ -104,15 +104,16 @@ class KnownCluster(Struct, frozen=True):
 class Gatherer:
     """Reads what belongs to a pod. Each thing is read at most once.
 
-    Each method returns what it read or an `Unread` that says why not. `noted` makes an `Unread` part of the answer.
+    Each method returns what it read or an `UnreadInput` that says why not. `noted` makes an `UnreadInput` part of the
+    answer.
     """
 
     def __init__(self, source: Source) -> None:
         """Read from a source."""
         self._source = source
-        self._unread: dict[tuple[str, str, str | None], Unread] = {}
+        self._unread: dict[tuple[str, str, str | None], UnreadInput] = {}
         self._known: dict[tuple[Any, ...], Any] = {}
-        self._cluster: Known | None = None
+        self._cluster: KnownObjects | None = None
         self._needs: dict[Need, ClusterError | None] = {}
         """What placement has asked for, and why it could not be read."""
         self._parts: dict[Need, str] = {}
@@ -126,7 +127,7 @@ class Gatherer:
         return self._source
 
     @property
-    def unread(self) -> tuple[Unread, ...]:
+    def unread(self) -> tuple[UnreadInput, ...]:
         """What was noted so far."""
         return tuple(self._unread.values())
 
@@ -192,9 +193,9 @@ class Gatherer:
         known, read = self._cluster, (need for need, error in self._needs.items() if error is None)
         return known.snapshot.pods if known is not None and any(need.kind is PODS for need in read) else None
 
-    def noted(self, found: T | Unread) -> T | None:
+    def noted(self, found: T | UnreadInput) -> T | None:
         """What was read; None: it could not be, and `unread` says so from now on."""
-        if not isinstance(found, Unread):
+        if not isinstance(found, UnreadInput):
             return found
         self._unread.setdefault((found.verb, found.resource, found.namespace), found)
         return None
@@ -206,22 +207,22 @@ class Gatherer:
             return every, self._source.is_plain_list
         return read_or_none(self.list(PODS, event.involved_object.namespace)), True
 
-    def get(self, kind: Kind[K], name: str, namespace: str | None = None) -> K | Unread | None:
+    def get(self, kind: Kind[K], name: str, namespace: str | None = None) -> K | UnreadInput | None:
         """One object; None: it does not exist. It is unread where a List does not hold it."""
         found = self._outcome(lambda: self._source.get(kind, name, namespace), "get", kind, namespace, name)
         return None if _is_absent(found) else _reading(found, "get", kind, namespace)
 
-    def one_of(self, where: str | None, kind: Kind[K], name: str, namespace: str | None) -> K | Unread | None:
+    def one_of(self, where: str | None, kind: Kind[K], name: str, namespace: str | None) -> K | UnreadInput | None:
         """The same of one of many of a namespace, or of all: a live cluster is asked for a list, once."""
         listed = self.list(kind, where) if self._source.side_by_side else None
-        if listed is None or isinstance(listed, Unread):
+        if listed is None or isinstance(listed, UnreadInput):
             return listed or self.get(kind, name, namespace)
         by_place = self._made_once(
             "places", f"{kind.plural}/{where}", lambda: {one.metadata.place: one for one in listed}
         )
         return by_place.get((namespace or "", name))
 
-    def named(self, kind: Kind[K], name: str, namespace: str | None = None) -> K | Unread:
+    def named(self, kind: Kind[K], name: str, namespace: str | None = None) -> K | UnreadInput:
         """An object that another object names. It is unread where it is not there."""
         found = self._outcome(lambda: self._source.get(kind, name, namespace), "get", kind, namespace, name)
         return _reading(found, "get", kind, namespace)
@@ -233,7 +234,7 @@ class Gatherer:
         *,
         field_selector: str = "",
         selector: Selector | None = None,
-    ) -> Sequence[K] | Unread:
+    ) -> Sequence[K] | UnreadInput:
         """The objects of a kind.
 
         Args:
@@ -252,7 +253,7 @@ class Gatherer:
         What could not be read is noted.
         """
         found, space = self.list(kind), self._source.namespace
-        if not isinstance(found, Unread) or not found.may_exist:
+        if not isinstance(found, UnreadInput) or not found.may_exist:
             return self.noted(found)
         part = read_or_none(self.list(kind, space))
         if part is not None and found.reason == FORBIDDEN:
@@ -260,7 +261,7 @@ class Gatherer:
         self.noted(found)
         return part
 
-    def node(self, name: str, *, of_many: bool = False) -> Node | Unread:
+    def node(self, name: str, *, of_many: bool = False) -> Node | UnreadInput:
         """The node that a pod names. It is unread where it is not there.
 
         Args:
@@ -288,12 +289,12 @@ class Gatherer:
         # If the time of reading is unknown, a Lease shows nothing, and the Node decides.
         now = source.now or _LONG_AGO
         node = self.node(name, of_many=of_many)
-        if isinstance(node, Unread):
+        if isinstance(node, UnreadInput):
             return self._made_once("reach", name, lambda: read_node_reach(name, source, now))
         if not of_many:
             return self._made_once("reach", name, lambda: read_reach(name, node, source, now))
         leases = self.list(LEASES, LEASE_NAMESPACE)
-        if isinstance(leases, Unread):
+        if isinstance(leases, UnreadInput):
             known = node_reach(name, node, renewed=None, now=now)
             return known if known.reach.quiet or leases.is_not_captured else NodeReach(name, Reach.UNKNOWN, "")
         renewed = self._made_once("renewals", "", lambda: renewals(leases))
@@ -312,7 +313,7 @@ class Gatherer:
         kept: T = self._known[what, name]
         return kept
 
-    def pods_on(self, node: str) -> Sequence[Pod] | Unread:
+    def pods_on(self, node: str) -> Sequence[Pod] | UnreadInput:
         """The pods bound to a node."""
         return self.list(PODS, field_selector=equal_fields(("spec.nodeName", node)))
 
@@ -327,11 +328,11 @@ class Gatherer:
             if pod.status.nominated_node_name == node and pod.metadata.deletion_timestamp is None
         ]
 
-    def waiting(self) -> Sequence[Pod] | Unread:
+    def waiting(self) -> Sequence[Pod] | UnreadInput:
         """The pods that wait for a node."""
         return self.list(PODS, field_selector="spec.nodeName=,status.phase=Pending")
 
-    def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M | Unread:
+    def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M | UnreadInput:
         """What the kubelet of a node says."""
         found = self._outcome(
             lambda: self._source.kubelet(node, endpoint), "get", NODE_PROXIES, None, f"{node}/{endpoint.path}"
@@ -340,18 +341,18 @@ class Gatherer:
             return found
         return replace(_unread(found, "get", NODE_PROXIES, None), node=node, path=endpoint.path)
 
-    def kubelet_config(self, node: str) -> KubeletConfiguration | Unread:
+    def kubelet_config(self, node: str) -> KubeletConfiguration | UnreadInput:
         """The configuration of a node's kubelet: the user's file, else what it says itself."""
         if (stated := self._source.stated.kubelet) is not None:
             return stated
         said = self.kubelet(node, CONFIGZ)
-        return said if isinstance(said, Unread) else said.kubeletconfig
+        return said if isinstance(said, UnreadInput) else said.kubeletconfig
 
-    def node_metrics(self, name: str) -> NodeMetrics | Unread:
+    def node_metrics(self, name: str) -> NodeMetrics | UnreadInput:
         """A node's usage by a metrics API."""
         return self.named(NODE_METRICS, name)
 
-    def pod_metrics(self, pod: Pod) -> PodMetrics | Unread | None:
+    def pod_metrics(self, pod: Pod) -> PodMetrics | UnreadInput | None:
         """A pod's usage by a metrics API; None: that has not measured it."""
         name, namespace = pod.metadata.name, pod.metadata.namespace
         found = self._outcome(
@@ -359,22 +360,22 @@ class Gatherer:
         )
         return None if isinstance(found, NotFound) else _reading(found, "get", POD_METRICS, namespace)
 
-    def events_about(self, entry: KubeObject) -> Sequence[Event] | Unread:
+    def events_about(self, entry: KubeObject) -> Sequence[Event] | UnreadInput:
         """The events about an object with a namespace."""
         about = equal_fields(("involvedObject.uid", entry.metadata.uid))
         return self.list(EVENTS, entry.metadata.namespace, field_selector=about)
 
-    def events_of(self, kind: str, name: str, namespace: str) -> Sequence[Event] | Unread:
+    def events_of(self, kind: str, name: str, namespace: str) -> Sequence[Event] | UnreadInput:
         """The events about a name: also about an earlier object that had it."""
         if not self._source.side_by_side:
             return self._events_by_name(namespace, kind, name)
         about = equal_fields(("involvedObject.kind", kind), ("involvedObject.name", name))
         return self.list(EVENTS, namespace, field_selector=about)
 
-    def _events_by_name(self, namespace: str, kind: str, name: str) -> Sequence[Event] | Unread:
+    def _events_by_name(self, namespace: str, kind: str, name: str) -> Sequence[Event] | UnreadInput:
         """The same from all events of a namespace, which are sorted by name once: a capture may have thousands."""
         found = self.list(EVENTS, namespace)
-        if isinstance(found, Unread):
+        if isinstance(found, UnreadInput):
             return found
         if namespace not in self._events:
             by_name: dict[tuple[str, str], list[Event]] = {}
@@ -383,12 +384,12 @@ class Gatherer:
             self._events[namespace] = by_name
         return self._events[namespace].get((kind, name), ())
 
-    def classes(self) -> dict[str, PriorityClass] | Unread:
+    def classes(self) -> dict[str, PriorityClass] | UnreadInput:
         """All PriorityClasses by name."""
         found = self.list(PRIORITY_CLASSES)
-        return found if isinstance(found, Unread) else {entry.metadata.name: entry for entry in found}
+        return found if isinstance(found, UnreadInput) else {entry.metadata.name: entry for entry in found}
 
-    def class_named(self, name: str) -> dict[str, PriorityClass] | Unread:
+    def class_named(self, name: str) -> dict[str, PriorityClass] | UnreadInput:
         """One PriorityClass by name; empty: there is none of that name."""
         if not name:
             return {}
@@ -396,7 +397,7 @@ class Gatherer:
             # Each API server makes them when it starts; see scheduling/rest/storage_scheduling.go.
             return SYSTEM_PRIORITY_CLASSES
         found = self.get(PRIORITY_CLASSES, name)
-        if isinstance(found, Unread):
+        if isinstance(found, UnreadInput):
             return found
         return {} if found is None else {name: found}
 
@@ -462,9 +463,9 @@ class Gatherer:
             beside: More namespaces; one of them may be readable if not all are.
         """
         # Loaded when placement is asked for: its many models take time that a single pod's answer does not have.
-        from cluster_io.needs import Known, left_out, needs
+        from cluster_io.needs import KnownObjects, left_out, needs
 
-        known = self._cluster or Known()
+        known = self._cluster or KnownObjects()
         spaces = sorted({*beside, *(pod.metadata.namespace for pod in pods)})
         spaces = spaces if len(spaces) == 1 else [self._source.namespace, *spaces]
 
@@ -487,11 +488,13 @@ class Gatherer:
         if self._source.is_plain_list:
             lacking = self._made_once("left out", str(len(self._needs)), lambda: tuple(left_out(known)))
             kinds = {need.kind for need in asked} - {need.kind for need in errors}
-            unread += tuple(Unread("list", kind.rbac_name, None, NOT_ALL_IN_FILE) for kind in lacking if kind in kinds)
+            unread += tuple(
+                UnreadInput("list", kind.rbac_name, None, NOT_ALL_IN_FILE) for kind in lacking if kind in kinds
+            )
         ends = (error for need, error in errors.items() if need not in self._parts and _ends_placement(need, error))
         return KnownCluster(known.snapshot, unread, next(ends, None))
 
-    def node_events(self, name: str = "") -> Sequence[Event] | Unread:
+    def node_events(self, name: str = "") -> Sequence[Event] | UnreadInput:
         """The events about a node; without a name about all nodes."""
         if name and not self._source.side_by_side:
             return self._events_by_name(_OF_NODES, NODES.kind, name)
@@ -579,14 +582,14 @@ def _is_absent(found: object) -> bool:
     return isinstance(found, NotFound) and not isinstance(found, NotListed)
 
 
-def _reading(found: T | ClusterError, verb: str, kind: Kind[Any], namespace: str | None) -> T | Unread:
+def _reading(found: T | ClusterError, verb: str, kind: Kind[Any], namespace: str | None) -> T | UnreadInput:
     return _unread(found, verb, kind, namespace) if isinstance(found, ClusterError) else found
 
 
-def _unread(error: ClusterError, verb: str, kind: Kind[Any], namespace: str | None, read_in: str = "") -> Unread:
+def _unread(error: ClusterError, verb: str, kind: Kind[Any], namespace: str | None, read_in: str = "") -> UnreadInput:
     reason = _REASONS.get(type(error), str(error))
     if read_in and isinstance(error, Forbidden):
         reason = f"{OUTSIDE}{read_in}"
     if isinstance(error, NotCaptured):
         reason = f"{NOT_IN_FILE if error.is_list else NOT_IN_SNAPSHOT}{f': {error.reason}' if error.reason else ''}"
-    return Unread(verb, kind.rbac_name, namespace if kind.namespaced else None, reason)
+    return UnreadInput(verb, kind.rbac_name, namespace if kind.namespaced else None, reason)

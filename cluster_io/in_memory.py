@@ -19,7 +19,7 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import Selector
 from podrules.api.similar_names import near_names
 from podrules.pod.defaults import default_grace_period
-from podrules.pod.versions import NOTHING_STATED, Stated
+from podrules.pod.versions import NOTHING_STATED, StatedFacts
 
 __all__ = ["MemorySource", "NothingSource"]
 
@@ -34,7 +34,7 @@ class MemorySource:
     """Objects in memory. Each is decoded when it is first asked for."""
 
     side_by_side = False
-    stated: Stated = NOTHING_STATED
+    stated: StatedFacts = NOTHING_STATED
     emulates = ""
     schedulers = None
 
@@ -169,7 +169,7 @@ class NothingSource:
 
     description = "manifest only"
     side_by_side = False
-    stated: Stated = NOTHING_STATED
+    stated: StatedFacts = NOTHING_STATED
     git_version = None
     emulates = ""
     schedulers = None

@@ -81,7 +81,7 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import PodTo
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import NAME as POD_TOPOLOGY_SPREAD
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import claim_reference, is_bound
 
-__all__ = ["CONTROLLERS", "Known", "Need", "field_of", "goes_by_revision", "left_out", "needs"]
+__all__ = ["CONTROLLERS", "KnownObjects", "Need", "field_of", "goes_by_revision", "left_out", "needs"]
 
 _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 CONTROLLERS: Final[Mapping[tuple[str, str], Kind[Any]]] = {
@@ -105,7 +105,7 @@ class Need(Struct, frozen=True):
     """Whether the object comes with the pod, and so counts as absent where it is not known."""
 
 
-class Known(Struct, frozen=True):
+class KnownObjects(Struct, frozen=True):
     """What has been read of a cluster so far."""
 
     snapshot: ClusterSnapshot = ClusterSnapshot()
@@ -114,15 +114,15 @@ class Known(Struct, frozen=True):
     kinds: frozenset[Kind[Any]] = frozenset()
     """The kinds that were asked for."""
 
-    def adding(self, need: Need, objects: Sequence[KubeObject]) -> Known:
+    def adding(self, need: Need, objects: Sequence[KubeObject]) -> KnownObjects:
         """A copy with the objects of a need; other lists stay the same tuples."""
         field = field_of(need.kind)
         snapshot = replace(self.snapshot, **{field: (*getattr(self.snapshot, field), *objects)})
         kinds = self.kinds | {need.kind}
         if need.kind is not PODS:
-            return Known(snapshot, self.namespace_terms, kinds)
+            return KnownObjects(snapshot, self.namespace_terms, kinds)
         placed = (pod for pod in snapshot.pods if pod.spec.node_name or pod.status.nominated_node_name)
-        return Known(snapshot, tuple(_namespace_terms(placed)), kinds)
+        return KnownObjects(snapshot, tuple(_namespace_terms(placed)), kinds)
 
 
 def field_of(kind: Kind[Any]) -> str:
@@ -131,7 +131,7 @@ def field_of(kind: Kind[Any]) -> str:
 
 
 def needs(
-    pods: Sequence[Pod], known: Known, features: Features, args: Mapping[str, Any], *, budgets: bool = False
+    pods: Sequence[Pod], known: KnownObjects, features: Features, args: Mapping[str, Any], *, budgets: bool = False
 ) -> Iterator[Need]:
     """What the scheduling cycles of pods read, as far as is known yet; the same need may come twice.
 
@@ -155,7 +155,7 @@ def needs(
         yield from _devices(pod, known.snapshot, features)
 
 
-def left_out(known: Known) -> Iterator[Kind[Any]]:
+def left_out(known: KnownObjects) -> Iterator[Kind[Any]]:
     """The kinds that were read and lack an object that another one names, or that each Node has."""
     cluster = known.snapshot
     nodes, classes = _names(cluster.nodes), _names(cluster.device_classes)
@@ -280,7 +280,7 @@ def _siblings(pod: Pod, args: Mapping[str, Any]) -> Iterator[Need]:
         yield Need(CONTROLLERS[owner.api_version, owner.kind], namespace, owner.name, may_be_new=not owner.uid)
 
 
-def _storage(pod: Pod, known: Known, features: Features) -> Iterator[Need]:
+def _storage(pod: Pod, known: KnownObjects, features: Features) -> Iterator[Need]:
     references = [claim_reference(pod, volume) for volume in pod.spec.volumes]
     names = {reference.name for reference in references if reference is not None}
     if not names and not any(in_tree_plugin(volume) for volume in pod.spec.volumes):
@@ -298,7 +298,7 @@ def _storage(pod: Pod, known: Known, features: Features) -> Iterator[Need]:
         yield Need(CSI_STORAGE_CAPACITIES)
 
 
-def _bound_claims(known: Known, namespace: str) -> set[str]:
+def _bound_claims(known: KnownObjects, namespace: str) -> set[str]:
     claims = known.snapshot.persistent_volume_claims
     return {claim.metadata.name for claim in claims if claim.metadata.namespace == namespace and is_bound(claim)}
 

@@ -18,7 +18,7 @@ from podrules.api.model.metrics import PodMetrics
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.node.pressure.usage import NO_USAGE, NodeUsage, ReadUsage, usage_from_metrics, usage_from_summary
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 
 __all__ = ["read_usage", "read_usages", "unread_usage"]
 
@@ -35,13 +35,13 @@ def read_usage(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> ReadUsage
     if not _answers(node):
         return ReadUsage(NO_USAGE, stated, (_skipped(node, _NOT_READY),))
     said = _from_kubelet(gatherer, node)
-    if isinstance(said, Unread):
+    if isinstance(said, UnreadInput):
         usage, unread = _from_metrics(gatherer, node, [pod for pod in pods if not pod.finished])
         return ReadUsage(usage, stated, (said, *unread))
     return said
 
 
-def unread_usage(gatherer: Gatherer, node: Node, unread: Sequence[Unread]) -> ReadUsage:
+def unread_usage(gatherer: Gatherer, node: Node, unread: Sequence[UnreadInput]) -> ReadUsage:
     """Why `read_usages` has no usage of a node, by what it could not read."""
     stated = gatherer.source.stated.kubelet
     if not _answers(node):
@@ -50,34 +50,34 @@ def unread_usage(gatherer: Gatherer, node: Node, unread: Sequence[Unread]) -> Re
     return ReadUsage(NO_USAGE, stated, mine or (_skipped(node, _TOO_MANY),))
 
 
-def _skipped(node: Node, reason: str) -> Unread:
-    return Unread("get", NODE_PROXIES.rbac_name, None, reason, node.metadata.name, STATS_SUMMARY.path)
+def _skipped(node: Node, reason: str) -> UnreadInput:
+    return UnreadInput("get", NODE_PROXIES.rbac_name, None, reason, node.metadata.name, STATS_SUMMARY.path)
 
 
 def _answers(node: Node) -> bool:
     return node.ready is None or node.ready.status == "True"
 
 
-def _from_kubelet(gatherer: Gatherer, node: Node) -> ReadUsage | Unread:
+def _from_kubelet(gatherer: Gatherer, node: Node) -> ReadUsage | UnreadInput:
     """The usage that a kubelet reports, or why it could not be read."""
     name = node.metadata.name
     summary = gatherer.kubelet(name, STATS_SUMMARY)
-    if isinstance(summary, Unread):
+    if isinstance(summary, UnreadInput):
         return summary
     config = gatherer.kubelet_config(name)
-    if isinstance(config, Unread):
+    if isinstance(config, UnreadInput):
         return ReadUsage(usage_from_summary(summary), None, (config,))
     return ReadUsage(usage_from_summary(summary), config, ())
 
 
-def _from_metrics(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> tuple[NodeUsage, tuple[Unread, ...]]:
+def _from_metrics(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> tuple[NodeUsage, tuple[UnreadInput, ...]]:
     of_node = gatherer.node_metrics(node.metadata.name)
-    if isinstance(of_node, Unread):
+    if isinstance(of_node, UnreadInput):
         return NO_USAGE, (of_node,)
     found: list[PodMetrics] = []
     for pod in pods:
         metrics = gatherer.pod_metrics(pod)
-        if isinstance(metrics, Unread):
+        if isinstance(metrics, UnreadInput):
             return NO_USAGE, (metrics,)
         if metrics is not None:
             found.append(metrics)
@@ -86,11 +86,11 @@ def _from_metrics(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> tuple[
 
 def read_usages(
     gatherer: Gatherer, nodes: Sequence[Node], pods_on: Mapping[str, Sequence[Pod]]
-) -> tuple[Mapping[str, ReadUsage], tuple[Unread, ...]]:
+) -> tuple[Mapping[str, ReadUsage], tuple[UnreadInput, ...]]:
     """The usage of many nodes with the pods bound to each, by name, and what could not be read of it."""
     answering = [node for node in nodes if _answers(node)]
     found: dict[str, ReadUsage] = {}
-    unread: dict[Unread, None] = {}
+    unread: dict[UnreadInput, None] = {}
     for node in answering if len(answering) <= MAX_KUBELETS else ():
         said = _from_kubelet(gatherer, node)
         if isinstance(said, ReadUsage):

@@ -36,7 +36,7 @@ from podrules.ending.second_writers import SecondWriters, coming_guards, second_
 from podrules.ending.volumes import ClaimedVolume, claimed_volumes
 from podrules.node.lost_node import MonitorGrace
 from podrules.node.reachability import LEASE_NAMESPACE, NodeReach
-from podrules.pod.reading import NOT_ALL_IN_FILE, Unread, read_or_none
+from podrules.pod.reading import NOT_ALL_IN_FILE, UnreadInput, read_or_none
 from podrules.silent_node.partitions import PartitionFacts, missing_nodes, nodes_down
 from podrules.workload.safety import Guarantee, owner_guarantee
 
@@ -72,7 +72,7 @@ def partition_facts(
     of_all = () if gatherer.source.side_by_side else read_or_none(gatherer.list(VOLUME_ATTACHMENTS)) or ()
     missing = missing_nodes(nodes, pods, of_all, renewed)
     if missing and not all_nodes:
-        gatherer.noted(Unread("get", NODES.rbac_name, None, NOT_ALL_IN_FILE))
+        gatherer.noted(UnreadInput("get", NODES.rbac_name, None, NOT_ALL_IN_FILE))
         missing = ()
     reaches = (*nodes_down(nodes, renewed, now), *missing)
     down = [reach.name for reach in reaches]

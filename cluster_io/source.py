@@ -13,7 +13,7 @@ from cluster_io.kinds import Kind
 from cluster_io.kubelet import KubeletEndpoint
 from podrules.api.model.base import KubeObject, Model
 from podrules.api.model.selectors import Selector
-from podrules.pod.versions import Release, Stated
+from podrules.pod.versions import Release, StatedFacts
 
 __all__ = ["Source"]
 
@@ -24,7 +24,7 @@ M = TypeVar("M", bound=Model)
 class Source(Protocol):
     """Serves API objects by kind and name."""
 
-    stated: Stated
+    stated: StatedFacts
     """What the user states about the cluster: versions, feature gates, kubelet configuration."""
 
     @property

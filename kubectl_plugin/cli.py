@@ -12,13 +12,13 @@ from typing import IO, TYPE_CHECKING, Final
 
 from cluster_io.errors import ClusterError, NotFound, Unreachable
 from kubectl_plugin.exit_codes import INTERRUPTED, UNEXPECTED, UNREADABLE, explained, print_error, warn
-from kubectl_plugin.parsing import Parsed, parse
+from kubectl_plugin.parsing import ParsedCommand, parse
 from kubectl_plugin.render.escape import escape
 
 if TYPE_CHECKING:
     from cluster_io.live.live_source import LiveSource
     from cluster_io.source import Source
-    from kubectl_plugin.options import ClusterConnection, ClusterOptions, Run
+    from kubectl_plugin.options import ClusterConnection, ClusterOptions, CommandFunction
 
 __all__ = ["main", "source_of"]
 
@@ -80,7 +80,7 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY if hard < 0 else min(_MAX_MEMORY, hard), hard))
 
 
-def _run(parsed: Parsed) -> int:
+def _run(parsed: ParsedCommand) -> int:
     from kubectl_plugin.options import Streams
 
     streams = Streams(sys.stdin, sys.stdout, sys.stderr)
@@ -92,7 +92,7 @@ def _run(parsed: Parsed) -> int:
             from cluster_io.kubelet_config import use_kubelet_file
 
             warn(use_kubelet_file(cluster.kubelet_config, source), streams.err)
-        run: Run = import_module(f"kubectl_plugin.commands.{parsed.command}").run
+        run: CommandFunction = import_module(f"kubectl_plugin.commands.{parsed.command}").run
         return run(parsed.options, source, streams)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from cluster_io.errors import ManifestError, UsageError
 from podrules.api.features import GATES
 from podrules.api.similar_names import nearest_word
-from podrules.pod.versions import GATE_FIELDS, Stated
+from podrules.pod.versions import GATE_FIELDS, StatedFacts
 
 __all__ = ["gates_without_effect", "read_versions"]
 
@@ -23,7 +23,7 @@ _NAME_A_FILE: Final = (
 )
 
 
-def read_versions(version: str | None, gates: Iterable[str]) -> tuple[Stated, tuple[str, ...]]:
+def read_versions(version: str | None, gates: Iterable[str]) -> tuple[StatedFacts, tuple[str, ...]]:
     """Read the version and the gates, with a warning for each gate that no rule reads.
 
     Args:
@@ -41,10 +41,10 @@ def read_versions(version: str | None, gates: Iterable[str]) -> tuple[Stated, tu
         else:
             near = nearest_word(name, GATE_FIELDS)
             unknown.append(f"--feature-gates: no rule reads {name}" + (f"; did you mean {near}?" if near else ""))
-    return Stated(version, tuple(sorted(known.items()))), tuple(dict.fromkeys(unknown))
+    return StatedFacts(version, tuple(sorted(known.items()))), tuple(dict.fromkeys(unknown))
 
 
-def gates_without_effect(versions: Stated, minors: Collection[int]) -> Iterator[str]:
+def gates_without_effect(versions: StatedFacts, minors: Collection[int]) -> Iterator[str]:
     """A warning for each gate that no compared version allows to be set to this value.
 
     Args:

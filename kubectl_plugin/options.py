@@ -21,6 +21,7 @@ __all__ = [
     "STANDARD_OUTPUT",
     "ClusterConnection",
     "ClusterOptions",
+    "CommandFunction",
     "DeletionOptions",
     "DiedOptions",
     "ExplainOptions",
@@ -33,7 +34,6 @@ __all__ = [
     "PlaceOptions",
     "ReportOptions",
     "RightsOptions",
-    "Run",
     "Selection",
     "SnapshotOptions",
     "Streams",
@@ -198,7 +198,7 @@ class Options(Protocol):
         ...
 
 
-class Run(Protocol):
+class CommandFunction(Protocol):
     """The function ``run`` of a module in `kubectl_plugin.commands`."""
 
     def __call__(self, options: Any, source: Source, streams: Streams) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from podrules.scheduling.scheduler.cycle import Filtered
+from podrules.scheduling.scheduler.cycle import FilterResult
 from podrules.scheduling.scheduler.profile import DEFAULT_SCHEDULER_NAME, Profile
 from podrules.scheduling.scheduler.runtime import new_framework
 
@@ -14,7 +14,7 @@ DEFAULT_FRAMEWORK: Final = new_framework(Profile(DEFAULT_SCHEDULER_NAME))
 """The framework of the default profile."""
 
 
-def unschedulable_plugins(filtered: Filtered) -> frozenset[str]:
+def unschedulable_plugins(filtered: FilterResult) -> frozenset[str]:
     """Plugins that reject the pod on every node (Diagnosis.UnschedulablePlugins)."""
     before = filtered.pre_filter
     if not before.status.ok:

@@ -6,7 +6,7 @@ r"""Reads and writes the file of a snapshot: the objects of each kind, or the re
     blocks                        one for each kind (`blocks`), compressed (zlib)
 
 A kind is decoded at its first use. Models are stored by the names of their fields, so a version with other fields can
-read the file too; `Captured.shape` shows the difference.
+read the file too; `CapturedKind.shape` shows the difference.
 
 A file is untrusted: its sizes are limited, also after decompression.
 """
@@ -35,7 +35,7 @@ from podrules.pod.versions import Release
 
 __all__ = [
     "NOT_SERVED",
-    "Captured",
+    "CapturedKind",
     "Header",
     "SnapshotFile",
     "in_namespace",
@@ -58,7 +58,7 @@ _LEVEL: Final = 6
 _BYTES_OF_LENGTH: Final = 4
 
 
-class Captured(Struct, frozen=True, rename="camel"):
+class CapturedKind(Struct, frozen=True, rename="camel"):
     """Describes what a file holds of one kind."""
 
     resource: str
@@ -88,7 +88,7 @@ class Header(Struct, frozen=True, rename="camel"):
     namespace: str
     """The namespace of requests that name none."""
     anonymised: bool
-    kinds: tuple[Captured, ...]
+    kinds: tuple[CapturedKind, ...]
     emulates: str = ""
     """The version that the API server emulates; empty: its own, or not known."""
     schedulers: tuple[Release, ...] | None = None
@@ -131,7 +131,7 @@ def snapshot_parts(header: Header, objects: Mapping[str, tuple[Kind[Any], Sequen
         objects: The objects of the captured kinds, by resource.
     """
     blocks: list[bytes] = []
-    kinds: list[Captured] = []
+    kinds: list[CapturedKind] = []
     for entry in header.kinds:
         if entry.not_captured and not entry.only:
             kinds.append(entry)
@@ -184,9 +184,9 @@ class SnapshotFile:
             raise self._broken(error) from error
         self._kinds = {entry.resource: entry for entry in self.header.kinds}
 
-    def captured(self, kind: Kind[Any]) -> Captured:
+    def captured(self, kind: Kind[Any]) -> CapturedKind:
         """What the file holds of a kind; nothing of a kind that it does not name."""
-        return self._kinds.get(kind.captured_as) or Captured(kind.captured_as, not_captured="it does not name them")
+        return self._kinds.get(kind.captured_as) or CapturedKind(kind.captured_as, not_captured="it does not name them")
 
     def other_shapes(self, kinds: Iterable[Kind[Any]]) -> list[str]:
         """The resources with models that had other fields when they were captured."""

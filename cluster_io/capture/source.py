@@ -13,7 +13,7 @@ from cluster_io.kubelet import KubeletEndpoint
 from podrules.api.model.base import KubeObject, Model
 from podrules.api.model.selectors import Selector
 from podrules.api.similar_names import near_names
-from podrules.pod.versions import NOTHING_STATED, Stated
+from podrules.pod.versions import NOTHING_STATED, StatedFacts
 
 __all__ = ["SnapshotSource"]
 
@@ -26,7 +26,7 @@ class SnapshotSource:
     """Serves the objects of a file. It decodes a kind at its first use."""
 
     side_by_side: Final = False
-    stated: Stated = NOTHING_STATED
+    stated: StatedFacts = NOTHING_STATED
     is_plain_list: Final = False
 
     def __init__(self, file: SnapshotFile, *, namespace: str | None) -> None:

@@ -20,7 +20,7 @@ from cluster_io.live.responses import (
     MAX_ERROR,
     ChangeAnswer,
     Response,
-    Streamed,
+    StreamedAnswer,
     StreamRefused,
     lines_of,
     service_account_namespace,
@@ -135,7 +135,7 @@ class ClientTransport:
             raise Unreachable(f"{self._configuration.host} broke off: {error}") from error
 
     @contextmanager
-    def stream(self, path: str, accept: str) -> Iterator[Streamed]:
+    def stream(self, path: str, accept: str) -> Iterator[StreamedAnswer]:
         """See `LargeTransport.stream`."""
         import urllib3
 
@@ -144,7 +144,7 @@ class ClientTransport:
         with self._reaching():
             answer = self._request("GET", path, headers, None, timeout, preload_content=False)
         try:
-            yield Streamed(
+            yield StreamedAnswer(
                 status=answer.status,
                 content_type=answer.headers.get("Content-Type", ""),
                 gzipped=answer.headers.get("Content-Encoding") == "gzip",

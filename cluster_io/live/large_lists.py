@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from cluster_io.kinds import Kind
 from cluster_io.live.garbage_collection import without_collection
-from cluster_io.live.responses import Streamed
+from cluster_io.live.responses import StreamedAnswer
 from cluster_io.live.transport import LargeTransport
 from podrules.api.model.base import KubeObject
 from podrules.api.model.decode import DecodeError
@@ -105,7 +105,7 @@ def read_whole(
     return found
 
 
-def _plain(answer: Streamed) -> Iterator[bytes]:
+def _plain(answer: StreamedAnswer) -> Iterator[bytes]:
     if not answer.gzipped:
         yield from answer.pieces
         return

@@ -45,16 +45,16 @@ from podrules.api.model.base import KubeObject, Model, ObjectMeta
 from podrules.api.model.decode import EFFORT, DecodeError, from_json
 from podrules.api.model.selectors import Selector
 from podrules.api.similar_names import near_names
-from podrules.pod.versions import NOTHING_STATED, Stated
+from podrules.pod.versions import NOTHING_STATED, StatedFacts
 
 if TYPE_CHECKING:
-    from cluster_io.live.reflector import Named, Reflector
+    from cluster_io.live.reflector import NamedObject, Reflector
 
 __all__ = ["LiveSource"]
 
 T = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
-K = TypeVar("K", bound="Named")
+K = TypeVar("K", bound="NamedObject")
 
 _NAMES_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _PAGE = 500
@@ -78,7 +78,7 @@ class LiveSource:
     description = "the cluster"
     side_by_side = True
     is_plain_list = False
-    stated: Stated = NOTHING_STATED
+    stated: StatedFacts = NOTHING_STATED
     schedulers = None
 
     def __init__(

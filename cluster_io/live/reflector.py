@@ -39,7 +39,7 @@ from cluster_io.live.responses import Response, StreamRefused
 from podrules.api.model.base import Model, ObjectMeta
 from podrules.api.model.decode import DecodeError, from_json
 
-__all__ = ["CachedMeta", "CachedObject", "Named", "Reflector", "StreamTransport"]
+__all__ = ["CachedMeta", "CachedObject", "NamedObject", "Reflector", "StreamTransport"]
 
 _LOG: Final = logging.getLogger(__name__)
 _PAGE: Final = 500
@@ -93,7 +93,7 @@ class _Metadata(Protocol):
     def namespace(self) -> str: ...
 
 
-class Named(Protocol):
+class NamedObject(Protocol):
     """An object with metadata."""
 
     @property
@@ -110,7 +110,7 @@ class _CannotGoOn(Exception):
     """The API server ended a watch in a way that it would end the next one from the same version, too."""
 
 
-T = TypeVar("T", bound=Named)
+T = TypeVar("T", bound=NamedObject)
 
 
 class Reflector(Generic[T]):

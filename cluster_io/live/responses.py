@@ -13,7 +13,7 @@ __all__ = [
     "ChangeAnswer",
     "Response",
     "StreamRefused",
-    "Streamed",
+    "StreamedAnswer",
     "lines_of",
     "service_account_namespace",
     "warning_text",
@@ -36,7 +36,7 @@ class ChangeAnswer(NamedTuple):
     """Warnings of the API server and its webhooks, for the user."""
 
 
-class Streamed(NamedTuple):
+class StreamedAnswer(NamedTuple):
     """An answer that is read while it arrives."""
 
     status: int

@@ -30,7 +30,7 @@ from cluster_io.live.responses import (
     MAX_ERROR,
     ChangeAnswer,
     Response,
-    Streamed,
+    StreamedAnswer,
     StreamRefused,
     lines_of,
     warning_text,
@@ -106,7 +106,7 @@ class Transport(Protocol):
 class LargeTransport(Transport, Protocol):
     """A transport that can also read answers while they arrive."""
 
-    def stream(self, path: str, accept: str) -> AbstractContextManager[Streamed]:
+    def stream(self, path: str, accept: str) -> AbstractContextManager[StreamedAnswer]:
         """Request a path with an answer that may be too large for memory; the API server may compress it.
 
         Raises:
@@ -195,7 +195,7 @@ class KubectlProxy:
         return ChangeAnswer(status, answer, tuple(filter(None, map(warning_text, lines))))
 
     @contextlib.contextmanager
-    def stream(self, path: str, accept: str) -> Iterator[Streamed]:
+    def stream(self, path: str, accept: str) -> Iterator[StreamedAnswer]:
         """See `LargeTransport.stream`."""
         with self._streamed(path, {"Accept": accept, "Accept-Encoding": "gzip"}, self._timeout) as answer:
             yield answer
@@ -208,7 +208,7 @@ class KubectlProxy:
             yield from lines_of(answer.pieces)
 
     @contextlib.contextmanager
-    def _streamed(self, path: str, headers: dict[str, str], idle_timeout: float) -> Iterator[Streamed]:
+    def _streamed(self, path: str, headers: dict[str, str], idle_timeout: float) -> Iterator[StreamedAnswer]:
         self._await_serving()
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             with self._explaining(path):
@@ -217,7 +217,7 @@ class KubectlProxy:
                 _ask(connection, f"GET {path}", headers, b"")
                 status, given, first = _head(connection)
             named = {name.lower(): value.strip() for name, _, value in (line.partition(b":") for line in given)}
-            yield Streamed(
+            yield StreamedAnswer(
                 status=status,
                 content_type=named.get(b"content-type", b"").decode(errors="replace"),
                 gzipped=named.get(b"content-encoding") == b"gzip",

@@ -22,7 +22,7 @@ from cluster_io.manifests.json_stream import JsonValue, json_stream
 from cluster_io.manifests.partial_yaml import readable_part
 from cluster_io.manifests.yaml_words import yaml_problem
 
-__all__ = ["MAX_TEXT", "Ignore", "Located", "Place", "Places", "line_of", "located_objects"]
+__all__ = ["MAX_TEXT", "Ignore", "LocatedObject", "Place", "Places", "line_of", "located_objects"]
 
 MAX_TEXT: Final = 16 << 20
 """Characters of a file: kubectl refuses an object of a tenth of this size."""
@@ -72,7 +72,7 @@ class Ignore(Struct, frozen=True):
     """The line of the field; None: the whole document."""
 
 
-class Located(Struct, frozen=True):
+class LocatedObject(Struct, frozen=True):
     """One API object of a file, with the places of its fields."""
 
     document: int
@@ -85,7 +85,7 @@ class Located(Struct, frozen=True):
 
 def located_objects(
     where: str, text: str, kinds: Container[tuple[str, str]] | None = None
-) -> Iterator[Located | ManifestError | None]:
+) -> Iterator[LocatedObject | ManifestError | None]:
     """All objects of a text, and the items of its Lists.
 
     None stands for an object of another kind, and for a document with neither apiVersion nor kind. An error stands for
@@ -118,7 +118,7 @@ def located_objects(
 
 def _numbered(
     where: str, text: str, kinds: Container[tuple[str, str]] | None
-) -> Iterator[tuple[int, Iterable[Located | ManifestError | None]]]:
+) -> Iterator[tuple[int, Iterable[LocatedObject | ManifestError | None]]]:
     """The number of each document, and its objects."""
     comments = _comments(text)
     lines = text.split("\n") if comments else []
@@ -139,7 +139,7 @@ def _numbered(
 
 def _located(
     document: Document, read: _Read, kinds: Container[tuple[str, str]] | None, ignores: tuple[Ignore, ...]
-) -> Iterator[Located | ManifestError | None]:
+) -> Iterator[LocatedObject | ManifestError | None]:
     for item in objects_in(document.where, document.content):
         if isinstance(item, ManifestError):
             yield item
@@ -147,7 +147,7 @@ def _located(
             yield None
         else:
             path = _item_path(item.where, document.place)
-            yield Located(document.number, item.content, Places(_places(read, path)), ignores)
+            yield LocatedObject(document.number, item.content, Places(_places(read, path)), ignores)
 
 
 def _item_path(where: str, place: str) -> str:

@@ -14,10 +14,10 @@ from podrules.api.model.pod import Pod
 from podrules.ending.deleted_pod import pod_ending
 from podrules.node.reachability import Reach
 
-__all__ = ["Followed", "follow"]
+__all__ = ["FollowResult", "follow"]
 
 
-class Followed(Enum):
+class FollowResult(Enum):
     """How the following ended."""
 
     GONE = "Gone"
@@ -26,7 +26,7 @@ class Followed(Enum):
     TIME_OVER = "TimeOver"
 
 
-def follow(pod: Pod, source: Source, step_log: StepLog, deadline: Deadline) -> Followed:
+def follow(pod: Pod, source: Source, step_log: StepLog, deadline: Deadline) -> FollowResult:
     """Log what happens to a deleted pod.
 
     Raises:
@@ -41,20 +41,20 @@ def follow(pod: Pod, source: Source, step_log: StepLog, deadline: Deadline) -> F
             if current.metadata.uid != pod.metadata.uid:
                 step_log(StepKind.GONE, seen.name)
                 step_log(StepKind.REPLACED, seen.name, current.metadata.uid)
-                return Followed.GONE
+                return FollowResult.GONE
             seen.look(current, source)
             if seen.stuck:
-                return Followed.STUCK
+                return FollowResult.STUCK
         except NotFound:
             step_log(StepKind.GONE, seen.name)
-            return Followed.GONE
+            return FollowResult.GONE
         except Unreachable as error:
             unanswered = error
             seen.unanswered(error)
         if not deadline.wait():
             if unanswered is not None:
                 raise unanswered
-            return Followed.TIME_OVER
+            return FollowResult.TIME_OVER
 
 
 class _FollowedPod:

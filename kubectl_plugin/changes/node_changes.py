@@ -24,7 +24,7 @@ from podrules.api.model.node import Node
 from podrules.api.model.storage import PersistentVolume
 from podrules.pod.reading import Access
 from podrules.pod.versions import version_notes
-from podrules.silent_node.fencing import FenceState, Left, fence_state, kept_volumes, left_to_go
+from podrules.silent_node.fencing import FenceRemainder, FenceState, fence_state, kept_volumes, left_to_go
 from podrules.silent_node.partitions import NodeDown, partitions
 
 __all__ = ["FencingFacts", "NodeAction"]
@@ -38,7 +38,7 @@ class FencingFacts(Struct, frozen=True):
     node: Node
     state: FenceState
     down: NodeDown | None
-    left: Left
+    left: FenceRemainder
     kept: frozenset[str]
     """Volumes that stay attached because their pods stay."""
     volumes: tuple[PersistentVolume, ...]
@@ -142,10 +142,14 @@ class NodeAction(ClusterAction):
         pods = [pod for pod in facts.pods if pod.spec.node_name == name]
         kept = kept_volumes(down, node, pods) if down is not None else frozenset()
         volumes = tuple(facts.volumes.values())
-        left = left_to_go(node, pods, facts.attachments, kept, volumes) if down is not None else Left((), (), (), ())
+        left = (
+            left_to_go(node, pods, facts.attachments, kept, volumes)
+            if down is not None
+            else FenceRemainder((), (), (), ())
+        )
         return FencingFacts(node, state, down, left, kept, volumes)
 
-    def what_is_left(self) -> Left:
+    def what_is_left(self) -> FenceRemainder:
         """Read the remaining objects and the state again: volumes leave a node's status after its pods are removed.
 
         Raises:

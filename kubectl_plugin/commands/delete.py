@@ -13,7 +13,7 @@ from cluster_io.kinds import LEASES, NODES, PDBS, PODS, STATEFUL_SETS
 from cluster_io.source import Source
 from cluster_io.writer import Writer
 from kubectl_plugin.changes.change import ClusterAction, Deadline, changes_to, look_up, present, require_live
-from kubectl_plugin.changes.follow_deletion import Followed, follow
+from kubectl_plugin.changes.follow_deletion import FollowResult, follow
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import DeletionOptions, Streams
 from kubectl_plugin.render.command import Prose
@@ -209,7 +209,7 @@ class _Deletion(ClusterAction):
     def _follow(self) -> StepOutcome:
         seconds = self._options.timeout
         deadline = Deadline(self._plan.sigkill_latest + _FOLLOWED_AFTER_GRACE if seconds is None else seconds)
-        if follow(self._pod, self._source, self.step_log, deadline) is Followed.GONE:
+        if follow(self._pod, self._source, self.step_log, deadline) is FollowResult.GONE:
             return StepOutcome.DONE
         self.print_state(sure=True)
         return StepOutcome.UNDER_WAY

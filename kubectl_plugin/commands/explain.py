@@ -51,10 +51,10 @@ def run(options: ExplainOptions, source: Source, streams: Streams) -> int:
     """Explain all targets and files; the first error gives the exit code."""
     targets = targets_of(options.targets, options.selection)
     if options.watch is not None:
-        from kubectl_plugin.watch.loop import Watched, watch
+        from kubectl_plugin.watch.loop import WatchedObjects, watch
 
         place = None if options.selection.everywhere else source.namespace
-        watched = [Watched(one.kind, place, one.name) for one in targets]
+        watched = [WatchedObjects(one.kind, place, one.name) for one in targets]
         return watch(options, source, streams, partial(_run_once, targets), watched)
     return _run_once(targets, options, source, streams)
 

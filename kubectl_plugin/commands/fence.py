@@ -30,7 +30,7 @@ from kubectl_plugin.reports.steps import StepKind, StepOutcome
 from podrules.api.model.base import KubeObject
 from podrules.api.model.node import Node
 from podrules.node.pod_gc import TAINT
-from podrules.silent_node.fencing import FenceState, Left
+from podrules.silent_node.fencing import FenceRemainder, FenceState
 
 __all__ = ["run"]
 
@@ -204,7 +204,7 @@ class _Fence(NodeAction):
                 self.print_state(sure=True)
                 return StepOutcome.UNDER_WAY
 
-    def _log_what_went(self, before: Left) -> Left:
+    def _log_what_went(self, before: FenceRemainder) -> FenceRemainder:
         left = self.what_is_left()
         for pod in before.pods:
             if pod not in left.pods:

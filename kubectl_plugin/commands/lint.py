@@ -10,7 +10,7 @@ from typing import IO, Any, Final
 from msgspec import Struct
 
 from cluster_io.errors import ManifestError, UsageError
-from cluster_io.manifests.located import MAX_TEXT, Ignore, Located, Places, located_objects
+from cluster_io.manifests.located import MAX_TEXT, Ignore, LocatedObject, Places, located_objects
 from cluster_io.manifests.text import STDIN, advice_for, files_of, read_stdin, read_text
 from cluster_io.source import Source
 from kubectl_plugin.exit_codes import FINDINGS, UNREADABLE, warn
@@ -164,7 +164,7 @@ class _Checked(Container[tuple[str, str]]):
         return kind in KINDS or self._known.serves(*kind) is False or self._known.root(*kind) is not None
 
 
-def _add(read: _ReadFiles, file: str, located: Located | None, known: Schema, namespace: str) -> None:
+def _add(read: _ReadFiles, file: str, located: LocatedObject | None, known: Schema, namespace: str) -> None:
     if located is None:
         read.passed_over += 1
         return

@@ -23,7 +23,7 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.pod_reference import reference
 from podrules.ending.died.oom_kills import node_shortages
-from podrules.pod.reading import Unread, read_or_none
+from podrules.pod.reading import UnreadInput, read_or_none
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
@@ -42,9 +42,11 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
         Unreachable: the cluster does not answer.
     """
     if options.watch is not None:
-        from kubectl_plugin.watch.loop import Watched, watch
+        from kubectl_plugin.watch.loop import WatchedObjects, watch
 
-        return watch(options, source, streams, run, [Watched(NODES, None, name) for name in _named(options) or [""]])
+        return watch(
+            options, source, streams, run, [WatchedObjects(NODES, None, name) for name in _named(options) or [""]]
+        )
     named = _named(options)
     printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
     # Several nodes get one line each. Pages and data are printed one by one.
@@ -108,7 +110,7 @@ def _of_names(
 def _with_drain_blockers(report: NodePressureReport, node: Node, gatherer: Gatherer) -> NodePressureReport:
     """The report with the pods that block a drain, if the node is cordoned and budgets can be read."""
     pods, budgets = gatherer.pods_on(report.name), gatherer.list(PDBS) if node.spec.unschedulable else ()
-    if isinstance(pods, Unread) or isinstance(budgets, Unread) or not budgets:
+    if isinstance(pods, UnreadInput) or isinstance(budgets, UnreadInput) or not budgets:
         return report
     # Loaded for a cordoned node.
     from podrules.scheduling.placement.drain import drain_plan
@@ -128,7 +130,7 @@ def _with_drain_blockers(report: NodePressureReport, node: Node, gatherer: Gathe
 def _with_shortage(report: NodePressureReport, gatherer: Gatherer) -> NodePressureReport:
     """The report with the last OOM kill in the events about the node."""
     events = gatherer.node_events(report.name)
-    if isinstance(events, Unread):
+    if isinstance(events, UnreadInput):
         return replace(report, unread=tuple(dict.fromkeys((*report.unread, events))))
     return replace(report, shortage=node_shortages(events, gatherer.source.now).get(report.name))
 

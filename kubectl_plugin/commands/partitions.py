@@ -36,9 +36,9 @@ def run(options: PartitionsOptions, source: Source, streams: Streams) -> int:
         ClusterError: the nodes cannot be read.
     """
     if options.watch is not None:
-        from kubectl_plugin.watch.loop import NodeHealth, Watched, watch
+        from kubectl_plugin.watch.loop import NodeHealth, WatchedObjects, watch
 
-        return watch(options, source, streams, run, [Watched(NODES, None, model=NodeHealth)])
+        return watch(options, source, streams, run, [WatchedObjects(NODES, None, model=NodeHealth)])
     report = _report(source)
     printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
     printer.add(report, [f"node/{node.reach.name}" for node in report.nodes], partial(_pages, report, options.output))

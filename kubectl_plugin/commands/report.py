@@ -18,7 +18,7 @@ from kubectl_plugin.gather.manifest_objects import ManifestObjects, joined
 from kubectl_plugin.gather.object_reports import ReportBuilder
 from kubectl_plugin.gather.overview import Overview, overview, scope_of
 from kubectl_plugin.gather.previous_report import read_previous_report
-from kubectl_plugin.html.document import Explained, document
+from kubectl_plugin.html.document import FullExplanations, document
 from kubectl_plugin.options import STANDARD_OUTPUT, ExplainOptions, Output, ReportOptions, Streams
 from kubectl_plugin.printing import Printer, without_missing_objects
 from kubectl_plugin.render.page import Page
@@ -39,7 +39,7 @@ from podrules.api.plain_names import is_plain_name
 from podrules.ending.stuck import may_be_stuck
 from podrules.node.pressure.node import node_pressure
 from podrules.node.pressure.usage import NO_USAGE, ReadUsage
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.outcome import ClaimProblem, PlacementOutcome
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     if options.path is None:
         return _printed(options, report, read, streams)
     manifests, code = _manifests(options, reporter, read, streams)
-    explained = Explained(
+    explained = FullExplanations(
         nodes=dict(_node_pages(read, report)), pods=dict(_pod_pages(read, report, reporter)), manifests=tuple(manifests)
     )
     target = options.cluster.target(options.scheduler_config)
@@ -149,14 +149,14 @@ def _origin(options: ReportOptions, read: Overview) -> Origin:
 
 def _outcomes(
     read: Overview, reporter: ReportBuilder
-) -> tuple[Mapping[PodKey, PlacementOutcome], Mapping[PodKey, ClaimProblem], Sequence[Unread]]:
+) -> tuple[Mapping[PodKey, PlacementOutcome], Mapping[PodKey, ClaimProblem], Sequence[UnreadInput]]:
     """The placements of pods that wait for a node, the claims they wait for, and unread data that may change them.
 
     If there are many, only the pods that have waited longest are placed.
     """
     outcomes: dict[PodKey, PlacementOutcome] = {}
     claims: dict[PodKey, ClaimProblem] = {}
-    lacks: list[Unread] = []
+    lacks: list[UnreadInput] = []
     waiting = sorted(filter(may_have_no_place, read.pods), key=lambda pod: pod.metadata.creation_timestamp or "")
     for number, pod in enumerate(waiting):
         outcome = PlacementOutcome.NOT_MODELLED if reporter.not_modelled(pod) else None

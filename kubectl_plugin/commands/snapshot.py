@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from cluster_io.capture.contents import contents
-from cluster_io.capture.file import Captured, Header, snapshot_parts
+from cluster_io.capture.file import CapturedKind, Header, snapshot_parts
 from cluster_io.errors import Forbidden, ManifestError, UsageError
 from cluster_io.gather import Gatherer
 from cluster_io.kinds import OF_OUR_WEBHOOK, PODS
@@ -92,7 +92,7 @@ def _capture(options: SnapshotOptions, source: Source) -> tuple[SnapshotReport, 
         namespace=namespace,
         anonymised=options.anonymise,
         kinds=tuple(
-            Captured(entry.kind.captured_as, len(entry.objects), entry.not_captured, entry.only) for entry in found
+            CapturedKind(entry.kind.captured_as, len(entry.objects), entry.not_captured, entry.only) for entry in found
         ),
         emulates=source.emulates,
         schedulers=schedulers,

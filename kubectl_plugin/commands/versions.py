@@ -27,8 +27,8 @@ from kubectl_plugin.reports.versions import (
     ChangedPods,
     ChangedRule,
     Choice,
-    NotCompared,
     RunningVersion,
+    UncomparedPods,
     VersionsReport,
 )
 from podrules.api.features import Features, minor_of
@@ -210,11 +210,11 @@ class _Placements(NamedTuple):
     """Pods that both schedulers placed."""
     left: int
     """Pods beyond `MAX_PLACED`, or all if some data could not be read."""
-    unknown: tuple[NotCompared, ...]
+    unknown: tuple[UncomparedPods, ...]
 
 
-def _not_compared(reasons: Counter[str]) -> tuple[NotCompared, ...]:
-    return tuple(NotCompared(reason, pods) for reason, pods in reasons.most_common())
+def _not_compared(reasons: Counter[str]) -> tuple[UncomparedPods, ...]:
+    return tuple(UncomparedPods(reason, pods) for reason, pods in reasons.most_common())
 
 
 def _without_status(pod: Pod) -> Pod:

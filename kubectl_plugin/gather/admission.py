@@ -22,7 +22,7 @@ from podrules.admission.admitted_pod import (
 )
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PriorityClass
-from podrules.pod.reading import NOT_ALL_IN_FILE, Unread
+from podrules.pod.reading import NOT_ALL_IN_FILE, UnreadInput
 
 if TYPE_CHECKING:
     from kubectl_plugin.gather.namespace_rules import NamespaceReader
@@ -172,6 +172,6 @@ class Admission:
             return from_file if pod.spec.priority_class_name in from_file else None
         classes = {**from_file, **known}
         if self._gatherer.source.is_plain_list and pod.spec.priority_class_name not in {"", *classes}:
-            self._gatherer.noted(Unread("get", PRIORITY_CLASSES.rbac_name, None, NOT_ALL_IN_FILE))
+            self._gatherer.noted(UnreadInput("get", PRIORITY_CLASSES.rbac_name, None, NOT_ALL_IN_FILE))
             return None
         return classes

@@ -14,7 +14,7 @@ from podrules.api.model.selectors import Selector, SelectorError
 
 if TYPE_CHECKING:
     from podrules.api.model.workload import Workload
-    from podrules.scheduling.placement.controllers import Controlled, Revision
+    from podrules.scheduling.placement.controllers import ControlledPod, Revision
     from podrules.scheduling.placement.revisions import WrittenWorkload
 
 __all__ = ["Controllers"]
@@ -29,7 +29,7 @@ class Controllers:
 
     def of(
         self, pod: Pod, kind: Kind[Any], entry: Any, written: Mapping[str, Any] | None, args: Mapping[str, Any]
-    ) -> Controlled:
+    ) -> ControlledPod:
         """A future pod with its controller.
 
         Args:

@@ -15,13 +15,13 @@ from cluster_io.source import Source
 from kubectl_plugin.gather.manifest_pods import PodManifest
 from kubectl_plugin.options import ClusterOptions, Validation, connect_for_changes
 from kubectl_plugin.reports.pod.dry_run import AddedField, DryRunPod, DryRunReport, DryRunVerdict
-from podrules.admission.added_at_admission import Added, added_at_admission
+from podrules.admission.added_at_admission import Addition, added_at_admission
 from podrules.admission.mutating_webhooks import asked_about_pods
 from podrules.api.model.base import KubeObject
 from podrules.api.model.decode import DecodeError, from_object
 from podrules.api.model.pod import Pod
 from podrules.api.plain_names import is_plain_name
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.workload.made_pod import MadePod, made_pod
 
 __all__ = ["with_dry_runs"]
@@ -108,17 +108,17 @@ class _ServerDryRuns:
         answer = self._dry_runs.create(PODS, namespace, content)
         return _with_warnings(answer, warnings)
 
-    def _named(self, added: Sequence[Added], namespace: str, pod: Mapping[str, Any]) -> Iterator[AddedField]:
+    def _named(self, added: Sequence[Addition], namespace: str, pod: Mapping[str, Any]) -> Iterator[AddedField]:
         added = [replace(one, by=None) if self._is_no_default(one) else one for one in added]
         others = [one for one in added if one.by is None]
         webhook = self._only_webhook(namespace, pod) if others else ""
         for one in added:
             yield AddedField(one.field, one.what, one.changed, one.by.value if one.by is not None else webhook)
 
-    def _is_no_default(self, added: Added) -> bool:
+    def _is_no_default(self, added: Addition) -> bool:
         """Whether the class was not written by the plugin Priority, which writes only the class with globalDefault."""
         classes = self._gatherer.list(PRIORITY_CLASSES) if added.field == "spec.priorityClassName" else ()
-        if added.field != "spec.priorityClassName" or isinstance(classes, Unread):
+        if added.field != "spec.priorityClassName" or isinstance(classes, UnreadInput):
             return False
         return not any(one.global_default and added.what.endswith(f" {one.metadata.name}") for one in classes)
 
@@ -126,11 +126,11 @@ class _ServerDryRuns:
         """The only webhook that can have changed the pod; empty: several can, or webhooks cannot be read."""
         configurations = self._gatherer.list(MUTATING_WEBHOOKS)
         space = self._gatherer.named(NAMESPACES, namespace)
-        if isinstance(configurations, Unread) or isinstance(space, Unread):
+        if isinstance(configurations, UnreadInput) or isinstance(space, UnreadInput):
             return ""
         if self._gatherer.versions.api_server.minor >= _POLICIES_SINCE:
             policies = self._gatherer.list(_POLICIES)
-            if isinstance(policies, Unread) or policies:
+            if isinstance(policies, UnreadInput) or policies:
                 return ""
         labels = (pod.get("metadata") or {}).get("labels") or {}
         asked = list(asked_about_pods(configurations, space.metadata.labels, labels))

@@ -25,9 +25,9 @@ from podrules.api.model.selectors import Selector
 from podrules.ending.died.cause import Grade
 from podrules.ending.died.evidence import KnownEnd
 from podrules.ending.died.of_pod import EndOf, has_ended, may_have_ended, never_started
-from podrules.pod.reading import Unread, read_or_none
+from podrules.pod.reading import UnreadInput, read_or_none
 from podrules.scheduling.placement.preemption_outcome import is_preempted, preempted, preemption_event
-from podrules.scheduling.placement.preemption_victims import Preempted
+from podrules.scheduling.placement.preemption_victims import PreemptionRecord
 
 __all__ = ["HOUR", "Ends"]
 
@@ -140,7 +140,7 @@ class Ends:
             yield from self.among(pods or (), None if found is None else events, after)
 
     @property
-    def lacks(self) -> tuple[Unread, ...]:
+    def lacks(self) -> tuple[UnreadInput, ...]:
         """The kinds that could not be read: other pods may have ended."""
         return tuple(one for one in self._gatherer.unread if one.resource in {PODS.plural, EVENTS.plural})
 
@@ -213,7 +213,7 @@ class Ends:
         if namespace == self._source.namespace:
             check_namespace(self._source)
 
-    def _preempted(self, known: KnownEnd, pod: Pod | None = None, *, alone: bool = True) -> Preempted | None:
+    def _preempted(self, known: KnownEnd, pod: Pod | None = None, *, alone: bool = True) -> PreemptionRecord | None:
         """What preempted a pod, by its event; for many pods, only the event is read."""
         event = preemption_event(known.evidence.known_events.events)
         if event is None if pod is None else not is_preempted(pod):
@@ -229,7 +229,7 @@ class Ends:
             pods, in_part = self._gatherer.preemptor_among(event)
         return preempted(pod, event, pods, is_list=in_part)
 
-    def _report(self, known: KnownEnd, by: Preempted | None = None, *, earlier: bool = False) -> EndReport:
+    def _report(self, known: KnownEnd, by: PreemptionRecord | None = None, *, earlier: bool = False) -> EndReport:
         return end_report(
             known,
             self._gatherer.versions,

@@ -31,7 +31,7 @@ from podrules.ending.volumes import claimed_volumes
 from podrules.node.reachability import Reach
 from podrules.pod.platform import NotModelled, not_modelled, scheduling_group
 from podrules.pod.priority import is_mirror_pod
-from podrules.pod.reading import Unread, read_or_none
+from podrules.pod.reading import UnreadInput, read_or_none
 from podrules.scheduling.placement.outcome import NamedFate, NamedNode, Placement, PlacementOutcome
 from podrules.scheduling.placement.preemption_victims import Preemptor, Preemptors
 from podrules.scheduling.scheduler.framework.candidate_change import ChangeKind
@@ -183,7 +183,7 @@ def with_writer_of(placed: Placement, pod: Pod, gatherer: Gatherer) -> Placement
         return placed
     # Without its Namespace, the writer is unknown.
     space = gatherer.named(NAMESPACES, pod.metadata.namespace)
-    return placed if isinstance(space, Unread) else with_writer(placed, space)
+    return placed if isinstance(space, UnreadInput) else with_writer(placed, space)
 
 
 class LikelyNodes:
@@ -222,7 +222,7 @@ class LikelyNodes:
             return LikelyNode()
         gatherer, namespace = self._gatherer, pod.metadata.namespace
         read = [gatherer.get(PERSISTENT_VOLUME_CLAIMS, one.claim, namespace) for one in claimed_volumes(pod)]
-        claims = [claim for claim in read if claim is not None and not isinstance(claim, Unread)]
+        claims = [claim for claim in read if claim is not None and not isinstance(claim, UnreadInput)]
         if len(claims) == len(read) and all(claim.spec.volume_name for claim in claims):
             return LikelyNode()
         from podrules.api.model.snapshot import ClusterSnapshot
@@ -231,13 +231,13 @@ class LikelyNodes:
         volumes, classes = gatherer.list(PERSISTENT_VOLUMES), gatherer.list(STORAGE_CLASSES)
         node, pods = gatherer.node(pod.spec.node_name), gatherer.list(PODS, namespace)
         snapshot = ClusterSnapshot(
-            nodes=() if isinstance(node, Unread) else (node,),
+            nodes=() if isinstance(node, UnreadInput) else (node,),
             pods=tuple(read_or_none(pods) or ()),
             persistent_volume_claims=tuple(claims),
             persistent_volumes=tuple(read_or_none(volumes) or ()),
             storage_classes=tuple(read_or_none(classes) or ()),
         )
-        unread = [one for one in (*read, volumes, classes) if isinstance(one, Unread)]
+        unread = [one for one in (*read, volumes, classes) if isinstance(one, UnreadInput)]
         problems, lacks = claims_never_bound(pod, snapshot, unread)
         for one in lacks:
             gatherer.noted(one)
@@ -435,7 +435,7 @@ class LikelyNodes:
     def _not_modelled(self, pod: Pod, reason: str) -> Placement:
         return replace(self._unknown(pod, reason), outcome=PlacementOutcome.NOT_MODELLED)
 
-    def _unread(self, pod: Pod, unread: Sequence[Unread]) -> Placement:
+    def _unread(self, pod: Pod, unread: Sequence[UnreadInput]) -> Placement:
         missing = ", ".join(dict.fromkeys(entry.resource for entry in unread))
         return self._unknown(pod, f"{missing} could not be read")
 

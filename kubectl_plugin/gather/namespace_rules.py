@@ -23,7 +23,7 @@ from podrules.api.model.base import ResourceList
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import LimitRange, ResourceQuota, ResourceQuotaStatus
 from podrules.api.model.quantity import ZERO
-from podrules.pod.reading import Unread, read_or_none
+from podrules.pod.reading import UnreadInput, read_or_none
 
 __all__ = ["NamespaceReader"]
 
@@ -69,7 +69,7 @@ class NamespaceReader:
             if namespace in own:
                 return None
             return PodRefusal(RejectedBy.NAMESPACE, f'namespaces "{namespace}" not found')
-        if isinstance(found, Unread) or found.metadata.deletion_timestamp is None:
+        if isinstance(found, UnreadInput) or found.metadata.deletion_timestamp is None:
             return None
         why = f"unable to create new content in namespace {namespace} because it is being terminated"
         return PodRefusal(RejectedBy.NAMESPACE, f"{name} is forbidden: {why}")
@@ -127,7 +127,7 @@ class NamespaceReader:
         for entry in own:
             if entry.metadata.name not in used:
                 reason = f"quota {entry.metadata.name} is only in the file: it counts from 0"
-                self._gatherer.noted(Unread("get", RESOURCE_QUOTAS.rbac_name, namespace, reason))
+                self._gatherer.noted(UnreadInput("get", RESOURCE_QUOTAS.rbac_name, namespace, reason))
         return applied(found, [_counted(entry, used.get(entry.metadata.name, {})) for entry in own])
 
 

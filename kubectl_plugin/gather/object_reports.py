@@ -26,7 +26,7 @@ from kubectl_plugin.reports.pod.pod_pressure import near_limits
 from kubectl_plugin.reports.pod.pod_report import LikelyNode, PodFacts, PodInCluster, PodPosition, PodReport, pod_report
 from kubectl_plugin.reports.related import RelatedReport
 from kubectl_plugin.reports.workload.ordinals import missing_pods
-from kubectl_plugin.reports.workload.rollout import Said, rollout, said, schedule
+from kubectl_plugin.reports.workload.rollout import ReportedReason, rollout, said, schedule
 from kubectl_plugin.reports.workload.workload_pods import (
     WorkloadPod,
     job_progress,
@@ -60,11 +60,11 @@ from podrules.ending.stuck import (
 from podrules.ending.volumes import claimed_volumes
 from podrules.node.reachability import NodeReach
 from podrules.pod.platform import Platform, node_platform
-from podrules.pod.reading import NOT_FOUND, USAGE_NOT_ASKED, Unread, read_or_none
+from podrules.pod.reading import NOT_FOUND, USAGE_NOT_ASKED, UnreadInput, read_or_none
 from podrules.scheduling.placement.outcome import Placement, PlacementOutcome
-from podrules.scheduling.placement.planned import Budgets, Unmoved
+from podrules.scheduling.placement.planned import Budgets, UnmovedPod
 from podrules.scheduling.placement.preemption_outcome import is_preempted, preempted, preemption_event
-from podrules.scheduling.placement.preemption_victims import Preempted, Preemptors
+from podrules.scheduling.placement.preemption_victims import PreemptionRecord, Preemptors
 from podrules.scheduling.skew import WorkloadSpread
 from podrules.workload.budget_risk import eviction_hold
 from podrules.workload.disruption import Evictions
@@ -215,7 +215,7 @@ class ReportBuilder:
         held = self._drain_block(pod, facts.node) if named else None
         return replace(pod_report(facts, in_cluster, gatherer.unread), tracking=tracking, held=held)
 
-    def _drain_block(self, pod: Pod, node: Node | None) -> Unmoved | None:
+    def _drain_block(self, pod: Pod, node: Node | None) -> UnmovedPod | None:
         """Why a drain cannot evict a pod on a cordoned node. A live cluster is not asked for other pods' budgets."""
         if node is None or not node.spec.unschedulable:
             return None
@@ -226,7 +226,7 @@ class ReportBuilder:
         reference = PodReference(pod.metadata.namespace, pod.metadata.name)
         known = read_or_none(self._gatherer.list(PODS, pod.metadata.namespace)) or ()
         hold, way = eviction_hold(pod, self._gatherer.as_wanted(budgets, [pod], known))
-        return Unmoved(reference, PDBS.kind, refused, hold, way=way)
+        return UnmovedPod(reference, PDBS.kind, refused, hold, way=way)
 
     def _tracking(self, pod: Pod) -> JobTracking | None:
         """The Job that must count a pod that is kept for it."""
@@ -234,7 +234,7 @@ class ReportBuilder:
         if owner is None:
             return None
         found = self._gatherer.named(JOBS, owner.name, pod.metadata.namespace) if owner.name else None
-        if isinstance(found, Unread):
+        if isinstance(found, UnreadInput):
             return JobTracking(owner.name, exists=False if found.reason == NOT_FOUND else None)
         return JobTracking(owner.name, exists=found is not None and found.metadata.uid == owner.uid)
 
@@ -386,7 +386,7 @@ class ReportBuilder:
         positions = (volume_position(pod, volume, reach) for volume in volumes)
         return tuple(position for position in positions if position is not None)
 
-    def _preempted(self, pod: Pod) -> Preempted:
+    def _preempted(self, pod: Pod) -> PreemptionRecord:
         """What preempted a pod, by the event, while the event exists."""
         event = preemption_event(self._gatherer.noted(self._gatherer.events_about(pod)) or ())
         pods, in_part = self._gatherer.preemptor_among(event)
@@ -516,7 +516,7 @@ class ReportBuilder:
                 warnings[one.name] = self._stuck(by_name[one.name], wait)
         return tuple(replace(one, stuck=warnings.get(one.name)) for one in found)
 
-    def _refused(self, entry: Any, kind: Kind[Any]) -> Said | None:
+    def _refused(self, entry: Any, kind: Kind[Any]) -> ReportedReason | None:
         """Why a workload's missing pods cannot be created, by events about it or a Deployment's ReplicaSets."""
         if not isinstance(entry, Workload) or not pods_short(kind.kind, entry, pods_wanted(kind.kind, entry)):
             return None
@@ -533,7 +533,7 @@ class ReportBuilder:
         events = [event for one in makers for event in self._gatherer.noted(self._gatherer.events_about(one)) or ()]
         event = newest_refusal(events, self._source.now)
         if event is not None:
-            return Said(event.reason, said_by_server(event.message), event.last)
+            return ReportedReason(event.reason, said_by_server(event.message), event.last)
         conditions = (said(one.status.condition("ReplicaFailure", "True")) for one in makers)
         return next(filter(None, conditions), None)
 
@@ -543,7 +543,7 @@ class ReportBuilder:
         kind: Kind[Any],
         template: PodReport,
         pods: Sequence[Pod] | None,
-        refused: Said | None,
+        refused: ReportedReason | None,
         *,
         named: bool,
     ) -> WorkloadReport:

@@ -49,7 +49,7 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PriorityClass
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.pod.priority import UnknownPriorityClass, is_mirror_pod, resolve_priority
-from podrules.pod.reading import FORBIDDEN, Unread
+from podrules.pod.reading import FORBIDDEN, UnreadInput
 from podrules.qos_webhook.arguments import PodRules, RuleMode, read_arguments
 from podrules.qos_webhook.defaults import (
     CONSTRAINTS_ANNOTATION,
@@ -163,8 +163,8 @@ class OwnWebhook:
         message = f'admission webhook "{VALIDATES}" denied the request: {forbidden(stored, problem)}'
         return PodRefusal(RejectedBy.WEBHOOK, message)
 
-    def _known(self, found: T | Unread, what: str) -> T:
-        if isinstance(found, Unread):
+    def _known(self, found: T | UnreadInput, what: str) -> T:
+        if isinstance(found, UnreadInput):
             self._gatherer.noted(found)
             raise _UnknownError(f"{what} could not be read")
         return found
@@ -172,15 +172,15 @@ class OwnWebhook:
     def _ours(self) -> Sequence[tuple[WebhookConfiguration, Webhook]]:
         """The entries of our webhook for new pods."""
         configurations = self._gatherer.list(MUTATING_WEBHOOKS)
-        if not isinstance(configurations, Unread):
+        if not isinstance(configurations, UnreadInput):
             return our_webhooks(configurations, MUTATES)
         if configurations.reason == FORBIDDEN:
             self._gatherer.noted(configurations)
         space = self._read_space()
-        shown = not isinstance(space, Unread) and (DEFAULT_CLASS_LABEL in space.labels or bool(space.constraints))
+        shown = not isinstance(space, UnreadInput) and (DEFAULT_CLASS_LABEL in space.labels or bool(space.constraints))
         if not shown and not self._gatherer.source.side_by_side:
             deployments = self._gatherer.list(DEPLOYMENTS)
-            known = () if isinstance(deployments, Unread) else deployments
+            known = () if isinstance(deployments, UnreadInput) else deployments
             shown = any(is_of_chart(one.metadata.labels) for one in known)
         return self._known(configurations, MUTATING_WEBHOOKS.rbac_name) if shown else ()
 
@@ -189,7 +189,7 @@ class OwnWebhook:
         if self._gatherer.versions.api_server.minor < _POLICIES_SINCE:
             return None
         policies = self._gatherer.list(MUTATING_POLICIES)
-        if isinstance(policies, Unread):
+        if isinstance(policies, UnreadInput):
             if policies.reason == FORBIDDEN:
                 self._gatherer.noted(policies)
             return None
@@ -210,9 +210,9 @@ class OwnWebhook:
                 return OwnWebhookReport(webhook=name, by_policy=True, unknown=(why,), class_unknown=of_class)
         return None
 
-    def _read_space(self) -> Space | Unread:
+    def _read_space(self) -> Space | UnreadInput:
         found = self._gatherer.get(NAMESPACES, self._namespace)
-        if isinstance(found, Unread):
+        if isinstance(found, UnreadInput):
             return found
         metas = [] if found is None else [found.metadata]
         metas += (one.metadata for kind, one in self._files.others if kind is NAMESPACES)

@@ -32,7 +32,7 @@ from podrules.api.model.pod import Pod, PodStatus
 from podrules.api.model.storage import PersistentVolumeClaim
 from podrules.api.model.workload import Workload
 from podrules.scheduling.placement.claims import with_claims_of
-from podrules.scheduling.placement.controllers import Controlled
+from podrules.scheduling.placement.controllers import ControlledPod
 from podrules.scheduling.placement.daemon_sets import Existing, existing_pods
 from podrules.scheduling.placement.existing import is_waiting, own_pods, pods_there
 from podrules.scheduling.placement.planned import Autoscaler, JobSize, Origin
@@ -51,7 +51,7 @@ class PlaceableSpec(Struct, frozen=True):
     """Pods of one spec that can be placed."""
 
     name: str
-    controlled: Controlled
+    controlled: ControlledPod
     replicas: int | None
     framework: Framework
     first: int = 0
@@ -174,7 +174,7 @@ class PlaceableSpecs:
         meta = replace(made.pod.metadata, name=f"{more.metadata.name}-copy", deletion_timestamp=None)
         return replace(
             made,
-            controlled=Controlled(replace(made.pod, metadata=meta, status=PodStatus())),
+            controlled=ControlledPod(replace(made.pod, metadata=meta, status=PodStatus())),
             replicas=self._number(1),
             there=partial(pods_there, PODS.singular, more.metadata, None),
         )
@@ -191,7 +191,7 @@ class PlaceableSpecs:
             spec=replace(pod.spec, node_name=""),
             status=replace(pod.status, nominated_node_name="", resource_claim_statuses=()),
         )
-        return PlaceableSpec(name, Controlled(made), 1, framework, origin=origin)
+        return PlaceableSpec(name, ControlledPod(made), 1, framework, origin=origin)
 
     def _number(self, own: int) -> int | None:
         """How many pods to place; None: as many as fit."""

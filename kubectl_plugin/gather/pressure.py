@@ -20,7 +20,7 @@ from podrules.node.pressure.position import PodPlaces, limited_usage, requested_
 from podrules.node.pressure.usage import UsageSource
 from podrules.pod.platform import Platform, node_platform
 from podrules.pod.qos import compute_pod_qos, with_class
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 
 __all__ = ["Pressures"]
 
@@ -35,7 +35,7 @@ class _Known(NamedTuple):
     usage_source: UsageSource
     standings: Mapping[tuple[str, str], PodPlaces]
     classes: Classes
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadInput, ...]
     config: KubeletConfiguration | None
 
 
@@ -52,7 +52,7 @@ class Pressures:
         if node_platform(node) is not Platform.LINUX:
             return PodPosition(())
         pods = self._gatherer.pods_on(node.metadata.name)
-        if isinstance(pods, Unread):
+        if isinstance(pods, UnreadInput):
             return PodPosition((), (pods,))
         name, versions = node.metadata.name, self._gatherer.versions
         if name not in self._known:
@@ -80,7 +80,7 @@ class Pressures:
         if node_platform(node) is not Platform.LINUX:
             return PodPosition(())
         found = self._gatherer.pods_on(node.metadata.name)
-        if isinstance(found, Unread):
+        if isinstance(found, UnreadInput):
             return PodPosition((), (found,))
         meta = replace(pod.metadata, uid=_TO_COME)
         spec = replace(pod.spec, node_name=node.metadata.name)

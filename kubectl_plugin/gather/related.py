@@ -26,7 +26,7 @@ from kubectl_plugin.reports.related import (
     RelatedPod,
     RelatedReport,
 )
-from kubectl_plugin.reports.workload.rollout import Said
+from kubectl_plugin.reports.workload.rollout import ReportedReason
 from kubectl_plugin.reports.workload.workload_pods import pods_wanted
 from podrules.admission.limits.quotas import quota_room, required_amounts, still_refused, with_pods
 from podrules.admission.limits.room import QuotaRoom, QuotaShare
@@ -63,7 +63,7 @@ class RelatedReports:
         self,
         gatherer: Gatherer,
         admission: Admission,
-        refused: Callable[[Any, Kind[Any]], Said | None],
+        refused: Callable[[Any, Kind[Any]], ReportedReason | None],
         place: Callable[[Pod], LikelyNode],
     ) -> None:
         """Read nothing yet. ``refused`` returns why a workload's pods are not created, ``place`` a pod's placement."""
@@ -135,7 +135,7 @@ class RelatedReports:
         # A finished pod keeps a claim that is being deleted.
         live = (pod for pod in pods or () if meta.deletion_timestamp or not pod.finished)
         users = [pod for pod in live if any(one.claim == meta.name for one in claimed_volumes(pod))]
-        resizing = (Said(one.type, one.message) for one in claim.status.conditions if one.status == "True")
+        resizing = (ReportedReason(one.type, one.message) for one in claim.status.conditions if one.status == "True")
         grows = bound and wanted is not None and has is not None and has < wanted
         report = ClaimReport(
             phase=claim.status.phase,
@@ -146,7 +146,7 @@ class RelatedReports:
             access_modes=spec.access_modes,
             requested=str(wanted or ""),
             capacity=str(has or ""),
-            resize=next(resizing, Said("", "")) if grows else None,
+            resize=next(resizing, ReportedReason("", "")) if grows else None,
             deleted_at=meta.deletion_timestamp,
             finalizers=tuple(one for one in meta.finalizers if one != "kubernetes.io/pvc-protection"),
             problem=None,
@@ -172,13 +172,13 @@ class RelatedReports:
         places.sort(key=lambda one: one.claim != meta.name)
         return replace(report, chosen=tuple(places), missing=found.binding.missing if found.binding is not None else "")
 
-    def _event(self, claim: PersistentVolumeClaim) -> Said | None:
+    def _event(self, claim: PersistentVolumeClaim) -> ReportedReason | None:
         """The newest event about it; ExternalProvisioning, which only reports a wait every 15 s, counts last."""
         meta = claim.metadata
         events = self._gatherer.events_of(kinds.PERSISTENT_VOLUME_CLAIMS.kind, meta.name, meta.namespace)
         own = [one for one in self._gatherer.noted(events) or () if one.involved_object.uid in {"", meta.uid}]
         newest = max(own, key=lambda one: (one.reason != "ExternalProvisioning", one.last or ""), default=None)
-        return None if newest is None else Said(newest.reason, newest.message, newest.last)
+        return None if newest is None else ReportedReason(newest.reason, newest.message, newest.last)
 
     def _budget(self, budget: PodDisruptionBudget, *, named: bool) -> BudgetReport:
         gatherer, meta, spec = self._gatherer, budget.metadata, budget.spec

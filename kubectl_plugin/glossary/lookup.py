@@ -25,7 +25,7 @@ from kubectl_plugin.glossary.codes import CODES
 from kubectl_plugin.glossary.entry import Entry
 from podrules.api.model.quantity import whole_number
 
-__all__ = ["MAX_INPUT", "MAX_TEXT", "Found", "Reading", "find", "read", "similar"]
+__all__ = ["MAX_INPUT", "MAX_TEXT", "FoundEntry", "Reading", "find", "read", "similar"]
 
 MAX_TEXT: Final = 8192
 """The most characters of a line that are read: no message of Kubernetes is longer."""
@@ -156,7 +156,7 @@ _WORD: Final = re.compile(r"[^\W_]{4,}")
 _NO_LETTER: Final = re.compile(r"[\W_]+")
 
 
-class Found(NamedTuple):
+class FoundEntry(NamedTuple):
     """An entry and why it was found."""
 
     entry: Entry
@@ -169,12 +169,12 @@ class Found(NamedTuple):
 class Reading(NamedTuple):
     """The known entries of a text, and the unknown parts of a Kubernetes message."""
 
-    found: tuple[Found, ...] = ()
+    found: tuple[FoundEntry, ...] = ()
     """Each entry once: entries for all nodes first, then in the order of the text."""
     unknown: tuple[str, ...] = ()
 
 
-def find(text: str) -> tuple[Found, ...]:
+def find(text: str) -> tuple[FoundEntry, ...]:
     """The entries of a text: a term, a reason or a whole message."""
     return read(text).found
 
@@ -213,7 +213,7 @@ def _read_event(source: str, reason: str, message: str) -> Reading:
     said = _read_message(message, _MAX_FRAMES)
     if said.found or named is None:
         return said
-    return Reading((Found(named, reason, None),) if _OURS.fullmatch(source) else (), (message,))
+    return Reading((FoundEntry(named, reason, None),) if _OURS.fullmatch(source) else (), (message,))
 
 
 def _first(patterns: Iterable[str], text: str) -> re.Match[str] | None:
@@ -225,7 +225,7 @@ def _read_cause(reason: str, cause: str, frames: int) -> Reading:
     said = _read_message(cause, frames)
     if said.found or (named := _by_name(reason)) is None:
         return said
-    return Reading((Found(named, reason, None),), (cause,))
+    return Reading((FoundEntry(named, reason, None),), (cause,))
 
 
 def _read_message(text: str, frames: int) -> Reading:
@@ -242,7 +242,7 @@ def _read_message(text: str, frames: int) -> Reading:
         if cause.found:
             return cause
     if (entry := _entry(text)) is not None:
-        return Reading((Found(entry, text, None),), (frame["cause"],) if frame is not None else ())
+        return Reading((FoundEntry(entry, text, None),), (frame["cause"],) if frame is not None else ())
     said = _LABEL.fullmatch(text) or _SAYS.fullmatch(text)
     if frames and said and (said.re is _LABEL or not _VAGUE.issuperset(_words(said["cause"]))):
         return _read_message(said["cause"], frames - 1)
@@ -253,7 +253,7 @@ def _read_message(text: str, frames: int) -> Reading:
         return some if some is not None and not some.unknown else Reading()
     parts = [_entry(part) for part in re.split(r", |; |\. ", text)]
     if len(parts) > 1 and all(parts):
-        return Reading(_once(Found(entry, entry.name, None) for entry in parts if entry is not None))
+        return Reading(_once(FoundEntry(entry, entry.name, None) for entry in parts if entry is not None))
     return Reading(_once(_terms_in_a_row(text)))
 
 
@@ -279,7 +279,7 @@ def _read_field(text: str, details: str) -> Reading:
     """The rule that a field breaks, or the entry for all such messages."""
     _, *behind = details.split(": ")
     known = (_entry(": ".join(behind[at:])) for at in range(max(0, len(behind) - _MAX_FRAMES), len(behind)))
-    return Reading((Found(next(filter(None, known), _BY_NAME["invalid value"]), text, None),))
+    return Reading((FoundEntry(next(filter(None, known), _BY_NAME["invalid value"]), text, None),))
 
 
 def _joined(readings: Iterable[Reading]) -> Reading:
@@ -288,15 +288,15 @@ def _joined(readings: Iterable[Reading]) -> Reading:
     return Reading(_once(chain.from_iterable(reading.found for reading in all_read)), tuple(unknown))
 
 
-def _once(found: Iterable[Found]) -> tuple[Found, ...]:
+def _once(found: Iterable[FoundEntry]) -> tuple[FoundEntry, ...]:
     """The first of each entry."""
-    first: dict[str, Found] = {}
+    first: dict[str, FoundEntry] = {}
     for one in found:
         first.setdefault(one.entry.name, one)
     return tuple(first.values())
 
 
-def _terms_in_a_row(text: str) -> tuple[Found, ...]:
+def _terms_in_a_row(text: str) -> tuple[FoundEntry, ...]:
     """The entries of a text that consists only of known terms, as ``OOMKilled exit 137``; the longest of each."""
     words = text.split()[:_MAX_WORDS]
     if len(words) != len(text.split()) or not _VAGUE.isdisjoint(_words(text)):
@@ -307,7 +307,7 @@ def _terms_in_a_row(text: str) -> tuple[Found, ...]:
         term = next(((part, entry) for part in tried if (entry := _entry(part)) is not None), None)
         if term is None:
             return ()
-        found.append(Found(term[1], term[0], None))
+        found.append(FoundEntry(term[1], term[0], None))
         words = words[len(term[0].split()) :]
     return tuple(found)
 
@@ -396,7 +396,7 @@ def _counted(text: str) -> Reading | None:
         readings.extend(_read_part(reason, whole_number(count)) for count, reason in pairs)
         readings.append(_read_clauses(rest))
     joined = _joined(readings)
-    return joined if joined.found else joined._replace(found=(Found(_BY_NAME["failedscheduling"], text, None),))
+    return joined if joined.found else joined._replace(found=(FoundEntry(_BY_NAME["failedscheduling"], text, None),))
 
 
 def _read_part(text: str, nodes: int | None) -> Reading:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from kubectl_plugin.html.markup import Markup, element
-from kubectl_plugin.reports.cluster.cluster_entries import Promised
+from kubectl_plugin.reports.cluster.cluster_entries import PromisedResource
 from podrules.api.model.pod import PodQOSClass
 
 __all__ = ["CLASS_MARKS", "cell_bar", "legend", "patterns", "promised_words", "resource_bar", "share_bar"]
@@ -54,7 +54,7 @@ def patterns() -> Markup:
     )
 
 
-def resource_bar(promised: Promised, words: str, *, height: int = HEIGHT) -> Markup:
+def resource_bar(promised: PromisedResource, words: str, *, height: int = HEIGHT) -> Markup:
     """Draw one resource of a node or a cluster.
 
     Args:
@@ -99,7 +99,7 @@ def _drawing(words: str, parts: list[Markup]) -> Markup:
     return element("svg", parts, class_="bar", role="img", aria_label=words)
 
 
-def promised_words(promised: Promised, words: Callable[[int], str]) -> str:
+def promised_words(promised: PromisedResource, words: Callable[[int], str]) -> str:
     """The text of a bar: ``requested 3 of 8 (37%), limits 4 (50%), used 2``."""
     whole = promised.allocatable or 1
     parts = [f"requested {words(promised.total)} of {words(promised.allocatable)} ({100 * promised.total // whole}%)"]
@@ -109,7 +109,7 @@ def promised_words(promised: Promised, words: Callable[[int], str]) -> str:
     return ", ".join(parts)
 
 
-def cell_bar(name: str, promised: Promised, words: Callable[[int], str]) -> Markup:
+def cell_bar(name: str, promised: PromisedResource, words: Callable[[int], str]) -> Markup:
     """A bar for a table cell, with the requested percentage."""
     text = promised_words(promised, words)
     percent = 100 * promised.total // (promised.allocatable or 1)

@@ -28,10 +28,10 @@ from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, PodKey
 from kubectl_plugin.views.cluster.cluster_page import asked_words
 from kubectl_plugin.views.words import clock
 
-__all__ = ["Explained", "document"]
+__all__ = ["FullExplanations", "document"]
 
 
-class Explained(Struct, frozen=True):
+class FullExplanations(Struct, frozen=True):
     """The full explanations of nodes, pods and manifests."""
 
     nodes: Mapping[str, Page] = {}
@@ -41,7 +41,7 @@ class Explained(Struct, frozen=True):
     """Explanations of pods that do not exist yet."""
 
 
-def document(report: ClusterReport, explained: Explained, target: Target) -> str:
+def document(report: ClusterReport, explained: FullExplanations, target: Target) -> str:
     """Build the page as HTML text; the same report gives the same page.
 
     Args:
@@ -120,7 +120,7 @@ def _header(report: ClusterReport) -> Markup:
     )
 
 
-def _sections(report: ClusterReport, explained: Explained, target: Target) -> Markup:
+def _sections(report: ClusterReport, explained: FullExplanations, target: Target) -> Markup:
     return joined(
         overview.summary(report),
         changed(report),
@@ -163,7 +163,7 @@ def _listing(anchor: str, title: str, hint: str, static: Child) -> Markup:
     )
 
 
-def _manifests(explained: Explained, target: Target) -> Markup | None:
+def _manifests(explained: FullExplanations, target: Target) -> Markup | None:
     if not explained.manifests:
         return None
     cards = [

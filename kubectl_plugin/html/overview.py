@@ -12,7 +12,7 @@ from kubectl_plugin.html.pages import page_body, severity_word
 from kubectl_plugin.html.table import MAX_ROWS, table
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.page import Severity
-from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEntry, PodEntry, Promised
+from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEntry, PodEntry, PromisedResource
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import most_urgent
 from kubectl_plugin.views.cluster.cluster_page import (
@@ -168,8 +168,8 @@ def zones(report: ClusterReport) -> Markup:
                 element("strong", zone.zone or "no zone"),
                 f"{zone.ready} of {zone.nodes}",
                 f"{sum(node.pods for node in own):,}",
-                cell_bar("CPU", Promised.together([node.cpu for node in own]), cores),
-                cell_bar("Memory", Promised.together([node.memory for node in own]), memory),
+                cell_bar("CPU", PromisedResource.together([node.cpu for node in own]), cores),
+                cell_bar("Memory", PromisedResource.together([node.memory for node in own]), memory),
             ]
         )
     spreads = sorted(report.spreads, key=_spread_order)

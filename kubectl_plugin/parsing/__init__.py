@@ -17,13 +17,13 @@ from podrules import __version__
 if TYPE_CHECKING:
     from kubectl_plugin.options import Options
 
-__all__ = ["Parsed", "parse"]
+__all__ = ["ParsedCommand", "parse"]
 
 _OPTIONAL_VALUE: Final = "--timeline"
 """The flag with an optional value."""
 
 
-class Parsed(NamedTuple):
+class ParsedCommand(NamedTuple):
     """A parsed command line."""
 
     command: str
@@ -39,7 +39,7 @@ class Tokens(NamedTuple):
     """The command first, then its targets."""
 
 
-def parse(words: Sequence[str]) -> Parsed:
+def parse(words: Sequence[str]) -> ParsedCommand:
     """The options of a command line. Help and the version are printed, and end the process with code 0.
 
     Raises:
@@ -115,7 +115,7 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, not_one_of(str(value), tuple(map(str, action.choices))))
 
 
-def _parse_command(command: str, typed: Tokens) -> Parsed:
+def _parse_command(command: str, typed: Tokens) -> ParsedCommand:
     module = command_parser(command)
     parser = Parser(
         prog=f"kubectl qos {command}",
@@ -137,7 +137,7 @@ def _parse_command(command: str, typed: Tokens) -> Parsed:
         from kubectl_plugin.parsing.mistakes import left_over
 
         raise left_over(command, typed.flags, typed.positional, left)
-    return Parsed(command, module.options(args))
+    return ParsedCommand(command, module.options(args))
 
 
 def _parse_without_command(flags: Sequence[str]) -> NoReturn:

@@ -16,9 +16,9 @@ from kubectl_plugin.reports.pod.pod_report import (
     RUNTIME_CLASSES,
     RefusedField,
 )
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.pod.versions import VersionNote
-from podrules.scheduling.placement.planned import Budgets, DrainFlag, PlannedSpec, Unmoved
+from podrules.scheduling.placement.planned import Budgets, DrainFlag, PlannedSpec, UnmovedPod
 
 __all__ = ["PlanReport", "RefusedSpec", "WhatIf"]
 
@@ -82,7 +82,7 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     """Specs that the API server would refuse, or without a known scheduler."""
     budgets: Budgets
     """PodDisruptionBudgets that select future pods."""
-    unmoved: tuple[Unmoved, ...]
+    unmoved: tuple[UnmovedPod, ...]
     """Pods of a drained node that stay, or that no controller recreates."""
     stuck: int
     """How many pods of drained nodes stay Terminating because the nodes do not answer."""
@@ -90,7 +90,7 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     """Nodes that take pods but do not answer: no pod starts there."""
     flags: tuple[DrainFlag, ...]
     """The flags without which kubectl drain evicts no pod."""
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadInput, ...]
     webhook: tuple[OwnWebhookReport, ...] = ()
     """The effects of the webhook of kubectl qos on the pods of specs."""
     stuck_on: tuple[str, ...] = ()
@@ -160,7 +160,7 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
         return not spec.proven or made or (spec.origin == "drain" and self.guesses_drain)
 
     @property
-    def lacks(self) -> tuple[Unread, ...]:
+    def lacks(self) -> tuple[UnreadInput, ...]:
         """Unread resources that may change the headline."""
         kinds = ADMISSION | (_DRAINED if self.what_if.drained else frozenset())
         mine = [one for one in self.unread if one.may_exist and one.resource in kinds]

@@ -16,11 +16,11 @@ from cluster_io.kinds import (
     WORKLOADS,
 )
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.workload.rollout import Said
+from kubectl_plugin.reports.workload.rollout import ReportedReason
 from podrules.admission.limits.room import QuotaRoom, QuotaShare
 from podrules.api.model.quantity import Quantity
 from podrules.node.reachability import NodeReach
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.pod.versions import VersionNote
 from podrules.scheduling.placement.outcome import ClaimProblem, VolumePlace
 from podrules.workload.budget_risk import BudgetStanding
@@ -55,10 +55,10 @@ class RelatedReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field
     rules_version: str
     server_version: str | None
     version_notes: tuple[VersionNote, ...] = ()
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[UnreadInput, ...] = ()
 
     @property
-    def lacks(self) -> tuple[Unread, ...]:
+    def lacks(self) -> tuple[UnreadInput, ...]:
         """Unread resources that may change the headline."""
         return tuple(one for one in self.unread if one.resource in self.DECIDING)
 
@@ -77,7 +77,7 @@ class ClaimReport(RelatedReport, frozen=True, kw_only=True, tag="ClaimExplanatio
     access_modes: tuple[str, ...]
     requested: str
     capacity: str
-    resize: Said | None
+    resize: ReportedReason | None
     """Why a bound claim has less than it requests; None: it has enough."""
     deleted_at: str | None
     finalizers: tuple[str, ...]
@@ -92,7 +92,7 @@ class ClaimReport(RelatedReport, frozen=True, kw_only=True, tag="ClaimExplanatio
     """Whether its volume is attached to one node at a time."""
     pods: tuple[RelatedPod, ...] | None
     """The pods that use it; None: they could not be read."""
-    event: Said | None
+    event: ReportedReason | None
     """The newest event about it, while it is not bound."""
     chosen: tuple[VolumePlace, ...] = ()
     """If the pod that waits for it fits no node: its volumes that must each be created for one node."""
@@ -131,7 +131,7 @@ class QuotaWorkload(Struct, frozen=True, kw_only=True, rename="camel"):
     """Wanted pods that do not exist."""
     room: QuotaRoom
     """How many more of its pods this quota admits."""
-    refused: Said | None
+    refused: ReportedReason | None
     """The message of its newest event FailedCreate, or of its condition, about this quota."""
     needs: dict[str, str]
     """The hard amounts that would admit all missing pods."""

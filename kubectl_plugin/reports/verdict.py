@@ -9,7 +9,7 @@ from typing import Final, Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 
 __all__ = [
     "Severity",
@@ -232,7 +232,7 @@ class Verdict(Struct, frozen=True):
         """The sentence that determines code and severity; empty if the verdict has none."""
         return self.deciding or next(iter(self.sentences), "")
 
-    def as_data(self, lacks: Iterable[Unread] = ()) -> VerdictReport:
+    def as_data(self, lacks: Iterable[UnreadInput] = ()) -> VerdictReport:
         """The same for a program.
 
         Args:

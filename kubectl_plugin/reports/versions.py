@@ -7,7 +7,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.pod.versions import Component, VersionNote
 from podrules.scheduling.placement.outcome import PlacementOutcome
 from podrules.upgrade.version_changes import VersionChange
@@ -19,8 +19,8 @@ __all__ = [
     "ChangedPods",
     "ChangedRule",
     "Choice",
-    "NotCompared",
     "RunningVersion",
+    "UncomparedPods",
     "VersionsReport",
 ]
 
@@ -93,7 +93,7 @@ class Choice(Struct, frozen=True, rename="camel"):
         return (self.outcome, self.best, self.message) != (other.outcome, other.best, other.message)
 
 
-class NotCompared(Struct, frozen=True, rename="camel"):
+class UncomparedPods(Struct, frozen=True, rename="camel"):
     """Pods without a comparison of their placements."""
 
     reason: str
@@ -131,15 +131,15 @@ class VersionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     """Pods that both schedulers placed: those that wait, and one of each controller."""
     not_placed: int = 0
     """How many more of those were omitted, because they are too many."""
-    not_compared: tuple[NotCompared, ...] = ()
+    not_compared: tuple[UncomparedPods, ...] = ()
     """Other pods, for which the rules do not determine the node."""
     placements: tuple[ChangedPlacement, ...] = ()
     version_notes: tuple[VersionNote, ...] = ()
     """The versions of this cluster for which the rules were not verified."""
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[UnreadInput, ...] = ()
 
     @property
-    def lacks(self) -> tuple[Unread, ...]:
+    def lacks(self) -> tuple[UnreadInput, ...]:
         """Unread resources that may change the headline: without them, some placements were not compared."""
         usage = {"nodes.metrics.k8s.io", "pods.metrics.k8s.io", "nodes/proxy"}
         return tuple(one for one in self.unread if self.to and one.may_exist and one.resource not in usage)

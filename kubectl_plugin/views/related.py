@@ -19,7 +19,7 @@ from kubectl_plugin.reports.related import (
     RelatedReport,
 )
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, lacking
-from kubectl_plugin.reports.workload.rollout import Said
+from kubectl_plugin.reports.workload.rollout import ReportedReason
 from kubectl_plugin.views.pod.claim_words import claim_command, claim_sentences, missing_driver, volume_sentences
 from kubectl_plugin.views.scheduling.budget_words import remedy_words
 from kubectl_plugin.views.unread import assumed_words, unread_lines
@@ -75,7 +75,7 @@ def related_verdict(report: RelatedReport, now: datetime | None) -> Verdict:
     return lacking(Verdict(*_view(report)[1](report, now)), assumed_words(report.lacks))
 
 
-def _event_words(said: Said, now: datetime | None) -> str:
+def _event_words(said: ReportedReason, now: datetime | None) -> str:
     when = ago(said.at, now)
     return f"{said.reason}{f' {when} ago' if when else ''}{f': {cut(said.message)}' if said.message else ''}"
 

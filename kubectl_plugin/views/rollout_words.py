@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
-from kubectl_plugin.reports.workload.rollout import Rollout, Said, Schedule
+from kubectl_plugin.reports.workload.rollout import ReportedReason, Rollout, Schedule
 from kubectl_plugin.views.words import ago, counted, cut, when_words
 
 __all__ = ["old_words", "rollout_verdicts", "said_words", "schedule_verdict", "without_fields"]
@@ -21,7 +21,7 @@ _FIELDS: Final = re.compile(r" \([^()]{1,400}\)")
 """Matches the required value of each field of a violation; `lint` reports these for the template."""
 
 
-def said_words(said: Said, now: datetime | None) -> str:
+def said_words(said: ReportedReason, now: datetime | None) -> str:
     """``FailedCreate 3 min ago: pods "web-1" is forbidden: exceeded quota``: the original words without full stop."""
     reason = " ".join(filter(None, (said.reason, when_words(said.at, now))))
     return ": ".join(filter(None, (reason, cut(without_fields(said.message), _MOST).rstrip("."))))

@@ -37,7 +37,7 @@ from podrules.api.model.pod import PodQOSClass
 from podrules.ending.pod_state import PodState, state_of
 from podrules.node.eviction.signals import Signal
 from podrules.node.reachability import NodeReach
-from podrules.pod.reading import USAGE_NOT_ASKED, Unread
+from podrules.pod.reading import USAGE_NOT_ASKED, UnreadInput
 from podrules.scheduling.placement.outcome import PlacementOutcome
 
 __all__ = ["TargetTable", "target_order"]
@@ -114,7 +114,7 @@ class TargetTable:
         self._asking: set[str] = set()
         """The commands that read the usage that was not read."""
         self._notes = VersionNotes()
-        self._lacks: dict[Unread, None] = {}
+        self._lacks: dict[UnreadInput, None] = {}
         """What could not be read and may change a verdict."""
 
     def add(self, report: PodReport | NodeReport | WorkloadReport | RelatedReport, printed: str) -> None:

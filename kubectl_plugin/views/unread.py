@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from cluster_io.kubelet import CONFIGZ
 from kubectl_plugin.render.command import Hint, Prose, can_i
 from kubectl_plugin.views.words import counted, listed
-from podrules.pod.reading import FORBIDDEN, NOT_ALL_IN_FILE, NOT_ASKED, Unread
+from podrules.pod.reading import FORBIDDEN, NOT_ALL_IN_FILE, NOT_ASKED, UnreadInput
 
 __all__ = ["assumed_words", "unread_lines"]
 
@@ -44,7 +44,7 @@ _FIXES: Final = (
 """The remedies by reason why usage is unknown."""
 
 
-def unread_lines(unread: Iterable[Unread], *, measured: Collection[str] = ()) -> tuple[str | Prose, ...]:
+def unread_lines(unread: Iterable[UnreadInput], *, measured: Collection[str] = ()) -> tuple[str | Prose, ...]:
     """``pods: you may not list them (kubectl auth can-i list pods)``, ``usage of node-1 is unknown: …``; each once.
 
     Nodes share a line if the same is unknown for the same reason, apart from their names and addresses. So do kinds.
@@ -53,7 +53,7 @@ def unread_lines(unread: Iterable[Unread], *, measured: Collection[str] = ()) ->
         unread: What could not be read, and why.
         measured: Nodes with usage that is known anyway, from a metrics API.
     """
-    groups: dict[tuple[Unread, bool], list[Unread]] = {}
+    groups: dict[tuple[UnreadInput, bool], list[UnreadInput]] = {}
     entries = list(dict.fromkeys(unread))
     missing = [entry for entry in entries if entry.is_not_listed and not entry.node]
     for entry in entries:
@@ -70,7 +70,7 @@ def unread_lines(unread: Iterable[Unread], *, measured: Collection[str] = ()) ->
     return (*_not_listed(missing), *lines)
 
 
-def _of_any_node(entry: Unread) -> str:
+def _of_any_node(entry: UnreadInput) -> str:
     """The reason without the names and addresses of nodes."""
     if not entry.node:
         return entry.reason
@@ -78,7 +78,7 @@ def _of_any_node(entry: Unread) -> str:
     return re.sub(rf"(?<![\w.-]){re.escape(entry.node)}(?![\w-])", "NODE", said)
 
 
-def _not_listed(missing: Sequence[Unread]) -> Iterator[str]:
+def _not_listed(missing: Sequence[UnreadInput]) -> Iterator[str]:
     """What a List lacks and how to add it: a file may have several lists of kubectl, one after another."""
     by_reason: dict[str, list[str]] = {}
     for entry in missing:
@@ -100,7 +100,7 @@ def _not_listed(missing: Sequence[Unread]) -> Iterator[str]:
     yield from (f"{'to add: ' if len(rows) == 1 else ''}kubectl get {row} -A -o json >> FILE" for row in rows)
 
 
-def assumed_words(lacks: Iterable[Unread]) -> Iterator[str]:
+def assumed_words(lacks: Iterable[UnreadInput]) -> Iterator[str]:
     """For a verdict: what could not be read and counts as absent; empty if nothing is missing."""
     entries = list(lacks)
     some = [entry for entry in entries if entry.reason == NOT_ALL_IN_FILE]
@@ -134,7 +134,7 @@ def _either(kinds: Sequence[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def _of_kubelets(entry: Unread, names: Sequence[str], *, known: bool) -> str:
+def _of_kubelets(entry: UnreadInput, names: Sequence[str], *, known: bool) -> str:
     """What is unknown because kubelets could not be read."""
     nodes = listed(names, most=_MAX_NODES)
     if len(names) > _MAX_NODES:
@@ -146,7 +146,7 @@ def _of_kubelets(entry: Unread, names: Sequence[str], *, known: bool) -> str:
     return f"usage of {nodes} is unknown"
 
 
-def _line(entry: Unread, alike: Sequence[Unread], *, known: bool) -> str | Prose:
+def _line(entry: UnreadInput, alike: Sequence[UnreadInput], *, known: bool) -> str | Prose:
     """One line about everything that could not be read for the same reason."""
     place = f" in {entry.namespace}" if entry.namespace else f" outside of {entry.read_in}" if entry.read_in else ""
     unknown = _of_kubelets(entry, [one.node for one in alike], known=known) if entry.node else ""

@@ -10,7 +10,7 @@ from typing import Final
 from kubectl_plugin.reports.node.node_use import NearLimit
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.reports.workload.ordinals import MissingPods
-from kubectl_plugin.reports.workload.rollout import Said
+from kubectl_plugin.reports.workload.rollout import ReportedReason
 from kubectl_plugin.reports.workload.workload_code import workload_code
 from kubectl_plugin.reports.workload.workload_pods import JobProgress, PodCounts, WorkloadPod
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
@@ -89,14 +89,14 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
     return joined_verdict((stands, *rollout_verdicts(report.rollout, sentences[0], remedy, now, explained=explained)))
 
 
-def refusal_of(report: WorkloadReport) -> Said | None:
+def refusal_of(report: WorkloadReport) -> ReportedReason | None:
     """Why its controller cannot create pods; None: it can, or that is unknown."""
     if report.job is not None:
         return None if report.job.ended else report.job.why
     return report.rollout.refused if report.rollout is not None else None
 
 
-def _remedy(report: WorkloadReport, refused: Said) -> str:
+def _remedy(report: WorkloadReport, refused: ReportedReason) -> str:
     """What makes the API server admit its pods; if the next pod would be admitted now, that it only has to wait."""
     found, template = refuser(refused.message), report.template
     let_in = template.refusal is None and not template.priority.rejected and not template.refused
@@ -131,7 +131,7 @@ def new_pods_refused(report: WorkloadReport) -> str:
     return f"The API server will refuse {more} pod: {refusal.message.removesuffix('.')}."
 
 
-def _failure(report: WorkloadReport) -> Said | None:
+def _failure(report: WorkloadReport) -> ReportedReason | None:
     """Why a Job failed, or why missing pods cannot be created; None: the status does not show it."""
     if report.job is not None:
         return report.job.why

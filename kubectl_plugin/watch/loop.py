@@ -29,12 +29,12 @@ from cluster_io.live.live_source import LiveSource
 from cluster_io.live.reflector import CachedObject
 from cluster_io.source import Source
 from kubectl_plugin.exit_codes import words_of
-from kubectl_plugin.options import ExplainOptions, NodeOptions, PartitionsOptions, Run, Streams
+from kubectl_plugin.options import CommandFunction, ExplainOptions, NodeOptions, PartitionsOptions, Streams
 from kubectl_plugin.render.width import MIN_COLUMNS
 from kubectl_plugin.watch.screen import Pipe, Screen, Terminal
 from podrules.api.model.base import Model
 
-__all__ = ["NodeHealth", "Watched", "watch"]
+__all__ = ["NodeHealth", "WatchedObjects", "watch"]
 
 _FIRST_DELAY: Final = 1.0
 _LAST_DELAY: Final = 30.0
@@ -49,7 +49,7 @@ _WINDOW: Final = bytes([signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT])
 WatchedOptions = ExplainOptions | NodeOptions | PartitionsOptions
 
 
-class Watched(NamedTuple):
+class WatchedObjects(NamedTuple):
     """Objects that cause a new answer when they change."""
 
     kind: Kind[Any]
@@ -86,7 +86,9 @@ class NodeHealth(Model, frozen=True):
     status: _Status = field(default_factory=_Status)
 
 
-def watch(options: WatchedOptions, source: Source, streams: Streams, run: Run, watched: Sequence[Watched]) -> int:
+def watch(
+    options: WatchedOptions, source: Source, streams: Streams, run: CommandFunction, watched: Sequence[WatchedObjects]
+) -> int:
     """Answer again and again, until interrupted.
 
     Args:
@@ -152,7 +154,7 @@ class _Answer(NamedTuple):
 class _Once:
     """Runs the command once and stores its output."""
 
-    def __init__(self, options: WatchedOptions, source: Source, streams: Streams, run: Run) -> None:
+    def __init__(self, options: WatchedOptions, source: Source, streams: Streams, run: CommandFunction) -> None:
         self._options, self._source, self._streams, self._run = options._replace(watch=None), source, streams, run
         self.began = 0.0
         """By the monotonic clock."""
@@ -226,7 +228,7 @@ def _bell() -> Iterator[_Bell]:
 
 
 @contextmanager
-def _following(source: Source, watched: Sequence[Watched], bell: _Bell) -> Iterator[None]:
+def _following(source: Source, watched: Sequence[WatchedObjects], bell: _Bell) -> Iterator[None]:
     """Watch the objects, each in a thread, until the block ends."""
     # The reflector logs errors. Here the loop prints them so that they are not overwritten.
     logging.getLogger("cluster_io.live.reflector").disabled = True
@@ -238,7 +240,7 @@ def _following(source: Source, watched: Sequence[Watched], bell: _Bell) -> Itera
             stop()
 
 
-def _follow(source: LiveSource, watched: Watched, bell: _Bell) -> Callable[[], None]:
+def _follow(source: LiveSource, watched: WatchedObjects, bell: _Bell) -> Callable[[], None]:
     """Start one watch; returns the function that ends it."""
     seen: list[Mapping[str, CachedObject | NodeHealth]] = []
 

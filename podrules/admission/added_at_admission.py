@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-__all__ = ["Added", "AdmissionPlugin", "added_at_admission"]
+__all__ = ["Addition", "AdmissionPlugin", "added_at_admission"]
 
 Content = Mapping[str, Any]
 
@@ -36,7 +36,7 @@ class AdmissionPlugin(Enum):
     LIMIT_RANGER = "LimitRanger"
 
 
-class Added(Struct, frozen=True, rename="camel"):
+class Addition(Struct, frozen=True, rename="camel"):
     """An addition to the sent pod, or a change of it."""
 
     field: str
@@ -49,7 +49,7 @@ class Added(Struct, frozen=True, rename="camel"):
     """The plugin; None: a webhook, a policy, or a plugin that is not on by default."""
 
 
-def added_at_admission(sent: Content, stored: Content) -> tuple[Added, ...]:
+def added_at_admission(sent: Content, stored: Content) -> tuple[Addition, ...]:
     """Everything that was added or changed, in the order of the fields.
 
     Args:
@@ -78,42 +78,42 @@ def _items(content: Content, name: str) -> Sequence[Content]:
     return [entry or {} for entry in content.get(name) or ()]
 
 
-def _of_metadata(sent: Content, stored: Content) -> Iterator[Added]:
+def _of_metadata(sent: Content, stored: Content) -> Iterator[Addition]:
     for name, word in (("labels", "label"), ("annotations", "annotation")):
         before = _map(sent, name)
         for key, value in _map(stored, name).items():
             if before.get(key) != value:
                 by = AdmissionPlugin.LIMIT_RANGER if key == _LIMIT_RANGER else None
-                yield Added(f"metadata.{name}", f"{word} {key}", key in before, by)
+                yield Addition(f"metadata.{name}", f"{word} {key}", key in before, by)
 
 
-def _containers(name: str, word: str, sent: Content, stored: Content, *, limited: bool) -> Iterator[Added]:
+def _containers(name: str, word: str, sent: Content, stored: Content, *, limited: bool) -> Iterator[Addition]:
     before = {entry.get("name"): entry for entry in _items(sent, name)}
     for entry in _items(stored, name):
         own = before.get(entry.get("name"))
         if own is None:
-            yield Added(f"spec.{name}", f"{word} {entry.get('name')}")
+            yield Addition(f"spec.{name}", f"{word} {entry.get('name')}")
         else:
             yield from _inside(f"spec.{name}", f"{word} {entry.get('name')}", own, entry, limited=limited)
 
 
-def _inside(field: str, container: str, sent: Content, stored: Content, *, limited: bool) -> Iterator[Added]:
+def _inside(field: str, container: str, sent: Content, stored: Content, *, limited: bool) -> Iterator[Addition]:
     """The additions to a container of the sent pod."""
     if sent.get("image") != stored.get("image"):
-        yield Added(field, f"image {stored.get('image')} of {container}", changed=True)
+        yield Addition(field, f"image {stored.get('image')} of {container}", changed=True)
     variables = {entry.get("name"): entry.get("value") for entry in _items(sent, "env")}
     for entry in _items(stored, "env"):
         if entry.get("name") not in variables or variables[entry.get("name")] != entry.get("value"):
-            yield Added(field, f"variable {entry.get('name')} of {container}", entry.get("name") in variables)
+            yield Addition(field, f"variable {entry.get('name')} of {container}", entry.get("name") in variables)
     mounts = {entry.get("mountPath") for entry in _items(sent, "volumeMounts")}
     for entry in _items(stored, "volumeMounts"):
         if entry.get("mountPath") not in mounts:
             by = AdmissionPlugin.SERVICE_ACCOUNT if entry.get("mountPath") == _ACCESS_PATH else None
-            yield Added(field, f"mount {entry.get('mountPath')} of {container}", by=by)
+            yield Addition(field, f"mount {entry.get('mountPath')} of {container}", by=by)
     yield from _resources(field, container, sent, stored, limited=limited)
 
 
-def _resources(field: str, container: str, sent: Content, stored: Content, *, limited: bool) -> Iterator[Added]:
+def _resources(field: str, container: str, sent: Content, stored: Content, *, limited: bool) -> Iterator[Addition]:
     before, after = _map(sent, "resources"), _map(stored, "resources")
     limits = _map(before, "limits")
     for side in ("requests", "limits"):
@@ -123,17 +123,17 @@ def _resources(field: str, container: str, sent: Content, stored: Content, *, li
             if resource in own or (side == "requests" and resource in limits):
                 continue
             by = AdmissionPlugin.LIMIT_RANGER if limited else None
-            yield Added(field, f"{side[:-1]} {resource} {amount} of {container}", by=by)
+            yield Addition(field, f"{side[:-1]} {resource} {amount} of {container}", by=by)
 
 
 def _listed(
     name: str, word: str, sent: Content, stored: Content, plugin: Callable[[Content], AdmissionPlugin | None]
-) -> Iterator[Added]:
+) -> Iterator[Addition]:
     """The new items of a list; those without a name are compared completely."""
     before = {_key(entry) for entry in _items(sent, name)}
     for entry in _items(stored, name):
         if _key(entry) not in before:
-            yield Added(f"spec.{name}", f"{word} {_item_word(entry)}", by=plugin(entry))
+            yield Addition(f"spec.{name}", f"{word} {_item_word(entry)}", by=plugin(entry))
 
 
 def _key(entry: Content) -> str:
@@ -180,9 +180,9 @@ _SCALARS: Final[Mapping[str, AdmissionPlugin | None]] = {
 """Fields that the API does not set by itself, and the plugin that sets them by default."""
 
 
-def _scalars(sent: Content, stored: Content) -> Iterator[Added]:
+def _scalars(sent: Content, stored: Content) -> Iterator[Addition]:
     for name, plugin in _SCALARS.items():
         after = stored.get(name)
         if after not in (None, "", {}, [], False) and sent.get(name) != after:
             word = f"{name} {after}" if isinstance(after, str | int) else name
-            yield Added(f"spec.{name}", word, sent.get(name) is not None, plugin)
+            yield Addition(f"spec.{name}", word, sent.get(name) is not None, plugin)

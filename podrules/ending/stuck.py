@@ -47,7 +47,7 @@ __all__ = [
     "READ_WARNINGS",
     "AutoscalerWord",
     "Stuck",
-    "Unseen",
+    "UnprocessedPod",
     "Wait",
     "autoscaler_word",
     "event_subjects",
@@ -148,7 +148,7 @@ class AutoscalerWord(Struct, frozen=True, rename="camel"):
     at: str | None
 
 
-class Unseen(Struct, frozen=True, rename="camel"):
+class UnprocessedPod(Struct, frozen=True, rename="camel"):
     """A pod that no scheduler has processed."""
 
     scheduler: str
@@ -317,7 +317,7 @@ def _holds(event: Event, at: datetime, attached: Sequence[Event]) -> bool:
     return last is not None and at - last <= _HOLDS
 
 
-def unseen(pod: Pod) -> Unseen | None:
+def unseen(pod: Pod) -> UnprocessedPod | None:
     """A pod that no scheduler has processed yet; None: one has, or none needs to.
 
     A scheduler of groups may first wait for the rest of a group.
@@ -327,4 +327,4 @@ def unseen(pod: Pod) -> Unseen | None:
     if not asked or seen or scheduling_group(pod) is not None:
         return None
     binds = bool(claimed_volumes(pod) or pod.spec.resource_claims)
-    return Unseen(pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME, pod.metadata.creation_timestamp, binds)
+    return UnprocessedPod(pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME, pod.metadata.creation_timestamp, binds)

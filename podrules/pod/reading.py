@@ -23,7 +23,7 @@ __all__ = [
     "WEBHOOK_NOT_ASKED",
     "Access",
     "Owner",
-    "Unread",
+    "UnreadInput",
     "read_or_none",
 ]
 
@@ -43,7 +43,7 @@ OUTSIDE: Final = f"{FORBIDDEN} outside of "
 NOT_FOUND: Final = "not found"
 
 
-class Unread(Struct, frozen=True, rename="camel"):
+class UnreadInput(Struct, frozen=True, rename="camel"):
     """An input of the answer that could not be read."""
 
     verb: str
@@ -77,16 +77,16 @@ class Unread(Struct, frozen=True, rename="camel"):
         return self.reason.partition(OUTSIDE)[2]
 
 
-def read_or_none(found: T | Unread) -> T | None:
+def read_or_none(found: T | UnreadInput) -> T | None:
     """The read value; None: it could not be read, and the answer ignores it without a note."""
-    return None if isinstance(found, Unread) else found
+    return None if isinstance(found, UnreadInput) else found
 
 
-USAGE_NOT_ASKED: Final = Unread("get", "nodes/proxy", None, "not asked for a list")
+USAGE_NOT_ASKED: Final = UnreadInput("get", "nodes/proxy", None, "not asked for a list")
 """The usage of pods that were not named, in a source with one request per node."""
 
 
-WEBHOOK_NOT_ASKED: Final = Unread("create", "pods.mutate.kubectl-qos.io", None, NOT_ASKED)
+WEBHOOK_NOT_ASKED: Final = UnreadInput("create", "pods.mutate.kubectl-qos.io", None, NOT_ASKED)
 """The webhook of kubectl qos, if its configuration does not show what it writes."""
 POLICY_NOT_EVALUATED: Final = replace(
     WEBHOOK_NOT_ASKED, resource="mutatingadmissionpolicies.admissionregistration.k8s.io"

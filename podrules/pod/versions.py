@@ -35,7 +35,7 @@ __all__ = [
     "SCHEDULER_NAMESPACE",
     "Component",
     "Release",
-    "Stated",
+    "StatedFacts",
     "VersionNote",
     "Versions",
     "concerns",
@@ -71,7 +71,7 @@ class Component(Enum):
     KUBELET = "kubelet"
 
 
-class Stated(Struct, frozen=True):
+class StatedFacts(Struct, frozen=True):
     """What the user states about the cluster because the cluster does not report it."""
 
     version: str | None = None
@@ -82,7 +82,7 @@ class Stated(Struct, frozen=True):
     """The configuration of every kubelet; None: it is read from each."""
 
 
-NOTHING_STATED: Final = Stated()
+NOTHING_STATED: Final = StatedFacts()
 
 
 class Release(Struct, frozen=True, rename="camel"):
@@ -118,7 +118,7 @@ class Versions(Struct, frozen=True, kw_only=True):
     """The scheduler's version; None: it is not known, and the API server's is used."""
     schedulers: tuple[str, ...] = ()
     """The scheduler versions that were found, if the leading one is not known."""
-    stated: Stated = NOTHING_STATED
+    stated: StatedFacts = NOTHING_STATED
     kubelets: int | None = None
     """The minor of every kubelet; None: that of each node."""
     newest_kubelet: str = ""
@@ -129,7 +129,7 @@ class Versions(Struct, frozen=True, kw_only=True):
         cls,
         server: str | None,
         schedulers: Iterable[Release] = (),
-        stated: Stated = NOTHING_STATED,
+        stated: StatedFacts = NOTHING_STATED,
         kubelets: Iterable[str] = (),
         *,
         emulates: str = "",
@@ -186,7 +186,7 @@ class Versions(Struct, frozen=True, kw_only=True):
 
     def with_gate(self, field: str, *, on: bool) -> Versions:
         """The same cluster with one gate set in every component."""
-        stated = Stated(self.stated.version, tuple(sorted({**dict(self.stated.gates), field: on}.items())))
+        stated = StatedFacts(self.stated.version, tuple(sorted({**dict(self.stated.gates), field: on}.items())))
         return replace(
             self,
             api_server=_features(self.api_server.minor, stated.gates, self.api_server.emulated),

@@ -6,10 +6,10 @@ from enum import Enum
 
 from msgspec import Struct
 
-__all__ = ["ConstraintSkew", "Uncounted", "UncountedNodes", "WorkloadSpread"]
+__all__ = ["ConstraintSkew", "UncountedNodes", "UncountedReason", "WorkloadSpread"]
 
 
-class Uncounted(Enum):
+class UncountedReason(Enum):
     """Why a node does not belong to a domain of a constraint."""
 
     LACKS_KEY = "LacksKey"
@@ -23,7 +23,7 @@ class Uncounted(Enum):
 class UncountedNodes(Struct, frozen=True, rename="camel"):
     """The nodes that do not count, for one reason."""
 
-    why: Uncounted
+    why: UncountedReason
     nodes: int
     node: str
     """The first of them."""

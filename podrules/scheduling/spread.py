@@ -38,7 +38,7 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import (
     included_nodes,
 )
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import Spread, SpreadState, spread_state
-from podrules.scheduling.skew import ConstraintSkew, Uncounted, UncountedNodes, WorkloadSpread
+from podrules.scheduling.skew import ConstraintSkew, UncountedNodes, UncountedReason, WorkloadSpread
 from podrules.workload.safety import Guarantee, owner_guarantee
 
 __all__ = ["ZONE", "ZoneNodes", "spreads_of", "workload_spreads", "zone_nodes", "zone_of"]
@@ -154,9 +154,9 @@ def _uncounted(context: CycleContext, state: SpreadState, spread: Spread) -> Ite
     table, constraint = context.table, spread.constraint
     keys = dict.fromkeys(one.constraint.topology_key for one in state.spreads)
     counted = (
-        *((Uncounted.LACKS_KEY, key, table.label(key).codes != ABSENT) for key in keys),
-        (Uncounted.NODE_AFFINITY, "", included_nodes(context, (replace(constraint, node_taints_policy=""),))[0]),
-        (Uncounted.TAINT, "", included_nodes(context, (constraint,))[0]),
+        *((UncountedReason.LACKS_KEY, key, table.label(key).codes != ABSENT) for key in keys),
+        (UncountedReason.NODE_AFFINITY, "", included_nodes(context, (replace(constraint, node_taints_policy=""),))[0]),
+        (UncountedReason.TAINT, "", included_nodes(context, (constraint,))[0]),
     )
     left = np.ones(len(table), np.bool_)
     for why, key, mask in counted:

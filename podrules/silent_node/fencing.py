@@ -34,7 +34,7 @@ from podrules.node.pod_gc import goes
 from podrules.node.reachability import OUT_OF_SERVICE, Reach, node_reach
 from podrules.silent_node.partitions import NodeDown, hangs_on_its_node
 
-__all__ = ["FenceState", "Left", "fence_state", "kept_volumes", "left_to_go", "without_taint"]
+__all__ = ["FenceRemainder", "FenceState", "fence_state", "kept_volumes", "left_to_go", "without_taint"]
 
 
 class FenceState(Enum):
@@ -50,7 +50,7 @@ class FenceState(Enum):
     """It has the taint but responds again."""
 
 
-class Left(Struct, frozen=True, rename="camel"):
+class FenceRemainder(Struct, frozen=True, rename="camel"):
     """The pods and volumes that remain to be removed from a fenced node, and those that stay."""
 
     pods: tuple[str, ...]
@@ -97,7 +97,7 @@ def left_to_go(
     attachments: Iterable[VolumeAttachment],
     kept: Collection[str],
     volumes: Iterable[PersistentVolume] = (),
-) -> Left:
+) -> FenceRemainder:
     """The pods and volumes that remain to be removed from an out-of-service node.
 
     Args:
@@ -109,7 +109,7 @@ def left_to_go(
     """
     there = [(goes(pod, node.spec.taints), pod) for pod in pods if hangs_on_its_node(pod)]
     held = attached_volumes(node.metadata.name, node, attachments, volumes)
-    return Left(
+    return FenceRemainder(
         pods=tuple(sorted(_name(pod) for going, pod in there if going)),
         attachments=tuple(sorted(held.keys() - set(kept))),
         staying=tuple(sorted(_name(pod) for going, pod in there if not going)),

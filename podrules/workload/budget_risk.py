@@ -38,7 +38,7 @@ __all__ = [
     "BudgetCoverage",
     "BudgetRisk",
     "BudgetStanding",
-    "Unprotected",
+    "UnprotectedWorkload",
     "as_wanted",
     "budgets_at_stake",
     "eviction_hold",
@@ -88,7 +88,7 @@ class BudgetStanding(Struct, frozen=True, rename="camel"):
     """The number of missing pods that its controllers want, if it counts pods."""
 
 
-class Unprotected(Struct, frozen=True, rename="camel"):
+class UnprotectedWorkload(Struct, frozen=True, rename="camel"):
     """A workload with several pods that no budget selects: a drain may evict all pods on its node at once."""
 
     namespace: str
@@ -102,7 +102,7 @@ class BudgetCoverage(Struct, frozen=True, rename="camel"):
 
     standings: tuple[BudgetStanding, ...]
     """The budgets, the worst first, then by name."""
-    unprotected: tuple[Unprotected, ...]
+    unprotected: tuple[UnprotectedWorkload, ...]
     """The workloads, the ones with most pods first."""
 
 
@@ -131,7 +131,7 @@ def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]
         for budget in budgets
         for key in [_key(budget)]
     )
-    unprotected = (Unprotected(*workload, count) for workload, count in alone.items() if count > 1)
+    unprotected = (UnprotectedWorkload(*workload, count) for workload, count in alone.items() if count > 1)
     return BudgetCoverage(
         tuple(sorted(standings, key=lambda one: (_RISKS.index(one.risk), one.namespace, one.name))),
         tuple(sorted(unprotected, key=lambda one: (-one.pods, one.namespace, one.name))),

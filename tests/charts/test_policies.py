@@ -18,7 +18,7 @@ from tests.charts.policies import GROUP, KINDS
 from tests.controlplane.client import Object
 from tests.golden import check
 from tests.webhook.clusters import make_cluster
-from webhook.reviews.partial_objects import Seen
+from webhook.reviews.partial_objects import PartialObject
 from webhook.rules.zero_grace import warn_of_zero_grace
 
 FULL_POLICY_VALUES = {**FULL_VALUES, "mode": "policy", "lint": {"spreadSelectors": True, "topologyKeys": False}}
@@ -103,7 +103,7 @@ def test_A_policies_ignore_the_labels_that_the_rule_ignores(chart: Chart) -> Non
 
 def test_A_policies_word_zero_grace_as_the_webhook_does(chart: Chart) -> None:
     pod = Pod(spec=PodSpec(termination_grace_period_seconds=0))
-    (warning,) = warn_of_zero_grace(Seen(pod), make_cluster()).warnings
+    (warning,) = warn_of_zero_grace(PartialObject(pod), make_cluster()).warnings
     policy = named("ValidatingAdmissionPolicy", chart.objects(strictest("policy")))["workload.warn"]
     expressions = [one.get("messageExpression", "") for one in policy["spec"]["validations"]]
     assert warning.removeprefix("spec") in {"".join(re.findall("'([^']*)'", one)) for one in expressions}

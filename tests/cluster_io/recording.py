@@ -11,7 +11,7 @@ from cluster_io.errors import Forbidden, NotServed
 from cluster_io.in_memory import MemorySource
 from cluster_io.kinds import NODE_PROXIES, Kind
 from cluster_io.kubelet import KubeletEndpoint
-from cluster_io.live.responses import Response, Streamed
+from cluster_io.live.responses import Response, StreamedAnswer
 from cluster_io.live.transport import KubectlProxy
 from podrules.api.model.base import KubeObject, Model
 from podrules.api.model.selectors import Selector
@@ -107,7 +107,7 @@ class RecordingTransport:
         return self._proxy.get(path, accept)
 
     @contextmanager
-    def stream(self, path: str, accept: str) -> Iterator[Streamed]:
+    def stream(self, path: str, accept: str) -> Iterator[StreamedAnswer]:
         """See `LargeTransport.stream`."""
         with self._proxy.stream(path, accept) as answer:
             self.streamed.append((path, answer.content_type, answer.status))

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from cluster_io.capture.anonymise import Anonymiser
 from cluster_io.capture.contents import ANNOTATIONS, KindContents, contents, without_annotations
-from cluster_io.capture.file import Captured, Header, SnapshotFile, is_snapshot, snapshot_parts
+from cluster_io.capture.file import CapturedKind, Header, SnapshotFile, is_snapshot, snapshot_parts
 from cluster_io.capture.source import SnapshotSource
 from cluster_io.demo import DEMO_NOW, demo_objects
 from cluster_io.errors import ClusterError, ManifestError, NotCaptured, NotFound
@@ -51,7 +51,9 @@ def _written(path: Path, found: list[KindContents], **header: Any) -> Path:
         "anonymised": False,
         **header,
     }
-    kinds = tuple(Captured(entry.kind.captured_as, not_captured=entry.not_captured, only=entry.only) for entry in found)
+    kinds = tuple(
+        CapturedKind(entry.kind.captured_as, not_captured=entry.not_captured, only=entry.only) for entry in found
+    )
     objects = {entry.kind.captured_as: (entry.kind, entry.objects) for entry in found}
     write_whole(path, snapshot_parts(Header(kinds=kinds, **fields), objects))
     return path

@@ -11,14 +11,14 @@ import pytest
 
 from cluster_io.errors import ManifestError
 from cluster_io.manifests import located
-from cluster_io.manifests.located import MAX_TEXT, Ignore, Located, Place, located_objects
+from cluster_io.manifests.located import MAX_TEXT, Ignore, LocatedObject, Place, located_objects
 
 
-def _found(where: str, text: str) -> list[Located]:
-    return [entry for entry in located_objects(where, text) if isinstance(entry, Located)]
+def _found(where: str, text: str) -> list[LocatedObject]:
+    return [entry for entry in located_objects(where, text) if isinstance(entry, LocatedObject)]
 
 
-def _one(text: str) -> Located:
+def _one(text: str) -> LocatedObject:
     found = _found("a.yaml", dedent(text))
     assert len(found) == 1
     return found[0]

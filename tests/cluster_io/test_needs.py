@@ -17,7 +17,7 @@ from cluster_io.kinds import NODES
 from podrules.api.features import REFERENCE_VERSION
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod, PodResourceClaimStatus
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.pod.versions import SCHEDULER_NAMESPACE
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import LIST_DEFAULTING, PodTopologySpreadArgs
 from tests.cluster_io.recording import RecordingSource
@@ -383,9 +383,9 @@ def test_each_missing_list_is_named_apart_from_the_general_notes() -> None:
     cluster, gatherer = gathered(about, forbidden=["pods", "services", "csinodes.storage.k8s.io"])
     assert isinstance(cluster.error, Forbidden)
     assert cluster.unread == (
-        Unread("list", "pods", None, "forbidden"),
-        Unread("list", "services", "shop", "forbidden"),
-        Unread("list", "csinodes.storage.k8s.io", None, "forbidden"),
+        UnreadInput("list", "pods", None, "forbidden"),
+        UnreadInput("list", "services", "shop", "forbidden"),
+        UnreadInput("list", "csinodes.storage.k8s.io", None, "forbidden"),
     )
     assert gatherer.unread == ()
 
@@ -393,11 +393,11 @@ def test_each_missing_list_is_named_apart_from_the_general_notes() -> None:
 def test_a_controller_that_may_not_be_read_is_named() -> None:
     owned = pod(topologySpreadConstraints=[], owner={"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1"})
     cluster, _ = gathered(owned, forbidden=["replicasets.apps"])
-    assert cluster.unread == (Unread("get", "replicasets.apps", "shop", "forbidden"),)
+    assert cluster.unread == (UnreadInput("get", "replicasets.apps", "shop", "forbidden"),)
 
 
 def test_unread_kinds_only_matter_to_pods_that_need_them() -> None:
-    services = (Unread("list", "services", "shop", "forbidden"),)
+    services = (UnreadInput("list", "services", "shop", "forbidden"),)
     gatherer = Gatherer(RecordingSource(forbidden=["services"]))
     for pods, unread in (
         ([pod(topologySpreadConstraints=[])], services),
@@ -411,7 +411,7 @@ def test_unread_kinds_only_matter_to_pods_that_need_them() -> None:
 @pytest.mark.parametrize("resource", ["nodes", "pods"])
 def test_without_nodes_or_pods_nothing_is_computed(resource: str) -> None:
     cluster, _ = gathered(pod(), forbidden=[resource])
-    assert cluster.unread == (Unread("list", resource, None, "forbidden"),)
+    assert cluster.unread == (UnreadInput("list", resource, None, "forbidden"),)
     assert isinstance(cluster.error, Forbidden)
 
 
@@ -420,7 +420,7 @@ def test_list_without_nodes_or_pods_is_incomplete(kind: str, numbers: tuple[int,
     entry = shop_pod() if kind == "nodes" else raw_node("n")
     cluster = Gatherer(MemorySource([entry], description="x", is_plain_list=True)).snapshot([pod()])
     assert (len(cluster.snapshot.nodes), len(cluster.snapshot.pods)) == numbers
-    assert (cluster.unread, cluster.error) == ((Unread("list", kind, None, "not in the file"),), None)
+    assert (cluster.unread, cluster.error) == ((UnreadInput("list", kind, None, "not in the file"),), None)
 
 
 def test_a_file_with_an_object_that_cannot_be_read_is_refused() -> None:
@@ -433,14 +433,17 @@ def test_a_file_with_an_object_that_cannot_be_read_is_refused() -> None:
 def test_general_notes_of_the_same_list_stay() -> None:
     gatherer = Gatherer(RecordingSource(forbidden=["nodes"]))
     assert gatherer.noted(gatherer.list(NODES)) is None
-    assert gatherer.snapshot([pod()]).unread == gatherer.unread == (Unread("list", "nodes", None, "forbidden"),)
+    assert gatherer.snapshot([pod()]).unread == gatherer.unread == (UnreadInput("list", "nodes", None, "forbidden"),)
 
 
 def test_no_cluster_at_all() -> None:
     cluster = Gatherer(NothingSource("default")).snapshot([pod()])
     assert (str(cluster.error), cluster.unread) == (
         "no cluster was asked",
-        (Unread("list", "nodes", None, "no cluster was asked"), Unread("list", "pods", None, "no cluster was asked")),
+        (
+            UnreadInput("list", "nodes", None, "no cluster was asked"),
+            UnreadInput("list", "pods", None, "no cluster was asked"),
+        ),
     )
 
 
@@ -462,7 +465,7 @@ def test_device_classes_that_may_not_be_read_are_missing() -> None:
     cluster, _ = gathered(pod(containers=requesting("example.com/gpu")), forbidden=NO_DEVICES)
     assert (cluster.snapshot.device_classes, cluster.unread, cluster.error) == (
         (),
-        (Unread("list", "deviceclasses.resource.k8s.io", None, "forbidden"),),
+        (UnreadInput("list", "deviceclasses.resource.k8s.io", None, "forbidden"),),
         None,
     )
 
@@ -470,7 +473,7 @@ def test_device_classes_that_may_not_be_read_are_missing() -> None:
 def test_a_list_that_is_not_served_is_noted_elsewhere_too() -> None:
     gatherer = Gatherer(RecordingSource(not_served=["nodes"]))
     assert gatherer.noted(gatherer.list(NODES)) is None
-    assert gatherer.unread == (Unread("list", "nodes", None, "not served"),)
+    assert gatherer.unread == (UnreadInput("list", "nodes", None, "not served"),)
 
 
 def test_not_served_is_a_kind_of_unreachable() -> None:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes, score_nodes
+from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes, score_nodes
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.status import Code
 from tests.controlplane.binaries import GATE_MINORS
@@ -144,7 +144,7 @@ class Placer:
         return _answer(written, filtered, node, why_not(judged))
 
 
-def _answer(written: Object, filtered: Filtered, node: str, message: str) -> Answer:
+def _answer(written: Object, filtered: FilterResult, node: str, message: str) -> Answer:
     rejected_by = frozenset(status.plugin for status in filtered.rejected.values())
     if not len(filtered.feasible):
         ours = f"{filtered.message} {_post_filter(filtered)}"
@@ -163,7 +163,7 @@ def _answer(written: Object, filtered: Filtered, node: str, message: str) -> Ans
     )
 
 
-def _post_filter(filtered: Filtered) -> str:
+def _post_filter(filtered: FilterResult) -> str:
     """The message of the PostFilter plugins without claims and with equal priorities."""
     context, before = filtered.context, filtered.pre_filter.status
     if context.pod.spec.preemption_policy == "Never":

@@ -26,7 +26,7 @@ from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.placement.preemption_victims import Preemptor
 from podrules.scheduling.placement.preview import preemptor
 from podrules.scheduling.placement.situation import Situation
-from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes, score_nodes
+from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes, score_nodes
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.plugins.default_preemption import is_terminating_by_preemption
 from podrules.scheduling.scheduler.preemption import Candidate, Criterion, PostFilter, Preemption, preempt
@@ -269,7 +269,7 @@ class Preempting:
         self.answers.append(answer)
         return judged, answer
 
-    def _preemptor(self, filtered: Filtered, bound: Pod) -> Preemptor | None:
+    def _preemptor(self, filtered: FilterResult, bound: Pod) -> Preemptor | None:
         context = filtered.context
         return preemptor(Situation(context.pod, context.table, context.snapshot, self._framework, now=None), bound)
 
@@ -322,7 +322,7 @@ class Preempting:
         real = answer_in_the_end(said, lambda message: message == found.message)
         self.waiting.append(Waiting(answer.pod, found.message, real))
 
-    def _filtered(self, pod: Object, pods: Pods) -> Filtered:
+    def _filtered(self, pod: Object, pods: Pods) -> FilterResult:
         snapshot = self.snapshot(pods)
         table = NodeTable(snapshot.nodes, snapshot.pods)
         return filter_nodes(from_object(pod, Pod), table, snapshot, features=self._features, framework=self._framework)
@@ -338,7 +338,7 @@ class Preempting:
         return frozenset((node,)) if fits else self._fits(filtered)
 
     @staticmethod
-    def _fits(filtered: Filtered) -> frozenset[str]:
+    def _fits(filtered: FilterResult) -> frozenset[str]:
         if not len(filtered.feasible):
             return frozenset()
         names = filtered.context.table.names

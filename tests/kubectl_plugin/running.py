@@ -14,7 +14,7 @@ from typing import IO, Any, Final, NamedTuple
 import pytest
 
 from cluster_io.capture.contents import contents
-from cluster_io.capture.file import Captured, Header, snapshot_parts
+from cluster_io.capture.file import CapturedKind, Header, snapshot_parts
 from cluster_io.device_kinds import DEVICE_CLASSES, RESOURCE_SLICES
 from cluster_io.in_memory import MemorySource
 from cluster_io.kinds import ALL_KINDS, NODE_METRICS
@@ -89,7 +89,7 @@ def write_cluster(file: Path, objects: Sequence[Mapping[str, Any]]) -> str:
     placed = [one if one["kind"] in _WITHOUT_NAMESPACE else _placed(one) for one in objects]
     source = MemorySource(placed, description="a cluster", now=newest_time(objects) or _ANY_TIME)
     found = contents(source)
-    kinds = tuple(Captured(one.kind.captured_as, len(one.objects), one.not_captured, one.only) for one in found)
+    kinds = tuple(CapturedKind(one.kind.captured_as, len(one.objects), one.not_captured, one.only) for one in found)
     header = Header(
         captured_at=source.now or _ANY_TIME,
         captured_by="test",

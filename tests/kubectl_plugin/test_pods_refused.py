@@ -15,7 +15,7 @@ from cluster_io.in_memory import MemorySource
 from cluster_io.kinds import RESOURCE_QUOTAS
 from kubectl_plugin import cli
 from podrules.pod.reading import FORBIDDEN as MAY_NOT
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.kubectl_plugin.test_field_cases import FIELD
 from tests.objects import raw_condition, raw_pod
@@ -383,7 +383,7 @@ def test_quota_that_may_not_be_read_lets_no_pod_in(monkeypatch: pytest.MonkeyPat
 def without_quotas(read: Any) -> Any:
     def find(gatherer: Any, kind: Any, *more: Any, **named: Any) -> Any:
         if kind is RESOURCE_QUOTAS:
-            return Unread("list", kind.rbac_name, "news", MAY_NOT)
+            return UnreadInput("list", kind.rbac_name, "news", MAY_NOT)
         return read(gatherer, kind, *more, **named)
 
     return find

@@ -10,7 +10,7 @@ from podrules.api.features import Features
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes, pre_enqueue, score_nodes
+from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes, pre_enqueue, score_nodes
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.status import Code, Status
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState
@@ -61,7 +61,7 @@ def answer_schedule_dra(case: Mapping[str, Any], features: Features) -> Answer:
     return answer_schedule(case, features, devices=True)
 
 
-def _filtered(filtered: Filtered) -> Answer:
+def _filtered(filtered: FilterResult) -> Answer:
     pre_filter = _status(filtered.pre_filter.status)
     if filtered.pre_filter.skipped:
         pre_filter["skipFilterPlugins"] = sorted(filtered.pre_filter.skipped)
@@ -75,7 +75,7 @@ def _filtered(filtered: Filtered) -> Answer:
     }
 
 
-def _allocations(filtered: Filtered) -> Answer:
+def _allocations(filtered: FilterResult) -> Answer:
     """By node the devices for each claim; upstream asks for them only where no plugin before has rejected the node."""
     state = filtered.context.states.get(DynamicResources.name)
     if not isinstance(state, DynamicResourcesState):
@@ -97,7 +97,7 @@ def _device(device: AllocatedDevice) -> Answer:
     return found
 
 
-def _unschedulable(filtered: Filtered, pod: Pod) -> Answer:
+def _unschedulable(filtered: FilterResult, pod: Pod) -> Answer:
     answer: Answer = {
         "message": filtered.message,
         "unschedulablePlugins": sorted(unschedulable_plugins(filtered)),
@@ -114,14 +114,14 @@ def _unschedulable(filtered: Filtered, pod: Pod) -> Answer:
     return answer | {"message": found.message, "postFilter": _post_filter(filtered, found)}
 
 
-def _of_the_left_out(filtered: Filtered) -> Status:
+def _of_the_left_out(filtered: FilterResult) -> Status:
     """What the scheduler notes of nodes that it does not look at."""
     if not filtered.pre_filter.status.ok:
         return filtered.pre_filter.status
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (filtered.left_out,))
 
 
-def _post_filter(filtered: Filtered, found: PostFilter) -> Answer:
+def _post_filter(filtered: FilterResult, found: PostFilter) -> Answer:
     answer = _status(found.status)
     preemption = found.preemption or Preemption()
     answer["potentialNodes"] = list(preemption.potential_nodes)
@@ -147,7 +147,7 @@ def _post_filter(filtered: Filtered, found: PostFilter) -> Answer:
     return answer
 
 
-def _scored(filtered: Filtered, pod: Pod) -> Answer:
+def _scored(filtered: FilterResult, pod: Pod) -> Answer:
     scored = score_nodes(filtered)
     if scored.fails:
         return {"error": scored.error}

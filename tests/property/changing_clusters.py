@@ -12,7 +12,7 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes, score_nodes
+from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes, score_nodes
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from tests.objects import raw_container, raw_node, raw_pod
 from tests.scheduling import DEFAULT_FRAMEWORK
@@ -209,7 +209,7 @@ def said_of(pod: Pod, table: NodeTable) -> Json:
     return said
 
 
-def _values(filtered: Filtered) -> Json:
+def _values(filtered: FilterResult) -> Json:
     if not filtered.pre_filter.status.ok:
         return {}
     context, found = filtered.context, dict[str, Any]()

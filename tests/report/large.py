@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from kubectl_plugin.html.document import Explained, document
+from kubectl_plugin.html.document import FullExplanations, document
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts
 from kubectl_plugin.reports.cluster.cluster_report import cluster_report
@@ -112,7 +112,7 @@ def _main(nodes: int, pods: int, path: Path) -> None:
 
     facts = large_facts(Size(nodes, pods))
     before = time.process_time()
-    text = document(cluster_report(facts), Explained(), Target())
+    text = document(cluster_report(facts), FullExplanations(), Target())
     made = time.process_time() - before
     path.write_text(text, encoding="utf-8")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Locator, Page, expect
 
 from cluster_io.demo import demo_objects
-from kubectl_plugin.html.document import Explained, document
+from kubectl_plugin.html.document import FullExplanations, document
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.cluster.cluster_report import cluster_report
 from tests.kubectl_plugin.running import run
@@ -281,7 +281,7 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
 def test_large_cluster_stays_small(browser: Browser, tmp_path: Path) -> None:
     """The page's tree does not grow with the cluster; `make report-scale` measures ten times as many."""
     size = Size(500, 15_000)
-    text = document(cluster_report(large_facts(size)), Explained(), Target())
+    text = document(cluster_report(large_facts(size)), FullExplanations(), Target())
     assert len(text.encode()) < LARGEST / 10
     path = tmp_path / "large.html"
     path.write_text(text, encoding="utf-8")

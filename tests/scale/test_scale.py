@@ -18,7 +18,7 @@ from cluster_io.kinds import PODS
 from cluster_io.live.live_source import LiveSource
 from cluster_io.live.transport import KubectlProxy
 from kubectl_plugin.commands import explain
-from kubectl_plugin.options import Run, Streams
+from kubectl_plugin.options import CommandFunction, Streams
 from kubectl_plugin.parsing import parse
 from tests.cluster_io.recording import RecordingTransport
 from tests.controlplane.binaries import Binaries
@@ -92,7 +92,7 @@ def test_a_node_is_answered_from_its_own_pods(recorded: RecordingTransport) -> N
     name, out = cluster.node_name(7), io.StringIO()
     source = LiveSource(recorded, namespace=None, large=recorded)
 
-    run: Run = explain.run
+    run: CommandFunction = explain.run
     code = run(parse(["explain", f"node/{name}"]).options, source, Streams(io.StringIO(), out, io.StringIO()))
 
     assert (code, recorded.streamed) == (0, [])

@@ -6,10 +6,10 @@ import threading
 import time
 from typing import Protocol
 
-__all__ = ["Elapsed", "RealTime"]
+__all__ = ["MonotonicClock", "RealTime"]
 
 
-class Elapsed(Protocol):
+class MonotonicClock(Protocol):
     """A clock that only goes forward and can wait."""
 
     def now(self) -> float:
@@ -25,9 +25,9 @@ class RealTime:
     """The machine's monotonic clock."""
 
     def now(self) -> float:
-        """See `Elapsed.now`."""
+        """See `MonotonicClock.now`."""
         return time.monotonic()
 
     def wait(self, event: threading.Event, seconds: float) -> None:
-        """See `Elapsed.wait`."""
+        """See `MonotonicClock.wait`."""
         event.wait(seconds)

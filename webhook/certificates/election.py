@@ -33,7 +33,7 @@ from cluster_io.kinds import LEASES
 from cluster_io.live.reflector import CachedMeta
 from podrules.api.model.base import Model
 from podrules.api.model.decode import DecodeError, from_json
-from webhook.certificates.elapsed import Elapsed, RealTime
+from webhook.certificates.elapsed import MonotonicClock, RealTime
 from webhook.certificates.writing import MERGE, RefusedError, WritingTransport, read, write
 from webhook.settings import ObjectRef
 
@@ -91,7 +91,7 @@ class Election:
         duration: int,
         clock: Callable[[], datetime],
         on_change: Callable[[], None],
-        elapsed: Elapsed | None = None,
+        elapsed: MonotonicClock | None = None,
     ) -> None:
         """Set up the election; `run` takes part in it.
 

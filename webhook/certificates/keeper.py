@@ -24,10 +24,10 @@ from cluster_io.kinds import Kind
 from cluster_io.live.reflector import CachedObject, Reflector
 from podrules.api.model.base import KubeObject, Model
 from podrules.api.model.decode import DecodeError
-from webhook.certificates.elapsed import Elapsed, RealTime
+from webhook.certificates.elapsed import MonotonicClock, RealTime
 from webhook.certificates.election import Election, own_identity
 from webhook.certificates.pair import PairError, authorities_in, canonical_name, earliest_end, is_signed_by
-from webhook.certificates.rotation import Kept, next_step, to_serve
+from webhook.certificates.rotation import StoredCertificates, next_step, to_serve
 from webhook.certificates.serving import ServingContext
 from webhook.certificates.status import CertificateStatus
 from webhook.certificates.writing import MERGE, STRATEGIC, RefusedError, WritingTransport, read, write
@@ -111,7 +111,7 @@ class CertificateKeeper:
         serving: ServingContext,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        elapsed: Elapsed | None = None,
+        elapsed: MonotonicClock | None = None,
     ) -> None:
         """Set up the keeper; `run` does the work.
 
@@ -134,7 +134,7 @@ class CertificateKeeper:
         self._stopped = False
         self._first_announced: tuple[bytes, float] | None = None
         """The authorities that the webhooks have, and since when."""
-        self._served = Kept()
+        self._served = StoredCertificates()
         """The served certificate, with the authorities that were last stored with it."""
         self._published: dict[str, float] = {}
         """When each configuration was last written, by its kind."""
@@ -235,7 +235,7 @@ class CertificateKeeper:
         """The API server's time: the API server is the one that checks the certificate."""
         return self._clock() - self._election.ahead
 
-    def _serve(self, kept: Kept, since: datetime | None, now: datetime) -> datetime:
+    def _serve(self, kept: StoredCertificates, since: datetime | None, now: datetime) -> datetime:
         """Serve the certificate that is due; return the latest time of the next decision."""
         served, next_decision = to_serve(kept, self._served, now=now, lifetime=self._lifetime, announced_since=since)
         if (served.certificate, served.key) != (self._served.certificate, self._served.key):
@@ -246,7 +246,7 @@ class CertificateKeeper:
         self.ready = self.ready or (since is not None and served.certificate == kept.certificate != b"")
         return next_decision
 
-    def _write(self, wanted: Kept, seen: Kept) -> None:
+    def _write(self, wanted: StoredCertificates, seen: StoredCertificates) -> None:
         """Replace the Secret's data unless it has changed; the watch then delivers the new data."""
         found = self._read()
         if _decode_secret(found) != seen:
@@ -310,7 +310,7 @@ class CertificateKeeper:
             write(self._transport, "PATCH", kind.path(name=self._settings.configuration), body, STRATEGIC)
 
 
-def _decode_secret(secret: _CachedSecret | None) -> Kept:
+def _decode_secret(secret: _CachedSecret | None) -> StoredCertificates:
     """Decode a Secret; a value that is not Base64 counts as empty."""
     data = secret.data if secret is not None else {}
 
@@ -320,4 +320,4 @@ def _decode_secret(secret: _CachedSecret | None) -> Kept:
         except ValueError:
             return b""
 
-    return Kept(**{attribute: decoded(name) for attribute, name in _KEYS.items()})
+    return StoredCertificates(**{attribute: decoded(name) for attribute, name in _KEYS.items()})

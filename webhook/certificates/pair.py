@@ -16,7 +16,7 @@ from msgspec import Struct
 
 __all__ = [
     "BACKDATED",
-    "Inspected",
+    "CertificateFacts",
     "Pair",
     "PairError",
     "authorities_in",
@@ -44,7 +44,7 @@ class Pair(Struct, frozen=True):
     key: bytes
 
 
-class Inspected(Struct, frozen=True):
+class CertificateFacts(Struct, frozen=True):
     """The names and validity of a certificate."""
 
     names: frozenset[str]
@@ -88,7 +88,7 @@ def make_pair(names: Sequence[str], *, now: datetime, lifetime: timedelta) -> Pa
     )
 
 
-def inspect(certificate: bytes, key: bytes) -> Inspected:
+def inspect(certificate: bytes, key: bytes) -> CertificateFacts:
     """Read a certificate and check that the key belongs to it.
 
     Raises:
@@ -107,7 +107,7 @@ def inspect(certificate: bytes, key: bytes) -> Inspected:
     if not own:
         raise PairError("the key belongs to another certificate")
     is_own_kind = not chain and isinstance(curve, ec.SECP256R1) and isinstance(signed, hashes.SHA256)
-    return Inspected(names, *validity, is_own_kind)
+    return CertificateFacts(names, *validity, is_own_kind)
 
 
 def is_signed_by(certificate: bytes, authority: bytes) -> bool:

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from webhook.certificates.pair import (
     BACKDATED,
-    Inspected,
+    CertificateFacts,
     Pair,
     PairError,
     authorities_in,
@@ -34,7 +34,7 @@ from webhook.certificates.pair import (
     make_pair,
 )
 
-__all__ = ["Kept", "RotationStep", "next_step", "to_serve"]
+__all__ = ["RotationStep", "StoredCertificates", "next_step", "to_serve"]
 
 _RENEW_AFTER: Final = 2 / 3
 """The fraction of the lifetime."""
@@ -44,7 +44,7 @@ _MAX_SETTLE: Final = timedelta(minutes=1)
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
-class Kept(Struct, frozen=True):
+class StoredCertificates(Struct, frozen=True):
     """The certificates that the Secret stores, as PEM; empty where it stores none."""
 
     certificate: bytes = b""
@@ -58,18 +58,18 @@ class Kept(Struct, frozen=True):
 class RotationStep(Struct, frozen=True):
     """What to store from now on, and the latest time of the next decision."""
 
-    kept: Kept
+    kept: StoredCertificates
     next_decision: datetime
 
 
 def next_step(
-    kept: Kept,
+    kept: StoredCertificates,
     names: Sequence[str],
     *,
     now: datetime,
     lifetime: timedelta,
     announced_since: datetime | None,
-    served: Kept | None = None,
+    served: StoredCertificates | None = None,
 ) -> RotationStep:
     """Decide what to store now.
 
@@ -83,7 +83,7 @@ def next_step(
         served: The served certificate, with the authorities that were last stored with it.
     """
     wanted = {canonical_name(name) for name in names}
-    served = served or Kept()
+    served = served or StoredCertificates()
     authorities = authorities_in(kept.authorities, now=now)
     lost = tuple(entry for entry in authorities_in(served.authorities, now=now) if entry not in authorities)
     kept = replace(kept, authorities=b"".join(authorities + lost))
@@ -93,7 +93,7 @@ def next_step(
     if spoilt:
         kept = replace(kept, certificate=served.certificate, key=served.key)
         present = _usable(kept, now)
-    staged = _usable(Kept(kept.next_certificate, kept.next_key, authorities=kept.authorities), now)
+    staged = _usable(StoredCertificates(kept.next_certificate, kept.next_key, authorities=kept.authorities), now)
     if present is None:
         return RotationStep(_promoted(kept), now) if staged is not None else _fresh(kept, names, now, lifetime)
     settle = _settling_time(lifetime)
@@ -109,8 +109,13 @@ def next_step(
 
 
 def to_serve(
-    kept: Kept, served: Kept, *, now: datetime, lifetime: timedelta, announced_since: datetime | None
-) -> tuple[Kept, datetime]:
+    kept: StoredCertificates,
+    served: StoredCertificates,
+    *,
+    now: datetime,
+    lifetime: timedelta,
+    announced_since: datetime | None,
+) -> tuple[StoredCertificates, datetime]:
     """Decide what a replica serves now, and the latest time of the next decision.
 
     It serves the stored certificate once clients have had its authority for the settling time, or at once when the
@@ -138,7 +143,7 @@ def _settling_time(lifetime: timedelta) -> timedelta:
     return min(_SETTLE * lifetime, _MAX_SETTLE)
 
 
-def _usable(kept: Kept, now: datetime) -> Inspected | None:
+def _usable(kept: StoredCertificates, now: datetime) -> CertificateFacts | None:
     """The content of the stored certificate, if it is usable now.
 
     A stolen token may store one with a key that no client accepts: replicas would serve it forever.
@@ -151,22 +156,22 @@ def _usable(kept: Kept, now: datetime) -> Inspected | None:
     return found if signed and found.is_own_kind and found.not_before <= now < found.not_after else None
 
 
-def _fresh(kept: Kept, names: Sequence[str], now: datetime, lifetime: timedelta) -> RotationStep:
+def _fresh(kept: StoredCertificates, names: Sequence[str], now: datetime, lifetime: timedelta) -> RotationStep:
     pair = make_pair(names, now=now, lifetime=lifetime)
-    fresh = Kept(pair.certificate, pair.key, authorities=pair.authority + kept.authorities)
+    fresh = StoredCertificates(pair.certificate, pair.key, authorities=pair.authority + kept.authorities)
     return RotationStep(fresh, now + _RENEW_AFTER * lifetime)
 
 
-def _staged(kept: Kept, pair: Pair) -> Kept:
+def _staged(kept: StoredCertificates, pair: Pair) -> StoredCertificates:
     authorities = pair.authority + kept.authorities
     return replace(kept, next_certificate=pair.certificate, next_key=pair.key, authorities=authorities)
 
 
-def _promoted(kept: Kept) -> Kept:
-    return Kept(kept.next_certificate, kept.next_key, authorities=kept.authorities)
+def _promoted(kept: StoredCertificates) -> StoredCertificates:
+    return StoredCertificates(kept.next_certificate, kept.next_key, authorities=kept.authorities)
 
 
-def _renewal(certificate: Inspected, lifetime: timedelta) -> datetime:
+def _renewal(certificate: CertificateFacts, lifetime: timedelta) -> datetime:
     """Two thirds of its lifetime after it was made, or two thirds of the configured lifetime if that is less."""
     made = certificate.not_before + BACKDATED
     return made + _RENEW_AFTER * min(certificate.not_after - made, lifetime)

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from webhook.certificates.pair import Inspected, inspect
+from webhook.certificates.pair import CertificateFacts, inspect
 from webhook.tls_options import TlsOptions
 
 __all__ = ["ServingContext"]
@@ -46,7 +46,7 @@ class ServingContext:
         self.context: Final = _Newest()
         self._client_authorities = client_authorities
         self._tls = tls
-        self.served: Inspected | None = None
+        self.served: CertificateFacts | None = None
         """The names and validity of the served certificate."""
 
     def load(self, certificate: bytes, key: bytes) -> None:

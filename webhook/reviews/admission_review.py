@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from podrules.api.model.base import Model
 from podrules.api.model.decode import DecodeError
 from podrules.api.model.pod import Pod
-from webhook.reviews.partial_objects import Seen, see
+from webhook.reviews.partial_objects import PartialObject, see
 
 __all__ = [
     "EDGE_BYTES",
@@ -171,7 +171,7 @@ def skim(beginning: bytes, end: bytes) -> Request:
     return decode_review(before + b"}}")
 
 
-def new_pod(request: Request) -> Seen[Pod] | None:
+def new_pod(request: Request) -> PartialObject[Pod] | None:
     """The pod as it would be stored, with its namespace; None when the review contains no pod.
 
     Raises:
@@ -184,7 +184,7 @@ def new_pod(request: Request) -> Seen[Pod] | None:
     return replace(seen, object=replace(pod, metadata=replace(pod.metadata, namespace=request.namespace)))
 
 
-def old_object(request: Request, kind: type[T]) -> Seen[T] | None:
+def old_object(request: Request, kind: type[T]) -> PartialObject[T] | None:
     """The object as it is stored; None when the review contains none.
 
     Raises:
@@ -193,7 +193,7 @@ def old_object(request: Request, kind: type[T]) -> Seen[T] | None:
     return _seen(request, request.old_object, kind, "oldObject")
 
 
-def new_object(request: Request, kind: type[T]) -> Seen[T] | None:
+def new_object(request: Request, kind: type[T]) -> PartialObject[T] | None:
     """The object as it would be stored; None when the review contains none.
 
     Raises:
@@ -234,7 +234,7 @@ def author_wrote(request: Request, field_name: str) -> bool:
     return not entries or any(f"f:{field_name}" in entry.fields_v1.spec for entry in entries)
 
 
-def _seen(request: Request, raw: Raw, kind: type[T], field_name: str) -> Seen[T] | None:
+def _seen(request: Request, raw: Raw, kind: type[T], field_name: str) -> PartialObject[T] | None:
     if len(memoryview(raw)) == len(_NULL_TEXT) and bytes(raw) == _NULL_TEXT:
         return None
     try:

@@ -29,7 +29,7 @@ from cluster_io.kinds import EVENTS
 from podrules.api.plain_names import is_plain_name
 from podrules.ending.died.messages import FORCE_ALLOWED
 from webhook.certificates.writing import RefusedError, WritingTransport, write
-from webhook.reviews.response import Forced, plain
+from webhook.reviews.response import ForceDeletionRecord, plain
 
 __all__ = ["EventOutcome", "Events", "Limits"]
 
@@ -98,7 +98,7 @@ class Events:
         self._limits = Limits()
         self._waiting: queue.Queue[dict[str, Any]] = queue.Queue(_MAX_WAITING)
 
-    def enqueue(self, forced: Forced, user: str, denial: str) -> None:
+    def enqueue(self, forced: ForceDeletionRecord, user: str, denial: str) -> None:
         """Queue an Event unless a limit is reached; return at once.
 
         Args:
@@ -130,7 +130,7 @@ class Events:
                 self._count("created")
 
 
-def _event(forced: Forced, user: str, denial: str, now: datetime) -> dict[str, Any]:
+def _event(forced: ForceDeletionRecord, user: str, denial: str, now: datetime) -> dict[str, Any]:
     meta = forced.metadata
     node = {"apiVersion": "v1", "kind": "Node", "name": forced.node}
     instance = os.uname().nodename[:_MAX_INSTANCE]
@@ -156,7 +156,7 @@ def _event(forced: Forced, user: str, denial: str, now: datetime) -> dict[str, A
     }
 
 
-def _note(forced: Forced, user: str, denial: str) -> str:
+def _note(forced: ForceDeletionRecord, user: str, denial: str) -> str:
     if forced.kind == "Node":
         # Events of Nodes are all in one namespace: its readers may lack permission to see the names of pods.
         why = "its pods, which the refusal names, would be force deleted"

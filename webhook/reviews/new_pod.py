@@ -10,7 +10,7 @@ from podrules.api.model.pod import Pod
 from webhook.cluster.cached import CachedNamespace
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import Request, author_wrote
-from webhook.reviews.partial_objects import Seen
+from webhook.reviews.partial_objects import PartialObject
 
 __all__ = ["NewPod", "as_new"]
 
@@ -23,10 +23,10 @@ class NewPod(NamedTuple):
     wrote: Callable[[str], bool]
     """Whether the pod's author wrote a field of its spec, such as ``priorityClassName``; reads the review."""
     left_out: frozenset[str]
-    """See `Seen.left_out`."""
+    """See `PartialObject.left_out`."""
 
 
-def as_new(seen: Seen[Pod], request: Request, cluster: Cluster) -> NewPod:
+def as_new(seen: PartialObject[Pod], request: Request, cluster: Cluster) -> NewPod:
     """Make the new pod of a request; the request's object must include managedFields."""
     namespace = cluster.namespace(seen.object.metadata.namespace)
     return NewPod(seen.object, namespace, partial(author_wrote, request), seen.left_out)

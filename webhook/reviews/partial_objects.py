@@ -24,7 +24,7 @@ from podrules.api.model.decode import DecodeError, exactly, from_json
 from podrules.ending.deletion import CONFIRMATION
 from podrules.pod.priority import CONFIG_MIRROR, CONFIG_SOURCE
 
-__all__ = ["MAX_VALUES", "Seen", "see"]
+__all__ = ["MAX_VALUES", "PartialObject", "see"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -48,7 +48,7 @@ _READ_ANNOTATIONS: Final = (CONFIRMATION, CONFIG_MIRROR, CONFIG_SOURCE)
 _SINGLE: Final = (str, int, float, bool, NoneType)
 
 
-class Seen(Struct, Generic[T_co], frozen=True):
+class PartialObject(Struct, Generic[T_co], frozen=True):
     """An object, as far as it was read."""
 
     object: T_co
@@ -56,7 +56,7 @@ class Seen(Struct, Generic[T_co], frozen=True):
     """Paths of its lists and maps that were not read, such as ``spec.topologySpreadConstraints``."""
 
 
-def see(text: bytes | Raw, kind: type[T]) -> Seen[T]:
+def see(text: bytes | Raw, kind: type[T]) -> PartialObject[T]:
     """Read an object from JSON, in pieces if it is rich.
 
     Raises:
@@ -67,7 +67,7 @@ def see(text: bytes | Raw, kind: type[T]) -> Seen[T]:
         text = bytes(text)
         if size <= _SMALL_SIZE or text.count(b",") <= MAX_VALUES:
             try:
-                return Seen(from_json(text, kind, _EFFORT))
+                return PartialObject(from_json(text, kind, _EFFORT))
             except DecodeError as error:
                 whole = error
             try:
@@ -77,10 +77,10 @@ def see(text: bytes | Raw, kind: type[T]) -> Seen[T]:
     return _in_pieces(text, kind)
 
 
-def _in_pieces(text: bytes | Raw, kind: Any) -> Seen[Any]:
+def _in_pieces(text: bytes | Raw, kind: Any) -> PartialObject[Any]:
     reading, plan = _Reading(), _plan_of(kind)
     found = reading.built(plan, exactly(text, plan.pieces, _EFFORT), "")
-    return Seen(found, frozenset(reading.left_out))
+    return PartialObject(found, frozenset(reading.left_out))
 
 
 class _Field(NamedTuple):

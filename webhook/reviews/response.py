@@ -29,7 +29,7 @@ __all__ = [
     "MAX_WARNING",
     "MAX_WARNINGS",
     "Answer",
-    "Forced",
+    "ForceDeletionRecord",
     "combined",
     "denied",
     "encode_answer",
@@ -45,7 +45,7 @@ MAX_MESSAGE: Final = 1024
 _FORBIDDEN: Final = 403
 
 
-class Forced(Struct, frozen=True):
+class ForceDeletionRecord(Struct, frozen=True):
     """A refused or allowed force deletion."""
 
     kind: str
@@ -67,7 +67,7 @@ class Answer(Struct, frozen=True):
     """Why the request is refused; empty: it is allowed."""
     warnings: tuple[str, ...] = ()
     patch: tuple[PatchOperation, ...] = ()
-    forced: Forced | None = None
+    forced: ForceDeletionRecord | None = None
     """The force deletion for an Event, if the request is one."""
     audit: tuple[tuple[str, str], ...] = ()
     """Entries for the API server's audit log: the action, and the rule and fields that it concerns."""
@@ -99,7 +99,7 @@ class Answer(Struct, frozen=True):
 ALLOWED: Final = Answer()
 
 
-def denied(message: str, forced: Forced | None = None) -> Answer:
+def denied(message: str, forced: ForceDeletionRecord | None = None) -> Answer:
     """Return an answer that refuses the request; ``forced`` describes a refused force deletion."""
     return Answer(denial=message, forced=forced)
 

@@ -15,7 +15,7 @@ from podrules.pod.priority import is_mirror_pod
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import Request, new_object, new_pod
 from webhook.reviews.new_pod import NewPod, as_new
-from webhook.reviews.partial_objects import Seen
+from webhook.reviews.partial_objects import PartialObject
 from webhook.reviews.response import ALLOWED, Answer, combined
 from webhook.rules.force_delete import review_deletion, review_eviction
 from webhook.rules.node_deletion import review_node_deletion
@@ -83,7 +83,7 @@ DEFAULTS: Final[list[Rule[NewPod]]] = [
 ]
 """Rules that patch new pods. Reviews and the audit of stored pods use this table."""
 
-POD_RULES: Final[list[Rule[Seen[Pod]]]] = [
+POD_RULES: Final[list[Rule[PartialObject[Pod]]]] = [
     Rule("unknown-class", _CLASS, refuse_unknown_class),
     Rule("disallowed-class", _CLASS, refuse_disallowed_class),
     Rule("spread-lint", _CONSTRAINTS, lint_spread, advice=True),

@@ -33,8 +33,8 @@ from podrules.node.pod_gc import collected_within
 from podrules.node.reachability import Reach
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import PostedEviction, Request, new_object, old_object
-from webhook.reviews.partial_objects import Seen
-from webhook.reviews.response import ALLOWED, Answer, Forced, denied
+from webhook.reviews.partial_objects import PartialObject
+from webhook.reviews.response import ALLOWED, Answer, ForceDeletionRecord, denied
 from webhook.rules.force_delete_policy import (
     CONFIRMATION,
     is_confirmed,
@@ -97,7 +97,7 @@ def review_eviction(request: Request, cluster: Cluster) -> Answer:
         return _unreadable_pod(request, cluster, error)
     if not pod.spec.node_name and options.preconditions.resource_version != pod.metadata.resource_version:
         return _unscheduled_pod(request, cluster)
-    return _answer(Seen(pod), cluster, request, withheld=not cluster.knows_clients, evicted=True)
+    return _answer(PartialObject(pod), cluster, request, withheld=not cluster.knows_clients, evicted=True)
 
 
 def _is_removed_at_once(pod: Pod) -> bool:
@@ -106,7 +106,7 @@ def _is_removed_at_once(pod: Pod) -> bool:
 
 
 def _answer(
-    seen: Seen[Pod], cluster: Cluster, request: Request, *, withheld: bool = False, evicted: bool = False
+    seen: PartialObject[Pod], cluster: Cluster, request: Request, *, withheld: bool = False, evicted: bool = False
 ) -> Answer:
     pod = seen.object
     if not may_run(pod):
@@ -126,13 +126,13 @@ def _answer(
     forced = None
     if request.operation == "DELETE" and may_be_refused(pod):
         known = "; ".join(filter(None, _details(pod, risk)))
-        forced = Forced("Pod", pod.metadata, namespace.mode, known, pod.spec.node_name)
+        forced = ForceDeletionRecord("Pod", pod.metadata, namespace.mode, known, pod.spec.node_name)
     return Answer(warnings=tuple(line for line in lines if line), forced=forced)
 
 
 def _refused(pod: Pod, risk: ForceDeleteRisk, request: Request, mode: ForceDeletionMode, remedy: str) -> Answer:
     # The options in an Eviction can make it a dry run, although the request itself is not one.
-    forced = None if request.dry_run else Forced("Pod", pod.metadata, mode)
+    forced = None if request.dry_run else ForceDeletionRecord("Pod", pod.metadata, mode)
     return denied(refusal(_details(pod, risk), remedy), forced)
 
 

@@ -33,7 +33,7 @@ from podrules.node.reachability import NodeReach, Reach
 from podrules.workload.safety import Guarantee, owner_guarantee
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import Request, old_object
-from webhook.reviews.response import ALLOWED, Answer, Forced, denied
+from webhook.reviews.response import ALLOWED, Answer, ForceDeletionRecord, denied
 from webhook.rules.force_delete_policy import (
     CONFIRMATION,
     is_confirmed,
@@ -92,7 +92,7 @@ def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
     if forbidding:
         return denied(
             refusal([_losing(loss)], f"forbidden for {_of(forbidding, loss)}; {_remedy(loss)}"),
-            Forced("Node", node.metadata, ForceDeletionMode.DENY),
+            ForceDeletionRecord("Node", node.metadata, ForceDeletionMode.DENY),
         )
     asking = _configured(ForceDeletionMode.CONFIRM, loss, cluster)
     if asking and not is_confirmed(node.metadata):
@@ -102,7 +102,7 @@ def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
         safer = f"; {_remedy(loss)}; or, to lose them" if loss.reach.reach in _ANSWER else ""
         return denied(
             refusal([_losing(loss)], f"to be confirmed for {_of(asking, loss)}{safer}: {how}"),
-            Forced("Node", node.metadata, ForceDeletionMode.CONFIRM),
+            ForceDeletionRecord("Node", node.metadata, ForceDeletionMode.CONFIRM),
         )
     return Answer(warnings=(_losing(loss), capital(_remedy(loss) if request.dry_run else _check(loss))))
 

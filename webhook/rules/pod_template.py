@@ -9,7 +9,7 @@ from cluster_io.kinds import WORKLOADS
 from podrules.api.model.pod import PodTemplateSpec
 from podrules.api.model.workload import CronJob, ReplicationController, Workload
 from webhook.reviews.admission_review import Request
-from webhook.reviews.partial_objects import Seen
+from webhook.reviews.partial_objects import PartialObject
 
 __all__ = ["WORKLOADS_WITH_TEMPLATES", "Template", "TemplateOwner", "TemplateReview", "template_of"]
 
@@ -40,7 +40,7 @@ class TemplateReview(NamedTuple):
     """A request that creates or changes a workload."""
 
     request: Request
-    workload: Seen[TemplateOwner]
+    workload: PartialObject[TemplateOwner]
     """The workload, as far as it was read."""
 
     @property

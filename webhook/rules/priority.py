@@ -43,7 +43,7 @@ from podrules.pod.priority import (
 from podrules.qos_webhook.defaults import disallowed, namespace_default, not_given
 from webhook.cluster.view import Cluster
 from webhook.reviews.new_pod import NewPod
-from webhook.reviews.partial_objects import Seen
+from webhook.reviews.partial_objects import PartialObject
 from webhook.reviews.patch import PatchOperation, add, remove
 from webhook.reviews.response import ALLOWED, Answer, combined, denied
 from webhook.rules.suggestions import did_you_mean
@@ -74,7 +74,7 @@ def default_priority(new: NewPod, cluster: Cluster) -> Answer:
     return Answer(patch=_class_alone(new, resolved) or _patch(pod, resolved), warnings=warnings)
 
 
-def refuse_unknown_class(seen: Seen[Pod], cluster: Cluster) -> Answer:
+def refuse_unknown_class(seen: PartialObject[Pod], cluster: Cluster) -> Answer:
     """Refuse, as upstream does, a class that does not exist or does not match the priority; add similar names."""
     pod = seen.object
     if not isinstance(admit_pod_create(pod, cluster.priority_classes()), str):
@@ -91,7 +91,7 @@ def refuse_unknown_class(seen: Seen[Pod], cluster: Cluster) -> Answer:
     return denied(refusal + did_you_mean(pod.spec.priority_class_name, classes) if unknown else refusal)
 
 
-def refuse_disallowed_class(seen: Seen[Pod], cluster: Cluster) -> Answer:
+def refuse_disallowed_class(seen: PartialObject[Pod], cluster: Cluster) -> Answer:
     """Refuse a class that the pod's namespace does not allow, or warn, as configured."""
     pod = seen.object
     problem = disallowed(pod.spec.priority_class_name, pod.metadata.namespace, cluster.options.rules)

@@ -21,7 +21,7 @@ from podrules.api.model.pod import Pod, PodTemplateSpec, TopologySpreadConstrain
 from podrules.lint.spread import SelectorMiss, selector_misses
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE
 from webhook.cluster.view import Cluster
-from webhook.reviews.partial_objects import MAX_VALUES, Seen
+from webhook.reviews.partial_objects import MAX_VALUES, PartialObject
 from webhook.reviews.response import ALLOWED, Answer
 from webhook.rules.pod_template import TemplateReview
 from webhook.rules.suggestions import did_you_mean
@@ -35,7 +35,7 @@ _MAX_SUGGESTIONS: Final = 3
 """The maximum number of unknown topologyKeys with suggestions: each takes some milliseconds to compute."""
 
 
-def lint_spread(seen: Seen[Pod], cluster: Cluster) -> Answer:
+def lint_spread(seen: PartialObject[Pod], cluster: Cluster) -> Answer:
     """Warn the client that creates a pod."""
     if seen.object.metadata.controller is not None:
         return ALLOWED
@@ -46,11 +46,13 @@ def lint_spread_of_template(review: TemplateReview, cluster: Cluster) -> Answer:
     """Warn the client that creates or changes a workload."""
     if review.is_controlled:
         return ALLOWED
-    template = Seen(review.template, review.workload.left_out)
+    template = PartialObject(review.template, review.workload.left_out)
     return _answer(template, f"{review.path}.", cluster, added=ADDED_LABELS)
 
 
-def _answer(seen: Seen[Pod | PodTemplateSpec], path: str, cluster: Cluster, *, added: frozenset[str]) -> Answer:
+def _answer(
+    seen: PartialObject[Pod | PodTemplateSpec], path: str, cluster: Cluster, *, added: frozenset[str]
+) -> Answer:
     place = f"{path}spec.{_FIELD}"
     if not seen.left_out.isdisjoint({place, f"{path}metadata.labels"}):
         return Answer(warnings=(f"{place}: not checked: they or the labels have more than {MAX_VALUES} values",))

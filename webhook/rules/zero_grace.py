@@ -9,7 +9,7 @@ from typing import Final
 
 from podrules.api.model.pod import Pod
 from webhook.cluster.view import Cluster
-from webhook.reviews.partial_objects import Seen
+from webhook.reviews.partial_objects import PartialObject
 from webhook.reviews.response import ALLOWED, Answer
 from webhook.rules.pod_template import WORKLOADS_WITH_TEMPLATES, TemplateReview
 
@@ -23,7 +23,7 @@ _MEANING: Final = (
 )
 
 
-def warn_of_zero_grace(seen: Seen[Pod], _cluster: Cluster) -> Answer:
+def warn_of_zero_grace(seen: PartialObject[Pod], _cluster: Cluster) -> Answer:
     """Warn the client that creates the pod."""
     pod, owner = seen.object, seen.object.metadata.controller
     if pod.spec.termination_grace_period_seconds != 0 or (owner is not None and owner.group in _WARNED_GROUPS):

@@ -40,11 +40,11 @@ from podrules.pod.priority import is_mirror_pod
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import GroupVersionResource, Request, author_wrote
 from webhook.reviews.new_pod import as_new
-from webhook.reviews.partial_objects import Seen
+from webhook.reviews.partial_objects import PartialObject
 from webhook.rules import fill_in
 from webhook.serving.metrics import Metrics
 
-__all__ = ["Audit", "Unpatched"]
+__all__ = ["Audit", "AuditResult"]
 
 _LOG: Final = logging.getLogger(__name__)
 _PAGE: Final = 100
@@ -59,7 +59,7 @@ _CONFIGURATIONS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookc
 _POD_RESOURCE: Final = GroupVersionResource("", "v1", "pods")
 
 
-class Unpatched(Struct, frozen=True):
+class AuditResult(Struct, frozen=True):
     """The result of one audit."""
 
     count: int = 0
@@ -106,7 +106,7 @@ class Audit:
         self._metrics = metrics
         self._elected = elected
         self._configuration = configuration
-        self._last_logged = Unpatched()
+        self._last_logged = AuditResult()
 
     def run(self, waiting_for: Callable[[], Sequence[str]], seconds: float) -> None:
         """Audit while elected: first when all caches are filled, then after every so many seconds.
@@ -136,7 +136,7 @@ class Audit:
             return _RETRY_SECONDS
         return seconds * random.uniform(1, 1.2)  # noqa: S311 - no secret
 
-    def count(self) -> Unpatched:
+    def count(self) -> AuditResult:
         """Read all pods and count those that lack defaults.
 
         Raises:
@@ -155,9 +155,9 @@ class Audit:
             count += 1
             if count <= _NAMED:
                 first.append(f"{pod.metadata.namespace}/{pod.metadata.name}")
-        return Unpatched(count, tuple(first))
+        return AuditResult(count, tuple(first))
 
-    def report(self, found: Unpatched) -> None:
+    def report(self, found: AuditResult) -> None:
         """Set the metrics, and log the result when it differs from the last one."""
         self._metrics.unpatched_pods.set(found.count)
         self._metrics.audited_at.set_to_current_time()
@@ -200,7 +200,7 @@ class Audit:
         if pod.spec.node_name and not author_wrote(request, "nodeName"):
             # The scheduler bound the pod later: evaluate it as its author created it.
             pod = replace(pod, spec=replace(pod.spec, node_name=""))
-        return bool(fill_in(as_new(Seen(pod), request, self._cluster), self._cluster).patch)
+        return bool(fill_in(as_new(PartialObject(pod), request, self._cluster), self._cluster).patch)
 
     def _pods(self) -> Iterator[Raw]:
         """Iterate over all pods; other work runs in between.

@@ -15,7 +15,7 @@ from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAll
 
 from webhook.cluster.view import PATIENCE_SECONDS, Cluster
 from webhook.reviews.admission_review import MAX_REVIEW_BYTES, BadReview, Request, decode_review, skim
-from webhook.reviews.response import ALLOWED, Answer, Forced, encode_answer
+from webhook.reviews.response import ALLOWED, Answer, ForceDeletionRecord, encode_answer
 from webhook.rules import allow_unreadable, mutate, refuse_unreadable, validate
 from webhook.serving.bodies import JSON, LARGE_BYTES, Body, Unavailable, read_body
 from webhook.serving.logs import log_review, logs_review
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["REVIEW_PATHS", "ReportForced", "Reviews", "is_accepted"]
 
 _LOG: Final = logging.getLogger(__name__)
-ReportForced = Callable[[Forced, str, str], None]
+ReportForced = Callable[[ForceDeletionRecord, str, str], None]
 """Takes a force deletion, the user who requested it, and the message of the refusal, empty if it was allowed."""
 
 

@@ -15,7 +15,7 @@ from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry
 from kubectl_plugin.reports.died.ended import EndedPod
 from kubectl_plugin.reports.node.partitions import PartitionsReport
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
-from kubectl_plugin.reports.pod.similar_pods import Asked
+from kubectl_plugin.reports.pod.similar_pods import CountedResources
 from podrules import __version__
 from podrules.api.model.pod import PodQOSClass
 from podrules.api.model.policy import PriorityClass
@@ -24,7 +24,7 @@ from podrules.ending.stuck import Stuck
 from podrules.node.eviction.signals import NodeCondition, Signal
 from podrules.node.pressure.usage import UsageSource
 from podrules.pod.platform import Platform
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.pod.versions import VersionNote
 from podrules.scheduling.placement.outcome import ClaimProblem
 from podrules.scheduling.skew import WorkloadSpread
@@ -32,13 +32,13 @@ from podrules.scheduling.spread import ZoneNodes
 from podrules.workload.budget_risk import BudgetCoverage
 from podrules.workload.evictors import Evictor
 
-__all__ = ["ClusterReport", "EvictionLevel", "NodeEntry", "PodEntry", "PodKey", "Promised"]
+__all__ = ["ClusterReport", "EvictionLevel", "NodeEntry", "PodEntry", "PodKey", "PromisedResource"]
 
 PodKey = tuple[str, str]
 """Namespace and name."""
 
 
-class Promised(Struct, frozen=True, rename="camel"):
+class PromisedResource(Struct, frozen=True, rename="camel"):
     """One resource of one or several nodes, in thousandths of a cpu or in bytes."""
 
     allocatable: int
@@ -51,7 +51,7 @@ class Promised(Struct, frozen=True, rename="camel"):
     """None: not measured."""
 
     @classmethod
-    def together(cls, parts: Sequence[Promised]) -> Promised:
+    def together(cls, parts: Sequence[PromisedResource]) -> PromisedResource:
         """The sum, with the usage that is measured."""
         used = [part.used for part in parts if part.used is not None]
         return cls(
@@ -98,8 +98,8 @@ class NodeEntry(Struct, frozen=True, rename="camel", kw_only=True):
     pods: int
     max_pods: int
     pods_by_class: dict[PodQOSClass, int]
-    cpu: Promised
-    memory: Promised
+    cpu: PromisedResource
+    memory: PromisedResource
     usage_source: UsageSource
     nearest: EvictionLevel | None
     """None: not measured."""
@@ -122,7 +122,7 @@ class PodEntry(Struct, frozen=True, rename="camel", kw_only=True):
     name: str
     node: str
     """Empty: none."""
-    asked: Asked
+    asked: CountedResources
     phase: str
     """``status.phase``, or ``Terminating``."""
     status: str
@@ -181,9 +181,9 @@ class ClusterReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field
     pods: tuple[PodEntry, ...]
     workloads: tuple[WorkloadEntry, ...] = ()
     """The workload with the worst problem first."""
-    whole: Promised | None
+    whole: PromisedResource | None
     """Memory of all nodes."""
-    whole_cpu: Promised | None
+    whole_cpu: PromisedResource | None
     zones: tuple[ZoneNodes, ...]
     spreads: tuple[WorkloadSpread, ...]
     classes: tuple[PriorityClass, ...] | None
@@ -198,6 +198,6 @@ class ClusterReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field
     """The changes since an earlier report; None: not compared."""
     version_notes: tuple[VersionNote, ...] = ()
     """The versions of this cluster for which the rules were not verified."""
-    lacks: tuple[Unread, ...] = ()
+    lacks: tuple[UnreadInput, ...] = ()
     """What could not be read and may change the headline; empty: nothing."""
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadInput, ...]

@@ -21,7 +21,7 @@ from podrules.ending.died.oom_kills import OomKill
 from podrules.ending.second_writers import SecondWriters
 from podrules.ending.stuck import Stuck
 from podrules.node.pressure.usage import ReadUsage
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.pod.versions import Versions
 from podrules.scheduling.placement.outcome import ClaimProblem, PlacementOutcome
 
@@ -74,7 +74,7 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     node_events: Mapping[str, Sequence[Event]] = {}
     """By the node's name; empty if they could not be read."""
     versions: Versions
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadInput, ...]
 
     def owner(self, namespace: str, kind: str, name: str) -> tuple[str, str]:
         """Kind and name of the owner to show for a controller: for a ReplicaSet its Deployment."""

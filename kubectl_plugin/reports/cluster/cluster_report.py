@@ -15,7 +15,7 @@ from kubectl_plugin.reports.cluster.cluster_entries import (
     NodeEntry,
     PodEntry,
     PodKey,
-    Promised,
+    PromisedResource,
 )
 from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts, pod_key
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry, workload_entries
@@ -79,8 +79,8 @@ def cluster_report(facts: ClusterFacts) -> ClusterReport:
         nodes=nodes,
         pods=entries.pods(),
         workloads=_workloads(facts, entries.reach, entries.near_limit),
-        whole=Promised.together([node.memory for node in nodes]) if nodes else None,
-        whole_cpu=Promised.together([node.cpu for node in nodes]) if nodes else None,
+        whole=PromisedResource.together([node.memory for node in nodes]) if nodes else None,
+        whole_cpu=PromisedResource.together([node.cpu for node in nodes]) if nodes else None,
         zones=zone_nodes(entries.shown),
         spreads=tuple(
             replace(one, kind=kind, name=name)
@@ -332,12 +332,12 @@ def _level(headroom: Headroom) -> EvictionLevel:
 
 def _promised(
     allocatable: int, asked: Iterable[tuple[PodQOSClass, int, int]], without: int, used: int | None
-) -> Promised:
+) -> PromisedResource:
     requested, limited = dict.fromkeys(PodQOSClass, 0), 0
     for qos_class, request, limit in asked:
         requested[qos_class] += request
         limited += limit
-    return Promised(allocatable, requested, limited, without, used)
+    return PromisedResource(allocatable, requested, limited, without, used)
 
 
 def _milli(stats: CPUStats | None) -> int | None:

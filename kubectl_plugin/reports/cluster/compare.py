@@ -17,12 +17,18 @@ from kubectl_plugin.reports.cluster.cluster_changes import (
     PodStanding,
     Tally,
 )
-from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, EvictionLevel, NodeEntry, PodEntry, Promised
+from kubectl_plugin.reports.cluster.cluster_entries import (
+    ClusterReport,
+    EvictionLevel,
+    NodeEntry,
+    PodEntry,
+    PromisedResource,
+)
 from kubectl_plugin.reports.cluster.previous_report import (
     EarlierLevel,
     EarlierNode,
     EarlierPod,
-    EarlierPromised,
+    EarlierPromisedResource,
     EarlierReport,
 )
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
@@ -123,5 +129,5 @@ def _left(level: EarlierLevel | EvictionLevel) -> int:
     return level.percent
 
 
-def _percent(promised: EarlierPromised | Promised) -> int:
+def _percent(promised: EarlierPromisedResource | PromisedResource) -> int:
     return percent_of(sum(promised.requested.values()), promised.allocatable)

@@ -12,11 +12,11 @@ from msgspec import Struct
 
 from podrules.node.pressure.usage import UsageSource
 
-__all__ = ["EarlierLevel", "EarlierNode", "EarlierOrigin", "EarlierPod", "EarlierPromised", "EarlierReport"]
+__all__ = ["EarlierLevel", "EarlierNode", "EarlierOrigin", "EarlierPod", "EarlierPromisedResource", "EarlierReport"]
 
 
-class EarlierPromised(Struct, frozen=True, rename="camel"):
-    """The compared fields of `cluster.Promised`."""
+class EarlierPromisedResource(Struct, frozen=True, rename="camel"):
+    """The compared fields of `cluster.PromisedResource`."""
 
     allocatable: int = 0
     requested: dict[str, int] = {}
@@ -35,8 +35,8 @@ class EarlierNode(Struct, frozen=True, rename="camel"):
     ready: str | None = None
     down: bool = False
     unschedulable: bool = False
-    cpu: EarlierPromised = EarlierPromised()
-    memory: EarlierPromised = EarlierPromised()
+    cpu: EarlierPromisedResource = EarlierPromisedResource()
+    memory: EarlierPromisedResource = EarlierPromisedResource()
     nearest: EarlierLevel | None = None
     pressures: tuple[str, ...] = ()
     usage_source: str = UsageSource.NONE.value

@@ -18,11 +18,11 @@ from podrules.ending.died.evidence import KnownEnd
 from podrules.ending.died.gone import LOST_NODE
 from podrules.ending.died.of_pod import PodEnd, last_end
 from podrules.ending.died.replacement import Replacement
-from podrules.pod.reading import Owner, Unread
+from podrules.pod.reading import Owner, UnreadInput
 from podrules.pod.taint_eviction import DEFAULT_TOLERATION_SECONDS, eviction_after
 from podrules.pod.tolerations import NO_EXECUTE, tolerations_tolerate_taint
 from podrules.pod.versions import VersionNote, Versions, version_notes
-from podrules.scheduling.placement.preemption_victims import Preempted
+from podrules.scheduling.placement.preemption_victims import PreemptionRecord
 
 __all__ = ["ContainerSpec", "EndReport", "end_report"]
 
@@ -76,7 +76,7 @@ class EndReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     taints: tuple[str, ...]
     """The current taints of its node that delete it: it does not tolerate them, or only for a time. A taint of a lost
     node comes last if that time was not over."""
-    preempted: Preempted | None
+    preempted: PreemptionRecord | None
     """Its preemption by the scheduler; None: it was not preempted."""
     replacement: Replacement | None
     """The pod that its controller created instead; None: none is known, or not requested."""
@@ -88,7 +88,7 @@ class EndReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """Whether its controller wanted fewer pods: a ReplicaSet deletes pods only then, and creates no replacement."""
     hint: str = ""
     """The name that was probably meant, if the name is unknown; empty: none is similar."""
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadInput, ...]
 
 
 _SCALED: Final = frozenset({"ReplicaSet", "ReplicationController"})
@@ -99,9 +99,9 @@ def end_report(
     versions: Versions,
     source: str,
     *,
-    preempted: Preempted | None = None,
+    preempted: PreemptionRecord | None = None,
     earlier: bool = False,
-    unread: tuple[Unread, ...] = (),
+    unread: tuple[UnreadInput, ...] = (),
 ) -> EndReport:
     """The report of a pod's last end.
 

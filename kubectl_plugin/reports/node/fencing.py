@@ -9,9 +9,9 @@ from msgspec import Struct
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.node.partitions import ON_NODES
 from kubectl_plugin.reports.steps import Refusal, Step, StepOutcome
-from podrules.pod.reading import Access, Unread
+from podrules.pod.reading import Access, UnreadInput
 from podrules.pod.versions import VersionNote
-from podrules.silent_node.fencing import FenceState, Left
+from podrules.silent_node.fencing import FenceRemainder, FenceState
 from podrules.silent_node.partitions import NodeDown
 
 __all__ = ["FenceReport"]
@@ -31,7 +31,7 @@ class FenceReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="
     state: FenceState
     node: NodeDown | None
     """None: the node answers."""
-    left: Left
+    left: FenceRemainder
     denied: tuple[Access, ...]
     """The permissions that you lack, among those that this needs."""
     steps: tuple[Step, ...]
@@ -40,10 +40,10 @@ class FenceReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="
     """The reason for the outcome Refused."""
     version_notes: tuple[VersionNote, ...] = ()
     """The versions for which the rules were not verified, including the node's kubelet."""
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadInput, ...]
 
     @property
-    def lacks(self) -> tuple[Unread, ...]:
+    def lacks(self) -> tuple[UnreadInput, ...]:
         """Resources that could not be read, and may still have to be removed."""
         down = self.node is not None and not self.undo
         return tuple(one for one in self.unread if down and one.may_exist and one.resource in ON_NODES)

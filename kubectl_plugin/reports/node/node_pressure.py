@@ -44,10 +44,10 @@ from podrules.node.pressure.usage import NodeUsage, UsageSource
 from podrules.pod.oom import OwnScore
 from podrules.pod.platform import Platform
 from podrules.pod.qos import get_pod_qos
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.pod.resources import MEMORY
 from podrules.pod.versions import Versions
-from podrules.scheduling.placement.planned import Unmoved
+from podrules.scheduling.placement.planned import UnmovedPod
 
 __all__ = [
     "Classes",
@@ -194,7 +194,7 @@ class NodePressureReport(Struct, frozen=True, kw_only=True, rename="camel", tag_
     over_limits: tuple[OverLimitReport, ...]
     """Pods that the kubelet evicts in its next pass."""
     promised: NodeReport
-    held: tuple[Unmoved, ...] = ()
+    held: tuple[UnmovedPod, ...] = ()
     """The pods that a drain cannot evict now, if the node is cordoned and was the only one requested."""
     ended: tuple[EndedPod, ...] | None = None
     """The ends on it in the hour before, the latest first; None: not requested, or events could not be read."""
@@ -204,7 +204,7 @@ class NodePressureReport(Struct, frozen=True, kw_only=True, rename="camel", tag_
     """Whether the kubelet's configuration was not read: enforceNodeAllocatable has "pods", and cgroupRoot is empty."""
     shortage: OomKill | None = None
     """The latest kill in the hour before because the node ran out of memory."""
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadInput, ...]
 
     @property
     def signals(self) -> frozenset[Signal]:
@@ -212,7 +212,7 @@ class NodePressureReport(Struct, frozen=True, kw_only=True, rename="camel", tag_
         return frozenset({*(one.signal for one in self.thresholds), *self.unmeasured})
 
     @property
-    def lacks(self) -> tuple[Unread, ...]:
+    def lacks(self) -> tuple[UnreadInput, ...]:
         """See `NodeReport.lacks`; also events, which report OOM kills."""
         return (*self.promised.lacks, *(one for one in self.unread if one.resource == EVENTS.plural))
 
@@ -233,7 +233,7 @@ def node_pressure_report(
     promised: NodeReport,
     *,
     versions: Versions,
-    unread: tuple[Unread, ...],
+    unread: tuple[UnreadInput, ...],
 ) -> NodePressureReport:
     """The report of one node. The usage is also added to the report of its requests."""
     classes = classes_of(pods, versions.api_server)

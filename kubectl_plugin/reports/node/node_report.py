@@ -23,7 +23,7 @@ from podrules.node.allocation import ResourceAllocation, node_allocation, percen
 from podrules.node.eviction.signals import NodeCondition, pressures_of
 from podrules.node.reachability import NodeReach
 from podrules.pod.platform import Platform, node_platform
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.pod.resources import pod_requests, scheduler_options
 from podrules.pod.taint_eviction import Eviction, pod_eviction
 from podrules.pod.versions import VersionNote, Versions, version_notes
@@ -105,10 +105,10 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     """The result of its usage; None: not requested."""
     version_notes: tuple[VersionNote, ...] = ()
     """The versions for which the rules were not verified, including its kubelet's."""
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadInput, ...]
 
     @property
-    def lacks(self) -> tuple[Unread, ...]:
+    def lacks(self) -> tuple[UnreadInput, ...]:
         """Unread resources that may change the headline: its pods."""
         return tuple(one for one in self.unread if self.pods is None and one.resource == "pods")
 
@@ -128,7 +128,7 @@ def node_report(
     versions: Versions,
     events: Iterable[Event] = (),
     now: datetime | None = None,
-    unread: tuple[Unread, ...],
+    unread: tuple[UnreadInput, ...],
 ) -> NodeReport:
     """The report of one node, without usage, which `node_pressure_report` adds."""
     allocation = node_allocation(node, pods or (), features=versions.scheduler)

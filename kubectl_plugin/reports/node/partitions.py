@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
 from podrules.api.model.node import Node
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.pod.versions import VersionNote
 from podrules.silent_node.partitions import NodeDown
 
@@ -35,10 +35,10 @@ class PartitionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fi
     """Nodes that answer and report that they are not Ready: not a partition, but their taints delete pods too."""
     version_notes: tuple[VersionNote, ...] = ()
     """The versions for which the rules were not verified; of kubelets, only those of these nodes."""
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadInput, ...]
 
     @property
-    def lacks(self) -> tuple[Unread, ...]:
+    def lacks(self) -> tuple[UnreadInput, ...]:
         """Unread resources that may change the headline: nodes, and objects that depend on nodes that are down."""
         decides = ON_NODES if self.nodes else {"nodes", "pods"}
         return tuple(one for one in self.unread if one.may_exist and one.resource in decides)

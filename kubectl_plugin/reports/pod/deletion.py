@@ -13,7 +13,7 @@ from podrules.ending.deleted_pod import StopPlan
 from podrules.ending.deletion import Members
 from podrules.ending.volumes import WriterGuard
 from podrules.node.reachability import NodeReach
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.pod.versions import VersionNote
 from podrules.workload.budget_risk import BudgetRisk
 from podrules.workload.safety import ForceSafety, OwnerGuarantee
@@ -75,4 +75,4 @@ class DeletionReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     """The reason for the outcome Refused."""
     version_notes: tuple[VersionNote, ...] = ()
     """The versions for which the rules were not verified, including its kubelet's."""
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadInput, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from podrules.api.model.pod import TopologySpreadConstraint
-from podrules.pod.reading import POLICY_NOT_EVALUATED, WEBHOOK_NOT_ASKED, Unread
+from podrules.pod.reading import POLICY_NOT_EVALUATED, WEBHOOK_NOT_ASKED, UnreadInput
 
 __all__ = ["OwnWebhookReport"]
 
@@ -39,7 +39,7 @@ class OwnWebhookReport(Struct, frozen=True, kw_only=True, rename="camel"):
     """Whether it may give a pod without a class an unknown one."""
 
     @property
-    def lacks(self) -> tuple[Unread, ...]:
+    def lacks(self) -> tuple[UnreadInput, ...]:
         """What makes the answer uncertain, besides unread webhook configurations."""
         found = POLICY_NOT_EVALUATED if self.by_policy else WEBHOOK_NOT_ASKED
         return (found,) if self.unknown and self.webhook else ()

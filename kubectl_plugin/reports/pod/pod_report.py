@@ -28,7 +28,7 @@ from podrules.api.model.policy import PriorityClass
 from podrules.ending.attachment import VolumePosition
 from podrules.ending.deleted_pod import Ending, JobTracking, StopPlan, pod_ending, stop_plan
 from podrules.ending.second_writers import SecondWriters
-from podrules.ending.stuck import AutoscalerWord, Stuck, Unseen, unseen
+from podrules.ending.stuck import AutoscalerWord, Stuck, UnprocessedPod, unseen
 from podrules.ending.timeline.events import PodTimeline, Way
 from podrules.ending.volumes import WriterGuard, claimed_volumes
 from podrules.node.reachability import NodeReach, Reach
@@ -36,14 +36,14 @@ from podrules.pod.memory_qos import memory_settings
 from podrules.pod.oom import MemoryTooLow, memory_too_low
 from podrules.pod.platform import Platform, node_platform, pod_platform
 from podrules.pod.qos import with_class
-from podrules.pod.reading import NOT_ALL_IN_FILE, POLICY_NOT_EVALUATED, WEBHOOK_NOT_ASKED, Owner, Unread
+from podrules.pod.reading import NOT_ALL_IN_FILE, POLICY_NOT_EVALUATED, WEBHOOK_NOT_ASKED, Owner, UnreadInput
 from podrules.pod.resources import allocated_pod
 from podrules.pod.termination import EvictionStop, ProbeStop, eviction_stop, probe_stops
 from podrules.pod.versions import VersionNote, Versions, version_notes
 from podrules.scheduling.placement.eligible import eligible_nodes
 from podrules.scheduling.placement.outcome import Placement
-from podrules.scheduling.placement.planned import Budgets, PlannedSpec, Unmoved
-from podrules.scheduling.placement.preemption_victims import Preempted, Preemptors
+from podrules.scheduling.placement.planned import Budgets, PlannedSpec, UnmovedPod
+from podrules.scheduling.placement.preemption_victims import PreemptionRecord, Preemptors
 from podrules.silent_node.forcing import force_safety_whatever_volumes, pod_force_safety
 from podrules.upgrade.version_changes import AssumedGate, assumed_gates
 from podrules.workload.safety import ForceSafety, OwnerGuarantee, owner_guarantee
@@ -113,7 +113,7 @@ class LikelyNode(Struct, frozen=True):
 
     placement: Placement | None = None
     """None: not requested."""
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[UnreadInput, ...] = ()
     gates: tuple[AssumedGate, ...] = ()
     """The feature gates with defaults that decide about it, if requested."""
     daemon: PlannedSpec | None = None
@@ -125,7 +125,7 @@ class PodPosition(Struct, frozen=True):
 
     reports: tuple[PodPressureReport, ...] = ()
     """Empty: not requested, or there is no Linux node."""
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[UnreadInput, ...] = ()
     config: KubeletConfiguration | None = None
     """The configuration of its own node's kubelet; None: it was not read."""
 
@@ -133,7 +133,7 @@ class PodPosition(Struct, frozen=True):
 class PodInCluster(Struct, frozen=True, kw_only=True):
     """The effects of the rest of the cluster on a pod, as far as requested."""
 
-    preempted: Preempted | None = None
+    preempted: PreemptionRecord | None = None
     """For a pod that the scheduler preempted."""
     moving: tuple[VolumePosition, ...] = ()
     """Volumes that are not on the right node."""
@@ -218,7 +218,7 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """How it ends: when it was deleted, by when its processes end, and what keeps its object."""
     tracking: JobTracking | None = None
     """The Job that must count it first, if only the Job keeps its object."""
-    held: Unmoved | None = None
+    held: UnmovedPod | None = None
     """Why a drain of its cordoned node cannot evict it; None: it can, or not checked."""
     probe_stops: tuple[ProbeStop, ...] = ()
     """How long a container gets after a failed probe, unless the pod is being deleted: it is not probed then."""
@@ -228,20 +228,20 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """The same at a soft threshold; also None: its kubelet's soft thresholds are unknown, or it has none."""
     owner: OwnerGuarantee
     owners: tuple[Owner, ...]
-    unread: tuple[Unread, ...]
-    lacks: tuple[Unread, ...]
+    unread: tuple[UnreadInput, ...]
+    lacks: tuple[UnreadInput, ...]
     """Unread resources that may change the headline; empty: none."""
-    preempted: Preempted | None
+    preempted: PreemptionRecord | None
     """Its preemption by the scheduler, and the result; None: it was not preempted."""
     placement: Placement | None
     """Where the scheduler would place it; None: not requested, as for a pod that has a node."""
     daemon: PlannedSpec | None
     """The future pods of a DaemonSet on their nodes, as `kubectl qos place` shows them; None: another owner."""
-    placement_unread: tuple[Unread, ...]
+    placement_unread: tuple[UnreadInput, ...]
     """Resources missing for the placement, which is then unknown."""
     pressure: tuple[PodPressureReport, ...]
     """Its positions when its node runs short; for a future pod, one for each assumed usage. Empty: not requested."""
-    pressure_unread: tuple[Unread, ...]
+    pressure_unread: tuple[UnreadInput, ...]
     """Resources missing for the positions."""
     timeline: PodTimeline | None
     """The timeline of every way in which it may end; None: not requested."""
@@ -273,7 +273,7 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """Its StatefulSet has one replica; checked only if its node does not answer."""
     hint: Stuck | None = None
     """The warning that adds to the states of its containers: a failed probe, a missing pull secret."""
-    unseen: Unseen | None = None
+    unseen: UnprocessedPod | None = None
     """No scheduler has processed it; None: one has, or none is needed."""
     autoscaler: AutoscalerWord | None = None
     """The last message of an autoscaler about a pod that fits no node; None: none, or the pod is one of many."""
@@ -288,7 +288,7 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
         return bool(self.refusals or self.priority.rejected or self.refusal or by_server)
 
 
-def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...] = ()) -> PodReport:
+def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[UnreadInput, ...] = ()) -> PodReport:
     """Apply every rule to one pod, and list the resources that could not be read for the answer."""
     versions, pod, admitted = facts.versions, facts.pod, facts.admitted
     kubelet = versions.kubelet(facts.home)
@@ -396,7 +396,7 @@ _VOLUMES: Final = frozenset(
 )
 
 
-def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> Iterator[Unread]:
+def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[UnreadInput]) -> Iterator[UnreadInput]:
     """Unread resources that may change the headline."""
     pod, placement = facts.pod, cluster.likely.placement
     by_kind = [one for one in unread if one.may_exist]
@@ -413,7 +413,7 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
     if admitted is not None:
         # The class that is missing in the file may be that of another pod.
         known = admitted.priority_classes is not None
-        others = known and Unread("get", PRIORITY_CLASSES, None, NOT_ALL_IN_FILE)
+        others = known and UnreadInput("get", PRIORITY_CLASSES, None, NOT_ALL_IN_FILE)
         yield from (one for one in by_kind if one.resource in ADMISSION and one != others)
         yield from () if facts.webhook is None else facts.webhook.lacks
     if pod.finished and pod.metadata.deletion_timestamp is None:

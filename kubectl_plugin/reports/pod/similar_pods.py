@@ -16,10 +16,10 @@ from podrules.pod.qos import get_pod_qos
 from podrules.pod.resources import CPU, MEMORY, pod_limits, pod_requests, scheduler_options
 from podrules.pod.versions import Versions
 
-__all__ = ["Asked", "PodNumbers", "SimilarPods"]
+__all__ = ["CountedResources", "PodNumbers", "SimilarPods"]
 
 
-class Asked(Struct, frozen=True, rename="camel"):
+class CountedResources(Struct, frozen=True, rename="camel"):
     """The resources that the scheduler counts for a pod, and its class."""
 
     qos_class: PodQOSClass
@@ -62,11 +62,11 @@ class SimilarPods:
         """Start without pods."""
         self._versions = versions
         self._kinds = PodNumbers()
-        self._sums: dict[int, Asked] = {}
+        self._sums: dict[int, CountedResources] = {}
         self._limited: dict[int, frozenset[str]] = {}
         self._scores: dict[tuple[int, int, int], Mapping[str, OOMScoreAdj]] = {}
 
-    def asked(self, pod: Pod) -> Asked:
+    def asked(self, pod: Pod) -> CountedResources:
         """A pod's requests and limits."""
         kind = self._kinds.of(pod)
         if kind not in self._sums:
@@ -87,10 +87,10 @@ class SimilarPods:
             self._scores[key] = container_oom_score_adjs(pod, capacity, features=features)
         return self._scores[key]
 
-    def _request_sums(self, pod: Pod) -> Asked:
+    def _request_sums(self, pod: Pod) -> CountedResources:
         options = scheduler_options(self._versions.scheduler)
         requests, limits = pod_requests(pod, options), pod_limits(pod, options)
-        return Asked(
+        return CountedResources(
             get_pod_qos(pod, features=self._versions.api_server),
             requests.get(CPU, ZERO).milli_value,
             requests.get(MEMORY, ZERO).value,

@@ -9,10 +9,10 @@ from msgspec import Struct
 from podrules.api.model.base import Condition
 from podrules.api.model.workload import CronJob, ReplicationController, Workload
 
-__all__ = ["Rollout", "Said", "Schedule", "rollout", "said", "schedule"]
+__all__ = ["ReportedReason", "Rollout", "Schedule", "rollout", "said", "schedule"]
 
 
-class Said(Struct, frozen=True, rename="camel"):
+class ReportedReason(Struct, frozen=True, rename="camel"):
     """A condition or an event."""
 
     reason: str
@@ -28,9 +28,9 @@ class Rollout(Struct, frozen=True, rename="camel", kw_only=True):
     """The generation of the spec: ``metadata.generation``."""
     observed: int
     """The generation that the controller has processed; if lower than the other, not the newest yet."""
-    refused: Said | None = None
+    refused: ReportedReason | None = None
     """Why it could not create or delete a pod: its newest event FailedCreate, or the condition ReplicaFailure."""
-    stalled: Said | None = None
+    stalled: ReportedReason | None = None
     """Why the rollout does not progress: the condition Progressing, while it is False."""
     paused: bool = False
     """Changes of the template are not rolled out."""
@@ -61,7 +61,11 @@ class Schedule(Struct, frozen=True, rename="camel"):
 
 
 def rollout(
-    kind: str, entry: Workload | ReplicationController | CronJob, *, terminating: int = 0, refused: Said | None = None
+    kind: str,
+    entry: Workload | ReplicationController | CronJob,
+    *,
+    terminating: int = 0,
+    refused: ReportedReason | None = None,
 ) -> Rollout | None:
     """The progress of a rollout; None: the workload has none, or does not report it.
 
@@ -125,6 +129,6 @@ def _old(kind: str, entry: Workload, terminating: int) -> int:
     return 0
 
 
-def said(condition: Condition | None) -> Said | None:
+def said(condition: Condition | None) -> ReportedReason | None:
     """The content of a condition; None: no such condition."""
-    return None if condition is None else Said(condition.reason, condition.message)
+    return None if condition is None else ReportedReason(condition.reason, condition.message)

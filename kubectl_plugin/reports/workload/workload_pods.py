@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_plugin.reports.node.node_use import NearLimit
-from kubectl_plugin.reports.workload.rollout import Said, said
+from kubectl_plugin.reports.workload.rollout import ReportedReason, said
 from podrules.api.features import Features
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod, PodQOSClass
@@ -103,7 +103,7 @@ class JobProgress(Struct, frozen=True, rename="camel"):
     suspended: bool
     ended: str
     """``Complete`` or ``Failed`` once it has ended; else empty."""
-    why: Said | None = None
+    why: ReportedReason | None = None
     """Why it failed, or could not create a pod; None: neither."""
 
 
@@ -185,7 +185,7 @@ def pods_wanted(kind: str, entry: Workload | ReplicationController | CronJob) ->
     return max(0, min(parallel, spec.completions - progress.succeeded))
 
 
-def job_progress(entry: Workload, refused: Said | None = None) -> JobProgress:
+def job_progress(entry: Workload, refused: ReportedReason | None = None) -> JobProgress:
     """The progress of a Job; ``refused``: its newest event about a pod that it could not create."""
     status = entry.status
     return JobProgress(

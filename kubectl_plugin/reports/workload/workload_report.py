@@ -12,7 +12,7 @@ from kubectl_plugin.reports.workload.ordinals import MissingPods
 from kubectl_plugin.reports.workload.rollout import Rollout, Schedule
 from kubectl_plugin.reports.workload.workload_pods import JobProgress, PodCounts, WorkloadPod
 from podrules.ending.pod_state import PodState
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.scheduling.skew import WorkloadSpread
 
 __all__ = ["WorkloadReport"]
@@ -48,10 +48,10 @@ class WorkloadReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     """The pods that a StatefulSet has not created yet; None: all exist, or not a StatefulSet."""
     spread: tuple[WorkloadSpread, ...] = ()
     """The current spread of its pods, by their own topology spread constraints."""
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadInput, ...]
 
     @property
-    def lacks(self) -> tuple[Unread, ...]:
+    def lacks(self) -> tuple[UnreadInput, ...]:
         """Unread resources that may change the headline: its pods, their nodes, why some are missing, the next pod."""
         own = {"nodes"} if self.pods else {"pods"}
         refused = self.rollout is not None and self.rollout.refused is not None

@@ -23,7 +23,7 @@ from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, cut, lasting, listed, when_words
 from podrules.api.model.instant import instant, later
 from podrules.ending.died.cause import Cause, Grade
-from podrules.ending.died.evidence import Lost
+from podrules.ending.died.evidence import MissingEvidence
 from podrules.ending.died.gone import evictor_clue
 from podrules.ending.died.manner import Manner
 from podrules.ending.died.messages import CLEANED_UP
@@ -59,16 +59,16 @@ _STOPPED: Final = "The kubelet stopped the pod; no remaining evidence shows why"
 _FAILED: Final = "Its controller deleted the pod, which had ended; no remaining evidence shows why"
 _ENDED: Final = "Container {} ended; no remaining evidence shows why"
 _LOST: Final = {
-    Lost.POD_REMOVED: "the pod's object is gone, so its exit codes are unknown",
-    Lost.POD_UNREAD: "the pod is not in the file, so its exit codes are unknown",
-    Lost.EVENTS_UNREAD: "events could not be read",
-    Lost.EVENTS_EXPIRED: "some events: they are kept for about an hour, and some of many are dropped",
-    Lost.EVENTS_COMING: "it ended just now, and more events may appear: ask again in a minute",
-    Lost.OWNER_EVENTS: "events about its controller could not be read",
-    Lost.NODE_REMOVED: "its Node object is gone",
-    Lost.NODE_UNREAD: "its Node object is unknown",
-    Lost.KUBELET_UNREAD: "the kubelet's configuration, which distinguishes cgroup v1 from v2",
-    Lost.NEIGHBOURS_UNREAD: "the other pods of its node, which show which container the kernel kills first",
+    MissingEvidence.POD_REMOVED: "the pod's object is gone, so its exit codes are unknown",
+    MissingEvidence.POD_UNREAD: "the pod is not in the file, so its exit codes are unknown",
+    MissingEvidence.EVENTS_UNREAD: "events could not be read",
+    MissingEvidence.EVENTS_EXPIRED: "some events: they are kept for about an hour, and some of many are dropped",
+    MissingEvidence.EVENTS_COMING: "it ended just now, and more events may appear: ask again in a minute",
+    MissingEvidence.OWNER_EVENTS: "events about its controller could not be read",
+    MissingEvidence.NODE_REMOVED: "its Node object is gone",
+    MissingEvidence.NODE_UNREAD: "its Node object is unknown",
+    MissingEvidence.KUBELET_UNREAD: "the kubelet's configuration, which distinguishes cgroup v1 from v2",
+    MissingEvidence.NEIGHBOURS_UNREAD: "the other pods of its node, which show which container the kernel kills first",
 }
 
 
@@ -143,7 +143,7 @@ def _also(end: PodEnd, lead: str) -> Iterator[str]:
 
 def _lost_node(report: EndReport) -> str:
     """Why no kubelet reports the pod; empty if its node may answer."""
-    if Lost.NODE_REMOVED in report.end.lost:
+    if MissingEvidence.NODE_REMOVED in report.end.lost:
         return f"The Node object of {report.node} is gone"
     return f"{report.node} does not answer" if report.silent else ""
 
@@ -384,7 +384,7 @@ def _next(report: EndReport) -> Iterator[Command]:
         yield qos("explain pod/{}", report.name, namespace=report.namespace)
     if report.silent:
         yield qos("partitions")
-    if may_run_on(report) and Lost.NODE_REMOVED not in end.lost:
+    if may_run_on(report) and MissingEvidence.NODE_REMOVED not in end.lost:
         yield qos("node {}", report.node)
     if end.verdict.causes & {Cause.NODE_OUT_OF_MEMORY, Cause.EVICTED_MEMORY, Cause.EVICTED_DISK} and report.node:
         yield qos("node {}", report.node)

@@ -19,7 +19,7 @@ from kubectl_plugin.views.version_notes import VersionNotes
 from kubectl_plugin.views.words import counted, lasting, listed, when_words
 from podrules.api.model.pod import Pod
 from podrules.ending.died.cause import Grade
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 
 __all__ = ["cause_counts", "ends_page", "short_verdict"]
 
@@ -38,7 +38,7 @@ def ends_page(
     now: datetime | None,
     *,
     since: timedelta | None,
-    lacks: Sequence[Unread] = (),
+    lacks: Sequence[UnreadInput] = (),
     gone_nodes: Mapping[str, Sequence[Pod]] = {},
 ) -> Page:
     """The page of several ends.

@@ -29,7 +29,7 @@ from podrules.node.pressure.nearness import Nearness, headroom_nearness
 from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.usage import UsageSource
 from podrules.pod.platform import Platform
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 
 __all__ = ["NodeLines", "nearest_threshold"]
 
@@ -67,7 +67,7 @@ class NodeLines:
         self._rows: list[_Row] = []
         self._first: NodePressureReport | None = None
         self._notes = VersionNotes()
-        self._lacks: dict[Unread, None] = {}
+        self._lacks: dict[UnreadInput, None] = {}
         """What could not be read and may change a verdict."""
 
     def add(self, report: NodePressureReport) -> None:

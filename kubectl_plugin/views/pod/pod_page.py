@@ -44,7 +44,7 @@ from podrules.pod.cgroup import ResourceConfig
 from podrules.pod.container_state import ContainerKind
 from podrules.pod.memory_qos import MemoryQoS
 from podrules.pod.platform import Platform
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.pod.termination import GraceSource
 
 __all__ = ["pod_page", "unread_section"]
@@ -116,7 +116,7 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
     yield unread_section((*report.unread, *report.placement_unread))
 
 
-def unread_section(unread: tuple[Unread, ...]) -> Section:
+def unread_section(unread: tuple[UnreadInput, ...]) -> Section:
     """What could not be read, and why."""
     return Section("Unknown", unread_lines(unread))
 

@@ -13,7 +13,7 @@ from kubectl_plugin.views.pod.health_words import lead_words
 from kubectl_plugin.views.words import clock, counted, cut, lasting, listed, quoted, when_words
 from podrules.api.model.instant import instant
 from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME
-from podrules.ending.stuck import Stuck, Unseen
+from podrules.ending.stuck import Stuck, UnprocessedPod
 from podrules.pod.container_state import StateKind
 from podrules.pod.health import Health
 
@@ -94,7 +94,7 @@ def autoscaler_words(report: PodReport, now: datetime | None) -> Iterator[str]:
         yield f"{event.component}{f', {when}' if when else ''}: {cut(event.message).rstrip('. ') or event.reason}."
 
 
-def unseen_words(unseen: Unseen) -> Iterator[str]:
+def unseen_words(unseen: UnprocessedPod) -> Iterator[str]:
     """``no scheduler has seen it (spec.schedulerName "x", no PodScheduled condition).``, then what helps."""
     yield f"no scheduler has seen it (spec.schedulerName {quoted(unseen.scheduler)}, no PodScheduled condition)."
     if unseen.scheduler == DEFAULT_SCHEDULER_NAME:

@@ -29,10 +29,10 @@ from podrules.ending.timeline.events import (
     Span,
     Standing,
     TimelineEvent,
+    TimelineEventKind,
     TimeRule,
     Way,
     WayTimeline,
-    What,
 )
 
 __all__ = ["timeline_page"]
@@ -160,7 +160,10 @@ def _verdict(report: PodReport, timeline: PodTimeline, now: datetime | None) -> 
         lead = f"Last heartbeat {clock(first.began, now)}" if first.way is Way.NODE_LOST else since
     decisive = _DECISIVE[first.way]
     if Note(Reminder.SHORTER, 0) in first.notes:
-        lead, decisive = f"{lead}; with a second delete of 0 s now", (What.OBJECT_REMOVED, What.REPLACED, What.SIGKILL)
+        lead, decisive = (
+            f"{lead}; with a second delete of 0 s now",
+            (TimelineEventKind.OBJECT_REMOVED, TimelineEventKind.REPLACED, TimelineEventKind.SIGKILL),
+        )
     if first.way is not Way.NODE_LOST and any(event.rule is TimeRule.MIRROR for event in first.events):
         return (f"{lead}: its mirror in the API is removed, and the kubelet recreates it. Its processes run on.",)
     words = (_decisive(first, what, now, report.ending.holders) for what in decisive)
@@ -181,30 +184,42 @@ _LEADS: Final = {
     Way.SHUTDOWN: "When its machine is shut down",
     Way.NODE_LOST: "When its node stops answering",
 }
-_STOPS: Final = (What.SIGTERM, What.SIGKILL, What.OBJECT_REMOVED, What.REPLACED)
+_STOPS: Final = (
+    TimelineEventKind.SIGTERM,
+    TimelineEventKind.SIGKILL,
+    TimelineEventKind.OBJECT_REMOVED,
+    TimelineEventKind.REPLACED,
+)
 _DECISIVE: Final = {
     Way.DELETE: _STOPS,
     Way.DRAIN: _STOPS,
     Way.PREEMPT: _STOPS,
     Way.EVICT_SOFT: _STOPS,
     Way.EVICT_HARD: _STOPS,
-    Way.PROBE: (What.PROBE_FAILED, What.SIGKILL, What.RESTARTED),
+    Way.PROBE: (TimelineEventKind.PROBE_FAILED, TimelineEventKind.SIGKILL, TimelineEventKind.RESTARTED),
     Way.SHUTDOWN: _STOPS,
-    Way.NODE_LOST: (What.DELETED, What.OBJECT_REMOVED, What.REPLACED),
+    Way.NODE_LOST: (TimelineEventKind.DELETED, TimelineEventKind.OBJECT_REMOVED, TimelineEventKind.REPLACED),
 }
 _SHORT: Final = {
-    What.DELETED: "deleted",
-    What.PROBE_FAILED: "found",
-    What.SIGTERM: "SIGTERM",
-    What.SIGKILL: "SIGKILL",
-    What.OBJECT_REMOVED: "object gone",
-    What.REPLACED: "another pod",
-    What.RESTARTED: "restarted",
+    TimelineEventKind.DELETED: "deleted",
+    TimelineEventKind.PROBE_FAILED: "found",
+    TimelineEventKind.SIGTERM: "SIGTERM",
+    TimelineEventKind.SIGKILL: "SIGKILL",
+    TimelineEventKind.OBJECT_REMOVED: "object gone",
+    TimelineEventKind.REPLACED: "another pod",
+    TimelineEventKind.RESTARTED: "restarted",
 }
 
 _DEFAULTS: Final = Note(Reminder.KUBELET_NOT_READ)
 _REMOVED: Final = frozenset({TimeRule.MIRROR, TimeRule.SECOND_DELETE})
-_SEEN: Final = frozenset({What.NODE_UNKNOWN, What.TAINTED, What.DELETED, What.OBJECT_REMOVED})
+_SEEN: Final = frozenset(
+    {
+        TimelineEventKind.NODE_UNKNOWN,
+        TimelineEventKind.TAINTED,
+        TimelineEventKind.DELETED,
+        TimelineEventKind.OBJECT_REMOVED,
+    }
+)
 """Events that have not happened if the pod or node that was read does not show them."""
 _RECORDED: Final = frozenset({TimeRule.NODE_SHOWS, TimeRule.DELETED_BEFORE, TimeRule.START, TimeRule.ENDED_BEFORE})
 _FOLLOWS_OBJECT: Final = frozenset(
@@ -222,7 +237,7 @@ _FOLLOWS_END: Final = frozenset({TimeRule.STOPPED, TimeRule.UNMOUNTED, TimeRule.
 def _held_by(report: PodReport, timeline: PodTimeline, now: datetime | None) -> Iterator[str]:
     """What keeps the object of a pod that is being deleted, unless the verdict already says it."""
     first = timeline.ways[0]
-    gone = next((event for event in first.events if event.what is What.OBJECT_REMOVED), None)
+    gone = next((event for event in first.events if event.what is TimelineEventKind.OBJECT_REMOVED), None)
     if gone is None or report.ending.deleted_at is None or first.began is None or gone.rule in _REMOVED:
         return
     waits = gone.latest is None and gone.rule in {TimeRule.KUBELET_CONFIRMS, TimeRule.KUBELET_SILENT}
@@ -230,17 +245,17 @@ def _held_by(report: PodReport, timeline: PodTimeline, now: datetime | None) -> 
         yield from held_by(report, now)
 
 
-def _decisive(entry: WayTimeline, what: What, now: datetime | None, finalizers: Sequence[str]) -> str:
+def _decisive(entry: WayTimeline, what: TimelineEventKind, now: datetime | None, finalizers: Sequence[str]) -> str:
     """``SIGKILL at 30 s``: the last of its kind, but the first SIGTERM, which begins the end."""
     found = [event for event in entry.events if event.what is what]
     if not found:
         return ""
-    stay = [event.subject for event in found if what is What.RESTARTED and event.earliest is None]
+    stay = [event.subject for event in found if what is TimelineEventKind.RESTARTED and event.earliest is None]
     if stay and len(stay) < len(found):
         others = [event for event in entry.events if event.what is not what or event.subject not in stay]
         return f"{_decisive(replace(entry, events=tuple(others)), what, now, finalizers)}, {listed(stay)} never"
     event, name = found[-1], _SHORT[what]
-    if what is What.SIGTERM:
+    if what is TimelineEventKind.SIGTERM:
         event, several = _first_signal(found)
         name = f"first {name}" if several else event.signal or name
     if event.rule is TimeRule.NOT_BY_KUBELET:
@@ -253,7 +268,7 @@ def _decisive(entry: WayTimeline, what: What, now: datetime | None, finalizers: 
         return f"{name} once {finalizer_words(finalizers, 'is', 'are')} removed"
     if event.latest is None and event.rule in {TimeRule.POD_GC, TimeRule.POD_GC_OUT_OF_SERVICE}:
         return f"{name} within {event.seconds} s from now"
-    if event.latest is None and entry.began is not None and what is What.OBJECT_REMOVED:
+    if event.latest is None and entry.began is not None and what is TimelineEventKind.OBJECT_REMOVED:
         return "object still there"
     if event.latest is None and event.rule is TimeRule.AFTER_OBJECT:
         return f"{name} once the object is gone"
@@ -279,9 +294,9 @@ def _first_signal(found: list[TimelineEvent]) -> tuple[TimelineEvent, bool]:
 def _past_due(event: TimelineEvent, name: str, due: str) -> str:
     """An overdue event: the pod was read and does not show it."""
     match event.what:
-        case What.OBJECT_REMOVED:
+        case TimelineEventKind.OBJECT_REMOVED:
             return f"object due to be removed by {due} and still there"
-        case What.REPLACED:
+        case TimelineEventKind.REPLACED:
             return f"{name} once the object is gone"
     return f"deletion due since {due}"
 
@@ -300,7 +315,7 @@ def _way_parts(entry: WayTimeline, began: datetime | None, now: datetime | None)
         if now is not None:
             rows.insert(passed, ("", clock(now, now).removesuffix(" UTC"), "now", ""))
         yield Table(title, ("seconds", "UTC", "what", "why"), tuple(rows), right=frozenset({0}))
-    gone = next((event for event in entry.events if event.what is What.OBJECT_REMOVED), None)
+    gone = next((event for event in entry.events if event.what is TimelineEventKind.OBJECT_REMOVED), None)
     bar = bar_table(entry, overdue=gone is not None and _overdue(gone, entry, now))
     if bar is not None:
         yield bar
@@ -340,7 +355,7 @@ def _overdue(event: TimelineEvent, entry: WayTimeline, now: datetime | None) -> 
     """Whether an event is due and not observed or confirmed: the pod was read, so its object still exists."""
     if entry.began is None or event.rule in _RECORDED or not _passed(event, entry.began, now):
         return False
-    gone = next((other for other in entry.events if other.what is What.OBJECT_REMOVED), None)
+    gone = next((other for other in entry.events if other.what is TimelineEventKind.OBJECT_REMOVED), None)
     if gone is not None and gone.rule is TimeRule.SECOND_DELETE:
         return event.rule in _FOLLOWS_END and _still_stops(entry, now)
     late = _still_stops(entry, now) or (gone is not None and _passed(gone, entry.began, now))

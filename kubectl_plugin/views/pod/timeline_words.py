@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from podrules.ending.timeline.events import Note, Reminder, TimelineEvent, TimeRule, What
+from podrules.ending.timeline.events import Note, Reminder, TimelineEvent, TimelineEventKind, TimeRule
 from podrules.node.reachability import OUT_OF_SERVICE
 
 __all__ = ["NOTES", "WHAT", "WHY"]
@@ -24,33 +24,35 @@ def _container(word: str) -> Callable[[TimelineEvent], str]:
     return lambda event: f"{word} {event.subject}".rstrip()
 
 
-WHAT: Final[dict[What, Callable[[TimelineEvent], str]]] = {
-    What.LAST_HEARTBEAT: lambda _: "last heartbeat",
-    What.NODE_UNKNOWN: lambda _: "Ready Unknown",
-    What.TAINTED: lambda _: "node tainted",
-    What.DELETED: lambda _: "deleted",
-    What.PROBE_FAILED: _container("failure found"),
-    What.PRE_STOP: _container("preStop"),
-    What.SIGTERM: lambda event: f"{event.signal or 'SIGTERM'} {event.subject}".rstrip(),
-    What.SIGKILL: _container("SIGKILL"),
-    What.KILL_TIMEOUT: lambda _: "kill time-out",
-    What.PROCESSES_ENDED: lambda _: "all ended",
-    What.RESTARTED: _container("restart"),
-    What.FAILED: lambda _: "phase Failed",
-    What.MACHINE_OFF: lambda _: "machine may go off",
-    What.OBJECT_REMOVED: lambda _: "object gone",
-    What.REPLACED: lambda _: "another pod",
-    What.VOLUME_FREE: lambda event: f"volume {event.subject} {'open' if event.rule in _UNFENCED else 'free'}",
+WHAT: Final[dict[TimelineEventKind, Callable[[TimelineEvent], str]]] = {
+    TimelineEventKind.LAST_HEARTBEAT: lambda _: "last heartbeat",
+    TimelineEventKind.NODE_UNKNOWN: lambda _: "Ready Unknown",
+    TimelineEventKind.TAINTED: lambda _: "node tainted",
+    TimelineEventKind.DELETED: lambda _: "deleted",
+    TimelineEventKind.PROBE_FAILED: _container("failure found"),
+    TimelineEventKind.PRE_STOP: _container("preStop"),
+    TimelineEventKind.SIGTERM: lambda event: f"{event.signal or 'SIGTERM'} {event.subject}".rstrip(),
+    TimelineEventKind.SIGKILL: _container("SIGKILL"),
+    TimelineEventKind.KILL_TIMEOUT: lambda _: "kill time-out",
+    TimelineEventKind.PROCESSES_ENDED: lambda _: "all ended",
+    TimelineEventKind.RESTARTED: _container("restart"),
+    TimelineEventKind.FAILED: lambda _: "phase Failed",
+    TimelineEventKind.MACHINE_OFF: lambda _: "machine may go off",
+    TimelineEventKind.OBJECT_REMOVED: lambda _: "object gone",
+    TimelineEventKind.REPLACED: lambda _: "another pod",
+    TimelineEventKind.VOLUME_FREE: lambda event: (
+        f"volume {event.subject} {'open' if event.rule in _UNFENCED else 'free'}"
+    ),
 }
 
 
 def _start(event: TimelineEvent) -> str:
     match event.what:
-        case What.DELETED:
+        case TimelineEventKind.DELETED:
             return "its deletionTimestamp is set"
-        case What.LAST_HEARTBEAT:
+        case TimelineEventKind.LAST_HEARTBEAT:
             return event.field
-        case What.PRE_STOP:
+        case TimelineEventKind.PRE_STOP:
             return _path(event.field) if event.seconds is None else f"{_path(event.field)} {event.seconds} s"
         case _:
             return "at once"
@@ -86,7 +88,7 @@ def _grace_zero(event: TimelineEvent) -> str:
 
 def _noted(event: TimelineEvent) -> str:
     """What the Node itself records, and where."""
-    if event.what is What.TAINTED:
+    if event.what is TimelineEventKind.TAINTED:
         return f"{event.subject}:NoExecute ({event.field} timeAdded)"
     return "since lastTransitionTime of the Node; Services dropped the pod then"
 

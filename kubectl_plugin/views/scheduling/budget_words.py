@@ -9,7 +9,7 @@ from typing import Final
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.views.words import counted, listed
 from podrules.api.model.pod_reference import PodReference
-from podrules.scheduling.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec, Unmoved
+from podrules.scheduling.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec, UnmovedPod
 from podrules.workload.budget_risk import UNREADY_FIRST, BudgetRisk
 from podrules.workload.budget_room import budget_way
 from podrules.workload.disruption import fails_drain
@@ -62,7 +62,7 @@ def blocked_words(found: Budgets) -> Iterator[str]:
         yield f"The same is true for {len(sentences) - _SENTENCES} more (below)."
 
 
-def drain_leads(held: Iterable[Unmoved], drain: str, *, more: bool = False) -> Iterator[str]:
+def drain_leads(held: Iterable[UnmovedPod], drain: str, *, more: bool = False) -> Iterator[str]:
     """Says if a drain waits or fails because budgets hold pods.
 
     Args:
@@ -82,12 +82,12 @@ def drain_leads(held: Iterable[Unmoved], drain: str, *, more: bool = False) -> I
         yield f"{lead} kubectl drain does not retry {pods} that PodDisruptionBudgets hold{rest}."
 
 
-def ends_words(held: Iterable[Unmoved]) -> str:
+def ends_words(held: Iterable[UnmovedPod]) -> str:
     """Says if a drain that retries only has to wait for the disruption controller."""
     return "waits" if all(entry.hold in _PASSING for entry in held) else "does not end"
 
 
-def hold_words(unmoved: Iterable[Unmoved], *, pending: Iterable[PlannedSpec] = ()) -> Iterator[str]:
+def hold_words(unmoved: Iterable[UnmovedPod], *, pending: Iterable[PlannedSpec] = ()) -> Iterator[str]:
     """The API server's words and the remedy for pods that budgets hold; ``pending`` has evicted pods."""
     replaced = {(spec.namespace, spec.name) for spec in pending if spec.origin == "drain"}
     held: dict[tuple[BudgetRisk, str, str, PodReference | None, tuple[PodReference, ...] | None], list[str]] = {}

@@ -36,7 +36,7 @@ from kubectl_plugin.views.verdict import also_refused, refused_words
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, lasting, listed
 from podrules.api.model.instant import span
-from podrules.scheduling.placement.planned import AchievedSpread, PlannedSpec, Unmoved
+from podrules.scheduling.placement.planned import AchievedSpread, PlannedSpec, UnmovedPod
 from podrules.workload.disruption import fails_drain
 
 __all__ = ["plan_page", "plan_verdict"]
@@ -340,7 +340,7 @@ def _every(pods: int) -> str:
     return "both" if pods == 2 else f"all {pods}"
 
 
-def _late_words(entry: Unmoved) -> str:
+def _late_words(entry: UnmovedPod) -> str:
     """``deleted, overdue since …; finalizer "example.com/copy" keeps …``; empty: the pod is not late."""
     if entry.over is None:
         return ""

@@ -16,9 +16,9 @@ from podrules.scheduling.placement.preemption_victims import (
     GoingVictim,
     NominatedNode,
     NoRoom,
-    Preempted,
     PreemptedFor,
     PreemptionPreview,
+    PreemptionRecord,
     Preemptor,
     Preemptors,
     VictimPod,
@@ -227,7 +227,7 @@ def _gated_words(gated: int) -> str:
     return f"; {counted(gated, 'gated pod')} {'is' if gated == 1 else 'are'} not in it" if gated else ""
 
 
-def preemptor_name(preempted: Preempted, *, whole: bool = False) -> str:
+def preemptor_name(preempted: PreemptionRecord, *, whole: bool = False) -> str:
     """``shop/web-0``, or without a name the uid, shortened unless ``whole``."""
     if preempted.by is not None:
         return f"{'the pod group ' if preempted.group else ''}{_pod(preempted.by)}"
@@ -239,7 +239,7 @@ def preemptor_name(preempted: Preempted, *, whole: bool = False) -> str:
     return f"a {what} that no longer exists (uid {cut(preempted.uid)})"
 
 
-def preempted_words(preempted: Preempted, now: datetime | None) -> str:
+def preempted_words(preempted: PreemptionRecord, now: datetime | None) -> str:
     """The pod for which another was preempted, and whether that pod got the place."""
     when = instant(preempted.at)
     at = f" at {clock(when, now)}" if when is not None else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kubectl_plugin.views.words import counted
-from podrules.scheduling.skew import ConstraintSkew, Uncounted, UncountedNodes
+from podrules.scheduling.skew import ConstraintSkew, UncountedNodes, UncountedReason
 
 __all__ = ["domain_words", "skew_words"]
 
@@ -35,10 +35,10 @@ def _uncounted_words(entry: UncountedNodes) -> str:
 
 _UNTOLERATED: Final = "a taint that the pod does not tolerate (nodeTaintsPolicy)"
 _UNCOUNTED: Final = {
-    Uncounted.LACKS_KEY: ("lacks label {key}", "lack label {key}"),
-    Uncounted.NODE_AFFINITY: (
+    UncountedReason.LACKS_KEY: ("lacks label {key}", "lack label {key}"),
+    UncountedReason.NODE_AFFINITY: (
         "does not match its node affinity or selector",
         "do not match its node affinity or selector",
     ),
-    Uncounted.TAINT: (f"has {_UNTOLERATED}", f"have {_UNTOLERATED}"),
+    UncountedReason.TAINT: (f"has {_UNTOLERATED}", f"have {_UNTOLERATED}"),
 }

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from podrules.admission.validation.context import PodContext
-from podrules.admission.validation.errors import Typed, forbidden, invalid, required
+from podrules.admission.validation.errors import TypedText, forbidden, invalid, required
 from podrules.admission.validation.formats import dns_label, dns_subdomain, label_value, qualified_name
 from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.metadata import validate_label_selector
@@ -81,7 +81,7 @@ def _match_expression(requirement: View, rules: Rules, *, values: bool) -> Itera
         if len(given) != 1:
             yield required(place, "must be specified single value when `operator` is 'Lt' or 'Gt'")
     else:
-        yield invalid(requirement.at("operator"), Typed(operator), "not a valid selector operator")
+        yield invalid(requirement.at("operator"), TypedText(operator), "not a valid selector operator")
     key = requirement.text("key")
     for problem in qualified_name(key, rules):
         yield invalid(requirement.at("key"), key, problem)
@@ -93,7 +93,7 @@ def _match_expression(requirement: View, rules: Rules, *, values: bool) -> Itera
 def _match_field(requirement: View) -> Iterator[FieldError]:
     operator, given = requirement.text("operator"), requirement.texts("values")
     if operator not in {"In", "NotIn"}:
-        yield invalid(requirement.at("operator"), Typed(operator), "not a valid selector operator")
+        yield invalid(requirement.at("operator"), TypedText(operator), "not a valid selector operator")
     elif len(given) != 1:
         words = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
         yield required(requirement.at("values"), words)

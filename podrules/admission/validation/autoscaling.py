@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from podrules.admission.validation.errors import Typed, forbidden, invalid, required, unsupported
+from podrules.admission.validation.errors import TypedText, forbidden, invalid, required, unsupported
 from podrules.admission.validation.fields import validate_format, validate_word
 from podrules.admission.validation.formats import dns_label, dns_subdomain, path_segment_name
 from podrules.admission.validation.gates import Rules
@@ -195,7 +195,7 @@ def _target(source: View) -> Iterator[FieldError]:
     if not kind:
         yield required(target.at("type"), "must specify a metric target type")
     if kind not in _TARGET_TYPES:
-        yield invalid(target.at("type"), Typed(kind), "must be either Utilization, Value, or AverageValue")
+        yield invalid(target.at("type"), TypedText(kind), "must be either Utilization, Value, or AverageValue")
     for name in ("value", "averageValue"):
         amount = target.quantity(name)
         if amount is not None and amount.sign != 1:

@@ -13,7 +13,7 @@ from podrules.api.model.field_error import FieldError
 from podrules.api.model.quantity import Quantity, go_float
 
 __all__ = [
-    "Typed",
+    "TypedText",
     "duplicate",
     "forbidden",
     "go_json",
@@ -40,7 +40,7 @@ _SHORT: Final = {
 _HTML: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
-class Typed(str):
+class TypedText(str):
     """A text that Go keeps in a type of its own or behind a pointer, and so prints as JSON where it is wrong."""
 
     __slots__ = ()
@@ -71,7 +71,7 @@ def go_json(value: Any) -> str:
 def _shown(value: Any) -> str:
     match value:
         case str():
-            return go_json(value) if isinstance(value, Typed) else quoted(value)
+            return go_json(value) if isinstance(value, TypedText) else quoted(value)
         case bool():
             return "true" if value else "false"
         case float():

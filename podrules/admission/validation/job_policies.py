@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from podrules.admission.validation.errors import (
-    Typed,
+    TypedText,
     duplicate,
     invalid,
     quoted,
@@ -66,7 +66,7 @@ def _action(entry: View, *, per_index: bool) -> Iterator[FieldError]:
         yield required(path, _valid(_ACTIONS))
     elif action == _FAIL_INDEX:
         if not per_index:
-            yield invalid(path, Typed(action), "requires the backoffLimitPerIndex to be set")
+            yield invalid(path, TypedText(action), "requires the backoffLimitPerIndex to be set")
     elif action not in _ACTIONS:
         yield unsupported(path, action, _ACTIONS)
 

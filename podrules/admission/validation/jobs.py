@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from podrules.admission.validation.errors import Typed, invalid, required, too_long, unsupported
+from podrules.admission.validation.errors import TypedText, invalid, required, too_long, unsupported
 from podrules.admission.validation.fields import validate_nonnegative
 from podrules.admission.validation.formats import dns_label, dns_subdomain, size
 from podrules.admission.validation.gates import Rules
@@ -177,7 +177,7 @@ def _time_zone(spec: View) -> Iterator[FieldError]:
     zone, path = spec.pointer("timeZone"), spec.at("timeZone")
     if zone is None:
         return
-    shown = Typed(zone)
+    shown = TypedText(zone)
     if not zone:
         yield invalid(path, shown, "timeZone must be nil or non-empty string")
     elif any(part in {".", ".."} or not re.fullmatch(_ZONE_PART, part) for part in zone.split("/")):
@@ -272,4 +272,4 @@ def _restart_policy(spec: View) -> Iterator[FieldError]:
     elif policy not in {"OnFailure", "Never"}:
         yield unsupported(path, policy, ("OnFailure", "Never"))
     elif policy != "Never" and spec.has("podFailurePolicy"):
-        yield invalid(path, Typed(policy), 'only "Never" is supported when podFailurePolicy is specified')
+        yield invalid(path, TypedText(policy), 'only "Never" is supported when podFailurePolicy is specified')

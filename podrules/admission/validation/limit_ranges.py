@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.admission.validation.errors import Typed, duplicate, forbidden, invalid, required
+from podrules.admission.validation.errors import TypedText, duplicate, forbidden, invalid, required
 from podrules.admission.validation.formats import dns_subdomain, qualified_name
 from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.metadata import validate_object_meta
@@ -59,7 +59,7 @@ def validate_limit_range(limit_range: View, rules: Rules) -> Iterator[FieldError
         item = _item(limit)
         yield from _type(item, rules)
         if item.kind in seen:
-            yield duplicate(limit.at("type"), Typed(item.kind))
+            yield duplicate(limit.at("type"), TypedText(item.kind))
         seen.add(item.kind)
         yield from _names(item, rules)
         for name in _all_names(item):
@@ -91,9 +91,9 @@ def _item(limit: View) -> _Item:
 def _type(item: _Item, rules: Rules) -> Iterator[FieldError]:
     problems = qualified_name(item.kind, rules)
     for problem in problems:
-        yield invalid(item.at.at("type"), Typed(item.kind), problem)
+        yield invalid(item.at.at("type"), TypedText(item.kind), problem)
     if not problems and "/" not in item.kind and item.kind not in _TYPES:
-        yield invalid(item.at.at("type"), Typed(item.kind), "must be a standard limit type or fully qualified")
+        yield invalid(item.at.at("type"), TypedText(item.kind), "must be a standard limit type or fully qualified")
 
 
 def _names(item: _Item, rules: Rules) -> Iterator[FieldError]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from podrules.admission.validation.errors import Typed, forbidden, invalid, required, too_long, unsupported
+from podrules.admission.validation.errors import TypedText, forbidden, invalid, required, too_long, unsupported
 from podrules.admission.validation.formats import Problems, dns_label, label_value, name_prefix, qualified_name, size
 from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.view import View
@@ -111,7 +111,7 @@ def validate_label_selector(selector: View, rules: Rules) -> Iterator[FieldError
                     words = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
                     yield forbidden(requirement.at("values"), words)
             case other:
-                yield invalid(requirement.at("operator"), Typed(other), "not a valid selector operator")
+                yield invalid(requirement.at("operator"), TypedText(other), "not a valid selector operator")
         key = requirement.text("key")
         for problem in qualified_name(key, rules):
             yield invalid(requirement.at("key"), key, problem)

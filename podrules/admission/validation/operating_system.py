@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from podrules.admission.validation.context import PodContext
-from podrules.admission.validation.errors import Typed, forbidden, invalid, required, unsupported
+from podrules.admission.validation.errors import TypedText, forbidden, invalid, required, unsupported
 from podrules.admission.validation.formats import dns_subdomain, size
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
@@ -100,15 +100,15 @@ def validate_windows_options(context: View) -> Iterator[FieldError]:
     options = context.struct("windowsOptions")
     spec_name, spec = options.pointer("gmsaCredentialSpecName"), options.pointer("gmsaCredentialSpec")
     for problem in dns_subdomain(spec_name) if spec_name is not None else ():
-        yield invalid(options.at("gmsaCredentialSpecName"), Typed(spec_name), problem)
+        yield invalid(options.at("gmsaCredentialSpecName"), TypedText(spec_name), problem)
     if spec == "":
         yield invalid(options.at("gmsaCredentialSpec"), "", "gmsaCredentialSpec cannot be an empty string")
     elif spec and size(spec) > _SPEC_KIB * 1024:
         words = f"gmsaCredentialSpec size must be under {_SPEC_KIB} KiB"
-        yield invalid(options.at("gmsaCredentialSpec"), Typed(spec), words)
+        yield invalid(options.at("gmsaCredentialSpec"), TypedText(spec), words)
     user = options.pointer("runAsUserName")
     for problem in _user_problems(user) if user is not None else ():
-        yield invalid(options.at("runAsUserName"), Typed(user), f"runAsUserName{problem}")
+        yield invalid(options.at("runAsUserName"), TypedText(user), f"runAsUserName{problem}")
 
 
 def _user_problems(name: str) -> Iterator[str]:

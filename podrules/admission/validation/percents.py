@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from podrules.admission.validation.errors import Typed, invalid
+from podrules.admission.validation.errors import TypedText, invalid
 from podrules.admission.validation.formats import percent
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.quantity import whole_number
@@ -25,7 +25,7 @@ def validate_positive_int_or_percent(value: IntOrPercent, path: str) -> Iterator
     """Hold a value against the rule that it is a share, or a number not below zero."""
     if isinstance(value, str):
         for problem in percent(value):
-            yield invalid(path, Typed(value), problem)
+            yield invalid(path, TypedText(value), problem)
     elif value < 0:
         yield invalid(path, value, "must be greater than or equal to 0")
 
@@ -33,7 +33,7 @@ def validate_positive_int_or_percent(value: IntOrPercent, path: str) -> Iterator
 def validate_not_more_than_all(value: IntOrPercent, path: str) -> Iterator[FieldError]:
     """Hold a value against the rule that a share is no more than 100%."""
     if isinstance(value, str) and not percent(value) and int_or_percent(value) > _ALL:
-        yield invalid(path, Typed(value), "must not be greater than 100%")
+        yield invalid(path, TypedText(value), "must not be greater than 100%")
 
 
 def int_or_percent(value: IntOrPercent) -> int:

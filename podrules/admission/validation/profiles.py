@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from podrules.admission.validation.context import PodContext
-from podrules.admission.validation.errors import Typed, forbidden, invalid, required, too_long, unsupported
+from podrules.admission.validation.errors import TypedText, forbidden, invalid, required, too_long, unsupported
 from podrules.admission.validation.formats import is_padded, relative_path, size
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
@@ -75,7 +75,7 @@ def validate_app_armor_profile(context: View) -> Iterator[FieldError]:
     elif kind not in _TYPES:
         yield unsupported(profile.at("type"), kind, _TYPES)
     elif local is not None:
-        yield invalid(place, Typed(local), "can only be set when AppArmor type is Localhost")
+        yield invalid(place, TypedText(local), "can only be set when AppArmor type is Localhost")
 
 
 def _local_app_armor(place: str, name: str | None) -> Iterator[FieldError]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
-from podrules.admission.validation.errors import Typed, invalid, required
+from podrules.admission.validation.errors import TypedText, invalid, required
 from podrules.admission.validation.formats import dns_subdomain
 from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.metadata import validate_object_meta
@@ -84,7 +84,7 @@ def _selector(spec: View, hard: Collection[str]) -> Iterator[FieldError]:
     for expression in expressions:
         scope = expression.text("scopeName")
         if scope not in _RESOURCES:
-            yield invalid(f"{path}.scopeName", Typed(scope), "unsupported scope")
+            yield invalid(f"{path}.scopeName", TypedText(scope), "unsupported scope")
         if _beyond(scope, hard):
             yield invalid(path, _shown(selector), "unsupported scope applied to resource")
         yield from _operator(expression, path)
@@ -100,7 +100,7 @@ def _operator(expression: View, path: str) -> Iterator[FieldError]:
             "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
             "ResourceQuotaScopeCrossNamespacePodAffinity"
         )
-        yield invalid(f"{path}.operator", Typed(operator), words)
+        yield invalid(f"{path}.operator", TypedText(operator), words)
     match operator:
         case "In" | "NotIn":
             if not values:
@@ -111,7 +111,7 @@ def _operator(expression: View, path: str) -> Iterator[FieldError]:
                 words = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
                 yield invalid(f"{path}.values", values, words)
         case _:
-            yield invalid(f"{path}.operator", Typed(operator), "not a valid selector operator")
+            yield invalid(f"{path}.operator", TypedText(operator), "not a valid selector operator")
 
 
 def _shown(selector: View) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podrules.admission.validation.errors import Typed, invalid, unsupported
+from podrules.admission.validation.errors import TypedText, invalid, unsupported
 from podrules.admission.validation.formats import qualified_name
 from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.view import View
@@ -121,9 +121,9 @@ def validate_resource_name(name: str, path: str, rules: Rules) -> Iterator[Field
     """Hold a resource's name against the rules that hold everywhere."""
     problems = qualified_name(name, rules)
     for problem in problems:
-        yield invalid(path, Typed(name), problem)
+        yield invalid(path, TypedText(name), problem)
     if not problems and "/" not in name and not is_standard_resource_name(name):
-        yield invalid(path, Typed(name), "must be a standard resource type or fully qualified")
+        yield invalid(path, TypedText(name), "must be a standard resource type or fully qualified")
 
 
 def validate_container_resource_name(name: str, path: str, rules: Rules) -> Iterator[FieldError]:
@@ -131,9 +131,9 @@ def validate_container_resource_name(name: str, path: str, rules: Rules) -> Iter
     yield from validate_resource_name(name, path, rules)
     if "/" not in name:
         if not is_standard_container_resource_name(name):
-            yield invalid(path, Typed(name), "must be a standard resource for containers")
+            yield invalid(path, TypedText(name), "must be a standard resource for containers")
     elif not is_native_resource(name) and not is_extended_resource_name(name, rules):
-        yield invalid(path, Typed(name), "doesn't follow extended resource name standard")
+        yield invalid(path, TypedText(name), "doesn't follow extended resource name standard")
 
 
 def validate_pod_resource_name(name: str, path: str, rules: Rules) -> Iterator[FieldError]:
@@ -148,7 +148,7 @@ def validate_quota_resource_name(name: str, path: str, rules: Rules) -> Iterator
     """Hold a resource's name against the rules for quotas."""
     yield from validate_resource_name(name, path, rules)
     if "/" not in name and not is_standard_quota_resource_name(name):
-        yield invalid(path, Typed(name), "must be a standard resource for quota")
+        yield invalid(path, TypedText(name), "must be a standard resource for quota")
 
 
 def validate_limit_range_resource_name(kind: str, name: str, path: str, rules: Rules) -> Iterator[FieldError]:

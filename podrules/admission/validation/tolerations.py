@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podrules.admission.validation.errors import Typed, invalid, unsupported
+from podrules.admission.validation.errors import TypedText, invalid, unsupported
 from podrules.admission.validation.formats import label_value, qualified_name
 from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.view import View
@@ -35,10 +35,10 @@ def _toleration(toleration: View, rules: Rules) -> Iterator[FieldError]:
         yield invalid(toleration.at("key"), key, problem)
     if not key and operator != "Exists":
         words = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        yield invalid(toleration.at("operator"), Typed(operator), words)
+        yield invalid(toleration.at("operator"), TypedText(operator), words)
     if toleration.has("tolerationSeconds") and effect != "NoExecute":
         yield invalid(
-            toleration.at("effect"), Typed(effect), "effect must be 'NoExecute' when `tolerationSeconds` is set"
+            toleration.at("effect"), TypedText(effect), "effect must be 'NoExecute' when `tolerationSeconds` is set"
         )
     yield from _value(toleration, operator, rules)
     if effect and effect not in TAINT_EFFECTS:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from podrules.admission.validation.claims import validate_claim_spec
-from podrules.admission.validation.errors import Typed, forbidden, invalid, required, unsupported
+from podrules.admission.validation.errors import TypedText, forbidden, invalid, required, unsupported
 from podrules.admission.validation.fields import validate_format, validate_nonnegative
 from podrules.admission.validation.formats import dns_label, dns_subdomain, long_name
 from podrules.admission.validation.gates import Rules
@@ -122,7 +122,7 @@ def validate_stateful_set(stateful_set: View, rules: Rules) -> Iterator[FieldErr
     management = spec.text("podManagementPolicy", _POD_MANAGEMENT[0])
     if management not in _POD_MANAGEMENT:
         words = f"must be '{_POD_MANAGEMENT[0]}' or '{_POD_MANAGEMENT[1]}'"
-        yield invalid(spec.at("podManagementPolicy"), Typed(management), words)
+        yield invalid(spec.at("podManagementPolicy"), TypedText(management), words)
     yield from _stateful_strategy(spec.struct("updateStrategy"), rules)
     retention = spec.struct("persistentVolumeClaimRetentionPolicy")
     for name in ("whenDeleted", "whenScaled"):
@@ -298,7 +298,7 @@ def _value(rolling: View, name: str, default: IntOrPercent) -> IntOrPercent:
 
 
 def _typed(value: IntOrPercent) -> IntOrPercent:
-    return Typed(value) if isinstance(value, str) else value
+    return TypedText(value) if isinstance(value, str) else value
 
 
 def _shown_strategy(strategy: View) -> Mapping[str, Any]:

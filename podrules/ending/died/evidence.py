@@ -39,7 +39,7 @@ __all__ = [
     "Clocks",
     "Evidence",
     "KnownEnd",
-    "Lost",
+    "MissingEvidence",
     "PodEvents",
     "clocks_of",
     "ended_at",
@@ -68,7 +68,7 @@ _OVER: Final = frozenset({"PodFailed", "PodCompleted"})
 """The reasons of condition Ready on a finished pod."""
 
 
-class Lost(Enum):
+class MissingEvidence(Enum):
     """Missing evidence that could have shown more."""
 
     POD_REMOVED = "PodGone"

@@ -25,7 +25,15 @@ from podrules.ending.deleted_pod import deleted_at, grace_of
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.container_end import container_verdict, never_ran
 from podrules.ending.died.deleted import disruption
-from podrules.ending.died.evidence import Evidence, Lost, PodEvents, container_of, ended_at, failed_at, first_of
+from podrules.ending.died.evidence import (
+    Evidence,
+    MissingEvidence,
+    PodEvents,
+    container_of,
+    ended_at,
+    failed_at,
+    first_of,
+)
 from podrules.ending.died.gone import LONG, cause_from_event, gone_verdict, node_evictor
 from podrules.ending.died.kubelet_stops import stop_of_all
 from podrules.ending.died.manner import Manner, PodStop, manner_of, stop_of
@@ -122,7 +130,7 @@ class PodEnd(Struct, frozen=True, rename="camel"):
     """The kubelet's last event that it could not stop them; None: no such event is known."""
     rejection: Rejection | None = None
     """Why the kubelet rejected it, if that is the cause."""
-    lost: tuple[Lost, ...] = ()
+    lost: tuple[MissingEvidence, ...] = ()
     """The missing evidence that could have shown more."""
     stopped: str | None = None
     """When the kubelet began to stop a pod that no longer exists; None: no event shows that it did."""
@@ -132,7 +140,7 @@ class PodEnd(Struct, frozen=True, rename="camel"):
     @property
     def is_unknown(self) -> bool:
         """Whether no cause is known, and the events, which might show one, could not be read."""
-        return self.verdict.grade is Grade.NOTHING and Lost.EVENTS_UNREAD in self.lost
+        return self.verdict.grade is Grade.NOTHING and MissingEvidence.EVENTS_UNREAD in self.lost
 
     @property
     def never_began(self) -> bool:
@@ -203,7 +211,9 @@ def last_end(evidence: Evidence) -> PodEnd:
         )
     chosen = _chosen(pod, ends, over=pod.finished or pod.metadata.deletion_timestamp is not None)
     if chosen is None:
-        return PodEnd(EndOf.NOTHING, NOTHING, ends=ends, lost=(Lost.NODE_REMOVED,) if evidence.node_missing else ())
+        return PodEnd(
+            EndOf.NOTHING, NOTHING, ends=ends, lost=(MissingEvidence.NODE_REMOVED,) if evidence.node_missing else ()
+        )
     ran = chosen.end is not None
     return PodEnd(
         EndOf.CONTAINER if ran else EndOf.NEVER_RAN,
@@ -226,32 +236,32 @@ def _text(when: datetime) -> str:
     return when.isoformat().replace("+00:00", "Z")
 
 
-def _lost(evidence: Evidence, verdict: EndVerdict, one: ContainerEnd | None = None) -> tuple[Lost, ...]:
+def _lost(evidence: Evidence, verdict: EndVerdict, one: ContainerEnd | None = None) -> tuple[MissingEvidence, ...]:
     """The missing evidence that could have shown more about a verdict that is not certain."""
     return () if verdict.grade is Grade.CERTAIN else tuple(_missing(evidence, verdict, one))
 
 
-def _missing(evidence: Evidence, verdict: EndVerdict, one: ContainerEnd | None) -> Iterator[Lost]:
+def _missing(evidence: Evidence, verdict: EndVerdict, one: ContainerEnd | None) -> Iterator[MissingEvidence]:
     pod, events = evidence.pod, evidence.events
     if pod is None:
-        yield Lost.POD_UNREAD if evidence.pod_unread else Lost.POD_REMOVED
+        yield MissingEvidence.POD_UNREAD if evidence.pod_unread else MissingEvidence.POD_REMOVED
     if events is None:
-        yield Lost.EVENTS_UNREAD
+        yield MissingEvidence.EVENTS_UNREAD
     elif not _is_settled(evidence, verdict, one):
-        yield Lost.EVENTS_COMING
+        yield MissingEvidence.EVENTS_COMING
     elif not _are_left(evidence, events, one):
-        yield Lost.EVENTS_EXPIRED
+        yield MissingEvidence.EVENTS_EXPIRED
     if verdict.causes & {Cause.OWNER, Cause.JOB_ENDED} and evidence.owner_events is None:
-        yield Lost.OWNER_EVENTS
+        yield MissingEvidence.OWNER_EVENTS
     if evidence.node_missing:
-        yield Lost.NODE_REMOVED
+        yield MissingEvidence.NODE_REMOVED
     elif evidence.node is None and (pod is None or pod.spec.node_name):
-        yield Lost.NODE_UNREAD
+        yield MissingEvidence.NODE_UNREAD
     if verdict.causes & _MEMORY:
         if evidence.config is None:
-            yield Lost.KUBELET_UNREAD
+            yield MissingEvidence.KUBELET_UNREAD
         if evidence.neighbours is None:
-            yield Lost.NEIGHBOURS_UNREAD
+            yield MissingEvidence.NEIGHBOURS_UNREAD
 
 
 def _are_left(evidence: Evidence, events: PodEvents, one: ContainerEnd | None) -> bool:

@@ -41,10 +41,10 @@ from podrules.ending.timeline.events import (
     Span,
     Standing,
     TimelineEvent,
+    TimelineEventKind,
     TimeRule,
     Way,
     WayTimeline,
-    What,
 )
 from podrules.ending.timeline.stopping import idle_notes, stop_events, stop_of
 from podrules.ending.volumes import WriterGuard
@@ -99,7 +99,10 @@ def evict(
     if kubelet is not None:
         notes.insert(0, _thresholds(kubelet, soft=soft))
     gives_up = TimelineEvent.of(
-        What.KILL_TIMEOUT, Span(stop.kill_timeout, stop.kill_timeout), TimeRule.KILL_TIMEOUT, seconds=stop.kill_timeout
+        TimelineEventKind.KILL_TIMEOUT,
+        Span(stop.kill_timeout, stop.kill_timeout),
+        TimeRule.KILL_TIMEOUT,
+        seconds=stop.kill_timeout,
     )
     events = (*killed.events, gives_up, *after.events, *free_volumes(guards, killed.ended))
     return WayTimeline(
@@ -130,7 +133,7 @@ def probe_failure(pod: Pod) -> WayTimeline:
     ]
     if not events:
         return WayTimeline(way=Way.PROBE, standing=Standing.NO_PROBE)
-    stays = TimelineEvent.of(What.OBJECT_REMOVED, NEVER, TimeRule.POD_STAYS)
+    stays = TimelineEvent.of(TimelineEventKind.OBJECT_REMOVED, NEVER, TimeRule.POD_STAYS)
     notes = (Note(Reminder.BACK_OFF, _BACK_OFF_SECONDS),)
     return WayTimeline(way=Way.PROBE, standing=Standing.APPLIES, events=(*events, stays), notes=notes)
 
@@ -141,7 +144,7 @@ def _probed(pod: Pod, ref: ContainerRef) -> Iterator[TimelineEvent]:
         field = f"{ref.field}.{stop.probe}"
         failed = _failed(probe, from_start=probe is container.startup_probe)
         yield TimelineEvent.of(
-            What.PROBE_FAILED,
+            TimelineEventKind.PROBE_FAILED,
             failed,
             TimeRule.PROBE_PERIODS,
             subject=container.name,
@@ -155,7 +158,9 @@ def _probed(pod: Pod, ref: ContainerRef) -> Iterator[TimelineEvent]:
         ended = Span(step.sigterm_earliest, step.sigkill_latest).after(failed)
         again = NEVER if pod.restart_policy(container) == _NEVER_RESTARTED else ended
         where = f"{ref.field}.restartPolicy" if container.restart_policy else "spec.restartPolicy"
-        yield TimelineEvent.of(What.RESTARTED, again, TimeRule.RESTART_POLICY, subject=container.name, field=where)
+        yield TimelineEvent.of(
+            TimelineEventKind.RESTARTED, again, TimeRule.RESTART_POLICY, subject=container.name, field=where
+        )
 
 
 def _failed(probe: Probe, *, from_start: bool) -> Span:
@@ -211,7 +216,9 @@ def shutdown(
     # The kubelet does not delay the shutdown any longer: later events happen only while the machine still runs.
     most = sum(group.seconds for group in groups)
     field = groups[0].field.partition("[")[0]
-    off = TimelineEvent.of(What.MACHINE_OFF, Span(0, most), TimeRule.SHUTDOWN_GROUPS, field=field, seconds=most)
+    off = TimelineEvent.of(
+        TimelineEventKind.MACHINE_OFF, Span(0, most), TimeRule.SHUTDOWN_GROUPS, field=field, seconds=most
+    )
     signals = tuple(_after(event, start) for event in stop.events)
     events = (*signals, off, *after.events, *free_volumes(guards, ended))
     held = tuple(one if (one.latest or 0) <= most else one.during(Span(one.earliest, None)) for one in events)
@@ -226,8 +233,10 @@ def _abrupt(pod: Pod, kubelet: KubeletConfiguration | None) -> WayTimeline:
         way=Way.SHUTDOWN,
         standing=Standing.APPLIES,
         events=(
-            TimelineEvent.of(What.SIGTERM, NEVER, TimeRule.NOT_BY_KUBELET, field="shutdownGracePeriod", seconds=0),
-            TimelineEvent.of(What.OBJECT_REMOVED, NEVER, TimeRule.KUBELET_GOES_TOO),
+            TimelineEvent.of(
+                TimelineEventKind.SIGTERM, NEVER, TimeRule.NOT_BY_KUBELET, field="shutdownGracePeriod", seconds=0
+            ),
+            TimelineEvent.of(TimelineEventKind.OBJECT_REMOVED, NEVER, TimeRule.KUBELET_GOES_TOO),
         ),
         notes=(*_kubelet_notes(kubelet), *idle_notes(pod), Note(Reminder.THEN_NODE_LOST)),
     )

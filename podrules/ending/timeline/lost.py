@@ -31,10 +31,10 @@ from podrules.ending.timeline.events import (
     Span,
     Standing,
     TimelineEvent,
+    TimelineEventKind,
     TimeRule,
     Way,
     WayTimeline,
-    What,
 )
 from podrules.ending.volumes import WriterGuard
 from podrules.node.lost_node import UNREACHABLE, MonitorGrace
@@ -44,7 +44,7 @@ from podrules.pod.taint_eviction import DEFAULT_TOLERATION_SECONDS, eviction_aft
 from podrules.pod.termination import GraceSource
 from podrules.pod.tolerations import NO_EXECUTE, tolerates_taint
 
-__all__ = ["NOTHING_NOTED", "Noted", "node_lost", "node_missing", "tolerations_of"]
+__all__ = ["NOTHING_NOTED", "SilentNodeRecord", "node_lost", "node_missing", "tolerations_of"]
 
 _MONITOR_PERIOD: Final = 5
 """--node-monitor-period, seconds: the controller notices a heartbeat, and its absence, up to this much later."""
@@ -53,7 +53,7 @@ _TAINTED_WITHIN: Final = 1
 _UNREACHABLE_TAINT: Final = Taint(UNREACHABLE, "", NO_EXECUTE)
 
 
-class Noted(Struct, frozen=True):
+class SilentNodeRecord(Struct, frozen=True):
     """What a silent Node records, in seconds from its last heartbeat; None: not yet, or without a time."""
 
     unknown: int | None = None
@@ -62,7 +62,7 @@ class Noted(Struct, frozen=True):
     """When it got the taint."""
 
 
-NOTHING_NOTED: Final = Noted()
+NOTHING_NOTED: Final = SilentNodeRecord()
 
 
 def tolerations_of(pod: Pod, *, daemon: bool) -> tuple[Toleration, ...]:
@@ -94,7 +94,7 @@ def node_lost(
     tolerations: Sequence[Toleration],
     monitor: MonitorGrace,
     *,
-    noted: Noted = NOTHING_NOTED,
+    noted: SilentNodeRecord = NOTHING_NOTED,
     deleted_after: int | None = None,
     fenced: Span | None = None,
 ) -> WayTimeline:
@@ -136,7 +136,7 @@ def node_lost(
         )
         events.append(after.events[0] if going else replace(after.events[0], field=GraceSource.FINISHED.value))
     elif deleted == NEVER:
-        events.append(TimelineEvent.of(What.OBJECT_REMOVED, NEVER, TimeRule.TOLERATED_FOR_EVER))
+        events.append(TimelineEvent.of(TimelineEventKind.OBJECT_REMOVED, NEVER, TimeRule.TOLERATED_FOR_EVER))
         notes.append(Note(Reminder.NODE_DELETED, ORPHANS_GONE_WITHIN, held))
     else:
         after = after_deletion(
@@ -163,31 +163,43 @@ def node_lost(
     )
 
 
-def _falls_silent(noted: Noted, monitor: int) -> tuple[TimelineEvent, TimelineEvent, TimelineEvent]:
+def _falls_silent(noted: SilentNodeRecord, monitor: int) -> tuple[TimelineEvent, TimelineEvent, TimelineEvent]:
     """The last heartbeat, the change of Ready to Unknown, and the taint that follows."""
-    heartbeat = TimelineEvent.of(What.LAST_HEARTBEAT, AT_ONCE, TimeRule.START, field="Lease spec.renewTime")
+    heartbeat = TimelineEvent.of(
+        TimelineEventKind.LAST_HEARTBEAT, AT_ONCE, TimeRule.START, field="Lease spec.renewTime"
+    )
     if noted.unknown is None:
         span = AT_ONCE.later(monitor, monitor + 2 * _MONITOR_PERIOD)
         unknown = TimelineEvent.of(
-            What.NODE_UNKNOWN, span, TimeRule.NODE_MONITOR_GRACE, field="node-monitor-grace-period", seconds=monitor
+            TimelineEventKind.NODE_UNKNOWN,
+            span,
+            TimeRule.NODE_MONITOR_GRACE,
+            field="node-monitor-grace-period",
+            seconds=monitor,
         )
     else:
         span = Span(noted.unknown, noted.unknown)
-        unknown = TimelineEvent.of(What.NODE_UNKNOWN, span, TimeRule.NODE_SHOWS, field="status.conditions[type=Ready]")
+        unknown = TimelineEvent.of(
+            TimelineEventKind.NODE_UNKNOWN, span, TimeRule.NODE_SHOWS, field="status.conditions[type=Ready]"
+        )
     if noted.tainted is None:
         expected = span.later(0, _TAINTED_WITHIN)
         return (
             heartbeat,
             unknown,
             TimelineEvent.of(
-                What.TAINTED, expected, TimeRule.TAINT_RATE, subject=UNREACHABLE, field="node-eviction-rate"
+                TimelineEventKind.TAINTED,
+                expected,
+                TimeRule.TAINT_RATE,
+                subject=UNREACHABLE,
+                field="node-eviction-rate",
             ),
         )
     at = Span(noted.tainted, noted.tainted)
     return (
         heartbeat,
         unknown,
-        TimelineEvent.of(What.TAINTED, at, TimeRule.NODE_SHOWS, subject=UNREACHABLE, field="spec.taints"),
+        TimelineEvent.of(TimelineEventKind.TAINTED, at, TimeRule.NODE_SHOWS, subject=UNREACHABLE, field="spec.taints"),
     )
 
 
@@ -195,14 +207,16 @@ def _deletion_and_signal(
     tolerations: Sequence[Toleration], tainted: Span, deleted_after: int | None
 ) -> tuple[TimelineEvent, TimelineEvent]:
     """The deletion, and whether the kubelet may still have signalled its processes."""
-    silent = TimelineEvent.of(What.SIGTERM, NEVER, TimeRule.KUBELET_SILENT)
+    silent = TimelineEvent.of(TimelineEventKind.SIGTERM, NEVER, TimeRule.KUBELET_SILENT)
     if deleted_after is None:
         return _deletion(tolerations, tainted), silent
     at = Span(deleted_after, deleted_after)
-    deletion = TimelineEvent.of(What.DELETED, at, TimeRule.DELETED_BEFORE, field="metadata.deletionTimestamp")
+    deletion = TimelineEvent.of(
+        TimelineEventKind.DELETED, at, TimeRule.DELETED_BEFORE, field="metadata.deletionTimestamp"
+    )
     if deleted_after > 0:
         return deletion, silent
-    return deletion, TimelineEvent.of(What.SIGTERM, Span(deleted_after, None), TimeRule.REQUESTED_BEFORE)
+    return deletion, TimelineEvent.of(TimelineEventKind.SIGTERM, Span(deleted_after, None), TimeRule.REQUESTED_BEFORE)
 
 
 def _unready(unknown: Span, deleted: Span) -> Span | None:
@@ -215,7 +229,7 @@ def node_missing(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard]) -> W
     """The Node does not exist: pod garbage collection removes the pod without grace period; seconds count from now."""
     within = Span(0, ORPHANS_GONE_WITHIN)
     after = after_deletion(pod, owner, deleted=within, ended=NEVER, grace_seconds=0)
-    signal = TimelineEvent.of(What.SIGTERM, NEVER, TimeRule.KUBELET_SILENT)
+    signal = TimelineEvent.of(TimelineEventKind.SIGTERM, NEVER, TimeRule.KUBELET_SILENT)
     events = (
         signal,
         *map(_collected, after.events),
@@ -236,11 +250,13 @@ def _deletion(tolerations: Sequence[Toleration], tainted: Span) -> TimelineEvent
     after = eviction_after(tolerations, [_UNREACHABLE_TAINT])
     used = next((index for index, entry in enumerate(tolerations) if tolerates_taint(entry, _UNREACHABLE_TAINT)), None)
     if used is None:
-        return TimelineEvent.of(What.DELETED, tainted, TimeRule.NOT_TOLERATED, field="spec.tolerations")
+        return TimelineEvent.of(TimelineEventKind.DELETED, tainted, TimeRule.NOT_TOLERATED, field="spec.tolerations")
     if after is None:
-        return TimelineEvent.of(What.DELETED, NEVER, TimeRule.TOLERATED_FOR_EVER, field=f"spec.tolerations[{used}]")
+        return TimelineEvent.of(
+            TimelineEventKind.DELETED, NEVER, TimeRule.TOLERATED_FOR_EVER, field=f"spec.tolerations[{used}]"
+        )
     seconds = int(after.total_seconds())
     field = f"spec.tolerations[{used}].tolerationSeconds"
     return TimelineEvent.of(
-        What.DELETED, tainted.later(seconds), TimeRule.TOLERATION_SECONDS, field=field, seconds=seconds
+        TimelineEventKind.DELETED, tainted.later(seconds), TimeRule.TOLERATION_SECONDS, field=field, seconds=seconds
     )

@@ -28,7 +28,7 @@ from podrules.ending.timeline.aftermath import Ownership
 from podrules.ending.timeline.api_deletion import delete, drain, preempt, second_delete
 from podrules.ending.timeline.events import AT_ONCE, PodTimeline, Span, Standing, TimelineEvent, Way, WayTimeline
 from podrules.ending.timeline.kubelet_kill import evict, probe_failure, shutdown
-from podrules.ending.timeline.lost import NOTHING_NOTED, Noted, node_lost, node_missing
+from podrules.ending.timeline.lost import NOTHING_NOTED, SilentNodeRecord, node_lost, node_missing
 from podrules.ending.volumes import WriterGuard
 from podrules.node.eviction.signals import pressures_of
 from podrules.node.lost_node import UNREACHABLE, MonitorGrace, taint_added, unknown_at
@@ -171,7 +171,7 @@ def _deleted_after(facts: TimelineFacts, *, silent: bool) -> int | None:
     return 0 if heartbeat is None else ceil((deleted - heartbeat).total_seconds())
 
 
-def _noted(facts: TimelineFacts) -> Noted:
+def _noted(facts: TimelineFacts) -> SilentNodeRecord:
     """What the Node object records about its silence: when Ready became Unknown, and when it was tainted."""
     heartbeat = _last_heartbeat(facts)
     if heartbeat is None or facts.node is None:
@@ -181,7 +181,9 @@ def _noted(facts: TimelineFacts) -> Noted:
         return None if moment is None else ceil((moment - heartbeat).total_seconds())
 
     # Without the Lease, the rule returns only a change of the condition that has happened, and no predicted one.
-    return Noted(seconds(unknown_at(facts.node, None, facts.grace)), seconds(taint_added(facts.node, UNREACHABLE)))
+    return SilentNodeRecord(
+        seconds(unknown_at(facts.node, None, facts.grace)), seconds(taint_added(facts.node, UNREACHABLE))
+    )
 
 
 def _fenced(facts: TimelineFacts) -> Span:

@@ -28,7 +28,7 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.quantity import ZERO
 from podrules.pod.priority import static_pod_uid
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.pod.resources import CPU, MEMORY
 
 __all__ = [
@@ -64,7 +64,7 @@ class ReadUsage(Struct, frozen=True):
 
     usage: NodeUsage
     config: KubeletConfiguration | None
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadInput, ...]
 
 
 def usage_from_summary(summary: Summary) -> NodeUsage:

@@ -27,7 +27,7 @@ from podrules.api.model.instant import instant, later
 from podrules.api.model.pod import Pod
 from podrules.scheduling.placement.outcome import Binding, BindingStage, ClaimProblem, ClaimTrouble
 from podrules.scheduling.placement.situation import Situation
-from podrules.scheduling.scheduler.cycle import Filtered
+from podrules.scheduling.scheduler.cycle import FilterResult
 from podrules.scheduling.scheduler.plugins.dynamic_resources.plugin import DynamicResources, DynamicResourcesState
 from podrules.scheduling.scheduler.plugins.volume_binding.binder import ANNOTATION_SELECTED_NODE
 from podrules.scheduling.scheduler.plugins.volume_binding.scorer import VolumeBindingArgs
@@ -49,7 +49,7 @@ _AWAITED: Final = re.compile(r"binding (volumes:|timeout|failed)")
 """The attempt failed because of what it waited for; other errors pass, such as two writers of one claim."""
 
 
-def awaited_binding(situation: Situation, filtered: Filtered) -> Binding | None:
+def awaited_binding(situation: Situation, filtered: FilterResult) -> Binding | None:
     """What the scheduler waits for before it binds a pod; None: it looks for a node, or nothing is known."""
     pod, index, now = situation.pod, storage_index(filtered.context), situation.now
     scheduled, nominated = pod.status.condition("PodScheduled"), pod.status.nominated_node_name
@@ -107,7 +107,7 @@ def awaited_claims(index: StorageIndex, pod: Pod) -> Iterator[ClaimProblem]:
             yield replace(found, provisioner=claim_provisioner(index, claim), selected_node=chosen)
 
 
-def _devices(filtered: Filtered) -> Iterator[ClaimProblem]:
+def _devices(filtered: FilterResult) -> Iterator[ClaimProblem]:
     """The pod's claims with allocated devices that have a binding condition that is not true."""
     state, trouble = filtered.context.states.get(DynamicResources.name), ClaimTrouble.WAITS_FOR_DEVICE
     for claim in state.claims if isinstance(state, DynamicResourcesState) else ():

@@ -28,7 +28,7 @@ from podrules.api.model.storage import (
     PersistentVolumeStatus,
     VolumeNodeAffinity,
 )
-from podrules.scheduling.scheduler.cycle import Filtered
+from podrules.scheduling.scheduler.cycle import FilterResult
 from podrules.scheduling.scheduler.plugins.volume_binding.binder import (
     ANNOTATION_SELECTED_NODE,
     PodVolumeClaims,
@@ -45,7 +45,7 @@ from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
 __all__ = ["volumes_bound"]
 
 
-def volumes_bound(snapshot: ClusterSnapshot, filtered: Filtered, row: int) -> ClusterSnapshot:
+def volumes_bound(snapshot: ClusterSnapshot, filtered: FilterResult, row: int) -> ClusterSnapshot:
     """The cluster with the claims of a cycle's pod bound.
 
     Args:

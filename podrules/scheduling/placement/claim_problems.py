@@ -40,13 +40,13 @@ from podrules.api.model.storage import (
     PersistentVolumeClaimVolumeSource,
     Volume,
 )
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.awaited_binding import awaited_claims
 from podrules.scheduling.placement.claims import default_class
 from podrules.scheduling.placement.missing import CLAIMS, CLASSES, VOLUMES
 from podrules.scheduling.placement.outcome import ClaimProblem, ClaimTrouble
 from podrules.scheduling.placement.volume_places import HOSTNAME, volume_place
-from podrules.scheduling.scheduler.cycle import Filtered
+from podrules.scheduling.scheduler.cycle import FilterResult
 from podrules.scheduling.scheduler.framework.nodes import Nodes
 from podrules.scheduling.scheduler.plugins.volume_binding.binder import ANNOTATION_SELECTED_NODE, NO_PROVISIONER
 from podrules.scheduling.scheduler.plugins.volume_binding.claim_state import ClaimState, claim_state
@@ -92,7 +92,7 @@ _ORDER: Final = (
 """What the scheduler asks first; anything else comes after."""
 
 
-def claim_problems(filtered: Filtered) -> tuple[ClaimProblem, ...]:
+def claim_problems(filtered: FilterResult) -> tuple[ClaimProblem, ...]:
     """What is wrong with a pod's claims, whatever the node; nothing where the profile's plugins do not ask.
 
     Args:
@@ -107,7 +107,7 @@ def claim_problems(filtered: Filtered) -> tuple[ClaimProblem, ...]:
 
 
 def missing_claims(
-    pod: Pod, snapshot: ClusterSnapshot, framework: Framework, unread: Iterable[Unread]
+    pod: Pod, snapshot: ClusterSnapshot, framework: Framework, unread: Iterable[UnreadInput]
 ) -> tuple[ClaimProblem, ...]:
     """The claims that a pod names and that do not exist: the scheduler rejects it before it examines a node."""
     namespace = pod.metadata.namespace
@@ -119,8 +119,8 @@ def missing_claims(
 
 
 def claims_never_bound(
-    pod: Pod, snapshot: ClusterSnapshot, unread: Iterable[Unread]
-) -> tuple[tuple[ClaimProblem, ...], tuple[Unread, ...]]:
+    pod: Pod, snapshot: ClusterSnapshot, unread: Iterable[UnreadInput]
+) -> tuple[tuple[ClaimProblem, ...], tuple[UnreadInput, ...]]:
     """The claims of a pod with ``spec.nodeName`` that no controller binds, and what is missing and may change that."""
     labels = next((node.metadata.labels for node in snapshot.nodes if node.metadata.name == pod.spec.node_name), {})
     index = StorageIndex(Nodes(()), snapshot)

@@ -29,7 +29,7 @@ from podrules.api.model.selectors import LabelSelector
 from podrules.api.model.snapshot import ClusterSnapshot, merged
 from podrules.api.model.workload import ReplicationController, Workload, WorkloadSpec
 
-__all__ = ["Controlled", "Revision", "controlled", "planned_word", "with_controllers"]
+__all__ = ["ControlledPod", "Revision", "controlled", "planned_word", "with_controllers"]
 
 _MOST: Final = 63
 """Characters of a label's value."""
@@ -44,7 +44,7 @@ class Revision(Struct, frozen=True):
     """Value of the label pod-template-hash."""
 
 
-class Controlled(Struct, frozen=True):
+class ControlledPod(Struct, frozen=True):
     """A pod to come, and the controller that it will belong to."""
 
     pod: Pod
@@ -53,7 +53,7 @@ class Controlled(Struct, frozen=True):
     controller: Workload | ReplicationController | None = None
 
 
-def controlled(pod: Pod, kind: str, entry: Any, revision: Revision | None = None) -> Controlled:
+def controlled(pod: Pod, kind: str, entry: Any, revision: Revision | None = None) -> ControlledPod:
     """A workload's pod, owned by what will make it.
 
     Args:
@@ -67,22 +67,22 @@ def controlled(pod: Pod, kind: str, entry: Any, revision: Revision | None = None
         case "deployment":
             return _of_deployment(pod, entry.spec.selector, revision)
         case "replicaset":
-            return Controlled(pod, "replica_sets", Workload(meta, WorkloadSpec(selector=entry.spec.selector)))
+            return ControlledPod(pod, "replica_sets", Workload(meta, WorkloadSpec(selector=entry.spec.selector)))
         case "statefulset":
-            return Controlled(pod, "stateful_sets", Workload(meta, WorkloadSpec(selector=entry.spec.selector)))
+            return ControlledPod(pod, "stateful_sets", Workload(meta, WorkloadSpec(selector=entry.spec.selector)))
         case "replicationcontroller":
             selector = entry.spec.selector or pod.metadata.labels
             spec = replace(entry.spec, selector=selector, template=None)
-            return Controlled(pod, "replication_controllers", ReplicationController(meta, spec))
+            return ControlledPod(pod, "replication_controllers", ReplicationController(meta, spec))
         case "job":
-            return Controlled(_numbered(pod, entry.spec))
+            return ControlledPod(_numbered(pod, entry.spec))
         case "cronjob":
-            return Controlled(_numbered(pod, entry.spec.job_template.spec))
+            return ControlledPod(_numbered(pod, entry.spec.job_template.spec))
         case _:
-            return Controlled(pod)
+            return ControlledPod(pod)
 
 
-def with_controllers(snapshot: ClusterSnapshot, pods: Iterable[Controlled]) -> ClusterSnapshot:
+def with_controllers(snapshot: ClusterSnapshot, pods: Iterable[ControlledPod]) -> ClusterSnapshot:
     """The cluster with the controllers of pods to come, each in place of one of its name."""
     for entry in pods:
         if entry.controller is not None:
@@ -96,7 +96,7 @@ def planned_word(name: str) -> str:
     return f"planned-{name}"[:_MOST].rstrip("-.")
 
 
-def _of_deployment(pod: Pod, selector: LabelSelector | None, revision: Revision | None) -> Controlled:
+def _of_deployment(pod: Pod, selector: LabelSelector | None, revision: Revision | None) -> ControlledPod:
     name = pod.metadata.name
     made = revision or Revision(f"{name}-{planned_word(name)}", planned_word(name))
     labels = pod.metadata.labels | {HASH_LABEL: made.hash}
@@ -105,11 +105,11 @@ def _of_deployment(pod: Pod, selector: LabelSelector | None, revision: Revision 
     )
     owned = replace(pod, metadata=replace(pod.metadata, labels=labels, owner_references=owners))
     if revision is not None:
-        return Controlled(owned)
+        return ControlledPod(owned)
     chosen = selector or LabelSelector()
     own = replace(chosen, match_labels=chosen.match_labels | {HASH_LABEL: made.hash})
     meta = ObjectMeta(name=made.replica_set, namespace=pod.metadata.namespace)
-    return Controlled(owned, "replica_sets", Workload(meta, WorkloadSpec(selector=own)))
+    return ControlledPod(owned, "replica_sets", Workload(meta, WorkloadSpec(selector=own)))
 
 
 def _numbered(pod: Pod, job: WorkloadSpec) -> Pod:

@@ -42,7 +42,7 @@ from podrules.scheduling.placement.outcome import Placement, PlacementOutcome, R
 from podrules.scheduling.placement.planned import DaemonNodes, PlannedVictim
 from podrules.scheduling.placement.remedies import cheapest_remedy
 from podrules.scheduling.placement.situation import Situation
-from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes, pre_enqueue
+from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes, pre_enqueue
 from podrules.scheduling.scheduler.framework.nodes import ABSENT
 from podrules.scheduling.scheduler.framework.status import Code, Status
 from podrules.scheduling.scheduler.plugins.node_affinity import NodeAffinityPlugin
@@ -74,14 +74,14 @@ class Daemons(Struct, frozen=True):
     existing: Existing = Existing.KEPT
 
 
-class Chosen(Struct, frozen=True):
+class DaemonSetVerdicts(Struct, frozen=True):
     """What a DaemonSet's controller says of each node."""
 
     runs: NDArray[np.bool_]
     """It makes a pod there."""
     stays: NDArray[np.bool_]
     """A pod that is there stays there."""
-    filtered: Filtered
+    filtered: FilterResult
     """Why it makes none elsewhere."""
 
 
@@ -138,7 +138,7 @@ def _allows_surge(strategy: UpdateStrategy) -> bool:
     return number.isdecimal() and whole_number(number) > 0
 
 
-def chosen_nodes(situation: Situation) -> Chosen:
+def chosen_nodes(situation: Situation) -> DaemonSetVerdicts:
     """The nodes that its controller chooses.
 
     Args:
@@ -152,7 +152,7 @@ def chosen_nodes(situation: Situation) -> Chosen:
     runs = filtered.codes == Code.SUCCESS
     driven_off = untolerated_taint_codes(situation.table.nodes, situation.pod.spec.tolerations, (NO_EXECUTE,)) != ABSENT
     kept = np.logical_or.reduce([filtered.rejects(plugin.name) for plugin in _ASKED[:-1]])
-    return Chosen(runs, ~kept & ~driven_off, filtered)
+    return DaemonSetVerdicts(runs, ~kept & ~driven_off, filtered)
 
 
 def place_daemons(
@@ -204,7 +204,9 @@ def _without(situation: Situation, gone: Sequence[Pod]) -> Situation:
     return replace(situation.without_pods(gone), snapshot=devices_freed(replace(situation.snapshot, pods=others), gone))
 
 
-def _existing(daemons: Daemons, chosen: Chosen, situation: Situation) -> tuple[frozenset[int], list[int], list[Pod]]:
+def _existing(
+    daemons: Daemons, chosen: DaemonSetVerdicts, situation: Situation
+) -> tuple[frozenset[int], list[int], list[Pod]]:
     """The rows that keep a pod, the rows with a deleted pod, and the pods that are gone."""
     kept: set[int] = set()
     removed: set[int] = set()
@@ -300,7 +302,7 @@ class _Placing:
             extenders=tuple(one.url_prefix for one in framework.extenders_of(self._situation.pod)),
         )
 
-    def _note(self, at: Situation, filtered: Filtered, row: int) -> None:
+    def _note(self, at: Situation, filtered: FilterResult, row: int) -> None:
         status = _status(filtered, row)
         found = self._stuck.setdefault((status.plugin, status.reasons), [])
         # The tables of one of each kind are enough.
@@ -313,7 +315,7 @@ class _Stuck(Struct, frozen=True):
 
     situation: Situation
     """That of the first of its kind; so is the next."""
-    filtered: Filtered
+    filtered: FilterResult
     row: int
     status: Status
     node: RejectedNode
@@ -335,7 +337,7 @@ def _group(plugin: str, reasons: tuple[str, ...], found: Sequence[_Stuck]) -> Re
     )
 
 
-def _status(filtered: Filtered, row: int) -> Status:
+def _status(filtered: FilterResult, row: int) -> Status:
     """Why its node does not take a pod."""
     if not filtered.pre_filter.status.ok:
         return filtered.pre_filter.status
@@ -344,7 +346,7 @@ def _status(filtered: Filtered, row: int) -> Status:
     return filtered.status(row)
 
 
-def _rejected(filtered: Filtered, plugin: str, row: int) -> RejectedNode:
+def _rejected(filtered: FilterResult, plugin: str, row: int) -> RejectedNode:
     name = filtered.context.table.names[row]
     if not filtered.pre_filter.status.ok or not filtered.considered[row]:
         return RejectedNode(name, (), ())

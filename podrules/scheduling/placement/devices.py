@@ -27,7 +27,7 @@ from podrules.api.model.resource import (
     ResourceSlice,
 )
 from podrules.api.model.snapshot import ClusterSnapshot, merged
-from podrules.scheduling.scheduler.cycle import Filtered
+from podrules.scheduling.scheduler.cycle import FilterResult
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState
 from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedDevice
 from podrules.scheduling.scheduler.plugins.dynamic_resources.extended import CLAIM_ANNOTATION
@@ -35,7 +35,7 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.extended import CLA
 __all__ = ["devices_freed", "devices_taken"]
 
 
-def devices_taken(snapshot: ClusterSnapshot, filtered: Filtered, row: int) -> ClusterSnapshot:
+def devices_taken(snapshot: ClusterSnapshot, filtered: FilterResult, row: int) -> ClusterSnapshot:
     """The cluster with the devices of a cycle's pod allocated, and its claims reserved for it.
 
     Args:

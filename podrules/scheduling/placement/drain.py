@@ -35,7 +35,7 @@ from podrules.api.model.policy import PodDisruptionBudget
 from podrules.ending.deleted_pod import PATIENCE, grace_of, holders, pod_ending, stop_plan
 from podrules.node.reachability import NodeReach, Reach
 from podrules.pod.priority import is_mirror_pod
-from podrules.scheduling.placement.planned import DrainFlag, Unmoved
+from podrules.scheduling.placement.planned import DrainFlag, UnmovedPod
 from podrules.workload.budget_risk import BudgetRisk, eviction_hold
 from podrules.workload.disruption import Evictions, budgets_of
 from podrules.workload.safety import Guarantee, owner_guarantee
@@ -71,7 +71,7 @@ class DrainPlan(Struct, frozen=True):
     node: str
     moved: tuple[Pod, ...]
     """Pods that a controller replaces."""
-    unmoved: tuple[Unmoved, ...]
+    unmoved: tuple[UnmovedPod, ...]
     left: dict[str, Pod | None]
     """By UID, the pods that are marked for deletion, in the state in which they stay; None: the pod is removed."""
     flags: tuple[DrainFlag, ...]
@@ -108,7 +108,7 @@ def drain_plan(
     silent = is_silent(reach)
     evictions = Evictions(budgets)
     moved: list[Pod] = []
-    unmoved: list[Unmoved] = []
+    unmoved: list[UnmovedPod] = []
     left: dict[str, Pod | None] = {}
     kept: dict[str, tuple[str, ...]] = {}
     slow: dict[str, int] = {}
@@ -122,7 +122,7 @@ def drain_plan(
             lacks = _unplaced(pod, pods, budgets) if hold is BudgetRisk.BLOCKS_NOW else None
             unready = _unready(pod, pods, budgets) if hold is BudgetRisk.BLOCKS_NOW else None
             late_since = over if reason == _OVERDUE else None
-            unmoved.append(Unmoved(reference, reason, detail, hold, lacks, late_since, name, way, unready))
+            unmoved.append(UnmovedPod(reference, reason, detail, hold, lacks, late_since, name, way, unready))
         else:
             moved.append(pod)
         if reason not in _STAYING:

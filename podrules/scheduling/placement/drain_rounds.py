@@ -23,22 +23,22 @@ from podrules.node.reachability import NodeReach
 from podrules.scheduling.placement.devices import devices_freed
 from podrules.scheduling.placement.drain import HELD, Drain, DrainPlan, cordoned_node, drain_plan, is_silent
 from podrules.scheduling.placement.plan import Demand, Placing, queue_key, with_unaided
-from podrules.scheduling.placement.planned import PlannedSpec, Unmoved
+from podrules.scheduling.placement.planned import PlannedSpec, UnmovedPod
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.planned_pods import is_planned
 from podrules.workload.disruption import recounted
 
-__all__ = ["Drained", "place_drained"]
+__all__ = ["DrainResult", "place_drained"]
 
 _UNSCHEDULABLE: Final = PodStatus(conditions=(Condition("PodScheduled", "False", "Unschedulable"),))
 
 
-class Drained(Struct, frozen=True):
+class DrainResult(Struct, frozen=True):
     """The result for the pods of drained nodes, and for the pods that are placed after them."""
 
     specs: dict[int, PlannedSpec]
     """By the demand's index."""
-    unmoved: tuple[Unmoved, ...]
+    unmoved: tuple[UnmovedPod, ...]
     stuck: dict[str, int]
     """By silent node, how many pods stay Terminating; 0 if budgets protect all of them."""
     kept: dict[str, tuple[str, ...]]
@@ -51,7 +51,7 @@ class Drained(Struct, frozen=True):
 
 def place_drained(
     demands: Sequence[Demand], drain: Drain, table: NodeTable, snapshot: ClusterSnapshot, *, preemption: bool
-) -> Drained:
+) -> DrainResult:
     """Drain the nodes, cordoned before unless one by one, and place all demands.
 
     Args:
@@ -76,8 +76,8 @@ class _Rounds:
         self._others = [index for index, place in enumerate(pods) if place is None]
         self._specs: dict[int, PlannedSpec] = {}
 
-    def run(self) -> Drained:
-        unmoved: list[Unmoved] = []
+    def run(self) -> DrainResult:
+        unmoved: list[UnmovedPod] = []
         stuck: dict[str, int] = {}
         kept: dict[str, tuple[str, ...]] = {}
         slow: dict[str, int] = {}
@@ -98,7 +98,7 @@ class _Rounds:
                 self._placing.table = self._placing.table.with_nodes(before)
                 self._take_back(node.name)
         self._place(self._others)
-        return Drained(self._specs, tuple(unmoved), stuck, kept, slow, self._placing.snapshot)
+        return DrainResult(self._specs, tuple(unmoved), stuck, kept, slow, self._placing.snapshot)
 
     def _rounds(self, node: NodeReach) -> Iterator[DrainPlan]:
         """Evict a node's pods until none is left, or budgets protect the rest."""

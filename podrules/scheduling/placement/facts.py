@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podrules.scheduling.scheduler.cycle import Filtered
+from podrules.scheduling.scheduler.cycle import FilterResult
 from podrules.scheduling.scheduler.framework.facts import Fact
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConflict
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import TopologySkew
@@ -14,7 +14,7 @@ from podrules.scheduling.scheduler.registry import EXPLAINED_PLUGINS
 __all__ = ["facts", "shared_keys"]
 
 
-def facts(filtered: Filtered, plugin: str, row: int) -> tuple[Fact, ...]:
+def facts(filtered: FilterResult, plugin: str, row: int) -> tuple[Fact, ...]:
     """The facts behind a plugin's rejection of a row; none for plugins with a complete reason.
 
     Args:

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from podrules.api.model.pod import Pod
 from podrules.node.lost_node import UNREACHABLE
 from podrules.node.reachability import NodeReach, Reach, node_reach
-from podrules.pod.reading import NOT_ALL_IN_FILE, Unread
+from podrules.pod.reading import NOT_ALL_IN_FILE, UnreadInput
 from podrules.scheduling.placement.awaited_binding import awaited_binding
 from podrules.scheduling.placement.claim_problems import claim_problems, claims_never_bound
 from podrules.scheduling.placement.device_claims import missing_templates
 from podrules.scheduling.placement.facts import facts, shared_keys
-from podrules.scheduling.placement.missing import CLAIMS, NODES, PODS, Missing, known_part, missing_of
+from podrules.scheduling.placement.missing import CLAIMS, NODES, PODS, MissingKinds, known_part, missing_of
 from podrules.scheduling.placement.node_name import named_node
 from podrules.scheduling.placement.outcome import (
     CurrentNode,
@@ -35,7 +35,7 @@ from podrules.scheduling.placement.scheduler_condition import compare_messages
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.placement.spreading import SoftSpreads, constraint_spreads, normalized_scores
 from podrules.scheduling.placement.volume_places import volume_places
-from podrules.scheduling.scheduler.cycle import Filtered, Scored, pre_enqueue, score_nodes
+from podrules.scheduling.scheduler.cycle import FilterResult, ScoreResult, pre_enqueue, score_nodes
 from podrules.scheduling.scheduler.framework.status import Code
 from podrules.scheduling.scheduler.plugins.dynamic_resources import UNKNOWN
 from podrules.scheduling.scheduler.plugins.node_affinity import pinned_nowhere
@@ -70,7 +70,7 @@ def likely_placement(situation: Situation, *, every_node: bool = False, ways_out
     return missing.of(placed, situation.pod)
 
 
-def _placement(situation: Situation, missing: Missing, *, every_node: bool, ways_out: bool) -> Placement:
+def _placement(situation: Situation, missing: MissingKinds, *, every_node: bool, ways_out: bool) -> Placement:
     """The placement by what is known."""
     pod = situation.pod
     anew = _anew(situation)
@@ -157,7 +157,7 @@ def named_placement(situation: Situation, reach: NodeReach | None) -> Placement:
             outcome=PlacementOutcome.UNKNOWN,
             scheduler_name=situation.pod.spec.scheduler_name,
             reason=f"spec.nodeName is {named.node}, and that node could not be read",
-            assumed=(Unread("get", NODES, None, NOT_ALL_IN_FILE),) if situation.is_list else situation.unread,
+            assumed=(UnreadInput("get", NODES, None, NOT_ALL_IN_FILE),) if situation.is_list else situation.unread,
             proven=False,
         )
     pod, unread = situation.pod, missing_of(situation).unread
@@ -177,7 +177,7 @@ def named_placement(situation: Situation, reach: NodeReach | None) -> Placement:
     )
 
 
-def _best(situation: Situation, filtered: Filtered, scored: Scored) -> tuple[str, ...]:
+def _best(situation: Situation, filtered: FilterResult, scored: ScoreResult) -> tuple[str, ...]:
     """The nodes from which one is chosen; a nominated node alone, when it fits, whatever the others score."""
     nominated = situation.pod.status.nominated_node_name
     row = situation.table.index.get(nominated)
@@ -195,7 +195,7 @@ def _anew(situation: Situation) -> Situation:
     return replace(situation.without_pods((pod,)), pod=replace(pod, spec=spec, status=status))
 
 
-def _unknown(filtered: Filtered) -> str:
+def _unknown(filtered: FilterResult) -> str:
     """What the rules cannot decide for some node; empty when they can decide all."""
     statuses = (status for status in filtered.rejected.values() if status.code is Code.ERROR)
     reasons = (reason for status in statuses for reason in status.reasons)
@@ -209,7 +209,7 @@ def _scheduler_message(pod: Pod, message: str, *, room: bool = False) -> Schedul
     return compare_messages(condition.message, message, room=room)
 
 
-def _with_binding(base: Placement, situation: Situation, missing: Missing, filtered: Filtered) -> Placement:
+def _with_binding(base: Placement, situation: Situation, missing: MissingKinds, filtered: FilterResult) -> Placement:
     """The placement with what the scheduler waits for that has chosen a node already."""
     nominated = base.nominated
     if situation.pod.spec.node_name or (nominated is not None and nominated.victims):
@@ -221,7 +221,7 @@ def _with_binding(base: Placement, situation: Situation, missing: Missing, filte
 
 
 def rejected_groups(
-    situation: Situation, filtered: Filtered, *, every_node: bool, remedies: bool
+    situation: Situation, filtered: FilterResult, *, every_node: bool, remedies: bool
 ) -> Iterator[RejectedGroup]:
     """Rejected nodes by plugin and reasons, the largest group first; without `every_node` each names the nearest."""
     if not filtered.pre_filter.status.ok:
@@ -265,26 +265,26 @@ def rejected_groups(
         yield RejectedGroup(plugin, reasons, left_out, left_out, preemption_may_help=False, nodes=(), remedy=None)
 
 
-def _rejected_node(filtered: Filtered, plugin: str, row: int) -> RejectedNode:
+def _rejected_node(filtered: FilterResult, plugin: str, row: int) -> RejectedNode:
     others = tuple(other for other in filtered.rejecting(row) if other != plugin)
     if plugin == "NodeUnschedulable" and _keys(filtered, row) == {TAINT_NODE_UNSCHEDULABLE.key}:
         others = tuple(other for other in others if other != "TaintToleration")
     return RejectedNode(filtered.context.table.names[row], facts(filtered, plugin, row), others)
 
 
-def _keys(filtered: Filtered, row: int) -> set[str]:
+def _keys(filtered: FilterResult, row: int) -> set[str]:
     """The node's taints that the pod does not tolerate."""
     return {taint.key for taint in facts(filtered, "TaintToleration", row) if isinstance(taint, TaintEffect)}
 
 
-def _silent(filtered: Filtered, row: int) -> bool:
+def _silent(filtered: FilterResult, row: int) -> bool:
     """Whether a node does not answer, and its taint says so."""
     node = filtered.context.table.nodes[row]
     reach = node_reach(node.metadata.name, node, renewed=None, now=_ANY_TIME).reach
     return reach is Reach.SILENT and UNREACHABLE in _keys(filtered, row)
 
 
-def _scores(filtered: Filtered, scored: Scored, most: int | None) -> Iterator[NodeScore]:
+def _scores(filtered: FilterResult, scored: ScoreResult, most: int | None) -> Iterator[NodeScore]:
     """The feasible nodes, highest total first, then in the order of the cluster."""
     order = np.argsort(-scored.totals, kind="stable")
     soft_spread = SoftSpreads(filtered, scored)
@@ -297,7 +297,7 @@ def _scores(filtered: Filtered, scored: Scored, most: int | None) -> Iterator[No
         )
 
 
-def _current(pod: Pod, filtered: Filtered, scored: Scored | None) -> CurrentNode | None:
+def _current(pod: Pod, filtered: FilterResult, scored: ScoreResult | None) -> CurrentNode | None:
     """The bound pod's own node, if it is still there."""
     row = filtered.context.table.index.get(pod.spec.node_name)
     if row is None:

@@ -25,7 +25,7 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.resource import ResourceClaim
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.storage import PersistentVolumeClaim
-from podrules.pod.reading import NOT_ALL_IN_FILE, NOT_ASKED, Unread
+from podrules.pod.reading import NOT_ALL_IN_FILE, NOT_ASKED, UnreadInput
 from podrules.scheduling.placement.device_claims import missing_templates
 from podrules.scheduling.placement.outcome import Placement, PlacementOutcome
 from podrules.scheduling.placement.situation import Situation
@@ -37,7 +37,7 @@ from podrules.scheduling.scheduler.plugins.volume_binding.binder import ANNOTATI
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import claim_class, claim_reference, is_bound
 from podrules.scheduling.scheduler.runtime import Framework
 
-__all__ = ["BUDGETS", "CLAIMS", "CLASSES", "NODES", "PODS", "VOLUMES", "Missing", "known_part", "missing_of"]
+__all__ = ["BUDGETS", "CLAIMS", "CLASSES", "NODES", "PODS", "VOLUMES", "MissingKinds", "known_part", "missing_of"]
 
 NODES: Final = "nodes"
 PODS: Final = "pods"
@@ -66,10 +66,10 @@ _JUDGES: Final = {
 """The plugins that would reject nodes for what is not there, if the kind counted as empty."""
 
 
-class Missing(Struct, frozen=True):
+class MissingKinds(Struct, frozen=True):
     """The kinds that a cycle of a pod reads and that are missing."""
 
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[UnreadInput, ...] = ()
     hard_spread: bool = False
     """Whether default topology spread constraints reject nodes, and do not only score them."""
     in_tree: bool = False
@@ -83,12 +83,12 @@ class Missing(Struct, frozen=True):
         """``services``, ``csinodes.storage.k8s.io``."""
         return frozenset(one.resource for one in self.unread)
 
-    def decides_fit(self, one: Unread) -> bool:
+    def decides_fit(self, one: UnreadInput) -> bool:
         """Whether more nodes would be rejected with it. Without the other nodes, those that fit still fit."""
         scores = one.resource in _SELECTORS and not self.hard_spread
         return one.resource not in {BUDGETS, NODES} and one.verb != ExtensionPoint.SCORE and not scores
 
-    def moving(self, *, victims: bool) -> Iterator[Unread]:
+    def moving(self, *, victims: bool) -> Iterator[UnreadInput]:
         """By what a pod that fits may go to another node.
 
         Args:
@@ -111,7 +111,7 @@ class Missing(Struct, frozen=True):
                 return replace(placement, assumed=self.unread, proven=False)
         return placement
 
-    def _of_no(self, placement: Placement, pod: Pod, fits: list[Unread]) -> Placement:
+    def _of_no(self, placement: Placement, pod: Pod, fits: list[UnreadInput]) -> Placement:
         rejected = placement.rejected
         plugins = {group.plugin for group in rejected}
         may_save = {
@@ -129,7 +129,7 @@ class Missing(Struct, frozen=True):
         return replace(placement, assumed=tuple(found), proven=not saving)
 
 
-def missing_of(situation: Situation) -> Missing:
+def missing_of(situation: Situation) -> MissingKinds:
     """The kinds that the cycle of a pod reads and that are missing."""
     pod, snapshot, framework = situation.pod, situation.snapshot, situation.framework
     found = [one for one in situation.unread if one.resource != _DEVICE_TEMPLATES or missing_templates(pod, snapshot)]
@@ -138,27 +138,27 @@ def missing_of(situation: Situation) -> Missing:
         for resource in dict.fromkeys(_unresolved(pod, snapshot)):
             if resource not in resources:
                 namespace = pod.metadata.namespace if resource in {CLAIMS, _DEVICE_CLAIMS} else None
-                found.append(Unread("get", resource, namespace, NOT_ALL_IN_FILE))
+                found.append(UnreadInput("get", resource, namespace, NOT_ALL_IN_FILE))
     found += _unrestated_plugins(pod, framework)
     args = framework.args.get(POD_TOPOLOGY_SPREAD) or PodTopologySpreadArgs()
     hard = any(constraint.when_unsatisfiable == DO_NOT_SCHEDULE for constraint in args.constraints)
     claimed = {claim.spec.volume_name for claim in _own_claims(pod, snapshot)}
     disks = (one for one in snapshot.persistent_volumes if one.metadata.name in claimed and one.spec.csi is None)
-    return Missing(tuple(found), hard, in_tree=any(disks))
+    return MissingKinds(tuple(found), hard, in_tree=any(disks))
 
 
-def _unrestated_plugins(pod: Pod, framework: Framework) -> Iterator[Unread]:
+def _unrestated_plugins(pod: Pod, framework: Framework) -> Iterator[UnreadInput]:
     """The plugins and extenders that judge the pod and are not restated here."""
     if pod.spec.node_name:
         return
     for name, point in framework.unasked.items():
-        yield Unread(point, f"plugin {name[:_MAX_NAME]}", None, NOT_ASKED)
+        yield UnreadInput(point, f"plugin {name[:_MAX_NAME]}", None, NOT_ASKED)
     for one in framework.extenders_of(pod):
         point = ExtensionPoint.FILTER if one.filter_verb else ExtensionPoint.SCORE
-        yield Unread(point, f"extender {one.url_prefix[:_MAX_NAME]}", None, NOT_ASKED)
+        yield UnreadInput(point, f"extender {one.url_prefix[:_MAX_NAME]}", None, NOT_ASKED)
 
 
-def known_part(situation: Situation, missing: Missing) -> Situation:
+def known_part(situation: Situation, missing: MissingKinds) -> Situation:
     """The situation without the plugins that cannot judge the pod, for they would read what is missing."""
     if not missing:
         return situation

@@ -24,7 +24,7 @@ from podrules.pod.priority import is_critical_pod, is_static_pod
 from podrules.pod.tolerations import NO_EXECUTE, tolerations_tolerate_taint
 from podrules.scheduling.placement.outcome import NamedFate, NamedNode
 from podrules.scheduling.placement.situation import Situation
-from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes
+from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes
 from podrules.scheduling.scheduler.plugins.dynamic_resources.extended import is_extended_resource
 from podrules.scheduling.scheduler.plugins.node_affinity import NodeAffinityPlugin
 from podrules.scheduling.scheduler.plugins.node_ports import NodePorts
@@ -77,7 +77,7 @@ def _refused(situation: Situation, row: int) -> str:
     return "" if tolerated else "TaintToleration"
 
 
-def _short_of(filtered: Filtered, row: int) -> str:
+def _short_of(filtered: FilterResult, row: int) -> str:
     """The first resource that the node has too little of; empty: none."""
     context = filtered.context
     found = _RESOURCES.explain(context, context.states[_RESOURCES.name], row)

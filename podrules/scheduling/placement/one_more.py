@@ -18,7 +18,7 @@ from podrules.scheduling.placement.binding import volumes_bound
 from podrules.scheduling.placement.devices import devices_freed, devices_taken
 from podrules.scheduling.placement.planned import PlannedVictim
 from podrules.scheduling.placement.situation import Situation
-from podrules.scheduling.scheduler.cycle import Filtered, score_nodes
+from podrules.scheduling.scheduler.cycle import FilterResult, score_nodes
 from podrules.scheduling.scheduler.framework.nominated import nominated_rows
 from podrules.scheduling.scheduler.plugins.default_preemption import (
     Victim,
@@ -32,14 +32,14 @@ from podrules.workload.safety import Guarantee, owner_guarantee
 __all__ = ["Room", "best_row", "make_room", "with_pod"]
 
 
-def with_pod(situation: Situation, filtered: Filtered, row: int) -> Situation:
+def with_pod(situation: Situation, filtered: FilterResult, row: int) -> Situation:
     """The same with its pod on a node."""
     snapshot = devices_taken(volumes_bound(situation.snapshot, filtered, row), filtered, row)
     table = situation.table.with_pods([(situation.pod, situation.table.names[row])])
     return replace(situation, table=table, snapshot=snapshot)
 
 
-def best_row(filtered: Filtered) -> int | None:
+def best_row(filtered: FilterResult) -> int | None:
     """The row that is taken; None: no node fits, or the cycle fails."""
     if not len(filtered.feasible) or filtered.error:
         return None
@@ -58,7 +58,7 @@ class Room(Struct, frozen=True):
     victims: Sequence[PlannedVictim]
 
 
-def make_room(situation: Situation, filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> Room | None:
+def make_room(situation: Situation, filtered: FilterResult, budgets: Sequence[PodDisruptionBudget]) -> Room | None:
     """None: preemption frees no node, or the cycle fails and preempts no pod."""
     if len(filtered.feasible) or filtered.error:
         return None
@@ -75,7 +75,7 @@ def make_room(situation: Situation, filtered: Filtered, budgets: Sequence[PodDis
     )
 
 
-def _victim(victim: Victim, node: str, filtered: Filtered) -> PlannedVictim:
+def _victim(victim: Victim, node: str, filtered: FilterResult) -> PlannedVictim:
     pod = victim.pod
     leaving = pod.metadata.deletion_timestamp is not None
     owner = owner_guarantee(pod).guarantee

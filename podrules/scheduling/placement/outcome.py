@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from podrules.api.model.pod_reference import PodReference
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.preemption_victims import NominatedNode, PreemptionPreview
 from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange
 from podrules.scheduling.scheduler.framework.facts import Fact
@@ -418,7 +418,7 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     """Plugins of the profile that are not kube-scheduler's own, and are left out here."""
     extenders: tuple[str, ...] = ()
     """URLs of the scheduler's extenders, which were not asked."""
-    assumed: tuple[Unread, ...] = ()
+    assumed: tuple[UnreadInput, ...] = ()
     """The unread objects that may change whether it fits, or what would help: they count as absent."""
     proven: bool = True
     """Whether the outcome is certain in spite of them."""

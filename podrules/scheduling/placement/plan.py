@@ -35,12 +35,12 @@ from podrules.api.model.selectors import SelectorError
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.storage import PersistentVolumeClaim
 from podrules.node.reachability import NodeReach
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.claims import with_claims, with_claims_of
 from podrules.scheduling.placement.daemon_sets import Daemons, place_daemons
 from podrules.scheduling.placement.device_claims import with_device_claims
 from podrules.scheduling.placement.likely import likely_placement, named_placement
-from podrules.scheduling.placement.missing import NODES, Missing, known_part, missing_of
+from podrules.scheduling.placement.missing import NODES, MissingKinds, known_part, missing_of
 from podrules.scheduling.placement.one_more import best_row, make_room, with_pod
 from podrules.scheduling.placement.outcome import Placement, PlacementOutcome
 from podrules.scheduling.placement.planned import (
@@ -119,8 +119,8 @@ class _Placed(Struct, frozen=True):
     daemon: DaemonNodes | None = None
     wanted: int | None = None
     """How many pods of a DaemonSet were to be placed."""
-    missing: Missing = Missing()
-    moving: tuple[Unread, ...] = ()
+    missing: MissingKinds = MissingKinds()
+    moving: tuple[UnreadInput, ...] = ()
     """The unread objects that may move the placed pods, and all before them, to other nodes."""
 
 
@@ -173,7 +173,7 @@ class Placing:
         self._count = 0
         self._preemption = preemption
         self._scheduled = tuple(demand.situation.pod for demand in demands if not demand.situation.pod.spec.node_name)
-        self._moving: tuple[Unread, ...] = ()
+        self._moving: tuple[UnreadInput, ...] = ()
 
     def place(self, demand: Demand) -> PlannedSpec:
         """Place a spec in the room that the earlier ones left."""
@@ -338,7 +338,7 @@ def _planned(replicas: _Replicas, placed: _Placed) -> PlannedSpec:
     )
 
 
-def _assumed(placed: _Placed, wanted: int | None) -> tuple[tuple[Unread, ...], bool]:
+def _assumed(placed: _Placed, wanted: int | None) -> tuple[tuple[UnreadInput, ...], bool]:
     """The unread objects that may change the answer, and whether it is proved in spite of them."""
     stopped, missing = placed.stopped, placed.missing
     if placed.daemon is not None and NODES in missing.resources:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from podrules.admission.limits.room import QuotaRoom
 from podrules.api.model.pod_reference import PodReference
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.outcome import Placement, RejectedGroup
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
 from podrules.workload.budget_risk import BudgetRisk
@@ -28,7 +28,7 @@ __all__ = [
     "PlannedBudget",
     "PlannedSpec",
     "PlannedVictim",
-    "Unmoved",
+    "UnmovedPod",
 ]
 
 Origin = Literal["manifest", "more", "pending", "drain", "autoscaler"]
@@ -168,7 +168,7 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
     """Why it is placed."""
     quota: QuotaRoom | None = None
     """The quota that allows fewer than are wanted; the others are not made. None: no quota does."""
-    assumed: tuple[Unread, ...] = ()
+    assumed: tuple[UnreadInput, ...] = ()
     """What could not be read and may change how many are placed, or where: it counts as not there."""
     proven: bool = True
     """Whether the answer to "do all wanted and allowed pods fit" is certain in spite of that."""
@@ -248,7 +248,7 @@ class Budgets(Struct, frozen=True, rename="camel"):
     held: tuple[HeldPods, ...] = ()
 
 
-class Unmoved(Struct, frozen=True, rename="camel"):
+class UnmovedPod(Struct, frozen=True, rename="camel"):
     """A pod of a drained node that would not be evicted, or not be recreated."""
 
     pod: PodReference

@@ -18,7 +18,7 @@ from typing import Final
 from podrules.api.model.event import Event
 from podrules.api.model.pod import Pod
 from podrules.api.model.pod_reference import PodReference
-from podrules.scheduling.placement.preemption_victims import Preempted, PreemptedFor
+from podrules.scheduling.placement.preemption_victims import PreemptedFor, PreemptionRecord
 
 __all__ = ["PREEMPTED", "became_of", "is_preempted", "preempted", "preemption_event"]
 
@@ -41,7 +41,7 @@ def preemption_event(events: Iterable[Event]) -> Event | None:
 
 def preempted(
     victim: Pod | None, event: Event | None, pods: Sequence[Pod] | None, *, is_list: bool = False
-) -> Preempted:
+) -> PreemptionRecord:
     """Which pod preempted a pod, and the outcome.
 
     Args:
@@ -62,7 +62,7 @@ def preempted(
         nominated = [pod for pod in pods or () if pod.status.nominated_node_name == node and _waits_above(pod, victim)]
         preemptor = nominated[0] if len(nominated) == 1 else None
     named = preemptor.metadata if preemptor is not None else event.related if event is not None else None
-    return Preempted(
+    return PreemptionRecord(
         by=None if named is None or not named.name else PodReference(named.namespace, named.name),
         uid=uid,
         at=event.time if event is not None else condition.last_transition_time if condition is not None else None,

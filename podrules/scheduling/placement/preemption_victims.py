@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from podrules.api.model.pod_reference import PodOnNode, PodReference
 from podrules.node.reachability import NodeReach
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 
 __all__ = [
     "CrossNode",
@@ -16,9 +16,9 @@ __all__ = [
     "LeftAlone",
     "NoRoom",
     "NominatedNode",
-    "Preempted",
     "PreemptedFor",
     "PreemptionPreview",
+    "PreemptionRecord",
     "Preemptor",
     "Preemptors",
     "VictimPod",
@@ -121,7 +121,7 @@ class Preemptor(Struct, frozen=True, rename="camel"):
     """A pod of its node that is as important, so that either of them goes."""
     sampled: int | None
     """kube-scheduler examines only so many candidates, from a random node on; None: all of them."""
-    assumed: tuple[Unread, ...]
+    assumed: tuple[UnreadInput, ...]
     """What could not be read, and may decide: it counts as not there."""
 
 
@@ -194,7 +194,7 @@ class PreemptedFor(Enum):
     UNKNOWN = "Unknown"
 
 
-class Preempted(Struct, frozen=True, rename="camel"):
+class PreemptionRecord(Struct, frozen=True, rename="camel"):
     """Which pod preempted a pod, and for what."""
 
     by: PodReference | None

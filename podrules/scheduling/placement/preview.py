@@ -35,7 +35,7 @@ from podrules.scheduling.placement.preemption_victims import (
 )
 from podrules.scheduling.placement.scheduler_condition import found_no_victims
 from podrules.scheduling.placement.situation import Situation
-from podrules.scheduling.scheduler.cycle import Filtered, pre_enqueue
+from podrules.scheduling.scheduler.cycle import FilterResult, pre_enqueue
 from podrules.scheduling.scheduler.framework.status import Status
 from podrules.scheduling.scheduler.plugins.default_preemption import (
     Victim,
@@ -61,7 +61,7 @@ _LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
 """For a rule that needs the present time only with a Lease."""
 
 
-def preview(filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> PreemptionPreview | None:
+def preview(filtered: FilterResult, budgets: Sequence[PodDisruptionBudget]) -> PreemptionPreview | None:
     """The result of PostFilter for a pod that fits nowhere; None: the profile has no DefaultPreemption."""
     found = preempt(filtered, budgets)
     preemption = found.preemption
@@ -184,7 +184,7 @@ def _rejected_without(situation: Situation, row: int, gone: Sequence[Pod]) -> tu
     return left.filtered().reasons(row)
 
 
-def _victim(victim: Victim, filtered: Filtered) -> VictimPod:
+def _victim(victim: Victim, filtered: FilterResult) -> VictimPod:
     pod = victim.pod
     grace = pod.spec.termination_grace_period_seconds
     return VictimPod(
@@ -197,7 +197,7 @@ def _victim(victim: Victim, filtered: Filtered) -> VictimPod:
     )
 
 
-def _no_room(filtered: Filtered, preemption: Preemption) -> Iterator[NoRoom]:
+def _no_room(filtered: FilterResult, preemption: Preemption) -> Iterator[NoRoom]:
     """Potential nodes that are no candidates, by what rejects the pod there and whether its affinity is why."""
     table, pod = filtered.context.table, filtered.context.pod
     groups: dict[tuple[str, tuple[str, ...], bool], list[tuple[str, tuple[PodReference, ...], int]]] = {}
@@ -210,7 +210,7 @@ def _no_room(filtered: Filtered, preemption: Preemption) -> Iterator[NoRoom]:
         yield NoRoom(plugin, reasons, len(found), node, sum(lower for _, _, lower in found), needs)
 
 
-def _needed(filtered: Filtered, node: str, status: Status, lower: Iterable[Pod]) -> Iterator[Pod]:
+def _needed(filtered: FilterResult, node: str, status: Status, lower: Iterable[Pod]) -> Iterator[Pod]:
     """Pods of lower priority that the pod's affinity selects, where it holds as long as they are there."""
     state = filtered.context.states.get(_AFFINITY)
     row = filtered.context.table.index[node]
@@ -222,7 +222,7 @@ def _selects(term: AffinityTerm, pod: Pod) -> bool:
     return term.matches(pod.metadata.namespace, pod.metadata.labels, {})
 
 
-def _left_alone(filtered: Filtered, preemption: Preemption, best: Candidate) -> Iterator[LeftAlone]:
+def _left_alone(filtered: FilterResult, preemption: Preemption, best: Candidate) -> Iterator[LeftAlone]:
     """Why pods of lower priority than the most important victim stay, by reason."""
     by_reason: dict[str, list[str]] = {}
     for candidate in preemption.candidates:
@@ -239,7 +239,7 @@ def _left_alone(filtered: Filtered, preemption: Preemption, best: Candidate) -> 
             yield LeftAlone(why, count, len(lower), reference(lowest), priority_of(lowest))
 
 
-def _lower(filtered: Filtered, nodes: Iterable[str], priority: int) -> Iterator[Pod]:
+def _lower(filtered: FilterResult, nodes: Iterable[str], priority: int) -> Iterator[Pod]:
     table = filtered.context.table
     for node in nodes:
         yield from (pod for pod in table.pods.on(table.index[node]) if priority_of(pod) < priority)

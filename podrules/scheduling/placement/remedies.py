@@ -24,10 +24,10 @@ from podrules.scheduling.placement.one_more import best_row, with_pod
 from podrules.scheduling.placement.outcome import Placement, RejectedGroup, Remedy
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.placement.spreading import constraint_spreads
-from podrules.scheduling.scheduler.cycle import Filtered, score_nodes
+from podrules.scheduling.scheduler.cycle import FilterResult, score_nodes
 from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduling.scheduler.framework.planned_pods import planned_uid
-from podrules.scheduling.scheduler.framework.pod_on_cluster import MEANT, Applied, pods_removed
+from podrules.scheduling.scheduler.framework.pod_on_cluster import MEANT, AppliedChange, pods_removed
 from podrules.scheduling.scheduler.plugins.node_affinity import named_nodes
 from podrules.scheduling.scheduler.plugins.node_selector import required_node_selector
 from podrules.scheduling.scheduler.plugins.node_unschedulable import NodeUnschedulable, uncordoned
@@ -72,7 +72,7 @@ class _Chain(Struct, frozen=True):
     changes: tuple[CandidateChange, ...]
     cost: int
     row: int
-    filtered: Filtered
+    filtered: FilterResult
     then: Situation
 
     @property
@@ -85,7 +85,7 @@ class _Chain(Struct, frozen=True):
         return any(change.kind is ChangeKind.FREE and not change.pods for change in self.changes)
 
 
-def by_nearness(filtered: Filtered, plugin: str, rows: Sequence[int]) -> list[int]:
+def by_nearness(filtered: FilterResult, plugin: str, rows: Sequence[int]) -> list[int]:
     """A group's rows, those first that need the least: fewest rejecting plugins, then the smallest shortage."""
 
     def distance(row: int) -> tuple[float, ...]:
@@ -97,7 +97,7 @@ def by_nearness(filtered: Filtered, plugin: str, rows: Sequence[int]) -> list[in
 
 
 def cheapest_remedy(
-    situation: Situation, filtered: Filtered, plugin: str, nearest: Sequence[int]
+    situation: Situation, filtered: FilterResult, plugin: str, nearest: Sequence[int]
 ) -> tuple[int, Remedy] | None:
     """The row of these that costs least to open, and the changes that let the pod onto it.
 
@@ -125,7 +125,7 @@ def cheapest_remedy(
     return cheapest.row, _remedy(cheapest)
 
 
-def softened_spread(situation: Situation, filtered: Filtered, nearest: Sequence[int]) -> Remedy | None:
+def softened_spread(situation: Situation, filtered: FilterResult, nearest: Sequence[int]) -> Remedy | None:
     """One of several constraints in conflict made ScheduleAnyway, where that lets the pod onto a nearest row."""
     own = situation.pod.spec.topology_spread_constraints
     if len(own) < 2 or not any(entry.conflicts_with for entry in constraint_spreads(filtered)):
@@ -149,7 +149,7 @@ def _to_empty(situation: Situation, nearest: Sequence[int]) -> list[int]:
     return [row for row in nearest if row in rows][:_TRIED_NODES]
 
 
-def _to_try(situation: Situation, filtered: Filtered, plugin: str, nearest: Sequence[int]) -> Sequence[int]:
+def _to_try(situation: Situation, filtered: FilterResult, plugin: str, nearest: Sequence[int]) -> Sequence[int]:
     """A few rows of a group: the nearest one, or several where one may be opened and another not."""
     if plugin == _ROOM:
         return nearest[:_TRIED_NODES]
@@ -162,7 +162,7 @@ def _to_try(situation: Situation, filtered: Filtered, plugin: str, nearest: Sequ
     return tuple(tried.values())
 
 
-def _chain(situation: Situation, filtered: Filtered, row: int) -> _Chain | None:
+def _chain(situation: Situation, filtered: FilterResult, row: int) -> _Chain | None:
     """Changes until a row fits; None when one of its rejections has no change that helps."""
     changes: tuple[CandidateChange, ...] = ()
     cost = 0
@@ -188,7 +188,9 @@ def _chain(situation: Situation, filtered: Filtered, row: int) -> _Chain | None:
     return None
 
 
-def _step(situation: Situation, filtered: Filtered, row: int) -> tuple[Applied[Situation], Filtered] | None:
+def _step(
+    situation: Situation, filtered: FilterResult, row: int
+) -> tuple[AppliedChange[Situation], FilterResult] | None:
     """The first candidate that brings a row further, with the verdicts after it."""
     plugin = filtered.status(row).plugin
     before = facts(filtered, plugin, row)
@@ -205,7 +207,7 @@ def _step(situation: Situation, filtered: Filtered, row: int) -> tuple[Applied[S
     return None
 
 
-def _leaving(situation: Situation, filtered: Filtered, row: int) -> Applied[Situation] | None:
+def _leaving(situation: Situation, filtered: FilterResult, row: int) -> AppliedChange[Situation] | None:
     """Another node in place of one that a program is about to remove; None: no program does, or its taint shows it."""
     name, by = situation.table.names[row], situation.going(row)
     if by is None or by.purpose is Purpose.RESTARTS_NODE:
@@ -215,10 +217,10 @@ def _leaving(situation: Situation, filtered: Filtered, row: int) -> Applied[Situ
         if known is not None and known.meaning is Meaning.LEAVING:
             return None
     change = CandidateChange(ChangeKind.ADD_NODE, node=name, going=by)
-    return Applied(change, uncordoned(situation, row).then.with_another_node(name, lambda node: node))
+    return AppliedChange(change, uncordoned(situation, row).then.with_another_node(name, lambda node: node))
 
 
-def _lasting(situation: Situation, applied: Applied[Situation], row: int) -> Applied[Situation] | None:
+def _lasting(situation: Situation, applied: AppliedChange[Situation], row: int) -> AppliedChange[Situation] | None:
     """A change that lasts: pods that are stopped come back, which does not help where they fit on no other node.
 
     A rollout that may stop an old pod first makes none in its place. A pod that names its nodes does not use another.
@@ -252,7 +254,7 @@ def _lasting(situation: Situation, applied: Applied[Situation], row: int) -> App
     return applied
 
 
-def _moved(situation: Situation, applied: Applied[Situation], row: int) -> Applied[Situation] | None:
+def _moved(situation: Situation, applied: AppliedChange[Situation], row: int) -> AppliedChange[Situation] | None:
     """The change with its pods on other nodes; None: not all can be evicted, or one of them fits nowhere else."""
     names = {(pod.namespace, pod.name) for pod in applied.change.pods}
     pods = [pod for pod in situation.table.pods.on(row) if pod.metadata.place in names]
@@ -281,7 +283,7 @@ def _is_silent(situation: Situation, row: int) -> bool:
     return node_reach(node.metadata.name, node, renewed=None, now=_NEVER).reach.quiet
 
 
-def _room_of_pods(situation: Situation, row: int) -> Iterator[Applied[Situation]]:
+def _room_of_pods(situation: Situation, row: int) -> Iterator[AppliedChange[Situation]]:
     """The pods that leave a node anyway, or that a rollout may stop: the fewest that make room."""
     there = sorted(situation.table.pods.on(row), key=lambda pod: pod.metadata.name)
     # Pods on a silent node do not end before the node answers.
@@ -310,7 +312,7 @@ def deployment_of(pod: Pod) -> tuple[str, str] | None:
     return pod.metadata.namespace, owner.name.removesuffix(f"-{word}")
 
 
-def _candidates(situation: Situation, filtered: Filtered, name: str, row: int) -> list[Applied[Situation]]:
+def _candidates(situation: Situation, filtered: FilterResult, name: str, row: int) -> list[AppliedChange[Situation]]:
     """A plugin's own changes against its rejection of a row, cheapest first."""
     plugin, context = CHANGING_PLUGINS.get(name), filtered.judged(row).context
     found = () if plugin is None else plugin.changes(situation, context, context.states[name], row)

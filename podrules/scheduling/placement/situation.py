@@ -7,8 +7,8 @@ from datetime import datetime
 
 from podrules.api.features import Features
 from podrules.api.model.event import Event
-from podrules.pod.reading import Unread
-from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes
+from podrules.pod.reading import UnreadInput
+from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes
 from podrules.scheduling.scheduler.framework.pod_on_cluster import PodOnCluster
 from podrules.scheduling.scheduler.runtime import Framework
 from podrules.workload.evictors import Evictor, going
@@ -21,7 +21,7 @@ class Situation(PodOnCluster, frozen=True):
 
     framework: Framework
     now: datetime | None
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[UnreadInput, ...] = ()
     """The kinds that a cycle of the pod reads and that could not be read. The snapshot has none of them."""
     is_list: bool = False
     """Whether the objects are of a plain List, which may lack single objects of the kinds that it has."""
@@ -48,7 +48,7 @@ class Situation(PodOnCluster, frozen=True):
         node = self.table.nodes[row]
         return going(node, self.node_events.get(node.metadata.name, ()), self.now)
 
-    def filtered(self) -> Filtered:
+    def filtered(self) -> FilterResult:
         """Judge every node."""
         return filter_nodes(
             self.pod, self.table, self.snapshot, features=self.features, framework=self.framework, now=self.now

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from podrules.scheduling.placement.outcome import ConstraintSpread, NormalizedScores, NormalizedValue, SoftSpreadScore
-from podrules.scheduling.scheduler.cycle import Filtered, Scored
+from podrules.scheduling.scheduler.cycle import FilterResult, ScoreResult
 from podrules.scheduling.scheduler.framework.interface import NormalizingPlugin
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import NAME
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
@@ -40,13 +40,13 @@ SHOWN_LEFT_OUT: Final = 3
 """Names of what is no domain: of a key like kubernetes.io/hostname there may be thousands."""
 
 
-def constraint_spreads(filtered: Filtered) -> tuple[ConstraintSpread, ...]:
+def constraint_spreads(filtered: FilterResult) -> tuple[ConstraintSpread, ...]:
     """The pod's DoNotSchedule constraints, with what each leaves."""
     state = filtered.context.states.get(NAME)
     return tuple(_spreads(filtered, state)) if isinstance(state, SpreadState) else ()
 
 
-def _spreads(filtered: Filtered, state: SpreadState) -> Iterator[ConstraintSpread]:
+def _spreads(filtered: FilterResult, state: SpreadState) -> Iterator[ConstraintSpread]:
     masks = [lets_through(spread) for spread in state.spreads]
     compared = masks if len(masks) <= MOST_COMPARED else ()
     # Any two may leave nodes where all of them leave none.
@@ -72,7 +72,7 @@ def _spreads(filtered: Filtered, state: SpreadState) -> Iterator[ConstraintSprea
         )
 
 
-def _with_rejections(filtered: Filtered, spread: Spread) -> Iterator[SpreadDomain]:
+def _with_rejections(filtered: FilterResult, spread: Spread) -> Iterator[SpreadDomain]:
     """The domains, each with what rejects every node of it, besides the constraints."""
     found = domains(spread)
     if not filtered.pre_filter.status.ok:
@@ -101,7 +101,7 @@ def _having(spread: Spread, rows: Mask) -> Mask:
 class SoftSpreads:
     """The scores of ScheduleAnyway constraints on the nodes that fit."""
 
-    def __init__(self, filtered: Filtered, scored: Scored) -> None:
+    def __init__(self, filtered: FilterResult, scored: ScoreResult) -> None:
         """Score once for all nodes."""
         state = scored.states.get(NAME)
         self._state = state if isinstance(state, SpreadScoreState) and NAME in scored.by_plugin else None
@@ -120,7 +120,7 @@ class SoftSpreads:
         return SoftSpreadScore(terms, int(self._raw[place]), int(self._normalized[place]), self._weight)
 
 
-def normalized_scores(filtered: Filtered, scored: Scored) -> Iterator[NormalizedScores]:
+def normalized_scores(filtered: FilterResult, scored: ScoreResult) -> Iterator[NormalizedScores]:
     """How plugins bring their scores to 0 to 100, where nodes differ; for soft spread also in old versions."""
     context, rows = filtered.context, scored.feasible
     for plugin, weight in filtered.framework.score:

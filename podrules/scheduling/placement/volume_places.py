@@ -29,7 +29,7 @@ from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.storage import PersistentVolume, PersistentVolumeClaim
 from podrules.ending.volumes import volume_backend
 from podrules.scheduling.placement.outcome import VolumePlace
-from podrules.scheduling.scheduler.cycle import Filtered
+from podrules.scheduling.scheduler.cycle import FilterResult
 from podrules.scheduling.scheduler.framework.nodes import Nodes
 from podrules.scheduling.scheduler.plugins.volume_binding import VolumeBinding
 from podrules.scheduling.scheduler.plugins.volume_binding.binder import (
@@ -64,7 +64,7 @@ _TRIED_VOLUMES: Final = 100
 Mask = NDArray[np.bool_]
 
 
-def volume_places(filtered: Filtered) -> tuple[VolumePlace, ...]:
+def volume_places(filtered: FilterResult) -> tuple[VolumePlace, ...]:
     """The volumes of a cycle's pod that only some nodes can use; nothing where VolumeBinding does not ask."""
     context = filtered.context
     state = context.states.get(VolumeBinding.name)

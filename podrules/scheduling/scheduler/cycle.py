@@ -43,9 +43,9 @@ from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, ScoreE
 from podrules.scheduling.scheduler.runtime import Framework
 
 __all__ = [
-    "Filtered",
-    "PreFiltered",
-    "Scored",
+    "FilterResult",
+    "PreFilterOutcome",
+    "ScoreResult",
     "filter_nodes",
     "fit_error",
     "pre_enqueue",
@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 
-class PreFiltered(Struct, frozen=True):
+class PreFilterOutcome(Struct, frozen=True):
     """What the PreFilter plugins found together."""
 
     status: Status
@@ -65,18 +65,18 @@ class PreFiltered(Struct, frozen=True):
     """Plugins that do not run Filter."""
 
 
-class Filtered:
+class FilterResult:
     """Every node's verdict."""
 
     def __init__(
         self,
         framework: Framework,
         context: CycleContext,
-        pre_filter: PreFiltered,
+        pre_filter: PreFilterOutcome,
         plugins: Sequence[str],
         verdicts: Sequence[Verdicts],
         *,
-        crowded: Mapping[int, Filtered] = MappingProxyType({}),
+        crowded: Mapping[int, FilterResult] = MappingProxyType({}),
     ) -> None:
         """Combine the verdicts of the Filter plugins.
 
@@ -126,11 +126,13 @@ class Filtered:
         """Rows of the nodes that fit."""
         return np.flatnonzero(self.considered & (self.codes == Code.SUCCESS)).astype(np.int32)
 
-    def overruled(self, crowded: Mapping[int, Filtered]) -> Filtered:
+    def overruled(self, crowded: Mapping[int, FilterResult]) -> FilterResult:
         """The same, where some rows are rejected because they would be with the pods that are nominated to them."""
-        return Filtered(self.framework, self.context, self.pre_filter, self.plugins, self._verdicts, crowded=crowded)
+        return FilterResult(
+            self.framework, self.context, self.pre_filter, self.plugins, self._verdicts, crowded=crowded
+        )
 
-    def judged(self, row: int) -> Filtered:
+    def judged(self, row: int) -> FilterResult:
         """The verdicts that decided on a row: these, or those with its nominated pods."""
         return self._crowded.get(row, self)
 
@@ -243,7 +245,7 @@ def _none_available(nodes: int) -> str:
     return f"0/{nodes} nodes are available:"
 
 
-class Scored(Struct, frozen=True):
+class ScoreResult(Struct, frozen=True):
     """The scores of the feasible nodes."""
 
     feasible: NDArray[np.int32]
@@ -287,7 +289,7 @@ def filter_nodes(
     features: Features,
     framework: Framework,
     now: datetime | None = None,
-) -> Filtered:
+) -> FilterResult:
     """Judge every node for a pod.
 
     Args:
@@ -301,13 +303,13 @@ def filter_nodes(
     context = CycleContext(pod, table, snapshot, features, framework.args, {}, now)
     pre_filter = _run_pre_filter(framework, context)
     if not pre_filter.status.ok:
-        return Filtered(framework, context, pre_filter, (), ())
+        return FilterResult(framework, context, pre_filter, (), ())
     filtered = _run_filter(framework, context, pre_filter)
     crowded = {row: _with_nominated(filtered, row, pods) for row, pods in nominated_rows(context).items()}
     return filtered.overruled({row: found for row, found in crowded.items() if not found.status(row).ok})
 
 
-def score_nodes(filtered: Filtered) -> Scored:
+def score_nodes(filtered: FilterResult) -> ScoreResult:
     """Score the nodes that fit; at least one must."""
     framework, context, feasible = filtered.framework, filtered.context, filtered.feasible
     states: dict[str, Any] = {}
@@ -331,14 +333,14 @@ def score_nodes(filtered: Filtered) -> Scored:
                 return _unscored(feasible, problem, frozenset(skipped))
             by_plugin[plugin.name] = weight * scores
             totals += by_plugin[plugin.name]
-    return Scored(feasible, by_plugin, frozenset(skipped), totals, states)
+    return ScoreResult(feasible, by_plugin, frozenset(skipped), totals, states)
 
 
-def _unscored(feasible: NDArray[np.int32], error: str, skipped: frozenset[str] = frozenset()) -> Scored:
-    return Scored(feasible, {}, skipped, np.zeros(len(feasible), np.int64), error=error)
+def _unscored(feasible: NDArray[np.int32], error: str, skipped: frozenset[str] = frozenset()) -> ScoreResult:
+    return ScoreResult(feasible, {}, skipped, np.zeros(len(feasible), np.int64), error=error)
 
 
-def _run_pre_filter(framework: Framework, context: CycleContext) -> PreFiltered:
+def _run_pre_filter(framework: Framework, context: CycleContext) -> PreFilterOutcome:
     skipped: set[str] = set()
     narrowed_by: set[str] = set()
     names: frozenset[str] | None = None
@@ -352,14 +354,14 @@ def _run_pre_filter(framework: Framework, context: CycleContext) -> PreFiltered:
         elif status.code is Code.UNSCHEDULABLE:
             failed = status
         elif not status.ok:
-            return PreFiltered(status, None, frozenset(), frozenset(skipped))
+            return PreFilterOutcome(status, None, frozenset(), frozenset(skipped))
         elif found.node_names is not None:
             narrowed_by.add(plugin.name)
             names = found.node_names if names is None else names & found.node_names
             if not names:
                 status = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (_nothing_left(narrowed_by),))
-                return PreFiltered(status, names, frozenset(narrowed_by), frozenset(skipped))
-    return PreFiltered(failed, names, frozenset(narrowed_by), frozenset(skipped))
+                return PreFilterOutcome(status, names, frozenset(narrowed_by), frozenset(skipped))
+    return PreFilterOutcome(failed, names, frozenset(narrowed_by), frozenset(skipped))
 
 
 def _nothing_left(plugins: set[str]) -> str:
@@ -368,13 +370,13 @@ def _nothing_left(plugins: set[str]) -> str:
     return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}] simultaneously"
 
 
-def _run_filter(framework: Framework, context: CycleContext, pre_filter: PreFiltered) -> Filtered:
+def _run_filter(framework: Framework, context: CycleContext, pre_filter: PreFilterOutcome) -> FilterResult:
     plugins = [plugin for plugin in framework.filter if plugin.name not in pre_filter.skipped]
     verdicts = [plugin.filter(context, context.states.setdefault(plugin.name)) for plugin in plugins]
-    return Filtered(framework, context, pre_filter, [plugin.name for plugin in plugins], verdicts)
+    return FilterResult(framework, context, pre_filter, [plugin.name for plugin in plugins], verdicts)
 
 
-def _with_nominated(filtered: Filtered, row: int, nominated: Sequence[Pod]) -> Filtered:
+def _with_nominated(filtered: FilterResult, row: int, nominated: Sequence[Pod]) -> FilterResult:
     """The verdicts with the pods that are nominated to a row."""
     context, framework = filtered.context, filtered.framework
     name = context.table.names[row]

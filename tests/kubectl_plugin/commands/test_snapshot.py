@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from cluster_io.capture.file import Captured, Header, snapshot_parts
+from cluster_io.capture.file import CapturedKind, Header, snapshot_parts
 from cluster_io.kinds import LEASES
 from kubectl_plugin.parsing.commands import COMMANDS
 from kubectl_plugin.parsing.flags import groups_of
@@ -219,7 +219,7 @@ def test_file_that_expands_beyond_the_memory(tmp_path: Path) -> None:
     """A file of 65 KB with 64 million Leases."""
     raw = b"\xdd" + (1 << 26).to_bytes(4, "big") + b"\x80" * (1 << 26)
     block = zlib.compress(raw)
-    leases = Captured(LEASES.rbac_name, count=1 << 26, length=len(block), size=len(raw))
+    leases = CapturedKind(LEASES.rbac_name, count=1 << 26, length=len(block), size=len(raw))
     header = Header(datetime.now(UTC), "1.2.3", "v1.36.3", "shop", anonymised=False, kinds=())
     magic, *_ = snapshot_parts(header, {})
     head = msgspec.json.encode(replace(header, kinds=(leases,)))

@@ -15,7 +15,7 @@ import pytest
 from cluster_io.in_memory import MemorySource
 from kubectl_plugin.commands import explain
 from kubectl_plugin.exit_codes import NOT_CERTAIN
-from kubectl_plugin.options import Run, Streams
+from kubectl_plugin.options import CommandFunction, Streams
 from kubectl_plugin.parsing import parse
 from tests.objects import raw_container, raw_pod
 from tests.scale import cluster
@@ -77,7 +77,7 @@ def test_work_for_a_pod_grows_with_its_parts(part: str) -> None:
 def _calls(words: list[str], source: MemorySource) -> tuple[int, str]:
     """The number of function calls until the answer is complete, and the answer."""
     out = io.StringIO()
-    run: Run = explain.run
+    run: CommandFunction = explain.run
     options = parse(words).options
     count = 0
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from cluster_io.capture.contents import contents
-from cluster_io.capture.file import Captured, Header, snapshot_parts
+from cluster_io.capture.file import CapturedKind, Header, snapshot_parts
 from cluster_io.demo import DEMO_NOW
 from cluster_io.in_memory import MemorySource
 from tests.kubectl_plugin.running import Ran, run, write_cluster
@@ -78,7 +78,9 @@ def captured(folder: Path, *objects: Json) -> tuple[str, ...]:
     """A snapshot of the same, in namespace shop."""
     now = datetime.fromisoformat(DEMO_NOW)
     found = contents(MemorySource(with_node(*objects), description="it", now=now, namespace="shop"))
-    kinds = tuple(Captured(entry.kind.captured_as, not_captured=entry.not_captured, only=entry.only) for entry in found)
+    kinds = tuple(
+        CapturedKind(entry.kind.captured_as, not_captured=entry.not_captured, only=entry.only) for entry in found
+    )
     header = Header(
         captured_at=now,
         captured_by="1.2.3",

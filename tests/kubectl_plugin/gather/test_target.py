@@ -34,8 +34,8 @@ from kubectl_plugin.views.pod.deletion import state_words as deletion_state
 from kubectl_plugin.views.unread import unread_lines
 from podrules.api.model.base import ObjectMeta
 from podrules.api.plain_names import NO_COMMAND
-from podrules.pod.reading import Unread
-from podrules.silent_node.fencing import FenceState, Left
+from podrules.pod.reading import UnreadInput
+from podrules.silent_node.fencing import FenceRemainder, FenceState
 from tests.kubectl_plugin.running import run
 from tests.report.large import large_facts
 from tests.scale.cluster import Size
@@ -286,7 +286,7 @@ def test_K_terms_that_lint_suggests_are_known(tmp_path: Path) -> None:
 
 def test_K_suggested_lines_are_never_wrapped() -> None:
     command = qos("explain pod/web-0", namespace="shop")
-    [refused] = unread_lines([Unread("list", "pods", "shop", "forbidden")])
+    [refused] = unread_lines([UnreadInput("list", "pods", "shop", "forbidden")])
     page = live(command, lines=(refused,))
     target = CHOSEN.target()
     asked = target.line(kubectl("auth can-i list pods", namespace="shop"))
@@ -299,7 +299,7 @@ def test_K_suggested_lines_are_never_wrapped() -> None:
 
 def test_K_permissions_of_a_part_are_asked_for_as_kubectl_does() -> None:
     """``nodes/proxy`` after can-i would be a node named proxy."""
-    [line] = unread_lines([Unread("get", "nodes/proxy", None, "forbidden", "node-1", "stats/summary")])
+    [line] = unread_lines([UnreadInput("get", "nodes/proxy", None, "forbidden", "node-1", "stats/summary")])
     said = Target(connection=(("--context", "c"),)).sentence(line)
     ask = "(kubectl auth can-i get nodes --context=c --subresource=proxy)"
     assert said == f"usage of node-1 is unknown: you may not get nodes/proxy {ask}"
@@ -329,7 +329,7 @@ def _fencing(*kinds: StepKind, state: FenceState = FenceState.POSSIBLE) -> Fence
         dry_run=False,
         state=state,
         node=None,
-        left=Left((), (), (), ()),
+        left=FenceRemainder((), (), (), ()),
         denied=(),
         steps=tuple(Step(None, kind, "node/node-c3") for kind in kinds),  # type: ignore[arg-type]
         outcome=StepOutcome.NOT_CONFIRMED,

@@ -15,14 +15,14 @@ from cluster_io.kinds import NODES
 from cluster_io.node_usage import read_usages
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.views.unread import unread_lines
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from tests.cluster_io.recording import RecordingSource
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_node
 
 
-def of_kubelet(node: str, path: str = "stats/summary", reason: str = "not in the file") -> Unread:
-    return Unread("get", "nodes/proxy", None, reason, node, path)
+def of_kubelet(node: str, path: str = "stats/summary", reason: str = "not in the file") -> UnreadInput:
+    return UnreadInput("get", "nodes/proxy", None, reason, node, path)
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ def of_kubelet(node: str, path: str = "stats/summary", reason: str = "not in the
             id="thresholds alone",
         ),
         pytest.param(
-            [Unread("list", "pods", "shop", "not served"), Unread("list", "pods", "shop", "not served")],
+            [UnreadInput("list", "pods", "shop", "not served"), UnreadInput("list", "pods", "shop", "not served")],
             (),
             ["pods in shop: not served"],
             id="one thing twice",
         ),
     ],
 )
-def test_lines(unread: list[Unread], measured: tuple[str, ...], lines: list[str]) -> None:
+def test_lines(unread: list[UnreadInput], measured: tuple[str, ...], lines: list[str]) -> None:
     assert list(unread_lines(unread, measured=measured)) == lines
 
 
@@ -109,11 +109,11 @@ def test_nodes_with_different_addresses_share_a_line(reason: str, said: str) -> 
 
 def test_kinds_share_a_line() -> None:
     kinds = ("nodes.metrics.k8s.io", "pods.metrics.k8s.io")
-    [line] = unread_lines([Unread("list", kind, None, "not served") for kind in kinds])
+    [line] = unread_lines([UnreadInput("list", kind, None, "not served") for kind in kinds])
     assert line == "nodes.metrics.k8s.io and pods.metrics.k8s.io: not served; metrics-server serves them"
-    forbidden = unread_lines([Unread("list", kind, None, "forbidden") for kind in kinds])
+    forbidden = unread_lines([UnreadInput("list", kind, None, "forbidden") for kind in kinds])
     assert len(forbidden) == 2
-    assert len(unread_lines([Unread("list", "pods", place, "not served") for place in ("a", "b")])) == 2
+    assert len(unread_lines([UnreadInput("list", "pods", place, "not served") for place in ("a", "b")])) == 2
 
 
 def test_missing_right_leaves_usage_of_all_nodes_unknown() -> None:

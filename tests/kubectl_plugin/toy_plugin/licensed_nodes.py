@@ -14,7 +14,7 @@ from podrules.scheduling.scheduler.framework.candidate_change import CandidateCh
 from podrules.scheduling.scheduler.framework.facts import Fact
 from podrules.scheduling.scheduler.framework.interface import CycleContext, Verdicts
 from podrules.scheduling.scheduler.framework.nodes import Nodes
-from podrules.scheduling.scheduler.framework.pod_on_cluster import Applied, S
+from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 from podrules.scheduling.scheduler.framework.status import Code
 
 LABEL = "example.com/licences"
@@ -43,12 +43,12 @@ class LicensedNodes:
         del state
         yield NoLicence(int(_licences(context.table.nodes)[row]))
 
-    def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterator[Applied[S]]:
+    def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterator[AppliedChange[S]]:
         """Buy a licence."""
         del context, state
         name = situation.table.names[row]
         change = CandidateChange(ChangeKind.LABEL_NODE, node=name, value=f"{LABEL}=1")
-        yield Applied(change, situation.with_node(name, _licensed))
+        yield AppliedChange(change, situation.with_node(name, _licensed))
 
     def score(self, context: CycleContext, state: Any, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
         """10 for each licence."""

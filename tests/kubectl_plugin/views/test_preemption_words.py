@@ -27,9 +27,9 @@ from podrules.scheduling.placement.preemption_victims import (
     LeftAlone,
     NominatedNode,
     NoRoom,
-    Preempted,
     PreemptedFor,
     PreemptionPreview,
+    PreemptionRecord,
     Preemptor,
     Preemptors,
     VictimPod,
@@ -320,15 +320,15 @@ def test_queue(queue: QueuePosition, text: str) -> None:
     ],
 )
 def test_preempted(became: PreemptedFor, place: str, end: str) -> None:
-    found = Preempted(OTHER, "u", "2026-01-01T09:59:00Z", "a", became, place, ())
+    found = PreemptionRecord(OTHER, "u", "2026-01-01T09:59:00Z", "a", became, place, ())
     assert preempted_words(found, NOW) == f"Preempted at 09:59:00 UTC for shop/web-0{end}"
 
 
 def test_preempted_by_a_pod() -> None:
-    found = Preempted(None, "", None, "a", PreemptedFor.UNKNOWN, "", ())
+    found = PreemptionRecord(None, "", None, "a", PreemptedFor.UNKNOWN, "", ())
     assert preempted_words(found, NOW).endswith("no remaining event names it.")
-    alone = Preempted(OTHER, "", None, "a", PreemptedFor.UNKNOWN, "a", ())
+    alone = PreemptionRecord(OTHER, "", None, "a", PreemptedFor.UNKNOWN, "a", ())
     probably = "Preempted by the scheduler, probably for shop/web-0, the only pod nominated to a: "
     assert preempted_words(alone, NOW) == f"{probably}no remaining event names it."
-    unnamed = Preempted(None, "u", None, "a", PreemptedFor.GONE, "", ())
+    unnamed = PreemptionRecord(None, "u", None, "a", PreemptedFor.GONE, "", ())
     assert preempted_words(unnamed, NOW) == "Preempted for the pod with uid u, which is also gone."

@@ -13,7 +13,7 @@ from podrules.pod.versions import (
     GATE_FIELDS,
     Component,
     Release,
-    Stated,
+    StatedFacts,
     Versions,
     leading_scheduler,
     static_versions,
@@ -130,7 +130,7 @@ def test_differing_schedulers_use_the_api_server_version() -> None:
 
 def test_emulated_version_affects_only_gates() -> None:
     """In 1.37, VolumeLimitScaling has a gate, and its messages have none."""
-    stated = Stated(None, (("pod_level_resources_fix_defaulting", True),))
+    stated = StatedFacts(None, (("pod_level_resources_fix_defaulting", True),))
     versions = Versions.of("v1.37.1", emulates="1.36", stated=stated)
     assert versions.scheduler == versions.api_server, "it is taken to be as the API server"
     assert (versions.api_server.minor, versions.api_server.emulated) == (37, 36)
@@ -139,7 +139,7 @@ def test_emulated_version_affects_only_gates() -> None:
     assert versions.with_gate("dra_device_taints", on=False).api_server.emulated == 36
     own = Versions.of("v1.37.1", [Release("v1.37.1", "1.36")], emulates="1.37")
     assert (own.api_server.emulated, own.scheduler.emulated) == (None, 36)
-    assert Versions.of("v1.37.1", stated=Stated("1.37"), emulates="1.36").api_server.emulated is None
+    assert Versions.of("v1.37.1", stated=StatedFacts("1.37"), emulates="1.36").api_server.emulated is None
 
 
 def test_unknown_api_server_is_as_new_as_the_newest_component() -> None:
@@ -149,14 +149,14 @@ def test_unknown_api_server_is_as_new_as_the_newest_component() -> None:
 
 
 def test_given_version_counts_for_the_control_plane() -> None:
-    versions = Versions.of("v1.37.1", [Release("v1.36.3")], Stated("1.34"))
+    versions = Versions.of("v1.37.1", [Release("v1.36.3")], StatedFacts("1.34"))
     assert (versions.api_server.minor, versions.scheduler.minor) == (34, 34)
     assert versions.kubelet(node("v1.36.3")).minor == 36
 
 
 def test_given_gates_count_in_every_component() -> None:
     versions = Versions.of(
-        "v1.36.3", (), Stated(None, (("pod_level_resources", False), ("node_declared_features", False)))
+        "v1.36.3", (), StatedFacts(None, (("pod_level_resources", False), ("node_declared_features", False)))
     )
     for features in (versions.api_server, versions.scheduler, versions.kubelet(node("v1.36.3"))):
         assert not features.pod_level_resources
@@ -166,18 +166,18 @@ def test_given_gates_count_in_every_component() -> None:
 
 def test_given_gate_counts_where_it_can_be_set() -> None:
     """1.37 cannot turn NodeDeclaredFeatures off; a kubelet of 1.36 can, and one of 1.34 has no such gate."""
-    versions = Versions.of("v1.37.1", (), Stated(None, (("node_declared_features", False), ("memory_qos", True))))
+    versions = Versions.of("v1.37.1", (), StatedFacts(None, (("node_declared_features", False), ("memory_qos", True))))
     on = [versions.kubelet(node(version)).node_declared_features for version in ("v1.37.1", "v1.36.3", "v1.34.4")]
     assert on == [True, False, False]
     assert versions.api_server.node_declared_features
     early = Versions.of(
-        "v1.34.4", (), Stated(None, (("volume_limit_scaling", True), ("storage_capacity_scoring", True)))
+        "v1.34.4", (), StatedFacts(None, (("volume_limit_scaling", True), ("storage_capacity_scoring", True)))
     )
     assert (early.scheduler.volume_limit_scaling, early.scheduler.storage_capacity_scoring) == (False, True)
 
 
 def test_kubelets_own_gates_count_first() -> None:
-    versions = Versions.of("v1.36.3", (), Stated(None, (("pod_level_resources", False),)))
+    versions = Versions.of("v1.36.3", (), StatedFacts(None, (("pod_level_resources", False),)))
     config = KubeletConfiguration(
         feature_gates={"PodLevelResources": True, "CustomCPUCFSQuotaPeriod": False, "New": True}
     )
@@ -230,4 +230,4 @@ def test_newest_kubelet_replaces_unknown_api_server(server: str | None, kubelets
     versions = Versions.of(server, (), kubelets=kubelets)
     assert (versions.api_server.minor, versions.scheduler.minor) == (minor, minor)
     assert versions.server_version == server
-    assert Versions.of(server, (), Stated("1.36"), kubelets).api_server.minor == 36
+    assert Versions.of(server, (), StatedFacts("1.36"), kubelets).api_server.minor == 36

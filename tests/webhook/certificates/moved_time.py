@@ -23,7 +23,7 @@ _CHECK_SECONDS = 0.02
 
 
 class MovedTime:
-    """A `webhook.certificates.elapsed.Elapsed`."""
+    """A `webhook.certificates.elapsed.MonotonicClock`."""
 
     def __init__(self, file: Path | None = None) -> None:
         """Begin at the time in the file.
@@ -42,12 +42,12 @@ class MovedTime:
         """The latest time until which each thread of this process waits; 0 for one that has waited and is working."""
 
     def now(self) -> float:
-        """See `Elapsed.now`."""
+        """See `MonotonicClock.now`."""
         (ahead,) = _FORMAT.unpack_from(self._shared)
         return time.monotonic() / SLOWNESS + float(ahead)
 
     def wait(self, event: threading.Event, seconds: float) -> None:
-        """See `Elapsed.wait`."""
+        """See `MonotonicClock.wait`."""
         until = self.now() + seconds
         self._waiting[threading.current_thread()] = until
         while not event.wait(_CHECK_SECONDS) and self.now() < until:

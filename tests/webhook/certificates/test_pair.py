@@ -11,7 +11,15 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.webhook.certificates.handshakes import Connection
-from webhook.certificates.pair import Inspected, Pair, PairError, authorities_in, inspect, is_signed_by, make_pair
+from webhook.certificates.pair import (
+    CertificateFacts,
+    Pair,
+    PairError,
+    authorities_in,
+    inspect,
+    is_signed_by,
+    make_pair,
+)
 from webhook.certificates.serving import ServingContext
 
 NOW = datetime.now(UTC)
@@ -104,7 +112,7 @@ def test_the_authoritys_key_is_not_kept(pair: Pair) -> None:
 
 def test_inspect(pair: Pair) -> None:
     made = NOW.replace(microsecond=0)
-    assert inspect(pair.certificate, pair.key) == Inspected(
+    assert inspect(pair.certificate, pair.key) == CertificateFacts(
         frozenset(NAMES), made - timedelta(hours=1), made + LIFETIME
     )
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from webhook.certificates import rotation
 from webhook.certificates.pair import BACKDATED, authorities_in, inspect, is_signed_by, make_pair
-from webhook.certificates.rotation import Kept, RotationStep, next_step, to_serve
+from webhook.certificates.rotation import RotationStep, StoredCertificates, next_step, to_serve
 
 START = datetime(2026, 11, 21, 3, 11, tzinfo=UTC)
 LIFETIME = timedelta(days=90)
@@ -28,7 +28,7 @@ STAGED = RENEWAL + timedelta(days=1)
 GARBAGE = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
 
-def _step(kept: Kept, now: datetime, *, names: Sequence[str] = NAMES, known: bool = True) -> RotationStep:
+def _step(kept: StoredCertificates, now: datetime, *, names: Sequence[str] = NAMES, known: bool = True) -> RotationStep:
     """``known``: clients have known the authorities since they were stored."""
     try:
         made = _validity(kept.next_certificate or kept.certificate)[0] + BACKDATED
@@ -65,19 +65,19 @@ def _trusted(certificate: bytes, bundle: bytes, now: datetime, name: str = NAMES
 
 
 @pytest.fixture(scope="module")
-def fresh() -> Kept:
+def fresh() -> StoredCertificates:
     """The stored certificates since `START`."""
-    return _step(Kept(), START).kept
+    return _step(StoredCertificates(), START).kept
 
 
 @pytest.fixture(scope="module")
-def staged(fresh: Kept) -> Kept:
+def staged(fresh: StoredCertificates) -> StoredCertificates:
     """The stored certificates since `STAGED`."""
     return _step(fresh, STAGED).kept
 
 
 def test_nothing_kept() -> None:
-    step = _step(Kept(), START)
+    step = _step(StoredCertificates(), START)
     kept = step.kept
     assert inspect(kept.certificate, kept.key).names == set(NAMES)
     assert _trusted(kept.certificate, kept.authorities, START)
@@ -87,12 +87,14 @@ def test_nothing_kept() -> None:
 
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("age", [timedelta(0), timedelta(days=1), timedelta(days=60) - timedelta(seconds=1)])
-def test_nothing_is_due_before_two_thirds_of_the_lifetime(fresh: Kept, age: timedelta, known: bool) -> None:
+def test_nothing_is_due_before_two_thirds_of_the_lifetime(
+    fresh: StoredCertificates, age: timedelta, known: bool
+) -> None:
     assert _step(fresh, START + age, known=known) == RotationStep(fresh, RENEWAL)
 
 
 @pytest.mark.parametrize("late", [timedelta(0), timedelta(days=1), timedelta(days=29)])
-def test_next_one_is_staged_and_announced_beside_present_one(fresh: Kept, late: timedelta) -> None:
+def test_next_one_is_staged_and_announced_beside_present_one(fresh: StoredCertificates, late: timedelta) -> None:
     now = RENEWAL + late
     step = _step(fresh, now)
     kept = step.kept
@@ -116,11 +118,11 @@ def test_next_one_is_staged_and_announced_beside_present_one(fresh: Kept, late: 
     ],
 )
 def test_staged_one_is_served_after_the_settling_time(
-    staged: Kept, after: timedelta, known: bool, serves: bool
+    staged: StoredCertificates, after: timedelta, known: bool, serves: bool
 ) -> None:
     step = _step(staged, STAGED + after, known=known)
     if serves:
-        assert step.kept == Kept(staged.next_certificate, staged.next_key, authorities=staged.authorities)
+        assert step.kept == StoredCertificates(staged.next_certificate, staged.next_key, authorities=staged.authorities)
         assert step.next_decision == STAGED + timedelta(days=60)
     else:
         assert step.kept == staged
@@ -128,11 +130,11 @@ def test_staged_one_is_served_after_the_settling_time(
 
 
 @pytest.mark.parametrize("back", [timedelta(minutes=1), timedelta(hours=1)])
-def test_a_clock_set_back_a_little_changes_nothing(fresh: Kept, back: timedelta) -> None:
+def test_a_clock_set_back_a_little_changes_nothing(fresh: StoredCertificates, back: timedelta) -> None:
     assert _step(fresh, START - back) == RotationStep(fresh, RENEWAL)
 
 
-def test_clock_before_the_certificate_makes_another_trusts_both(fresh: Kept) -> None:
+def test_clock_before_the_certificate_makes_another_trusts_both(fresh: StoredCertificates) -> None:
     now = START - timedelta(days=1)
     kept = _step(fresh, now).kept
     assert kept.certificate != fresh.certificate
@@ -140,7 +142,7 @@ def test_clock_before_the_certificate_makes_another_trusts_both(fresh: Kept) -> 
     assert _trusted(fresh.certificate, kept.authorities, START)
 
 
-def test_clock_set_back_while_staged_serves_the_present_one(staged: Kept) -> None:
+def test_clock_set_back_while_staged_serves_the_present_one(staged: StoredCertificates) -> None:
     now = START + timedelta(days=30)
     kept = _step(staged, now).kept
     assert (kept.certificate, kept.next_certificate) == (staged.certificate, b"")
@@ -161,7 +163,9 @@ def test_clock_set_back_while_staged_serves_the_present_one(staged: Kept) -> Non
     ],
 )
 @pytest.mark.parametrize("known", [True, False])
-def test_unusable_certificate_is_replaced_at_once(fresh: Kept, spoil: Callable[[Kept], Kept], known: bool) -> None:
+def test_unusable_certificate_is_replaced_at_once(
+    fresh: StoredCertificates, spoil: Callable[[StoredCertificates], StoredCertificates], known: bool
+) -> None:
     """Replicas that serve the previously stored certificate are still trusted."""
     now = START + timedelta(days=1)
     kept = _step(spoil(fresh), now, known=known).kept
@@ -180,7 +184,9 @@ def test_unusable_certificate_is_replaced_at_once(fresh: Kept, spoil: Callable[[
         pytest.param(lambda kept: replace(kept, next_key=b""), id="no key"),
     ],
 )
-def test_unusable_staged_certificate_is_never_served(staged: Kept, spoil: Callable[[Kept], Kept]) -> None:
+def test_unusable_staged_certificate_is_never_served(
+    staged: StoredCertificates, spoil: Callable[[StoredCertificates], StoredCertificates]
+) -> None:
     now = STAGED + 2 * MINUTE
     kept = _step(spoil(staged), now).kept
     assert kept.certificate == staged.certificate
@@ -189,7 +195,7 @@ def test_unusable_staged_certificate_is_never_served(staged: Kept, spoil: Callab
     assert _trusted(kept.certificate, kept.authorities, now)
 
 
-def test_expired_and_its_authority_forgotten(fresh: Kept) -> None:
+def test_expired_and_its_authority_forgotten(fresh: StoredCertificates) -> None:
     now = START + LIFETIME
     kept = _step(fresh, now).kept
     assert kept.certificate != fresh.certificate
@@ -198,18 +204,18 @@ def test_expired_and_its_authority_forgotten(fresh: Kept) -> None:
     assert fresh.authorities not in kept.authorities
 
 
-def test_fewer_names_keep_the_present_one_and_stay_in_the_next(fresh: Kept) -> None:
+def test_fewer_names_keep_the_present_one_and_stay_in_the_next(fresh: StoredCertificates) -> None:
     """So that the old and the new version of a deployment do not replace each other's certificate in turn."""
     assert _step(fresh, START + timedelta(days=1), names=NAMES[:1]) == RotationStep(fresh, RENEWAL)
     kept = _step(fresh, STAGED, names=NAMES[:1]).kept
     assert inspect(kept.next_certificate, kept.next_key).names == set(NAMES)
 
 
-def test_the_order_of_names_is_no_change(fresh: Kept) -> None:
+def test_the_order_of_names_is_no_change(fresh: StoredCertificates) -> None:
     assert _step(fresh, START + timedelta(days=1), names=NAMES[::-1]) == RotationStep(fresh, RENEWAL)
 
 
-def test_more_names_are_staged_while_the_present_one_is_good(fresh: Kept) -> None:
+def test_more_names_are_staged_while_the_present_one_is_good(fresh: StoredCertificates) -> None:
     now = START + timedelta(days=1)
     kept = _step(fresh, now, names=[*NAMES, "qos.example.com"]).kept
     assert kept.certificate == fresh.certificate
@@ -220,11 +226,11 @@ def test_more_names_are_staged_while_the_present_one_is_good(fresh: Kept) -> Non
 
 @pytest.mark.parametrize("name", ["0:0:0:0:0:0:0:1", "FE80::1", "2001:DB8::7"])
 def test_an_address_in_another_spelling_is_no_change(name: str) -> None:
-    kept = _step(Kept(), START, names=[name]).kept
+    kept = _step(StoredCertificates(), START, names=[name]).kept
     assert _step(kept, START + MINUTE, names=[name]).kept == kept
 
 
-def test_two_versions_with_different_names_do_not_take_turns(fresh: Kept) -> None:
+def test_two_versions_with_different_names_do_not_take_turns(fresh: StoredCertificates) -> None:
     now, kept, made = START, fresh, set()
     for _ in range(20):
         for names in (["a.svc", "b.svc"], ["a.svc", "c.svc"]):
@@ -243,13 +249,13 @@ def test_two_versions_with_different_names_do_not_take_turns(fresh: Kept) -> Non
         pytest.param(make_pair(NAMES, now=START, lifetime=LIFETIME).authority, id="another's"),
     ],
 )
-def test_certificate_without_stored_authority_is_replaced(fresh: Kept, bundle: bytes) -> None:
+def test_certificate_without_stored_authority_is_replaced(fresh: StoredCertificates, bundle: bytes) -> None:
     now = START + timedelta(days=1)
     kept = _step(replace(fresh, authorities=bundle), now).kept
     assert _trusted(kept.certificate, kept.authorities, now)
 
 
-def test_a_staged_one_is_served_when_the_present_one_has_expired(staged: Kept) -> None:
+def test_a_staged_one_is_served_when_the_present_one_has_expired(staged: StoredCertificates) -> None:
     """Like after a long absence of all replicas: clients know the staged one, and no client knows a new one."""
     kept = _step(staged, START + LIFETIME + HOUR).kept
     assert kept.certificate == staged.next_certificate
@@ -261,7 +267,7 @@ OTHER = make_pair(NAMES, now=START, lifetime=LIFETIME)
 @pytest.mark.parametrize(
     "spoil",
     [
-        pytest.param(lambda _: Kept(), id="deleted"),
+        pytest.param(lambda _: StoredCertificates(), id="deleted"),
         pytest.param(lambda kept: replace(kept, certificate=GARBAGE), id="certificate of garbage"),
         pytest.param(lambda kept: replace(kept, key=OTHER.key), id="another's key"),
         pytest.param(lambda kept: replace(kept, certificate=b"", key=b"", authorities=b""), id="emptied"),
@@ -269,7 +275,7 @@ OTHER = make_pair(NAMES, now=START, lifetime=LIFETIME)
 )
 @pytest.mark.parametrize("known", [True, False])
 def test_lost_secret_is_restored_and_the_next_one_is_staged(
-    fresh: Kept, spoil: Callable[[Kept], Kept], known: bool
+    fresh: StoredCertificates, spoil: Callable[[StoredCertificates], StoredCertificates], known: bool
 ) -> None:
     now = START + timedelta(days=1)
     kept = next_step(
@@ -282,20 +288,20 @@ def test_lost_secret_is_restored_and_the_next_one_is_staged(
     assert next_step(kept, NAMES, now=now, lifetime=LIFETIME, announced_since=None, served=fresh).kept == kept
 
 
-def test_lost_secret_is_not_staged_twice(staged: Kept) -> None:
+def test_lost_secret_is_not_staged_twice(staged: StoredCertificates) -> None:
     spoilt = replace(staged, certificate=b"")
     kept = next_step(spoilt, NAMES, now=STAGED, lifetime=LIFETIME, announced_since=STAGED, served=staged).kept
     assert kept == staged
 
 
-def test_expired_certificate_is_not_restored(fresh: Kept) -> None:
+def test_expired_certificate_is_not_restored(fresh: StoredCertificates) -> None:
     now = START + LIFETIME
-    kept = next_step(Kept(), NAMES, now=now, lifetime=LIFETIME, announced_since=None, served=fresh).kept
+    kept = next_step(StoredCertificates(), NAMES, now=now, lifetime=LIFETIME, announced_since=None, served=fresh).kept
     assert kept.certificate != fresh.certificate
     assert fresh.authorities not in kept.authorities
 
 
-def test_removed_authority_is_announced_before_anything_else(staged: Kept) -> None:
+def test_removed_authority_is_announced_before_anything_else(staged: StoredCertificates) -> None:
     """Clients that know the stored authorities do not know this one."""
     now = STAGED + timedelta(days=1)
     newest, _ = authorities_in(staged.authorities, now=now)
@@ -304,38 +310,40 @@ def test_removed_authority_is_announced_before_anything_else(staged: Kept) -> No
     assert kept == replace(staged, authorities=staged.authorities)
 
 
-def _to_serve(kept: Kept, served: Kept, now: datetime, announced_since: datetime | None) -> tuple[Kept, datetime]:
+def _to_serve(
+    kept: StoredCertificates, served: StoredCertificates, now: datetime, announced_since: datetime | None
+) -> tuple[StoredCertificates, datetime]:
     return to_serve(kept, served, now=now, lifetime=LIFETIME, announced_since=announced_since)
 
 
-def test_stored_certificate_is_served_at_once_if_none_is(fresh: Kept) -> None:
-    assert _to_serve(fresh, Kept(), START, None)[0] == fresh
+def test_stored_certificate_is_served_at_once_if_none_is(fresh: StoredCertificates) -> None:
+    assert _to_serve(fresh, StoredCertificates(), START, None)[0] == fresh
 
 
-def test_unknown_authority_waits_while_the_served_one_is_usable(fresh: Kept) -> None:
-    foreign = Kept(OTHER.certificate, OTHER.key, authorities=OTHER.authority)
+def test_unknown_authority_waits_while_the_served_one_is_usable(fresh: StoredCertificates) -> None:
+    foreign = StoredCertificates(OTHER.certificate, OTHER.key, authorities=OTHER.authority)
     now = START + timedelta(days=1)
     assert _to_serve(foreign, fresh, now, None)[0] == fresh
     assert _to_serve(foreign, fresh, now, now) == (fresh, now + MINUTE)
     assert _to_serve(foreign, fresh, now + MINUTE, now)[0] == foreign
 
 
-def test_unknown_authority_is_served_when_the_other_has_expired(fresh: Kept) -> None:
+def test_unknown_authority_is_served_when_the_other_has_expired(fresh: StoredCertificates) -> None:
     now = START + LIFETIME
-    new = _step(Kept(), now).kept
+    new = _step(StoredCertificates(), now).kept
     assert _to_serve(new, fresh, now, None)[0] == new
 
 
 @pytest.mark.parametrize("announced_since", [START, None])
-def test_unusable_certificate_is_never_served(fresh: Kept, announced_since: datetime | None) -> None:
+def test_unusable_certificate_is_never_served(fresh: StoredCertificates, announced_since: datetime | None) -> None:
     now = START + timedelta(days=1)
-    for spoilt in (Kept(), replace(fresh, key=OTHER.key), replace(fresh, authorities=OTHER.authority)):
+    for spoilt in (StoredCertificates(), replace(fresh, key=OTHER.key), replace(fresh, authorities=OTHER.authority)):
         assert _to_serve(spoilt, fresh, now, announced_since)[0] == fresh
 
 
 @pytest.mark.parametrize("odd", ["key", "chain"])
 def test_certificate_that_clients_reject_is_never_served(
-    fresh: Kept, monkeypatch: pytest.MonkeyPatch, odd: str
+    fresh: StoredCertificates, monkeypatch: pytest.MonkeyPatch, odd: str
 ) -> None:
     """A stolen token writes it once; it has the right names, and its authority is announced."""
     with monkeypatch.context() as patch:
@@ -344,21 +352,26 @@ def test_certificate_that_clients_reject_is_never_served(
         stolen = make_pair(NAMES, now=START, lifetime=LIFETIME)
     if odd == "chain":
         stolen = replace(stolen, certificate=stolen.certificate + 1000 * stolen.authority)
-    kept = Kept(stolen.certificate, stolen.key, authorities=stolen.authority + fresh.authorities)
+    kept = StoredCertificates(stolen.certificate, stolen.key, authorities=stolen.authority + fresh.authorities)
     now = START + HOUR
     assert to_serve(kept, fresh, now=now, lifetime=LIFETIME, announced_since=START)[0] == fresh
-    assert to_serve(kept, Kept(), now=now, lifetime=LIFETIME, announced_since=START)[0] == Kept()
+    assert (
+        to_serve(kept, StoredCertificates(), now=now, lifetime=LIFETIME, announced_since=START)[0]
+        == StoredCertificates()
+    )
     assert _step(kept, now).kept.certificate != stolen.certificate
 
 
 def test_stored_thousand_year_certificate_is_renewed_in_time() -> None:
     pair = make_pair(NAMES, now=START, lifetime=1000 * 365 * timedelta(days=1))
-    kept = Kept(pair.certificate, pair.key, authorities=pair.authority)
+    kept = StoredCertificates(pair.certificate, pair.key, authorities=pair.authority)
     assert _step(kept, RENEWAL - MINUTE).kept == kept
     assert _step(kept, STAGED).kept.next_certificate
 
 
-def test_authorities_of_the_served_certificate_are_remembered(fresh: Kept, staged: Kept) -> None:
+def test_authorities_of_the_served_certificate_are_remembered(
+    fresh: StoredCertificates, staged: StoredCertificates
+) -> None:
     served, _ = _to_serve(staged, fresh, STAGED, None)
     assert served == replace(fresh, authorities=staged.authorities)
 
@@ -368,7 +381,7 @@ class _Replica:
 
     def __init__(self, lag: int) -> None:
         self.lag = lag
-        self.kept = Kept()
+        self.kept = StoredCertificates()
         """The served certificate, with the authorities that were last stored with it."""
         self.published: tuple[bytes, datetime] | None = None
         """The bundle that it has seen published, and since when."""
@@ -386,14 +399,14 @@ class _Life:
         self._lifetime = lifetime
         self.replicas = [_Replica(lag) for lag in replica_lags]
         self._client_lag = client_lag
-        self._kept = [Kept()]
+        self._kept = [StoredCertificates()]
         """The history of the Secret, by step."""
         self._announced = [b""]
         """The history of the configuration's bundle."""
         self.now = START
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> StoredCertificates:
         """The stored certificates now."""
         return self._kept[-1]
 
@@ -416,7 +429,7 @@ class _Life:
             self._keep(replica, seen, reachable=reachable)
             yield
 
-    def _keep(self, replica: _Replica, seen: Kept, *, reachable: bool) -> None:
+    def _keep(self, replica: _Replica, seen: StoredCertificates, *, reachable: bool) -> None:
         """Act like `CertificateKeeper`: write only what no other replica has changed, publish only stored authorities.
 
         Each replica considers itself the writer, which is worse than the Lease allows.

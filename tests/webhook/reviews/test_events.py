@@ -28,7 +28,7 @@ from tests.webhook.review_objects import (
 )
 from webhook import rules as handlers
 from webhook.reviews.events import Events, Limits
-from webhook.reviews.response import Forced
+from webhook.reviews.response import ForceDeletionRecord
 from webhook.rules import unreadable
 from webhook.serving.app import create_app
 from webhook.settings import ForceDeletion, ForceDeletionMode
@@ -105,9 +105,9 @@ class Silent:
         raise AssertionError(f"{path}: {idle_timeout}")
 
 
-def forced(number: int, kind: str = "Pod") -> Forced:
+def forced(number: int, kind: str = "Pod") -> ForceDeletionRecord:
     meta = ObjectMeta(name=f"db-{number}", namespace=f"shop-{number}", uid=f"{number}")
-    return Forced(kind, meta, ForceDeletionMode.DENY)
+    return ForceDeletionRecord(kind, meta, ForceDeletionMode.DENY)
 
 
 def test_no_refusal_waits_for_its_event() -> None:
@@ -160,7 +160,7 @@ def reported(review: bytes, mode: str = "deny") -> list[tuple[str, str, str]]:
     """Kind, name and user of each force deletion in one review."""
     found: list[tuple[str, str, str]] = []
 
-    def report(forced: Forced, user: str, denial: str) -> None:
+    def report(forced: ForceDeletionRecord, user: str, denial: str) -> None:
         assert bool(denial) is (mode == "deny")
         found.append((forced.kind, forced.metadata.name, user))
 

@@ -10,7 +10,7 @@ from tests.webhook.review_objects import create_review, pod_object, workload_obj
 from webhook import rules as handlers
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import decode_review
-from webhook.reviews.partial_objects import Seen
+from webhook.reviews.partial_objects import PartialObject
 from webhook.reviews.response import ALLOWED, Answer, denied
 from webhook.rules import Rule
 from webhook.rules.pod_template import TemplateReview
@@ -18,7 +18,7 @@ from webhook.rules.pod_template import TemplateReview
 CLUSTER = make_cluster()
 
 
-def refuse_host_network(seen: Seen[Pod], _cluster: Cluster) -> Answer:
+def refuse_host_network(seen: PartialObject[Pod], _cluster: Cluster) -> Answer:
     return denied("no host network here") if seen.object.spec.host_network else ALLOWED
 
 
@@ -58,7 +58,7 @@ def test_registered_rule_checks_templates() -> None:
 
 
 def test_an_error_in_advice_ends_nothing() -> None:
-    judged = Seen(Pod())
+    judged = PartialObject(Pod())
     assert Rule("toy", "spec", failing, advice=True).answer(judged, CLUSTER) == ALLOWED
     with pytest.raises(ZeroDivisionError):
         Rule("toy", "spec", failing).answer(judged, CLUSTER)

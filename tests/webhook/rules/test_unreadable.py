@@ -23,7 +23,7 @@ from tests.webhook.review_objects import (
 from webhook import rules as handlers
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import EDGE_BYTES, MAX_REVIEW_BYTES, decode_review
-from webhook.reviews.partial_objects import Seen
+from webhook.reviews.partial_objects import PartialObject
 from webhook.reviews.response import Answer
 from webhook.rules import mutate, validate
 from webhook.serving.app import create_app
@@ -220,7 +220,7 @@ def test_review_that_identifies_no_request_is_invalid() -> None:
 
 
 def test_fault_of_a_handler_switches_no_refusal_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(_pod: Seen[Pod], _cluster: Cluster) -> Answer:
+    def failing(_pod: PartialObject[Pod], _cluster: Cluster) -> Answer:
         raise ZeroDivisionError
 
     def fails(name: str) -> None:

@@ -34,7 +34,7 @@ from webhook.reviews.new_pod import NewPod
 from webhook.reviews.patch import add
 from webhook.reviews.response import ALLOWED, Answer
 from webhook.rules import fill_in
-from webhook.serving.audit import Audit, Unpatched
+from webhook.serving.audit import Audit, AuditResult
 from webhook.serving.metrics import Metrics
 from webhook.settings import RuleOptions
 
@@ -106,10 +106,10 @@ def _cluster(namespace: str, *, default_class: str | None = None) -> Cluster:
 
 
 @pytest.fixture
-def count(control_plane: ControlPlane, audited: str) -> Callable[..., Unpatched]:
+def count(control_plane: ControlPlane, audited: str) -> Callable[..., AuditResult]:
     """Count the stored pods without defaults, with the rights of an administrator."""
 
-    def count(*, default_class: str | None = None) -> Unpatched:
+    def count(*, default_class: str | None = None) -> AuditResult:
         transport = ClientTransport(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=60)
         try:
             cluster = _cluster(audited, default_class=default_class)
@@ -120,7 +120,7 @@ def count(control_plane: ControlPlane, audited: str) -> Callable[..., Unpatched]
     return count
 
 
-Count = Callable[..., Unpatched]
+Count = Callable[..., AuditResult]
 
 
 def test_stored_without_constraints(control_plane: ControlPlane, older: str, audited: str, count: Count) -> None:
@@ -128,7 +128,7 @@ def test_stored_without_constraints(control_plane: ControlPlane, older: str, aud
     control_plane.api.create(_pod(audited, "missed"))
     control_plane.api.create(_pod("default", "not-reviewed"))
     try:
-        assert count() == Unpatched(1, (f"{audited}/missed",))
+        assert count() == AuditResult(1, (f"{audited}/missed",))
         assert control_plane.api.get("v1", "Pod", older, audited)
     finally:
         control_plane.api.delete(_pod("default", "not-reviewed"), grace_period_seconds=0)
@@ -148,13 +148,13 @@ def test_pods_without_missing_defaults(control_plane: ControlPlane, audited: str
     control_plane.api.create(_pod(audited, "of-no-service", labels={"app": "other"}))
     finished = control_plane.api.create(_pod(audited, "finished", nodeName="audit-node"))
     control_plane.set_pod_status(finished, {"phase": "Succeeded"})
-    assert count() == Unpatched()
+    assert count() == AuditResult()
 
 
 def test_stored_without_the_default_class(control_plane: ControlPlane, audited: str, count: Count) -> None:
     control_plane.api.create(_pod(audited, "no-class", labels={"app": "other"}))
-    assert count() == Unpatched()
-    assert count(default_class="audit-low") == Unpatched(1, (f"{audited}/no-class",))
+    assert count() == AuditResult()
+    assert count(default_class="audit-low") == AuditResult(1, (f"{audited}/no-class",))
 
 
 def test_a_handler_that_is_added_is_audited_too(
@@ -167,12 +167,12 @@ def test_a_handler_that_is_added_is_audited_too(
 
     for name in ("web", "other"):
         control_plane.api.create(_pod(audited, name, labels={"app": "other"}))
-    assert count() == Unpatched()
+    assert count() == AuditResult()
     rule = handlers.Rule("hostname", "spec.hostname", default_hostname)
     monkeypatch.setattr(handlers, "DEFAULTS", [*handlers.DEFAULTS, rule])
     review = decode_review(create_review(_pod(audited, "web", labels={"app": "other"})))
     assert add("/spec/hostname", "web") in handlers.mutate(review, _cluster(audited)).patch
-    assert count() == Unpatched(1, (f"{audited}/web",))
+    assert count() == AuditResult(1, (f"{audited}/web",))
 
 
 def test_every_handler_that_patches_is_in_that_list() -> None:
@@ -186,7 +186,7 @@ def test_pages(control_plane: ControlPlane, audited: str, count: Count, monkeypa
     monkeypatch.setattr("webhook.serving.audit._PAGE", 2)
     for number in range(7):
         control_plane.api.create(_pod(audited, f"missed-{number}"))
-    assert count() == Unpatched(7, tuple(f"{audited}/missed-{number}" for number in range(3)))
+    assert count() == AuditResult(7, tuple(f"{audited}/missed-{number}" for number in range(3)))
 
 
 def test_result_is_logged_once_and_measured(
@@ -291,9 +291,9 @@ def test_regained_lease_starts_no_second_audit(control_plane: ControlPlane, monk
     transport = ClientTransport(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=60)
     audit = Audit(transport, make_cluster([]), Metrics(), terms.__next__, configuration="")
 
-    def count() -> Unpatched:
+    def count() -> AuditResult:
         audits.append("audit")
-        return Unpatched()
+        return AuditResult()
 
     monkeypatch.setattr("webhook.serving.audit._STEP_SECONDS", 0)
     monkeypatch.setattr(audit, "count", count)

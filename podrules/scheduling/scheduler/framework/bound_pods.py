@@ -1,8 +1,8 @@
 """The pods on nodes in columns; a column is updated when pods come or go.
 
 Data derived from pods refers to rows, not nodes, so it stays valid while the nodes' labels and room change. A column
-that can compute its next state (`Carried`) follows each change of pods; others are computed again. Columns are updated
-when they are requested, so changes cost nothing for unused columns.
+that can compute its next state (`CarriedColumn`) follows each change of pods; others are computed again. Columns are
+updated when they are requested, so changes cost nothing for unused columns.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from podrules.api.model.pod import Pod
-from podrules.scheduling.scheduler.framework.columns import Made, frozen
+from podrules.scheduling.scheduler.framework.columns import ResultCache, frozen
 from podrules.scheduling.scheduler.framework.pod_list import PodList
 
-__all__ = ["BoundPods", "BoundPodsChange", "Carried"]
+__all__ = ["BoundPods", "BoundPodsChange", "CarriedColumn"]
 
 T = TypeVar("T")
 
@@ -44,10 +44,10 @@ class BoundPodsChange(Struct, frozen=True):
 
 
 @runtime_checkable
-class Carried(Protocol):
+class CarriedColumn(Protocol):
     """A column that can compute its next state."""
 
-    def after(self, change: BoundPodsChange) -> Carried:
+    def after(self, change: BoundPodsChange) -> CarriedColumn:
         """The new column, equal to one that is computed again; this one does not change."""
         ...
 
@@ -61,7 +61,7 @@ class _Kept(Struct):
 
     @classmethod
     def of(cls, value: Any) -> _Kept:
-        return cls(value, isinstance(value, Carried))
+        return cls(value, isinstance(value, CarriedColumn))
 
     def after(self, change: BoundPodsChange) -> _Kept | None:
         """None: it has to be computed again."""
@@ -93,7 +93,7 @@ class BoundPods(Sequence[Pod]):
         self._list = pods if isinstance(pods, PodList) else PodList(pods)
         self.rows = frozen(rows)
         self.node_count = node_count
-        self._made = Made()
+        self._made = ResultCache()
 
     def __len__(self) -> int:
         return len(self._list)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from podrules.api.model.snapshot import ClusterSnapshot
 
-__all__ = ["Columns", "Made", "frozen"]
+__all__ = ["Columns", "ResultCache", "frozen"]
 
 T = TypeVar("T")
 A = TypeVar("A", bound=np.generic)
@@ -23,7 +23,7 @@ _MOST: Final = 256
 """Columns of 5,000 nodes take 40 kB each."""
 
 
-class Made:
+class ResultCache:
     """Results by what made them."""
 
     def __init__(self) -> None:
@@ -37,9 +37,9 @@ class Made:
             del self._found[next(iter(self._found))]
         return found
 
-    def following(self, follow: Callable[[Any], Any]) -> Made:
+    def following(self, follow: Callable[[Any], Any]) -> ResultCache:
         """Each result as the function returns it, without those for which it returns None."""
-        made = Made()
+        made = ResultCache()
         made._found = {key: new for key, found in self._found.items() if (new := follow(found)) is not None}
         return made
 
@@ -48,9 +48,9 @@ class Columns:
     """A value with what is made of it alone, and of it and a snapshot."""
 
     def __init__(self) -> None:
-        self._made = Made()
+        self._made = ResultCache()
         self._snapshot: ClusterSnapshot | None = None
-        self._with_snapshot = Made()
+        self._with_snapshot = ResultCache()
 
     def derived(self, build: Callable[[Self], T]) -> T:
         """What a function makes of this, made once."""
@@ -59,7 +59,7 @@ class Columns:
     def derived_with(self, snapshot: ClusterSnapshot, build: Callable[[Self, ClusterSnapshot], T]) -> T:
         """What a function makes of this and of a snapshot's other objects, made once for the snapshot last asked of."""
         if self._snapshot is not snapshot:
-            self._snapshot, self._with_snapshot = snapshot, Made()
+            self._snapshot, self._with_snapshot = snapshot, ResultCache()
         return self._with_snapshot.of(build, lambda: build(self, snapshot))
 
 

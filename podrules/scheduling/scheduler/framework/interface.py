@@ -29,7 +29,7 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.framework.facts import Fact
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.pod_on_cluster import Applied, S
+from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
 
 __all__ = [
@@ -189,7 +189,7 @@ class ExplainedPlugin(FilterPlugin, Protocol):
 class ChangingPlugin(FilterPlugin, Protocol):
     """Can propose changes that would take its rejections away."""
 
-    def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterable[Applied[S]]:
+    def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterable[AppliedChange[S]]:
         """Changes against its rejection of a row, each applied; the cycle runs again with each before it is shown.
 
         Args:

@@ -15,7 +15,7 @@ from podrules.api.model.selectors import Requirement, Selector
 from podrules.scheduling.scheduler.framework.bound_pods import BoundPods, BoundPodsChange
 from podrules.scheduling.scheduler.framework.columns import frozen
 
-__all__ = ["CountPods", "PodKind", "PodKinds", "Wanted"]
+__all__ = ["CountPods", "PodKind", "PodKinds", "PodSelection"]
 
 V = TypeVar("V", str, str | None)
 
@@ -72,7 +72,7 @@ class PodKinds:
         return _coded([kind.namespace for kind in self.kinds])
 
 
-class Wanted(Protocol):
+class PodSelection(Protocol):
     """Which pods are counted. It is a key: frozen, and equal to others that want the same."""
 
     def among(self, kinds: PodKinds) -> Mask:
@@ -83,7 +83,7 @@ class Wanted(Protocol):
 class CountPods(Struct, frozen=True):
     """Counts the pods of each node that are wanted: ``table.pods.derived(CountPods(wanted)).counts``."""
 
-    wanted: Wanted
+    wanted: PodSelection
 
     def __call__(self, pods: BoundPods) -> _PodCounts:
         """Judge each kind, then count."""
@@ -93,7 +93,7 @@ class CountPods(Struct, frozen=True):
 
 
 class _PodCounts(Struct, frozen=True):
-    wanted: Wanted
+    wanted: PodSelection
     counts: NDArray[np.int64]
     """For each row."""
 

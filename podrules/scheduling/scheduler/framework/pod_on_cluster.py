@@ -16,7 +16,7 @@ from podrules.scheduling.scheduler.framework.candidate_change import CandidateCh
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.planned_pods import is_planned
 
-__all__ = ["MEANT", "Applied", "PodOnCluster", "S", "pods_removed"]
+__all__ = ["MEANT", "AppliedChange", "PodOnCluster", "S", "pods_removed"]
 
 _FEW: Final = 3
 """Pods that may be named as being in the way."""
@@ -62,7 +62,7 @@ class PodOnCluster(Struct, frozen=True):
 S = TypeVar("S", bound=PodOnCluster)
 
 
-class Applied(Struct, Generic[S], frozen=True):
+class AppliedChange(Struct, Generic[S], frozen=True):
     """A change, and the pod and cluster with it."""
 
     change: CandidateChange
@@ -76,10 +76,10 @@ class Applied(Struct, Generic[S], frozen=True):
         return _KIND_COSTS[self.change.kind] + self.extra_cost
 
 
-def pods_removed(situation: S, row: int, pods: Iterable[Pod]) -> Iterator[Applied[S]]:
+def pods_removed(situation: S, row: int, pods: Iterable[Pod]) -> Iterator[AppliedChange[S]]:
     """The change that removes some pods; none where they are many, or where one of them does not exist yet."""
     chosen = list(pods)
     if 0 < len(chosen) <= _FEW and all(pod.metadata.uid and not is_planned(pod) for pod in chosen):
         node = situation.table.names[row]
         change = CandidateChange(ChangeKind.REMOVE_PODS, node=node, pods=tuple(map(on_its_node, chosen)))
-        yield Applied(change, situation.without_pods(chosen), len(chosen))
+        yield AppliedChange(change, situation.without_pods(chosen), len(chosen))

@@ -42,7 +42,7 @@ from podrules.scheduling.scheduler.framework.interface import (
     WithoutState,
 )
 from podrules.scheduling.scheduler.framework.nodes import Nodes
-from podrules.scheduling.scheduler.framework.pod_on_cluster import Applied, S
+from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 from podrules.scheduling.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduling.scheduler.plugins.node_selector import (
     match_field,
@@ -70,7 +70,7 @@ __all__ = [
     "NodeAffinityMismatch",
     "NodeAffinityPlugin",
     "NodeAffinityScoreState",
-    "Unmet",
+    "UnmetRequirement",
     "named_nodes",
     "pinned_nowhere",
 ]
@@ -96,7 +96,7 @@ class NodeAffinityScoreState(Struct, frozen=True):
     preferred: tuple[PreferredSchedulingTerm, ...]
 
 
-class Unmet(Struct, frozen=True):
+class UnmetRequirement(Struct, frozen=True):
     """A requirement that a node does not meet."""
 
     key: str
@@ -110,7 +110,7 @@ class FailedTerm(Struct, frozen=True):
     """A required term that does not match a node."""
 
     index: int
-    unmet: tuple[Unmet, ...]
+    unmet: tuple[UnmetRequirement, ...]
     """Empty when the term has no requirements, which matches nothing."""
     problems: tuple[str, ...]
     """Why the term is not valid; then nothing was compared."""
@@ -121,7 +121,7 @@ class NodeAffinityMismatch(Struct, frozen=True):
 
     enforced: tuple[FailedTerm, ...]
     """Terms of the scheduler's added affinity, when none matches."""
-    node_selector: tuple[Unmet, ...]
+    node_selector: tuple[UnmetRequirement, ...]
     """Labels of the pod's nodeSelector."""
     required: tuple[FailedTerm, ...]
     """Terms of the pod's required affinity, when none matches."""
@@ -184,7 +184,7 @@ class NodeAffinityPlugin:
         return NodeAffinityMismatch(
             enforced=_failed_terms(nodes, self._added_selector(context), row),
             node_selector=tuple(
-                Unmet(key, "In", (value,), labels.get(key))
+                UnmetRequirement(key, "In", (value,), labels.get(key))
                 for key, value in context.pod.spec.node_selector.items()
                 if labels.get(key) != value
             ),
@@ -233,7 +233,7 @@ class NodeAffinityPlugin:
     def _added_selector(self, context: CycleContext) -> NodeSelector | None:
         return self._added(context).required_during_scheduling_ignored_during_execution
 
-    def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterator[Applied[S]]:
+    def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterator[AppliedChange[S]]:
         """Labels for the node; the requirement dropped."""
         found = [fact for fact in self.facts(context, state, row) if isinstance(fact, LabelMismatch)]
         name, spec = situation.table.names[row], situation.pod.spec
@@ -245,11 +245,11 @@ class NodeAffinityPlugin:
             # Cheaper than to drop what the pod asks of its machine.
             change = CandidateChange(ChangeKind.ADD_NODE, node=name, field=found[0].field, value=text)
             added = situation.with_another_node(name, lambda node: _labelled(node, labels))
-            yield Applied(change, added, _BEFORE_DROP)
+            yield AppliedChange(change, added, _BEFORE_DROP)
         elif labels and not meant and not any(map(_GIVEN_BY_THE_MACHINE.fullmatch, labels)):
             node = situation.with_node(name, lambda node: _labelled(node, labels))
             other = ", ".join(f"{one.key}={one.actual}" for one in found if one.key in labels and one.actual)
-            yield Applied(CandidateChange(ChangeKind.LABEL_NODE, node=name, value=text, replaced=other), node)
+            yield AppliedChange(CandidateChange(ChangeKind.LABEL_NODE, node=name, value=text, replaced=other), node)
         # A pod of another operating system does not run there, whatever its selector says.
         if any(fact.key in OS_LABELS and not meant_value(fact.key, ",".join(fact.values)) for fact in found):
             return
@@ -258,10 +258,10 @@ class NodeAffinityPlugin:
             kept = {key: value for key, value in spec.node_selector.items() if key not in keys}
             dropped = ", ".join(f"{key}={spec.node_selector[key]}" for key in sorted(keys))
             change = CandidateChange(ChangeKind.DROP, field=_NODE_SELECTOR, value=dropped, meant=meant)
-            yield Applied(change, situation.with_spec(node_selector=kept))
+            yield AppliedChange(change, situation.with_spec(node_selector=kept))
         if spec.affinity is not None and any(".nodeAffinity." in fact.field for fact in found):
             change = CandidateChange(ChangeKind.DROP, field=REQUIRED_FIELD, meant=meant)
-            yield Applied(change, _without_required(situation))
+            yield AppliedChange(change, _without_required(situation))
 
 
 def _similar_label(key: str, nodes: Sequence[Node]) -> str:
@@ -318,7 +318,7 @@ def _term_mismatches(field: str, terms: Sequence[FailedTerm]) -> Iterator[Fact]:
             yield _label_mismatch(f"{field}[{term.index}]", unmet)
 
 
-def _label_mismatch(field: str, unmet: Unmet) -> LabelMismatch:
+def _label_mismatch(field: str, unmet: UnmetRequirement) -> LabelMismatch:
     return LabelMismatch(field, unmet.key, unmet.operator, unmet.values, unmet.actual)
 
 
@@ -367,5 +367,5 @@ def _failed_term(nodes: Nodes, term: NodeSelectorTerm, index: int, row: int) -> 
     return FailedTerm(index, tuple(unmet), ())
 
 
-def _unmet(requirement: NodeSelectorRequirement, actual: str | None) -> Unmet:
-    return Unmet(requirement.key, requirement.operator, requirement.values, actual)
+def _unmet(requirement: NodeSelectorRequirement, actual: str | None) -> UnmetRequirement:
+    return UnmetRequirement(requirement.key, requirement.operator, requirement.values, actual)

@@ -24,7 +24,7 @@ from podrules.api.model.pod_reference import PodReference, reference
 from podrules.scheduling.scheduler.framework.bound_pods import BoundPods
 from podrules.scheduling.scheduler.framework.facts import Fact
 from podrules.scheduling.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
-from podrules.scheduling.scheduler.framework.pod_on_cluster import Applied, S, pods_removed
+from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S, pods_removed
 from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 
 __all__ = ["ERR_REASON", "HostPort", "NodePorts", "NodePortsState", "PortConflict", "host_ports"]
@@ -125,7 +125,9 @@ class NodePorts:
         """The ports of a row's node."""
         return PortsOnNode(state.wanted, frozenset(port for pod in pods for port in host_ports(pod)))
 
-    def changes(self, situation: S, context: CycleContext, state: NodePortsState, row: int) -> Iterator[Applied[S]]:
+    def changes(
+        self, situation: S, context: CycleContext, state: NodePortsState, row: int
+    ) -> Iterator[AppliedChange[S]]:
         """Remove the pods that have the ports."""
         holders = {conflict.by.metadata.uid: conflict.by for conflict in self.explain(context, state, row)}
         return pods_removed(situation, row, holders.values())

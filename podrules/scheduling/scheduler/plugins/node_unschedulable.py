@@ -18,7 +18,7 @@ from podrules.api.model.node import Node, Taint
 from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduling.scheduler.framework.interface import CycleContext, Verdicts, all_fit
 from podrules.scheduling.scheduler.framework.nodes import Nodes
-from podrules.scheduling.scheduler.framework.pod_on_cluster import Applied, S
+from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 from podrules.scheduling.scheduler.framework.status import Code
 from podrules.scheduling.scheduler.plugins.taints import NO_SCHEDULE, tolerations_tolerate_taint
 
@@ -41,13 +41,13 @@ class NodeUnschedulable:
         codes = np.where(cordoned, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.SUCCESS).astype(np.int8)
         return Verdicts(codes, lambda _: (ERR_REASON_UNSCHEDULABLE,))
 
-    def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterator[Applied[S]]:
+    def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterator[AppliedChange[S]]:
         """Uncordon the node."""
         del context, state
         yield uncordoned(situation, row)
 
 
-def uncordoned(situation: S, row: int) -> Applied[S]:
+def uncordoned(situation: S, row: int) -> AppliedChange[S]:
     """The node of a row uncordoned, without the taint that a cordon sets."""
     name = situation.table.names[row]
 
@@ -55,7 +55,7 @@ def uncordoned(situation: S, row: int) -> Applied[S]:
         taints = tuple(taint for taint in node.spec.taints if taint.key != TAINT_NODE_UNSCHEDULABLE.key)
         return replace(node, spec=replace(node.spec, unschedulable=False, taints=taints))
 
-    return Applied(CandidateChange(ChangeKind.UNCORDON, node=name), situation.with_node(name, schedulable))
+    return AppliedChange(CandidateChange(ChangeKind.UNCORDON, node=name), situation.with_node(name, schedulable))
 
 
 def _unschedulable(nodes: Nodes) -> NDArray[np.bool_]:

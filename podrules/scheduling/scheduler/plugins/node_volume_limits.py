@@ -85,7 +85,7 @@ class _VolumesError(ValueError):
         self.code = code
 
 
-class Attached(Struct, frozen=True):
+class AttachedVolumes(Struct, frozen=True):
     """Volumes in use or attached, on nodes that have a CSINode."""
 
     counts: Mapping[str, NDArray[np.int64]]
@@ -285,11 +285,11 @@ def may_have_csi_volumes(pod: Pod) -> bool:
     return any(claim_reference(pod, volume) or is_inline_migratable(volume) for volume in pod.spec.volumes)
 
 
-def _attached(context: CycleContext) -> Attached:
+def _attached(context: CycleContext) -> AttachedVolumes:
     return context.table.derived_with(context.snapshot, attached_volumes)
 
 
-def _added(attached: Attached, new: Volumes, driver: str, size: int) -> NDArray[np.int64]:
+def _added(attached: AttachedVolumes, new: Volumes, driver: str, size: int) -> NDArray[np.int64]:
     """For each row the pod's volumes of a driver that no pod there uses yet."""
     names = [name for name, owner in new.items() if owner == driver]
     added = np.full(size, len(names), np.int64)
@@ -310,7 +310,7 @@ def _limits(index: StorageIndex) -> Mapping[str, NDArray[np.int64]]:
     return limits
 
 
-def attached_volumes(table: NodeTable, snapshot: ClusterSnapshot) -> Attached:
+def attached_volumes(table: NodeTable, snapshot: ClusterSnapshot) -> AttachedVolumes:
     """What is in use by bound pods, or attached: ask by `NodeTable.beside`."""
     index = table.nodes.derived_with(snapshot, StorageIndex)
     holders = table.pods.only(may_have_csi_volumes)
@@ -332,7 +332,7 @@ def attached_volumes(table: NodeTable, snapshot: ClusterSnapshot) -> Attached:
     by_driver: dict[str, list[int]] = {}
     for (row, _), driver in ({**_attachments(index), **used}).items():
         by_driver.setdefault(driver, []).append(row)
-    return Attached(
+    return AttachedVolumes(
         {driver: np.bincount(found, minlength=len(table)) for driver, found in by_driver.items()},
         {name: np.array(found, np.int32) for name, found in rows.items()},
         problems,

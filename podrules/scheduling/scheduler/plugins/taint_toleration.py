@@ -29,7 +29,7 @@ from podrules.scheduling.scheduler.framework.candidate_change import CandidateCh
 from podrules.scheduling.scheduler.framework.facts import Fact
 from podrules.scheduling.scheduler.framework.interface import CycleContext, PreScoreResult, Verdicts
 from podrules.scheduling.scheduler.framework.nodes import ABSENT
-from podrules.scheduling.scheduler.framework.pod_on_cluster import Applied, S
+from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 from podrules.scheduling.scheduler.framework.status import Code
 from podrules.scheduling.scheduler.plugins.node_unschedulable import TAINT_NODE_UNSCHEDULABLE, uncordoned
 from podrules.scheduling.scheduler.plugins.normalize_score import default_normalize_score
@@ -131,7 +131,7 @@ class TaintToleration:
         """Fewer of them are better."""
         return default_normalize_score(self.raw_scores(context, state, feasible), reverse=True)
 
-    def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterator[Applied[S]]:
+    def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterator[AppliedChange[S]]:
         """A toleration; where the taint has a known owner, what that would do (`podrules.api.well_known`)."""
         name, pod = situation.table.names[row], situation.pod
         for taint in self.explain(context, state, row).rejecting[:1]:
@@ -143,15 +143,15 @@ class TaintToleration:
             elif known is not None and known.meaning in {Meaning.TROUBLE, Meaning.STARTING}:
                 gone = situation.with_node(name, bare)
                 cost = _PASSES_BY_ITSELF if known.meaning is Meaning.STARTING else 0
-                yield Applied(_with_cause(away, situation, row), gone, cost)
+                yield AppliedChange(_with_cause(away, situation, row), gone, cost)
             elif known is not None and _is_unfit(known, pod):
-                yield Applied(replace(away, kind=ChangeKind.ADD_NODE), situation.with_another_node(name, bare))
+                yield AppliedChange(replace(away, kind=ChangeKind.ADD_NODE), situation.with_another_node(name, bare))
             else:
                 added = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
                 tolerated = situation.with_spec(tolerations=(*pod.spec.tolerations, added))
                 change = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value=taint.text)
                 reserved = known is not None and known.meaning is Meaning.RESERVED
-                yield Applied(change, tolerated, _KEPT_FREE if reserved else 0)
+                yield AppliedChange(change, tolerated, _KEPT_FREE if reserved else 0)
 
 
 def _with_cause(change: CandidateChange, situation: S, row: int) -> CandidateChange:

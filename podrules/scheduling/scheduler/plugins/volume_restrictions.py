@@ -28,7 +28,7 @@ from podrules.api.model.storage import READ_WRITE_ONCE_POD, Volume
 from podrules.scheduling.scheduler.framework.bound_pods import BoundPods
 from podrules.scheduling.scheduler.framework.facts import Fact
 from podrules.scheduling.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
-from podrules.scheduling.scheduler.framework.pod_on_cluster import Applied, S, pods_removed
+from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S, pods_removed
 from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import not_found, storage_index
 
@@ -175,7 +175,9 @@ class VolumeRestrictions:
         disks = tuple(disk for pod in pods for disk in _disks(pod))
         return RestrictionsOnNode(state, disks, len(state.claims))
 
-    def changes(self, situation: S, context: CycleContext, state: RestrictionState, row: int) -> Iterator[Applied[S]]:
+    def changes(
+        self, situation: S, context: CycleContext, state: RestrictionState, row: int
+    ) -> Iterator[AppliedChange[S]]:
         """Remove the pods that hold the disk or the claim."""
         found = self.explain(context, state, row)
         names = {(disk.namespace, disk.pod) for disk in found.disks}

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget
-from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes
+from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes
 from podrules.scheduling.scheduler.framework.nodes import ABSENT
 from podrules.scheduling.scheduler.framework.status import Code
 from podrules.scheduling.scheduler.plugins.default_preemption import Victim, by_importance, is_preemption_allowed
@@ -66,7 +66,7 @@ class _NotAllowedError(Exception):
 
 
 def cross_node_help(
-    filtered: Filtered, preemption: Preemption, budgets: Sequence[PodDisruptionBudget]
+    filtered: FilterResult, preemption: Preemption, budgets: Sequence[PodDisruptionBudget]
 ) -> CrossNodeHelp | None:
     """The fewest pods that would have to go for the pod to fit a node; None: no such pods, or more than a few.
 
@@ -95,7 +95,7 @@ def cross_node_help(
 
 
 def _without(
-    filtered: Filtered, places: Places, rows: Sequence[int], budgets: Sequence[PodDisruptionBudget]
+    filtered: FilterResult, places: Places, rows: Sequence[int], budgets: Sequence[PodDisruptionBudget]
 ) -> CrossNodeHelp | None:
     """What a cycle without some pods says of some rows."""
     context, table = filtered.context, filtered.context.table
@@ -124,7 +124,9 @@ def _without(
     return None
 
 
-def _candidates(filtered: Filtered, rows: Iterable[int], budgets: Sequence[PodDisruptionBudget]) -> Iterator[Candidate]:
+def _candidates(
+    filtered: FilterResult, rows: Iterable[int], budgets: Sequence[PodDisruptionBudget]
+) -> Iterator[Candidate]:
     context, trials = filtered.context, Trials(filtered)
     for row in rows:
         if filtered.considered[row] and filtered.status(row).code is Code.UNSCHEDULABLE:
@@ -137,7 +139,7 @@ def _candidates(filtered: Filtered, rows: Iterable[int], budgets: Sequence[PodDi
 class _Blockers:
     """The pods that block nodes through a domain that spans other nodes; each domain is examined once."""
 
-    def __init__(self, filtered: Filtered) -> None:
+    def __init__(self, filtered: FilterResult) -> None:
         self._context = filtered.context
         self._pods = filtered.context.table.pods
         states = filtered.context.states

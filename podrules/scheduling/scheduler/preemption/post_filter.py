@@ -32,7 +32,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.api.model.policy import PodDisruptionBudget
-from podrules.scheduling.scheduler.cycle import Filtered, fit_error
+from podrules.scheduling.scheduler.cycle import FilterResult, fit_error
 from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.default_preemption import (
     NAME,
@@ -113,7 +113,7 @@ class PostFilter(Struct, frozen=True):
         return tuple(candidate for candidate in self.preemption.candidates if candidate.node in chosen)
 
 
-def preempt(filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> PostFilter:
+def preempt(filtered: FilterResult, budgets: Sequence[PodDisruptionBudget]) -> PostFilter:
     """What a pod that fits nowhere comes to.
 
     Args:
@@ -144,7 +144,7 @@ def preempt(filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> PostF
     return _ended(filtered, Status(Code.UNSCHEDULABLE, tuple(reasons), first), nominates, preemption)
 
 
-def potential_rows(filtered: Filtered) -> list[int]:
+def potential_rows(filtered: FilterResult) -> list[int]:
     """Rows that reject the pod in a way that removing pods may help (NodesForStatusCode)."""
     index = filtered.context.table.index
     judged = {**filtered.rejected, **filtered.nominated}
@@ -152,13 +152,13 @@ def potential_rows(filtered: Filtered) -> list[int]:
 
 
 def _ended(
-    filtered: Filtered, status: Status, nominates: tuple[str, ...] | None, preemption: Preemption | None
+    filtered: FilterResult, status: Status, nominates: tuple[str, ...] | None, preemption: Preemption | None
 ) -> PostFilter:
     reasons = ", ".join(status.reasons)
     return PostFilter(status, nominates, preemption, f"{filtered.message} {reasons}" if reasons else filtered.message)
 
 
-def _deallocate(filtered: Filtered) -> Status:
+def _deallocate(filtered: FilterResult) -> Status:
     """DynamicResources' part."""
     context, name = filtered.context, _DYNAMIC_RESOURCES.name
     if name not in context.states or name not in {plugin.name for plugin in filtered.framework.pre_filter}:
@@ -173,7 +173,7 @@ def _deallocate(filtered: Filtered) -> Status:
 
 
 def _default_preemption(
-    filtered: Filtered, budgets: Sequence[PodDisruptionBudget]
+    filtered: FilterResult, budgets: Sequence[PodDisruptionBudget]
 ) -> tuple[Preemption, Status, tuple[str, ...] | None]:
     """DefaultPreemption's part, with the nodes that it nominates (Preempt)."""
     names = filtered.context.table.names
@@ -194,7 +194,7 @@ def _default_preemption(
     return found, _unschedulable(fit_error(len(names), counts)), ()
 
 
-def _success(filtered: Filtered, found: Preemption) -> Status:
+def _success(filtered: FilterResult, found: Preemption) -> Status:
     """With a message since 1.37; of several nodes that are equally good, the first is named, upstream takes any."""
     if not filtered.context.features.preemption_message:
         return SUCCESS
@@ -208,7 +208,7 @@ def _unschedulable(text: str) -> Status:
     return Status(Code.UNSCHEDULABLE, (f"preemption: {text}",))
 
 
-def _why_not_eligible(filtered: Filtered) -> str:
+def _why_not_eligible(filtered: FilterResult) -> str:
     """Empty when the pod may preempt (PodEligibleToPreemptOthers)."""
     context, pod = filtered.context, filtered.context.pod
     if never_preempts(pod):
@@ -222,7 +222,7 @@ def _why_not_eligible(filtered: Filtered) -> str:
     return NOT_ELIGIBLE_TERMINATING if waits else ""
 
 
-def _dry_run(filtered: Filtered, rows: Sequence[int], budgets: Sequence[PodDisruptionBudget]) -> Preemption:
+def _dry_run(filtered: FilterResult, rows: Sequence[int], budgets: Sequence[PodDisruptionBudget]) -> Preemption:
     """Look at every potential node (findCandidates)."""
     context = filtered.context
     trials = Trials(filtered)

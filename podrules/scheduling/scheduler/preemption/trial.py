@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.api.model.pod import Pod
-from podrules.scheduling.scheduler.cycle import Filtered
+from podrules.scheduling.scheduler.cycle import FilterResult
 from podrules.scheduling.scheduler.framework.nominated import nominated_rows
 from podrules.scheduling.scheduler.framework.single_node import OnNode, PodFilterPlugin
 from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
@@ -76,7 +76,7 @@ class NodeTrial(Struct, frozen=True):
 class Trials:
     """The nodes of a cycle after its Filter plugins have run."""
 
-    def __init__(self, filtered: Filtered) -> None:
+    def __init__(self, filtered: FilterResult) -> None:
         self._filtered = filtered
         self._nominated = nominated_rows(filtered.context)
         ran = (plugin for plugin in filtered.framework.filter if plugin.name not in filtered.pre_filter.skipped)

@@ -16,7 +16,7 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Container, ContainerStatus, Pod
 from podrules.ending.died import gone
 from podrules.ending.died.cause import Cause, Grade
-from podrules.ending.died.evidence import Clocks, Evidence, Lost, PodEvents, clocks_of
+from podrules.ending.died.evidence import Clocks, Evidence, MissingEvidence, PodEvents, clocks_of
 from podrules.ending.died.manner import Manner
 from podrules.ending.died.of_pod import EndOf, PodEnd, has_ended, last_end
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
@@ -261,7 +261,10 @@ def test_event_may_arrive_later() -> None:
     soon, later = (
         last_end(replace(evidence, now=finished + timedelta(seconds=seconds), clocks=Clocks())) for seconds in (9, 11)
     )
-    assert (soon.verdict.grade, soon.lost) == (Grade.LIKELY, (Lost.EVENTS_COMING, Lost.NODE_UNREAD))
+    assert (soon.verdict.grade, soon.lost) == (
+        Grade.LIKELY,
+        (MissingEvidence.EVENTS_COMING, MissingEvidence.NODE_UNREAD),
+    )
     assert later.verdict.grade is Grade.CERTAIN
 
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from podrules.node.reachability import NodeReach, Reach
-from podrules.pod.reading import NOT_IN_FILE, Unread
+from podrules.pod.reading import NOT_IN_FILE, UnreadInput
 from podrules.scheduling.placement.likely import named_placement
 from podrules.scheduling.placement.outcome import ClaimTrouble, NamedFate, NamedNode, Placement
 from podrules.scheduling.placement.plan import Demand, plan
@@ -133,7 +133,7 @@ def test_missing_claim_blocks_the_pod() -> None:
     ],
 )
 def test_unread_kinds_make_it_uncertain(resource: str, fate: NamedFate) -> None:
-    unread = (Unread("list", resource, None, NOT_IN_FILE),)
+    unread = (UnreadInput("list", resource, None, NOT_IN_FILE),)
     asked = claim("other") if resource == "persistentvolumeclaims" else DATA
     late = storage_class("other") if fate is NamedFate.RUNS else LATE
     found = with_claim(asked, late=late, unread=unread)

@@ -11,7 +11,7 @@ import pytest
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.pod_reference import PodReference
-from podrules.pod.reading import Unread
+from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.likely import likely_placement
 from podrules.scheduling.placement.preemption_victims import Preemptor
 from podrules.scheduling.placement.preview import preemptor
@@ -153,7 +153,7 @@ def test_equally_important_pods_leave_the_victim_open() -> None:
 
 
 def test_unread_kinds_are_assumed() -> None:
-    budgets = Unread("list", "poddisruptionbudgets.policy", None, "not in the file")
+    budgets = UnreadInput("list", "poddisruptionbudgets.policy", None, "not in the file")
     bound = on_node("x", "a", 1)
     known = situation(HIGH, [make_node("a")], [bound])
     part = Situation(**{name: getattr(known, name) for name in known.__struct_fields__} | {"unread": (budgets,)})

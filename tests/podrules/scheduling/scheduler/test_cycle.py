@@ -11,7 +11,7 @@ from podrules.api.features import REFERENCE
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes, pre_enqueue, score_nodes
+from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes, pre_enqueue, score_nodes
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.status import Code, Status
 from podrules.scheduling.scheduler.plugin_set import Plugins
@@ -41,13 +41,13 @@ def on_node(name: str) -> Json:
 
 def cycle(
     pod: Json, nodes: Sequence[Json], pods: Sequence[Json] = (), framework: Framework = DEFAULT_FRAMEWORK
-) -> Filtered:
+) -> FilterResult:
     snapshot = from_object({"nodes": nodes, "pods": pods}, ClusterSnapshot)
     table = NodeTable(snapshot.nodes, snapshot.pods)
     return filter_nodes(from_object(pod, Pod), table, snapshot, features=REFERENCE, framework=framework)
 
 
-def names(filtered: Filtered, rows: Any) -> list[str]:
+def names(filtered: FilterResult, rows: Any) -> list[str]:
     return [filtered.context.table.names[row] for row in rows]
 
 

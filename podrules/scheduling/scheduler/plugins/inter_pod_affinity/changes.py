@@ -13,7 +13,7 @@ from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.pod_on_cluster import Applied, S, pods_removed
+from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S, pods_removed
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import parse_terms
 
 __all__ = ["parted"]
@@ -23,7 +23,7 @@ _BEFORE_DROP: Final = -25
 
 def parted(
     situation: S, context: CycleContext, rules: AbstractSet[str], row: int, *, own_domain: bool
-) -> Iterator[Applied[S]]:
+) -> Iterator[AppliedChange[S]]:
     """Changes against the rules that keep the pod from a row's node.
 
     Args:
@@ -49,12 +49,12 @@ def parted(
         # To drop its own rule leaves those of the other pods.
         extra_cost = _BEFORE_DROP if "existingAntiAffinity" in rules else 0
         alone = situation.without_pods(there).with_another_node(change.node, lambda node: node)
-        yield Applied(change, alone, extra_cost)
+        yield AppliedChange(change, alone, extra_cost)
 
 
-def _dropped(situation: S, name: str, affinity: Affinity) -> Applied[S]:
+def _dropped(situation: S, name: str, affinity: Affinity) -> AppliedChange[S]:
     field = f"spec.affinity.{name}.requiredDuringSchedulingIgnoredDuringExecution"
-    return Applied(CandidateChange(ChangeKind.DROP, field=field), situation.with_spec(affinity=affinity))
+    return AppliedChange(CandidateChange(ChangeKind.DROP, field=field), situation.with_spec(affinity=affinity))
 
 
 def _without_required(affinity: PodAffinity | None) -> PodAffinity | None:

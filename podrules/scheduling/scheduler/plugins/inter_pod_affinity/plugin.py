@@ -29,7 +29,7 @@ from podrules.api.model.base import Model
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.facts import Fact
 from podrules.scheduling.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
-from podrules.scheduling.scheduler.framework.pod_on_cluster import Applied, S
+from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 from podrules.scheduling.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity import filtering, scoring
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.changes import parted
@@ -137,7 +137,7 @@ class InterPodAffinity:
         """The same, spread over 0 to 100."""
         return scoring.normalised(self.raw_scores(context, state, feasible))
 
-    def changes(self, situation: S, context: CycleContext, state: FilterState, row: int) -> Iterator[Applied[S]]:
+    def changes(self, situation: S, context: CycleContext, state: FilterState, row: int) -> Iterator[AppliedChange[S]]:
         """Remove the pods in the way, while they are few; drop the rule; add a node."""
         found = [fact for fact in self.facts(context, state, row) if isinstance(fact, PodAffinityConflict)]
         own_domain = all(fact.topology_key == HOSTNAME for fact in found)

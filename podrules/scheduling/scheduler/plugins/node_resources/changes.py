@@ -19,7 +19,7 @@ from podrules.api.model.quantity import Quantity
 from podrules.pod.resources import CPU
 from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduling.scheduler.framework.planned_pods import is_planned
-from podrules.scheduling.scheduler.framework.pod_on_cluster import Applied, S
+from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 from podrules.scheduling.scheduler.plugins.node_resources.shortage import InsufficientResource
 from podrules.workload.safety import OF_ONE_NODE, owner_guarantee
 
@@ -34,7 +34,7 @@ _LARGEST: Final = 12
 
 def room_made(
     situation: S, row: int, short: Sequence[InsufficientResource], movable: Sequence[tuple[Pod, Mapping[str, int]]]
-) -> Iterator[Applied[S]]:
+) -> Iterator[AppliedChange[S]]:
     """The changes that make room.
 
     Args:
@@ -49,7 +49,7 @@ def room_made(
     in_all = {resource: sum(requested[resource] for _, requested in movable) for resource in amounts}
     if any(fact.too_large or fact.short > in_all[fact.resource] for fact in short):
         asks = {fact.resource: fact.requested for fact in short}
-        yield Applied(CandidateChange(ChangeKind.ENLARGE, node=name, amounts=amounts, asks=asks), roomier)
+        yield AppliedChange(CandidateChange(ChangeKind.ENLARGE, node=name, amounts=amounts, asks=asks), roomier)
         return
     beyond = [fact for fact in short if fact.used > fact.allocatable]
     change = CandidateChange(
@@ -62,8 +62,8 @@ def room_made(
         resizing=tuple(reference(pod) for pod in situation.table.pods.on(row) if beyond and _waits_for_resize(pod)),
     )
     for pods in _enough(amounts, movable):
-        yield Applied(replace(change, pods=tuple(map(on_its_node, pods))), situation.without_pods(pods))
-    yield Applied(change, roomier, 1)
+        yield AppliedChange(replace(change, pods=tuple(map(on_its_node, pods))), situation.without_pods(pods))
+    yield AppliedChange(change, roomier, 1)
 
 
 def _enough(amounts: Mapping[str, int], movable: Sequence[tuple[Pod, Mapping[str, int]]]) -> Iterator[tuple[Pod, ...]]:

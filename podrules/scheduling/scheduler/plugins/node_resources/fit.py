@@ -46,7 +46,7 @@ from podrules.scheduling.scheduler.framework.interface import (
     WithoutState,
 )
 from podrules.scheduling.scheduler.framework.nominated import nominated_rows
-from podrules.scheduling.scheduler.framework.pod_on_cluster import Applied, S
+from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.dynamic_resources.extended import classes_by_resource
 from podrules.scheduling.scheduler.plugins.node_resources.args import NodeResourcesFitArgs, weighted
@@ -159,7 +159,7 @@ class NodeResourcesFit:
         found: NodeResourcesFitArgs = context.args.get(self.name) or NodeResourcesFitArgs()
         return found
 
-    def changes(self, situation: S, context: CycleContext, state: FitState, row: int) -> Iterator[Applied[S]]:
+    def changes(self, situation: S, context: CycleContext, state: FitState, row: int) -> Iterator[AppliedChange[S]]:
         """Free what is missing, or take a larger node."""
         pods = [pod for pod in situation.table.pods.on(row) if can_go(pod)]
         movable = [(pod, self.requested_by(context, state, row, [pod])) for pod in pods]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from podrules.api.label_spelling import meant_label
 from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
-from podrules.scheduling.scheduler.framework.pod_on_cluster import MEANT, Applied, S
+from podrules.scheduling.scheduler.framework.pod_on_cluster import MEANT, AppliedChange, S
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import Relaxation
 
 __all__ = ["relaxed"]
@@ -27,7 +27,7 @@ _PARTS: Final = {
 """Parts of a constraint that may change: the pod's own field, and its extra cost."""
 
 
-def relaxed(situation: S, relaxations: Sequence[Relaxation], row: int) -> Iterator[Applied[S]]:
+def relaxed(situation: S, relaxations: Sequence[Relaxation], row: int) -> Iterator[AppliedChange[S]]:
     """Each relaxation that frees a row's node, applied to the pod's own constraints."""
     name = situation.table.names[row]
     own = situation.pod.spec.topology_spread_constraints
@@ -45,4 +45,4 @@ def relaxed(situation: S, relaxations: Sequence[Relaxation], row: int) -> Iterat
         changed = replace(own[place], **{part: relaxation.value})
         then = situation.with_spec(topology_spread_constraints=(*own[:place], changed, *own[place + 1 :]))
         change = CandidateChange(ChangeKind.SPREAD, field=relaxation.field, value=str(relaxation.value))
-        yield Applied(change, then, MEANT if meant else extra_cost)
+        yield AppliedChange(change, then, MEANT if meant else extra_cost)

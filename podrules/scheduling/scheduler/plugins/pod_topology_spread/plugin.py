@@ -18,7 +18,7 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import SelectorError
 from podrules.scheduling.scheduler.framework.facts import Fact
 from podrules.scheduling.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
-from podrules.scheduling.scheduler.framework.pod_on_cluster import Applied, S
+from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 from podrules.scheduling.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import (
     DO_NOT_SCHEDULE,
@@ -123,7 +123,7 @@ class PodTopologySpread:
         """The fewer matching pods a node's domains have, the higher."""
         return normalized(state, feasible, self.raw_scores(context, state, feasible))
 
-    def changes(self, situation: S, context: CycleContext, state: SpreadState, row: int) -> Iterator[Applied[S]]:
+    def changes(self, situation: S, context: CycleContext, state: SpreadState, row: int) -> Iterator[AppliedChange[S]]:
         """One constraint relaxed."""
         return relaxed(situation, self.relaxations(context, state), row)
 

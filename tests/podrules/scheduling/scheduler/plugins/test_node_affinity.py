@@ -13,7 +13,7 @@ from podrules.scheduling.scheduler.plugins.node_affinity import (
     NodeAffinityArgs,
     NodeAffinityMismatch,
     NodeAffinityPlugin,
-    Unmet,
+    UnmetRequirement,
 )
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import (
     Json,
@@ -363,11 +363,11 @@ def test_explain_names_what_is_unmet() -> None:
     terms = added_terms([make_requirement("pool", "In", "web")])
     found = NodeAffinityPlugin().explain(make_cycle(pod_of(spec), [node], args=terms), None, 0)
     assert found == NodeAffinityMismatch(
-        enforced=(FailedTerm(0, (Unmet("pool", "In", ("web",), None),), ()),),
-        node_selector=(Unmet("disk", "In", ("ssd",), None),),
+        enforced=(FailedTerm(0, (UnmetRequirement("pool", "In", ("web",), None),), ()),),
+        node_selector=(UnmetRequirement("disk", "In", ("ssd",), None),),
         required=(
-            FailedTerm(0, (Unmet("cores", "Gt", ("8",), "4"),), ()),
-            FailedTerm(1, (Unmet("metadata.name", "In", ("node1",), "node2"),), ()),
+            FailedTerm(0, (UnmetRequirement("cores", "Gt", ("8",), "4"),), ()),
+            FailedTerm(1, (UnmetRequirement("metadata.name", "In", ("node1",), "node2"),), ()),
             FailedTerm(2, (), (f'nodeSelectorTerms[2].matchExpressions[0].key: Invalid value: "not a key": {NAME}',)),
             FailedTerm(3, (), ()),
         ),

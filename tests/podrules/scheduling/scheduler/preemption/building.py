@@ -12,7 +12,7 @@ from podrules.api.features import REFERENCE, Features
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes
+from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.preemption import Candidate, PostFilter, Preemption, preempt
 from podrules.scheduling.scheduler.runtime import Framework
@@ -127,7 +127,7 @@ def cycle(
     framework: Framework = DEFAULT_FRAMEWORK,
     features: Features = REFERENCE,
     **lists: Any,
-) -> Filtered:
+) -> FilterResult:
     """The verdicts on all nodes."""
     snapshot = from_object({"nodes": nodes, "pods": pods, **lists}, ClusterSnapshot)
     table = NodeTable(snapshot.nodes, snapshot.pods)

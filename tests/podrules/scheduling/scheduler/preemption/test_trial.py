@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from podrules.api.model.pod import Pod
-from podrules.scheduling.scheduler.cycle import Filtered, filter_nodes
+from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes
 from podrules.scheduling.scheduler.framework.status import Code, Status
 from podrules.scheduling.scheduler.plugins.node_ports import host_ports
 from podrules.scheduling.scheduler.preemption.trial import Trials
@@ -17,7 +17,7 @@ from tests.recorded import recorded
 Json = Mapping[str, Any]
 
 
-def recorded_cycles(count: int) -> Iterator[Filtered]:
+def recorded_cycles(count: int) -> Iterator[FilterResult]:
     """Cycles of recorded cases that reach Filter."""
     for recorded_case in islice(recorded("schedule"), count):
         case = recorded_case["input"]
@@ -33,7 +33,7 @@ def is_odd(pods: Sequence[Pod]) -> bool:
     return len(ports) > len(set(ports)) or any(pod.metadata.deletion_timestamp is not None for pod in pods)
 
 
-def without(filtered: Filtered, pods: Sequence[Pod]) -> Filtered:
+def without(filtered: FilterResult, pods: Sequence[Pod]) -> FilterResult:
     context = filtered.context
     table = context.table.without_pods(frozenset(pod.metadata.uid for pod in pods))
     framework = filtered.framework
