@@ -36,7 +36,7 @@ _WHY: Final = {
     Purpose.INTERRUPTED: ": the cloud takes {node} away",
     Purpose.REMOVES_NODE: " to remove {node}",
     Purpose.RESIZES_POD: " to apply its recommendation",
-    Purpose.MOVES_POD: " to move it ({says})",
+    Purpose.MOVES_POD: " to move it",
 }
 """For events about a pod; a spot interruption explains an event of Karpenter."""
 _AHEAD: Final = {
@@ -77,8 +77,8 @@ def evicted_words(evictor: Evictor, node: str) -> str:
     agent, where = evictor.agent.value, _node(node)
     if evictor.where is Where.POD_EVENT:
         verb = "deleted" if evictor.deletes else "evicted"
-        why = _WHY[evictor.purpose].format(node=where, says=_cut(evictor.says))
-        reason = _karpenter_reason(evictor)
+        why = _WHY[evictor.purpose].format(node=where)
+        reason = evictor.says if evictor.purpose is Purpose.MOVES_POD else _karpenter_reason(evictor)
         return f"{agent} {verb} the pod{why}{f' ({_cut(reason)})' if reason else ''}"
     if evictor.where is Where.POD_ANNOTATION:
         return f"the pod was evicted through the eviction API, perhaps by {agent}, which manages it"

@@ -44,6 +44,8 @@ _HOUR: Final = timedelta(hours=1)
 _FAILED: Final = "Failed"
 _DESCHEDULED: Final = "Descheduled"
 _DESCHEDULER: Final = "sigs.k8s.io/descheduler"
+_NOT_SET: Final = "NotSet"
+"""The descheduler's reason if an eviction has no strategy."""
 _HANDLER: Final = "aws-node-termination-handler"
 _MACHINE_CONFIG: Final = "machineconfiguration.openshift.io"
 _VM: Final = "VMEventScheduled"
@@ -106,7 +108,7 @@ class Evictor(Struct, frozen=True, rename="camel"):
     key: str
     """The taint, the annotation's key, the event's reason …"""
     says: str = ""
-    """The event's or condition's message, or the value."""
+    """The event's or condition's message, or the value; of the descheduler, its strategy, if it names one."""
     at: str | None = None
     deletes: bool = False
     """Whether it deletes pods instead of evicting them, and so bypasses disruption budgets."""
@@ -273,7 +275,8 @@ def _of_event(event: Event, where: Where) -> Evictor | None:
         if words in text:
             if agent is Agent.DESCHEDULER:
                 # Older versions write the strategy at the end of the message, newer ones as the reason.
-                said = said.rpartition(_DESCHEDULER)[2] if reason == _DESCHEDULED else reason
+                strategy = said.rpartition(_DESCHEDULER)[2] if reason == _DESCHEDULED else reason
+                said = "" if strategy == _NOT_SET else strategy
             return Evictor(agent, purpose, where, reason, said, event.last, reason == _DELETES)
     return None
 

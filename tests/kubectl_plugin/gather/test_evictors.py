@@ -24,6 +24,7 @@ DISRUPTED: Final = (
     "Deleting the pod to accommodate the terminationTime 2026-11-04 09:20:00 of the node. The pod was granted 30 "
     "seconds of grace-period of its 900 terminationGracePeriodSeconds."
 )
+DESCHEDULED: Final = "pod eviction from worker-a7 node by sigs.k8s.io/descheduler"
 STATIC: Final = "5f2b8c0d9e1a4736b1c2d3e4f5a69788"
 
 
@@ -119,7 +120,7 @@ GONE: Final = [
     ),
     (
         "LowNodeUtilization",
-        "pod eviction from worker-a7 node by sigs.k8s.io/descheduler",
+        DESCHEDULED,
         "sigs.k8s.io/descheduler",
         "descheduler evicted the pod to move it (LowNodeUtilization).",
     ),
@@ -129,6 +130,8 @@ GONE: Final = [
         "sigs.k8s.io.descheduler",
         "descheduler evicted the pod to move it (PodLifeTime).",
     ),
+    ("Descheduled", DESCHEDULED, "descheduler", "descheduler evicted the pod to move it."),
+    ("NotSet", DESCHEDULED, "sigs.k8s.io.descheduler", "descheduler evicted the pod to move it."),
 ]
 
 
@@ -165,7 +168,7 @@ def test_karpenter_remedy_depends_on_its_reason(reason: str, helps: str, tmp_pat
 
 
 def test_failed_eviction_ended_nothing(tmp_path: Path) -> None:
-    failed = "pod eviction from worker-a7 node by sigs.k8s.io/descheduler failed: total eviction limit exceeded (3)"
+    failed = f"{DESCHEDULED} failed: total eviction limit exceeded (3)"
     evidence = of_pod("EvictionFailed", failed, "09:20:00", "sigs.k8s.io/descheduler")
 
     assert "descheduler evicted" not in died(tmp_path, node(), *stop("09:20:01"), evidence)
@@ -206,12 +209,24 @@ def test_node_evidence_names_probable_evictor(state: Object, said: str, tmp_path
     assert "Likely, not certain" in gone
 
 
-def test_event_names_evictor_of_existing_pod(tmp_path: Path) -> None:
-    evidence = of_pod("Evicted", "Evicted pod: Drifted", "09:29:40", "karpenter")
+@pytest.mark.parametrize(
+    ("reason", "message", "by", "said"),
+    [
+        (
+            "Evicted",
+            "Evicted pod: Drifted",
+            "karpenter",
+            "Karpenter evicted the pod to remove node worker-a7 (Drifted).",
+        ),
+        ("Descheduled", DESCHEDULED, "descheduler", "descheduler evicted the pod to move it."),
+    ],
+)
+def test_event_names_evictor_of_existing_pod(reason: str, message: str, by: str, said: str, tmp_path: Path) -> None:
+    answer = died(tmp_path, node(), evicted_pod(), of_pod(reason, message, "09:29:40", by))
 
-    assert "Karpenter evicted the pod to remove node worker-a7 (Drifted)." in died(
-        tmp_path, node(), evicted_pod(), evidence
-    )
+    assert said in answer
+    assert "Likely" not in answer
+    assert f"event {reason} at 09:29:40" in answer
 
 
 def test_spot_interruption_is_the_reason_of_karpenter(tmp_path: Path) -> None:
