@@ -23,13 +23,13 @@ from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, listed
 from podrules.api.model.instant import later
 from podrules.ending.timeline.events import (
+    EventKind,
     Note,
     PodTimeline,
     Reminder,
     Span,
     Standing,
     TimelineEvent,
-    TimelineEventKind,
     TimeRule,
     Way,
     WayTimeline,
@@ -162,7 +162,7 @@ def _verdict(report: PodReport, timeline: PodTimeline, now: datetime | None) -> 
     if Note(Reminder.SHORTER, 0) in first.notes:
         lead, decisive = (
             f"{lead}; with a second delete of 0 s now",
-            (TimelineEventKind.OBJECT_REMOVED, TimelineEventKind.REPLACED, TimelineEventKind.SIGKILL),
+            (EventKind.OBJECT_REMOVED, EventKind.REPLACED, EventKind.SIGKILL),
         )
     if first.way is not Way.NODE_LOST and any(event.rule is TimeRule.MIRROR for event in first.events):
         return (f"{lead}: its mirror in the API is removed, and the kubelet recreates it. Its processes run on.",)
@@ -184,42 +184,30 @@ _LEADS: Final = {
     Way.SHUTDOWN: "When its machine is shut down",
     Way.NODE_LOST: "When its node stops answering",
 }
-_STOPS: Final = (
-    TimelineEventKind.SIGTERM,
-    TimelineEventKind.SIGKILL,
-    TimelineEventKind.OBJECT_REMOVED,
-    TimelineEventKind.REPLACED,
-)
+_STOPS: Final = (EventKind.SIGTERM, EventKind.SIGKILL, EventKind.OBJECT_REMOVED, EventKind.REPLACED)
 _DECISIVE: Final = {
     Way.DELETE: _STOPS,
     Way.DRAIN: _STOPS,
     Way.PREEMPT: _STOPS,
     Way.EVICT_SOFT: _STOPS,
     Way.EVICT_HARD: _STOPS,
-    Way.PROBE: (TimelineEventKind.PROBE_FAILED, TimelineEventKind.SIGKILL, TimelineEventKind.RESTARTED),
+    Way.PROBE: (EventKind.PROBE_FAILED, EventKind.SIGKILL, EventKind.RESTARTED),
     Way.SHUTDOWN: _STOPS,
-    Way.NODE_LOST: (TimelineEventKind.DELETED, TimelineEventKind.OBJECT_REMOVED, TimelineEventKind.REPLACED),
+    Way.NODE_LOST: (EventKind.DELETED, EventKind.OBJECT_REMOVED, EventKind.REPLACED),
 }
 _SHORT: Final = {
-    TimelineEventKind.DELETED: "deleted",
-    TimelineEventKind.PROBE_FAILED: "found",
-    TimelineEventKind.SIGTERM: "SIGTERM",
-    TimelineEventKind.SIGKILL: "SIGKILL",
-    TimelineEventKind.OBJECT_REMOVED: "object gone",
-    TimelineEventKind.REPLACED: "another pod",
-    TimelineEventKind.RESTARTED: "restarted",
+    EventKind.DELETED: "deleted",
+    EventKind.PROBE_FAILED: "found",
+    EventKind.SIGTERM: "SIGTERM",
+    EventKind.SIGKILL: "SIGKILL",
+    EventKind.OBJECT_REMOVED: "object gone",
+    EventKind.REPLACED: "another pod",
+    EventKind.RESTARTED: "restarted",
 }
 
 _DEFAULTS: Final = Note(Reminder.KUBELET_NOT_READ)
 _REMOVED: Final = frozenset({TimeRule.MIRROR, TimeRule.SECOND_DELETE})
-_SEEN: Final = frozenset(
-    {
-        TimelineEventKind.NODE_UNKNOWN,
-        TimelineEventKind.TAINTED,
-        TimelineEventKind.DELETED,
-        TimelineEventKind.OBJECT_REMOVED,
-    }
-)
+_SEEN: Final = frozenset({EventKind.NODE_UNKNOWN, EventKind.TAINTED, EventKind.DELETED, EventKind.OBJECT_REMOVED})
 """Events that have not happened if the pod or node that was read does not show them."""
 _RECORDED: Final = frozenset({TimeRule.NODE_SHOWS, TimeRule.DELETED_BEFORE, TimeRule.START, TimeRule.ENDED_BEFORE})
 _FOLLOWS_OBJECT: Final = frozenset(
@@ -237,7 +225,7 @@ _FOLLOWS_END: Final = frozenset({TimeRule.STOPPED, TimeRule.UNMOUNTED, TimeRule.
 def _held_by(report: PodReport, timeline: PodTimeline, now: datetime | None) -> Iterator[str]:
     """What keeps the object of a pod that is being deleted, unless the verdict already says it."""
     first = timeline.ways[0]
-    gone = next((event for event in first.events if event.what is TimelineEventKind.OBJECT_REMOVED), None)
+    gone = next((event for event in first.events if event.what is EventKind.OBJECT_REMOVED), None)
     if gone is None or report.ending.deleted_at is None or first.began is None or gone.rule in _REMOVED:
         return
     waits = gone.latest is None and gone.rule in {TimeRule.KUBELET_CONFIRMS, TimeRule.KUBELET_SILENT}
@@ -245,17 +233,17 @@ def _held_by(report: PodReport, timeline: PodTimeline, now: datetime | None) -> 
         yield from held_by(report, now)
 
 
-def _decisive(entry: WayTimeline, what: TimelineEventKind, now: datetime | None, finalizers: Sequence[str]) -> str:
+def _decisive(entry: WayTimeline, what: EventKind, now: datetime | None, finalizers: Sequence[str]) -> str:
     """``SIGKILL at 30 s``: the last of its kind, but the first SIGTERM, which begins the end."""
     found = [event for event in entry.events if event.what is what]
     if not found:
         return ""
-    stay = [event.subject for event in found if what is TimelineEventKind.RESTARTED and event.earliest is None]
+    stay = [event.subject for event in found if what is EventKind.RESTARTED and event.earliest is None]
     if stay and len(stay) < len(found):
         others = [event for event in entry.events if event.what is not what or event.subject not in stay]
         return f"{_decisive(replace(entry, events=tuple(others)), what, now, finalizers)}, {listed(stay)} never"
     event, name = found[-1], _SHORT[what]
-    if what is TimelineEventKind.SIGTERM:
+    if what is EventKind.SIGTERM:
         event, several = _first_signal(found)
         name = f"first {name}" if several else event.signal or name
     if event.rule is TimeRule.NOT_BY_KUBELET:
@@ -268,7 +256,7 @@ def _decisive(entry: WayTimeline, what: TimelineEventKind, now: datetime | None,
         return f"{name} once {finalizer_words(finalizers, 'is', 'are')} removed"
     if event.latest is None and event.rule in {TimeRule.POD_GC, TimeRule.POD_GC_OUT_OF_SERVICE}:
         return f"{name} within {event.seconds} s from now"
-    if event.latest is None and entry.began is not None and what is TimelineEventKind.OBJECT_REMOVED:
+    if event.latest is None and entry.began is not None and what is EventKind.OBJECT_REMOVED:
         return "object still there"
     if event.latest is None and event.rule is TimeRule.AFTER_OBJECT:
         return f"{name} once the object is gone"
@@ -294,9 +282,9 @@ def _first_signal(found: list[TimelineEvent]) -> tuple[TimelineEvent, bool]:
 def _past_due(event: TimelineEvent, name: str, due: str) -> str:
     """An overdue event: the pod was read and does not show it."""
     match event.what:
-        case TimelineEventKind.OBJECT_REMOVED:
+        case EventKind.OBJECT_REMOVED:
             return f"object due to be removed by {due} and still there"
-        case TimelineEventKind.REPLACED:
+        case EventKind.REPLACED:
             return f"{name} once the object is gone"
     return f"deletion due since {due}"
 
@@ -315,7 +303,7 @@ def _way_parts(entry: WayTimeline, began: datetime | None, now: datetime | None)
         if now is not None:
             rows.insert(passed, ("", clock(now, now).removesuffix(" UTC"), "now", ""))
         yield Table(title, ("seconds", "UTC", "what", "why"), tuple(rows), right=frozenset({0}))
-    gone = next((event for event in entry.events if event.what is TimelineEventKind.OBJECT_REMOVED), None)
+    gone = next((event for event in entry.events if event.what is EventKind.OBJECT_REMOVED), None)
     bar = bar_table(entry, overdue=gone is not None and _overdue(gone, entry, now))
     if bar is not None:
         yield bar
@@ -355,7 +343,7 @@ def _overdue(event: TimelineEvent, entry: WayTimeline, now: datetime | None) -> 
     """Whether an event is due and not observed or confirmed: the pod was read, so its object still exists."""
     if entry.began is None or event.rule in _RECORDED or not _passed(event, entry.began, now):
         return False
-    gone = next((other for other in entry.events if other.what is TimelineEventKind.OBJECT_REMOVED), None)
+    gone = next((other for other in entry.events if other.what is EventKind.OBJECT_REMOVED), None)
     if gone is not None and gone.rule is TimeRule.SECOND_DELETE:
         return event.rule in _FOLLOWS_END and _still_stops(entry, now)
     late = _still_stops(entry, now) or (gone is not None and _passed(gone, entry.began, now))

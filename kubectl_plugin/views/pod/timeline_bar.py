@@ -10,7 +10,7 @@ from typing import Final
 
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Table
-from podrules.ending.timeline.events import TimelineEvent, TimelineEventKind, WayTimeline
+from podrules.ending.timeline.events import EventKind, TimelineEvent, WayTimeline
 
 __all__ = ["bar_table"]
 
@@ -46,26 +46,26 @@ def bar_table(entry: WayTimeline, *, overdue: bool) -> Table | None:
 
 
 def _lanes(entry: WayTimeline, end: int, *, overdue: bool) -> Iterator[tuple[str, str]]:
-    containers = dict.fromkeys(event.subject for event in entry.events if event.what is TimelineEventKind.SIGKILL)
+    containers = dict.fromkeys(event.subject for event in entry.events if event.what is EventKind.SIGKILL)
     for name in containers:
         yield name, _container([event for event in entry.events if event.subject == name], end)
-    gone = next((event for event in entry.events if event.what is TimelineEventKind.OBJECT_REMOVED), None)
+    gone = next((event for event in entry.events if event.what is EventKind.OBJECT_REMOVED), None)
     if gone is not None:
         yield "object", _until(gone, end, overdue=overdue)
     for event in entry.events:
-        if event.what is TimelineEventKind.REPLACED and event.earliest is not None:
+        if event.what is EventKind.REPLACED and event.earliest is not None:
             start = event.latest if event.latest is not None else event.earliest
             yield "another pod", _drawn([(start, end, _RUNS)], end)
-        elif event.what is TimelineEventKind.VOLUME_FREE and event.earliest != 0:
+        elif event.what is EventKind.VOLUME_FREE and event.earliest != 0:
             yield f"{event.subject} held", _until(event, end)
 
 
 def _container(events: list[TimelineEvent], end: int) -> str:
     """The lane of one container: running, preStop hook, SIGTERM, SIGKILL."""
     by_what = {event.what: event for event in events}
-    killed = by_what[TimelineEventKind.SIGKILL]
-    hook, found = by_what.get(TimelineEventKind.PRE_STOP), by_what.get(TimelineEventKind.PROBE_FAILED)
-    signalled = by_what[TimelineEventKind.SIGTERM].latest or 0
+    killed = by_what[EventKind.SIGKILL]
+    hook, found = by_what.get(EventKind.PRE_STOP), by_what.get(EventKind.PROBE_FAILED)
+    signalled = by_what[EventKind.SIGTERM].latest or 0
     kill = end if killed.latest is None else killed.latest
     begins = (found.latest if found is not None else hook.latest if hook is not None else None) or 0
     hooked = begins

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from podrules.ending.timeline.events import Note, Reminder, TimelineEvent, TimelineEventKind, TimeRule
+from podrules.ending.timeline.events import EventKind, Note, Reminder, TimelineEvent, TimeRule
 from podrules.node.reachability import OUT_OF_SERVICE
 
 __all__ = ["NOTES", "WHAT", "WHY"]
@@ -24,35 +24,33 @@ def _container(word: str) -> Callable[[TimelineEvent], str]:
     return lambda event: f"{word} {event.subject}".rstrip()
 
 
-WHAT: Final[dict[TimelineEventKind, Callable[[TimelineEvent], str]]] = {
-    TimelineEventKind.LAST_HEARTBEAT: lambda _: "last heartbeat",
-    TimelineEventKind.NODE_UNKNOWN: lambda _: "Ready Unknown",
-    TimelineEventKind.TAINTED: lambda _: "node tainted",
-    TimelineEventKind.DELETED: lambda _: "deleted",
-    TimelineEventKind.PROBE_FAILED: _container("failure found"),
-    TimelineEventKind.PRE_STOP: _container("preStop"),
-    TimelineEventKind.SIGTERM: lambda event: f"{event.signal or 'SIGTERM'} {event.subject}".rstrip(),
-    TimelineEventKind.SIGKILL: _container("SIGKILL"),
-    TimelineEventKind.KILL_TIMEOUT: lambda _: "kill time-out",
-    TimelineEventKind.PROCESSES_ENDED: lambda _: "all ended",
-    TimelineEventKind.RESTARTED: _container("restart"),
-    TimelineEventKind.FAILED: lambda _: "phase Failed",
-    TimelineEventKind.MACHINE_OFF: lambda _: "machine may go off",
-    TimelineEventKind.OBJECT_REMOVED: lambda _: "object gone",
-    TimelineEventKind.REPLACED: lambda _: "another pod",
-    TimelineEventKind.VOLUME_FREE: lambda event: (
-        f"volume {event.subject} {'open' if event.rule in _UNFENCED else 'free'}"
-    ),
+WHAT: Final[dict[EventKind, Callable[[TimelineEvent], str]]] = {
+    EventKind.LAST_HEARTBEAT: lambda _: "last heartbeat",
+    EventKind.NODE_UNKNOWN: lambda _: "Ready Unknown",
+    EventKind.TAINTED: lambda _: "node tainted",
+    EventKind.DELETED: lambda _: "deleted",
+    EventKind.PROBE_FAILED: _container("failure found"),
+    EventKind.PRE_STOP: _container("preStop"),
+    EventKind.SIGTERM: lambda event: f"{event.signal or 'SIGTERM'} {event.subject}".rstrip(),
+    EventKind.SIGKILL: _container("SIGKILL"),
+    EventKind.KILL_TIMEOUT: lambda _: "kill time-out",
+    EventKind.PROCESSES_ENDED: lambda _: "all ended",
+    EventKind.RESTARTED: _container("restart"),
+    EventKind.FAILED: lambda _: "phase Failed",
+    EventKind.MACHINE_OFF: lambda _: "machine may go off",
+    EventKind.OBJECT_REMOVED: lambda _: "object gone",
+    EventKind.REPLACED: lambda _: "another pod",
+    EventKind.VOLUME_FREE: lambda event: f"volume {event.subject} {'open' if event.rule in _UNFENCED else 'free'}",
 }
 
 
 def _start(event: TimelineEvent) -> str:
     match event.what:
-        case TimelineEventKind.DELETED:
+        case EventKind.DELETED:
             return "its deletionTimestamp is set"
-        case TimelineEventKind.LAST_HEARTBEAT:
+        case EventKind.LAST_HEARTBEAT:
             return event.field
-        case TimelineEventKind.PRE_STOP:
+        case EventKind.PRE_STOP:
             return _path(event.field) if event.seconds is None else f"{_path(event.field)} {event.seconds} s"
         case _:
             return "at once"
@@ -88,7 +86,7 @@ def _grace_zero(event: TimelineEvent) -> str:
 
 def _noted(event: TimelineEvent) -> str:
     """What the Node itself records, and where."""
-    if event.what is TimelineEventKind.TAINTED:
+    if event.what is EventKind.TAINTED:
         return f"{event.subject}:NoExecute ({event.field} timeAdded)"
     return "since lastTransitionTime of the Node; Services dropped the pod then"
 

@@ -37,16 +37,7 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.workload import Workload
 from podrules.ending.attachment import FORCE_DETACH_AFTER
 from podrules.ending.deleted_pod import holders
-from podrules.ending.timeline.events import (
-    AT_ONCE,
-    NEVER,
-    Note,
-    Reminder,
-    Span,
-    TimelineEvent,
-    TimelineEventKind,
-    TimeRule,
-)
+from podrules.ending.timeline.events import AT_ONCE, NEVER, EventKind, Note, Reminder, Span, TimelineEvent, TimeRule
 from podrules.ending.volumes import WriterGuard, WriterLock
 from podrules.node.pod_gc import ORPHANS_GONE_WITHIN
 from podrules.node.reachability import Reach
@@ -142,12 +133,12 @@ def after_deletion(
 def after_kubelet_kill(owner: Ownership, ended: Span) -> Aftermath:
     """The object and its replacement after the kubelet stopped a pod that was not deleted."""
     failed = ended.later(0, _CONFIRMED_SECONDS)
-    phase = TimelineEvent.of(TimelineEventKind.FAILED, failed, TimeRule.KUBELET_CONFIRMS, field="status.phase")
+    phase = TimelineEvent.of(EventKind.FAILED, failed, TimeRule.KUBELET_CONFIRMS, field="status.phase")
     guarantee = owner.guarantee.guarantee
     if guarantee in {Guarantee.AT_MOST_ONE, Guarantee.ONE_PER_NODE}:
-        gone = TimelineEvent.of(TimelineEventKind.OBJECT_REMOVED, failed, TimeRule.OWNER_DELETES, subject=owner.name)
+        gone = TimelineEvent.of(EventKind.OBJECT_REMOVED, failed, TimeRule.OWNER_DELETES, subject=owner.name)
     else:
-        gone = TimelineEvent.of(TimelineEventKind.OBJECT_REMOVED, NEVER, TimeRule.OBJECT_STAYS)
+        gone = TimelineEvent.of(EventKind.OBJECT_REMOVED, NEVER, TimeRule.OBJECT_STAYS)
     notes = [Note(Reminder.EXITS_ZERO)]
     if guarantee is Guarantee.RUNS_TO_COMPLETION:
         notes = [Note(Reminder.JOB_COUNTS_SUCCESS)]
@@ -165,7 +156,7 @@ def forced_detach(after: Aftermath, reach: Reach) -> tuple[Span, Span]:
         after: What follows the deletion.
         reach: Whether the node responds.
     """
-    gone = next((event.span for event in after.events if event.what is TimelineEventKind.OBJECT_REMOVED), NEVER)
+    gone = next((event.span for event in after.events if event.what is EventKind.OBJECT_REMOVED), NEVER)
     return gone if reach.declared else gone.later(FORCE_DETACH_SECONDS), gone
 
 
@@ -199,9 +190,7 @@ def free_volumes(
             case _:
                 span, rule = ended.later(0, _REPORTED_SECONDS), TimeRule.UNMOUNTED
                 field, seconds = "status.volumesInUse", _REPORTED_SECONDS
-        yield TimelineEvent.of(
-            TimelineEventKind.VOLUME_FREE, span, rule, subject=guard.volume, field=field, seconds=seconds
-        )
+        yield TimelineEvent.of(EventKind.VOLUME_FREE, span, rule, subject=guard.volume, field=field, seconds=seconds)
 
 
 def _object_removed(
@@ -219,32 +208,30 @@ def _object_removed(
     if others:
         reached = deleted if grace == 0 else swept or (NEVER if silent else ended)
         return TimelineEvent.of(
-            TimelineEventKind.OBJECT_REMOVED,
+            EventKind.OBJECT_REMOVED,
             Span(reached.earliest, None),
             TimeRule.FINALIZERS,
             subject=", ".join(others),
             field="metadata.finalizers",
         )
     if grace == 0:
-        return TimelineEvent.of(TimelineEventKind.OBJECT_REMOVED, deleted, TimeRule.GRACE_ZERO, seconds=0)
+        return TimelineEvent.of(EventKind.OBJECT_REMOVED, deleted, TimeRule.GRACE_ZERO, seconds=0)
     if swept is not None:
         orphaned = collected == ORPHANS_GONE_WITHIN
         rule = TimeRule.POD_GC if orphaned else TimeRule.POD_GC_OUT_OF_SERVICE
         return TimelineEvent.of(
-            TimelineEventKind.OBJECT_REMOVED,
+            EventKind.OBJECT_REMOVED,
             swept,
             rule,
             field="spec.nodeName" if orphaned else "spec.taints",
             seconds=collected,
         )
     if silent:
-        return TimelineEvent.of(TimelineEventKind.OBJECT_REMOVED, NEVER, TimeRule.KUBELET_SILENT)
+        return TimelineEvent.of(EventKind.OBJECT_REMOVED, NEVER, TimeRule.KUBELET_SILENT)
     if owner.guarantee.guarantee is Guarantee.KUBELET_OWNED:
-        return TimelineEvent.of(TimelineEventKind.OBJECT_REMOVED, deleted.later(0, _CONFIRMED_SECONDS), TimeRule.MIRROR)
+        return TimelineEvent.of(EventKind.OBJECT_REMOVED, deleted.later(0, _CONFIRMED_SECONDS), TimeRule.MIRROR)
     confirmed = ended.later(0, _CONFIRMED_SECONDS)
-    return TimelineEvent.of(
-        TimelineEventKind.OBJECT_REMOVED, confirmed, TimeRule.KUBELET_CONFIRMS, seconds=_CONFIRMED_SECONDS
-    )
+    return TimelineEvent.of(EventKind.OBJECT_REMOVED, confirmed, TimeRule.KUBELET_CONFIRMS, seconds=_CONFIRMED_SECONDS)
 
 
 def _failed_at(pod: Pod, deleted: Span, unready: Span | None) -> Span:
@@ -286,4 +273,4 @@ def _replaced(owner: Ownership, inactive: Span, failed: Span, ended: Span, gone:
             span, rule = gone, TimeRule.MIRROR
         case Guarantee.NOT_REPLACED:
             rule = TimeRule.NOT_REPLACED
-    return TimelineEvent.of(TimelineEventKind.REPLACED, span, rule, subject=owner.name, field=field, seconds=seconds)
+    return TimelineEvent.of(EventKind.REPLACED, span, rule, subject=owner.name, field=field, seconds=seconds)

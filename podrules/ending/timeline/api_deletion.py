@@ -31,12 +31,12 @@ from podrules.ending.timeline.aftermath import (
 from podrules.ending.timeline.events import (
     AT_ONCE,
     NEVER,
+    EventKind,
     Note,
     Reminder,
     Span,
     Standing,
     TimelineEvent,
-    TimelineEventKind,
     TimeRule,
     Way,
     WayTimeline,
@@ -121,10 +121,10 @@ def preempt(
 def second_delete(timeline: WayTimeline, second: Span, *, kept: bool) -> WayTimeline:
     """Add a second DELETE with grace period 0: the object is removed at once, unless it is kept; the stop continues."""
     gone = Span(second.earliest, None) if kept else second
-    before = next((event.span for event in timeline.events if event.what is TimelineEventKind.OBJECT_REMOVED), NEVER)
+    before = next((event.span for event in timeline.events if event.what is EventKind.OBJECT_REMOVED), NEVER)
 
     def moved(event: TimelineEvent) -> TimelineEvent:
-        if event.what is TimelineEventKind.OBJECT_REMOVED:
+        if event.what is EventKind.OBJECT_REMOVED:
             return replace(event.during(gone), rule=TimeRule.FINALIZERS if kept else TimeRule.SECOND_DELETE)
         if event.rule in {TimeRule.FORCE_DETACH, TimeRule.FORCE_DETACH_UNFENCED}:
             # With an out-of-service taint the detach does not wait.
@@ -163,7 +163,7 @@ def _deleted(
         grace = Grace(max(asked, 1), GraceSource.OPTION.value, given=asked)
     given = grace.seconds if grace.given is None else grace.given
     stop = stopped_by_deletion(pod, grace, owner)
-    marked = TimelineEvent.of(TimelineEventKind.DELETED, AT_ONCE, TimeRule.START, field="metadata.deletionTimestamp")
+    marked = TimelineEvent.of(EventKind.DELETED, AT_ONCE, TimeRule.START, field="metadata.deletionTimestamp")
     silent = reach.quiet
     collected = collected_within(reach, deleted=True)
     after = after_deletion(
@@ -177,9 +177,7 @@ def _deleted(
         swept_from=fenced,
     )
     if silent:
-        signals: tuple[TimelineEvent, ...] = (
-            TimelineEvent.of(TimelineEventKind.SIGTERM, NEVER, TimeRule.KUBELET_SILENT),
-        )
+        signals: tuple[TimelineEvent, ...] = (TimelineEvent.of(EventKind.SIGTERM, NEVER, TimeRule.KUBELET_SILENT),)
     else:
         signals = (*stop.events, *_ended(stop))
     events = (
@@ -220,16 +218,16 @@ def _nothing_runs(
     )
     replaced_before = source is GraceSource.FINISHED
     for event in after.events:
-        if event.what is TimelineEventKind.OBJECT_REMOVED and event.rule is TimeRule.GRACE_ZERO:
+        if event.what is EventKind.OBJECT_REMOVED and event.rule is TimeRule.GRACE_ZERO:
             yield replace(event, field=source.value)
-        elif event.what is TimelineEventKind.OBJECT_REMOVED or not replaced_before:
+        elif event.what is EventKind.OBJECT_REMOVED or not replaced_before:
             yield event
 
 
 def _ended(stop: Stop) -> Iterator[TimelineEvent]:
     if stop.events:
-        yield TimelineEvent.of(TimelineEventKind.PROCESSES_ENDED, stop.ended, TimeRule.STOPPED)
+        yield TimelineEvent.of(EventKind.PROCESSES_ENDED, stop.ended, TimeRule.STOPPED)
     elif stop.before:
         yield TimelineEvent.of(
-            TimelineEventKind.PROCESSES_ENDED, stop.ended, TimeRule.ENDED_BEFORE, field="status.containerStatuses"
+            EventKind.PROCESSES_ENDED, stop.ended, TimeRule.ENDED_BEFORE, field="status.containerStatuses"
         )

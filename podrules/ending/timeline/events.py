@@ -12,6 +12,7 @@ from msgspec.structs import replace
 __all__ = [
     "AT_ONCE",
     "NEVER",
+    "EventKind",
     "Note",
     "PodTimeline",
     "Reminder",
@@ -19,7 +20,6 @@ __all__ = [
     "Standing",
     "TimeRule",
     "TimelineEvent",
-    "TimelineEventKind",
     "Way",
     "WayTimeline",
 ]
@@ -38,7 +38,7 @@ class Way(Enum):
     NODE_LOST = "node-lost"
 
 
-class TimelineEventKind(Enum):
+class EventKind(Enum):
     """The kind of an event."""
 
     LAST_HEARTBEAT = "LastHeartbeat"
@@ -225,7 +225,7 @@ NEVER = Span(None, None)
 class TimelineEvent(Struct, frozen=True, rename="camel", kw_only=True):
     """Something that happens, and when. Seconds count from the start of its way."""
 
-    what: TimelineEventKind
+    what: EventKind
     subject: str = ""
     """The container, the owner (``StatefulSet db``), the volume or the finalizers (``a, b``) that it is about."""
     earliest: int | None
@@ -241,7 +241,7 @@ class TimelineEvent(Struct, frozen=True, rename="camel", kw_only=True):
     """For SIGTERM, the signal: ``SIGTERM`` unless lifecycle.stopSignal sets another."""
 
     @classmethod
-    def of(cls, what: TimelineEventKind, span: Span, rule: TimeRule, **more: Any) -> TimelineEvent:
+    def of(cls, what: EventKind, span: Span, rule: TimeRule, **more: Any) -> TimelineEvent:
         """An event within a span; ``more`` are further fields."""
         return cls(what=what, earliest=span.earliest, latest=span.latest, rule=rule, **more)
 

@@ -36,12 +36,12 @@ from podrules.ending.deleted_pod import Grace
 from podrules.ending.timeline.aftermath import Ownership, after_kubelet_kill, free_volumes
 from podrules.ending.timeline.events import (
     NEVER,
+    EventKind,
     Note,
     Reminder,
     Span,
     Standing,
     TimelineEvent,
-    TimelineEventKind,
     TimeRule,
     Way,
     WayTimeline,
@@ -99,7 +99,7 @@ def evict(
     if kubelet is not None:
         notes.insert(0, _thresholds(kubelet, soft=soft))
     gives_up = TimelineEvent.of(
-        TimelineEventKind.KILL_TIMEOUT,
+        EventKind.KILL_TIMEOUT,
         Span(stop.kill_timeout, stop.kill_timeout),
         TimeRule.KILL_TIMEOUT,
         seconds=stop.kill_timeout,
@@ -133,7 +133,7 @@ def probe_failure(pod: Pod) -> WayTimeline:
     ]
     if not events:
         return WayTimeline(way=Way.PROBE, standing=Standing.NO_PROBE)
-    stays = TimelineEvent.of(TimelineEventKind.OBJECT_REMOVED, NEVER, TimeRule.POD_STAYS)
+    stays = TimelineEvent.of(EventKind.OBJECT_REMOVED, NEVER, TimeRule.POD_STAYS)
     notes = (Note(Reminder.BACK_OFF, _BACK_OFF_SECONDS),)
     return WayTimeline(way=Way.PROBE, standing=Standing.APPLIES, events=(*events, stays), notes=notes)
 
@@ -144,7 +144,7 @@ def _probed(pod: Pod, ref: ContainerRef) -> Iterator[TimelineEvent]:
         field = f"{ref.field}.{stop.probe}"
         failed = _failed(probe, from_start=probe is container.startup_probe)
         yield TimelineEvent.of(
-            TimelineEventKind.PROBE_FAILED,
+            EventKind.PROBE_FAILED,
             failed,
             TimeRule.PROBE_PERIODS,
             subject=container.name,
@@ -158,9 +158,7 @@ def _probed(pod: Pod, ref: ContainerRef) -> Iterator[TimelineEvent]:
         ended = Span(step.sigterm_earliest, step.sigkill_latest).after(failed)
         again = NEVER if pod.restart_policy(container) == _NEVER_RESTARTED else ended
         where = f"{ref.field}.restartPolicy" if container.restart_policy else "spec.restartPolicy"
-        yield TimelineEvent.of(
-            TimelineEventKind.RESTARTED, again, TimeRule.RESTART_POLICY, subject=container.name, field=where
-        )
+        yield TimelineEvent.of(EventKind.RESTARTED, again, TimeRule.RESTART_POLICY, subject=container.name, field=where)
 
 
 def _failed(probe: Probe, *, from_start: bool) -> Span:
@@ -216,9 +214,7 @@ def shutdown(
     # The kubelet does not delay the shutdown any longer: later events happen only while the machine still runs.
     most = sum(group.seconds for group in groups)
     field = groups[0].field.partition("[")[0]
-    off = TimelineEvent.of(
-        TimelineEventKind.MACHINE_OFF, Span(0, most), TimeRule.SHUTDOWN_GROUPS, field=field, seconds=most
-    )
+    off = TimelineEvent.of(EventKind.MACHINE_OFF, Span(0, most), TimeRule.SHUTDOWN_GROUPS, field=field, seconds=most)
     signals = tuple(_after(event, start) for event in stop.events)
     events = (*signals, off, *after.events, *free_volumes(guards, ended))
     held = tuple(one if (one.latest or 0) <= most else one.during(Span(one.earliest, None)) for one in events)
@@ -233,10 +229,8 @@ def _abrupt(pod: Pod, kubelet: KubeletConfiguration | None) -> WayTimeline:
         way=Way.SHUTDOWN,
         standing=Standing.APPLIES,
         events=(
-            TimelineEvent.of(
-                TimelineEventKind.SIGTERM, NEVER, TimeRule.NOT_BY_KUBELET, field="shutdownGracePeriod", seconds=0
-            ),
-            TimelineEvent.of(TimelineEventKind.OBJECT_REMOVED, NEVER, TimeRule.KUBELET_GOES_TOO),
+            TimelineEvent.of(EventKind.SIGTERM, NEVER, TimeRule.NOT_BY_KUBELET, field="shutdownGracePeriod", seconds=0),
+            TimelineEvent.of(EventKind.OBJECT_REMOVED, NEVER, TimeRule.KUBELET_GOES_TOO),
         ),
         notes=(*_kubelet_notes(kubelet), *idle_notes(pod), Note(Reminder.THEN_NODE_LOST)),
     )

@@ -26,12 +26,12 @@ from podrules.ending.timeline.aftermath import Ownership, after_deletion, forced
 from podrules.ending.timeline.events import (
     AT_ONCE,
     NEVER,
+    EventKind,
     Note,
     Reminder,
     Span,
     Standing,
     TimelineEvent,
-    TimelineEventKind,
     TimeRule,
     Way,
     WayTimeline,
@@ -136,7 +136,7 @@ def node_lost(
         )
         events.append(after.events[0] if going else replace(after.events[0], field=GraceSource.FINISHED.value))
     elif deleted == NEVER:
-        events.append(TimelineEvent.of(TimelineEventKind.OBJECT_REMOVED, NEVER, TimeRule.TOLERATED_FOR_EVER))
+        events.append(TimelineEvent.of(EventKind.OBJECT_REMOVED, NEVER, TimeRule.TOLERATED_FOR_EVER))
         notes.append(Note(Reminder.NODE_DELETED, ORPHANS_GONE_WITHIN, held))
     else:
         after = after_deletion(
@@ -165,13 +165,11 @@ def node_lost(
 
 def _falls_silent(noted: SilentNodeRecord, monitor: int) -> tuple[TimelineEvent, TimelineEvent, TimelineEvent]:
     """The last heartbeat, the change of Ready to Unknown, and the taint that follows."""
-    heartbeat = TimelineEvent.of(
-        TimelineEventKind.LAST_HEARTBEAT, AT_ONCE, TimeRule.START, field="Lease spec.renewTime"
-    )
+    heartbeat = TimelineEvent.of(EventKind.LAST_HEARTBEAT, AT_ONCE, TimeRule.START, field="Lease spec.renewTime")
     if noted.unknown is None:
         span = AT_ONCE.later(monitor, monitor + 2 * _MONITOR_PERIOD)
         unknown = TimelineEvent.of(
-            TimelineEventKind.NODE_UNKNOWN,
+            EventKind.NODE_UNKNOWN,
             span,
             TimeRule.NODE_MONITOR_GRACE,
             field="node-monitor-grace-period",
@@ -180,7 +178,7 @@ def _falls_silent(noted: SilentNodeRecord, monitor: int) -> tuple[TimelineEvent,
     else:
         span = Span(noted.unknown, noted.unknown)
         unknown = TimelineEvent.of(
-            TimelineEventKind.NODE_UNKNOWN, span, TimeRule.NODE_SHOWS, field="status.conditions[type=Ready]"
+            EventKind.NODE_UNKNOWN, span, TimeRule.NODE_SHOWS, field="status.conditions[type=Ready]"
         )
     if noted.tainted is None:
         expected = span.later(0, _TAINTED_WITHIN)
@@ -188,18 +186,14 @@ def _falls_silent(noted: SilentNodeRecord, monitor: int) -> tuple[TimelineEvent,
             heartbeat,
             unknown,
             TimelineEvent.of(
-                TimelineEventKind.TAINTED,
-                expected,
-                TimeRule.TAINT_RATE,
-                subject=UNREACHABLE,
-                field="node-eviction-rate",
+                EventKind.TAINTED, expected, TimeRule.TAINT_RATE, subject=UNREACHABLE, field="node-eviction-rate"
             ),
         )
     at = Span(noted.tainted, noted.tainted)
     return (
         heartbeat,
         unknown,
-        TimelineEvent.of(TimelineEventKind.TAINTED, at, TimeRule.NODE_SHOWS, subject=UNREACHABLE, field="spec.taints"),
+        TimelineEvent.of(EventKind.TAINTED, at, TimeRule.NODE_SHOWS, subject=UNREACHABLE, field="spec.taints"),
     )
 
 
@@ -207,16 +201,14 @@ def _deletion_and_signal(
     tolerations: Sequence[Toleration], tainted: Span, deleted_after: int | None
 ) -> tuple[TimelineEvent, TimelineEvent]:
     """The deletion, and whether the kubelet may still have signalled its processes."""
-    silent = TimelineEvent.of(TimelineEventKind.SIGTERM, NEVER, TimeRule.KUBELET_SILENT)
+    silent = TimelineEvent.of(EventKind.SIGTERM, NEVER, TimeRule.KUBELET_SILENT)
     if deleted_after is None:
         return _deletion(tolerations, tainted), silent
     at = Span(deleted_after, deleted_after)
-    deletion = TimelineEvent.of(
-        TimelineEventKind.DELETED, at, TimeRule.DELETED_BEFORE, field="metadata.deletionTimestamp"
-    )
+    deletion = TimelineEvent.of(EventKind.DELETED, at, TimeRule.DELETED_BEFORE, field="metadata.deletionTimestamp")
     if deleted_after > 0:
         return deletion, silent
-    return deletion, TimelineEvent.of(TimelineEventKind.SIGTERM, Span(deleted_after, None), TimeRule.REQUESTED_BEFORE)
+    return deletion, TimelineEvent.of(EventKind.SIGTERM, Span(deleted_after, None), TimeRule.REQUESTED_BEFORE)
 
 
 def _unready(unknown: Span, deleted: Span) -> Span | None:
@@ -229,7 +221,7 @@ def node_missing(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard]) -> W
     """The Node does not exist: pod garbage collection removes the pod without grace period; seconds count from now."""
     within = Span(0, ORPHANS_GONE_WITHIN)
     after = after_deletion(pod, owner, deleted=within, ended=NEVER, grace_seconds=0)
-    signal = TimelineEvent.of(TimelineEventKind.SIGTERM, NEVER, TimeRule.KUBELET_SILENT)
+    signal = TimelineEvent.of(EventKind.SIGTERM, NEVER, TimeRule.KUBELET_SILENT)
     events = (
         signal,
         *map(_collected, after.events),
@@ -250,13 +242,13 @@ def _deletion(tolerations: Sequence[Toleration], tainted: Span) -> TimelineEvent
     after = eviction_after(tolerations, [_UNREACHABLE_TAINT])
     used = next((index for index, entry in enumerate(tolerations) if tolerates_taint(entry, _UNREACHABLE_TAINT)), None)
     if used is None:
-        return TimelineEvent.of(TimelineEventKind.DELETED, tainted, TimeRule.NOT_TOLERATED, field="spec.tolerations")
+        return TimelineEvent.of(EventKind.DELETED, tainted, TimeRule.NOT_TOLERATED, field="spec.tolerations")
     if after is None:
         return TimelineEvent.of(
-            TimelineEventKind.DELETED, NEVER, TimeRule.TOLERATED_FOR_EVER, field=f"spec.tolerations[{used}]"
+            EventKind.DELETED, NEVER, TimeRule.TOLERATED_FOR_EVER, field=f"spec.tolerations[{used}]"
         )
     seconds = int(after.total_seconds())
     field = f"spec.tolerations[{used}].tolerationSeconds"
     return TimelineEvent.of(
-        TimelineEventKind.DELETED, tainted.later(seconds), TimeRule.TOLERATION_SECONDS, field=field, seconds=seconds
+        EventKind.DELETED, tainted.later(seconds), TimeRule.TOLERATION_SECONDS, field=field, seconds=seconds
     )

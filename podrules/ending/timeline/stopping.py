@@ -23,7 +23,7 @@ from msgspec import Struct
 from podrules.api.model.instant import instant
 from podrules.api.model.pod import Pod
 from podrules.ending.deleted_pod import Grace, deleted_at
-from podrules.ending.timeline.events import Note, Reminder, Span, TimelineEvent, TimelineEventKind, TimeRule
+from podrules.ending.timeline.events import EventKind, Note, Reminder, Span, TimelineEvent, TimeRule
 from podrules.pod.processes import idle_containers
 from podrules.pod.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, container_stops
 
@@ -74,22 +74,20 @@ def stop_events(step: ContainerStop, longest: ContainerStop, grace: Grace) -> It
     name, hook = step.name, f"{step.field}.lifecycle.preStop.{step.pre_stop}"
     if step.pre_stop is not None:
         known = step.pre_stop_earliest if step.pre_stop_earliest == longest.pre_stop_latest else None
-        yield TimelineEvent.of(
-            TimelineEventKind.PRE_STOP, Span(0, 0), TimeRule.START, subject=name, field=hook, seconds=known
-        )
+        yield TimelineEvent.of(EventKind.PRE_STOP, Span(0, 0), TimeRule.START, subject=name, field=hook, seconds=known)
     rule, field = TimeRule.START, ""
     if step.waits:
         rule, field = TimeRule.SIDECAR_TURN, f"{step.field}.restartPolicy"
     elif step.pre_stop is not None:
         rule, field = TimeRule.AFTER_PRE_STOP, hook
     term = Span(step.sigterm_earliest, longest.sigterm_latest)
-    yield TimelineEvent.of(TimelineEventKind.SIGTERM, term, rule, subject=name, field=field, signal=step.stop_signal)
+    yield TimelineEvent.of(EventKind.SIGTERM, term, rule, subject=name, field=field, signal=step.stop_signal)
     kill = Span(max(grace.seconds, step.sigterm_earliest + MINIMUM_GRACE_PERIOD_SECONDS), longest.sigkill_latest)
     rule = TimeRule.GRACE_PERIOD if kill.latest == grace.longest else TimeRule.MINIMUM_GRACE_PERIOD
     if grace.first is not None:
         rule = TimeRule.SHORTENED
     seconds = grace.seconds if grace.given is None else grace.given
-    yield TimelineEvent.of(TimelineEventKind.SIGKILL, kill, rule, subject=name, field=grace.field, seconds=seconds)
+    yield TimelineEvent.of(EventKind.SIGKILL, kill, rule, subject=name, field=grace.field, seconds=seconds)
 
 
 def idle_notes(pod: Pod) -> Iterator[Note]:

@@ -18,13 +18,13 @@ from podrules.api.model.policy import PodDisruptionBudget
 from podrules.api.model.workload import Workload
 from podrules.ending.timeline.aftermath import Ownership
 from podrules.ending.timeline.events import (
+    EventKind,
     Note,
     PodTimeline,
     Reminder,
     Span,
     Standing,
     TimelineEvent,
-    TimelineEventKind,
     TimeRule,
     Way,
     WayTimeline,
@@ -81,13 +81,13 @@ def _way(way: Way, pod: Pod, **more: Any) -> WayTimeline:
     return next(entry for entry in _timeline(pod, **more).ways if entry.way is way)
 
 
-def _event(timeline: WayTimeline, what: TimelineEventKind, subject: str = "") -> TimelineEvent:
+def _event(timeline: WayTimeline, what: EventKind, subject: str = "") -> TimelineEvent:
     """The only event of its kind, for this container if one is named."""
     [found] = [event for event in timeline.events if event.what is what and subject in {"", event.subject}]
     return found
 
 
-def _span(timeline: WayTimeline, what: TimelineEventKind, subject: str = "") -> tuple[int | None, int | None]:
+def _span(timeline: WayTimeline, what: EventKind, subject: str = "") -> tuple[int | None, int | None]:
     event = _event(timeline, what, subject)
     return event.earliest, event.latest
 
@@ -125,24 +125,20 @@ def test_T5_real_node_stopped_within_the_predicted_span(
     timeline = _way(Way.DELETE, pod)
 
     noise = 0.1
-    for what, seen in (
-        (TimelineEventKind.SIGTERM, sigterm),
-        (TimelineEventKind.SIGKILL, dead),
-        (TimelineEventKind.OBJECT_REMOVED, gone),
-    ):
+    for what, seen in ((EventKind.SIGTERM, sigterm), (EventKind.SIGKILL, dead), (EventKind.OBJECT_REMOVED, gone)):
         earliest, latest = _span(timeline, what)
         assert earliest is not None
         assert latest is not None
         assert earliest - noise <= seen <= latest + noise
-    assert (_event(timeline, TimelineEventKind.OBJECT_REMOVED).rule is TimeRule.GRACE_ZERO) is (gone < 1)
+    assert (_event(timeline, EventKind.OBJECT_REMOVED).rule is TimeRule.GRACE_ZERO) is (gone < 1)
 
 
 def test_T5_real_node_ended_an_obeying_process_with_its_sigterm() -> None:
     # Grace 5, preStop of 3 s: SIGTERM at 3.01, ended at 3.02, gone at 4.0.
     timeline = _way(Way.DELETE, _pod(5, containers=[make_container(pre_stop={"sleep": {"seconds": 3}})]))
-    assert _span(timeline, TimelineEventKind.SIGTERM) == (3, 3)
-    assert _span(timeline, TimelineEventKind.PROCESSES_ENDED) == (3, 5)
-    assert _span(timeline, TimelineEventKind.OBJECT_REMOVED) == (3, 7)
+    assert _span(timeline, EventKind.SIGTERM) == (3, 3)
+    assert _span(timeline, EventKind.PROCESSES_ENDED) == (3, 5)
+    assert _span(timeline, EventKind.OBJECT_REMOVED) == (3, 7)
 
 
 @pytest.mark.parametrize("way", [Way.DELETE, Way.DRAIN])
@@ -155,12 +151,9 @@ def test_T5_delete_may_ask_for_its_own_period(
 ) -> None:
     # The real node: --grace-period=1 dead at 2.02 s, object gone at 2.5; --grace-period=0 --force: 2.02, gone at 0.01.
     timeline = _way(way, _pod(30, owner="ReplicaSet"), asked_seconds=asked)
-    assert (_span(timeline, TimelineEventKind.SIGKILL), _span(timeline, TimelineEventKind.OBJECT_REMOVED)) == (
-        kill,
-        gone,
-    )
+    assert (_span(timeline, EventKind.SIGKILL), _span(timeline, EventKind.OBJECT_REMOVED)) == (kill, gone)
     field = "spec.terminationGracePeriodSeconds" if asked is None else "DeleteOptions.gracePeriodSeconds"
-    assert _event(timeline, TimelineEventKind.SIGKILL).field == field
+    assert _event(timeline, EventKind.SIGKILL).field == field
     assert timeline.grace_seconds == (30 if asked is None else asked)
     assert _has(timeline, Reminder.ZERO_IS_FORCED) is (asked == 0 and way is Way.DELETE)
 
@@ -187,19 +180,16 @@ def test_T5_second_delete_without_grace_removes_object(
     pod = _pod(30, owner=owner, deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
     at = datetime(2026, 11, 21, 3, 0, 3, tzinfo=UTC)
     timeline = _way(Way.DELETE, pod, asked_seconds=0, at=at, silent=silent)
-    assert (_span(timeline, TimelineEventKind.OBJECT_REMOVED), _span(timeline, TimelineEventKind.REPLACED)) == (
-        (3, 3),
-        replaced,
-    )
-    assert _event(timeline, TimelineEventKind.OBJECT_REMOVED).rule is TimeRule.SECOND_DELETE
-    assert silent or _span(timeline, TimelineEventKind.SIGKILL) == (30, 30)
+    assert (_span(timeline, EventKind.OBJECT_REMOVED), _span(timeline, EventKind.REPLACED)) == ((3, 3), replaced)
+    assert _event(timeline, EventKind.OBJECT_REMOVED).rule is TimeRule.SECOND_DELETE
+    assert silent or _span(timeline, EventKind.SIGKILL) == (30, 30)
     guard = WriterGuard("data", WriterLock.CONTROLLER, "PersistentVolumeClaim")
     volume = _way(Way.DELETE, pod, asked_seconds=0, at=at, silent=silent, guards=(guard,))
-    assert _span(volume, TimelineEventKind.VOLUME_FREE) == ((363, 363) if silent else (0, 40))
+    assert _span(volume, EventKind.VOLUME_FREE) == ((363, 363) if silent else (0, 40))
     held = replace(pod, metadata=replace(pod.metadata, finalizers=("example.com/backup",)))
-    assert _span(_way(Way.DELETE, held, asked_seconds=0, at=at), TimelineEventKind.OBJECT_REMOVED) == (3, None)
+    assert _span(_way(Way.DELETE, held, asked_seconds=0, at=at), EventKind.OBJECT_REMOVED) == (3, None)
     ended = replace(pod, status=replace(pod.status, phase="Failed"))
-    assert _span(_way(Way.DELETE, ended, asked_seconds=0, at=at), TimelineEventKind.OBJECT_REMOVED) == (3, 3)
+    assert _span(_way(Way.DELETE, ended, asked_seconds=0, at=at), EventKind.OBJECT_REMOVED) == (3, 3)
 
 
 @pytest.mark.parametrize("more", [{"node_name": ""}, {"phase": "Failed"}])
@@ -215,7 +205,7 @@ def test_T5_real_node_ignored_a_forced_delete() -> None:
     assert timeline.standing is Standing.UNDER_WAY
     [note] = [note for note in timeline.notes if note.reminder is Reminder.SECOND_DELETE]
     assert note.seconds == 30
-    assert _span(timeline, TimelineEventKind.SIGKILL) == (30, 30)
+    assert _span(timeline, EventKind.SIGKILL) == (30, 30)
 
 
 def test_T5_real_node_ignored_a_shorter_delete() -> None:
@@ -223,10 +213,10 @@ def test_T5_real_node_ignored_a_shorter_delete() -> None:
     # 30.02 s, the object until 31 s.
     pod = _pod(30, deletion_timestamp="2026-11-21T03:00:03Z", deletion_seconds=1)
     timeline = _way(Way.DELETE, pod)
-    kill = _event(timeline, TimelineEventKind.SIGKILL)
+    kill = _event(timeline, EventKind.SIGKILL)
     assert (kill.rule, kill.field, kill.seconds) == (TimeRule.SHORTENED, "metadata.deletionGracePeriodSeconds", 1)
-    assert _span(timeline, TimelineEventKind.SIGKILL) == (2, 30)
-    assert _span(timeline, TimelineEventKind.OBJECT_REMOVED) == (0, 32)
+    assert _span(timeline, EventKind.SIGKILL) == (2, 30)
+    assert _span(timeline, EventKind.OBJECT_REMOVED) == (0, 32)
 
 
 @pytest.mark.parametrize(
@@ -261,8 +251,8 @@ def test_T5_real_node_ignored_a_shorter_delete() -> None:
 def test_T5_real_node_gave_sidecars_their_turn(pod: Pod, stops: Mapping[str, float], gone: float) -> None:
     way = _way(Way.DELETE, pod)
     for what, name, seen in (
-        *((TimelineEventKind.SIGTERM, name, seen) for name, seen in stops.items()),
-        (TimelineEventKind.OBJECT_REMOVED, "", gone),
+        *((EventKind.SIGTERM, name, seen) for name, seen in stops.items()),
+        (EventKind.OBJECT_REMOVED, "", gone),
     ):
         earliest, latest = _span(way, what, name)
         assert earliest is not None
@@ -274,25 +264,25 @@ def test_T5_real_node_restarted_a_hanging_container() -> None:
     # Hung at 0, SIGTERM at 3.71, which it ignored for its 4 s, and restarted at 8.11, also the third time.
     probe = {"periodSeconds": 2, "failureThreshold": 2, "terminationGracePeriodSeconds": 4}
     timeline = _way(Way.PROBE, _pod(containers=[_probed("livenessProbe", **probe)]))
-    assert _span(timeline, TimelineEventKind.PROBE_FAILED) == _span(timeline, TimelineEventKind.SIGTERM) == (2, 5)
-    assert _span(timeline, TimelineEventKind.SIGKILL) == (6, 9)
-    assert _span(timeline, TimelineEventKind.RESTARTED) == (2, 9)
+    assert _span(timeline, EventKind.PROBE_FAILED) == _span(timeline, EventKind.SIGTERM) == (2, 5)
+    assert _span(timeline, EventKind.SIGKILL) == (6, 9)
+    assert _span(timeline, EventKind.RESTARTED) == (2, 9)
 
 
 def test_T5_real_node_stopped_sidecars_after_main_containers() -> None:
     timeline = _way(Way.DELETE, _pod(5, init_containers=[make_sidecar("mesh")]))
-    assert _span(timeline, TimelineEventKind.SIGTERM, "app") == (0, 0)
-    assert _span(timeline, TimelineEventKind.SIGKILL, "app") == (5, 5)
+    assert _span(timeline, EventKind.SIGTERM, "app") == (0, 0)
+    assert _span(timeline, EventKind.SIGKILL, "app") == (5, 5)
     # It waits for the end of the main container, which comes with the end of the period.
-    assert _span(timeline, TimelineEventKind.SIGTERM, "mesh") == (0, 5)
-    assert _event(timeline, TimelineEventKind.SIGTERM, "mesh").rule is TimeRule.SIDECAR_TURN
-    assert _span(timeline, TimelineEventKind.SIGKILL, "mesh") == (5, 7)
+    assert _span(timeline, EventKind.SIGTERM, "mesh") == (0, 5)
+    assert _event(timeline, EventKind.SIGTERM, "mesh").rule is TimeRule.SIDECAR_TURN
+    assert _span(timeline, EventKind.SIGKILL, "mesh") == (5, 7)
 
 
 def test_T5_real_node_gave_two_seconds_at_a_hard_threshold() -> None:
     timeline = _way(Way.EVICT_HARD, _pod(300))
-    assert _span(timeline, TimelineEventKind.SIGKILL) == (2, 2)
-    assert _event(timeline, TimelineEventKind.SIGKILL).rule is TimeRule.MINIMUM_GRACE_PERIOD
+    assert _span(timeline, EventKind.SIGKILL) == (2, 2)
+    assert _event(timeline, EventKind.SIGKILL).rule is TimeRule.MINIMUM_GRACE_PERIOD
     # "An evicted pod whose process exits 0 ended Succeeded with no reason."
     assert _has(timeline, Reminder.EXITS_ZERO)
 
@@ -303,9 +293,9 @@ def test_T5_real_node_gave_two_seconds_at_a_hard_threshold() -> None:
 def test_T5_second_sidecar_waits_for_the_first_and_its_hook() -> None:
     slow = make_sidecar("slow", pre_stop={"sleep": {"seconds": 4}})
     timeline = _way(Way.DELETE, _pod(10, init_containers=[make_sidecar("last"), slow]))
-    assert _span(timeline, TimelineEventKind.SIGTERM, "slow") == (4, 10)
-    assert _span(timeline, TimelineEventKind.SIGTERM, "last") == (4, 10)
-    assert _span(timeline, TimelineEventKind.PROCESSES_ENDED) == (4, 12)
+    assert _span(timeline, EventKind.SIGTERM, "slow") == (4, 10)
+    assert _span(timeline, EventKind.SIGTERM, "last") == (4, 10)
+    assert _span(timeline, EventKind.PROCESSES_ENDED) == (4, 12)
 
 
 def test_T5_container_that_does_not_run_gets_no_signal() -> None:
@@ -313,13 +303,13 @@ def test_T5_container_that_does_not_run_gets_no_signal() -> None:
     statuses = [from_object({"name": name, "state": state}, ContainerStatus) for name, state in states.items()]
     pod = _pod(containers=[make_container("broken"), make_container("app")], container_statuses=statuses)
     timeline = _way(Way.DELETE, pod)
-    assert [event.subject for event in timeline.events if event.what is TimelineEventKind.SIGTERM] == ["app"]
+    assert [event.subject for event in timeline.events if event.what is EventKind.SIGTERM] == ["app"]
     assert [note.subject for note in timeline.notes if note.reminder is Reminder.NOT_RUNNING] == ["broken"]
 
 
 def test_T5_stop_signal_is_the_containers_own() -> None:
     timeline = _way(Way.DELETE, _pod(containers=[make_container(stop_signal="SIGUSR1")]))
-    assert _event(timeline, TimelineEventKind.SIGTERM).signal == "SIGUSR1"
+    assert _event(timeline, EventKind.SIGTERM).signal == "SIGUSR1"
 
 
 @pytest.mark.parametrize(
@@ -359,8 +349,8 @@ def test_T5_replacement_after_a_delete(
     owner: str, spec: Mapping[str, Any] | None, replaced: tuple[int | None, int | None], rule: TimeRule
 ) -> None:
     timeline = _way(Way.DELETE, _pod(owner=owner), workload=None if spec is None else _workload(**spec))
-    assert _span(timeline, TimelineEventKind.REPLACED) == replaced
-    assert _event(timeline, TimelineEventKind.REPLACED).rule is rule
+    assert _span(timeline, EventKind.REPLACED) == replaced
+    assert _event(timeline, EventKind.REPLACED).rule is rule
     assert _has(timeline, Reminder.JOB_COUNTS_SUCCESS) is (owner == "Job")
 
 
@@ -377,36 +367,36 @@ def test_T5_finalizers_keep_the_object(
     finalizers: Sequence[str], gone: tuple[int | None, int | None], rule: TimeRule
 ) -> None:
     timeline = _way(Way.DELETE, _pod(owner="StatefulSet", finalizers=finalizers))
-    assert _span(timeline, TimelineEventKind.OBJECT_REMOVED) == _span(timeline, TimelineEventKind.REPLACED) == gone
-    assert _event(timeline, TimelineEventKind.OBJECT_REMOVED).rule is rule
+    assert _span(timeline, EventKind.OBJECT_REMOVED) == _span(timeline, EventKind.REPLACED) == gone
+    assert _event(timeline, EventKind.OBJECT_REMOVED).rule is rule
 
 
 @pytest.mark.parametrize("way", [Way.DELETE, Way.NODE_LOST])
 def test_T5_finalizers_keep_object_on_silent_node(way: Way) -> None:
     timeline = _way(way, _pod(owner="StatefulSet", finalizers=["example.com/keep"]), silent=True)
-    assert _event(timeline, TimelineEventKind.OBJECT_REMOVED).rule is TimeRule.FINALIZERS
-    assert _span(timeline, TimelineEventKind.OBJECT_REMOVED) == _span(timeline, TimelineEventKind.REPLACED) == NEVER
+    assert _event(timeline, EventKind.OBJECT_REMOVED).rule is TimeRule.FINALIZERS
+    assert _span(timeline, EventKind.OBJECT_REMOVED) == _span(timeline, EventKind.REPLACED) == NEVER
 
 
 def test_T5_grace_zero_frees_the_name_of_a_pod_that_runs() -> None:
     timeline = _way(Way.DELETE, _pod(0, owner="StatefulSet"))
-    assert _span(timeline, TimelineEventKind.OBJECT_REMOVED) == _span(timeline, TimelineEventKind.REPLACED) == (0, 0)
-    assert _span(timeline, TimelineEventKind.PROCESSES_ENDED) == (0, 2)
+    assert _span(timeline, EventKind.OBJECT_REMOVED) == _span(timeline, EventKind.REPLACED) == (0, 0)
+    assert _span(timeline, EventKind.PROCESSES_ENDED) == (0, 2)
 
 
 def test_T5_pod_without_processes_ends_with_the_delete() -> None:
     pending = _way(Way.DELETE, make_pod(termination_seconds=30, owners=[OWNERS["ReplicaSet"]]))
-    assert [event.what for event in pending.events] == [TimelineEventKind.OBJECT_REMOVED, TimelineEventKind.REPLACED]
+    assert [event.what for event in pending.events] == [EventKind.OBJECT_REMOVED, EventKind.REPLACED]
     finished = _way(Way.DELETE, _pod(phase="Failed", owner="ReplicaSet"))
-    assert [(event.what, event.latest) for event in finished.events] == [(TimelineEventKind.OBJECT_REMOVED, 0)]
+    assert [(event.what, event.latest) for event in finished.events] == [(EventKind.OBJECT_REMOVED, 0)]
 
 
 def test_T5_mirror_pod_is_recreated_and_nothing_stops() -> None:
     timeline = _way(Way.DELETE, _pod(annotations={"kubernetes.io/config.mirror": "0"}))
     assert {event.what for event in timeline.events} == {
-        TimelineEventKind.DELETED,
-        TimelineEventKind.OBJECT_REMOVED,
-        TimelineEventKind.REPLACED,
+        EventKind.DELETED,
+        EventKind.OBJECT_REMOVED,
+        EventKind.REPLACED,
     }
     assert {event.rule for event in timeline.events} == {TimeRule.START, TimeRule.MIRROR}
 
@@ -475,9 +465,9 @@ def test_T5_budget_blocks_only_a_drain() -> None:
 )
 def test_T5_soft_eviction(grace: int, most: int, kill: tuple[int, int], field: str, waits: int) -> None:
     timeline = _way(Way.EVICT_SOFT, _pod(grace), kubelet=KubeletConfiguration(eviction_max_pod_grace_period=most))
-    assert _span(timeline, TimelineEventKind.SIGKILL) == kill
-    assert _event(timeline, TimelineEventKind.SIGKILL).field == field
-    assert _span(timeline, TimelineEventKind.KILL_TIMEOUT) == (waits, waits)
+    assert _span(timeline, EventKind.SIGKILL) == kill
+    assert _event(timeline, EventKind.SIGKILL).field == field
+    assert _span(timeline, EventKind.KILL_TIMEOUT) == (waits, waits)
     assert _has(timeline, Reminder.NO_MAX_GRACE) is (most == 0)
     assert not _has(timeline, Reminder.KUBELET_NOT_READ)
 
@@ -503,9 +493,9 @@ def test_T5_evicted_pod_stays_unless_its_owner_deletes_it(
     owner: str, gone: tuple[int | None, int | None], replaced: tuple[int | None, int | None]
 ) -> None:
     timeline = _way(Way.EVICT_HARD, _pod(owner=owner))
-    assert _span(timeline, TimelineEventKind.FAILED) == (0, 4)
-    assert _span(timeline, TimelineEventKind.OBJECT_REMOVED) == gone
-    assert _span(timeline, TimelineEventKind.REPLACED) == replaced
+    assert _span(timeline, EventKind.FAILED) == (0, 4)
+    assert _span(timeline, EventKind.OBJECT_REMOVED) == gone
+    assert _span(timeline, EventKind.REPLACED) == replaced
 
 
 @pytest.mark.parametrize("way", [Way.EVICT_HARD, Way.EVICT_SOFT])
@@ -582,13 +572,13 @@ def test_T5_failed_probe(
     container: Container, failed: tuple[int, int], kill: tuple[int, int], field: str, restart: tuple[int, int]
 ) -> None:
     timeline = _way(Way.PROBE, _pod(30, containers=[container]))
-    assert _span(timeline, TimelineEventKind.PROBE_FAILED) == failed
-    assert _span(timeline, TimelineEventKind.SIGKILL) == kill
-    assert _event(timeline, TimelineEventKind.SIGKILL).field == field
-    assert _span(timeline, TimelineEventKind.RESTARTED) == restart
+    assert _span(timeline, EventKind.PROBE_FAILED) == failed
+    assert _span(timeline, EventKind.SIGKILL) == kill
+    assert _event(timeline, EventKind.SIGKILL).field == field
+    assert _span(timeline, EventKind.RESTARTED) == restart
     # The pod stays, and its owner has nothing to do.
-    assert _event(timeline, TimelineEventKind.OBJECT_REMOVED).rule is TimeRule.POD_STAYS
-    assert all(event.what is not TimelineEventKind.REPLACED for event in timeline.events)
+    assert _event(timeline, EventKind.OBJECT_REMOVED).rule is TimeRule.POD_STAYS
+    assert all(event.what is not EventKind.REPLACED for event in timeline.events)
     assert _has(timeline, Reminder.BACK_OFF)
 
 
@@ -597,15 +587,15 @@ def test_T5_restart_policy_decides_after_a_failed_probe(policy: str, *, restarts
     sidecar = replace(_probed("livenessProbe"), name="mesh", restart_policy="Always")
     pod = _pod(containers=[_probed("livenessProbe")], init_containers=[sidecar])
     timeline = _way(Way.PROBE, replace(pod, spec=replace(pod.spec, restart_policy=policy)))
-    assert (_span(timeline, TimelineEventKind.RESTARTED, "app") != NEVER) is restarts
-    assert _event(timeline, TimelineEventKind.RESTARTED, "app").field == "spec.restartPolicy"
+    assert (_span(timeline, EventKind.RESTARTED, "app") != NEVER) is restarts
+    assert _event(timeline, EventKind.RESTARTED, "app").field == "spec.restartPolicy"
     own = replace(_probed("livenessProbe"), restart_policy="Never" if restarts else "OnFailure")
     timeline = _way(Way.PROBE, replace(pod, spec=replace(pod.spec, restart_policy=policy, containers=(own,))))
-    assert (_span(timeline, TimelineEventKind.RESTARTED, "app") == NEVER) is restarts
-    assert _event(timeline, TimelineEventKind.RESTARTED, "app").field == "spec.containers[0].restartPolicy"
+    assert (_span(timeline, EventKind.RESTARTED, "app") == NEVER) is restarts
+    assert _event(timeline, EventKind.RESTARTED, "app").field == "spec.containers[0].restartPolicy"
     # A sidecar has its own policy, and waits for no container when it is killed alone.
-    assert _span(timeline, TimelineEventKind.RESTARTED, "mesh") != NEVER
-    assert _span(timeline, TimelineEventKind.SIGTERM, "mesh") == _span(timeline, TimelineEventKind.PROBE_FAILED, "mesh")
+    assert _span(timeline, EventKind.RESTARTED, "mesh") != NEVER
+    assert _span(timeline, EventKind.SIGTERM, "mesh") == _span(timeline, EventKind.PROBE_FAILED, "mesh")
 
 
 def test_T5_no_failure_without_a_probe() -> None:
@@ -660,9 +650,9 @@ BY_PRIORITY = from_object(
 def test_T5_group_by_priority(kubelet: KubeletConfiguration, priority: int, start: int, seconds: int) -> None:
     timeline = _way(Way.SHUTDOWN, _pod(3600, priority=priority), kubelet=kubelet)
     # Earlier groups may have no pods, and take no time then.
-    assert _span(timeline, TimelineEventKind.SIGTERM) == (0, start)
-    assert _span(timeline, TimelineEventKind.SIGKILL) == (seconds, start + seconds)
-    assert _span(timeline, TimelineEventKind.MACHINE_OFF)[1] == sum(group.seconds for group in shutdown_groups(kubelet))
+    assert _span(timeline, EventKind.SIGTERM) == (0, start)
+    assert _span(timeline, EventKind.SIGKILL) == (seconds, start + seconds)
+    assert _span(timeline, EventKind.MACHINE_OFF)[1] == sum(group.seconds for group in shutdown_groups(kubelet))
 
 
 @pytest.mark.parametrize(
@@ -676,9 +666,9 @@ def test_T5_group_by_priority(kubelet: KubeletConfiguration, priority: int, star
 )
 def test_T5_shutdown_gives_a_pod_its_own_time_at_most(grace: int, kill: tuple[int, int], field: str) -> None:
     timeline = _way(Way.SHUTDOWN, _pod(grace, owner="StatefulSet"), kubelet=MIGRATED)
-    assert _span(timeline, TimelineEventKind.SIGKILL) == kill
-    assert _event(timeline, TimelineEventKind.SIGKILL).field == field
-    assert _span(timeline, TimelineEventKind.REPLACED) == (0, kill[1] + 2)
+    assert _span(timeline, EventKind.SIGKILL) == kill
+    assert _event(timeline, EventKind.SIGKILL).field == field
+    assert _span(timeline, EventKind.REPLACED) == (0, kill[1] + 2)
 
 
 BOTH = {"shutdownGracePeriod": "45s", "shutdownGracePeriodCriticalPods": "15s"}
@@ -688,22 +678,19 @@ BOTH = {"shutdownGracePeriod": "45s", "shutdownGracePeriodCriticalPods": "15s"}
     ("config", "grace", "late"),
     [
         pytest.param(
-            {"shutdownGracePeriod": "20s"},
-            30,
-            {TimelineEventKind.SIGKILL, TimelineEventKind.FAILED},
-            id="critical pods have 0 s",
+            {"shutdownGracePeriod": "20s"}, 30, {EventKind.SIGKILL, EventKind.FAILED}, id="critical pods have 0 s"
         ),
-        pytest.param(BOTH, 30, {TimelineEventKind.FAILED}, id="15 s"),
+        pytest.param(BOTH, 30, {EventKind.FAILED}, id="15 s"),
         pytest.param(BOTH, 3, set(), id="3 s of its 15 s"),
     ],
 )
 def test_T5_once_the_machine_may_be_off_no_end_is_certain(
-    config: Mapping[str, str], grace: int, late: set[TimelineEventKind]
+    config: Mapping[str, str], grace: int, late: set[EventKind]
 ) -> None:
     """The kubelet delays the shutdown for shutdownGracePeriod, and no longer."""
     pod = _pod(grace, priority=2_000_001_000)
     timeline = _way(Way.SHUTDOWN, pod, kubelet=from_object(dict(config), KubeletConfiguration))
-    off = _event(timeline, TimelineEventKind.MACHINE_OFF)
+    off = _event(timeline, EventKind.MACHINE_OFF)
     assert (off.latest, off.field) == (off.seconds, "shutdownGracePeriod")
     assert {one.what for one in timeline.events if one.earliest is not None and one.latest is None} == late
     assert [one.what for one in timeline.events if one.latest is not None and one.latest > (off.latest or 0)] == []
@@ -712,10 +699,10 @@ def test_T5_once_the_machine_may_be_off_no_end_is_certain(
 
 def test_T5_shutdown_without_a_grace_period_is_not_the_kubelets() -> None:
     timeline = _way(Way.SHUTDOWN, _pod(), kubelet=KubeletConfiguration())
-    assert _event(timeline, TimelineEventKind.SIGTERM).rule is TimeRule.NOT_BY_KUBELET
-    assert _span(timeline, TimelineEventKind.OBJECT_REMOVED) == NEVER
+    assert _event(timeline, EventKind.SIGTERM).rule is TimeRule.NOT_BY_KUBELET
+    assert _span(timeline, EventKind.OBJECT_REMOVED) == NEVER
     # It answers until its machine is off.
-    assert _event(timeline, TimelineEventKind.OBJECT_REMOVED).rule is TimeRule.KUBELET_GOES_TOO
+    assert _event(timeline, EventKind.OBJECT_REMOVED).rule is TimeRule.KUBELET_GOES_TOO
     assert _has(timeline, Reminder.THEN_NODE_LOST)
 
 
@@ -733,12 +720,12 @@ def test_T5_shutdown_without_a_grace_period_is_not_the_kubelets() -> None:
 )
 def test_T5_lost_node_with_the_default_toleration(owner: str, replaced: tuple[int | None, int | None]) -> None:
     timeline = _way(Way.NODE_LOST, _pod(owner=owner))
-    assert _span(timeline, TimelineEventKind.NODE_UNKNOWN) == (50, 60)
-    assert _span(timeline, TimelineEventKind.TAINTED) == (50, 61)
-    assert _span(timeline, TimelineEventKind.DELETED) == (350, 361)
-    assert _event(timeline, TimelineEventKind.DELETED).field == "spec.tolerations[0].tolerationSeconds"
-    assert _span(timeline, TimelineEventKind.SIGTERM) == _span(timeline, TimelineEventKind.OBJECT_REMOVED) == NEVER
-    assert _span(timeline, TimelineEventKind.REPLACED) == replaced
+    assert _span(timeline, EventKind.NODE_UNKNOWN) == (50, 60)
+    assert _span(timeline, EventKind.TAINTED) == (50, 61)
+    assert _span(timeline, EventKind.DELETED) == (350, 361)
+    assert _event(timeline, EventKind.DELETED).field == "spec.tolerations[0].tolerationSeconds"
+    assert _span(timeline, EventKind.SIGTERM) == _span(timeline, EventKind.OBJECT_REMOVED) == NEVER
+    assert _span(timeline, EventKind.REPLACED) == replaced
     assert {Reminder.NODE_RETURNS, Reminder.NODE_DELETED, Reminder.OUT_OF_SERVICE} <= {
         note.reminder for note in timeline.notes
     }
@@ -746,18 +733,18 @@ def test_T5_lost_node_with_the_default_toleration(owner: str, replaced: tuple[in
 
 def test_T5_job_back_off_starts_when_node_goes_silent() -> None:
     timeline = _way(Way.NODE_LOST, _pod(owner="Job"), tolerations=(_toleration(3),))
-    assert _span(timeline, TimelineEventKind.DELETED) == (53, 64)
-    assert _span(timeline, TimelineEventKind.REPLACED) == (60, 70)
+    assert _span(timeline, EventKind.DELETED) == (53, 64)
+    assert _span(timeline, EventKind.REPLACED) == (60, 70)
 
 
 def test_T5_job_replaces_a_pod_that_was_not_ready_at_once() -> None:
     timeline = _way(Way.DELETE, _pod(owner="Job", conditions=[{"type": "Ready", "status": "False"}]))
-    assert _span(timeline, TimelineEventKind.REPLACED) == (0, 10)
+    assert _span(timeline, EventKind.REPLACED) == (0, 10)
 
 
 def test_T5_job_replacing_failed_pods_waits_on_lost_node() -> None:
     timeline = _way(Way.NODE_LOST, _pod(owner="Job"), workload=_workload(podReplacementPolicy="Failed"))
-    assert _span(timeline, TimelineEventKind.REPLACED) == NEVER
+    assert _span(timeline, EventKind.REPLACED) == NEVER
 
 
 @pytest.mark.parametrize(
@@ -786,8 +773,8 @@ def test_T5_lost_node_and_tolerations(
     tolerations: list[Toleration], deleted: tuple[int | None, int | None], rule: TimeRule
 ) -> None:
     timeline = _way(Way.NODE_LOST, _pod(), tolerations=tuple(tolerations))
-    assert _span(timeline, TimelineEventKind.DELETED) == deleted
-    assert _event(timeline, TimelineEventKind.DELETED).rule is rule
+    assert _span(timeline, EventKind.DELETED) == deleted
+    assert _event(timeline, EventKind.DELETED).rule is rule
 
 
 @pytest.mark.parametrize(
@@ -817,7 +804,7 @@ def test_T5_tolerations_of_a_new_pod(own: list[Toleration], seconds: list[int]) 
 
 def test_T5_finished_pod_of_lost_node_ends_with_deletion() -> None:
     timeline = _way(Way.NODE_LOST, _pod(phase="Succeeded"))
-    assert _span(timeline, TimelineEventKind.OBJECT_REMOVED) == _span(timeline, TimelineEventKind.DELETED) == (350, 361)
+    assert _span(timeline, EventKind.OBJECT_REMOVED) == _span(timeline, EventKind.DELETED) == (350, 361)
     assert [note.reminder for note in timeline.notes] == [Reminder.VERSION_UNKNOWN]
 
 
@@ -828,9 +815,9 @@ def test_T5_silent_node_counts_from_last_heartbeat(reach: Reach) -> None:
     assert (timeline.silent, timeline.began, timeline.ways[0].way) == (True, heartbeat, Way.NODE_LOST)
     by_way = {entry.way: entry for entry in timeline.ways}
     # A DELETE is accepted, and no kubelet acts on it.
-    assert _span(by_way[Way.DELETE], TimelineEventKind.SIGTERM) == NEVER
+    assert _span(by_way[Way.DELETE], EventKind.SIGTERM) == NEVER
     collected = (0, 20) if reach is Reach.OUT_OF_SERVICE else NEVER
-    assert _span(by_way[Way.DELETE], TimelineEventKind.OBJECT_REMOVED) == collected
+    assert _span(by_way[Way.DELETE], EventKind.OBJECT_REMOVED) == collected
     for way in (Way.EVICT_HARD, Way.EVICT_SOFT, Way.PROBE, Way.SHUTDOWN, Way.PREEMPT):
         assert by_way[way].standing is Standing.SILENT
 
@@ -862,15 +849,15 @@ def test_T5_silent_node_shows_what_it_has_noted_at_its_own_time(
     taints = [{"key": UNREACHABLE, "effect": "NoExecute", "timeAdded": f"{day}{added}Z"}] if added else []
     node = make_node("node-1", conditions=conditions, taints=taints)
     timeline = _way(Way.NODE_LOST, _pod(), silent=True, renewed=heartbeat, node=node)
-    assert _span(timeline, TimelineEventKind.NODE_UNKNOWN) == unknown
-    assert _span(timeline, TimelineEventKind.TAINTED) == tainted
-    assert _span(timeline, TimelineEventKind.DELETED) == deleted
-    assert (_event(timeline, TimelineEventKind.NODE_UNKNOWN).rule is TimeRule.NODE_SHOWS) is (ready is not None)
+    assert _span(timeline, EventKind.NODE_UNKNOWN) == unknown
+    assert _span(timeline, EventKind.TAINTED) == tainted
+    assert _span(timeline, EventKind.DELETED) == deleted
+    assert (_event(timeline, EventKind.NODE_UNKNOWN).rule is TimeRule.NODE_SHOWS) is (ready is not None)
     # A node that already has its taint does not wait for the eviction rate of its zone.
     assert _has(timeline, Reminder.MAX_SILENT) is (added is None)
     # Once it answers again it may be lost again: the time of that is unknown.
-    anew = _way(Way.NODE_LOST, _pod(), renewed=heartbeat, node=node)
-    assert _span(anew, TimelineEventKind.NODE_UNKNOWN) == (50, 60)
+    later = _way(Way.NODE_LOST, _pod(), renewed=heartbeat, node=node)
+    assert _span(later, EventKind.NODE_UNKNOWN) == (50, 60)
 
 
 @pytest.mark.parametrize(
@@ -887,8 +874,8 @@ def test_T5_pod_that_was_deleted_on_a_silent_node(
     heartbeat = datetime(2026, 11, 21, 3, 2, 4, tzinfo=UTC)
     pod = _pod(deletion_timestamp=deleted, deletion_seconds=30)
     timeline = _way(Way.NODE_LOST, pod, silent=True, renewed=heartbeat)
-    assert _span(timeline, TimelineEventKind.DELETED) == (event, event)
-    assert _span(timeline, TimelineEventKind.SIGTERM) == sigterm
+    assert _span(timeline, EventKind.DELETED) == (event, event)
+    assert _span(timeline, EventKind.SIGTERM) == sigterm
     # It no longer stays, whenever its node answers again.
     assert _has(timeline, Reminder.NODE_RETURNS_LATE)
     assert not _has(timeline, Reminder.NODE_RETURNS)
@@ -896,9 +883,9 @@ def test_T5_pod_that_was_deleted_on_a_silent_node(
 
 def test_T5_pod_of_deleted_node_is_collected() -> None:
     timeline = _way(Way.NODE_LOST, _pod(owner="StatefulSet"), reach=NodeReach("node-1", Reach.GONE, ""))
-    assert _span(timeline, TimelineEventKind.OBJECT_REMOVED) == _span(timeline, TimelineEventKind.REPLACED) == (0, 80)
-    assert _event(timeline, TimelineEventKind.OBJECT_REMOVED).rule is TimeRule.POD_GC
-    assert _span(timeline, TimelineEventKind.SIGTERM) == NEVER
+    assert _span(timeline, EventKind.OBJECT_REMOVED) == _span(timeline, EventKind.REPLACED) == (0, 80)
+    assert _event(timeline, EventKind.OBJECT_REMOVED).rule is TimeRule.POD_GC
+    assert _span(timeline, EventKind.SIGTERM) == NEVER
 
 
 def test_T5_deleted_node_counts_from_now() -> None:
@@ -906,13 +893,13 @@ def test_T5_deleted_node_counts_from_now() -> None:
     timeline = _timeline(_pod(owner="StatefulSet"), reach=gone, renewed=gone.since)
     assert timeline.began is None
     by_way = {entry.way: entry for entry in timeline.ways}
-    assert _span(by_way[Way.DELETE], TimelineEventKind.OBJECT_REMOVED) == (0, 80)
+    assert _span(by_way[Way.DELETE], EventKind.OBJECT_REMOVED) == (0, 80)
 
 
 def test_T5_finalizers_delay_collection_on_deleted_node() -> None:
     timeline = _way(Way.NODE_LOST, _pod(finalizers=["example.com/keep"]), reach=NodeReach("node-1", Reach.GONE, ""))
-    assert _event(timeline, TimelineEventKind.OBJECT_REMOVED).rule is TimeRule.FINALIZERS
-    assert _span(timeline, TimelineEventKind.OBJECT_REMOVED) == (0, None)
+    assert _event(timeline, EventKind.OBJECT_REMOVED).rule is TimeRule.FINALIZERS
+    assert _span(timeline, EventKind.OBJECT_REMOVED) == (0, None)
 
 
 @pytest.mark.parametrize(("added", "gone"), [("2026-11-21T03:10:04Z", (480, 500)), (None, (350, None))])
@@ -927,8 +914,8 @@ def test_T5_out_of_service_object_is_gone_after_20_s(added: str | None, gone: tu
         renewed=heartbeat,
         node=make_node(taints=[taint]),
     )
-    assert _span(timeline, TimelineEventKind.OBJECT_REMOVED) == _span(timeline, TimelineEventKind.REPLACED) == gone
-    assert _event(timeline, TimelineEventKind.OBJECT_REMOVED).rule is TimeRule.POD_GC_OUT_OF_SERVICE
+    assert _span(timeline, EventKind.OBJECT_REMOVED) == _span(timeline, EventKind.REPLACED) == gone
+    assert _event(timeline, EventKind.OBJECT_REMOVED).rule is TimeRule.POD_GC_OUT_OF_SERVICE
 
 
 # Volumes
@@ -943,20 +930,20 @@ def test_T5_out_of_service_object_is_gone_after_20_s(added: str | None, gone: tu
 )
 def test_T5_volume_is_released(lock: WriterLock, delete: Span, lost: Span) -> None:
     guards = (WriterGuard("data", lock),)
-    assert _event(_way(Way.DELETE, _pod(), guards=guards), TimelineEventKind.VOLUME_FREE, "data").span == delete
-    assert _event(_way(Way.NODE_LOST, _pod(), guards=guards), TimelineEventKind.VOLUME_FREE, "data").span == lost
+    assert _event(_way(Way.DELETE, _pod(), guards=guards), EventKind.VOLUME_FREE, "data").span == delete
+    assert _event(_way(Way.NODE_LOST, _pod(), guards=guards), EventKind.VOLUME_FREE, "data").span == lost
 
 
 def test_T5_lost_node_volume_detaches_6_min_after_object() -> None:
     event = _event(
-        _way(Way.NODE_LOST, _pod(), guards=(WriterGuard("data", WriterLock.ATTACHMENT),)), TimelineEventKind.VOLUME_FREE
+        _way(Way.NODE_LOST, _pod(), guards=(WriterGuard("data", WriterLock.ATTACHMENT),)), EventKind.VOLUME_FREE
     )
     assert (event.rule, event.seconds) == (TimeRule.FORCE_DETACH, 360)
 
 
 def test_T5_shared_volume_waits_for_no_pod() -> None:
     timeline = _way(Way.DELETE, _pod(), guards=(WriterGuard("shared", WriterLock.NOT_NEEDED),))
-    assert all(event.what is not TimelineEventKind.VOLUME_FREE for event in timeline.events)
+    assert all(event.what is not EventKind.VOLUME_FREE for event in timeline.events)
 
 
 # The order of the ways

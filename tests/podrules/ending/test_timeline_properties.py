@@ -9,7 +9,7 @@ from podrules.api.model.kubelet import KubeletConfiguration
 from podrules.api.model.pod import Container, Pod
 from podrules.ending.deleted_pod import stop_plan
 from podrules.ending.timeline.aftermath import Ownership
-from podrules.ending.timeline.events import PodTimeline, TimelineEvent, TimelineEventKind, Way
+from podrules.ending.timeline.events import EventKind, PodTimeline, TimelineEvent, Way
 from podrules.ending.timeline.of_pod import TimelineFacts, pod_timeline
 from podrules.ending.volumes import WriterGuard, WriterLock
 from podrules.node.reachability import NodeReach, Reach
@@ -72,7 +72,7 @@ def _timelines(draw: st.DrawFn) -> tuple[Pod, PodTimeline]:
     return pod, pod_timeline(facts)
 
 
-def _of(events: tuple[TimelineEvent, ...], what: TimelineEventKind) -> list[TimelineEvent]:
+def _of(events: tuple[TimelineEvent, ...], what: EventKind) -> list[TimelineEvent]:
     return [event for event in events if event.what is what]
 
 
@@ -93,8 +93,8 @@ def test_T5_signals_come_in_order_two_seconds_apart(drawn: tuple[Pod, PodTimelin
     for entry in timeline.ways:
         if entry.way is Way.PROBE:
             continue
-        terms = {event.subject: event for event in _of(entry.events, TimelineEventKind.SIGTERM)}
-        for kill in _of(entry.events, TimelineEventKind.SIGKILL):
+        terms = {event.subject: event for event in _of(entry.events, EventKind.SIGTERM)}
+        for kill in _of(entry.events, EventKind.SIGKILL):
             term = terms[kill.subject]
             assert kill.earliest is not None
             if entry.way is Way.SHUTDOWN and kill.latest is None:
@@ -104,20 +104,20 @@ def test_T5_signals_come_in_order_two_seconds_apart(drawn: tuple[Pod, PodTimelin
             assert term.latest is not None
             assert kill.earliest >= term.earliest + 2
             assert kill.latest >= term.latest + 2
-        for ended in _of(entry.events, TimelineEventKind.PROCESSES_ENDED):
-            assert ended.latest == max(kill.latest or 0 for kill in _of(entry.events, TimelineEventKind.SIGKILL))
+        for ended in _of(entry.events, EventKind.PROCESSES_ENDED):
+            assert ended.latest == max(kill.latest or 0 for kill in _of(entry.events, EventKind.SIGKILL))
 
 
 @given(_pods().filter(lambda pod: pod.metadata.deletion_timestamp is None))
 def test_T5_delete_agrees_with_the_plan_of_a_stop(pod: Pod) -> None:
     facts = TimelineFacts(pod=pod, owner=Ownership(owner_guarantee(pod)), tolerations=(), budgets=())
     timeline = next(entry for entry in pod_timeline(facts).ways if entry.way is Way.DELETE)
-    kills = {event.subject: event for event in _of(timeline.events, TimelineEventKind.SIGKILL)}
+    kills = {event.subject: event for event in _of(timeline.events, EventKind.SIGKILL)}
     plan = stop_plan(pod)
     assert {step.name for step in plan.containers} == set(kills)
     for step in plan.containers:
         assert kills[step.name].latest == step.sigkill_latest
-    assert [event.latest for event in _of(timeline.events, TimelineEventKind.OBJECT_REMOVED)] != [
+    assert [event.latest for event in _of(timeline.events, EventKind.OBJECT_REMOVED)] != [
         0
     ] or plan.object_removed_at_once
 
@@ -134,6 +134,6 @@ def test_T5_eviction_never_takes_longer_than_a_delete(pod: Pod, most: int) -> No
     by_way = {entry.way: entry for entry in pod_timeline(facts).ways}
     period, _ = effective_grace_period(pod)
     for way in (Way.EVICT_HARD, Way.EVICT_SOFT):
-        for kill in _of(by_way[way].events, TimelineEventKind.SIGKILL):
+        for kill in _of(by_way[way].events, EventKind.SIGKILL):
             assert kill.latest is not None
             assert kill.latest <= period + 2
