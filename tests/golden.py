@@ -15,4 +15,4 @@ def check(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
         return
     assert path.exists(), f"{path} is missing: make docs writes it"
-    assert text == path.read_text(encoding="utf-8"), f"{path} differs: make docs writes it anew, read the diff"
+    assert text == path.read_text(encoding="utf-8"), f"{path} differs: make docs writes it; read the diff"

@@ -270,9 +270,9 @@ def _kind(pod: Pod, one: ObservedContainer) -> TroubleKind | None:
     init, sidecar = one.kind is ContainerKind.INIT, one.kind is ContainerKind.SIDECAR
     if one.end is not None:
         policies = [pod.restart_policy(own) for own in pod.spec.containers if own.name == one.name]
-        anew = sidecar or (not init and policies == ["Always"])
+        restarts = sidecar or (not init and policies == ["Always"])
         failed = fails_init(pod, one.end.exit_code, one.end.reason) if init else bool(one.end.exit_code)
-        return TroubleKind.ENDED if failed or anew else None
+        return TroubleKind.ENDED if failed or restarts else None
     if one.state is StateKind.WAITING:
         return TroubleKind.STARTING if one.reason in PASSES else TroubleKind.HELD_UP
     if init:

@@ -23,7 +23,7 @@ _DATA: Final = _MODULE / "testdata"
 _READY_SECONDS: Final = 60
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _OWNER_UID: Final = "6df9ede6-3335-4cba-87fd-c761ebed650c"
-"""Of the ReplicaSet in the recorded reviews; it gets another when it is made anew."""
+"""Of the ReplicaSet in the recorded reviews; it gets another when it is recreated."""
 _CONFIG: Final = """\
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration

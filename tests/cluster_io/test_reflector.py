@@ -526,7 +526,7 @@ def test_a_version_that_is_too_old_is_listed_anew(
         _compact(control_plane)
         wait_for(lambda: "next try" in caplog.text, "noticed")
         line.open()
-        wait_for(lambda: reflector.lists > 1, "listed anew")
+        wait_for(lambda: reflector.lists > 1, "listed again")
     assert _names(reflector, namespace) == {"stays", "comes"}
     _create(control_plane, namespace, "later", kind="Event")
     wait_for(lambda: _get(reflector, "later", namespace), "watched again")

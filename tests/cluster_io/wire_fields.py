@@ -2,7 +2,7 @@
 
 Numbers and types come from the ``generated.proto`` files of the Go modules k8s.io/api and k8s.io/apimachinery at the
 version of the control plane that is tested; which Go fields are pointers, and which are inlined in JSON, from the
-``types.go`` beside them. `test_wire_fields` writes it anew and compares, so models and numbers cannot drift apart.
+``types.go`` beside them. `test_wire_fields` writes it again and compares, so models and numbers cannot drift apart.
 
     python -m tests.cluster_io.wire_fields
 """

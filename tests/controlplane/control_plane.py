@@ -142,7 +142,7 @@ class ControlPlane:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def restart_apiserver(self) -> None:
-        """Restarts the API server on its port; watches have to begin anew."""
+        """Restarts the API server on its port; watches have to start again."""
         with self.apiserver_stopped():
             pass
 

@@ -26,7 +26,7 @@ _WORKLOADS: Final = (*PLATFORM, *SHOP, *BACKENDS)
 
 
 def objects_written() -> list[Obj]:
-    """Every object of the demo cluster, made anew, referred ones before those that refer to them."""
+    """Every object of the demo cluster, newly made, referred ones before those that refer to them."""
     pods: list[Obj] = []
     controllers: list[Obj] = []
     volumes: list[Obj] = []

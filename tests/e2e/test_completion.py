@@ -41,7 +41,7 @@ CONNECT_SECONDS = 10.0
 
 @pytest.fixture(autouse=True)
 def installed() -> None:
-    assert (SCRIPTS / "kubectl_complete-qos").exists(), "make .venv anew: the entry point is not installed"
+    assert (SCRIPTS / "kubectl_complete-qos").exists(), "make .venv again: the entry point is not installed"
 
 
 @pytest.fixture

@@ -218,7 +218,7 @@ def _pods_differ(theirs: Object, ours: Pod | None) -> str:
 
 
 def _without_chance(pod: Pod) -> str:
-    """A pod without the names, uids and times that each request draws anew."""
+    """A pod without the names, uids and times that differ with each request."""
     content = msgspec.to_builtins(pod, enc_hook=str)
     content["metadata"] = {key: content["metadata"][key] for key in ("labels", "annotations")}
     return re.sub("kube-api-access-[a-z0-9]{5}", "kube-api-access", json.dumps(content, sort_keys=True))

@@ -202,6 +202,6 @@ def _are_apart(plane: ControlPlane, kind: str, namespace: str, made: Sequence[Ob
         return True
     _sweep(plane, namespace)
     for obj in made[1:]:
-        # Nobody makes these anew.
+        # Nothing recreates these.
         plane.api.create(obj)
     return False

@@ -60,7 +60,7 @@ class PodChange(Struct, frozen=True, rename="camel"):
     """None: it no longer exists."""
 
     @property
-    def made_anew(self) -> bool:
+    def recreated(self) -> bool:
         """Whether another pod now has its name."""
         return self.before is not None and self.after is not None and self.before.created != self.after.created
 
@@ -69,7 +69,7 @@ class PodChange(Struct, frozen=True, rename="camel"):
         """How often its containers restarted since then; a new pod starts at 0."""
         if self.after is None:
             return 0
-        earlier = 0 if self.before is None or self.made_anew else self.before.restarts
+        earlier = 0 if self.before is None or self.recreated else self.before.restarts
         return max(0, self.after.restarts - earlier)
 
     @property
@@ -96,7 +96,7 @@ class PodChange(Struct, frozen=True, rename="camel"):
             return True
         before, after = self.risks
         return (
-            self.made_anew
+            self.recreated
             or self.new_restarts > 0
             or (self.before.node, self.before.status, before) != (self.after.node, self.after.status, after)
         )

@@ -55,7 +55,7 @@ def cluster_changes(earlier: EarlierReport, report: ClusterReport) -> ClusterCha
     nodes = [NodeChange(*one) for one in _paired(before.nodes, after.nodes)]
     pods = [PodChange(*key, *standings) for key, *standings in _paired(before.pods, after.pods)]
     in_both = any(one.before and one.after for one in nodes) or any(
-        one.before and one.after and not one.made_anew for one in pods
+        one.before and one.after and not one.recreated for one in pods
     )
     return ClusterChanges(
         since=earlier.at,

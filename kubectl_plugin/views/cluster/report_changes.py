@@ -191,7 +191,7 @@ def _of_pod(change: PodChange) -> News:
         return News(_severity(after.risk), what, f"new: {_pod_words(after, after.risk)}{_restart_words(change)}")
     was, now = _pod_words(before, earlier), _pod_words(after, risk)
     words = []
-    if change.made_anew:
+    if change.recreated:
         words.append("recreated")
     if was != now:
         words.append(f"{was} -> {now}")
@@ -199,7 +199,7 @@ def _of_pod(change: PodChange) -> News:
         words.append(f"node {before.node or 'none'} -> {after.node or 'none'}")
     if change.new_restarts:
         words.append(_restart_words(change).removeprefix(", "))
-    severity = _severity(risk) if was != now or change.made_anew else Severity.FINE
+    severity = _severity(risk) if was != now or change.recreated else Severity.FINE
     if change.new_restarts:
         severity = most_urgent((severity, Severity.NOTICE))
     return News(severity, what, ", ".join(words))

@@ -261,7 +261,7 @@ def _choice(problem: ClaimProblem) -> str:
     return "required node affinity (matchFields metadata.name)"
 
 
-def _anew(problem: ClaimProblem) -> str:
+def _class_remedy(problem: ClaimProblem) -> str:
     """How to correct a missing class: the class of a claim cannot be changed once it is set."""
     other = f", or recreate the claim with a class that exists{_there(problem)}" if problem.classes else ""
     class_too = f"create StorageClass {quoted(problem.storage_class)}{other}"
@@ -347,7 +347,7 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.VOLUME_MISMATCH: lambda _: (
         "recreate the claim without spec.volumeName, or with a free volume that matches it"
     ),
-    ClaimTrouble.CLASS_MISSING: _anew,
+    ClaimTrouble.CLASS_MISSING: _class_remedy,
     ClaimTrouble.NO_CLASS: _by_default,
     ClaimTrouble.NO_VOLUME: _by_hand,
     ClaimTrouble.NO_BINDING_MODE: lambda one: (

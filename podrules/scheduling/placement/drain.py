@@ -115,7 +115,7 @@ def drain_plan(
     for pod in own:
         over = None if reach.reach.quiet else _overdue(pod, at)
         late = (_OVERDUE, ", ".join(pod.metadata.finalizers)) if over is not None else None
-        reason, detail = _why_not_evicted(pod, evictions) or late or _not_made_anew(pod, name, silent=silent)
+        reason, detail = _why_not_evicted(pod, evictions) or late or _why_not_recreated(pod, name, silent=silent)
         if reason:
             hold, way = eviction_hold(pod, budgets) if reason == HELD else (None, "")
             reference = PodReference(pod.metadata.namespace, pod.metadata.name)
@@ -189,7 +189,7 @@ def _why_not_evicted(pod: Pod, evictions: Evictions) -> tuple[str, str] | None:
     return None if refused is None else (HELD, refused)
 
 
-def _not_made_anew(pod: Pod, node: str, *, silent: bool) -> tuple[str, str]:
+def _why_not_recreated(pod: Pod, node: str, *, silent: bool) -> tuple[str, str]:
     """Why an evicted pod is not recreated; an empty reason: its controller recreates it."""
     at_most_one = owner_guarantee(pod).guarantee is Guarantee.AT_MOST_ONE
     if at_most_one and silent and not _goes_at_once(pod):

@@ -73,7 +73,7 @@ def likely_placement(situation: Situation, *, every_node: bool = False, ways_out
 def _placement(situation: Situation, missing: MissingKinds, *, every_node: bool, ways_out: bool) -> Placement:
     """The placement by what is known."""
     pod = situation.pod
-    anew = _anew(situation)
+    recreated = _recreated(situation)
     queued = pod.metadata.uid and PODS not in missing.resources
     base = Placement(
         outcome=PlacementOutcome.UNKNOWN,
@@ -90,12 +90,12 @@ def _placement(situation: Situation, missing: MissingKinds, *, every_node: bool,
         return replace(base, reason=NO_NODES_READ)
     if not len(situation.table):
         return replace(base, outcome=PlacementOutcome.UNSCHEDULABLE, message=NO_NODES)
-    held = pre_enqueue(anew.pod, anew.snapshot, anew.framework, features=anew.features)
+    held = pre_enqueue(recreated.pod, recreated.snapshot, recreated.framework, features=recreated.features)
     if not held.ok:
-        templates = missing_templates(anew.pod, anew.snapshot)
+        templates = missing_templates(recreated.pod, recreated.snapshot)
         reasons = (*held.reasons, *(f"ResourceClaimTemplate {name} is not there" for name in templates))
         return replace(base, outcome=PlacementOutcome.HELD, reason="; ".join(reasons))
-    filtered = anew.filtered()
+    filtered = recreated.filtered()
     unknown = _unknown(filtered)
     if unknown:
         return replace(base, reason=unknown)
@@ -103,7 +103,7 @@ def _placement(situation: Situation, missing: MissingKinds, *, every_node: bool,
     # A pod that fits somewhere needs no way out, nor does one for which room is being made.
     coming = base.nominated is not None and base.nominated.under_way
     remedies = ways_out and not coming and not len(filtered.feasible)
-    rejected = tuple(rejected_groups(anew, filtered, every_node=every_node, remedies=remedies))
+    rejected = tuple(rejected_groups(recreated, filtered, every_node=every_node, remedies=remedies))
     found = replace(base, rejected=rejected, spread=constraint_spreads(filtered))
     if filtered.error:
         return replace(
@@ -111,12 +111,12 @@ def _placement(situation: Situation, missing: MissingKinds, *, every_node: bool,
         )
     feasible = filtered.feasible
     if not len(feasible):
-        room = preview(filtered, anew.snapshot.pod_disruption_budgets) if ways_out else None
+        room = preview(filtered, recreated.snapshot.pod_disruption_budgets) if ways_out else None
         return replace(
             found,
             outcome=PlacementOutcome.UNSCHEDULABLE,
             message=filtered.message,
-            nowhere=pinned_nowhere(pod, anew.table.nodes),
+            nowhere=pinned_nowhere(pod, recreated.table.nodes),
             offered_nowhere=offered_nowhere(filtered.context),
             claims=claim_problems(filtered),
             volumes=volume_places(filtered),
@@ -136,7 +136,7 @@ def _placement(situation: Situation, missing: MissingKinds, *, every_node: bool,
         outcome=PlacementOutcome.FITS,
         feasible=len(feasible),
         sampled=most if most < len(feasible) else None,
-        best=_best(anew, filtered, scored),
+        best=_best(recreated, filtered, scored),
         scores=tuple(_scores(filtered, scored, None if every_node else _SHOWN_SCORES)),
         normalized=tuple(normalized_scores(filtered, scored)) if every_node else (),
         current=_current(pod, filtered, scored),
@@ -186,7 +186,7 @@ def _best(situation: Situation, filtered: FilterResult, scored: ScoreResult) -> 
     return tuple(situation.table.names[row] for row in scored.best)
 
 
-def _anew(situation: Situation) -> Situation:
+def _recreated(situation: Situation) -> Situation:
     """The situation in which the pod is created again: a bound one is taken off its node first."""
     pod = situation.pod
     if not pod.spec.node_name:

@@ -185,7 +185,7 @@ FINE: dict[str, list[Object]] = {
     "claim for one, one replica": [_workload(volumes=_uses_claim()), _claim("ReadWriteOnce")],
     "rollout that ends the old pod first": [_rolling(maxSurge=0, maxUnavailable=1), _claim("ReadWriteOncePod")],
     "rollout that may have none": [_rolling(maxUnavailable="100%"), _claim("ReadWriteOncePod")],
-    "rollout anew": [_rolling(), _claim("ReadWriteOncePod")],
+    "rollout with a single writer": [_rolling(), _claim("ReadWriteOncePod")],
     "StatefulSet of one": [_workload("StatefulSet", volumes=_uses_claim()), _claim("ReadWriteOncePod")],
     "toleration for a while": [_workload(tolerations=_tolerates(tolerationSeconds=5))],
     "the first toleration ends": [_workload(tolerations=[*_tolerates(tolerationSeconds=5), *_tolerates()])],

@@ -398,8 +398,8 @@ def _runtime() -> list[Scenario]:
 
 
 def _changed_in_place() -> list[Scenario]:
-    anew = [{"resourceName": name, "restartPolicy": "RestartContainer"} for name in ("cpu", "memory")]
-    resized = container("app", OBEYS, "10m/100m", "16Mi/64Mi", resizePolicy=anew)
+    restart = [{"resourceName": name, "restartPolicy": "RestartContainer"} for name in ("cpu", "memory")]
+    resized = container("app", OBEYS, "10m/100m", "16Mi/64Mi", resizePolicy=restart)
     stubborn = {**resized, "command": ["sh", "-c", STUBBORN]}
     plain = container("app", OBEYS_143)
     beside = container("proxy", OBEYS)
@@ -459,7 +459,7 @@ def _other_image(made: Made) -> None:
 
 
 def _restart_all() -> list[Scenario]:
-    """The watcher ends, and all others have to start anew."""
+    """The watcher ends, and all others have to start again."""
     cause, slug = Cause.RESTART_ALL, "restart-all"
     rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [88]}}
     watcher = container("watcher", "sleep 5; exit 88", restartPolicy="Never", restartPolicyRules=[rule])

@@ -230,7 +230,7 @@ class Fleet:
             # One check may have begun before.
             wait_for(
                 lambda: self._clients[client] >= looked + 2 or not client.is_alive(),  # noqa: B023
-                "each client has looked anew",
+                "each client has looked again",
             )
 
     def _is_refused(self, mark: str) -> bool:
