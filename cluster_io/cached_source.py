@@ -18,8 +18,6 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import Selector
 
-__all__ = ["RememberedSource"]
-
 T = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
 

@@ -7,8 +7,6 @@ from typing import Final
 from cluster_io.kinds import Kind
 from podrules.api.model.resource import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 
-__all__ = ["DEVICE_CLASSES", "RESOURCE_CLAIMS", "RESOURCE_CLAIM_TEMPLATES", "RESOURCE_SLICES"]
-
 RESOURCE_CLAIMS: Final = Kind(
     "ResourceClaim", "resourceclaims", (), "resource.k8s.io", "v1", namespaced=True, model=ResourceClaim
 )

@@ -22,8 +22,6 @@ from cluster_io.live.responses import ChangeAnswer
 from cluster_io.writer import AUTHORIZER_REFUSAL, Sender
 from podrules.api.model.decode import DecodeError, from_json
 
-__all__ = ["DryRunAnswer", "DryRuns"]
-
 _MANAGER: Final = "kubectl-qos"
 _APPLY: Final = "application/apply-patch+yaml"
 _NO_DRY_RUN: Final = "does not support dry run"

@@ -47,8 +47,6 @@ from podrules.pod.container_state import OOM_KILLED
 from podrules.pod.priority import static_pod_uid
 from podrules.pod.reading import UnreadInput, read_or_none
 
-__all__ = ["EndReader", "events_of_earlier", "is_of_workload", "node_of"]
-
 _OWNERS: Final[Mapping[str, Kind[Any]]] = {
     one.kind: one for one in (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, JOBS, REPLICATION_CONTROLLERS)
 }

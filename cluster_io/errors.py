@@ -9,26 +9,6 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Final, Protocol
 
-__all__ = [
-    "ASK_ANOTHER",
-    "BadEntry",
-    "BadObject",
-    "ClusterError",
-    "Conflict",
-    "Forbidden",
-    "KubeletUnavailable",
-    "ManifestError",
-    "NotCaptured",
-    "NotFound",
-    "NotListed",
-    "NotServed",
-    "RequestRefused",
-    "TooLong",
-    "Unreachable",
-    "UsageError",
-]
-
-
 ASK_ANOTHER: Final = "Name a cluster that runs: --context, --kubeconfig; or ask none: --snapshot FILE, --demo"
 """The advice when no API server answers."""
 

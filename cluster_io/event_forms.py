@@ -10,8 +10,6 @@ from typing import Any, Final
 
 from cluster_io.kinds import EVENTS
 
-__all__ = ["as_core_event"]
-
 _GROUP: Final = "events.k8s.io/"
 _FIELDS: Final = {
     "regarding": "involvedObject",

@@ -18,8 +18,6 @@ from cluster_io.errors import UsageError
 if TYPE_CHECKING:
     from cluster_io.kinds import Kind
 
-__all__ = ["FieldIndex", "FieldTerm", "check_fields", "equal_fields"]
-
 E = TypeVar("E")
 
 _METADATA_FIELDS: Final = ("metadata.name", "metadata.namespace")

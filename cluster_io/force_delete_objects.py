@@ -37,8 +37,6 @@ from podrules.ending.volumes import (
 from podrules.node.reachability import LEASE_NAMESPACE, NodeReach, Reach, ReachableNode, node_reach
 from podrules.pod.platform import Platform, node_platform
 
-__all__ = ["MOST_READ", "read_guards", "read_node_reach", "read_reach", "read_renewed", "renewals"]
-
 MOST_READ: Final = 50
 """Claims of one pod: each takes up to three requests, and a tenant may name thousands."""
 

@@ -76,8 +76,6 @@ if TYPE_CHECKING:
     from cluster_io.needs import KnownObjects, Need
     from podrules.api.model.snapshot import ClusterSnapshot
 
-__all__ = ["Gatherer", "KnownCluster"]
-
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
 K = TypeVar("K", bound=KubeObject)

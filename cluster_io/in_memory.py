@@ -21,8 +21,6 @@ from podrules.api.similar_names import near_names
 from podrules.pod.defaults import default_grace_period
 from podrules.pod.versions import NOTHING_STATED, StatedFacts
 
-__all__ = ["MemorySource", "NothingSource"]
-
 T = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
 Raw = Mapping[str, Any]

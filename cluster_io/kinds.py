@@ -31,49 +31,6 @@ from podrules.api.model.storage import (
 from podrules.api.model.workload import CronJob, ReplicationController, Service, Workload
 from podrules.api.plain_names import is_plain_name
 
-__all__ = [
-    "ALL_KINDS",
-    "CONFIG_MAPS",
-    "CRON_JOBS",
-    "CSI_DRIVERS",
-    "CSI_NODES",
-    "CSI_STORAGE_CAPACITIES",
-    "DAEMON_SETS",
-    "DEPLOYMENTS",
-    "EVENTS",
-    "JOBS",
-    "LEASES",
-    "LEASE_CANDIDATES",
-    "LIMIT_RANGES",
-    "MUTATING_POLICIES",
-    "MUTATING_WEBHOOKS",
-    "NAMESPACES",
-    "NODES",
-    "NODE_METRICS",
-    "NODE_PROXIES",
-    "OF_OUR_WEBHOOK",
-    "OUR_DEPLOYMENTS",
-    "PDBS",
-    "PERSISTENT_VOLUMES",
-    "PERSISTENT_VOLUME_CLAIMS",
-    "PODS",
-    "POD_METRICS",
-    "PRIORITY_CLASSES",
-    "RELATED",
-    "REPLICATION_CONTROLLERS",
-    "REPLICA_SETS",
-    "RESOURCE_QUOTAS",
-    "RUNTIME_CLASSES",
-    "SERVICES",
-    "STATEFUL_SETS",
-    "STORAGE_CLASSES",
-    "VALIDATING_WEBHOOKS",
-    "VOLUME_ATTACHMENTS",
-    "WORKLOADS",
-    "Kind",
-    "find_kind",
-]
-
 T_co = TypeVar("T_co", bound=KubeObject, covariant=True)
 
 

@@ -19,8 +19,6 @@ from podrules.api.model.base import Model
 from podrules.api.model.decode import DecodeError, from_json, from_object
 from podrules.api.model.kubelet import Configz, Summary
 
-__all__ = ["CONFIGZ", "MAX_BYTES", "STATS_SUMMARY", "KubeletEndpoint"]
-
 T_co = TypeVar("T_co", bound=Model, covariant=True)
 
 MAX_BYTES: Final = 32 << 20

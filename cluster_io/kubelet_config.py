@@ -34,8 +34,6 @@ from podrules.api.schema.table import schema
 from podrules.api.similar_names import nearest_word
 from podrules.node.eviction.thresholds import ThresholdConfigError, parse_threshold_config
 
-__all__ = ["configuration_in", "use_kubelet_file"]
-
 _KIND: Final = "KubeletConfiguration"
 _API_VERSION: Final = "kubelet.config.k8s.io/v1beta1"
 _STRUCT: Final = "config.v1beta1.KubeletConfiguration"

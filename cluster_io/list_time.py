@@ -23,8 +23,6 @@ from typing import Any, Final, NamedTuple
 
 from podrules.api.model.instant import instant, later
 
-__all__ = ["NewestTimes", "newest_time", "newest_times"]
-
 _MAX_AFTER_HEARTBEAT: Final = 3600
 """Seconds after the newest heartbeat that a time may still count."""
 

@@ -81,8 +81,6 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import PodTo
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import NAME as POD_TOPOLOGY_SPREAD
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import claim_reference, is_bound
 
-__all__ = ["CONTROLLERS", "KnownObjects", "Need", "field_of", "goes_by_revision", "left_out", "needs"]
-
 _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 CONTROLLERS: Final[Mapping[tuple[str, str], Kind[Any]]] = {
     (kind.api_version, kind.kind): kind for kind in (REPLICATION_CONTROLLERS, REPLICA_SETS, STATEFUL_SETS)

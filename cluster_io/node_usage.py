@@ -20,8 +20,6 @@ from podrules.api.model.pod import Pod
 from podrules.node.pressure.usage import NO_USAGE, NodeUsage, ReadUsage, usage_from_metrics, usage_from_summary
 from podrules.pod.reading import UnreadInput
 
-__all__ = ["read_usage", "read_usages", "unread_usage"]
-
 MAX_KUBELETS: Final = 60
 """Up to so many kubelets are asked one by one; for more nodes the metrics API has to be enough."""
 

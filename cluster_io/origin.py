@@ -7,8 +7,6 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-__all__ = ["UNKNOWN_ORIGIN", "Origin", "host_of"]
-
 
 class Origin(Struct, frozen=True, rename="camel"):
     """The cluster as the kubeconfig names it."""

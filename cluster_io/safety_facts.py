@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from podrules.api.model.pod import Pod
     from podrules.api.model.storage import VolumeAttachment
 
-__all__ = ["coming_writers", "partition_facts", "renewals", "volumes_on_their_way"]
-
 
 def renewals(gatherer: Gatherer) -> dict[str, datetime]:
     """When each node's kubelet last renewed its Lease, by node; empty when Leases cannot be read."""

@@ -17,8 +17,6 @@ from podrules.api.model.config import ConfigMap
 from podrules.scheduling.scheduler.config_fields import KIND
 from podrules.scheduling.scheduler.profile import ConfigurationError, Profile, read_profiles
 
-__all__ = ["config_map_document", "read_scheduler_configuration", "twice_in_json"]
-
 _CONFIG_MAP: Final = "configmap"
 
 

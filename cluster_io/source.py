@@ -15,8 +15,6 @@ from podrules.api.model.base import KubeObject, Model
 from podrules.api.model.selectors import Selector
 from podrules.pod.versions import Release, StatedFacts
 
-__all__ = ["Source"]
-
 T = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
 

@@ -27,8 +27,6 @@ from podrules.api.model.base import KubeObject, Model
 from podrules.api.model.decode import from_json
 from podrules.pod.reading import Access
 
-__all__ = ["ACCESS_REVIEWS", "AUTHORIZER_REFUSAL", "Sender", "Writer"]
-
 ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _JSON_PATCH: Final = "application/json-patch+json"
 _DRY_RUN: Final = "?dryRun=All"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from cluster_io.source import Source
     from kubectl_plugin.options import ClusterConnection, ClusterOptions, CommandFunction
 
-__all__ = ["main", "source_of"]
-
 _MAX_MEMORY: Final = 6 << 30
 """Bytes, if only files are read: 20 KB of a snapshot may describe 300 GB. A List of 1 GiB needs 4.4 GiB."""
 

@@ -42,27 +42,6 @@ if TYPE_CHECKING:
 
     from kubectl_plugin.render.command import Command, Target
 
-__all__ = [
-    "FINDINGS",
-    "INTERRUPTED",
-    "NOTHING_LEFT",
-    "NOTHING_TO_CHANGE",
-    "NOT_CERTAIN",
-    "NOT_CONFIRMED",
-    "NOT_FOUND",
-    "NOT_OVER",
-    "NOT_POSSIBLE",
-    "NO_PLACE",
-    "REFUSED",
-    "UNEXPECTED",
-    "UNREADABLE",
-    "certainty",
-    "explained",
-    "print_error",
-    "warn",
-    "words_of",
-]
-
 UNEXPECTED: Final = 1
 FINDINGS: Final = 1
 UNREADABLE: Final = 6

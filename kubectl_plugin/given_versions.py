@@ -10,8 +10,6 @@ from podrules.api.features import GATES
 from podrules.api.similar_names import nearest_word
 from podrules.pod.versions import GATE_FIELDS, StatedFacts
 
-__all__ = ["gates_without_effect", "read_versions"]
-
 _BOOLS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),

@@ -16,8 +16,6 @@ from kubectl_plugin.parsing.commands import COMMANDS, command_parser
 from kubectl_plugin.parsing.flags import Flag, groups_of
 from podrules import __version__
 
-__all__ = ["main", "pages"]
-
 _NAMED: Final = str.maketrans({"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"})
 
 

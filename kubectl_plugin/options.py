@@ -15,35 +15,6 @@ if TYPE_CHECKING:
     from cluster_io.source import Source
     from kubectl_plugin.render.command import Target
 
-__all__ = [
-    "DEMO_SCHEDULER",
-    "NO_SELECTION",
-    "STANDARD_OUTPUT",
-    "ClusterConnection",
-    "ClusterOptions",
-    "CommandFunction",
-    "DeletionOptions",
-    "DiedOptions",
-    "ExplainOptions",
-    "FenceOptions",
-    "LintOptions",
-    "NodeOptions",
-    "Options",
-    "Output",
-    "PartitionsOptions",
-    "PlaceOptions",
-    "ReportOptions",
-    "RightsOptions",
-    "Selection",
-    "SnapshotOptions",
-    "Streams",
-    "VersionsOptions",
-    "WhyOptions",
-    "connect",
-    "connect_for_changes",
-]
-
-
 STANDARD_OUTPUT: Final = "-"
 """The file name that means standard output."""
 DEMO_SCHEDULER: Final = "configmap/kube-system/kube-scheduler"

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
     from kubectl_plugin.reports.verdict import Verdict
 
-__all__ = ["Printer", "without_missing_objects"]
-
 
 class Printer:
     """Prints each page at once, and data in one piece at the end."""

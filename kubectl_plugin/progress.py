@@ -9,8 +9,6 @@ from typing import IO, Any, Final
 from cluster_io.kinds import Kind
 from kubectl_plugin.render.width import text_columns
 
-__all__ = ["ProgressLine"]
-
 _INTERVAL: Final = 0.2
 """Seconds between two updates of the line."""
 _CLEAR: Final = "\r\x1b[K"

@@ -14,8 +14,6 @@ import signal
 import sys
 from collections.abc import Callable
 
-__all__ = ["complete", "main"]
-
 _COLLECTION_THRESHOLD = 100_000
 """Objects between two collections. Modules stay loaded, and the default would search them many times."""
 

@@ -4,4 +4,3 @@ If no version is known, the rules are those of `podrules.api.features.REFERENCE_
 """
 
 __version__ = "0.1.0"
-__all__ = ["__version__"]

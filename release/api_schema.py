@@ -24,8 +24,6 @@ from typing import Any, Final, NamedTuple
 
 from podrules.api.features import VERIFIED
 
-__all__ = ["api_schema"]
-
 _META: Final = "k8s.io/apimachinery/pkg/apis/meta/v1"
 _READ: Final = frozenset(
     [

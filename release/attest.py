@@ -25,8 +25,6 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 
 from release.image import ReleasedImage
 
-__all__ = ["PROVENANCE", "SIGNATURE", "Source", "attest", "attested_names", "sign", "signing_key"]
-
 PROVENANCE: Final = "provenance.intoto.json"
 SIGNATURE: Final = "SHA256SUMS.sig"
 _ROOT: Final = Path(__file__).resolve().parents[1]

@@ -37,8 +37,6 @@ from release.image import ReleasedImage, buildah, release_image
 from release.krew import Archive, manifest
 from release.platforms import PLATFORMS, THIS, Platform
 
-__all__ = ["build_archive", "build_chart", "build_packages", "finish", "main"]
-
 ROOT: Final = Path(__file__).resolve().parents[1]
 CHART: Final = ROOT / "charts" / "qos-webhook"
 _LOCK: Final = ROOT / "requirements" / "plugin.txt"

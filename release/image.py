@@ -11,8 +11,6 @@ from typing import Any, Final, NamedTuple
 
 from podrules import __version__
 
-__all__ = ["ReleasedImage", "buildah", "release_image"]
-
 _BILL: Final = Path("opt", "qos-webhook", "sbom.cdx.json")
 _NAME: Final = "qos-webhook"
 _LABEL: Final = "org.opencontainers.image"

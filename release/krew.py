@@ -12,8 +12,6 @@ import yaml
 
 from release.platforms import Platform
 
-__all__ = ["Archive", "manifest"]
-
 _SHORT: Final = "Explain QoS, OOM order, placement and endings of pods"
 _DESCRIPTION: Final = """\
 Shows what Kubernetes will do to a pod, and why: its QoS class, which pod is

@@ -6,8 +6,6 @@ import platform
 import sys
 from typing import Final, NamedTuple
 
-__all__ = ["PLATFORMS", "THIS", "Platform"]
-
 _PYTHONS: Final = {"311": "3.11.0", "312": "3.12.0", "313": "3.13.0"}
 """By the tag in names of wheels: the oldest Python of that version, which decides the markers of requirements."""
 _MACHINES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}

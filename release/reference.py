@@ -42,8 +42,6 @@ from webhook.serving.metrics import Metrics, MetricSources
 from webhook.serving.wsgi import REVIEW_PATHS
 from webhook.settings import Settings
 
-__all__ = ["main", "write_reference"]
-
 ROOT: Final = Path(__file__).resolve().parents[1]
 _UPSTREAM: Final = f"https://github.com/kubernetes/kubernetes/blob/v{REFERENCE_VERSION}/"
 _KEPS: Final = "https://github.com/kubernetes/enhancements/issues/"

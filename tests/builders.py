@@ -21,26 +21,6 @@ from podrules.api.model.workload import ReplicationController, Service, Workload
 from podrules.pod.qos import FieldChange
 from tests.objects import raw_node, raw_pod
 
-__all__ = [
-    "amounts",
-    "make_constraint",
-    "make_container",
-    "make_container_status",
-    "make_controller",
-    "make_limit_range",
-    "make_node",
-    "make_owner",
-    "make_persistent_volume",
-    "make_pod",
-    "make_priority_class",
-    "make_resources",
-    "make_runtime_class",
-    "make_service",
-    "make_sidecar",
-    "make_workload",
-    "with_changes",
-]
-
 Amounts = Mapping[str, str]
 
 

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["counted_calls"]
-
 
 @contextmanager
 def counted_calls(*functions: Callable[..., Any]) -> Iterator[dict[str, int]]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from podrules.api.features import CHANGES, Features
 
-__all__ = ["around"]
-
 
 def around(field: str) -> tuple[Features, Features]:
     """The defaults of the last minor without a change, and of the first with it.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["check"]
-
 
 def check(path: Path, text: str) -> None:
     """Compare a text with its file."""

@@ -8,8 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["TESTS", "Written", "written_tests"]
-
 TESTS = Path(__file__).resolve().parent
 
 

@@ -11,18 +11,6 @@ from typing import Any
 
 from tests.controlplane.client import Object
 
-__all__ = [
-    "on",
-    "raw_condition",
-    "raw_container",
-    "raw_node",
-    "raw_node_event",
-    "raw_pod",
-    "raw_priority_class",
-    "raw_service_account",
-    "raw_workload",
-]
-
 _IMAGE = "registry.example.com/app:1"
 _API_VERSIONS = {"Job": "batch/v1", "CronJob": "batch/v1"}
 """Of workloads that are not of ``apps/v1``."""

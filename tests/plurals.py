@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["plurals_in_code", "wrong_plurals"]
-
 _NOUN: Final = (
     r"(?:attachment|budget|candidate|change|claim|cluster|command|container|device|disk|domain|error|event|failure"
     r"|file|finding|gate|heading|Job|inode|line|member|namespace|node|notice|object|other|path|pod|priority|replica|restart"

@@ -24,8 +24,6 @@ from tests.controlplane.binaries import Unavailable, find_binaries
 from tests.marked import written_tests
 from tests.tree import ROOT
 
-__all__ = ["PAGES", "alerts", "main", "name_problems", "sentences", "subject_problems"]
-
 PAGES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "charts/qos-webhook/README.md")
 PACKAGES: Final = ("kubectl_plugin", "webhook", "podrules", "cluster_io")
 VERBS: Final = ROOT / "tests" / "subject_verbs.txt"

@@ -10,8 +10,6 @@ from typing import Any, Final
 
 from tests.tree import ROOT
 
-__all__ = ["FULL_MINOR", "MINORS", "recorded", "recorded_file"]
-
 _FOLDER: Final = ROOT / "tests" / "testdata" / "conformance"
 MINORS: Final = tuple(sorted(int(folder.name.removeprefix("1.")) for folder in _FOLDER.glob("1.*")))
 """Versions with recorded answers."""

@@ -7,8 +7,6 @@ from typing import NoReturn
 
 import pytest
 
-__all__ = ["in_ci", "without"]
-
 
 def in_ci() -> bool:
     """Whether all of the suite's requirements have to be met."""

@@ -24,8 +24,6 @@ import yaml
 
 from tests.tree import ROOT
 
-__all__ = ["data_differences", "facts", "main", "text_differences"]
-
 _PAGE: Final = "page.html"
 _HASH: Final = re.compile(r"sha256-[\w+/=]+")
 """Of the page's own script and style, in its Content-Security-Policy."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME
 from podrules.scheduling.scheduler.cycle import FilterResult
-from podrules.scheduling.scheduler.profile import DEFAULT_SCHEDULER_NAME, Profile
+from podrules.scheduling.scheduler.profile import Profile
 from podrules.scheduling.scheduler.runtime import new_framework
-
-__all__ = ["DEFAULT_FRAMEWORK", "unschedulable_plugins"]
 
 DEFAULT_FRAMEWORK: Final = new_framework(Profile(DEFAULT_SCHEDULER_NAME))
 """The framework of the default profile."""

@@ -8,8 +8,6 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
-__all__ = ["ROOT", "files"]
-
 ROOT: Final = Path(__file__).resolve().parents[1]
 
 

@@ -17,8 +17,6 @@ from podrules.api.features import REFERENCE, REFERENCE_VERSION
 from tests.controlplane.binaries import Unavailable, find_go, go_environment
 from tests.required import without
 
-__all__ = ["MODULES", "find_source", "upstream_source"]
-
 # What is published on its own has 0 for the major version.
 _ON_ITS_OWN: Final = f"v0.{REFERENCE_VERSION.partition('.')[2]}"
 MODULES: Final = {

@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["again_if_late", "answer_in_the_end", "wait_for"]
-
 T = TypeVar("T")
 
 _FIRST_PAUSE = 0.002

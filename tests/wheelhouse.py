@@ -21,8 +21,6 @@ from typing import Final
 
 from tests.controlplane.binaries import Unavailable, cache_folder, locked
 
-__all__ = ["PLUGIN", "Wheelhouse"]
-
 _REQUIREMENTS: Final = Path(__file__).resolve().parents[1] / "requirements"
 _FETCH: Final = "python -m tests.wheelhouse"
 _UNUSED_SECONDS: Final = 30 * 24 * 3600

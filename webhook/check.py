@@ -26,8 +26,6 @@ from cluster_io.errors import Unreachable
 from cluster_io.live.answers import error_message
 from cluster_io.live.client import ClientTransport
 
-__all__ = ["main"]
-
 _PATHS: Final = ("/mutate", "/validate")
 _REQUEST_SECONDS: Final = 5.0
 _CREATION_SECONDS: Final = 35.0

@@ -27,8 +27,6 @@ from webhook.settings import (
 )
 from webhook.tls_options import TlsError, TlsOptions, TlsVersion, read_cipher_suites
 
-__all__ = ["main", "parse_settings"]
-
 _UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DEFAULT_LIFETIME: Final = "90d"
 _LEAST_LIFETIME: Final = 12.0

@@ -7,22 +7,8 @@ from enum import Enum
 
 from msgspec import Struct
 
-from podrules.qos_webhook.arguments import ObjectRef, RuleMode, RuleOptions
+from podrules.qos_webhook.arguments import ObjectRef, RuleOptions
 from webhook.tls_options import TlsOptions
-
-__all__ = [
-    "CertificateFiles",
-    "ForceDeletion",
-    "ForceDeletionMode",
-    "KeptCertificate",
-    "LogFormat",
-    "LogLevel",
-    "ObjectRef",
-    "RuleMode",
-    "RuleOptions",
-    "Settings",
-    "SharedObjects",
-]
 
 
 class CertificateFiles(Struct, frozen=True):

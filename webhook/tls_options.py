@@ -15,8 +15,6 @@ from typing import Final
 
 from msgspec import Struct
 
-__all__ = ["CIPHER_SUITES", "TlsError", "TlsOptions", "TlsVersion", "read_cipher_suites"]
-
 
 class TlsVersion(Enum):
     """The oldest version that is served."""

@@ -39,8 +39,6 @@ from podrules.api.well_known import SELECTOR_ANNOTATIONS, is_public_key
 from podrules.ending.volumes import attachment_name
 from podrules.pod.reading import OUTSIDE
 
-__all__ = ["Anonymiser"]
-
 _WORD: Final = re.compile(r"[A-Za-z0-9]+")
 _KEPT_FIELDS: Final = frozenset(
     {

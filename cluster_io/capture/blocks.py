@@ -20,8 +20,6 @@ from podrules.api.model.decode import dec_hook
 from podrules.api.model.node import ContainerImage, Node
 from podrules.api.model.pod import Pod, PodSpec, PodStatus
 
-__all__ = ["block_of", "read_block"]
-
 T = TypeVar("T", bound=KubeObject)
 
 _TIME: Final = texts(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", 20)

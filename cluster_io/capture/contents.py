@@ -62,8 +62,6 @@ from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION
 from podrules.qos_webhook.namespaces import RuleError
 from podrules.workload.evictors import READ_ANNOTATIONS, is_sign
 
-__all__ = ["ANNOTATIONS", "KindContents", "contents"]
-
 T = TypeVar("T", bound=Struct)
 K = TypeVar("K", bound=KubeObject)
 

@@ -33,17 +33,6 @@ from podrules.api.model.base import KubeObject
 from podrules.api.model.decode import DecodeError
 from podrules.pod.versions import Release
 
-__all__ = [
-    "NOT_SERVED",
-    "CapturedKind",
-    "Header",
-    "SnapshotFile",
-    "in_namespace",
-    "is_snapshot",
-    "shape_of",
-    "snapshot_parts",
-]
-
 T = TypeVar("T", bound=KubeObject)
 
 NOT_SERVED: Final = "not served"

@@ -18,8 +18,6 @@ from msgspec.structs import replace
 from cluster_io.wire.recipe import Fill, TextPlace, recipe
 from podrules.api.model.decode import dec_hook
 
-__all__ = ["Column", "Form", "Forms", "Own", "texts"]
-
 T = TypeVar("T", bound=Struct)
 
 Own = tuple[str, ...]

@@ -15,8 +15,6 @@ from podrules.api.model.selectors import Selector
 from podrules.api.similar_names import near_names
 from podrules.pod.versions import NOTHING_STATED, StatedFacts
 
-__all__ = ["SnapshotSource"]
-
 T = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
 _Index = dict[tuple[str, str], KubeObject]

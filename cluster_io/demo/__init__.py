@@ -12,8 +12,6 @@ from typing import Any, Final
 
 import msgspec
 
-__all__ = ["DEMO_NOW", "DEMO_VERSION", "demo_kubelets", "demo_objects"]
-
 DEMO_NOW: Final = "2026-10-17T03:11:00Z"
 """When the cluster was so."""
 DEMO_VERSION: Final = "v1.36.3"

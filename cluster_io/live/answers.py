@@ -16,16 +16,6 @@ from msgspec import Raw, field
 from podrules.api.model.base import Model, ObjectMeta
 from podrules.api.model.decode import DecodeError, from_json
 
-__all__ = [
-    "APIStatus",
-    "ObjectList",
-    "WatchEvent",
-    "error_message",
-    "head_of_event",
-    "head_of_list",
-    "head_of_object",
-]
-
 _MAX_MESSAGE: Final = 4096
 """Characters of an error's message, which another server than the API server may have written."""
 _TYPE: Final = rb'\{(?:"(?:kind|apiVersion)":"[^"]*",)*"metadata":'

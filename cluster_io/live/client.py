@@ -28,8 +28,6 @@ from cluster_io.live.responses import (
 )
 from podrules import __version__
 
-__all__ = ["ClientTransport"]
-
 _CONNECT_SECONDS: Final = 5.0
 _USER_AGENT: Final = f"kubectl-qos/{__version__}"
 _PIECE: Final = 1 << 18

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
-__all__ = ["without_collection"]
-
 
 class _Collection:
     """Garbage collection, which several threads may switch off at a time."""

@@ -18,8 +18,6 @@ from typing import Any, Final, NamedTuple
 
 from cluster_io.errors import ASK_ANOTHER, Unreachable
 
-__all__ = ["Kubeconfig", "plain", "read_kubeconfig"]
-
 _SECONDS: Final = 10.0
 _NO_SERVER: Final = re.compile(
     r"dial tcp (127\.0\.0\.1|\[::1\]):8080: |^stat .*: no such file or directory$|^no configuration for a cluster"

@@ -25,8 +25,6 @@ from cluster_io.live.transport import LargeTransport
 from podrules.api.model.base import KubeObject
 from podrules.api.model.decode import DecodeError
 
-__all__ = ["NoProgress", "Progress", "can_read_whole", "read_whole"]
-
 T = TypeVar("T", bound=KubeObject)
 
 

@@ -50,8 +50,6 @@ from podrules.pod.versions import NOTHING_STATED, StatedFacts
 if TYPE_CHECKING:
     from cluster_io.live.reflector import NamedObject, Reflector
 
-__all__ = ["LiveSource"]
-
 T = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
 K = TypeVar("K", bound="NamedObject")

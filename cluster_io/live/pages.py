@@ -16,8 +16,6 @@ from cluster_io.live.answers import ObjectList, head_of_list
 from podrules.api.model.base import ObjectMeta
 from podrules.api.model.decode import EFFORT, DecodeError, from_json
 
-__all__ = ["pages_of"]
-
 _SHRINK: Final = 4
 _GROW: Final = 2
 _CALM: Final = 4

@@ -6,8 +6,6 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-__all__ = ["together"]
-
 T = TypeVar("T")
 
 

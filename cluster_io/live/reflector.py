@@ -39,8 +39,6 @@ from cluster_io.live.responses import Response, StreamRefused
 from podrules.api.model.base import Model, ObjectMeta
 from podrules.api.model.decode import DecodeError, from_json
 
-__all__ = ["CachedMeta", "CachedObject", "NamedObject", "Reflector", "StreamTransport"]
-
 _LOG: Final = logging.getLogger(__name__)
 _PAGE: Final = 500
 _FIRST_DELAY: Final = 0.8

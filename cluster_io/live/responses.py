@@ -7,18 +7,6 @@ import sys
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-__all__ = [
-    "MAX_ANSWER",
-    "MAX_ERROR",
-    "ChangeAnswer",
-    "Response",
-    "StreamRefused",
-    "StreamedAnswer",
-    "lines_of",
-    "service_account_namespace",
-    "warning_text",
-]
-
 MAX_ANSWER: Final = 256 << 20
 """The most bytes of an answer that is kept in memory; a metrics API lists 500,000 pods in fewer."""
 MAX_ERROR: Final = 64 << 10

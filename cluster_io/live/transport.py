@@ -36,14 +36,6 @@ from cluster_io.live.responses import (
     warning_text,
 )
 
-__all__ = [
-    "KubectlProxy",
-    "LargeTransport",
-    "ProxySettings",
-    "Transport",
-    "kubectl_context",
-]
-
 _START_TIMEOUT: Final = 60.0
 """Seconds until kubectl serves; a credential plugin runs later, with the first request."""
 _START_LINE: Final = re.compile(rb"^([EWIF][0-9]{4} |error: |Error in configuration: )", re.MULTILINE)

@@ -22,20 +22,6 @@ from cluster_io.manifests.partial_yaml import readable_part
 from cluster_io.manifests.text import STDIN, files_of, read_stdin, read_text
 from cluster_io.manifests.yaml_words import no_manifest, yaml_problem
 
-__all__ = [
-    "Document",
-    "Twice",
-    "check_depth",
-    "check_expanded",
-    "go_loader",
-    "objects_in",
-    "parse_documents",
-    "read_documents",
-    "read_value_documents",
-    "read_values",
-    "read_what_can_be",
-]
-
 MAX_VALUES: Final = 50_000_000
 """Values of one document with its aliases expanded: more is an attack or a mistake."""
 MAX_DEPTH: Final = 1000

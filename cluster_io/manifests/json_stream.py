@@ -14,8 +14,6 @@ from typing import Any, Final, NamedTuple
 from cluster_io.errors import ManifestError
 from podrules.api.model.decode import without_depths, without_halves
 
-__all__ = ["JsonStream", "JsonValue", "json_stream", "sent_number"]
-
 _SPACES: Final = re.compile(r"[ \t\r\n]*")
 _AMBIGUOUS: Final = 1
 """Values after which the rest of a text may still be YAML."""

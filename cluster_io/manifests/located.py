@@ -22,8 +22,6 @@ from cluster_io.manifests.json_stream import JsonValue, json_stream
 from cluster_io.manifests.partial_yaml import readable_part
 from cluster_io.manifests.yaml_words import yaml_problem
 
-__all__ = ["MAX_TEXT", "Ignore", "LocatedObject", "Place", "Places", "line_of", "located_objects"]
-
 MAX_TEXT: Final = 16 << 20
 """Characters of a file: kubectl refuses an object of a tenth of this size."""
 MAX_VALUES: Final = 500_000

@@ -14,8 +14,6 @@ from typing import Final
 from cluster_io.errors import ManifestError
 from cluster_io.manifests.json_stream import JsonStream, json_stream
 
-__all__ = ["readable_part"]
-
 _HEAD: Final = re.compile(r"---(?:\s|$)")
 _NOTHING: Final = re.compile(r"\s*(?:#.*|%.*)?$")
 

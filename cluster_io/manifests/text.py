@@ -9,8 +9,6 @@ from typing import IO, Final
 
 from cluster_io.errors import ManifestError
 
-__all__ = ["MAX_BYTES", "PIPED", "STDIN", "advice_for", "files_of", "read_stdin", "read_text"]
-
 MAX_BYTES: Final = 1 << 30
 """Bytes of one file."""
 STDIN: Final = "standard input"

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from cluster_io.errors import ClusterError
 
-__all__ = ["write_whole"]
-
 
 def write_whole(path: Path, parts: Iterable[bytes]) -> None:
     """Write a file that only its owner may read.

@@ -10,8 +10,6 @@ from typing import Final
 from cluster_io.errors import ManifestError
 from cluster_io.manifests.text import PIPED
 
-__all__ = ["TEMPLATE_ADVICE", "no_manifest", "yaml_problem"]
-
 _TEMPLATE: Final = re.compile(r"\{\{|\{%")
 TEMPLATE_ADVICE: Final = f"Render it first: helm template . | {PIPED}"
 """The advice for a template."""

@@ -33,8 +33,6 @@ from podrules.api.model.pod import Container, ContainerState, ContainerStateRunn
 from podrules.api.model.quantity import Quantity
 from podrules.api.model.storage import Volume
 
-__all__ = ["Codec", "is_known"]
-
 T = TypeVar("T", bound=KubeObject)
 Read = Callable[[Message], Any]
 Decode = Callable[[bytes], Any]

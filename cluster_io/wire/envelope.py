@@ -17,8 +17,6 @@ from typing import Final
 
 from podrules.api.model.decode import DecodeError
 
-__all__ = ["ListReader"]
-
 _MAGIC: Final = b"k8s\0"
 _RAW: Final = 0x12
 _ITEMS: Final = 0x12

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["MESSAGES"]
-
 MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
     "apps/v1.DaemonSet": {
         "metadata": (1, "meta/v1.ObjectMeta"),

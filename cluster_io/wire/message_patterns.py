@@ -27,8 +27,6 @@ from msgspec import Struct
 
 from cluster_io.wire.recipe import Fill, TextPlace, recipe
 
-__all__ = ["TIME", "Alike", "text_place"]
-
 T = TypeVar("T", bound=Struct)
 Pieces = tuple[bytes, ...]
 """A message in pieces: a shared piece, then a place's content and a shared piece in turn."""

@@ -24,8 +24,6 @@ from cluster_io.wire.message_patterns import TIME, Alike, text_place
 from podrules.api.model.base import KubeObject, ObjectMeta
 from podrules.api.model.pod import Pod, PodSpec, PodStatus
 
-__all__ = ["PodCodec", "codec_of"]
-
 T = TypeVar("T", bound=KubeObject)
 
 _NAME: Final = text_place(rb"[a-z0-9.-]", range(1, 128))

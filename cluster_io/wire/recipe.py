@@ -15,8 +15,6 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import astuple
 
-__all__ = ["Fill", "TextPlace", "recipe"]
-
 Fill = Callable[[Sequence[Any]], Any]
 """A model, from own values; an IndexError where there are too few."""
 

@@ -40,17 +40,6 @@ if TYPE_CHECKING:
     from kubectl_plugin.render.command import Prose, Target
     from kubectl_plugin.render.page import Page
 
-__all__ = [
-    "POLL_SECONDS",
-    "ClusterAction",
-    "Deadline",
-    "StepLog",
-    "changes_to",
-    "look_up",
-    "present",
-    "require_live",
-]
-
 K = TypeVar("K", bound=KubeObject)
 
 POLL_SECONDS: Final = 0.5

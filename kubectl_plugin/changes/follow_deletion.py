@@ -14,8 +14,6 @@ from podrules.api.model.pod import Pod
 from podrules.ending.deleted_pod import pod_ending
 from podrules.node.reachability import Reach
 
-__all__ = ["FollowResult", "follow"]
-
 
 class FollowResult(Enum):
     """How the following ended."""

@@ -27,8 +27,6 @@ from podrules.pod.versions import version_notes
 from podrules.silent_node.fencing import FenceRemainder, FenceState, fence_state, kept_volumes, left_to_go
 from podrules.silent_node.partitions import NodeDown, partitions
 
-__all__ = ["FencingFacts", "NodeAction"]
-
 _ATTEMPTS: Final = 5
 
 

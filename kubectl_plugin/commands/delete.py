@@ -33,8 +33,6 @@ from podrules.workload.budget_risk import eviction_hold
 from podrules.workload.disruption import Evictions
 from podrules.workload.safety import Guarantee, owner_guarantee
 
-__all__ = ["run"]
-
 _FOLLOWED_AFTER_GRACE: Final = 60.0
 """How long a pod is followed after its grace period, in seconds."""
 _ATTEMPTS: Final = 5

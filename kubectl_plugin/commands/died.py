@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
 
 
-__all__ = ["run"]
-
-
 def run(options: DiedOptions, source: Source, streams: Streams) -> int:
     """Report on all targets. Errors give the exit code first, then the least certain verdict."""
     targets = targets_of(options.targets, NO_SELECTION, verb="examined")

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from kubectl_plugin.gather.manifest_pods import PodManifest
     from kubectl_plugin.views.targets import TargetTable
 
-__all__ = ["explain", "run"]
-
 
 class _Explained(Struct, frozen=True):
     report: Report

@@ -32,8 +32,6 @@ from podrules.api.model.node import Node
 from podrules.node.pod_gc import TAINT
 from podrules.silent_node.fencing import FenceRemainder, FenceState
 
-__all__ = ["run"]
-
 _NEEDS: Final[tuple[tuple[str, Kind[Any]], ...]] = (("patch", NODES), ("list", PODS), ("list", VOLUME_ATTACHMENTS))
 """The rights to change this node, and to follow its pods and volumes."""
 _PROVIDER_ID: Final = "KUBECTL_QOS_PROVIDER_ID"

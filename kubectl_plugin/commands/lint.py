@@ -36,8 +36,6 @@ from podrules.lint.rules import RULES, check
 from podrules.lint.shape import read_manifest
 from podrules.pod.versions import Versions, version_notes
 
-__all__ = ["run"]
-
 _ANNOTATIONS: Final = ("kubectl-qos.io/ignore", "kubectl-qos/ignore")
 """The second rule has the old name of the first."""
 _EMPTY: Final = "Check the command that should have written it: a command that fails writes nothing"

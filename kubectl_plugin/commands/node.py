@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
     from kubectl_plugin.views.node.node_lines import NodeLines
 
-__all__ = ["run"]
-
 
 def run(options: NodeOptions, source: Source, streams: Streams) -> int:
     """Report on every named node, or on all; the first error gives the exit code.

@@ -23,8 +23,6 @@ from podrules.silent_node.partitions import partitions
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
 
-__all__ = ["run"]
-
 _LONGEST: Final = 6000
 """The longest address that a proxy before the API server may accept."""
 

@@ -61,8 +61,6 @@ from podrules.workload.ordinals import awaited_pod
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
 
-__all__ = ["run"]
-
 T = TypeVar("T")
 
 

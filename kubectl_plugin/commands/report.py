@@ -45,8 +45,6 @@ from podrules.scheduling.placement.outcome import ClaimProblem, PlacementOutcome
 if TYPE_CHECKING:
     from kubectl_plugin.gather.manifest_files import ManifestFile
 
-__all__ = ["MAX_EXPLAINED", "run"]
-
 MAX_EXPLAINED: Final = 300
 """How many pods have a full explanation in the page; if there are more, pods with problems come first."""
 _MAX_NODES: Final = 60

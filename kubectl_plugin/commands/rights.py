@@ -8,8 +8,6 @@ from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.rights import read_only, roles
 
-__all__ = ["run"]
-
 
 def run(options: RightsOptions, source: Source, streams: Streams) -> int:
     """Print them."""

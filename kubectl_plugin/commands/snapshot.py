@@ -21,8 +21,6 @@ from kubectl_plugin.reports.cluster.snapshot import SnapshotKind, SnapshotReport
 from podrules import __version__
 from podrules.api.model.pod import Pod
 
-__all__ = ["run"]
-
 _FORBIDDEN = "forbidden"
 
 

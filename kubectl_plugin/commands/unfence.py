@@ -18,8 +18,6 @@ from podrules.api.model.node import Node
 from podrules.node.reachability import OUT_OF_SERVICE
 from podrules.silent_node.fencing import FenceState
 
-__all__ = ["run"]
-
 _FENCED: Final = frozenset({FenceState.FENCED, FenceState.BACK})
 
 

@@ -44,8 +44,6 @@ from podrules.pod.versions import Component, VersionNote, Versions, version_note
 from podrules.scheduling.placement.outcome import PlacementOutcome
 from podrules.upgrade.version_changes import VersionChange, changed_rules, pod_changes
 
-__all__ = ["run"]
-
 _ON_THEIR_NODE: Final = frozenset({"DaemonSet", "Node"})
 """Controllers of pods for which no scheduler chooses a node."""
 _PLACED: Final = frozenset({PlacementOutcome.FITS, PlacementOutcome.UNSCHEDULABLE})

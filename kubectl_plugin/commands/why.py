@@ -18,8 +18,6 @@ from kubectl_plugin.reports.term import ExplainedText, TermReport
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
 
-__all__ = ["run"]
-
 
 def run(options: WhyOptions, source: Source, streams: Streams) -> int:
     """Explain a term or a message, or list all terms."""

@@ -16,8 +16,6 @@ from kubectl_plugin.completion.words import Directive, Question, TypedWords, que
 if TYPE_CHECKING:
     from kubectl_plugin.options import ClusterOptions
 
-__all__ = ["answer", "main"]
-
 _SECONDS: Final = 1.0
 _OWN_SECONDS: Final = "KUBECTL_QOS_COMPLETION_SECONDS"
 _PLAIN: Final = re.compile(r"[\w.:/@+=,~][\w.:/@+=,~-]*", re.ASCII)

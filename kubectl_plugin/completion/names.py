@@ -16,8 +16,6 @@ from kubectl_plugin.options import ClusterOptions
 if TYPE_CHECKING:
     from cluster_io.source import Source
 
-__all__ = ["candidates"]
-
 _OF_KUBECONFIG: Final = {
     Names.CONTEXTS: ("get-contexts", "--output=name"),
     Names.CLUSTERS: ("get-clusters",),

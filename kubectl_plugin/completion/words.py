@@ -9,8 +9,6 @@ from typing import Final, NamedTuple
 from kubectl_plugin.parsing.commands import COMMANDS, FLAGS_WITH_VALUE
 from kubectl_plugin.parsing.flags import Flag, groups_of
 
-__all__ = ["TYPES", "Directive", "Names", "Question", "TypedWords", "question", "typed"]
-
 
 class Directive(IntFlag):
     """How the shell uses the candidates, in cobra's numbers."""

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from kubectl_plugin.gather.namespace_rules import NamespaceReader
     from podrules.admission.limits.room import QuotaRoom
 
-__all__ = ["Admission", "ReviewedPod"]
-
 
 class ReviewedPod(NamedTuple):
     """A new pod after the API server's review: validation of its manifest, and admission."""

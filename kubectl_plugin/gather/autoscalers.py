@@ -17,8 +17,6 @@ from cluster_io.manifests.files import Document
 from kubectl_plugin.gather.manifest_pods import PodManifest, own_replicas
 from podrules.scheduling.placement.planned import Autoscaler
 
-__all__ = ["AUTOSCALER", "Autoscalers", "autoscaler_of", "autoscalers_of"]
-
 AUTOSCALER: Final = "HorizontalPodAutoscaler"
 _SCALED: Final = (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS)
 

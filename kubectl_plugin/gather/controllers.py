@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from podrules.scheduling.placement.controllers import ControlledPod, Revision
     from podrules.scheduling.placement.revisions import WrittenWorkload
 
-__all__ = ["Controllers"]
-
 
 class Controllers:
     """Finds the controllers of future pods by the revisions in the cluster."""

@@ -24,8 +24,6 @@ from podrules.api.plain_names import is_plain_name
 from podrules.pod.reading import UnreadInput
 from podrules.workload.made_pod import MadePod, made_pod
 
-__all__ = ["with_dry_runs"]
-
 _POLICIES: Final = Kind(
     "MutatingAdmissionPolicyBinding",
     "mutatingadmissionpolicybindings",

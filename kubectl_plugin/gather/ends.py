@@ -29,8 +29,6 @@ from podrules.pod.reading import UnreadInput, read_or_none
 from podrules.scheduling.placement.preemption_outcome import is_preempted, preempted, preemption_event
 from podrules.scheduling.placement.preemption_victims import PreemptionRecord
 
-__all__ = ["HOUR", "Ends"]
-
 HOUR: Final = timedelta(hours=1)
 """Tables list the pods that ended within this time."""
 

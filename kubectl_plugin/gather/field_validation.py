@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from podrules.lint.shape import UnknownField
     from podrules.lint.values import RefusedValue
 
-__all__ = ["ValidDocument", "ValidDocuments", "refused"]
-
 _MAX_FIELDS: Final = 10
 """How many fields of one object are listed: the file is searched for the line of each."""
 

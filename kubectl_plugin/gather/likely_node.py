@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
     _Before = Callable[[ClusterSnapshot], tuple[Pod, ClusterSnapshot]]
 
-__all__ = ["LikelyNodes", "Maker", "Schedulers", "with_writer_of"]
-
 _MOST_PREEMPTORS: Final = 50
 """How many pending pods are judged for the page of a running pod: each needs a scheduling cycle."""
 _MOST_TRIED: Final = 10_000

@@ -20,8 +20,6 @@ from kubectl_plugin.gather.manifest_pods import PodManifest, job_size, own_repli
 from kubectl_plugin.options import Validation
 from podrules.api.features import REFERENCE
 
-__all__ = ["ManifestFile", "read_files"]
-
 
 class ManifestFile:
     """The content of a file, a folder or standard input."""

@@ -38,16 +38,6 @@ if TYPE_CHECKING:
     from kubectl_plugin.gather.manifest_pods import PodManifest
     from podrules.api.model.snapshot import ClusterSnapshot
 
-__all__ = [
-    "NO_OBJECTS",
-    "ManifestObjects",
-    "applied",
-    "is_manifest_object",
-    "joined",
-    "read_manifest_objects",
-    "with_manifest_objects",
-]
-
 T = TypeVar("T", bound=KubeObject)
 
 _KINDS: Final[tuple[Kind[Any], ...]] = (

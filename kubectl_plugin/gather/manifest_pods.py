@@ -33,19 +33,6 @@ if TYPE_CHECKING:
     from kubectl_plugin.reports.pod.pod_report import RefusedField
     from podrules.scheduling.placement.planned_budgets import PodGroup
 
-__all__ = [
-    "PodManifest",
-    "claim_templates",
-    "decode",
-    "first_ordinal",
-    "job_size",
-    "made_pods",
-    "own_replicas",
-    "printed_name",
-    "read_manifests",
-    "template_pod",
-]
-
 _MAKES_THROUGH: Final[dict[Kind[Any], Kind[Any]]] = {DEPLOYMENTS: REPLICA_SETS, CRON_JOBS: JOBS}
 """Workloads that create the owners of their pods."""
 

@@ -14,8 +14,6 @@ from kubectl_plugin.gather.targets import ObjectQuery, find, targets_of
 from kubectl_plugin.options import NO_SELECTION
 from podrules.api.model.pod import Pod
 
-__all__ = ["WorkloadOrPod", "more_of"]
-
 WorkloadOrPod = PodManifest | Pod
 """A workload with the pod that it would create, or a pod."""
 

@@ -25,8 +25,6 @@ from podrules.api.model.policy import LimitRange, ResourceQuota, ResourceQuotaSt
 from podrules.api.model.quantity import ZERO
 from podrules.pod.reading import UnreadInput, read_or_none
 
-__all__ = ["NamespaceReader"]
-
 
 class NamespaceReader:
     """Reads each namespace once, and counts the used room of its quotas."""

@@ -16,8 +16,6 @@ from podrules.node.pressure.node import node_pressure
 from podrules.node.pressure.usage import ReadUsage
 from podrules.pod.reading import read_or_none
 
-__all__ = ["pressure_report", "pressure_reports"]
-
 
 def pressure_report(
     gatherer: Gatherer, node: Node, *, of_many: bool = False, read: ReadUsage | None = None, cgroups: bool = False

@@ -21,8 +21,6 @@ from podrules.api.model.quantity import Quantity, whole_number
 from podrules.api.similar_names import nearest_word
 from podrules.scheduling.placement.what_if import NodeSpecification
 
-__all__ = ["read_node_specification"]
-
 _ZONE: Final = "topology.kubernetes.io/zone"
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _MOST: Final = 10_000

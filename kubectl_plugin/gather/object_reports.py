@@ -74,8 +74,6 @@ if TYPE_CHECKING:
     from kubectl_plugin.gather.pressure import Pressures
     from kubectl_plugin.gather.timeline import Timelines
 
-__all__ = ["Report", "ReportBuilder"]
-
 Report = PodReport | NodeReport | WorkloadReport | RelatedReport
 
 

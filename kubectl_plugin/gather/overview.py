@@ -47,8 +47,6 @@ from podrules.ending.stuck import Stuck, event_subjects, stuck_by, waits
 from podrules.pod.reading import read_or_none
 from podrules.silent_node.partitions import partitions
 
-__all__ = ["Overview", "Scope", "overview", "scope_of"]
-
 _BETWEEN: Final[tuple[Kind[Any], ...]] = (REPLICA_SETS, JOBS)
 """Controllers that usually have their own controller."""
 _WORKLOADS: Final[tuple[Kind[Workload], ...]] = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, REPLICA_SETS, JOBS)

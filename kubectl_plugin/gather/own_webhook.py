@@ -68,8 +68,6 @@ from podrules.scheduling.placement.controllers import with_controllers
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.siblings import SnapshotSiblings
 from podrules.scheduling.scheduler.profile import ConfigurationError, Profile, read_profiles
 
-__all__ = ["OwnWebhook"]
-
 _CHARTS_CONDITION: Final = "not-a-mirror-pod"
 _POLICIES_SINCE: Final = 36
 """The first minor that serves mutating policies by default."""

@@ -40,8 +40,6 @@ from podrules.scheduling.placement.planned import Autoscaler, JobSize, Origin
 if TYPE_CHECKING:
     from podrules.scheduling.scheduler.runtime import Framework
 
-__all__ = ["PlaceableSpec", "PlaceableSpecs", "waiting_pods"]
-
 
 def _none(_: Sequence[Pod]) -> Sequence[Pod]:
     return ()

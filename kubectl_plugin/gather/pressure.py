@@ -22,8 +22,6 @@ from podrules.pod.platform import Platform, node_platform
 from podrules.pod.qos import compute_pod_qos, with_class
 from podrules.pod.reading import UnreadInput
 
-__all__ = ["Pressures"]
-
 _TO_COME: Final = "to-come"
 """Not a UID of the API server."""
 _NOWHERE: Final = PodPlaces()

@@ -13,8 +13,6 @@ from cluster_io.manifests.text import read_text
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.cluster.previous_report import EarlierReport
 
-__all__ = ["MAX_BYTES", "read_previous_report"]
-
 MAX_BYTES: Final = 256 << 20
 """A report of 150,000 pods needs a third of it."""
 _KIND: Final = "ClusterReport"

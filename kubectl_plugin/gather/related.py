@@ -48,8 +48,6 @@ from podrules.workload.budget_risk import budgets_at_stake
 from podrules.workload.budget_room import CoveredPods, budget_room
 from podrules.workload.disruption import Evictions, budgets_of, failed_sync
 
-__all__ = ["RelatedReports"]
-
 _TO_BE_MADE: Final = ClaimTrouble.WAITS_FOR_PROVISIONER
 _SURE: Final = frozenset({ClaimTrouble.LOST, ClaimTrouble.BEING_DELETED, ClaimTrouble.NEEDS_SCHEDULER})
 """The resources that could not be read."""

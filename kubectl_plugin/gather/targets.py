@@ -30,21 +30,6 @@ from podrules.api.model.workload import selector_of
 from podrules.api.plain_names import is_plain_name
 from podrules.api.similar_names import near_names, nearest_word
 
-__all__ = [
-    "EXPLAINED",
-    "ObjectQuery",
-    "check_namespace",
-    "find",
-    "is_namespace_of_pod",
-    "label_selector",
-    "namespace_hint",
-    "namespace_in_front",
-    "pod_selector",
-    "source_pods",
-    "suggest_namespace",
-    "targets_of",
-]
-
 EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS)
 _MAX_NAMESPACES: Final = 3
 _EXPLAIN: Final = ("kubectl", "qos", "explain")

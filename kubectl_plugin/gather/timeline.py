@@ -25,8 +25,6 @@ from podrules.workload.safety import Guarantee, owner_guarantee
 if TYPE_CHECKING:
     from cluster_io.gather import Gatherer
 
-__all__ = ["Timelines"]
-
 _READ: Final[dict[Guarantee, Kind[Any]]] = {
     Guarantee.ONE_PER_NODE: DAEMON_SETS,
     Guarantee.RUNS_TO_COMPLETION: JOBS,

@@ -24,8 +24,6 @@ from kubectl_plugin.glossary import (
 )
 from kubectl_plugin.glossary.entry import Entry, Topic
 
-__all__ = ["CATALOGUE"]
-
 CATALOGUE: Final[dict[Topic, tuple[Entry, ...]]] = {
     Topic.QOS: qos.ENTRIES,
     Topic.PRESSURE: pressure.ENTRIES,

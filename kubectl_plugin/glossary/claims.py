@@ -6,8 +6,6 @@ from typing import Final
 
 from kubectl_plugin.glossary.entry import Entry
 
-__all__ = ["ENTRIES"]
-
 _CLAIM: Final = "kubectl describe pvc NAME"
 _CONTROLLER: Final = "pkg/controller/volume/persistentvolume/pv_controller.go"
 

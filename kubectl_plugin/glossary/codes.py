@@ -6,8 +6,6 @@ from typing import Final
 
 from kubectl_plugin.glossary.entry import Entry
 
-__all__ = ["CODES", "ENTRIES"]
-
 CODES: Final = {
     "ContainerCreating": "Initializing NotStarted NeverStarted PodsStarting WaitingForVolume",
     "ContainerStatusUnknown": "ContainerLost",

@@ -6,8 +6,6 @@ from typing import Final
 
 from kubectl_plugin.glossary.entry import Entry
 
-__all__ = ["ENTRIES"]
-
 _EXPLAIN: Final = "kubectl qos explain pod/NAME"
 _PLUGIN: Final = "pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go"
 

@@ -6,8 +6,6 @@ from typing import Final
 
 from kubectl_plugin.glossary.entry import Entry
 
-__all__ = ["ENTRIES"]
-
 _TIMELINE: Final = "kubectl qos explain pod/NAME --timeline"
 _CONTAINER: Final = "pkg/kubelet/kuberuntime/kuberuntime_container.go"
 _EXPLAIN: Final = "kubectl qos explain pod/NAME"

@@ -6,8 +6,6 @@ from enum import Enum
 
 from msgspec import Struct
 
-__all__ = ["Entry", "Topic"]
-
 
 class Topic(Enum):
     """What an entry is about."""

@@ -7,8 +7,6 @@ from typing import Final
 from kubectl_plugin.glossary.entry import Entry
 from podrules.ending.died.windows_exits import WINDOWS_EXITS
 
-__all__ = ["ENTRIES"]
-
 _EXPLAIN: Final = "kubectl qos explain pod/NAME"
 _LOG: Final = "kubectl logs NAME --previous"
 _JOB: Final = "pkg/controller/job/job_controller.go"

@@ -6,8 +6,6 @@ from typing import Final
 
 from kubectl_plugin.glossary.entry import Entry
 
-__all__ = ["ENTRIES"]
-
 _DESCRIBE: Final = "kubectl describe pod NAME"
 _EXPLAIN: Final = "kubectl qos explain pod/NAME"
 _IMAGES: Final = ("pkg/kubelet/images/image_manager.go", "pkg/kubelet/images/types.go")

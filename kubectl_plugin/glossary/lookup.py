@@ -25,8 +25,6 @@ from kubectl_plugin.glossary.codes import CODES
 from kubectl_plugin.glossary.entry import Entry
 from podrules.api.model.quantity import whole_number
 
-__all__ = ["MAX_INPUT", "MAX_TEXT", "FoundEntry", "Reading", "find", "read", "similar"]
-
 MAX_TEXT: Final = 8192
 """The most characters of a line that are read: no message of Kubernetes is longer."""
 MAX_INPUT: Final = 16 * MAX_TEXT

@@ -6,8 +6,6 @@ from typing import Final
 
 from kubectl_plugin.glossary.entry import Entry
 
-__all__ = ["ENTRIES"]
-
 _NODE: Final = "kubectl qos node NODE"
 _EVENTS: Final = "kubectl describe node NODE"
 _SETTERS: Final = "pkg/kubelet/nodestatus/setters.go"

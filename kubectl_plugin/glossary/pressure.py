@@ -6,8 +6,6 @@ from typing import Final
 
 from kubectl_plugin.glossary.entry import Entry
 
-__all__ = ["ENTRIES"]
-
 _NODE: Final = "kubectl qos node NODE"
 _EXPLAIN: Final = "kubectl qos explain pod/NAME"
 _MANAGER: Final = "pkg/kubelet/eviction/eviction_manager.go"

@@ -6,8 +6,6 @@ from typing import Final
 
 from kubectl_plugin.glossary.entry import Entry
 
-__all__ = ["ENTRIES"]
-
 _EXPLAIN: Final = "kubectl qos explain pod/NAME"
 _PREEMPTION: Final = "pkg/scheduler/framework/preemption/preemption.go"
 _DEFAULT: Final = "pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go"

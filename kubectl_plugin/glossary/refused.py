@@ -6,8 +6,6 @@ from typing import Final
 
 from kubectl_plugin.glossary.entry import Entry
 
-__all__ = ["ENTRIES"]
-
 _LINT: Final = "kubectl qos lint -f FILE"
 
 ENTRIES: Final = (

@@ -6,8 +6,6 @@ from typing import Final
 
 from kubectl_plugin.glossary.entry import Entry
 
-__all__ = ["ENTRIES"]
-
 _PARTITIONS: Final = "kubectl qos partitions"
 _LIFECYCLE: Final = "pkg/controller/nodelifecycle/node_lifecycle_controller.go"
 _RECONCILER: Final = "pkg/controller/volume/attachdetach/reconciler/reconciler.go"

@@ -6,8 +6,6 @@ from typing import Final
 
 from kubectl_plugin.glossary.entry import Entry
 
-__all__ = ["ENTRIES"]
-
 _EXPLAIN: Final = "kubectl qos explain pod/NAME"
 _PLUGINS: Final = "pkg/scheduler/framework/plugins"
 _VOLUMES: Final = f"{_PLUGINS}/volumebinding"

@@ -14,8 +14,6 @@ from kubectl_plugin.html.markup import Markup, element
 from kubectl_plugin.reports.cluster.cluster_entries import PromisedResource
 from podrules.api.model.pod import PodQOSClass
 
-__all__ = ["CLASS_MARKS", "cell_bar", "legend", "patterns", "promised_words", "resource_bar", "share_bar"]
-
 HEIGHT: Final = 18
 CLASS_MARKS: Final = {
     PodQOSClass.GUARANTEED: "guaranteed",

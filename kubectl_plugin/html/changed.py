@@ -9,8 +9,6 @@ from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
 from kubectl_plugin.views.cluster.report_changes import MAX_SHOWN, changes_sentences, count_rows, news
 from kubectl_plugin.views.words import counted
 
-__all__ = ["changed"]
-
 
 def changed(report: ClusterReport) -> Markup | None:
     """The changes, the worst first, and the counts before and after; None: there is no earlier report."""

@@ -17,16 +17,14 @@ import msgspec
 from kubectl_plugin.html.markup import Markup, element
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.escape import escape
-from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEntry, PodEntry, PodKey
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
+from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.node.node_flags import node_state
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS
 from podrules.api.model.instant import instant
 from podrules.api.model.pod import PodQOSClass
 from podrules.api.plain_names import is_plain_name
-
-__all__ = ["data_block", "embedded"]
 
 _COMPRESSED_FROM: Final = 1_000_000
 """Bytes."""

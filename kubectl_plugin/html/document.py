@@ -28,8 +28,6 @@ from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, PodKey
 from kubectl_plugin.views.cluster.cluster_page import asked_words
 from kubectl_plugin.views.words import clock
 
-__all__ = ["FullExplanations", "document"]
-
 
 class FullExplanations(Struct, frozen=True):
     """The full explanations of nodes, pods and manifests."""

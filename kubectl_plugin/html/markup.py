@@ -12,8 +12,6 @@ from typing import Final
 
 from kubectl_plugin.render.escape import escape
 
-__all__ = ["Child", "Markup", "element", "joined"]
-
 _VOID: Final = frozenset({"meta", "link", "input"})
 _OPTIONAL_END: Final = frozenset({"caption", "p", "td", "th", "tr", "thead", "tbody", "li"})
 """Their end tags may be omitted before an element of the same kind, another block or the end of the parent (HTML,

@@ -11,10 +11,9 @@ from kubectl_plugin.html.markup import Child, Markup, element, joined
 from kubectl_plugin.html.pages import page_body, severity_word
 from kubectl_plugin.html.table import MAX_ROWS, table
 from kubectl_plugin.render.command import Target
-from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEntry, PodEntry, PromisedResource
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
-from kubectl_plugin.reports.verdict import most_urgent
+from kubectl_plugin.reports.verdict import Severity, most_urgent
 from kubectl_plugin.views.cluster.cluster_page import (
     SummaryFinding,
     budget_words,
@@ -33,8 +32,6 @@ from kubectl_plugin.views.words import cores, counted, memory
 from podrules.api.model.pod import PodQOSClass
 from podrules.scheduling.skew import WorkloadSpread
 from podrules.scheduling.spread import ZONE
-
-__all__ = ["anchors", "budgets", "capacity", "ended", "partitions", "priorities", "summary", "unknown", "zones"]
 
 _RISKS: Final = tuple(PodRisk)
 

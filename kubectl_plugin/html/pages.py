@@ -7,9 +7,8 @@ from itertools import groupby
 
 from kubectl_plugin.html.markup import Markup, element
 from kubectl_plugin.render.command import Target
-from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
-
-__all__ = ["page_body", "severity_word"]
+from kubectl_plugin.render.page import Page, Row, Section, Table
+from kubectl_plugin.reports.verdict import Severity
 
 
 def severity_word(severity: Severity) -> Markup:

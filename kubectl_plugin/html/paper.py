@@ -10,17 +10,15 @@ from kubectl_plugin.html.bars import cell_bar
 from kubectl_plugin.html.markup import Child, Markup, element, joined
 from kubectl_plugin.html.pages import severity_word
 from kubectl_plugin.html.table import MAX_ROWS, table
-from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEntry, PodEntry
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
+from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.cluster.cluster_page import (
     restart_words,
 )
 from kubectl_plugin.views.node.node_flags import node_state
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS
 from kubectl_plugin.views.words import ago, cores, counted, memory
-
-__all__ = ["nodes", "troubled"]
 
 _MAX_TROUBLED: Final = 12
 _RISKS: Final = tuple(PodRisk)

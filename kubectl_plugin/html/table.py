@@ -7,8 +7,6 @@ from typing import Final
 
 from kubectl_plugin.html.markup import Child, Markup, element
 
-__all__ = ["MAX_ROWS", "table"]
-
 MAX_ROWS: Final = 40
 """The most rows of such a table; the others are only counted."""
 

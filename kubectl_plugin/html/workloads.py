@@ -14,8 +14,6 @@ from kubectl_plugin.reports.verdict import Severity, VerdictCode
 from kubectl_plugin.views.pod.risk_words import RISK_WORDS
 from kubectl_plugin.views.words import counted
 
-__all__ = ["workloads"]
-
 _HEADINGS: Final = ("Workload", "Wanted", "Ready", "In trouble", "Restarts", "The worst")
 _NUMBERS: Final = frozenset({1, 2, 3, 4})
 

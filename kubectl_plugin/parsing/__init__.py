@@ -17,8 +17,6 @@ from podrules import __version__
 if TYPE_CHECKING:
     from kubectl_plugin.options import Options
 
-__all__ = ["ParsedCommand", "parse"]
-
 _OPTIONAL_VALUE: Final = "--timeline"
 """The flag with an optional value."""
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     from kubectl_plugin.options import Options
 
-__all__ = ["COMMANDS", "FLAGS_WITH_VALUE", "CommandParser", "command_parser"]
-
 COMMANDS: Final = {
     "explain": "explain a pod, a node, a workload or a manifest",
     "died": "show what ended a pod or its containers, with the evidence",

@@ -12,29 +12,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from kubectl_plugin.options import ClusterOptions, Validation
 
-__all__ = [
-    "add_common",
-    "add_dry_run",
-    "add_files",
-    "add_grace_period",
-    "add_kubelet_config",
-    "add_scheduler_config",
-    "add_timeout",
-    "add_validation",
-    "add_versions",
-    "add_watch",
-    "cluster_options",
-    "dry_run_of_files",
-    "grace_period",
-    "scheduler_config",
-    "seconds",
-    "span",
-    "validation",
-    "version",
-    "wants_colour",
-    "watch_interval",
-]
-
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})")
 """Seconds without a unit; without ``inf``, ``nan`` and exponents, which Python's float would accept."""
 _VERSION: Final = re.compile(r"v?1\.(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{1,4})?(?:[+-][0-9A-Za-z.+-]{1,60})?", re.ASCII)

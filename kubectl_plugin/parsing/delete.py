@@ -19,8 +19,6 @@ from kubectl_plugin.parsing.output import add_output, wanted_output
 if TYPE_CHECKING:
     from kubectl_plugin.options import DeletionOptions
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
-
 DESCRIPTION: Final = """\
 Deletes a pod and follows it until it is removed. Without grace, it first shows
 the risk. With --confirm it deletes, and only the pod that was checked (by uid).

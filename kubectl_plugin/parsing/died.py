@@ -11,8 +11,6 @@ from kubectl_plugin.parsing.output import add_output, wanted_output
 if TYPE_CHECKING:
     from kubectl_plugin.options import DiedOptions
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
-
 DESCRIPTION: Final = """\
 Shows what ended a pod or its containers last: the cause, its certainty, the
 evidence, other possible causes and what would decide between them, what to do,

@@ -29,8 +29,6 @@ from kubectl_plugin.parsing.selection import add_selection, selects, wanted_sele
 if TYPE_CHECKING:
     from kubectl_plugin.options import ExplainOptions
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "WAYS", "add", "options"]
-
 WAYS: Final = ("delete", "drain", "preempt", "evict-hard", "evict-soft", "probe", "shutdown", "node-lost")
 """Ways in which a pod may end. A test compares them with `podrules.ending.timeline.Way`, which would load the rules."""
 _GRACEFUL: Final = ("all", "delete", "drain")

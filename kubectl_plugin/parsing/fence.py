@@ -12,8 +12,6 @@ from kubectl_plugin.parsing.output import add_output, wanted_output
 if TYPE_CHECKING:
     from kubectl_plugin.options import FenceOptions
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
-
 _CONFIGURED: Final = "KUBECTL_QOS_FENCE_COMMAND"
 _MINUTES: Final = 3
 DESCRIPTION: Final = """\

@@ -9,8 +9,6 @@ from typing import NamedTuple
 from kubectl_plugin.parsing.commands import command_parser
 from kubectl_plugin.parsing.output import OutputFormats
 
-__all__ = ["Flag", "Group", "groups_of"]
-
 
 class Flag(NamedTuple):
     """One flag, or a positional argument."""

@@ -9,8 +9,6 @@ from typing import Final, NamedTuple
 
 from cluster_io.kinds import NODES, find_kind
 
-__all__ = ["KUBECTL_COMMANDS", "Habit", "habit_of", "instead_of_dry_run", "instead_of_force", "instead_of_now"]
-
 _FORCE: Final = {
     "fence": "Use --confirm-powered-off once the machine is certainly off, or --fence-command with --confirm",
     "unfence": "Use --confirm: it removes the taint",

@@ -11,8 +11,6 @@ from kubectl_plugin.parsing.output import add_output, wanted_output
 if TYPE_CHECKING:
     from kubectl_plugin.options import LintOptions
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
-
 DESCRIPTION: Final = """\
 Checks manifests by the rules of Kubernetes: fields that the API server refuses
 (docs/validation.md lists the kinds), and fields that it accepts but that cause

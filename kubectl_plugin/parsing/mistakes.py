@@ -19,8 +19,6 @@ from kubectl_plugin.parsing.habits import (
 )
 from kubectl_plugin.parsing.similar_words import nearest
 
-__all__ = ["left_over", "no_command", "unknown_command", "wrong_flag"]
-
 _REQUIRED: Final = "the following arguments are required: "
 _IN_KUBECONFIG: Final = "Set it in a kubeconfig (kubectl config --help), and select that with --kubeconfig or --context"
 _LEAVE_OUT: Final = "Leave it out"

@@ -20,8 +20,6 @@ from kubectl_plugin.parsing.selection import add_selection, wanted_selection
 if TYPE_CHECKING:
     from kubectl_plugin.options import NodeOptions
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
-
 DESCRIPTION: Final = """\
 Shows a node under pressure: what the kernel kills first when memory runs out,
 which pod the kubelet evicts first and why, how close the first eviction is, and

@@ -11,8 +11,6 @@ from kubectl_plugin.render.formats import FORMATS, Format, TemplateArgument, Tem
 if TYPE_CHECKING:
     from kubectl_plugin.options import Output
 
-__all__ = ["OutputFormats", "add_file_to_write", "add_output", "add_page_or_output", "wanted_output"]
-
 _OTHER_FORMATS: Final = frozenset({"html", "kyaml", "go-template", "go-template-file", "template", "templatefile"})
 """Formats of kubectl, or that people expect; they are never meant as file names."""
 _MAX_TEMPLATE: Final = 100_000

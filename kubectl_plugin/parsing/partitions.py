@@ -11,8 +11,6 @@ from kubectl_plugin.parsing.output import add_output, wanted_output
 if TYPE_CHECKING:
     from kubectl_plugin.options import PartitionsOptions
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
-
 DESCRIPTION: Final = """\
 Lists nodes that do not answer, the worst first: since when, what Kubernetes does
 automatically and when, the pods on them (NodeDown, whatever their status says),

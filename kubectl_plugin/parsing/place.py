@@ -24,8 +24,6 @@ from podrules.api.model.quantity import whole_number
 if TYPE_CHECKING:
     from kubectl_plugin.options import PlaceOptions
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "MAX_REPLICAS", "add", "options"]
-
 MAX_REPLICAS: Final = 100_000
 DESCRIPTION: Final = """\
 Predicts where kube-scheduler would place pods that do not exist, on the current

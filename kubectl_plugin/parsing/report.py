@@ -22,8 +22,6 @@ from kubectl_plugin.parsing.selection import add_selection, wanted_selection
 if TYPE_CHECKING:
     from kubectl_plugin.options import ReportOptions
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
-
 DESCRIPTION: Final = """\
 Lists problems in the cluster on the terminal; with -o FILE.html, it writes one
 self-contained HTML page: requests and usage of each node, its kill and eviction

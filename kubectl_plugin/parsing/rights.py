@@ -13,8 +13,6 @@ from podrules.api.plain_names import is_plain_name
 if TYPE_CHECKING:
     from kubectl_plugin.options import RightsOptions
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
-
 DESCRIPTION: Final = """\
 Prints the ClusterRole that commands need, for an administrator to apply: for the
 named commands, else for all that only read. It allows their requests to the API

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kubectl_plugin.options import Selection
 
-__all__ = ["add_selection", "selects", "wanted_selection"]
-
 
 def add_selection(
     parser: argparse.ArgumentParser, *, all_namespaces: bool = True, field: str = "status.phase=Pending"

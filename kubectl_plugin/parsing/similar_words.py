@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from podrules.api.similar_names import nearest_word
 
-__all__ = ["nearest", "not_one_of"]
-
 
 def nearest(word: str, among: Sequence[str], *, closeness: float = 0.6) -> str:
     """The most similar flag or value, ignoring dashes and case; empty: none is similar.

@@ -11,8 +11,6 @@ from kubectl_plugin.parsing.output import add_file_to_write
 if TYPE_CHECKING:
     from kubectl_plugin.options import SnapshotOptions
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
-
 DESCRIPTION: Final = """\
 Captures the data that the rules need from a cluster in one small file, which every
 command reads with --snapshot: to run commands without the cluster, to run many of

@@ -11,8 +11,6 @@ from kubectl_plugin.parsing.output import add_output, wanted_output
 if TYPE_CHECKING:
     from kubectl_plugin.options import FenceOptions
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
-
 DESCRIPTION: Final = """\
 Takes back a node that was declared out of service: removes only that taint.
 This does not restore the pods and volumes that were removed from the node.

@@ -19,8 +19,6 @@ from kubectl_plugin.parsing.output import add_output, wanted_output
 if TYPE_CHECKING:
     from kubectl_plugin.options import VersionsOptions
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
-
 DESCRIPTION: Final = """\
 Lists the running versions of Kubernetes: API server, scheduler and kubelets.
 With --to, it applies the rules of both versions and lists the changes for the

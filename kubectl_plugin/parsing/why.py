@@ -11,8 +11,6 @@ from kubectl_plugin.parsing.output import add_output, wanted_output
 if TYPE_CHECKING:
     from kubectl_plugin.options import WhyOptions
 
-__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
-
 DESCRIPTION: Final = """\
 Explains a term, or a message of Kubernetes about a pod: its meaning, the rule behind
 it with the source, and what to do. It explains each reason of a scheduler's message;

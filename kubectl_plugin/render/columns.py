@@ -14,8 +14,6 @@ from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.go_text import go_print
 from kubectl_plugin.render.jsonpath import JSONPathError, JSONPathTemplate, parse
 
-__all__ = ["CustomColumns", "columns_from_lines", "columns_from_spec"]
-
 _RELAXED: Final = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
 _PADDING: Final = 3
 _LEAST_WIDTH: Final = 6

@@ -19,8 +19,6 @@ from msgspec import Struct
 from kubectl_plugin.render.escape import escape
 from podrules.api.plain_names import NO_COMMAND, command, is_plain_name
 
-__all__ = ["Command", "Hint", "Prose", "Target", "as_typed", "can_i", "kubectl", "qos", "why"]
-
 _ASK_NO_CLUSTER: Final = frozenset({"why", "lint", "rights"})
 """Commands of the plugin without flags of a target."""
 _READ_SCHEDULER_CONFIG: Final = frozenset({"explain", "place", "report", "versions"})

@@ -20,20 +20,6 @@ if TYPE_CHECKING:
     from kubectl_plugin.reports.verdict import Verdict
     from podrules.lint.finding import Level
 
-__all__ = [
-    "FORMATS",
-    "Format",
-    "LintAnswer",
-    "Medium",
-    "PrintedAnswer",
-    "Reads",
-    "Renderer",
-    "TemplateArgument",
-    "TemplateError",
-    "formats_of",
-    "load",
-]
-
 
 class TemplateError(Exception):
     """A template that cannot be read, or that does not fit the data; the message says where."""

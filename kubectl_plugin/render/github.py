@@ -9,8 +9,6 @@ from __future__ import annotations
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import LintAnswer, Medium, PrintedAnswer
 
-__all__ = ["render_github"]
-
 
 def render_github(answer: PrintedAnswer, medium: Medium) -> str:
     """A line for each finding that counts, each unreadable file and each ignore of an unknown rule."""

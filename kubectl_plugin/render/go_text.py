@@ -9,8 +9,6 @@ import json
 import re
 from typing import Any, Final
 
-__all__ = ["go_json", "go_print"]
-
 _HTML: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 """Characters that `json.Marshal` escapes for HTML and JavaScript."""
 

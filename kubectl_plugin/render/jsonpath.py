@@ -27,8 +27,6 @@ from typing import Any, Final, NamedTuple, Protocol
 from kubectl_plugin.render.formats import TemplateError
 from kubectl_plugin.render.go_text import go_json, go_print
 
-__all__ = ["JSONPathError", "JSONPathTemplate", "parse"]
-
 Values = list[Any]
 
 _TERMINATORS: Final = frozenset(" \t\r\n.,[]$@{}")

@@ -16,8 +16,6 @@ from kubectl_plugin.render.formats import LintAnswer, Medium, PrintedAnswer
 from kubectl_plugin.reports.lint import LintFinding, LintObject
 from podrules.lint.finding import Level
 
-__all__ = ["render_junit"]
-
 _NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")
 
 

@@ -15,8 +15,6 @@ from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import Medium, PrintedAnswer
 from kubectl_plugin.render.page import Line, Page, Row, Section, Table
 
-__all__ = ["markdown_page", "render_markdown"]
-
 _SPECIAL: Final = str.maketrans(
     {
         "&": "&amp;",

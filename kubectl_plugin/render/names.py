@@ -5,8 +5,6 @@ from __future__ import annotations
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import Medium, PrintedAnswer
 
-__all__ = ["render_names"]
-
 
 def render_names(answer: PrintedAnswer, medium: Medium) -> str:
     """``pod/web-0``, one per line."""

@@ -8,8 +8,6 @@ from msgspec.structs import force_setattr
 from kubectl_plugin.render.command import Command, Prose
 from kubectl_plugin.reports.verdict import Severity
 
-__all__ = ["Line", "Page", "Row", "Section", "Severity", "Table"]
-
 
 class Row(Struct, frozen=True):
     """A line of aligned cells; the last cell wraps."""

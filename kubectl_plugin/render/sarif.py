@@ -18,8 +18,6 @@ from podrules import __version__
 from podrules.lint.finding import Level
 from podrules.lint.rules import RULES
 
-__all__ = ["render_sarif"]
-
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS: Final = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTICE: "note"}
 

@@ -12,8 +12,6 @@ from kubectl_plugin.render.formats import Medium, PrintedAnswer
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.verdict import Verdict
 
-__all__ = ["content", "render_json", "render_json_list", "render_yaml"]
-
 
 def render_json(answer: PrintedAnswer, medium: Medium) -> str:
     """One report, or a List of them, as JSON."""

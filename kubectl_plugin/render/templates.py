@@ -12,8 +12,6 @@ from kubectl_plugin.render.formats import Medium, PrintedAnswer
 from kubectl_plugin.render.jsonpath import JSONPathTemplate
 from kubectl_plugin.render.structured import content, render_json_list
 
-__all__ = ["render_columns", "render_jsonpath", "render_jsonpath_values"]
-
 
 def render_jsonpath(answer: PrintedAnswer, medium: Medium) -> str:
     """The values that the template names, as text."""

@@ -12,10 +12,9 @@ from msgspec.structs import replace
 from kubectl_plugin.render.command import Prose, Target
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import Medium, PrintedAnswer
-from kubectl_plugin.render.page import Line, Page, Row, Section, Severity, Table
+from kubectl_plugin.render.page import Line, Page, Row, Section, Table
 from kubectl_plugin.render.width import DEFAULT_COLUMNS
-
-__all__ = ["render_page", "render_text"]
+from kubectl_plugin.reports.verdict import Severity
 
 _PROSE: Final = 100
 """The most columns of prose, because longer lines are harder to read. Tables use the whole width."""

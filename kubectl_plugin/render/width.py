@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import IO, Final
 
-__all__ = ["DEFAULT_COLUMNS", "MAX_COLUMNS", "MIN_COLUMNS", "text_columns"]
-
 DEFAULT_COLUMNS: Final = 80
 """The width for a pipe or a file, which have none."""
 MIN_COLUMNS: Final = 40

@@ -6,6 +6,4 @@ field. Within one API version, fields are only added.
 
 from typing import Final
 
-__all__ = ["API_VERSION"]
-
 API_VERSION: Final = "kubectl-qos/v1"

@@ -10,8 +10,6 @@ from kubectl_plugin.reports import API_VERSION
 from podrules.lint.finding import Level
 from podrules.pod.versions import VersionNote
 
-__all__ = ["IgnoredBy", "LintFinding", "LintObject", "LintReport", "UnknownIgnore", "UnreadableFile"]
-
 
 class LintObject(Struct, frozen=True, kw_only=True, rename="camel"):
     """An object that was checked."""

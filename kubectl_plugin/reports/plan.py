@@ -20,8 +20,6 @@ from podrules.pod.reading import UnreadInput
 from podrules.pod.versions import VersionNote
 from podrules.scheduling.placement.planned import Budgets, DrainFlag, PlannedSpec, UnmovedPod
 
-__all__ = ["PlanReport", "RefusedSpec", "WhatIf"]
-
 _DRAINED: Final = frozenset({"poddisruptionbudgets.policy", "pods"})
 """The kinds of objects that affect a drain."""
 _MADE: Final = frozenset({"manifest", "more", "autoscaler"})

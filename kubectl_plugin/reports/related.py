@@ -26,8 +26,6 @@ from podrules.scheduling.placement.outcome import ClaimProblem, VolumePlace
 from podrules.workload.budget_risk import BudgetStanding
 from podrules.workload.budget_room import BudgetRoom
 
-__all__ = ["BudgetReport", "ClaimReport", "ClassReport", "QuotaReport", "QuotaWorkload", "RelatedPod", "RelatedReport"]
-
 
 class RelatedPod(Struct, frozen=True, kw_only=True, rename="camel"):
     """An unfinished pod that uses the object, or that the object selects."""

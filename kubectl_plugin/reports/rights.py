@@ -18,8 +18,6 @@ from podrules.admission.mutating_webhooks import NAME
 from podrules.node.reachability import LEASE_NAMESPACE
 from podrules.pod.versions import SCHEDULER_NAMESPACE
 
-__all__ = ["ASKED", "KUBELETS", "Role", "is_namespaced", "read_only", "roles"]
-
 KUBELETS: Final = "nodes/proxy"
 """Reaches the kubelets through the API server, also their exec."""
 _READ: Final = ("get", "list", "watch")

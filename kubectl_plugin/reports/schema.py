@@ -25,8 +25,6 @@ from kubectl_plugin.reports.versions import VersionsReport
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from podrules.scheduling.scheduler.registry import EXPLAINED_PLUGINS
 
-__all__ = ["REPORTS", "schema_of"]
-
 REPORTS: Final = {
     "PodExplanation": PodReport,
     "NodeExplanation": NodeReport,

@@ -8,8 +8,6 @@ from typing import Final
 
 from msgspec import Struct
 
-__all__ = ["Refusal", "RefusedBy", "Step", "StepEvent", "StepKind", "StepOutcome"]
-
 
 class StepOutcome(Enum):
     """How a change ended."""

@@ -10,8 +10,6 @@ from kubectl_plugin.glossary.entry import Entry
 from kubectl_plugin.reports import API_VERSION
 from podrules.api.features import REFERENCE_VERSION
 
-__all__ = ["ExplainedText", "TermReport"]
-
 
 class ExplainedText(Struct, frozen=True, kw_only=True, rename="camel"):
     """A part of the request, and the entry that explains it."""

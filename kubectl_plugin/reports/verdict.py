@@ -11,18 +11,6 @@ from msgspec.structs import replace
 
 from podrules.pod.reading import UnreadInput
 
-__all__ = [
-    "Severity",
-    "Verdict",
-    "VerdictCode",
-    "VerdictReport",
-    "joined_verdict",
-    "lacking",
-    "most_urgent",
-    "trouble_until",
-    "worst_few",
-]
-
 K = TypeVar("K", bound=Enum)
 
 _FEW: Final = 3

@@ -12,19 +12,6 @@ from podrules.pod.versions import Component, VersionNote
 from podrules.scheduling.placement.outcome import PlacementOutcome
 from podrules.upgrade.version_changes import VersionChange
 
-__all__ = [
-    "MAX_PLACED",
-    "ChangedOrder",
-    "ChangedPlacement",
-    "ChangedPods",
-    "ChangedRule",
-    "Choice",
-    "RunningVersion",
-    "UncomparedPods",
-    "VersionsReport",
-]
-
-
 MAX_PLACED: Final = 300
 """Pods that both schedulers place, each on every node."""
 

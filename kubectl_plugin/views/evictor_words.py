@@ -10,17 +10,6 @@ from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.words import when_words
 from podrules.workload.evictors import Agent, Evictor, Purpose, Where
 
-__all__ = [
-    "evicted_words",
-    "evictor_remedies",
-    "going_verdict",
-    "going_word",
-    "held_words",
-    "node_words",
-    "removed_words",
-    "sign_words",
-]
-
 _MOST: Final = 160
 """The most characters of a message."""
 _DRAINING: Final = "FailedDraining"

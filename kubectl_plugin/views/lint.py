@@ -14,8 +14,6 @@ from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import counted, listed
 from podrules.lint.finding import Level
 
-__all__ = ["lint_page", "lint_verdict"]
-
 _SEVERITIES: Final = {Level.ERROR: Severity.TROUBLE, Level.WARNING: Severity.NOTICE, Level.NOTICE: Severity.NOTICE}
 _MAX_TERMS: Final = 3
 _MAX_PLACES: Final = 5

@@ -8,8 +8,6 @@ from typing import Final
 from kubectl_plugin.views.words import counted, listed
 from podrules.scheduling.placement.planned import Autoscaler, JobSize
 
-__all__ = ["job_words", "manifest_title", "not_explained", "nothing_there", "range_words"]
-
 _MAX_NAMED: Final = 3
 
 

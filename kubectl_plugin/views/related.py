@@ -36,8 +36,6 @@ from podrules.scheduling.placement.outcome import ClaimTrouble
 from podrules.workload.budget_risk import BudgetRisk
 from podrules.workload.disruption import fails_drain
 
-__all__ = ["related_page", "related_verdict"]
-
 _C: Final = VerdictCode
 _FINE, _NOTICE, _TROUBLE = Severity.FINE, Severity.NOTICE, Severity.TROUBLE
 _SHOWN: Final = 3

@@ -12,8 +12,6 @@ from kubectl_plugin.render.command import Target, kubectl
 from kubectl_plugin.reports.rights import ASKED, KUBELETS, Role
 from kubectl_plugin.views.words import listed
 
-__all__ = ["manifest"]
-
 _WIDTH: Final = 78
 _LEFT_OUT: Final = (
     f"{KUBELETS} is left out, because its holder can run commands in every pod of a node. A metrics API then gives the "

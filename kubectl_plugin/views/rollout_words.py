@@ -11,9 +11,6 @@ from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.reports.workload.rollout import ReportedReason, Rollout, Schedule
 from kubectl_plugin.views.words import ago, counted, cut, when_words
 
-__all__ = ["old_words", "rollout_verdicts", "said_words", "schedule_verdict", "without_fields"]
-
-
 _MOST: Final = 400
 """The most characters of a message."""
 _POD_SECURITY: Final = "violates PodSecurity"

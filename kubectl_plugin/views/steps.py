@@ -12,8 +12,6 @@ from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.words import counted, listed
 from podrules.node.pod_gc import TAINT
 
-__all__ = ["TAINT_TEXT", "outcome_verdict", "refused_sentences", "remedy", "step_line", "step_words", "unanswered"]
-
 TAINT_TEXT: Final = TAINT.text
 _REMEDIES: Final = {
     RefusedBy.RIGHTS: "Ask an administrator of the cluster for this right",

@@ -15,12 +15,12 @@ from typing import Final
 from msgspec import Struct
 
 from kubectl_plugin.render.command import Command, qos
-from kubectl_plugin.render.page import Page, Section, Severity, Table
+from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.related import RelatedReport
-from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent, worst_few
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, most_urgent, worst_few
 from kubectl_plugin.reports.workload.workload_pods import PodCounts
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.node.node_findings import finding_words
@@ -39,8 +39,6 @@ from podrules.node.eviction.signals import Signal
 from podrules.node.reachability import NodeReach
 from podrules.pod.reading import USAGE_NOT_ASKED, UnreadInput
 from podrules.scheduling.placement.outcome import PlacementOutcome
-
-__all__ = ["TargetTable", "target_order"]
 
 Order = tuple[int, bool, int, tuple[int, int], str, str]
 

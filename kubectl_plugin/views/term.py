@@ -9,11 +9,10 @@ from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.glossary.entry import Entry
 from kubectl_plugin.render.command import as_typed, why
 from kubectl_plugin.render.escape import escape
-from kubectl_plugin.render.page import Page, Section, Severity
+from kubectl_plugin.render.page import Page, Section
 from kubectl_plugin.reports.term import ExplainedText, TermReport
+from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.words import counted, cut, listed, quoted
-
-__all__ = ["glossary_page", "term_pages", "unknown_text"]
 
 _EXAMPLES: Final = 5
 _SHORT_NAME: Final = 20

@@ -13,8 +13,6 @@ from kubectl_plugin.render.command import Hint, Prose, can_i
 from kubectl_plugin.views.words import counted, listed
 from podrules.pod.reading import FORBIDDEN, NOT_ALL_IN_FILE, NOT_ASKED, UnreadInput
 
-__all__ = ["assumed_words", "unread_lines"]
-
 _MAX_NODES: Final = 3
 _MAX_KINDS: Final = 30
 """The most characters of the kinds in one command, so that it fits in a line."""

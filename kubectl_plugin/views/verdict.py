@@ -55,8 +55,6 @@ from podrules.pod.qos import QOSProblem
 from podrules.scheduling.placement.outcome import ClaimProblem, NamedFate, Placement, PlacementOutcome
 from podrules.workload.disruption import fails_drain
 
-__all__ = ["also_refused", "refused_words", "verdict"]
-
 _REFUSED: Final = "Refused"
 _PENDING: Final = "Pending"
 _NAMED: Final = {

@@ -13,8 +13,6 @@ from podrules.api.features import VERIFIED, minor_of
 from podrules.pod.versions import Component, VersionNote
 from podrules.upgrade.version_changes import AssumedGate, PodChangeKind
 
-__all__ = ["VersionNotes", "assumed_gate_words", "version_note_words", "versions_section"]
-
 _MOST_NODES: Final = 3
 _KINDS: Final = {
     PodChangeKind.QOS_CLASS: "the QoS class",

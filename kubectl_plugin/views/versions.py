@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_plugin.render.command import Command, qos
-from kubectl_plugin.render.page import Page, Section, Severity, Table
-from kubectl_plugin.reports.verdict import Verdict, VerdictCode, lacking
+from kubectl_plugin.render.page import Page, Section, Table
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, lacking
 from kubectl_plugin.reports.versions import (
     MAX_PLACED,
     ChangedOrder,
@@ -25,8 +25,6 @@ from podrules.api.features import VERIFIED, minor_of
 from podrules.pod.versions import Component
 from podrules.scheduling.placement.outcome import PlacementOutcome
 from podrules.upgrade.version_changes import PodChangeKind, VersionChange
-
-__all__ = ["versions_page", "versions_verdict"]
 
 Rows = Sequence[tuple[str, ...]]
 _MOST_NODES: Final = 3

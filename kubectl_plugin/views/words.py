@@ -11,30 +11,6 @@ from podrules.api.model.instant import instant
 from podrules.api.model.quantity import Quantity
 from podrules.pod.memory_qos import MemoryQoS
 
-__all__ = [
-    "ago",
-    "amount",
-    "amounts_apart",
-    "bounded",
-    "clock",
-    "cores",
-    "counted",
-    "cpu",
-    "cut",
-    "duration",
-    "for_words",
-    "lasting",
-    "listed",
-    "memory",
-    "memory_qos_values",
-    "now_words",
-    "ordinal",
-    "place_words",
-    "quoted",
-    "resource_amount",
-    "when_words",
-]
-
 _MAX_READ: Final = 16_384
 """The most characters of a message that are read."""
 _MAX_NAME: Final = 253

@@ -22,8 +22,6 @@ from podrules.api.refusals import refuser
 from podrules.ending.pod_state import PodState
 from podrules.scheduling.skew import ConstraintSkew
 
-__all__ = ["next_pod_title", "workload_page", "workload_verdict"]
-
 _HEADINGS: Final = ("pod", "restarts", "age", "status")
 _WIDE_HEADINGS: Final = ("pod", "qos", "priority", "restarts", "age", "status")
 _MAX_PODS: Final = 10

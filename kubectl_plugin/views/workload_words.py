@@ -27,8 +27,6 @@ from podrules.ending.pod_state import PodState
 from podrules.node.pod_gc import collected_within
 from podrules.node.reachability import NodeReach, Reach
 
-__all__ = ["by_trouble", "count_words", "new_pods_refused", "node_word", "place_words", "refusal_of", "standing"]
-
 _NODES: Final = {
     Reach.SILENT: "silent",
     Reach.MISSED_HEARTBEATS: "silent",

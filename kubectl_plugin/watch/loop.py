@@ -34,8 +34,6 @@ from kubectl_plugin.render.width import MIN_COLUMNS
 from kubectl_plugin.watch.screen import Pipe, Screen, Terminal
 from podrules.api.model.base import Model
 
-__all__ = ["NodeHealth", "WatchedObjects", "watch"]
-
 _FIRST_DELAY: Final = 1.0
 _LAST_DELAY: Final = 30.0
 _REST: Final = 4

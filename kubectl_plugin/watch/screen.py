@@ -12,8 +12,6 @@ from typing import IO, Final, Protocol, Self
 from kubectl_plugin.options import Streams
 from kubectl_plugin.render.escape import escape
 
-__all__ = ["Pipe", "Screen", "Terminal"]
-
 _ENTER: Final = "\x1b[?1049h\x1b[?25l"
 """The alternate screen, without a cursor."""
 _LEAVE: Final = "\x1b[?25h\x1b[?1049l"

@@ -16,8 +16,6 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-__all__ = ["Addition", "AdmissionPlugin", "added_at_admission"]
-
 Content = Mapping[str, Any]
 
 _ACCESS_VOLUME: Final = "kube-api-access-"

@@ -39,16 +39,6 @@ from podrules.pod.priority import (
     is_reserved_class_name,
 )
 
-__all__ = [
-    "AdmissionObjects",
-    "AdmittedPod",
-    "LimitRangeBound",
-    "PodRefusal",
-    "RejectedBy",
-    "admit_pod",
-    "admitted_by_server",
-]
-
 
 class RejectedBy(StrEnum):
     """What rejects a pod after all these steps (`podrules.admission.pod_review`)."""

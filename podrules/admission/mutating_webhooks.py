@@ -15,20 +15,6 @@ from msgspec import field
 from podrules.api.model.base import KubeObject, Model
 from podrules.api.model.selectors import LabelSelector, Selector, SelectorError
 
-__all__ = [
-    "MUTATES",
-    "NAME",
-    "VALIDATES",
-    "MutatingPolicy",
-    "OurDeployment",
-    "Webhook",
-    "WebhookConfiguration",
-    "asked_about_pods",
-    "deployment_of",
-    "is_of_chart",
-    "our_webhooks",
-]
-
 NAME: Final = "qos-webhook"
 """The name of the chart, and of the container of its Deployment."""
 MUTATES: Final = "pods.mutate.kubectl-qos.io"

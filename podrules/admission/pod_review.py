@@ -33,8 +33,6 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.policy import LimitRange, ResourceQuota
 from podrules.api.refusals import RefusedFor, refuser
 
-__all__ = ["AdmissionRules", "needs_content", "pod_refusal", "pod_warning"]
-
 
 class AdmissionRules(Struct, frozen=True, kw_only=True):
     """The known rules for the pods of a namespace."""

@@ -29,8 +29,6 @@ from podrules.api.model.quantity import ZERO
 from podrules.pod.priority import is_mirror_pod, is_static_pod
 from podrules.pod.resources import CPU, MEMORY, PodResourcesOptions, allocated_pod, pod_requests, scheduler_options
 
-__all__ = ["ResizeRoom", "resize_room"]
-
 _REPORTED: Final = re.compile(
     r"enough resource: (cpu|memory), requested: ([0-9]{1,19}), used: ([0-9]{1,19}), capacity: ([0-9]{1,19})", re.ASCII
 )

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ADDED_LABELS", "HASH_LABEL", "INDEX_LABEL", "controllers_labels"]
-
 HASH_LABEL: Final = "pod-template-hash"
 INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
 _BATCH: Final = "batch.kubernetes.io/"

@@ -33,23 +33,6 @@ from podrules.api.model.storage import (
     VolumeNodeAffinity,
 )
 
-__all__ = [
-    "BETA_REGION",
-    "BETA_ZONE",
-    "MIGRATED_PROVISIONERS",
-    "NOT_SWITCHED_ON_PROVISIONERS",
-    "REGION",
-    "ZONE",
-    "ZONE_DELIMITER",
-    "InTreeVolume",
-    "TranslationError",
-    "csi_source",
-    "in_tree_plugin",
-    "is_inline_migratable",
-    "translate_inline",
-    "translate_volume",
-]
-
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
 BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"

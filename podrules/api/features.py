@@ -26,18 +26,6 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-__all__ = [
-    "CHANGES",
-    "GATES",
-    "OLDEST_VERIFIED",
-    "REFERENCE",
-    "REFERENCE_VERSION",
-    "VERIFIED",
-    "Change",
-    "Features",
-    "minor_of",
-]
-
 VERIFIED: Final[Mapping[int, str]] = {34: "1.34.4", 35: "1.35.4", 36: "1.36.3", 37: "1.37.1"}
 """The versions with which answers were verified, by minor; no minor between them is left out."""
 OLDEST_VERIFIED: Final = min(VERIFIED)

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["NODE_LABELS", "meant_label"]
-
 NODE_LABELS: Final = (
     "kubernetes.io/hostname",
     "topology.kubernetes.io/zone",

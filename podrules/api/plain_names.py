@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["NO_COMMAND", "command", "is_plain_name"]
-
 NO_COMMAND: Final = "no command: a name in it is not plain"
 _PLAIN: Final = re.compile("[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII)
 

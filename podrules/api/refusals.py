@@ -23,8 +23,6 @@ from podrules.api.model.event import Event
 from podrules.api.model.instant import instant, later
 from podrules.api.model.workload import Workload
 
-__all__ = ["FAILED_CREATE", "RefusedFor", "Refuser", "newest_refusal", "pods_short", "refuser", "said_by_server"]
-
 FAILED_CREATE: Final = "FailedCreate"
 _MAX_TEXT: Final = 4096
 """The number of characters of a message that are read."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["percentage", "scaled"]
-
 _PERCENTAGE: Final = re.compile(r"([0-9]{1,9})%", re.ASCII)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-__all__ = ["near_names", "nearest_word"]
-
 _MAX_NAMES: Final = 3
 _MIN_BEGINNING_RATIO: Final = 0.8
 """The minimum ratio of difflib for the beginning of a name: many names share a beginning."""

@@ -16,17 +16,6 @@ from typing import Final
 
 from msgspec import Struct
 
-__all__ = [
-    "SELECTOR_ANNOTATIONS",
-    "KnownTaint",
-    "Meaning",
-    "is_of_the_machine",
-    "is_public_key",
-    "known_taint",
-    "meant_value",
-    "uses_hardware",
-]
-
 
 class Meaning(Enum):
     """The meaning of a taint for its node."""

@@ -43,22 +43,6 @@ from podrules.node.pod_gc import collected_within
 from podrules.node.reachability import NodeReach, Reach
 from podrules.workload.safety import Guarantee, owner_guarantee
 
-__all__ = [
-    "FORCE_DETACH_AFTER",
-    "MoveStep",
-    "VolumeFacts",
-    "VolumePosition",
-    "WaitsFor",
-    "attached_volumes",
-    "detached_after",
-    "forced_by",
-    "has_started",
-    "is_in_use",
-    "is_pod_terminated",
-    "unique_volume_name",
-    "volume_position",
-]
-
 FORCE_DETACH_AFTER: Final = timedelta(minutes=6)
 """ReconcilerMaxWaitForUnmountDuration."""
 _CSI: Final = "kubernetes.io/csi/"

@@ -42,21 +42,6 @@ from podrules.pod.termination import (
 )
 from podrules.workload.safety import Guarantee, owner_guarantee
 
-__all__ = [
-    "JOB_TRACKING",
-    "PATIENCE",
-    "Ending",
-    "Grace",
-    "JobTracking",
-    "StopPlan",
-    "deleted_at",
-    "grace_of",
-    "holders",
-    "pod_ending",
-    "stop_plan",
-    "tracking_job",
-]
-
 PATIENCE: Final = timedelta(minutes=1)
 """A pod that ends later than expected by this much is reported as late."""
 JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"

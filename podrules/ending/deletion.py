@@ -24,8 +24,6 @@ from podrules.api.model.base import ObjectMeta
 from podrules.api.model.pod import Pod
 from podrules.pod.termination import GraceSource, check_graceful_delete
 
-__all__ = ["CONFIRMATION", "Members", "is_confirmed", "is_force_deletion", "members"]
-
 CONFIRMATION: Final = "kubectl-qos.io/confirm-force-delete"
 """The annotation of an object that may be force deleted; its value is the object's uid: it is valid for this object
 only."""

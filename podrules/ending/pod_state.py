@@ -21,8 +21,6 @@ from enum import Enum
 from podrules.node.reachability import NodeReach
 from podrules.pod.health import Health
 
-__all__ = ["PodState", "state_of"]
-
 
 class PodState(Enum):
     """The state of a pod, the worst first."""

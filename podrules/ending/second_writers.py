@@ -51,8 +51,6 @@ from podrules.node.lost_node import UNREACHABLE
 from podrules.pod.taint_eviction import eviction_after
 from podrules.pod.tolerations import NO_EXECUTE
 
-__all__ = ["SecondWriters", "coming_guards", "second_writers", "surge_of", "volume_of"]
-
 _ALONE: Final = frozenset({(READ_WRITE_ONCE_POD,), ("ReadOnlyMany",)})
 """Access modes with which there is no second writer."""
 _SILENT: Final = Taint(key=UNREACHABLE, effect=NO_EXECUTE)

@@ -41,25 +41,6 @@ from podrules.pod.platform import scheduling_group
 from podrules.pod.priority import CONFIG_MIRROR
 from podrules.pod.processes import with_process
 
-__all__ = [
-    "PROVISIONING",
-    "PROVISIONING_FAILED",
-    "READ_WARNINGS",
-    "AutoscalerWord",
-    "Stuck",
-    "UnprocessedPod",
-    "Wait",
-    "autoscaler_word",
-    "event_subjects",
-    "hinted_by",
-    "hints",
-    "is_of_autoscaler",
-    "may_be_stuck",
-    "stuck_by",
-    "unseen",
-    "waits",
-]
-
 _LONG: Final = timedelta(minutes=5)
 _HOLDS: Final = timedelta(minutes=10)
 _BINDING: Final = timedelta(minutes=10)

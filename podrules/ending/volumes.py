@@ -40,24 +40,6 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.storage import CSIVolumeSource, PersistentVolume, PersistentVolumeClaim
 
-__all__ = [
-    "REMOVED_SINCE",
-    "ClaimedVolume",
-    "WriterGuard",
-    "WriterLock",
-    "attached_guard",
-    "attachment_name",
-    "claimed_volumes",
-    "inline_disks",
-    "inline_guards",
-    "is_for_one_node",
-    "is_multi_attach_allowed",
-    "is_nfs",
-    "is_of_node",
-    "volume_backend",
-    "writer_guard",
-]
-
 _SHARED_MODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 _MIGRATED: Final = {
     "aws_elastic_block_store": "AWS EBS",

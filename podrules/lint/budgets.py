@@ -24,8 +24,6 @@ from podrules.scheduling.placement.planned_budgets import PodGroup, made_groups
 from podrules.workload.budget_room import budget_room, budget_way
 from podrules.workload.disruption import SelectingBudgets
 
-__all__ = ["BudgetBlocksDrains", "BudgetSelectsNothing", "TwoBudgets", "UncountedBudget", "check_budgets"]
-
 _MAX_NAMES: Final = 3
 _PASSED: Final = frozenset(("DaemonSet", "Job", "CronJob"))
 """The kinds with pods that a drain skips, or that end by themselves."""

@@ -17,14 +17,6 @@ from podrules.ending.second_writers import surge_of
 from podrules.lint.finding import Finding, Level, LintRule
 from podrules.lint.objects import Objects, PodCase
 
-__all__ = [
-    "ClaimForOne",
-    "ClaimNeedsScheduler",
-    "RolloutWaitsForClaim",
-    "check_node_names",
-    "check_shared_claims",
-]
-
 _WAITS: Final = "WaitForFirstConsumer"
 _ONE_WRITER: Final = frozenset(("ReadWriteOnce", READ_WRITE_ONCE_POD))
 

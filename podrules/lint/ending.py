@@ -15,13 +15,6 @@ from podrules.lint.objects import PodCase
 from podrules.pod.defaults import default_grace_period
 from podrules.pod.tolerations import tolerates_taint
 
-__all__ = [
-    "GraceZero",
-    "PreStopTakesGrace",
-    "StaysOnSilentNode",
-    "check_ending",
-]
-
 _SILENT: Final = (
     Taint(key="node.kubernetes.io/unreachable", effect="NoExecute"),
     Taint(key="node.kubernetes.io/not-ready", effect="NoExecute"),

@@ -14,8 +14,6 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from podrules.lint.objects import Objects, PodCase
 
-__all__ = ["BUDGETS", "PODS", "PRIORITY", "QOS", "SPREAD", "Finding", "Level", "LintRule"]
-
 # Paths in k8s.io/kubernetes at v1.36.3 that several rules have as their source.
 PODS: Final = "pkg/apis/core/validation/validation.go"
 PRIORITY: Final = "plugin/pkg/admission/priority/admission.go"

@@ -20,14 +20,6 @@ from podrules.api.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.api.model.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
 from podrules.api.model.workload import CronJob, ReplicationController, Workload
 
-__all__ = [
-    "KINDS",
-    "HorizontalPodAutoscaler",
-    "Manifest",
-    "Objects",
-    "PodCase",
-]
-
 DEFAULT_NAMESPACE: Final = "default"
 
 

@@ -17,15 +17,6 @@ from podrules.lint.objects import PodCase
 from podrules.pod.priority import is_static_pod
 from podrules.scheduling.scheduler.plugins.node_selector_problems import ProblemKind, term_problems
 
-__all__ = [
-    "BarePod",
-    "HostPortReplicas",
-    "MisspeltLabel",
-    "NodeNameSet",
-    "UnusableNodeAffinity",
-    "check_placement",
-]
-
 _REQUIRED_RULES: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED_RULES: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _REQUIRED: Final = f"spec.affinity.nodeAffinity.{_REQUIRED_RULES}"

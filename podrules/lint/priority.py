@@ -18,16 +18,6 @@ from podrules.pod.priority import (
     resolve_priority,
 )
 
-__all__ = [
-    "NoSuchSystemClass",
-    "PriorityDiffers",
-    "PriorityWithoutClass",
-    "SeveralDefaultClasses",
-    "UnknownClass",
-    "check_classes",
-    "check_priority",
-]
-
 
 def check_priority(objects: Objects) -> Iterator[Finding]:
     """Every finding in the priorities of pods."""

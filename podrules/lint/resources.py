@@ -16,14 +16,6 @@ from podrules.pod.platform import Platform, pod_platform
 from podrules.pod.qos import explain_qos
 from podrules.pod.resources import MEMORY
 
-__all__ = [
-    "AlmostGuaranteed",
-    "BestEffort",
-    "LimitWithoutRequest",
-    "RequestWithoutLimit",
-    "check_resources",
-]
-
 
 def check_resources(case: PodCase) -> Iterator[Finding]:
     """Every finding in a pod's requests and limits."""

@@ -13,8 +13,6 @@ from podrules.lint.finding import Finding, LintRule
 from podrules.lint.objects import Objects, PodCase
 from podrules.lint.shape import InvalidField, UnknownField, UnservedVersion
 
-__all__ = ["RULES", "check"]
-
 _FINDINGS: Final[tuple[type[Finding], ...]] = (
     InvalidField,
     UnknownField,

@@ -18,15 +18,6 @@ from podrules.lint.finding import Finding, Level, LintRule
 from podrules.lint.objects import DEFAULT_NAMESPACE, KINDS, Manifest
 from podrules.lint.values import refused_values
 
-__all__ = [
-    "InvalidField",
-    "ReadManifest",
-    "UnknownField",
-    "UnservedVersion",
-    "check_shape",
-    "read_manifest",
-]
-
 _CLOSE: Final = 0.75
 """The similarity of names: terminationGracePeriod is near terminationGracePeriodSeconds, command not near comment."""
 

@@ -20,16 +20,6 @@ from podrules.lint.finding import SPREAD, Finding, Level, LintRule
 from podrules.lint.objects import PodCase
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE
 
-__all__ = [
-    "Miss",
-    "SelectorMiss",
-    "SpreadCountsOldPods",
-    "SpreadIsRedundant",
-    "SpreadMissesOwnPod",
-    "check_spread",
-    "selector_misses",
-]
-
 
 class Miss(Enum):
     """Why a constraint does not count its own pod."""

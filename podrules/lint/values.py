@@ -17,8 +17,6 @@ from podrules.api.model.field_error import FieldError
 from podrules.lint.finding import PODS, Finding, Level, LintRule
 from podrules.workload.made_pod import made_pod
 
-__all__ = ["REFUSED_VALUES", "RefusedValue", "refused_values"]
-
 
 class RefusedValue(Finding, frozen=True):
     """A value that the API server rejects."""

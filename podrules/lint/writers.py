@@ -17,8 +17,6 @@ from podrules.ending.volumes import WriterLock
 from podrules.lint.finding import Finding, Level, LintRule
 from podrules.lint.objects import Objects, PodCase
 
-__all__ = ["TwoWriters", "check_writers"]
-
 
 def check_writers(objects: Objects) -> Iterator[Finding]:
     """Every finding in the volumes of Deployments."""

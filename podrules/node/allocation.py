@@ -25,8 +25,6 @@ from podrules.api.model.quantity import ZERO, Quantity
 from podrules.pod.qos import get_pod_qos
 from podrules.pod.resources import CPU, EPHEMERAL_STORAGE, MEMORY, pod_limits, pod_requests, scheduler_options
 
-__all__ = ["NodeAllocation", "ResourceAllocation", "is_full", "limited_resources", "node_allocation", "percent_of"]
-
 
 def is_full(allocatable: int, requested: int) -> bool:
     """Whether no pod with a request of the resource fits (fitsRequest); one without a request may fit.

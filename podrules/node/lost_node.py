@@ -36,20 +36,6 @@ from podrules.pod.taint_eviction import Eviction, taint_eviction
 from podrules.pod.tolerations import NO_EXECUTE
 from podrules.pod.versions import Versions
 
-__all__ = [
-    "UNREACHABLE",
-    "MonitorGrace",
-    "ZoneHealth",
-    "ZoneState",
-    "compute_zone_state",
-    "eviction",
-    "eviction_rate",
-    "taint_added",
-    "unknown_at",
-    "zone_health",
-    "zone_key",
-]
-
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 _EXCLUDED: Final = "node.kubernetes.io/exclude-disruption"
 _UNHEALTHY_ZONE_THRESHOLD: Final = 0.55

@@ -28,8 +28,6 @@ from podrules.node.reachability import OUT_OF_SERVICE, Reach
 from podrules.pod.taint_eviction import eviction_after
 from podrules.pod.tolerations import NO_EXECUTE
 
-__all__ = ["GC_CHECK_PERIOD", "ORPHANS_GONE_WITHIN", "TAINT", "collected_by", "collected_within", "goes"]
-
 TAINT: Final = Taint(OUT_OF_SERVICE, "nodeshutdown", NO_EXECUTE)
 
 GC_CHECK_PERIOD: Final = 20

@@ -38,8 +38,6 @@ from podrules.api.model.instant import instant
 from podrules.api.model.node import Taint
 from podrules.pod.platform import has_provider_taint
 
-__all__ = ["LEASE_NAMESPACE", "OUT_OF_SERVICE", "SHUTDOWN", "NodeReach", "Reach", "ReachableNode", "node_reach"]
-
 LEASE_NAMESPACE: Final = "kube-node-lease"
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 """The key of the taint that declares a machine as off."""

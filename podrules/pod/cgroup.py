@@ -38,22 +38,6 @@ from podrules.pod.resources import (
     pod_requests,
 )
 
-__all__ = [
-    "QUOTA_PERIOD",
-    "CgroupName",
-    "ResourceConfig",
-    "container_resource_config",
-    "cpu_weight",
-    "cpu_weight_libcontainer",
-    "milli_cpu_to_quota",
-    "milli_cpu_to_shares",
-    "pod_cgroup_name",
-    "pod_resource_config",
-    "qos_cgroup_name",
-    "qos_resource_configs",
-    "quota_period",
-]
-
 MIN_SHARES: Final = 2
 MAX_SHARES: Final = 262144
 QUOTA_PERIOD: Final = 100_000

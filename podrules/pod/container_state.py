@@ -25,18 +25,6 @@ from podrules.api.model.pod import Container, ContainerRef, ContainerStateTermin
 from podrules.pod.platform import Platform
 from podrules.pod.processes import status_of
 
-__all__ = [
-    "OOM_KILLED",
-    "STATUS_UNKNOWN",
-    "ContainerKind",
-    "ObservedContainer",
-    "StateKind",
-    "Termination",
-    "fails_init",
-    "observed_containers",
-    "observed_ephemeral",
-]
-
 OOM_KILLED: Final = "OOMKilled"
 STATUS_UNKNOWN: Final = "ContainerStatusUnknown"
 _SIGNALS: Final = 64

@@ -30,21 +30,6 @@ from podrules.pod.resources import (
     is_supported_pod_level_resource,
 )
 
-__all__ = [
-    "DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS",
-    "DefaultedField",
-    "apply_limit_ranges",
-    "apply_runtime_class",
-    "default_grace_period",
-    "default_limit_range",
-    "default_limit_range_item",
-    "default_pod",
-    "default_pod_level_resources",
-    "defaulted_fields",
-    "rounded_list",
-    "stored_pod",
-]
-
 DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS: Final = 30
 
 

@@ -43,8 +43,6 @@ from podrules.pod.container_state import (
 from podrules.pod.kubectl_status import kubectl_restarts, kubectl_status
 from podrules.pod.platform import pod_platform
 
-__all__ = ["PASSES", "Health", "Trouble", "TroubleKind", "UnmetGate", "health", "readiness"]
-
 PASSES: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 """The reasons of a container that waits without a problem."""
 

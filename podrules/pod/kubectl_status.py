@@ -17,8 +17,6 @@ from typing import Final
 
 from podrules.api.model.pod import ContainerStateTerminated, ContainerStatus, Pod
 
-__all__ = ["kubectl_restarts", "kubectl_status", "last_restart"]
-
 _COMPLETED: Final = "Completed"
 _GATED: Final = "SchedulingGated"
 _NODE_LOST: Final = "NodeLost"

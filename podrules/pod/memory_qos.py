@@ -47,17 +47,6 @@ from podrules.api.model.quantity import ZERO
 from podrules.pod.qos import get_pod_qos
 from podrules.pod.resources import MEMORY, PodResourcesOptions, is_pod_level_resources_set, pod_limits, pod_requests
 
-__all__ = [
-    "PAGE_SIZE",
-    "MemoryQoS",
-    "MemorySettings",
-    "container_memory_qos",
-    "memory_by_class",
-    "memory_settings",
-    "pod_memory_qos",
-    "qos_memory",
-]
-
 PAGE_SIZE: Final = 4096
 """Bytes: a page of memory, except on some kernels for arm64 and ppc64le."""
 

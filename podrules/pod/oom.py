@@ -37,20 +37,6 @@ from podrules.pod.priority import is_node_critical_pod
 from podrules.pod.qos import get_pod_qos
 from podrules.pod.resources import MEMORY, aggregate_container_requests, is_pod_level_requests_set
 
-__all__ = [
-    "KUBELET_OOM_SCORE_ADJ",
-    "MIN_BURSTABLE_OOM_SCORE_ADJ",
-    "OOM_SCORE_ADJ_MIN",
-    "MemoryTooLow",
-    "OOMRule",
-    "OOMScoreAdj",
-    "OwnScore",
-    "container_oom_score_adjs",
-    "divide",
-    "memory_too_low",
-    "pod_oom_score_adjs",
-]
-
 KUBELET_OOM_SCORE_ADJ: Final = -999
 """The score of the kubelet, kube-proxy and the container runtime."""
 OOM_SCORE_ADJ_MIN: Final = -1000

@@ -28,17 +28,6 @@ from podrules.api.model.affinity import NodeSelectorTerm
 from podrules.api.model.node import Node, Taint
 from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 
-__all__ = [
-    "OS_LABELS",
-    "NotModelled",
-    "Platform",
-    "has_provider_taint",
-    "node_platform",
-    "not_modelled",
-    "pod_platform",
-    "scheduling_group",
-]
-
 _OS: Final = "kubernetes.io/os"
 OS_LABELS: Final = frozenset({_OS, "beta.kubernetes.io/os"})
 """Labels with a node's operating system; the kubelet sets the first, older ones set both."""

@@ -22,31 +22,6 @@ from podrules.api.model.base import ObjectMeta
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PriorityClass
 
-__all__ = [
-    "CONFIG_MIRROR",
-    "CONFIG_SOURCE",
-    "HIGHEST_USER_DEFINABLE_PRIORITY",
-    "SYSTEM_CLUSTER_CRITICAL",
-    "SYSTEM_CRITICAL_PRIORITY",
-    "SYSTEM_NODE_CRITICAL",
-    "SYSTEM_PRIORITY_CLASSES",
-    "PriorityMismatch",
-    "PrioritySource",
-    "ResolvedPriority",
-    "UnknownPriorityClass",
-    "admit_pod_create",
-    "default_priority_class",
-    "is_critical_pod",
-    "is_mirror_pod",
-    "is_node_critical_pod",
-    "is_reserved_class_name",
-    "is_static_pod",
-    "priority_mismatch",
-    "reserved_name_problem",
-    "resolve_priority",
-    "static_pod_uid",
-]
-
 HIGHEST_USER_DEFINABLE_PRIORITY: Final = 1_000_000_000
 SYSTEM_CRITICAL_PRIORITY: Final = 2 * HIGHEST_USER_DEFINABLE_PRIORITY
 SYSTEM_NODE_CRITICAL: Final = "system-node-critical"

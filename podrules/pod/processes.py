@@ -19,8 +19,6 @@ from collections.abc import Iterator
 
 from podrules.api.model.pod import ContainerRef, ContainerStatus, Pod
 
-__all__ = ["has_process", "idle_containers", "status_of", "with_process"]
-
 
 def status_of(pod: Pod, name: str) -> ContainerStatus | None:
     """The kubelet's report on a container; None: no report."""

@@ -32,19 +32,6 @@ from podrules.api.model.pod import Pod, PodQOSClass, ResourceRequirements
 from podrules.api.model.quantity import ZERO, Quantity
 from podrules.pod.resources import CPU, MEMORY, aggregate_container_requests, is_pod_level_resources_set
 
-__all__ = [
-    "FieldChange",
-    "QOSBlocker",
-    "QOSExplanation",
-    "QOSProblem",
-    "compute_pod_qos",
-    "created_pod_qos",
-    "explain_qos",
-    "get_pod_qos",
-    "resize_rejection",
-    "with_class",
-]
-
 _COMPUTE: Final = (CPU, MEMORY)
 _STATUS_CLEARED_SINCE: Final = 37
 _BY_NAME: Final = {qos_class.value: qos_class for qos_class in PodQOSClass}

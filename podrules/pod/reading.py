@@ -10,23 +10,6 @@ from typing import Final, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-__all__ = [
-    "FORBIDDEN",
-    "NOT_ALL_IN_FILE",
-    "NOT_ASKED",
-    "NOT_FOUND",
-    "NOT_IN_FILE",
-    "NOT_IN_SNAPSHOT",
-    "OUTSIDE",
-    "POLICY_NOT_EVALUATED",
-    "USAGE_NOT_ASKED",
-    "WEBHOOK_NOT_ASKED",
-    "Access",
-    "Owner",
-    "UnreadInput",
-    "read_or_none",
-]
-
 T = TypeVar("T")
 
 NOT_IN_FILE: Final = "not in the file"

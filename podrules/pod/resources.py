@@ -27,30 +27,6 @@ from podrules.api.model.base import ResourceList
 from podrules.api.model.pod import Container, ContainerStatus, Pod, PodStatus, ResourceRequirements
 from podrules.api.model.quantity import MILLI, ZERO, Quantity
 
-__all__ = [
-    "CPU",
-    "EPHEMERAL_STORAGE",
-    "MEMORY",
-    "PodResourcesOptions",
-    "SchedulerRequest",
-    "aggregate_container_limits",
-    "aggregate_container_requests",
-    "allocated_pod",
-    "container_limits",
-    "is_extended_resource_name",
-    "is_native_resource",
-    "is_overcommit_allowed",
-    "is_pod_level_limits_set",
-    "is_pod_level_requests_set",
-    "is_pod_level_resources_set",
-    "is_scalar_resource_name",
-    "is_supported_pod_level_resource",
-    "pod_limits",
-    "pod_requests",
-    "scheduler_options",
-    "scheduler_request",
-]
-
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
 EPHEMERAL_STORAGE: Final = "ephemeral-storage"

@@ -29,8 +29,6 @@ from podrules.api.model.node import Taint
 from podrules.api.model.pod import Pod
 from podrules.pod.tolerations import NO_EXECUTE, tolerates_taint, tolerations_tolerate_taint
 
-__all__ = ["DEFAULT_TOLERATION_SECONDS", "Eviction", "bound_at", "eviction_after", "pod_eviction", "taint_eviction"]
-
 DEFAULT_TOLERATION_SECONDS: Final = 300
 """The default toleration of the taints of a lost node (--default-unreachable-toleration-seconds)."""
 

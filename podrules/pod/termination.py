@@ -29,25 +29,6 @@ from podrules.api.model.pod import Container, ContainerRef, Pod, Probe
 from podrules.pod.priority import is_critical_pod
 from podrules.pod.processes import with_process
 
-__all__ = [
-    "ContainerKillReason",
-    "ContainerStop",
-    "EvictionStop",
-    "GraceSource",
-    "ProbeStop",
-    "TerminationGrace",
-    "check_graceful_delete",
-    "container_grace_period",
-    "container_stop",
-    "container_stops",
-    "effective_grace_period",
-    "eviction_stop",
-    "kill_timeout",
-    "probe_stops",
-    "set_termination_grace_period",
-    "termination_order",
-]
-
 MINIMUM_GRACE_PERIOD_SECONDS: Final = 2
 """The minimum time between SIGTERM and SIGKILL for every container (kuberuntime minimumGracePeriodInSeconds)."""
 _MIN_KILL_TIMEOUT_SECONDS: Final = 10

@@ -28,16 +28,6 @@ from podrules.api.model.node import Taint
 if TYPE_CHECKING:
     from podrules.api.model.resource import DeviceTaint, DeviceToleration
 
-__all__ = [
-    "DO_NOT_SCHEDULE",
-    "NO_EXECUTE",
-    "NO_SCHEDULE",
-    "daemon_tolerations",
-    "tolerates_taint",
-    "tolerations_tolerate_taint",
-    "with_daemon_tolerations",
-]
-
 NO_SCHEDULE: Final = "NoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 DO_NOT_SCHEDULE: Final = frozenset({NO_SCHEDULE, NO_EXECUTE})

@@ -27,23 +27,6 @@ from podrules.api.model.node import LeaseCandidate, Node
 from podrules.api.model.pod import Pod
 from podrules.pod.platform import Platform, node_platform
 
-__all__ = [
-    "GATE_FIELDS",
-    "KUBELET_RULES",
-    "NOTHING_STATED",
-    "RULES_OF_ALL",
-    "SCHEDULER_NAMESPACE",
-    "Component",
-    "Release",
-    "StatedFacts",
-    "VersionNote",
-    "Versions",
-    "concerns",
-    "leading_scheduler",
-    "static_versions",
-    "version_notes",
-]
-
 _COMPONENT_LABEL: Final = "component"
 """The label of the static pods of kubeadm (cmd/kubeadm/app/util/staticpod/utils.go, ComponentPod)."""
 SCHEDULER_NAMESPACE: Final = "kube-system"

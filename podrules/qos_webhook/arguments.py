@@ -15,17 +15,6 @@ from msgspec import Struct
 
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules, RuleError, read_constraints
 
-__all__ = [
-    "ObjectRef",
-    "PodRules",
-    "RuleMode",
-    "RuleOptions",
-    "add_pod_flags",
-    "object_ref",
-    "read_arguments",
-    "read_options",
-]
-
 
 class ObjectRef(Struct, frozen=True):
     """The namespace and name of an object of a known kind."""

@@ -22,7 +22,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from podrules.api.controller_labels import HASH_LABEL
-from podrules.api.model.pod import Pod, TopologySpreadConstraint
+from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME, Pod, TopologySpreadConstraint
 from podrules.api.model.selectors import LabelSelector
 from podrules.pod.priority import UnknownPriorityClass
 from podrules.qos_webhook.arguments import RuleOptions
@@ -30,23 +30,7 @@ from podrules.qos_webhook.namespaces import NamespaceRules, annotated_constraint
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import LIST_DEFAULTING
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.default_constraints import build_default_constraints
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.default_selector import Siblings
-from podrules.scheduling.scheduler.profile import DEFAULT_SCHEDULER_NAME, Profile
-
-__all__ = [
-    "CONSTRAINTS_ANNOTATION",
-    "DEFAULT_CLASS_LABEL",
-    "DEFAULT_PROFILES",
-    "OPT_OUT_LABEL",
-    "DefaultSpread",
-    "Space",
-    "as_json",
-    "default_spread",
-    "disallowed",
-    "may_get_constraints",
-    "namespace_default",
-    "not_given",
-    "scheduler_defaults",
-]
+from podrules.scheduling.scheduler.profile import Profile
 
 DEFAULT_CLASS_LABEL: Final = "kubectl-qos.io/default-priority-class"
 """A label of a Namespace: the class of its pods without one."""

@@ -24,17 +24,6 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import (
     validate_pod_topology_spread_args,
 )
 
-__all__ = [
-    "EVERY_CLASS",
-    "Constraints",
-    "NamespaceRule",
-    "NamespaceRules",
-    "RuleError",
-    "annotated_constraints",
-    "is_allowed",
-    "read_constraints",
-]
-
 EVERY_CLASS: Final = "*"
 """An entry of the allowed classes that allows all."""
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?|([a-z0-9][-a-z0-9]{0,61})?\*", re.ASCII)

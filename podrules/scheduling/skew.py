@@ -6,8 +6,6 @@ from enum import Enum
 
 from msgspec import Struct
 
-__all__ = ["ConstraintSkew", "UncountedNodes", "UncountedReason", "WorkloadSpread"]
-
 
 class UncountedReason(Enum):
     """Why a node does not belong to a domain of a constraint."""

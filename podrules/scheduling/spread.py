@@ -41,8 +41,6 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import 
 from podrules.scheduling.skew import ConstraintSkew, UncountedNodes, UncountedReason, WorkloadSpread
 from podrules.workload.safety import Guarantee, owner_guarantee
 
-__all__ = ["ZONE", "ZoneNodes", "spreads_of", "workload_spreads", "zone_nodes", "zone_of"]
-
 ZONE: Final = "topology.kubernetes.io/zone"
 _HARD: Final = "DoNotSchedule"
 _SOFT: Final = "ScheduleAnyway"

@@ -34,8 +34,6 @@ from podrules.node.pod_gc import goes
 from podrules.node.reachability import OUT_OF_SERVICE, Reach, node_reach
 from podrules.silent_node.partitions import NodeDown, hangs_on_its_node
 
-__all__ = ["FenceRemainder", "FenceState", "fence_state", "kept_volumes", "left_to_go", "without_taint"]
-
 
 class FenceState(Enum):
     """Whether a node can be fenced."""

@@ -21,8 +21,6 @@ from podrules.node.reachability import NodeReach, Reach
 from podrules.pod.termination import GraceSource
 from podrules.workload.safety import ForceSafety, Guarantee, force_safety
 
-__all__ = ["NO_PROCESS", "force_safety_whatever_volumes", "has_another", "lets_second_writer", "pod_force_safety"]
-
 NO_PROCESS: Final = frozenset({GraceSource.NOT_SCHEDULED, GraceSource.FINISHED})
 """The grace sources of pods without processes, even if their node does not respond."""
 

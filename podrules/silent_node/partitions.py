@@ -69,23 +69,6 @@ from podrules.workload.disruption import budgets_of
 from podrules.workload.ordinals import is_ordered
 from podrules.workload.safety import OF_ONE_NODE, ForceSafety, Guarantee, OwnerGuarantee, owner_guarantee
 
-__all__ = [
-    "Block",
-    "BlockKind",
-    "HeldAttachment",
-    "NodeDown",
-    "PartitionBudget",
-    "PartitionFacts",
-    "PendingHere",
-    "PodDown",
-    "Risk",
-    "hangs_on_its_node",
-    "missing_nodes",
-    "nodes_down",
-    "ordinal_of",
-    "partitions",
-]
-
 _NO_ZONE: Final = ZoneHealth("", 0, 0, ZoneState.NORMAL, 0.0, cluster_down=False)
 
 

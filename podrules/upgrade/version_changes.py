@@ -26,8 +26,6 @@ from podrules.pod.qos import compute_pod_qos, with_class
 from podrules.pod.resources import CPU, EPHEMERAL_STORAGE, MEMORY, allocated_pod, scheduler_request
 from podrules.pod.versions import KUBELET_RULES, RULES_OF_ALL, Component, Versions, concerns
 
-__all__ = ["AssumedGate", "PodChangeKind", "VersionChange", "assumed_gates", "changed_rules", "pod_changes"]
-
 
 class PodChangeKind(Enum):
     """The aspect of a pod that changes."""

@@ -33,19 +33,6 @@ from podrules.workload.budget_room import budget_way, counts_pods
 from podrules.workload.disruption import MAX_DISRUPTED, SelectingBudgets, budgets_of, failed_sync, lets_unhealthy_go
 from podrules.workload.safety import Guarantee, owner_guarantee
 
-__all__ = [
-    "UNREADY_FIRST",
-    "BudgetCoverage",
-    "BudgetRisk",
-    "BudgetStanding",
-    "UnprotectedWorkload",
-    "as_wanted",
-    "budgets_at_stake",
-    "eviction_hold",
-    "needs_all_counted",
-    "without_going",
-]
-
 UNREADY_FIRST: Final = "pods that are not Ready first; then "
 """The beginning of a remedy if waiting may help: until all pods are Ready, or more exist."""
 _KEPT_ALIKE: Final = frozenset({Guarantee.AVAILABILITY_FIRST, Guarantee.AT_MOST_ONE})

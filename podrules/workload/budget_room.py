@@ -21,8 +21,6 @@ from msgspec import Struct
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.api.scaled import percentage, scaled
 
-__all__ = ["BudgetRoom", "CoveredPods", "budget_room", "budget_way", "counts_pods"]
-
 _UNSCALABLE: Final = {
     "DaemonSet": "daemonsets.apps does not implement the scale subresource",
     "Job": "jobs.batch does not implement the scale subresource",

@@ -22,17 +22,6 @@ from podrules.api.model.policy import PodDisruptionBudget
 from podrules.api.model.selectors import Selector, SelectorError
 from podrules.workload.budget_room import counts_pods
 
-__all__ = [
-    "MAX_DISRUPTED",
-    "Evictions",
-    "SelectingBudgets",
-    "budgets_of",
-    "failed_sync",
-    "fails_drain",
-    "lets_unhealthy_go",
-    "recounted",
-]
-
 SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 _NEGATIVE = "pdb disruptions allowed is negative"
 MAX_DISRUPTED = 2000

@@ -25,20 +25,6 @@ from podrules.api.model.instant import instant
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 
-__all__ = [
-    "READ_ANNOTATIONS",
-    "Agent",
-    "Evictor",
-    "Purpose",
-    "Where",
-    "going",
-    "held_back",
-    "is_sign",
-    "manager_of",
-    "pod_evictor",
-    "remover",
-]
-
 _RECENT: Final = timedelta(minutes=15)
 _HOUR: Final = timedelta(hours=1)
 _FAILED: Final = "Failed"

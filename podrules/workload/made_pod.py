@@ -23,8 +23,6 @@ from msgspec import Struct
 from podrules.api.controller_labels import INDEX_LABEL, controllers_labels
 from podrules.pod.tolerations import daemon_tolerations
 
-__all__ = ["NO_UID", "PLANNED_HASH", "MadePod", "made_pod"]
-
 Content = dict[str, Any]
 
 NO_UID: Final = "00000000-0000-0000-0000-000000000000"

@@ -20,8 +20,6 @@ from msgspec import Struct
 from podrules.api.model.pod import Pod
 from podrules.api.model.workload import Workload
 
-__all__ = ["NextPod", "awaited_pod", "is_ordered", "next_pod"]
-
 
 class NextPod(Struct, frozen=True):
     """The pod that a StatefulSet creates next, or would create with one more replica."""

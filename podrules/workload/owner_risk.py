@@ -10,8 +10,6 @@ from typing import Final
 
 from podrules.workload.safety import Guarantee
 
-__all__ = ["NEXT_START", "OWNER_RISK", "REPLACED", "REPLACED_RISK"]
-
 NEXT_START: Final = {
     Guarantee.AT_MOST_ONE: "{owner} may start a second {pod}",
     Guarantee.AVAILABILITY_FIRST: "{owner} may start a replacement",

@@ -21,8 +21,6 @@ from msgspec import Struct
 from podrules.api.model.pod import Pod
 from podrules.pod.priority import is_mirror_pod, is_static_pod
 
-__all__ = ["OF_ONE_NODE", "ForceSafety", "Guarantee", "OwnerGuarantee", "force_safety", "owner_guarantee"]
-
 
 class Guarantee(Enum):
     """The owner's guarantee about copies of a pod."""

@@ -36,8 +36,6 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.objects import raw_container, raw_pod
 from tests.scheduling import DEFAULT_FRAMEWORK
 
-__all__ = ["measure_place"]
-
 NODES: Final = 5_000
 REPLICAS: Final = 1_000
 FLOORS: Final = {"basic": 270, "hard spread over zones": 85}

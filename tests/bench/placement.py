@@ -27,8 +27,6 @@ from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from tests.objects import raw_container, raw_pod
 from tests.scheduling import DEFAULT_FRAMEWORK
 
-__all__ = ["HOST", "PODS_PER_NODE", "ZONE", "make_cluster", "measure_placement"]
-
 SIZES: Final = (500, 1_000, 5_000, 15_000)
 PODS_PER_NODE: Final = 30
 TEMPLATES: Final = 300

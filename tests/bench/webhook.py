@@ -15,8 +15,6 @@ from typing import Any, Final, NamedTuple
 from tests.bench.webhook_servers import Server, build_peer, cpu_seconds, kept, memory, ours, peer, prepare
 from tests.controlplane.control_plane import ControlPlane
 
-__all__ = ["measure_webhook"]
-
 REVIEWS: Final = 3000
 WARM_UP: Final = 1000
 ROUNDS: Final = 5

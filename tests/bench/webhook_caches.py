@@ -22,8 +22,6 @@ from tests.scale import cluster
 from tests.scale.cluster import Size
 from tests.scale.share_out import share_out
 
-__all__ = ["measure_caches"]
-
 NODES: Final = 5_000
 REPLICA_SETS: Final = 20_000
 SERVICES: Final = 5_000

@@ -22,8 +22,6 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.waiting import wait_for
 
-__all__ = ["measure_creation"]
-
 PODS: Final = 1500
 CONNECTIONS: Final = 8
 WARM_UP: Final = 200

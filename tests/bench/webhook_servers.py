@@ -16,8 +16,6 @@ from tests.controlplane.certificates import Authority
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import Process, free_port, probe, start_on_free_port, stop_all
 
-__all__ = ["Server", "build_peer", "cpu_seconds", "family", "kept", "memory", "ours", "peer", "prepare"]
-
 _MODULE: Final = Path(__file__).parent / "webhook_peer"
 _DATA: Final = _MODULE / "testdata"
 _READY_SECONDS: Final = 60

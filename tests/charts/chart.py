@@ -13,20 +13,6 @@ import yaml
 from tests.controlplane.client import Object
 from tests.controlplane.processes import run_client
 
-__all__ = [
-    "CHART",
-    "CLIENTS",
-    "EVENTS",
-    "FULL_VALUES",
-    "HOST_NETWORK",
-    "PRODUCTION",
-    "Chart",
-    "HelmError",
-    "of_kind",
-    "only_in",
-    "with_image",
-]
-
 CHART = Path(__file__).resolve().parents[2] / "charts" / "qos-webhook"
 
 FULL_VALUES: Mapping[str, Any] = {

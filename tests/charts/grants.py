@@ -10,8 +10,6 @@ from cluster_io.live.client import ClientTransport
 from tests.charts.chart import of_kind
 from tests.controlplane.client import Object
 
-__all__ = ["GRANTED_TO_ALL", "Grant", "granted", "granted_to_token"]
-
 _SELF = (
     "selfsubjectaccessreviews.authorization",
     "selfsubjectrulesreviews.authorization",

@@ -16,8 +16,6 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.waiting import wait_for
 from tests.webhook.installation import Installation
 
-__all__ = ["GROUP", "KINDS", "dry_run", "in_effect", "installed", "messages", "mirror_pod_refusal", "scoped"]
-
 GROUP = "admissionregistration.k8s.io/v1"
 PREFIXES = ("Mutating", "Validating")
 KINDS = tuple(f"{prefix}AdmissionPolicy{suffix}" for prefix in PREFIXES for suffix in ("", "Binding"))

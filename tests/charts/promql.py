@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["TARGET_LABELS", "named", "served"]
-
 TARGET_LABELS = frozenset({"namespace", "job", "pod", "instance", "service", "container", "endpoint"})
 """The labels that Prometheus adds to each series of a pod of a ServiceMonitor."""
 _SERIES = re.compile(r"\b((?:qos_webhook|apiserver|process)_\w+)(?:\{([^}]*)\})?")

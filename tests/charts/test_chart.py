@@ -11,20 +11,12 @@ import pytest
 import yaml
 
 from podrules import __version__
+from podrules.qos_webhook.arguments import ObjectRef, RuleMode, RuleOptions
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules, read_constraints
 from tests.charts.chart import CHART, EVENTS, FULL_VALUES, NODE_CONTROLLERS, Chart, HelmError, of_kind
 from tests.controlplane.client import Object
 from webhook.main import parse_settings
-from webhook.settings import (
-    ForceDeletion,
-    ForceDeletionMode,
-    KeptCertificate,
-    LogFormat,
-    LogLevel,
-    ObjectRef,
-    RuleMode,
-    RuleOptions,
-)
+from webhook.settings import ForceDeletion, ForceDeletionMode, KeptCertificate, LogFormat, LogLevel
 from webhook.tls_options import TlsOptions, TlsVersion
 
 VALUES = [pytest.param(None, id="defaults"), pytest.param(FULL_VALUES, id="all values")]

@@ -13,7 +13,7 @@ from tests.charts.policies import KINDS, dry_run, in_effect, installed, messages
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
-from tests.e2e.objects import make_class
+from tests.objects import raw_priority_class as make_class
 from tests.waiting import wait_for
 from tests.webhook.asking import Asked, make_pod, make_service, make_workload, priority_of, with_labels
 from tests.webhook.balancer import Balancer

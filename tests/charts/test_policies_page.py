@@ -12,9 +12,9 @@ import yaml
 from tests.charts.policies import installed, scoped
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_class
 from tests.golden import check
 from tests.objects import raw_pod
+from tests.objects import raw_priority_class as make_class
 from tests.webhook.installation import ZONE
 from tests.webhook.pages import typed
 

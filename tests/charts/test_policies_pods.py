@@ -14,7 +14,7 @@ from podrules.api.model.selectors import LabelSelector, Selector
 from tests.charts.policies import GROUP, KINDS, dry_run, installed, messages, mirror_pod_refusal, scoped
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_class
+from tests.objects import raw_priority_class as make_class
 from tests.waiting import wait_for
 from tests.webhook.asking import (
     WORKLOADS,

@@ -18,7 +18,7 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.fixtures import require_binaries
-from tests.e2e.objects import make_class
+from tests.objects import raw_priority_class as make_class
 from tests.webhook.asking import Asked, make_pod, make_workload
 from tests.webhook.forcing import MODE, People
 from tests.webhook.forcing import make_pod as make_bound_pod

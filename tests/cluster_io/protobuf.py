@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["listed", "message", "time"]
-
 
 def varint(value: int) -> bytes:
     """A number below 2**64."""

@@ -17,8 +17,6 @@ from podrules.api.model.base import KubeObject, Model
 from podrules.api.model.selectors import Selector
 from podrules.pod.versions import NOTHING_STATED
 
-__all__ = ["RecordingSource", "RecordingTransport"]
-
 T = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
 

@@ -6,8 +6,6 @@ from typing import Any, Final
 
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 
-__all__ = ["EPHEMERAL", "EVENT", "NODE", "RICH_NAMESPACE", "alike_pods", "others", "rich_pods"]
-
 Object = dict[str, Any]
 
 RICH_NAMESPACE: Final = "rich"

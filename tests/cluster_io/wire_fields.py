@@ -24,8 +24,6 @@ from cluster_io.kinds import ALL_KINDS, EVENTS
 from tests.controlplane.binaries import Unavailable
 from tests.upstream import find_source
 
-__all__ = ["FILE", "MODULES", "generate"]
-
 ROOT: Final = Path(__file__).resolve().parents[2]
 FILE: Final = ROOT / "cluster_io" / "wire" / "fields.py"
 MODULES: Final = ("k8s.io/api", "k8s.io/apimachinery")

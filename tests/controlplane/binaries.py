@@ -31,22 +31,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = [
-    "ALL",
-    "CONTROL_PLANE",
-    "GATE_MINORS",
-    "OTHER_MINORS",
-    "Binaries",
-    "Unavailable",
-    "build_binaries",
-    "cache_folder",
-    "find_binaries",
-    "find_go",
-    "go_environment",
-    "locked",
-    "names_of",
-]
-
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 OTHER_MINORS = ("1.34", "1.35", "1.37")
 """Minors with programs that can be built beside the reference's."""

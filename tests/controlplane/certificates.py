@@ -12,8 +12,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-__all__ = ["Authority", "Credential", "new_signing_key"]
-
 _LIFETIME = dt.timedelta(days=1)
 # A machine's clock may be set back a little between making a certificate and using it.
 _BACKDATED = dt.timedelta(minutes=5)

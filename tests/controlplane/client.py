@@ -16,8 +16,6 @@ from urllib.parse import urlencode
 
 from tests.controlplane.processes import NOT_CONNECTED
 
-__all__ = ["ApiClient", "ApiError", "Object"]
-
 Object = dict[str, Any]
 """An API object, or a part of one, as JSON holds it."""
 

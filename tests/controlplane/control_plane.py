@@ -29,8 +29,6 @@ from tests.controlplane.processes import Process, probe, run_client, start_on_fr
 from tests.objects import raw_condition, raw_node, raw_pod, raw_service_account
 from tests.waiting import wait_for
 
-__all__ = ["ControlPlane"]
-
 _READY_SECONDS = 120.0
 _STOP_SECONDS = 5.0
 _NOT_READY_TAINT = "node.kubernetes.io/not-ready"

@@ -17,8 +17,6 @@ from pathlib import Path
 
 from tests.controlplane.binaries import Unavailable, cache_folder, find_go, go_environment
 
-__all__ = ["CERT_MANAGER", "PROMETHEUS_OPERATOR", "SARIF", "CustomKinds"]
-
 _SECONDS = 300
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from tests.cluster_io.protobuf import message
 from tests.controlplane.client import ApiClient
 
-__all__ = ["PROTOBUF", "deepen", "flatten", "pod_no_review_holds", "replica_set_no_event_holds"]
-
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 """Of answers that are not looked at: Python's decoder does not read deep JSON."""
 _MERGE = "application/merge-patch+json"

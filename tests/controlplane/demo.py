@@ -8,8 +8,6 @@ from typing import Any
 
 from tests.controlplane.client import Object
 
-__all__ = ["as_written"]
-
 # Written by the API server itself.
 _SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 

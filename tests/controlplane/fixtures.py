@@ -22,18 +22,6 @@ from tests.controlplane.custom_kinds import CustomKinds
 from tests.required import without
 from tests.waiting import wait_for
 
-__all__ = [
-    "control_plane",
-    "control_plane_binaries",
-    "helm",
-    "make_node",
-    "namespace",
-    "no_pods_stay",
-    "require_binaries",
-    "require_kinds",
-    "require_minor",
-]
-
 _RUNNING = pytest.StashKey[ControlPlane]()
 # One sequence for the process: names in the shared control plane never meet again.
 _NUMBERS = itertools.count(1)

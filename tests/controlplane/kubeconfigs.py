@@ -13,8 +13,6 @@ import yaml
 
 from tests.controlplane.certificates import Credential
 
-__all__ = ["KubeconfigWriter"]
-
 
 class KubeconfigWriter:
     """Writes kubeconfig files for one API server, each with one context named ``test``."""

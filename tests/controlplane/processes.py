@@ -19,19 +19,6 @@ from typing import TypeVar
 
 from tests.waiting import wait_for
 
-__all__ = [
-    "NOT_CONNECTED",
-    "Process",
-    "ProcessError",
-    "again_if_not_connected",
-    "die_with",
-    "free_port",
-    "probe",
-    "run_client",
-    "start_on_free_port",
-    "stop_all",
-]
-
 _PR_SET_PDEATHSIG = 1
 # Loaded before any fork: the child of a fork must not load libraries.
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None

@@ -10,8 +10,6 @@ from typing import Final
 from cluster_io.live.transport import KubectlProxy, ProxySettings
 from tests.waiting import wait_for
 
-__all__ = ["connected_proxy"]
-
 _READING: Final = ProxySettings()
 
 

@@ -14,8 +14,6 @@ import yaml
 from podrules.api.features import REFERENCE_VERSION
 from tests.corpus.sources import Repository, Text
 
-__all__ = ["rendered"]
-
 _CHART: Final = "Chart.yaml"
 
 

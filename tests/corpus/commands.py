@@ -19,8 +19,6 @@ from kubectl_plugin.exit_codes import FINDINGS, REFUSED, UNREADABLE
 from tests.corpus.objects import Found
 from tests.corpus.sources import Text
 
-__all__ = ["Run", "explain", "is_explained", "lint"]
-
 _LINT_ENDS: Final = frozenset({0, FINDINGS, UNREADABLE})
 _EXPLAIN_ENDS: Final = frozenset({0, REFUSED})
 _EXPLAINED: Final = frozenset((kind.api_version, kind.kind) for kind in (PODS, *WORKLOADS))

@@ -14,8 +14,6 @@ from tests.corpus.record import Project
 from tests.corpus.sources import Repository, Text, texts_of
 from tests.upstream import MODULES
 
-__all__ = ["Gathered", "Source", "gather"]
-
 
 class Source(Struct, frozen=True):
     """A file that has objects which are checked."""

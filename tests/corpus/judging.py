@@ -17,8 +17,6 @@ from podrules.workload.made_pod import made_pod
 from tests.corpus.objects import Found
 from tests.corpus.oracle import Answer, Oracle
 
-__all__ = ["Difference", "Verdict", "judge"]
-
 FALSE_REFUSAL: Final = "false refusal"
 FALSE_REFUSAL_OF_POD: Final = "false refusal of its pod"
 MISSED: Final = "missed refusal"

@@ -19,8 +19,6 @@ from podrules.api.model.decode import key_text
 from podrules.api.schema.table import schema
 from tests.corpus.sources import Text
 
-__all__ = ["Found", "digest", "is_checked", "objects_of"]
-
 _DIGITS: Final = 16
 _OF_TEMPLATES: Final = re.compile(r"\{\{|\{%|^#@", re.MULTILINE)
 """What templates of Go, Jinja and ytt are known by."""

@@ -20,8 +20,6 @@ from tests.controlplane.client import ApiClient, ApiError
 from tests.controlplane.control_plane import ControlPlane
 from tests.objects import raw_service_account
 
-__all__ = ["ARGUMENTS", "Answer", "Oracle", "read_by_kubectl"]
-
 ARGUMENTS: Final = (
     # Kinds that are off by default are served, too: their fields are compared.
     "--runtime-config=api/all=true",

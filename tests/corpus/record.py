@@ -13,8 +13,6 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-__all__ = ["DATA", "Project", "read", "write"]
-
 DATA: Final = Path(__file__).resolve().parents[1] / "testdata" / "corpus" / "projects.json"
 _WIDTH: Final = 120
 

@@ -11,8 +11,6 @@ from tests.corpus.gathering import Gathered
 from tests.corpus.judging import Difference, Verdict
 from tests.corpus.record import Project
 
-__all__ = ["Results", "changes"]
-
 
 class Results(Struct, frozen=True):
     """All of it."""

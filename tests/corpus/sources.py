@@ -18,8 +18,6 @@ from tests.controlplane.binaries import Unavailable, cache_folder
 from tests.corpus.record import Project
 from tests.upstream import MODULES, find_source
 
-__all__ = ["GITHUB", "Missing", "Repository", "Text", "texts_of"]
-
 GITHUB: Final = "https://github.com"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _MAX_BYTES: Final = 1 << 20

@@ -20,8 +20,6 @@ from tests.demo_cluster.policies import disruption_budgets, namespaces, priority
 from tests.demo_cluster.shop import SHOP
 from tests.demo_cluster.storage import storage_classes, volumes_of
 
-__all__ = ["kubelets_written", "objects_written"]
-
 _WORKLOADS: Final = (*PLATFORM, *SHOP, *BACKENDS)
 
 

@@ -16,9 +16,6 @@ from tests.demo_cluster.states import (
     succeeded,
 )
 
-__all__ = ["BACKENDS"]
-
-
 # What a real kube-scheduler says of this very cluster.
 _TRAINER_PENDING: Final = (
     "0/12 nodes are available: 1 node(s) were unschedulable, 2 Insufficient memory, 4 node(s) had untolerated "

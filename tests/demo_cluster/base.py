@@ -10,19 +10,6 @@ from typing import Any, Final
 
 from cluster_io.demo import DEMO_NOW
 
-__all__ = [
-    "Obj",
-    "clone",
-    "condition",
-    "digest",
-    "instant",
-    "metadata",
-    "quantities",
-    "reference",
-    "suffix",
-    "uid",
-]
-
 Obj = dict[str, Any]
 """An API object, or a part of one, as the API server writes it in JSON."""
 

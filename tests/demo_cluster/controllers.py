@@ -9,8 +9,6 @@ from tests.demo_cluster.base import Obj, clone, condition, digest, instant, meta
 from tests.demo_cluster.pods import job_name, template_of
 from tests.demo_cluster.rows import Workload, pod_template_hash
 
-__all__ = ["controllers_of"]
-
 _ROLLING: Final = {"rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}, "type": "RollingUpdate"}
 
 

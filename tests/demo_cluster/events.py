@@ -11,8 +11,6 @@ from tests.demo_cluster.base import Obj, digest, instant, metadata, uid
 from tests.demo_cluster.nodes import SILENT_NODE
 from tests.demo_cluster.states import NODE_UNKNOWN_SINCE, TAINT_EVICTION_AT
 
-__all__ = ["events_about"]
-
 
 class _Event(NamedTuple):
     """A kubelet's event about one pod, named by the end of its name."""

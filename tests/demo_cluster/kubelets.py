@@ -14,8 +14,6 @@ from podrules.api.model.quantity import Quantity
 from tests.demo_cluster.base import Obj, digest
 from tests.demo_cluster.nodes import DISK_KI, MEMORY_KI, NODES, RESERVED_MI, SILENT_NODE
 
-__all__ = ["kubelets"]
-
 _UNMEASURED: Final = frozenset({SILENT_NODE, "node-b4"})
 """One is silent, and one says nothing of use: without a kubelet's measurements less is known."""
 _MI: Final = 1 << 20

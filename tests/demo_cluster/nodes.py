@@ -9,8 +9,6 @@ from tests.demo_cluster.base import Obj, condition, digest, instant, metadata, r
 from tests.demo_cluster.states import NODE_UNKNOWN_SINCE
 from tests.demo_cluster.storage import BLOCK_DRIVER, handle_of
 
-__all__ = ["DISK_KI", "MEMORY_KI", "NODES", "RESERVED_MI", "SILENT_NODE", "Node", "nodes_with_leases"]
-
 SILENT_NODE: Final = "node-c3"
 """Trouble: the node that went silent. Its last heartbeat was at 03:02:04."""
 

@@ -6,8 +6,6 @@ from typing import Final
 
 from tests.demo_cluster.rows import Container, Workload
 
-__all__ = ["PLATFORM"]
-
 _EVERYWHERE: Final = "cp-a1 a1 a2 a3 b1 b2 b3 b4 c1 c2 c3 c4"
 _BLOCK_NODES: Final = "a1 a2 a3 b1 b2 b3 c1 c2 c3"
 _ANYWHERE: Final = {"tolerations": [{"operator": "Exists"}]}

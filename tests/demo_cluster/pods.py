@@ -11,8 +11,6 @@ from tests.demo_cluster.policies import PRIORITY_CLASSES
 from tests.demo_cluster.rows import Container, Replica, Workload, node_name, pod_template_hash
 from tests.demo_cluster.states import mark_not_ready
 
-__all__ = ["REGISTRY", "claim_name", "give_addresses", "image_id", "job_name", "pod_name", "pods_of", "template_of"]
-
 REGISTRY: Final = "registry.example.com"
 
 _RESTARTS: Final = {"Job": "OnFailure", "CronJob": "OnFailure"}

@@ -7,8 +7,6 @@ from typing import Final, NamedTuple
 
 from tests.demo_cluster.base import Obj, condition, instant, metadata
 
-__all__ = ["NAMESPACES", "PRIORITY_CLASSES", "disruption_budgets", "namespaces", "priority_classes", "scheduler_config"]
-
 NAMESPACES: Final = (
     "default",
     "kube-node-lease",

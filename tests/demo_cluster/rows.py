@@ -8,19 +8,6 @@ from typing import Any, Final, NamedTuple
 
 from tests.demo_cluster.base import Obj, suffix
 
-__all__ = [
-    "ON_MEMORY",
-    "ON_SPOT",
-    "SIDECAR",
-    "TOLERATE_MEMORY",
-    "Container",
-    "Replica",
-    "State",
-    "Workload",
-    "node_name",
-    "pod_template_hash",
-]
-
 State = Callable[[Obj], None]
 """What befell a pod: changes a healthy running pod in place."""
 

@@ -7,8 +7,6 @@ from typing import Final
 from tests.demo_cluster.rows import ON_MEMORY, ON_SPOT, SIDECAR, Container, Replica, Workload
 from tests.demo_cluster.states import TAINT_EVICTION_AT, evicted_by_taint_manager, oom_killed, pending
 
-__all__ = ["SHOP"]
-
 # What a real kube-scheduler says of this very cluster.
 _CHECKOUT_PENDING: Final = (
     "0/12 nodes are available: 1 node(s) were unschedulable, 2 Insufficient memory, 3 node(s) didn't match pod "

@@ -10,22 +10,6 @@ from typing import Final
 from tests.demo_cluster.base import Obj, condition, digest, instant, metadata
 from tests.demo_cluster.rows import State
 
-__all__ = [
-    "NODE_UNKNOWN_SINCE",
-    "TAINT_EVICTION_AT",
-    "disrupted",
-    "evicted",
-    "evicted_by_taint_manager",
-    "gated",
-    "mark_not_ready",
-    "oom_killed",
-    "pending",
-    "preempted_and_failed",
-    "preempted_and_terminating",
-    "resize_deferred",
-    "succeeded",
-]
-
 NODE_UNKNOWN_SINCE: Final = "03:02:56"
 """Last heartbeat 03:02:04, node-monitor grace period 50 s, the node controller's next round."""
 

@@ -10,8 +10,6 @@ from podrules.ending.volumes import attachment_name
 from tests.demo_cluster.base import Obj, instant, metadata, reference, uid
 from tests.demo_cluster.rows import Workload
 
-__all__ = ["BLOCK_DRIVER", "handle_of", "storage_classes", "volumes_of"]
-
 BLOCK_DRIVER: Final = "block.csi.example.com"
 """Attaches a volume to one node at a time."""
 

@@ -10,8 +10,6 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.waiting import wait_for
 
-__all__ = ["allow", "robot"]
-
 _RBAC = "rbac.authorization.k8s.io"
 
 

@@ -13,8 +13,6 @@ from typing import Final
 from tests.controlplane.client import Object
 from tests.objects import raw_container, raw_pod, raw_workload
 
-__all__ = ["HIGH", "daemon_nodes", "fillers", "random_daemon_set"]
-
 HIGH: Final = "urgent"
 """The PriorityClass above all others."""
 _PORT: Final = 9100

@@ -18,8 +18,6 @@ from tests.e2e.objects import make_pod, make_workload
 from tests.e2e.played_kubelets import STAYS, Kubelets, ended
 from tests.waiting import wait_for
 
-__all__ = ["KEEPS", "NAMES", "OLD_SECONDS", "TAINT", "Act", "Deaths", "name_of", "spec_of"]
-
 KEEPS: Final = "example.com/keeps"
 """A finalizer."""
 TAINT: Final = "example.com/going"

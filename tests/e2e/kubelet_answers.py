@@ -20,8 +20,6 @@ from typing import Any, Self
 
 from tests.controlplane.certificates import Authority
 
-__all__ = ["KubeletAnswers", "own_address"]
-
 
 def own_address() -> str | None:
     """An IPv4 address of this machine that is not loopback: the API server proxies to no other. None: it has none."""

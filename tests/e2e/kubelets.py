@@ -20,18 +20,6 @@ from tests.e2e.rounds import Rounds
 from tests.objects import raw_node
 from tests.waiting import wait_for
 
-__all__ = [
-    "DRIVER",
-    "UNREACHABLE",
-    "Kubelet",
-    "claimed_volume",
-    "give_up",
-    "in_tree_name",
-    "is_deleted",
-    "ready_condition",
-    "uid_of",
-]
-
 DRIVER = "block.csi.example.com"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 _PERIOD_SECONDS = 0.2

@@ -6,11 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.controlplane.client import Object
-from tests.objects import on, raw_pod, raw_workload
-from tests.objects import raw_container as container
-from tests.objects import raw_priority_class as make_class
-
-__all__ = ["NOWHERE", "container", "make_class", "make_pod", "make_workload", "node_name", "on"]
+from tests.objects import raw_pod, raw_workload
 
 NOWHERE = "no-scheduler"
 """A scheduler that does not run: a pod that names it stays where the test puts it."""

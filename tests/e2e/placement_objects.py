@@ -10,10 +10,9 @@ from random import Random
 from typing import Any, Final
 
 from tests.controlplane.client import Object
-from tests.e2e.objects import container, make_class
+from tests.objects import raw_container as container
 from tests.objects import raw_pod
-
-__all__ = ["NAMESPACES", "NODES", "make_nodes", "make_placed_pod", "make_surroundings"]
+from tests.objects import raw_priority_class as make_class
 
 NODES: Final = 300
 NAMESPACES: Final[Mapping[str, Mapping[str, str]]] = {

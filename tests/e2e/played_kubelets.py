@@ -11,8 +11,6 @@ from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.rounds import Rounds
 
-__all__ = ["STAYS", "UNINITIALIZED", "Kubelets", "ended", "now"]
-
 STAYS: Final = "stays"
 """The label of a pod that does not stop."""
 UNINITIALIZED: Final = "uninitialized"

@@ -32,18 +32,6 @@ from tests.controlplane.processes import again_if_not_connected
 from tests.kubectl_plugin.asked import rights_of
 from tests.kubectl_plugin.running import Ran, run
 
-__all__ = [
-    "InProcess",
-    "KeptConnection",
-    "Plugin",
-    "Qos",
-    "Ran",
-    "flat",
-    "processes",
-    "proxies_of",
-    "with_contexts",
-]
-
 SCRIPTS = Path(sys.executable).parent
 """Holds the console script ``kubectl-qos``."""
 

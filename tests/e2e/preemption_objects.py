@@ -19,10 +19,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tests.controlplane.client import Object
-from tests.e2e.objects import container, make_class
+from tests.objects import raw_container as container
 from tests.objects import raw_pod
-
-__all__ = ["NAMESPACES", "Filler", "make_classes", "make_fillers", "make_guards", "make_nodes", "make_preemptor"]
+from tests.objects import raw_priority_class as make_class
 
 NAMESPACES: Final[Mapping[str, Mapping[str, str]]] = {"shop": {"team": "web"}, "data": {"team": "storage"}}
 """With their labels."""

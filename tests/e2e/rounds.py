@@ -9,8 +9,6 @@ from typing import Self
 
 from tests.controlplane.client import ApiClient
 
-__all__ = ["Rounds"]
-
 
 class Rounds(ABC):
     """Does rounds for the duration of the block."""

@@ -19,11 +19,9 @@ from podrules.scheduling.scheduler.registry import PLUGIN_ARGS
 from podrules.scheduling.scheduler.runtime import Framework, new_framework
 from tests.controlplane.client import ApiClient, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_pod, on
-from tests.objects import raw_pod
+from tests.e2e.objects import make_pod
+from tests.objects import on, raw_pod
 from tests.waiting import wait_for
-
-__all__ = ["ALL_NODES", "await_node", "create_nodes", "make_framework", "read_cluster", "settled", "why_not"]
 
 ALL_NODES: Final[Object] = {
     "percentageOfNodesToScore": 100,

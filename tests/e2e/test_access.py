@@ -23,8 +23,10 @@ from tests.controlplane.certificates import Authority
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import allow, robot
-from tests.e2e.objects import container, make_class, make_pod, make_workload, node_name
+from tests.e2e.objects import make_pod, make_workload, node_name
 from tests.e2e.plugin import Plugin, Qos, flat, with_contexts
+from tests.objects import raw_container as container
+from tests.objects import raw_priority_class as make_class
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane

@@ -12,8 +12,10 @@ import pytest
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import container, make_class, make_pod
+from tests.e2e.objects import make_pod
 from tests.e2e.plugin import Qos
+from tests.objects import raw_container as container
+from tests.objects import raw_priority_class as make_class
 
 pytestmark = pytest.mark.controlplane
 

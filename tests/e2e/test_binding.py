@@ -8,8 +8,9 @@ import pytest
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import container, make_pod
+from tests.e2e.objects import make_pod
 from tests.e2e.plugin import InProcess
+from tests.objects import raw_container as container
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane

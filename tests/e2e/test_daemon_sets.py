@@ -22,9 +22,9 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.daemon_sets import HIGH, daemon_nodes, fillers, random_daemon_set
-from tests.e2e.objects import make_class
 from tests.e2e.plugin import InProcess, KeptConnection
 from tests.e2e.scheduling import await_node, why_not
+from tests.objects import raw_priority_class as make_class
 from tests.waiting import answer_in_the_end, wait_for
 
 pytestmark = pytest.mark.controlplane

@@ -17,7 +17,8 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiClient, ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.demo import as_written
-from tests.e2e.objects import make_class, make_pod
+from tests.e2e.objects import make_pod
+from tests.objects import raw_priority_class as make_class
 from tests.objects import raw_service_account
 from tests.restated.priority import admit_priority_class
 

@@ -18,7 +18,8 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
 from tests.e2e.objects import make_pod, node_name
-from tests.e2e.plugin import InProcess, Plugin, Ran
+from tests.e2e.plugin import InProcess, Plugin
+from tests.kubectl_plugin.running import Ran
 from tests.waiting import answer_in_the_end
 
 pytestmark = pytest.mark.controlplane

@@ -18,7 +18,8 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import again_if_not_connected
 from tests.e2e.objects import make_pod, node_name
-from tests.e2e.plugin import Plugin, Qos, Ran, flat
+from tests.e2e.plugin import Plugin, Qos, flat
+from tests.kubectl_plugin.running import Ran
 
 pytestmark = pytest.mark.controlplane
 

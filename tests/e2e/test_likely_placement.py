@@ -12,9 +12,10 @@ import yaml
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
-from tests.e2e.objects import make_class, make_pod, make_workload, node_name
+from tests.e2e.objects import make_pod, make_workload, node_name
 from tests.e2e.plugin import Qos, flat
 from tests.e2e.scheduling import await_node
+from tests.objects import raw_priority_class as make_class
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane

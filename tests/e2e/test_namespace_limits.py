@@ -14,8 +14,9 @@ from cluster_io.live.transport import KubectlProxy
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
-from tests.e2e.objects import container, make_pod, make_workload
+from tests.e2e.objects import make_pod, make_workload
 from tests.e2e.plugin import InProcess, Plugin, flat
+from tests.objects import raw_container as container
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane

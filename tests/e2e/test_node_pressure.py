@@ -14,8 +14,9 @@ import pytest
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.kubelet_answers import KubeletAnswers, own_address
-from tests.e2e.objects import container, make_pod, node_name
+from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import InProcess, Qos, flat
+from tests.objects import raw_container as container
 from tests.required import without
 from tests.waiting import wait_for
 

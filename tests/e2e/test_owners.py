@@ -11,8 +11,10 @@ import pytest
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import NOWHERE, container, make_pod, make_workload, node_name, on
+from tests.e2e.objects import NOWHERE, make_pod, make_workload, node_name
 from tests.e2e.plugin import Qos
+from tests.objects import on
+from tests.objects import raw_container as container
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane

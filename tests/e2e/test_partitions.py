@@ -31,9 +31,11 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.kubelets import DRIVER, Kubelet, claimed_volume, give_up, in_tree_name, ready_condition, uid_of
-from tests.e2e.objects import container, make_pod, make_workload
-from tests.e2e.plugin import InProcess, KeptConnection, Plugin, Ran, flat
+from tests.e2e.objects import make_pod, make_workload
+from tests.e2e.plugin import InProcess, KeptConnection, Plugin, flat
 from tests.golden import check
+from tests.kubectl_plugin.running import Ran
+from tests.objects import raw_container as container
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane

@@ -18,9 +18,11 @@ from msgspec import Struct
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import container, make_class, make_workload, node_name
+from tests.e2e.objects import make_workload, node_name
 from tests.e2e.plugin import InProcess, KeptConnection, Qos
+from tests.objects import raw_container as container
 from tests.objects import raw_pod
+from tests.objects import raw_priority_class as make_class
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane

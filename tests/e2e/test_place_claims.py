@@ -14,9 +14,10 @@ import yaml
 
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import container, make_workload, node_name
+from tests.e2e.objects import make_workload, node_name
 from tests.e2e.plugin import InProcess
 from tests.e2e.scheduling import await_node
+from tests.objects import raw_container as container
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane

@@ -11,8 +11,9 @@ import pytest
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.kubelets import Kubelet
-from tests.e2e.objects import container, make_pod, make_workload
+from tests.e2e.objects import make_pod, make_workload
 from tests.e2e.plugin import InProcess
+from tests.objects import raw_container as container
 from tests.objects import raw_node
 from tests.waiting import wait_for
 

@@ -33,7 +33,7 @@ from podrules.scheduling.scheduler.preemption import Candidate, Criterion, PostF
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_class, make_pod, node_name, on
+from tests.e2e.objects import make_pod, node_name
 from tests.e2e.preemption_objects import (
     NAMESPACES,
     Filler,
@@ -45,7 +45,8 @@ from tests.e2e.preemption_objects import (
 )
 from tests.e2e.scheduling import ALL_NODES, await_node, create_nodes, make_framework, read_cluster, settled, why_not
 from tests.kubectl_plugin.running import run as run_qos
-from tests.objects import raw_pod
+from tests.objects import on, raw_pod
+from tests.objects import raw_priority_class as make_class
 from tests.scheduling import unschedulable_plugins
 from tests.waiting import answer_in_the_end, wait_for
 

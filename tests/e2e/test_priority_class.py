@@ -12,8 +12,9 @@ from podrules.api.model.field_error import FieldError
 from podrules.api.model.policy import PriorityClass
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import make_class, make_pod
+from tests.e2e.objects import make_pod
 from tests.e2e.plugin import Qos
+from tests.objects import raw_priority_class as make_class
 from tests.restated.priority import validate_priority_class, validate_priority_class_update
 
 pytestmark = pytest.mark.controlplane

@@ -8,8 +8,11 @@ import pytest
 
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import container, make_class, make_pod, make_workload, node_name, on
+from tests.e2e.objects import make_pod, make_workload, node_name
 from tests.e2e.plugin import InProcess
+from tests.objects import on
+from tests.objects import raw_container as container
+from tests.objects import raw_priority_class as make_class
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane

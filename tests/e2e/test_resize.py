@@ -13,8 +13,9 @@ from podrules.api.model.pod import Pod
 from podrules.pod.qos import resize_rejection
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.objects import container, make_pod, node_name
+from tests.e2e.objects import make_pod, node_name
 from tests.e2e.plugin import Qos
+from tests.objects import raw_container as container
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane

@@ -27,8 +27,9 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.proxies import connected_proxy
 from tests.e2e.access import robot
-from tests.e2e.objects import make_class, make_pod, make_workload, node_name
+from tests.e2e.objects import make_pod, make_workload, node_name
 from tests.e2e.plugin import SCRIPTS, Plugin, Qos, flat
+from tests.objects import raw_priority_class as make_class
 from tests.waiting import again_if_late
 
 pytestmark = pytest.mark.controlplane

@@ -21,8 +21,9 @@ from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import robot
 from tests.e2e.kubelets import UNREACHABLE, give_up, ready_condition
-from tests.e2e.objects import NOWHERE, container, make_pod, make_workload, node_name
+from tests.e2e.objects import NOWHERE, make_pod, make_workload, node_name
 from tests.e2e.plugin import InProcess, KeptConnection, Qos
+from tests.objects import raw_container as container
 from tests.objects import raw_pod
 from tests.waiting import wait_for
 

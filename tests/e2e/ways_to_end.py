@@ -8,11 +8,10 @@ from typing import Final
 from tests.controlplane.client import Object
 from tests.e2e.deaths import KEEPS, NAMES, OLD_SECONDS, TAINT, Act, Deaths, name_of, spec_of
 from tests.e2e.kubelets import give_up
-from tests.e2e.objects import make_class, make_workload
+from tests.e2e.objects import make_workload
 from tests.e2e.played_kubelets import UNINITIALIZED, now
+from tests.objects import raw_priority_class as make_class
 from tests.waiting import wait_for
-
-__all__ = ["DEATHS", "SLOW"]
 
 DEATHS: dict[str, Act] = {}
 """The acts by name."""

@@ -18,8 +18,6 @@ from tests.controlplane.client import Object
 from tests.e2e.workloads import Case
 from tests.objects import raw_node
 
-__all__ = ["has_ties", "predict"]
-
 _OPTIONS: Final = ExplainOptions(
     targets=(), files=(), output=Output(), colour=False, cluster=ClusterOptions(), placement=True
 )

@@ -21,8 +21,6 @@ from tests.e2e.workloads import Case
 from tests.objects import raw_pod, raw_workload
 from tests.waiting import wait_for
 
-__all__ = ["SCHEDULER_ARGS", "Attempt", "Attempts", "await_known", "create", "settle", "swept", "with_nodes"]
-
 SCHEDULER_ARGS: Final = ("--v=3",)
 """With them the scheduler's log has each attempt."""
 _ATTEMPT: Final = re.compile(r'"Attempting to schedule pod" pod="([^"/]+)/([^"]+)"')

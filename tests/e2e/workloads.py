@@ -15,8 +15,6 @@ from msgspec import Struct
 from tests.controlplane.client import Object
 from tests.objects import raw_pod, raw_workload
 
-__all__ = ["Case", "different_nodes", "mixed_nodes", "random_case"]
-
 ZONE: Final = "topology.kubernetes.io/zone"
 HOST: Final = "kubernetes.io/hostname"
 DEDICATED: Final = {"key": "dedicated", "value": "batch", "effect": "NoSchedule"}

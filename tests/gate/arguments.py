@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-__all__ = ["at_least_one"]
-
 
 def at_least_one(text: str) -> int:
     """A count, for argparse.

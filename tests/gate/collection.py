@@ -11,8 +11,6 @@ import pytest
 
 from tests.gate.tiers import in_order, seconds_by_file, shuffled
 
-__all__ = ["Recorder", "pytest_addoption", "pytest_collection_modifyitems", "pytest_configure"]
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options that ``python -m tests.gate`` gives."""

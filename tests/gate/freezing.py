@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Freezer", "freezes", "open_freezer", "why_no_freezer"]
-
 _GAP_SECONDS: Final = (20.0, 50.0)
 """The time between two freezes."""
 _FREEZE_SECONDS: Final = (5.0, 10.0)

@@ -8,9 +8,7 @@ import tempfile
 from types import TracebackType
 from typing import Self
 
-from tests.gate.tiers import TESTS
-
-__all__ = ["Lint"]
+from tests.marked import TESTS
 
 
 class Lint:

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from tests.gate.tiers import file_of
 
-__all__ = ["Outcomes", "read_outcomes"]
-
 
 @dataclass
 class Outcomes:

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.gate.outcomes import Outcomes, read_outcomes
-from tests.gate.tiers import TESTS, file_of, live_files, quick_files
-
-__all__ = ["Suite"]
+from tests.gate.tiers import file_of, live_files, quick_files
+from tests.marked import TESTS
 
 _AGAIN = 5
 """How often a test that failed has to pass alone, so that its failure counts as chance."""

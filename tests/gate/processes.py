@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from tests.controlplane.processes import die_with
 
-__all__ = ["Left", "end", "left_over", "under_a_reaper"]
-
 _BREAKS_OFF = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that end a run in order: Ctrl-C, its parent's, a lost connection."""
 _PR_SET_CHILD_SUBREAPER = 36

@@ -13,7 +13,7 @@ import pytest
 from tests.gate.__main__ import rerun_failures
 from tests.gate.outcomes import Outcomes
 from tests.gate.phases import Suite
-from tests.gate.tiers import TESTS
+from tests.marked import TESTS
 from tests.waiting import wait_for
 
 _CONFTEST = "from tests.gate.collection import pytest_addoption, pytest_collection_modifyitems, pytest_configure\n"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.gate.freezing import open_freezer
-from tests.gate.tiers import TESTS
+from tests.marked import TESTS
 from tests.required import without
 from tests.waiting import wait_for
 

@@ -7,7 +7,8 @@ from typing import cast
 
 import pytest
 
-from tests.gate.tiers import TESTS, in_order, live_files, quick_files, seconds_by_file, shuffled
+from tests.gate.tiers import in_order, live_files, quick_files, seconds_by_file, shuffled
+from tests.marked import TESTS
 
 
 class _Item:

@@ -14,8 +14,6 @@ import pytest
 
 from tests.marked import TESTS
 
-__all__ = ["TESTS", "file_of", "in_order", "live_files", "quick_files", "seconds_by_file", "shuffled", "write_seconds"]
-
 _SECONDS = Path(__file__).with_name("seconds.json")
 _QUICK_FOLDERS = frozenset({"cluster_io", "gate", "kubectl_plugin", "matrix", "parity", "podrules", "property"})
 _LIVE_MARK = "mark.controlplane"

@@ -25,8 +25,6 @@ from typing import IO, Any, Final, NamedTuple
 from tests.controlplane.binaries import Unavailable, cache_folder, locked
 from tests.wheelhouse import Wheelhouse
 
-__all__ = ["BASE", "IMAGE", "ROOT", "Builder", "Image", "find_builder", "prepare"]
-
 ROOT: Final = Path(__file__).resolve().parents[2]
 _SUITE: Final = "bookworm"
 _INCLUDED: Final = "python3,python3-venv"

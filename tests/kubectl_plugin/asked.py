@@ -30,8 +30,6 @@ from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 from tests.tree import ROOT
 
-__all__ = ["COMMANDS", "MANIFEST", "Request", "asked_by", "missed", "rights_of"]
-
 T = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
 

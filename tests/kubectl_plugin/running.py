@@ -21,8 +21,6 @@ from cluster_io.kinds import ALL_KINDS, NODE_METRICS
 from cluster_io.list_time import newest_time
 from kubectl_plugin.cli import main
 
-__all__ = ["Ran", "run", "write_cluster"]
-
 _WITHOUT_NAMESPACE: Final = frozenset(
     kind.kind for kind in (*ALL_KINDS, NODE_METRICS, DEVICE_CLASSES, RESOURCE_SLICES) if not kind.namespaced
 )

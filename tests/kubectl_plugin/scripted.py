@@ -26,8 +26,6 @@ from kubectl_plugin.options import ClusterOptions
 from podrules.api.model.base import KubeObject
 from tests.kubectl_plugin.running import Ran, run
 
-__all__ = ["TAKEN", "Given", "change", "refusal"]
-
 T = TypeVar("T", bound=KubeObject)
 Given = ChangeAnswer | BaseException
 TAKEN: Final = ChangeAnswer(200, b"{}", ())

@@ -6,8 +6,6 @@ import fcntl
 import struct
 import termios
 
-__all__ = ["resize"]
-
 
 def resize(descriptor: int, *, rows: int, columns: int) -> None:
     """Change the size of a terminal, as resizing a window does."""

@@ -9,8 +9,6 @@ from typing import Any, Final, NamedTuple
 
 from podrules.scheduling.scheduler.plugins.dynamic_resources import UNKNOWN, DynamicResources
 
-__all__ = ["EQUAL", "Grade", "graded"]
-
 Answer = Mapping[str, Any]
 
 _SCHEDULES: Final = frozenset({"schedule", "schedule_dra"})

@@ -15,8 +15,6 @@ from podrules.api.model.policy import LimitRange, ResourceQuota
 from podrules.pod.defaults import apply_limit_ranges, default_limit_range, default_pod, default_pod_level_resources
 from podrules.pod.qos import created_pod_qos
 
-__all__ = ["answer_limits"]
-
 Answer = dict[str, Any]
 
 _ASKED: Final = 25

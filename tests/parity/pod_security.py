@@ -12,8 +12,6 @@ from podrules.admission.pod_security.policy import LevelVersion, PolicyLevel, pa
 from podrules.admission.validation.gates import Rules
 from podrules.api.features import Features
 
-__all__ = ["answer_pod_security"]
-
 Answer = dict[str, Any]
 
 

@@ -21,8 +21,6 @@ from podrules.scheduling.scheduler.registry import PLUGIN_ARGS
 from podrules.scheduling.scheduler.runtime import new_framework
 from tests.scheduling import unschedulable_plugins
 
-__all__ = ["answer_schedule", "answer_schedule_dra"]
-
 Answer = dict[str, Any]
 
 _NOW: Final = datetime(2026, 6, 1, tzinfo=UTC)

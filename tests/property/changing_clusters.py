@@ -17,8 +17,6 @@ from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from tests.objects import raw_container, raw_node, raw_pod
 from tests.scheduling import DEFAULT_FRAMEWORK
 
-__all__ = ["NODES", "PODS", "SNAPSHOT", "said_of"]
-
 Json = dict[str, Any]
 
 HOST: Final = "kubernetes.io/hostname"

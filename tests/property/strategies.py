@@ -10,16 +10,6 @@ from podrules.api.model.pod import Container, Pod
 from podrules.api.model.quantity import Quantity
 from tests.builders import make_container, make_pod, make_sidecar
 
-__all__ = [
-    "containers",
-    "cpu_amounts",
-    "exact",
-    "memory_amounts",
-    "pods",
-    "quantity_texts",
-    "resource_lists",
-]
-
 DECIMAL_SUFFIXES = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
 BINARY_SUFFIXES = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 DECIMAL_EXPONENTS = tuple(f"{letter}{exponent}" for letter in "eE" for exponent in range(-9, 19))

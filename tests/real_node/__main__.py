@@ -24,8 +24,6 @@ from tests.real_node.static_facts import PODS, Compared, compare, compare_qos_le
 from tests.real_node.terminations import run_cases
 from tests.waiting import wait_for
 
-__all__ = ["main"]
-
 _SECONDS: Final = 120
 
 

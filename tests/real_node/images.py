@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-__all__ = ["IMAGE", "OTHER_IMAGE", "PAUSE", "write_image"]
-
 IMAGE: Final = "local.test/busybox:1"
 PAUSE: Final = "local.test/pause:1"
 OTHER_IMAGE: Final = "local.test/busybox:2"

@@ -31,8 +31,6 @@ from tests.controlplane.processes import Process, free_port, stop_all
 from tests.real_node.images import PAUSE, write_image
 from tests.waiting import wait_for
 
-__all__ = ["CGROUPS", "RealNode", "Unusable", "what_is_missing"]
-
 CGROUPS: Final = Path("/sys/fs/cgroup")
 _KUBEPODS: Final = "kubepods"
 _CNI: Final = Path("/usr/lib/cni")

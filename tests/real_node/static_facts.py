@@ -20,8 +20,6 @@ from tests.objects import raw_pod
 from tests.real_node.images import IMAGE
 from tests.real_node.node import CGROUPS, RealNode
 
-__all__ = ["PODS", "Compared", "compare", "compare_qos_level", "make_pod"]
-
 _UNIFIED: Final = (CGROUPS / "cgroup.controllers").exists()
 """Cgroup v2."""
 _NO_LIMIT: Final = 1 << 62

@@ -23,8 +23,6 @@ from tests.real_node.node import RealNode
 from tests.real_node.static_facts import Compared, make_pod
 from tests.waiting import wait_for
 
-__all__ = ["CASES", "Case", "run_cases"]
-
 _SLACK: Final = 1.5
 """Seconds that requests, the runtime and a busy machine take."""
 _OBJECT_SLACK: Final = 4.0

@@ -14,8 +14,6 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.controlplane.binaries import Unavailable
 
-__all__ = ["axe_violations", "find_browser", "opened"]
-
 _START_MILLISECONDS = 120_000
 _TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 

@@ -33,8 +33,6 @@ from podrules.pod.versions import Versions
 from tests.scale import cluster
 from tests.scale.cluster import Size
 
-__all__ = ["large_facts"]
-
 _APPS = 300
 _UNPLACED = 500
 """One pod in so many waits for a node."""

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from cluster_io.demo import DEMO_NOW, demo_kubelets, demo_objects
 from cluster_io.in_memory import MemorySource
 from kubectl_plugin.gather.overview import overview, scope_of
-from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
 from kubectl_plugin.reports.cluster.cluster_report import cluster_report
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
+from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.cluster.cluster_page import (
     budget_words,
     categories,

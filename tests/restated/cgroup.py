@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from podrules.pod.cgroup import MAX_SHARES, MIN_SHARES, CgroupName
 
-__all__ = ["cpu_weight_to_shares", "parse_systemd"]
-
 
 def cpu_weight_to_shares(weight: int) -> int:
     """The kubelet's way back, which loses up to a weight's step."""

@@ -40,8 +40,6 @@ from podrules.pod.qos import get_pod_qos
 from podrules.pod.tolerations import tolerations_tolerate_taint
 from tests.restated.eviction_messages import admission_message, eviction_message
 
-__all__ = ["Evicted", "ManagerConfig", "ManagerState", "Pass", "admit", "eviction_grace_period", "synchronize"]
-
 _IMMEDIATE_SECONDS: Final = 1
 """Grace of a hard eviction (immediateEvictionGracePeriodSeconds)."""
 _MEMORY_PRESSURE_TAINT: Final = Taint(key="node.kubernetes.io/memory-pressure", effect="NoSchedule")

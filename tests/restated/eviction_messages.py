@@ -18,8 +18,6 @@ from podrules.node.eviction.thresholds import Threshold
 from podrules.node.eviction.usage import pod_usage
 from podrules.pod.resources import EPHEMERAL_STORAGE, MEMORY, is_pod_level_resources_set
 
-__all__ = ["REASON", "admission_message", "eviction_message"]
-
 REASON: Final = "Evicted"
 """``status.reason`` of an evicted pod."""
 _NO_REQUEST: Final = Quantity(0)

@@ -18,13 +18,6 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PriorityClass
 from podrules.pod.priority import PREEMPT_LOWER_PRIORITY, default_priority_class
 
-__all__ = [
-    "admit_pod_update",
-    "admit_priority_class",
-    "validate_priority_class",
-    "validate_priority_class_update",
-]
-
 
 def admit_pod_update(pod: Pod, old: Pod) -> tuple[int | None, str | None]:
     """Priority and preemptionPolicy after an update: the old ones unless the update repeats or changes them."""

@@ -10,8 +10,6 @@ from msgspec import Struct
 from podrules.api.model.pod import Pod
 from podrules.pod.termination import check_graceful_delete
 
-__all__ = ["DeleteOptions", "DeleteOutcome", "before_delete"]
-
 
 class DeleteOptions(Struct, frozen=True, kw_only=True):
     """What a client asks when it deletes."""

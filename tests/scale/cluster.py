@@ -13,27 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-__all__ = [
-    "ASKED",
-    "ASKED_NAMESPACE",
-    "HOST",
-    "ZONE",
-    "Size",
-    "asked_pod",
-    "deployments",
-    "fingerprint",
-    "namespace_of",
-    "namespaces",
-    "node",
-    "node_name",
-    "node_status",
-    "pod",
-    "pod_name",
-    "pod_status",
-    "priority_classes",
-    "wanted_pod",
-]
-
 Object = dict[str, Any]
 
 ASKED: Final = "asked"

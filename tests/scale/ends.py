@@ -14,8 +14,6 @@ from tests.scale import cluster
 from tests.scale.cluster import Size
 from tests.scale.share_out import share_out
 
-__all__ = ["EVENTS", "leave_ends"]
-
 EVENTS: Final = 2_000
 _PODS: Final = 1_000
 """So many pods have two events each; every second one has ended."""

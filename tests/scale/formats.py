@@ -12,8 +12,6 @@ from urllib.parse import quote
 
 from cluster_io.live.transport import KubectlProxy
 
-__all__ = ["measure_formats"]
-
 JSON: Final = "application/json"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 PAGES: Final = (500, 2_000, 10_000)

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
-__all__ = ["Cost", "measured"]
-
 _INTERVAL: Final = 0.02
 """Seconds between two samples; the kernel keeps each process' highest memory, so only short lives are missed."""
 

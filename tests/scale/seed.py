@@ -30,8 +30,6 @@ from tests.scale.cluster import Size
 from tests.scale.share_out import share_out
 from tests.waiting import wait_for
 
-__all__ = ["fill", "filled"]
-
 _QUOTA: Final = 8 << 30
 """Bytes that etcd may keep: each pod is stored twice until etcd is compacted."""
 _READY_SECONDS: Final = 900.0

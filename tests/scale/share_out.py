@@ -11,8 +11,6 @@ from typing import Final
 
 from tests.controlplane.client import ApiClient
 
-__all__ = ["share_out"]
-
 _PROCESSES: Final = 4
 _CONNECTIONS: Final = 2
 """Of each process."""

@@ -11,8 +11,6 @@ from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.webhook.installation import TIMEOUT_SECONDS
 
-__all__ = ["Files", "ask_for_pods_in"]
-
 
 class Files:
     """Certificates of one authority, as files."""

@@ -11,18 +11,6 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.objects import raw_pod
 from tests.waiting import wait_for
 
-__all__ = [
-    "WORKLOADS",
-    "Asked",
-    "make_pod",
-    "make_service",
-    "make_workload",
-    "path_of",
-    "priority_of",
-    "template_of",
-    "with_labels",
-]
-
 WORKLOADS = {
     "Deployment": ("apps/v1", "deployments.apps"),
     "StatefulSet": ("apps/v1", "statefulsets.apps"),

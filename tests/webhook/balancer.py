@@ -20,8 +20,6 @@ from weakref import WeakSet
 
 from webhook.serving.connections import HANDSHAKE_SECONDS
 
-__all__ = ["Balancer"]
-
 _PROBE_SECONDS = 0.25
 _SILENCE_SECONDS = 60
 """The time after which a probe counts as failed: an ended replica refuses at once, others may only be paused."""

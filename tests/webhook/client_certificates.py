@@ -8,8 +8,6 @@ import yaml
 
 from tests.webhook.asked_by_url import Files
 
-__all__ = ["shown_to_webhooks"]
-
 _ADMISSION = "apiserver.config.k8s.io/v1"
 
 

@@ -13,12 +13,11 @@ from cluster_io.source import Source
 from podrules.api.model.config import ConfigMap
 from podrules.api.model.decode import from_object
 from podrules.pod.versions import NOTHING_STATED
+from podrules.qos_webhook.arguments import RuleOptions
 from webhook.cluster.cached import Caches
 from webhook.cluster.default_spread import SpreadDefaults
 from webhook.cluster.view import Cluster
-from webhook.settings import ForceDeletion, RuleOptions
-
-__all__ = ["NOW", "SilentSource", "make_class", "make_cluster", "make_namespace"]
+from webhook.settings import ForceDeletion
 
 Object = dict[str, Any]
 NOW = datetime(2026, 11, 21, 3, 11, tzinfo=UTC)

@@ -17,8 +17,6 @@ from tests.webhook.installation import port_beside
 from tests.webhook.scraping import scraped
 from webhook.serving.connections import HANDSHAKE_SECONDS
 
-__all__ = ["UNVERIFIED", "Answer", "DemoServer", "running_demo"]
-
 _READY_SECONDS = 120
 UNVERIFIED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """A client that does not verify certificates, like a kubelet's probe."""

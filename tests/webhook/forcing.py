@@ -22,23 +22,6 @@ from tests.waiting import wait_for
 from tests.webhook.balancer import Balancer
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
 
-__all__ = [
-    "ADMIN",
-    "CONFIRMATION",
-    "MODE",
-    "PATHS",
-    "STRICTNESS",
-    "Cluster",
-    "People",
-    "away",
-    "make_pod",
-    "serving",
-    "strictest",
-    "thinned",
-    "undrained",
-    "warnings",
-]
-
 ADMIN = "kubernetes-admin"
 """The user who cleans up after the tests: exempt, so that no mode blocks the cleanup."""
 MODE = "kubectl-qos.io/force-delete"

@@ -18,17 +18,6 @@ from tests.charts.chart import with_image
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import Process, free_port, probe, run_client, start_on_free_port
 
-__all__ = [
-    "CHART",
-    "TIMEOUT_SECONDS",
-    "ZONE",
-    "Installation",
-    "Replica",
-    "chart_values",
-    "port_beside",
-    "program_for_tests",
-]
-
 _ROOT = Path(__file__).resolve().parents[2]
 CHART = _ROOT / "charts" / "qos-webhook"
 _READY_SECONDS = 120

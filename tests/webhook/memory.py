@@ -7,8 +7,6 @@ from pathlib import Path
 
 from tests.waiting import wait_for
 
-__all__ = ["MEMORY_LIMIT", "peak", "worker_of"]
-
 MEMORY_LIMIT = 192 << 10
 """The memory that a replica may use under one attack, KiB; the chart's limit leaves room for two at once."""
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from tests.controlplane.control_plane import ControlPlane
 
-__all__ = ["typed"]
-
 
 def typed(control_plane: ControlPlane, block: str, manifests: Mapping[str, Mapping[str, Any]]) -> str:
     """Run a block of commands; return it with their current output.

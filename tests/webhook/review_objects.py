@@ -13,21 +13,6 @@ from msgspec.structs import replace
 from tests.objects import raw_container, raw_pod
 from webhook.reviews.response import Answer, encode_answer
 
-__all__ = [
-    "controlled_by",
-    "create_review",
-    "delete_review",
-    "eviction_review",
-    "leaves",
-    "node_deletion_review",
-    "patched",
-    "pod_object",
-    "said",
-    "update_review",
-    "with_text",
-    "workload_object",
-]
-
 Object = dict[str, Any]
 
 _RESOURCES = {

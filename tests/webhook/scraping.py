@@ -7,8 +7,6 @@ import urllib.request
 from tests.waiting import again_if_late
 from webhook.serving.scrapes import SCRAPE_SECONDS
 
-__all__ = ["scraped"]
-
 
 def scraped(port: int, path: str = "/metrics") -> str:
     """The text of a page of metrics; requested again if the machine was paused meanwhile.

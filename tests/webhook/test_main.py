@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from podrules import __version__
+from podrules.qos_webhook.arguments import ObjectRef, RuleMode, RuleOptions
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules, read_constraints
 from webhook.main import parse_settings
 from webhook.settings import (
@@ -18,9 +19,6 @@ from webhook.settings import (
     ForceDeletionMode,
     KeptCertificate,
     LogLevel,
-    ObjectRef,
-    RuleMode,
-    RuleOptions,
     Settings,
     SharedObjects,
 )

@@ -6,8 +6,6 @@ import threading
 import time
 from typing import Protocol
 
-__all__ = ["MonotonicClock", "RealTime"]
-
 
 class MonotonicClock(Protocol):
     """A clock that only goes forward and can wait."""

@@ -33,11 +33,9 @@ from cluster_io.kinds import LEASES
 from cluster_io.live.reflector import CachedMeta
 from podrules.api.model.base import Model
 from podrules.api.model.decode import DecodeError, from_json
+from podrules.qos_webhook.arguments import ObjectRef
 from webhook.certificates.elapsed import MonotonicClock, RealTime
 from webhook.certificates.writing import MERGE, RefusedError, WritingTransport, read, write
-from webhook.settings import ObjectRef
-
-__all__ = ["Election", "own_identity"]
 
 _LOG: Final = logging.getLogger(__name__)
 _RENEW_DEADLINE: Final = 2 / 3

@@ -19,8 +19,6 @@ from webhook.certificates.serving import ServingContext
 from webhook.certificates.status import CertificateStatus
 from webhook.settings import CertificateFiles
 
-__all__ = ["WatchedFiles"]
-
 _LOG: Final = logging.getLogger(__name__)
 _CHECK_SECONDS: Final = 2.0
 _MAX_BYTES: Final = 1 << 20

@@ -33,8 +33,6 @@ from webhook.certificates.status import CertificateStatus
 from webhook.certificates.writing import MERGE, STRATEGIC, RefusedError, WritingTransport, read, write
 from webhook.settings import KeptCertificate
 
-__all__ = ["CertificateKeeper"]
-
 _LOG: Final = logging.getLogger(__name__)
 _SECRETS: Final = Kind("Secret", "secrets", (), "", "v1", namespaced=True, model=KubeObject)
 _MUTATING: Final = Kind(

@@ -14,19 +14,6 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 
-__all__ = [
-    "BACKDATED",
-    "CertificateFacts",
-    "Pair",
-    "PairError",
-    "authorities_in",
-    "canonical_name",
-    "earliest_end",
-    "inspect",
-    "is_signed_by",
-    "make_pair",
-]
-
 BACKDATED: Final = timedelta(hours=1)
 """The clocks of API servers may be behind ours; client-go's util/cert does the same."""
 _MAX_COMMON_NAME: Final = 64

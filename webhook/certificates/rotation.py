@@ -34,8 +34,6 @@ from webhook.certificates.pair import (
     make_pair,
 )
 
-__all__ = ["RotationStep", "StoredCertificates", "next_step", "to_serve"]
-
 _RENEW_AFTER: Final = 2 / 3
 """The fraction of the lifetime."""
 _SETTLE: Final = 1 / 12

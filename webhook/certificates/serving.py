@@ -14,8 +14,6 @@ from typing import Any, Final
 from webhook.certificates.pair import CertificateFacts, inspect
 from webhook.tls_options import TlsOptions
 
-__all__ = ["ServingContext"]
-
 _DEFAULT_TLS: Final = TlsOptions()
 
 

@@ -10,8 +10,6 @@ from msgspec import Struct
 
 from cluster_io.live.reflector import Reflector
 
-__all__ = ["Certificate", "CertificateStatus"]
-
 
 class CertificateStatus(Struct, frozen=True):
     """The certificate of one replica, now."""

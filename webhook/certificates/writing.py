@@ -13,8 +13,6 @@ from cluster_io.live.responses import ChangeAnswer
 from podrules.api.model.base import Model
 from podrules.api.model.decode import from_json
 
-__all__ = ["MERGE", "STRATEGIC", "RefusedError", "WritingTransport", "read", "write"]
-
 T = TypeVar("T", bound=Model)
 
 MERGE: Final = "application/merge-patch+json"

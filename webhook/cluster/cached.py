@@ -26,17 +26,6 @@ from podrules.api.model.policy import PriorityClass
 from podrules.api.model.selectors import LabelSelector
 from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION, Space
 
-__all__ = [
-    "CachedController",
-    "CachedNamespace",
-    "CachedNode",
-    "CachedReplicationController",
-    "CachedService",
-    "Caches",
-    "NamespaceMeta",
-]
-
-
 _SELECTORS: Final = 12 << 20
 """Bytes for the selectors of one kind in one namespace: about 6,000 ReplicaSets. Tenants may create any number."""
 

@@ -18,8 +18,6 @@ from podrules.api.model.pod import TopologySpreadConstraint
 from podrules.qos_webhook.defaults import DEFAULT_PROFILES, scheduler_defaults
 from podrules.scheduling.scheduler.profile import ConfigurationError, Profile, read_profiles
 
-__all__ = ["SpreadDefaults"]
-
 _LOG: Final = logging.getLogger(__name__)
 
 

@@ -18,8 +18,6 @@ from cluster_io.live.reflector import Reflector
 from cluster_io.source import Source
 from podrules.api.model.policy import PriorityClass
 
-__all__ = ["RecentClasses"]
-
 _LOG: Final = logging.getLogger(__name__)
 _SURE_SECONDS: Final = 0.25
 _SILENT_SECONDS: Final = 1.0

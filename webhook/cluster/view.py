@@ -24,6 +24,7 @@ from cluster_io.source import Source
 from podrules.api.model.pod import Pod, TopologySpreadConstraint
 from podrules.api.model.policy import PriorityClass
 from podrules.node.reachability import ReachableNode
+from podrules.qos_webhook.arguments import RuleOptions
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.default_selector import Siblings
 from webhook.cluster.cached import (
     CachedController,
@@ -35,9 +36,7 @@ from webhook.cluster.cached import (
 )
 from webhook.cluster.default_spread import SpreadDefaults
 from webhook.cluster.priority_classes import RecentClasses
-from webhook.settings import ForceDeletion, RuleOptions
-
-__all__ = ["PATIENCE_SECONDS", "Cluster", "live_sources"]
+from webhook.settings import ForceDeletion
 
 PATIENCE_SECONDS: Final = 2.0
 """Seconds that the API server is assumed to wait if the request does not say: the chart's timeoutSeconds."""

@@ -22,20 +22,6 @@ from podrules.api.model.decode import DecodeError
 from podrules.api.model.pod import Pod
 from webhook.reviews.partial_objects import PartialObject, see
 
-__all__ = [
-    "EDGE_BYTES",
-    "MAX_REVIEW_BYTES",
-    "BadReview",
-    "PostedEviction",
-    "Request",
-    "author_wrote",
-    "decode_review",
-    "new_object",
-    "new_pod",
-    "old_object",
-    "skim",
-]
-
 T = TypeVar("T")
 
 MAX_REVIEW_BYTES: Final = 24 << 20

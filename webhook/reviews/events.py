@@ -31,8 +31,6 @@ from podrules.ending.died.messages import FORCE_ALLOWED
 from webhook.certificates.writing import RefusedError, WritingTransport, write
 from webhook.reviews.response import ForceDeletionRecord, plain
 
-__all__ = ["EventOutcome", "Events", "Limits"]
-
 K = TypeVar("K")
 V = TypeVar("V")
 

@@ -12,8 +12,6 @@ from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import Request, author_wrote
 from webhook.reviews.partial_objects import PartialObject
 
-__all__ = ["NewPod", "as_new"]
-
 
 class NewPod(NamedTuple):
     """A pod, its namespace, and the fields that its author wrote."""

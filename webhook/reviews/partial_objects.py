@@ -24,8 +24,6 @@ from podrules.api.model.decode import DecodeError, exactly, from_json
 from podrules.ending.deletion import CONFIRMATION
 from podrules.pod.priority import CONFIG_MIRROR, CONFIG_SOURCE
 
-__all__ = ["MAX_VALUES", "PartialObject", "see"]
-
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-__all__ = ["PatchOperation", "add", "remove"]
-
 
 class PatchOperation(Struct, frozen=True):
     """One operation."""

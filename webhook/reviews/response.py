@@ -23,19 +23,6 @@ from webhook.reviews.admission_review import API_VERSION
 from webhook.reviews.patch import PatchOperation
 from webhook.settings import ForceDeletionMode
 
-__all__ = [
-    "ALLOWED",
-    "MAX_MESSAGE",
-    "MAX_WARNING",
-    "MAX_WARNINGS",
-    "Answer",
-    "ForceDeletionRecord",
-    "combined",
-    "denied",
-    "encode_answer",
-    "plain",
-]
-
 MAX_WARNING: Final = 256
 """Characters of one warning: the length to which the API server truncates each if all together are too long."""
 MAX_WARNINGS: Final = 15

@@ -11,8 +11,6 @@ import argparse
 from podrules.qos_webhook.arguments import add_pod_flags
 from webhook.settings import ForceDeletion, ForceDeletionMode
 
-__all__ = ["add_rule_flags", "read_force_deletion"]
-
 
 def add_rule_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags for rules to a parser."""

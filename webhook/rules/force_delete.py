@@ -29,20 +29,14 @@ from cluster_io.kinds import PODS
 from podrules.api.model.pod import Pod
 from podrules.api.plain_names import command, is_plain_name
 from podrules.ending.deleted_pod import holders
+from podrules.ending.deletion import CONFIRMATION, is_confirmed
 from podrules.node.pod_gc import collected_within
 from podrules.node.reachability import Reach
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import PostedEviction, Request, new_object, old_object
 from webhook.reviews.partial_objects import PartialObject
 from webhook.reviews.response import ALLOWED, Answer, ForceDeletionRecord, denied
-from webhook.rules.force_delete_policy import (
-    CONFIRMATION,
-    is_confirmed,
-    is_exempt,
-    may_be_refused,
-    may_run,
-    mode_of_namespace,
-)
+from webhook.rules.force_delete_policy import is_exempt, may_be_refused, may_run, mode_of_namespace
 from webhook.rules.force_delete_risk import ForceDeleteRisk, as_far_as_read, read_force_delete_risk, without_names
 from webhook.rules.force_delete_words import (
     FENCE,
@@ -54,8 +48,6 @@ from webhook.rules.force_delete_words import (
     volumes_at_stake,
 )
 from webhook.settings import ForceDeletionMode
-
-__all__ = ["review_deletion", "review_eviction"]
 
 _LOG: Final = logging.getLogger(__name__)
 _CONFIRM: Final = f"kubectl annotate pod {{}} -n {{}} {CONFIRMATION}={{}} --overwrite"

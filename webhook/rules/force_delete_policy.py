@@ -19,25 +19,11 @@ from msgspec import Struct
 
 from cluster_io.errors import ClusterError
 from podrules.api.model.pod import Pod
-from podrules.ending.deletion import CONFIRMATION, is_confirmed
 from podrules.pod.priority import is_mirror_pod
 from podrules.pod.termination import GraceSource, check_graceful_delete
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import Request
 from webhook.settings import ForceDeletionMode
-
-__all__ = [
-    "CONFIRMATION",
-    "CONTROLLERS",
-    "MODE_LABEL",
-    "NamespaceMode",
-    "is_confirmed",
-    "is_exempt",
-    "may_be_refused",
-    "may_delete_nodes",
-    "may_run",
-    "mode_of_namespace",
-]
 
 MODE_LABEL: Final = "kubectl-qos.io/force-delete"
 """The label of a Namespace; its value is warn, confirm or deny."""

@@ -18,8 +18,6 @@ from podrules.node.reachability import NodeReach, Reach
 from podrules.workload.safety import Guarantee, OwnerGuarantee, owner_guarantee
 from webhook.cluster.view import Cluster
 
-__all__ = ["ForceDeleteRisk", "as_far_as_read", "read_force_delete_risk", "read_reach", "without_names"]
-
 _ITS_NODE: Final = "its node"
 _MOST_VOLUMES: Final = 16
 """The maximum number of a pod's claimed volumes that are read: each takes three requests."""

@@ -23,19 +23,6 @@ from podrules.workload.safety import Guarantee
 from webhook.reviews.response import MAX_MESSAGE, MAX_WARNING
 from webhook.rules.force_delete_risk import ForceDeleteRisk
 
-__all__ = [
-    "FENCE",
-    "capital",
-    "fencing",
-    "first_line",
-    "fitting",
-    "node_state",
-    "pod_names",
-    "refusal",
-    "second_line",
-    "volumes_at_stake",
-]
-
 _EXPLAIN: Final = "kubectl qos explain pod/{} -n {}"
 _MAX_NAMES: Final = 3
 FENCE: Final = f"kubectl taint nodes {{}} {TAINT.text}"

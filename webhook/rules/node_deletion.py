@@ -25,27 +25,20 @@ from msgspec import Struct
 
 from cluster_io.errors import ClusterError
 from cluster_io.field_selector import equal_fields
+from cluster_io.force_delete_objects import read_reach
 from cluster_io.kinds import PODS
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.plain_names import command, is_plain_name
+from podrules.ending.deletion import CONFIRMATION, is_confirmed
 from podrules.node.reachability import NodeReach, Reach
 from podrules.workload.safety import Guarantee, owner_guarantee
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import Request, old_object
 from webhook.reviews.response import ALLOWED, Answer, ForceDeletionRecord, denied
-from webhook.rules.force_delete_policy import (
-    CONFIRMATION,
-    is_confirmed,
-    may_be_refused,
-    may_delete_nodes,
-    may_run,
-)
-from webhook.rules.force_delete_risk import read_reach
+from webhook.rules.force_delete_policy import may_be_refused, may_delete_nodes, may_run
 from webhook.rules.force_delete_words import capital, fencing, fitting, node_state, refusal
 from webhook.settings import ForceDeletionMode
-
-__all__ = ["review_node_deletion"]
 
 _LOG: Final = logging.getLogger(__name__)
 _NODES_OWN: Final = frozenset({Guarantee.ONE_PER_NODE, Guarantee.KUBELET_OWNED})

@@ -11,8 +11,6 @@ from podrules.api.model.workload import CronJob, ReplicationController, Workload
 from webhook.reviews.admission_review import Request
 from webhook.reviews.partial_objects import PartialObject
 
-__all__ = ["WORKLOADS_WITH_TEMPLATES", "Template", "TemplateOwner", "TemplateReview", "template_of"]
-
 TemplateOwner = Workload | ReplicationController | CronJob
 
 WORKLOADS_WITH_TEMPLATES: Final[Mapping[tuple[str, str], type[TemplateOwner]]] = {

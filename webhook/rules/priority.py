@@ -40,6 +40,7 @@ from podrules.pod.priority import (
     admit_pod_create,
     resolve_priority,
 )
+from podrules.qos_webhook.arguments import RuleMode
 from podrules.qos_webhook.defaults import disallowed, namespace_default, not_given
 from webhook.cluster.view import Cluster
 from webhook.reviews.new_pod import NewPod
@@ -47,9 +48,6 @@ from webhook.reviews.partial_objects import PartialObject
 from webhook.reviews.patch import PatchOperation, add, remove
 from webhook.reviews.response import ALLOWED, Answer, combined, denied
 from webhook.rules.suggestions import did_you_mean
-from webhook.settings import RuleMode
-
-__all__ = ["default_priority", "refuse_disallowed_class", "refuse_unknown_class"]
 
 _LOG: Final = logging.getLogger(__name__)
 

@@ -26,8 +26,6 @@ from webhook.reviews.response import ALLOWED, Answer
 from webhook.rules.pod_template import TemplateReview
 from webhook.rules.suggestions import did_you_mean
 
-__all__ = ["lint_spread", "lint_spread_of_template"]
-
 _FIELD: Final = "topologySpreadConstraints"
 _MAX_CONSTRAINTS: Final = 100
 _MAX_WARNINGS: Final = 10

@@ -7,8 +7,6 @@ from difflib import get_close_matches
 from heapq import nsmallest
 from typing import Final
 
-__all__ = ["did_you_mean"]
-
 _MOST: Final = 3
 _LONGEST: Final = 253
 """No object has a longer name. The time of a comparison grows with the square of the length."""

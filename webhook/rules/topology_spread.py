@@ -17,8 +17,6 @@ from webhook.reviews.new_pod import NewPod
 from webhook.reviews.patch import add
 from webhook.reviews.response import ALLOWED, Answer
 
-__all__ = ["default_topology_spread"]
-
 _LOG: Final = logging.getLogger(__name__)
 _DECIDING: Final = frozenset({"metadata.labels", "metadata.ownerReferences", "spec.topologySpreadConstraints"})
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from podrules.qos_webhook.arguments import RuleMode
 from podrules.qos_webhook.namespaces import EVERY_CLASS
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import Request
 from webhook.reviews.response import Answer, denied
 from webhook.rules.force_delete_policy import is_exempt, may_delete_nodes, mode_of_namespace
 from webhook.rules.pod_template import WORKLOADS_WITH_TEMPLATES
-from webhook.settings import ForceDeletionMode, RuleMode
-
-__all__ = ["allow_unreadable", "refuse_unreadable"]
+from webhook.settings import ForceDeletionMode
 
 _RULE: Final = "unseen"
 _STRICT: Final = {

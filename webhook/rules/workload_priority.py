@@ -17,15 +17,13 @@ from typing import Final, NamedTuple
 
 from cluster_io.errors import ClusterError
 from podrules.pod.priority import UnknownPriorityClass, default_priority_class
+from podrules.qos_webhook.arguments import RuleMode
 from podrules.qos_webhook.defaults import disallowed, namespace_default
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import Request, old_object
 from webhook.reviews.response import ALLOWED, Answer, denied
 from webhook.rules.pod_template import TemplateOwner, TemplateReview, template_of
 from webhook.rules.suggestions import did_you_mean
-from webhook.settings import RuleMode
-
-__all__ = ["check_class_of_template"]
 
 _LOG: Final = logging.getLogger(__name__)
 

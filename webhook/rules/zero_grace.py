@@ -13,8 +13,6 @@ from webhook.reviews.partial_objects import PartialObject
 from webhook.reviews.response import ALLOWED, Answer
 from webhook.rules.pod_template import WORKLOADS_WITH_TEMPLATES, TemplateReview
 
-__all__ = ["warn_of_zero_grace", "warn_of_zero_grace_in_template"]
-
 _FIELD: Final = "terminationGracePeriodSeconds"
 _WARNED_GROUPS: Final = frozenset(group for group, _ in WORKLOADS_WITH_TEMPLATES)
 _MEANING: Final = (

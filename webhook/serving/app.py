@@ -16,8 +16,6 @@ from webhook.serving.wsgi import REVIEW_PATHS, ReportForced, Reviews
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
-__all__ = ["create_app"]
-
 _LOG: Final = logging.getLogger(__name__)
 
 

@@ -44,8 +44,6 @@ from webhook.reviews.partial_objects import PartialObject
 from webhook.rules import fill_in
 from webhook.serving.metrics import Metrics
 
-__all__ = ["Audit", "AuditResult"]
-
 _LOG: Final = logging.getLogger(__name__)
 _PAGE: Final = 100
 _PAGE_SECONDS: Final = 0.1

@@ -15,6 +15,7 @@ from cluster_io.live.reflector import Reflector, StreamTransport
 from cluster_io.live.responses import Response
 from podrules.api.model.config import ConfigMap
 from podrules.api.model.decode import from_object
+from podrules.qos_webhook.arguments import ObjectRef
 from webhook.certificates.election import Election, own_identity
 from webhook.certificates.files import WatchedFiles
 from webhook.certificates.keeper import CertificateKeeper
@@ -28,9 +29,7 @@ from webhook.cluster.view import Cluster, live_sources
 from webhook.reviews.events import Events
 from webhook.serving.audit import Audit
 from webhook.serving.metrics import Metrics
-from webhook.settings import CertificateFiles, KeptCertificate, ObjectRef, Settings, SharedObjects
-
-__all__ = ["Backend", "start_backend"]
+from webhook.settings import CertificateFiles, KeptCertificate, Settings, SharedObjects
 
 _REQUEST_SECONDS: Final = 10.0
 _LONGEST_ANSWER: Final = 16 << 20

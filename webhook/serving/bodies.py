@@ -15,8 +15,6 @@ from webhook.serving.connections.channel import Channel
 if TYPE_CHECKING:
     from wsgiref.types import WSGIEnvironment
 
-__all__ = ["JSON", "LARGE_BYTES", "Body", "Unavailable", "read_body"]
-
 JSON: Final = "application/json"
 _MAX_PASSED_OVER: Final = 8 * MAX_REVIEW_BYTES
 """Bytes of the longest body that is answered by its edges; a longer one is refused by its head alone."""

@@ -15,8 +15,6 @@ from typing import Any, Final, TextIO
 
 from webhook.settings import LogFormat, LogLevel
 
-__all__ = ["Sparing", "log_review", "logs_review", "make_handler", "set_up_logs"]
-
 _REVIEWS: Final = logging.getLogger("webhook.review")
 _OWN_PACKAGES: Final = ("webhook", "podrules", "cluster_io")
 _FIELDS: Final = "fields"

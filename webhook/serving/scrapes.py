@@ -15,8 +15,6 @@ from gevent.server import StreamServer
 
 from webhook.serving.connections.connection import keep_little_unread
 
-__all__ = ["SCRAPE_SECONDS", "ScrapeServer"]
-
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 SCRAPE_SECONDS: Final = 3.0
 """The time for one connection."""

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from webhook.certificates.status import Certificate
     from webhook.serving.metrics import Metrics
 
-__all__ = ["Server", "cache_settings"]
-
 _KEEP_ALIVE_SECONDS: Final = 95
 _LOG: Final = logging.getLogger(__name__)
 _FINISH_SECONDS: Final = 20

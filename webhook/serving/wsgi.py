@@ -24,8 +24,6 @@ from webhook.serving.metrics import Metrics, ReviewResult
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
-__all__ = ["REVIEW_PATHS", "ReportForced", "Reviews", "is_accepted"]
-
 _LOG: Final = logging.getLogger(__name__)
 ReportForced = Callable[[ForceDeletionRecord, str, str], None]
 """Takes a force deletion, the user who requested it, and the message of the refusal, empty if it was allowed."""

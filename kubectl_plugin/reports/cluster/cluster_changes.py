@@ -14,17 +14,6 @@ from msgspec import Struct
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from podrules.node.pressure.nearness import Nearness, headroom_nearness
 
-__all__ = [
-    "OF_USAGE",
-    "ClusterChanges",
-    "NodeChange",
-    "NodeStanding",
-    "OtherCluster",
-    "PodChange",
-    "PodStanding",
-    "Tally",
-]
-
 K = TypeVar("K")
 V = TypeVar("V")
 _HEADROOM_STEP: Final = 5

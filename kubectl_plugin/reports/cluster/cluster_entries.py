@@ -32,8 +32,6 @@ from podrules.scheduling.spread import ZoneNodes
 from podrules.workload.budget_risk import BudgetCoverage
 from podrules.workload.evictors import Evictor
 
-__all__ = ["ClusterReport", "EvictionLevel", "NodeEntry", "PodEntry", "PodKey", "PromisedResource"]
-
 PodKey = tuple[str, str]
 """Namespace and name."""
 

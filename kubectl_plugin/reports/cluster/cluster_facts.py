@@ -25,8 +25,6 @@ from podrules.pod.reading import UnreadInput
 from podrules.pod.versions import Versions
 from podrules.scheduling.placement.outcome import ClaimProblem, PlacementOutcome
 
-__all__ = ["ClusterFacts", "pod_key"]
-
 
 class ClusterFacts(Struct, frozen=True, kw_only=True):
     """The data that were read from a cluster."""

@@ -44,8 +44,6 @@ from podrules.workload.budget_risk import BudgetCoverage, as_wanted, budgets_at_
 from podrules.workload.evictors import going
 from podrules.workload.safety import owner_guarantee
 
-__all__ = ["cluster_report"]
-
 WHOLE_PRESSURE_NODES: Final = 60
 """Up to this many nodes, every threshold of each is judged; for more, only the orders for memory."""
 

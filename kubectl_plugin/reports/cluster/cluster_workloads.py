@@ -16,8 +16,6 @@ from podrules.ending.pod_state import PodState
 from podrules.ending.second_writers import SecondWriters
 from podrules.workload.safety import owner_guarantee
 
-__all__ = ["WorkloadEntry", "WorkloadKey", "workload_entries"]
-
 WorkloadKey = tuple[str, str, str]
 """Namespace, kind and name."""
 _FINE = frozenset({PodState.READY, PodState.SUCCEEDED, PodState.FAILED})

@@ -35,8 +35,6 @@ from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from podrules.node.allocation import percent_of
 from podrules.node.pressure.usage import UsageSource
 
-__all__ = ["cluster_changes"]
-
 K = TypeVar("K")
 V = TypeVar("V")
 

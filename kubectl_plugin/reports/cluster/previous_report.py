@@ -12,8 +12,6 @@ from msgspec import Struct
 
 from podrules.node.pressure.usage import UsageSource
 
-__all__ = ["EarlierLevel", "EarlierNode", "EarlierOrigin", "EarlierPod", "EarlierPromisedResource", "EarlierReport"]
-
 
 class EarlierPromisedResource(Struct, frozen=True, rename="camel"):
     """The compared fields of `cluster.PromisedResource`."""

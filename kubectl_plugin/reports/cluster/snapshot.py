@@ -8,8 +8,6 @@ from msgspec import Struct
 
 from podrules.pod.reading import OUTSIDE
 
-__all__ = ["SnapshotKind", "SnapshotReport"]
-
 
 class SnapshotKind(Struct, frozen=True):
     """The objects of one kind in the snapshot."""

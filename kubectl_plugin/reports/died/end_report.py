@@ -24,8 +24,6 @@ from podrules.pod.tolerations import NO_EXECUTE, tolerations_tolerate_taint
 from podrules.pod.versions import VersionNote, Versions, version_notes
 from podrules.scheduling.placement.preemption_victims import PreemptionRecord
 
-__all__ = ["ContainerSpec", "EndReport", "end_report"]
-
 
 class ContainerSpec(Struct, frozen=True, rename="camel"):
     """The fields of a container's spec that affect its end."""

@@ -11,8 +11,6 @@ from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.of_pod import EndOf
 from podrules.workload.evictors import Evictor
 
-__all__ = ["EndedPod", "ended_pods"]
-
 
 class EndedPod(Struct, frozen=True, rename="camel"):
     """One pod, or a container of it, that ended."""

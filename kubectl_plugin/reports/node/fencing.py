@@ -14,8 +14,6 @@ from podrules.pod.versions import VersionNote
 from podrules.silent_node.fencing import FenceRemainder, FenceState
 from podrules.silent_node.partitions import NodeDown
 
-__all__ = ["FenceReport"]
-
 
 class FenceReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="Fencing"):
     """One node."""

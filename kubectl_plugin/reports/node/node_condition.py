@@ -7,8 +7,6 @@ from typing import Final
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
 from podrules.node.reachability import Reach
 
-__all__ = ["NOT_READY", "QUIET_CODES", "node_standing"]
-
 QUIET_CODES: Final = {
     Reach.SILENT: VerdictCode.NODE_SILENT,
     Reach.MISSED_HEARTBEATS: VerdictCode.NODE_SILENT,

@@ -10,8 +10,6 @@ from podrules.node.eviction.signals import NodeCondition, pressures_of
 from podrules.node.reachability import NodeReach
 from podrules.pod.taint_eviction import Eviction, bound_at, taint_eviction
 
-__all__ = ["NodeFacts", "node_facts"]
-
 
 class NodeFacts(Struct, frozen=True, rename="camel"):
     """The pod's node, as far as it matters to the pod."""

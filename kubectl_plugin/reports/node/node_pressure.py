@@ -49,21 +49,6 @@ from podrules.pod.resources import MEMORY
 from podrules.pod.versions import Versions
 from podrules.scheduling.placement.planned import UnmovedPod
 
-__all__ = [
-    "Classes",
-    "EvictionOrderReport",
-    "EvictionPlaceReport",
-    "MemoryReport",
-    "NodePressureReport",
-    "OOMOrderReport",
-    "OOMPlaceReport",
-    "classes_of",
-    "eviction_place",
-    "node_pressure_report",
-    "node_use",
-    "oom_place",
-]
-
 
 class OOMPlaceReport(Struct, frozen=True, rename="camel"):
     """One candidate of the kernel."""

@@ -29,8 +29,6 @@ from podrules.pod.taint_eviction import Eviction, pod_eviction
 from podrules.pod.versions import VersionNote, Versions, version_notes
 from podrules.workload.evictors import Evictor, going, held_back
 
-__all__ = ["KeptRoom", "NodeReport", "NodeResourceReport", "node_report"]
-
 _LATELY: Final = timedelta(minutes=5)
 
 

@@ -8,8 +8,6 @@ from podrules.node.eviction.signals import Signal
 from podrules.node.pressure.node import Headroom, ThresholdSource
 from podrules.node.pressure.usage import UsageSource
 
-__all__ = ["EvictedPod", "NearLimit", "NodeUse", "OverLimitReport", "ThresholdReport", "threshold_report"]
-
 
 class ThresholdReport(Struct, frozen=True, rename="camel"):
     """An eviction threshold and the amount that is left."""

@@ -14,8 +14,6 @@ from podrules.pod.reading import UnreadInput
 from podrules.pod.versions import VersionNote
 from podrules.silent_node.partitions import NodeDown
 
-__all__ = ["ON_NODES", "PartitionsReport", "not_ready"]
-
 ON_NODES: Final = frozenset({"nodes", "pods", "volumeattachments.storage.k8s.io"})
 """The kinds of remaining objects that are counted on a node that is down."""
 

@@ -18,8 +18,6 @@ from podrules.pod.versions import VersionNote
 from podrules.workload.budget_risk import BudgetRisk
 from podrules.workload.safety import ForceSafety, OwnerGuarantee
 
-__all__ = ["DeletionReport", "Stakes"]
-
 
 class Stakes(Struct, frozen=True, rename="camel"):
     """The risk of a force deletion."""

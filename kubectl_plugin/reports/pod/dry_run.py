@@ -8,8 +8,6 @@ from msgspec import Struct
 
 from podrules.api.model.pod import Pod
 
-__all__ = ["AddedField", "DryRunPod", "DryRunReport", "DryRunVerdict"]
-
 
 class AddedField(Struct, frozen=True, rename="camel"):
     """A part of the pod that admission added or changed."""

@@ -10,8 +10,6 @@ from podrules.api.model.instant import instant
 from podrules.pod.container_state import ObservedContainer, StateKind
 from podrules.pod.health import PASSES, Health, TroubleKind
 
-__all__ = ["ephemeral_trouble", "health_verdict", "lately_ended"]
-
 _LONG: Final = timedelta(minutes=10)
 """A pod that has not started within this time does not start by itself."""
 _LATELY: Final = timedelta(hours=1)

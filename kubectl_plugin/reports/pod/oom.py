@@ -15,8 +15,6 @@ from podrules.pod.resources import MEMORY
 from podrules.pod.versions import Versions
 from podrules.scheduling.placement.eligible import eligible_nodes
 
-__all__ = ["OOMOnNode", "OOMUnknown", "oom_of_pod"]
-
 
 class OOMUnknown(Enum):
     """Why there is no oom_score_adj."""

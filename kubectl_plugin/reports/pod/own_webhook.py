@@ -7,8 +7,6 @@ from msgspec import Struct
 from podrules.api.model.pod import TopologySpreadConstraint
 from podrules.pod.reading import POLICY_NOT_EVALUATED, WEBHOOK_NOT_ASKED, UnreadInput
 
-__all__ = ["OwnWebhookReport"]
-
 
 class OwnWebhookReport(Struct, frozen=True, kw_only=True, rename="camel"):
     """The effect of the webhook, by its configuration in the cluster and its own rules."""

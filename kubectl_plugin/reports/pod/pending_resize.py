@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from podrules.api.model.pod import Pod
 
-__all__ = ["pending_resize", "resize_message"]
-
 
 def pending_resize(pod: Pod) -> str | None:
     """The state of a resize: ``Deferred``, ``Infeasible`` or ``InProgress``; None: no resize."""

@@ -10,8 +10,6 @@ from podrules.pod import cgroup
 from podrules.pod.memory_qos import MemoryQoS, MemorySettings, container_memory_qos, pod_memory_qos
 from podrules.pod.qos import get_pod_qos
 
-__all__ = ["CgroupReport", "ContainerCgroup", "pod_cgroup"]
-
 
 class ContainerCgroup(Struct, frozen=True, rename="camel"):
     """Values that the kubelet sends to the runtime for one container."""

@@ -25,15 +25,6 @@ from podrules.node.pressure.usage import UsageSource
 from podrules.pod.priority import is_critical_pod
 from podrules.pod.processes import idle_containers
 
-__all__ = [
-    "Assumption",
-    "EvictionStandingReport",
-    "OOMStandingReport",
-    "PodPressureReport",
-    "near_limits",
-    "pod_pressure_report",
-]
-
 
 class Assumption(Enum):
     """The source of the pod's usage."""

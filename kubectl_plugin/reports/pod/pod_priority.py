@@ -13,8 +13,6 @@ from podrules.api.model.policy import PriorityClass
 from podrules.api.similar_names import near_names
 from podrules.pod.priority import PrioritySource
 
-__all__ = ["PriorityReport", "admitted_priority", "stored_priority"]
-
 _MAX_NAME: Final = 253
 """The longest name of an object."""
 

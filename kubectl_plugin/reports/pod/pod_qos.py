@@ -10,8 +10,6 @@ from podrules.api.model.pod import Pod, PodQOSClass
 from podrules.pod.defaults import DefaultedField
 from podrules.pod.qos import QOSExplanation, explain_qos, get_pod_qos, resize_rejection
 
-__all__ = ["QOSReport", "ResizeReport", "pod_qos"]
-
 
 class ResizeReport(Struct, frozen=True, rename="camel"):
     """Whether the existing pod could become the one in the manifest by an in-place resize."""

@@ -48,21 +48,6 @@ from podrules.silent_node.forcing import force_safety_whatever_volumes, pod_forc
 from podrules.upgrade.version_changes import AssumedGate, assumed_gates
 from podrules.workload.safety import ForceSafety, OwnerGuarantee, owner_guarantee
 
-__all__ = [
-    "ADMISSION",
-    "LIMIT_RANGES",
-    "PRIORITY_CLASSES",
-    "RUNTIME_CLASSES",
-    "LikelyNode",
-    "PodFacts",
-    "PodInCluster",
-    "PodPosition",
-    "PodReport",
-    "RefusedField",
-    "as_if_running",
-    "pod_report",
-]
-
 
 class PodFacts(Struct, frozen=True, kw_only=True):
     """The facts about a pod and the objects that it names."""

@@ -20,8 +20,6 @@ from podrules.pod.resources import (
 )
 from podrules.pod.versions import Versions
 
-__all__ = ["ResourcesReport", "pod_resources"]
-
 
 class ResourcesReport(Struct, frozen=True, rename="camel"):
     """The pod's requests and limits (Q4)."""

@@ -18,8 +18,6 @@ from podrules.pod.health import health
 from podrules.pod.qos import get_pod_qos
 from podrules.scheduling.placement.outcome import PlacementOutcome
 
-__all__ = ["PodRisk", "may_have_no_place", "pod_risk"]
-
 
 class PodRisk(Enum):
     """The problems of a pod, the worst first."""

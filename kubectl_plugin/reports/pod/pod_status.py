@@ -11,8 +11,6 @@ from podrules.api.model.pod import Pod
 from podrules.node.reachability import NodeReach
 from podrules.pod.health import Health, health
 
-__all__ = ["LastTermination", "PodStatusReport", "pod_gates", "pod_status"]
-
 
 class LastTermination(Struct, frozen=True, rename="camel"):
     """How a container last ended."""

@@ -16,8 +16,6 @@ from podrules.pod.qos import get_pod_qos
 from podrules.pod.resources import CPU, MEMORY, pod_limits, pod_requests, scheduler_options
 from podrules.pod.versions import Versions
 
-__all__ = ["CountedResources", "PodNumbers", "SimilarPods"]
-
 
 class CountedResources(Struct, frozen=True, rename="camel"):
     """The resources that the scheduler counts for a pod, and its class."""

@@ -11,8 +11,6 @@ from podrules.api.model.workload import CronJob, ReplicationController, Workload
 from podrules.ending.pod_state import PodState
 from podrules.workload.ordinals import next_pod
 
-__all__ = ["MissingPods", "missing_pods"]
-
 
 class MissingPods(Struct, frozen=True, rename="camel"):
     """The pods that a StatefulSet has not created yet."""

@@ -9,8 +9,6 @@ from msgspec import Struct
 from podrules.api.model.base import Condition
 from podrules.api.model.workload import CronJob, ReplicationController, Workload
 
-__all__ = ["ReportedReason", "Rollout", "Schedule", "rollout", "said", "schedule"]
-
 
 class ReportedReason(Struct, frozen=True, rename="camel"):
     """A condition or an event."""

@@ -8,8 +8,6 @@ from kubectl_plugin.reports.verdict import Severity, VerdictCode
 from kubectl_plugin.reports.workload.workload_pods import JobProgress, PodCounts, WorkloadPod
 from podrules.ending.pod_state import PodState
 
-__all__ = ["workload_code"]
-
 
 def workload_code(
     job: JobProgress | None, counts: PodCounts, pods: Sequence[WorkloadPod]

@@ -22,8 +22,6 @@ from podrules.node.reachability import NodeReach
 from podrules.pod.health import Health, health
 from podrules.pod.qos import get_pod_qos
 
-__all__ = ["JobProgress", "PodCounts", "WorkloadPod", "job_progress", "pod_counts", "pods_wanted", "workload_pods"]
-
 _WAITS_FOR_THE_LAST: Final = frozenset({"StatefulSet", "DaemonSet"})
 """Their controllers create no replacement for a pod that is being deleted before it is removed."""
 

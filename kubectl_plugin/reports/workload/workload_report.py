@@ -15,8 +15,6 @@ from podrules.ending.pod_state import PodState
 from podrules.pod.reading import UnreadInput
 from podrules.scheduling.skew import WorkloadSpread
 
-__all__ = ["WorkloadReport"]
-
 _WAITING: Final = frozenset({PodState.STARTING, PodState.TERMINATING})
 """States of pods for which events may show why they wait."""
 

@@ -9,10 +9,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEntry, PodEntry
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
+from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.node.node_flags import NodeFlag, NodeMark, node_flags, node_sentences
 from kubectl_plugin.views.node.partitions import waiting_words
 from kubectl_plugin.views.pod.claim_words import claim_sentences
@@ -27,21 +27,6 @@ from podrules.node.reachability import Reach
 from podrules.scheduling.skew import WorkloadSpread
 from podrules.silent_node.partitions import NodeDown, Risk
 from podrules.workload.budget_risk import BudgetRisk, BudgetStanding
-
-__all__ = [
-    "BUDGET_WORDS",
-    "Category",
-    "SummaryFinding",
-    "asked_words",
-    "budget_words",
-    "categories",
-    "findings",
-    "headline",
-    "measured_nodes",
-    "pods_by_severity",
-    "restart_words",
-    "spread_words",
-]
 
 BUDGET_WORDS: Final = {
     BudgetRisk.OVERLAPS: "never: two budgets",

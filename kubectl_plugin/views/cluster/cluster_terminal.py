@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_plugin.render.command import Command, qos
-from kubectl_plugin.render.page import Page, Section, Severity, Table
+from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
-from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, most_urgent
 from kubectl_plugin.views.cluster.cluster_page import (
     SummaryFinding,
     asked_words,
@@ -23,8 +23,6 @@ from kubectl_plugin.views.node.node_flags import NodeMark, node_flags
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, listed, memory
-
-__all__ = ["report_verdict", "summary_page", "written_page"]
 
 _MAX_NAMED: Final = 3
 _MARKS: Final = {mark: place for place, mark in enumerate(NodeMark)}

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubectl_plugin.render.page import Section, Severity, Table
+from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.reports.cluster.cluster_changes import (
     OF_USAGE,
     ClusterChanges,
@@ -20,12 +20,10 @@ from kubectl_plugin.reports.cluster.cluster_changes import (
 )
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
-from kubectl_plugin.reports.verdict import most_urgent
+from kubectl_plugin.reports.verdict import Severity, most_urgent
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS, urgency_words
 from kubectl_plugin.views.words import clock, counted, listed
 from podrules.node.pressure.nearness import Nearness, headroom_nearness
-
-__all__ = ["MAX_SHOWN", "News", "changes_sentences", "changes_tables", "count_rows", "news"]
 
 MAX_SHOWN: Final = 40
 _MAX_NODES: Final = 3

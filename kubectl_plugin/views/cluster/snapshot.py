@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_plugin.render.command import qos
-from kubectl_plugin.render.page import Page, Section, Severity
+from kubectl_plugin.render.page import Page, Section
 from kubectl_plugin.reports.cluster.snapshot import SnapshotReport
+from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.words import clock, counted, listed, memory
-
-__all__ = ["snapshot_page"]
 
 _FIRST = {"nodes": "node", "pods": "pod"}
 

@@ -26,8 +26,6 @@ from podrules.ending.died.windows_exits import windows_exit
 from podrules.pod.termination import MINIMUM_GRACE_PERIOD_SECONDS
 from podrules.workload.evictors import Evictor, Where
 
-__all__ = ["SHORT", "cause_sentence", "is_device_taint", "job_end", "rejection_words", "was_rebooted"]
-
 SHORT: Final = {
     Cause.OWN_MEMORY_LIMIT: "own memory limit",
     Cause.POD_MEMORY_LIMIT: "memory limit of the pod",

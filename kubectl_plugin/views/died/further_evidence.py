@@ -11,8 +11,6 @@ from podrules.api.plain_names import command
 from podrules.ending.died.cause import Cause, Grade
 from podrules.ending.died.of_pod import EndOf
 
-__all__ = ["end_log", "further_evidence", "may_run_on"]
-
 _MEMORY: Final = frozenset({Cause.OWN_MEMORY_LIMIT, Cause.POD_MEMORY_LIMIT, Cause.NODE_OUT_OF_MEMORY})
 _KUBELET: Final = frozenset(
     {Cause.LIVENESS_PROBE, Cause.STARTUP_PROBE, Cause.POST_START_HOOK, Cause.SANDBOX_CHANGED, Cause.DEFINITION_CHANGED}

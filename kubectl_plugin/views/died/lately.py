@@ -11,8 +11,6 @@ from kubectl_plugin.views.words import listed
 from podrules.ending.died.cause import Cause
 from podrules.workload.evictors import Evictor, Where
 
-__all__ = ["MOST_CHOICES", "by_cause", "causes_words"]
-
 _FEW: Final = 3
 MOST_CHOICES: Final = 3
 """The most causes that are named one by one."""

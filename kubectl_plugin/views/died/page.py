@@ -9,9 +9,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_plugin.render.command import Command, qos
-from kubectl_plugin.render.page import Page, Row, Section, Severity
+from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.died.end_report import EndReport
-from kubectl_plugin.reports.verdict import Verdict, VerdictCode
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence, rejection_words
 from kubectl_plugin.views.died.further_evidence import end_log, further_evidence, may_run_on
 from kubectl_plugin.views.died.lately import MOST_CHOICES
@@ -33,8 +33,6 @@ from podrules.ending.died.verdict import Clue, EvidenceSource
 from podrules.pod.container_state import ContainerKind, ObservedContainer, StateKind, Termination
 from podrules.scheduling.placement.preemption_outcome import PREEMPTED
 from podrules.workload.evictors import Agent
-
-__all__ = ["end_page", "end_verdict", "last_end_lines"]
 
 _FEW: Final = 4
 _CODES: Final = {

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["REJECTION_REASONS"]
-
 _UNSUPPORTED: Final = (
     "it needs a feature that this kubelet does not have",
     "upgrade the node, or keep the pod off such nodes",

@@ -21,8 +21,6 @@ from podrules.ending.died.of_pod import EndOf
 from podrules.ending.died.rejections import RejectionKind
 from podrules.node.reachability import OUT_OF_SERVICE
 
-__all__ = ["remedies"]
-
 _PLAIN: Final = frozenset({Cause.OWNER, Cause.JOB_ENDED, Cause.DELETED, Cause.FORCE_DELETED})
 _DAEMON_SET: Final = "DaemonSet"
 """The controller of this kind adds tolerations of taints that keep other pods away."""

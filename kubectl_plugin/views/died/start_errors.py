@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-__all__ = ["StartError", "start_error"]
-
 _MAX_READ: Final = 8_192
 """The most characters that are read from a message, at its end."""
 _USER: Final = "or use an image with a numeric USER other than 0"

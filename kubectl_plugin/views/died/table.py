@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kubectl_plugin.render.command import Command, qos
-from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.reports.died.end_report import EndReport
-from kubectl_plugin.reports.verdict import most_urgent
+from kubectl_plugin.reports.verdict import Severity, most_urgent
 from kubectl_plugin.views.died.further_evidence import may_run_on
 from kubectl_plugin.views.died.lately import causes_words
 from kubectl_plugin.views.died.page import end_verdict
@@ -20,8 +20,6 @@ from kubectl_plugin.views.words import counted, lasting, listed, when_words
 from podrules.api.model.pod import Pod
 from podrules.ending.died.cause import Grade
 from podrules.pod.reading import UnreadInput
-
-__all__ = ["cause_counts", "ends_page", "short_verdict"]
 
 _MOST: Final = 500
 _NAMED: Final = 3

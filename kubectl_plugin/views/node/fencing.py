@@ -8,10 +8,10 @@ from typing import Final
 
 from cluster_io.kinds import PODS, VOLUME_ATTACHMENTS
 from kubectl_plugin.render.command import Command, Hint, Prose, can_i, kubectl, qos
-from kubectl_plugin.render.page import Page, Section, Severity, Table
+from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.node.fencing import FenceReport
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
-from kubectl_plugin.reports.verdict import Verdict, lacking
+from kubectl_plugin.reports.verdict import Severity, Verdict, lacking
 from kubectl_plugin.views.node.partitions import (
     bound_sentences,
     budgets_section,
@@ -31,8 +31,6 @@ from kubectl_plugin.views.words import clock, counted, listed
 from podrules.node.reachability import Reach
 from podrules.pod.reading import Access
 from podrules.silent_node.fencing import FenceState
-
-__all__ = ["fence_page", "fencing_verdict", "state_words", "unfence_page"]
 
 _MAX_NAMED = 6
 _AS_ASKED: Final = {False: frozenset({FenceState.POSSIBLE}), True: frozenset({FenceState.FENCED, FenceState.BACK})}

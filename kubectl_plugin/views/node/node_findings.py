@@ -28,17 +28,6 @@ from podrules.node.pressure.nearness import Nearness, headroom_nearness
 from podrules.node.pressure.node import ThresholdSource
 from podrules.pod.platform import Platform
 
-__all__ = [
-    "NodeFindings",
-    "finding_words",
-    "full_words",
-    "node_findings",
-    "shortage_verdict",
-    "signal_amount",
-    "time_words",
-]
-
-
 _STATE_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 
 

@@ -9,9 +9,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster.cluster_entries import NodeEntry
-from kubectl_plugin.reports.verdict import trouble_until
+from kubectl_plugin.reports.verdict import Severity, trouble_until
 from kubectl_plugin.views.evictor_words import going_word, node_words, sign_words
 from kubectl_plugin.views.node.node_findings import full_words
 from kubectl_plugin.views.node.pressure_words import EVICTING, pressure_names
@@ -20,8 +19,6 @@ from podrules.node.allocation import is_full, percent_of
 from podrules.node.eviction.signals import NodeCondition
 from podrules.node.pressure.nearness import NEAR_LIMIT_PERCENT, Nearness, headroom_nearness
 from podrules.node.reachability import OUT_OF_SERVICE
-
-__all__ = ["NodeFlag", "NodeMark", "node_flags", "node_sentences", "node_state"]
 
 _MAX_NAMED: Final = 3
 _OUT_OF_SERVICE: Final = re.compile(rf"{re.escape(OUT_OF_SERVICE)}[=:]")

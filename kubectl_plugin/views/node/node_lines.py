@@ -13,10 +13,10 @@ from typing import Final
 from msgspec import Struct
 
 from kubectl_plugin.render.command import Command, qos
-from kubectl_plugin.render.page import Page, Section, Severity, Table
+from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport
 from kubectl_plugin.reports.node.node_use import NodeUse, ThresholdReport
-from kubectl_plugin.reports.verdict import most_urgent, worst_few
+from kubectl_plugin.reports.verdict import Severity, most_urgent, worst_few
 from kubectl_plugin.views.node.node_findings import finding_words, signal_amount
 from kubectl_plugin.views.node.node_page import node_condition
 from kubectl_plugin.views.node.node_pressure import node_pressure_verdict
@@ -30,8 +30,6 @@ from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.usage import UsageSource
 from podrules.pod.platform import Platform
 from podrules.pod.reading import UnreadInput
-
-__all__ = ["NodeLines", "nearest_threshold"]
 
 _HEADINGS: Final = ("NODE", "STATE", "HEADROOM", "MEM-REQ", "EVICTED-FIRST", "KILLED-FIRST", "VERDICT")
 _NARROW: Final = ("KILLED-FIRST", "EVICTED-FIRST", "MEM-REQ")

@@ -21,8 +21,6 @@ from kubectl_plugin.views.workload_words import node_word
 from podrules.node.pressure.usage import UsageSource
 from podrules.pod.platform import Platform
 
-__all__ = ["full_section", "node_condition", "node_page", "node_verdict", "pods_on", "promise_parts"]
-
 _HEADINGS = ("resource", "allocatable", "requested", "", "free", "limits", "", "unlimited")
 _BY_CLASS = ("requested by", "Guaranteed", "Burstable", "BestEffort", "kept for the system")
 

@@ -38,8 +38,6 @@ from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.usage import UsageSource
 from podrules.pod.platform import Platform
 
-__all__ = ["node_pressure_page", "node_pressure_verdict"]
-
 _NODES_PROXY: Final = "nodes/proxy"
 
 

@@ -10,10 +10,10 @@ from math import ceil
 from msgspec.structs import replace
 
 from kubectl_plugin.render.command import Command, qos
-from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.reports.node.node_condition import NOT_READY, node_standing
 from kubectl_plugin.reports.node.partitions import PartitionsReport
-from kubectl_plugin.reports.verdict import Verdict, VerdictCode, joined_verdict, lacking
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
 from kubectl_plugin.views.node.reach_commands import remedies
 from kubectl_plugin.views.pod.force_words import FORCE_LEADS
 from kubectl_plugin.views.pod.pod_page import unread_section
@@ -40,20 +40,6 @@ from podrules.silent_node.forcing import lets_second_writer
 from podrules.silent_node.partitions import Block, BlockKind, HeldAttachment, NodeDown, PodDown, Risk
 from podrules.workload.owner_risk import REPLACED_RISK
 from podrules.workload.safety import ForceSafety
-
-__all__ = [
-    "bound_sentences",
-    "budgets_section",
-    "by_itself",
-    "deletions",
-    "detaching_words",
-    "force_section",
-    "partitions_pages",
-    "partitions_verdict",
-    "pods_table",
-    "unhelped",
-    "waiting_words",
-]
 
 _HEADINGS = ("NodeDown", "pod", "what depends on it")
 _WITH_PRIORITIES = ("NodeDown", "pod", "priority", "what depends on it")

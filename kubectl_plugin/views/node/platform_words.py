@@ -7,8 +7,6 @@ from typing import Final
 from kubectl_plugin.render.page import Section
 from podrules.pod.platform import Platform
 
-__all__ = ["NOT_KNOWN", "PROVIDER", "node_platform_section", "platform_name", "pod_platform_section"]
-
 PROVIDER: Final = "its node is a virtual kubelet: what its provider does is unknown"
 """Replaces everything that a kubelet would do."""
 NOT_KNOWN: Final = "unknown: a virtual kubelet's provider decides"

@@ -13,20 +13,6 @@ from podrules.node.pressure.nearness import limit_percent
 from podrules.node.pressure.oom_order import OOMSeparator
 from podrules.pod.oom import OwnScore
 
-__all__ = [
-    "LISTED_LIMIT_PERCENT",
-    "SIGNAL_NAMES",
-    "candidate_name",
-    "eviction_amount",
-    "eviction_separator",
-    "near_limit_words",
-    "oom_separator",
-    "oom_terms",
-    "over_words",
-    "own_words",
-    "unless_words",
-]
-
 LISTED_LIMIT_PERCENT: Final = 90
 """Percent of a container's own limit from which it is listed; the verdict mentions it later."""
 SIGNAL_NAMES: Final = {

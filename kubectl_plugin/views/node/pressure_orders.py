@@ -24,8 +24,6 @@ from podrules.node.pressure.nearness import limit_percent
 from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.usage import UsageSource
 
-__all__ = ["cgroup_parts", "eviction_tables", "near_own_limits", "oom_tables", "own_limits", "threshold_tables"]
-
 _SHOWN: Final = 8
 """The places of an order that are shown, unless all are requested."""
 _NEAR_SHOWN: Final = 3

@@ -12,8 +12,6 @@ from kubectl_plugin.views.node.pressure import near_limit_words
 from kubectl_plugin.views.words import listed
 from podrules.node.eviction.signals import NodeCondition
 
-__all__ = ["EVICTING", "pressed_sentences", "pressure_names"]
-
 EVICTING: Final = "its kubelet evicts pods, or did in the last 5 min (evictionPressureTransitionPeriod)"
 
 

@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from kubectl_plugin.render.command import Command, qos
 from podrules.node.reachability import NodeReach, Reach
 
-__all__ = ["reach_commands", "remedies"]
-
 
 def reach_commands(node: NodeReach | None) -> Iterator[Command]:
     """The commands that show and repair a node's state; none if it is in service and answers."""

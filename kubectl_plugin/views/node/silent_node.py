@@ -21,19 +21,6 @@ from podrules.node.pod_gc import collected_within
 from podrules.node.reachability import Reach
 from podrules.workload.safety import Guarantee
 
-__all__ = [
-    "collecting_node",
-    "ended_line",
-    "ended_sentences",
-    "force_first",
-    "force_lines",
-    "quiet_node",
-    "quiet_stop_lines",
-    "quiet_words",
-    "running_sentences",
-    "stuck_sentences",
-]
-
 _STATES: Final = {
     Reach.SILENT: "is silent{since}",
     Reach.MISSED_HEARTBEATS: "sends no heartbeats{since}",

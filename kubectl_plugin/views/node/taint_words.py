@@ -13,8 +13,6 @@ from podrules.api.model.instant import instant
 from podrules.ending.deleted_pod import PATIENCE
 from podrules.pod.taint_eviction import Eviction
 
-__all__ = ["count_words", "node_sentences", "overdue_sentences"]
-
 
 def node_sentences(status: PodStatusReport | None, now: datetime | None) -> tuple[Verdict, ...]:
     """What is wrong with the node of a pod that is not being deleted, and the effect on the pod; may be empty."""

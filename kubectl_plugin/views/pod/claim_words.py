@@ -11,18 +11,6 @@ from kubectl_plugin.views.words import bounded, clock, counted, cut, listed, quo
 from podrules.api.model.instant import later
 from podrules.scheduling.placement.outcome import Binding, BindingStage, ClaimProblem, ClaimTrouble, VolumePlace
 
-__all__ = [
-    "SEE_PROVISIONER",
-    "awaited_words",
-    "binding_sentences",
-    "claim_command",
-    "claim_lines",
-    "claim_sentences",
-    "missing_driver",
-    "volume_command",
-    "volume_sentences",
-]
-
 _SHOWN: Final = 2
 _SEE_PROVISIONER: Final = "check that the provisioner runs; the claim's events show its messages"
 SEE_PROVISIONER: Final = f"Way out: {_SEE_PROVISIONER}."

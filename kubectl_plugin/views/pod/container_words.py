@@ -18,8 +18,6 @@ from podrules.pod.container_state import (
 )
 from podrules.pod.resources import MEMORY
 
-__all__ = ["container_words", "decisive", "end_words", "signal_name"]
-
 _MOST: Final = 200
 """The most characters of a message: it may be the end of a log."""
 _BACK_OFF: Final = "back-off "

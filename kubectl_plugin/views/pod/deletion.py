@@ -9,10 +9,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_plugin.render.command import Command, Hint, Prose, kubectl, qos
-from kubectl_plugin.render.page import Page, Row, Section, Severity
+from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.pod.deletion import DeletionReport, Stakes
 from kubectl_plugin.reports.steps import Step, StepKind, StepOutcome
-from kubectl_plugin.reports.verdict import Verdict
+from kubectl_plugin.reports.verdict import Severity, Verdict
 from kubectl_plugin.views.node.platform_words import PROVIDER
 from kubectl_plugin.views.pod.force_words import FORCE_LEADS, FORCE_SEVERITIES, no_process_words, safe_or_not, safer
 from kubectl_plugin.views.pod.pod_page import unread_section
@@ -37,8 +37,6 @@ from podrules.ending.deletion import CONFIRMATION, Members
 from podrules.node.reachability import Reach
 from podrules.silent_node.forcing import has_another, lets_second_writer
 from podrules.workload.safety import ForceSafety
-
-__all__ = ["deletion_verdict", "nothing_at_stake_page", "stakes_page", "state_words"]
 
 _USUAL_GRACE = 30
 _OUTCOMES: Final = {

@@ -9,8 +9,6 @@ from kubectl_plugin.render.page import Section
 from kubectl_plugin.reports.pod.dry_run import AddedField, DryRunReport, DryRunVerdict
 from kubectl_plugin.views.words import listed
 
-__all__ = ["dry_run_section"]
-
 
 def dry_run_section(report: DryRunReport | None) -> Section:
     """The verdict on each object, the warnings, and what admission adds; empty without a dry run."""

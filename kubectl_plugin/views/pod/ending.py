@@ -20,17 +20,6 @@ from podrules.ending.deleted_pod import JOB_TRACKING, PATIENCE, Ending
 from podrules.pod.platform import Platform
 from podrules.pod.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
 
-__all__ = [
-    "STATIC_STOP",
-    "deletion_time",
-    "ending_sentences",
-    "held_by",
-    "kept_words",
-    "stop_lines",
-    "tracking_commands",
-    "tracking_sentences",
-]
-
 STATIC_STOP: Final = "a delete stops nothing: it is a static pod, and its kubelet recreates its mirror in the API"
 _SPEC: Final = "spec.terminationGracePeriodSeconds"
 _UNCONFIRMED: Final = "The kubelet has not confirmed yet that its processes are gone."

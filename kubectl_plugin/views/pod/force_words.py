@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod.deletion import Stakes
+from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.node.platform_words import PROVIDER
 from kubectl_plugin.views.pod.safety_words import (
     bound_words,
@@ -29,8 +29,6 @@ from podrules.pod.termination import GraceSource
 from podrules.silent_node.forcing import has_another, lets_second_writer
 from podrules.workload.owner_risk import NEXT_START, REPLACED
 from podrules.workload.safety import ForceSafety, Guarantee
-
-__all__ = ["FORCE_LEADS", "FORCE_SEVERITIES", "no_process_words", "safe_or_not", "safer", "two_writers"]
 
 FORCE_LEADS: Final = {
     ForceSafety.SAFE: "Safe",

@@ -10,8 +10,6 @@ from msgspec import Struct
 
 from kubectl_plugin.reports.verdict import Verdict
 
-__all__ = ["headline"]
-
 
 def headline(report: Struct, now: datetime | None) -> Verdict | None:
     """The headline of a report; None if the report has no verdict, such as a term's."""

@@ -12,8 +12,6 @@ from kubectl_plugin.views.pod.health_words import state_verdict
 from podrules.pod.container_state import OOM_KILLED, ObservedContainer
 from podrules.pod.health import Health, TroubleKind
 
-__all__ = ["health_commands"]
-
 
 def health_commands(health: Health, pod: str, namespace: str, now: datetime | None) -> Iterator[Command]:
     """The next commands for the container that the state names first.

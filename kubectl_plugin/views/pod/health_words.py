@@ -15,8 +15,6 @@ from podrules.api.model.instant import instant
 from podrules.pod.container_state import ContainerKind, ObservedContainer
 from podrules.pod.health import Health, TroubleKind, UnmetGate
 
-__all__ = ["lead_words", "state_line", "state_verdict", "why_words"]
-
 _CONTAINERS_NOT_READY: Final = "ContainersNotReady"
 """The reason of the Ready condition that adds nothing to the states of the containers."""
 _MARKED: Final = (

@@ -8,8 +8,6 @@ from kubectl_plugin.render.page import Section
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from podrules.ending.died.of_pod import EndOf
 
-__all__ = ["last_end_section"]
-
 
 def last_end_section(report: PodReport, now: datetime | None) -> Section:
     """The verdict; empty if nothing has ended."""

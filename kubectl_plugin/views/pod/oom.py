@@ -14,8 +14,6 @@ from podrules.pod.oom import MIN_BURSTABLE_OOM_SCORE_ADJ, OOMRule, OOMScoreAdj
 from podrules.pod.platform import Platform
 from podrules.pod.priority import SYSTEM_CRITICAL_PRIORITY
 
-__all__ = ["no_score", "oom_section"]
-
 _FORMULA: Final = "1000 - 1000 x memory request / node memory, from 3 to 999"
 _UNKNOWN: Final = {
     OOMUnknown.NODE_NOT_KNOWN: f"{_FORMULA}: unknown without a node",

@@ -8,8 +8,6 @@ from typing import Final
 from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
 from kubectl_plugin.views.words import counted, listed
 
-__all__ = ["webhook_lines"]
-
 _SHOWN: Final = 3
 """Constraints that are named before they are counted."""
 

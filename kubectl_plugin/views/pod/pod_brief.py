@@ -35,8 +35,6 @@ from podrules.node.reachability import Reach
 from podrules.pod.platform import Platform
 from podrules.pod.termination import GraceSource
 
-__all__ = ["brief_sections"]
-
 _USAGE: Final = frozenset({"nodes/proxy", "nodes.metrics.k8s.io"})
 """The sources of a node's usage: the kubelet's summary, else the metrics API."""
 _NAMED: Final = 3

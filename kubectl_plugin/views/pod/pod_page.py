@@ -47,8 +47,6 @@ from podrules.pod.platform import Platform
 from podrules.pod.reading import UnreadInput
 from podrules.pod.termination import GraceSource
 
-__all__ = ["pod_page", "unread_section"]
-
 _IF_ACCEPTED: Final = "If it were accepted:"
 _KINDS: Final = {
     ContainerKind.APP: "",

@@ -30,8 +30,6 @@ from podrules.node.pressure.nearness import is_near_limit, limit_percent
 from podrules.node.pressure.node import OOMScope
 from podrules.node.pressure.usage import UsageSource
 
-__all__ = ["ASSUMED", "distinct_places", "own_limit_lines", "pressure_section"]
-
 ASSUMED: Final = {
     Assumption.REQUESTS: "using what it requests: ",
     Assumption.LIMITS: "using all that it may: ",

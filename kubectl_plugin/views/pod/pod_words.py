@@ -30,8 +30,6 @@ from podrules.scheduling.placement.outcome import PlacementOutcome
 from podrules.silent_node.forcing import NO_PROCESS, has_another
 from podrules.workload.safety import ForceSafety, Guarantee
 
-__all__ = ["force_section", "granted_line", "limited_in_part", "priority_section"]
-
 
 def limited_in_part(report: PodReport) -> tuple[str, ...]:
     """Resources that some containers limit and others do not, so that the pod's own cgroup has no such limit."""

@@ -12,8 +12,6 @@ from kubectl_plugin.views.words import counted, listed, quoted
 from podrules.api.model.pod import PodQOSClass
 from podrules.pod.qos import FieldChange, QOSBlocker, QOSProblem
 
-__all__ = ["qos_section"]
-
 _SHORT_WAY = 4
 """The most edits that are listed one by one for a BestEffort pod."""
 _WRITTEN = "status.qosClass says so; it was written at creation, and it decides"

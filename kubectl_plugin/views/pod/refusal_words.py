@@ -11,15 +11,6 @@ from kubectl_plugin.views.words import amount
 from podrules.admission.admitted_pod import PodRefusal, RejectedBy
 from podrules.api.refusals import RefusedFor, Refuser, refuser
 
-__all__ = [
-    "CONFIGURATIONS",
-    "creation_commands",
-    "creation_remedy",
-    "pod_security_section",
-    "refusal_remedy",
-    "refusal_term",
-]
-
 _TERMS: Final = {
     RejectedBy.NAMESPACE: "NotFound",
     RejectedBy.VALIDATION: "LimitRange",

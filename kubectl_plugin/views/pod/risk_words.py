@@ -6,12 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
-from kubectl_plugin.reports.verdict import trouble_until
+from kubectl_plugin.reports.verdict import Severity, trouble_until
 from podrules.node.pressure.nearness import NEAR_LIMIT_PERCENT
-
-__all__ = ["RISK_MEANINGS", "RISK_SEVERITY", "RISK_WORDS", "urgency_words"]
 
 RISK_WORDS: Final = {
     PodRisk.NODE_DOWN: "node does not answer",

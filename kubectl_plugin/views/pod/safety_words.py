@@ -18,26 +18,6 @@ from podrules.silent_node.forcing import lets_second_writer
 from podrules.workload.owner_risk import OWNER_RISK, REPLACED_RISK
 from podrules.workload.safety import Guarantee, OwnerGuarantee
 
-__all__ = [
-    "bound_words",
-    "collected_too_early",
-    "finalizer_words",
-    "forcing_words",
-    "guard_words",
-    "guarded",
-    "holder_words",
-    "off_sentences",
-    "ordinal_words",
-    "overdue_words",
-    "owner_risk",
-    "owner_risk_briefly",
-    "reach_words",
-    "second_writers_section",
-    "second_writers_sentence",
-    "unfenced_from",
-    "until_words",
-]
-
 _BRIEFLY: Final = {
     Guarantee.AT_MOST_ONE: "two may run; {owner} promises one",
     Guarantee.AVAILABILITY_FIRST: "two may run ({owner})",

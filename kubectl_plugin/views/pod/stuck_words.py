@@ -17,15 +17,6 @@ from podrules.ending.stuck import Stuck, UnprocessedPod
 from podrules.pod.container_state import StateKind
 from podrules.pod.health import Health
 
-__all__ = [
-    "autoscaler_words",
-    "ending_verdict",
-    "repeated_sentences",
-    "running_names",
-    "starting_verdict",
-    "unseen_words",
-]
-
 _MAX_READ: Final = 1024
 """The most characters of a message that are looked up: events have no more (NoteLengthLimit)."""
 _NAMED: Final = 2

@@ -9,9 +9,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_plugin.render.command import Command, qos
-from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.reports.pod.pod_report import PodReport
-from kubectl_plugin.reports.verdict import most_urgent
+from kubectl_plugin.reports.verdict import Severity, most_urgent
 from kubectl_plugin.views.node.platform_words import PROVIDER
 from kubectl_plugin.views.node.taint_words import node_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, held_by
@@ -34,8 +34,6 @@ from podrules.ending.timeline.events import (
     Way,
     WayTimeline,
 )
-
-__all__ = ["timeline_page"]
 
 _TITLES: Final = {
     Way.DELETE: "kubectl delete, or a controller; seconds from the DELETE",

@@ -12,8 +12,6 @@ from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Table
 from podrules.ending.timeline.events import EventKind, TimelineEvent, WayTimeline
 
-__all__ = ["bar_table"]
-
 _WIDTH: Final = 60
 _LABEL: Final = 18
 _HOOK, _WAITS, _RUNS, _STOPS, _KILL, _OPEN = "p", "w", "=", "-", "K", ">"

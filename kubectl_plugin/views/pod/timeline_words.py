@@ -9,8 +9,6 @@ from typing import Final
 from podrules.ending.timeline.events import EventKind, Note, Reminder, TimelineEvent, TimeRule
 from podrules.node.reachability import OUT_OF_SERVICE
 
-__all__ = ["NOTES", "WHAT", "WHY"]
-
 _LONGEST_PATH: Final = 50
 _UNFENCED: Final = frozenset({TimeRule.NOT_LOCKED, TimeRule.FORCE_DETACH_UNFENCED, TimeRule.NOT_IN_USE_UNFENCED})
 

@@ -13,8 +13,6 @@ from podrules.ending.attachment import FORCE_DETACH_AFTER, MoveStep, VolumePosit
 from podrules.ending.deleted_pod import PATIENCE
 from podrules.node.reachability import Reach
 
-__all__ = ["advice_words", "detach_overdue", "moving_section", "waiting_words"]
-
 _STEPS: Final = tuple(MoveStep)
 _MINUTES: Final = int(FORCE_DETACH_AFTER.total_seconds() // 60)
 _WAITS: Final = {

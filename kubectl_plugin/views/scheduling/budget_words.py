@@ -14,16 +14,6 @@ from podrules.workload.budget_risk import UNREADY_FIRST, BudgetRisk
 from podrules.workload.budget_room import budget_way
 from podrules.workload.disruption import fails_drain
 
-__all__ = [
-    "blocked_words",
-    "budget_section",
-    "budgets_table",
-    "drain_leads",
-    "ends_words",
-    "hold_words",
-    "remedy_words",
-]
-
 _REMEDIES: Final = {
     BudgetRisk.OVERLAPS: "two budgets select the same pods. Waiting does not help: let one of them select these pods",
     BudgetRisk.BLOCKS_ALWAYS: "every pod is needed.{waits} Way out: {way}",

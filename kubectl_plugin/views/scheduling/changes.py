@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from podrules.scheduling.scheduler.plugins.node_resources.shortage import InsufficientResource
     from podrules.scheduling.scheduler.plugins.volume_restrictions import DiskInUse
 
-__all__ = ["pods_on_nodes", "remedy_words", "ways_out"]
-
 _REQUIRED = ".requiredDuringSchedulingIgnoredDuringExecution"
 _LARGE: Final = 32
 _LITTLE = 10

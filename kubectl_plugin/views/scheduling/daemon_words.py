@@ -13,8 +13,6 @@ from kubectl_plugin.views.words import counted, listed
 from podrules.scheduling.placement.outcome import Placement, RejectedGroup
 from podrules.scheduling.placement.planned import DaemonNodes, PlannedSpec
 
-__all__ = ["daemon_parts", "daemon_tables", "daemon_words", "stuck_words"]
-
 _SHOWN_NAMES = 3
 _SHOWN_ROWS = 10
 

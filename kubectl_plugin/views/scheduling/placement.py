@@ -34,8 +34,6 @@ from podrules.scheduling.placement.outcome import (
 )
 from podrules.scheduling.scheduler.in_tree import no_such_plugin
 
-__all__ = ["alike_joined", "named_words", "placement_parts", "rejected_phrases", "why_no_node"]
-
 _LABEL = "Placement"
 _SHOWN_GROUPS_IN_VERDICT = 3
 _SHOWN_BEST = 3

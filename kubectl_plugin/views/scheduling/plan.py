@@ -39,8 +39,6 @@ from podrules.api.model.instant import span
 from podrules.scheduling.placement.planned import AchievedSpread, PlannedSpec, UnmovedPod
 from podrules.workload.disruption import fails_drain
 
-__all__ = ["plan_page", "plan_verdict"]
-
 _SHOWN_NODES = 10
 _SHOWN_VICTIMS = 10
 _SHOWN_PENDING = 10

@@ -14,21 +14,6 @@ from podrules.api.model.pod_reference import PodReference
 from podrules.scheduling.placement.outcome import PlacementOutcome
 from podrules.scheduling.placement.planned import PlannedSpec, PlannedVictim
 
-__all__ = [
-    "fit_words",
-    "guessed",
-    "more_words",
-    "nodes_words",
-    "paid_words",
-    "pending_words",
-    "replacement_words",
-    "row_name",
-    "suspended_words",
-    "unknown_words",
-    "victim_words",
-    "weightiest",
-]
-
 _SHOWN_NODES = 4
 _SHOWN_VICTIMS = 2
 

@@ -25,20 +25,6 @@ from podrules.scheduling.placement.preemption_victims import (
 )
 from podrules.scheduling.scheduler.queue import QueuePosition
 
-__all__ = [
-    "awaited_words",
-    "defeated_words",
-    "disabled_words",
-    "nominated_words",
-    "preempted_words",
-    "preemption_words",
-    "preemptor_name",
-    "preemptor_words",
-    "preemptors_section",
-    "queue_words",
-    "room_words",
-]
-
 _SHOWN = 3
 _DENIED = "kube-scheduler found no victims when it last tried"
 _CRITERIA = {

@@ -9,8 +9,6 @@ from msgspec.structs import replace
 from kubectl_plugin.views.words import counted, listed
 from podrules.scheduling.placement.planned import PlannedSpec
 
-__all__ = ["let_in", "quota_words"]
-
 
 def quota_words(spec: PlannedSpec, what: str, of: str, lead: str = "") -> Iterator[str]:
     """``Quota compute admits 3 of 5 replicas of deployment/web: requests.cpu is then 1800m of 2.``; may be empty.

@@ -10,8 +10,6 @@ from kubectl_plugin.views.scheduling.plan_more import paid_words
 from kubectl_plugin.views.scheduling.quota_words import quota_words
 from podrules.scheduling.placement.planned import PlannedSpec
 
-__all__ = ["autoscaler_words", "size_words"]
-
 
 def autoscaler_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
     """Says whether the most replicas that an autoscaler may request fit.

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from podrules.scheduling.scheduler.plugins.volume_binding.facts import ClaimMismatch
     from podrules.scheduling.scheduler.plugins.volume_restrictions import DiskInUse
 
-__all__ = ["ONE_POD", "PLUGIN_PHRASES", "PluginPhrases", "fact_words", "nominated_pods_words", "rejection_words"]
-
 _SHOWN_FACTS = 3
 
 

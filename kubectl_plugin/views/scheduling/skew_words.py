@@ -7,8 +7,6 @@ from typing import Final
 from kubectl_plugin.views.words import counted
 from podrules.scheduling.skew import ConstraintSkew, UncountedNodes, UncountedReason
 
-__all__ = ["domain_words", "skew_words"]
-
 
 def skew_words(one: ConstraintSkew) -> str:
     """``skew 3 > maxSkew 1 now``, ``skew 1 within maxSkew 1 now``."""

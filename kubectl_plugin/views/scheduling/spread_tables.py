@@ -9,8 +9,6 @@ from kubectl_plugin.views.words import counted, listed
 from podrules.scheduling.placement.outcome import ConstraintSpread, NodeScore, NormalizedScores, SoftSpreadScore
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadDomain, SpreadTerm
 
-__all__ = ["conflict_words", "left_out_words", "score_tables", "spread_table"]
-
 _SHOWN_VALUES = 3
 
 

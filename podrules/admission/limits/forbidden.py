@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from podrules.api.model.pod import Pod
 
-__all__ = ["forbidden"]
-
 
 def forbidden(pod: Pod, problem: str) -> str:
     """The rejection of a pod; a name that is not yet generated appears as its prefix."""

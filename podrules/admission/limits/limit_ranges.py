@@ -27,8 +27,6 @@ from podrules.api.model.policy import LimitRange, LimitRangeItem
 from podrules.api.model.quantity import ZERO, Quantity
 from podrules.pod.resources import CPU, MEMORY, aggregate_container_limits, aggregate_container_requests
 
-__all__ = ["limit_below_request", "limit_range_refusal"]
-
 _MAX_MILLI_VALUE: Final = (2**63 - 1) // 1000
 """Larger amounts exceed an int64 in thousandths, and are compared in whole units."""
 _POD_LEVEL: Final = frozenset({CPU, MEMORY})

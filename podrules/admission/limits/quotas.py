@@ -50,8 +50,6 @@ from podrules.pod.resources import (
     pod_requests,
 )
 
-__all__ = ["quota_refusal", "quota_room", "required_amounts", "still_refused", "with_pods"]
-
 _REQUESTS: Final = "requests."
 _LIMITS: Final = "limits."
 _COUNT: Final = "count/pods"

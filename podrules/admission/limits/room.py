@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["LimitRangeBound", "QuotaRoom", "QuotaShare"]
-
 
 class QuotaShare(Struct, frozen=True, rename="camel"):
     """The used and the hard amount of a resource in a quota."""

@@ -9,8 +9,6 @@ from podrules.admission.pod_security.evaluation import evaluate
 from podrules.admission.pod_security.pods import SecuredPod
 from podrules.admission.pod_security.policy import Policy
 
-__all__ = ["refusal", "warning"]
-
 
 def refusal(pod: SecuredPod, policy: Policy) -> str | None:
     """What ``kubectl create`` prints after ``pods "x" is forbidden: ``; None: the pod is accepted, as are templates."""

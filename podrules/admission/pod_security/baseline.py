@@ -32,23 +32,6 @@ from podrules.admission.validation.profiles import (
 )
 from podrules.admission.validation.view import View
 
-__all__ = [
-    "app_armor_profile",
-    "capabilities",
-    "host_namespaces",
-    "host_path_volumes",
-    "host_ports",
-    "host_probes_and_lifecycle",
-    "privileged",
-    "proc_mount",
-    "se_linux_options",
-    "seccomp_annotations",
-    "seccomp_profile",
-    "sysctls",
-    "unallowed_seccomp",
-    "windows_host_process",
-]
-
 _PROFILES: Final = frozenset({"RuntimeDefault", "Localhost"})
 _APP_ARMOR_ANNOTATIONS: Final = frozenset({"", "runtime/default"})
 _CAPABILITIES: Final = frozenset(

@@ -19,8 +19,6 @@ from podrules.admission.pod_security.pods import SecuredPod
 from podrules.admission.pod_security.policy import LevelVersion, PolicyLevel
 from podrules.admission.pod_security.words import Check, Violation
 
-__all__ = ["Evaluation", "evaluate"]
-
 
 class Evaluation(Struct, frozen=True):
     """The result of the checks of a level."""

@@ -20,8 +20,6 @@ from podrules.admission.validation.profiles import APP_ARMOR_CONTAINER, app_armo
 from podrules.admission.validation.view import View
 from podrules.admission.validation.volumes import kept_volumes
 
-__all__ = ["SecuredContainer", "SecuredPod", "pod_of", "secured_pod"]
-
 _POD: Final = "Pod"
 _TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {
     "CronJob": ("spec", "jobTemplate", "spec", "template"),

@@ -17,8 +17,6 @@ from podrules.admission.validation.errors import invalid
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.quantity import whole_number
 
-__all__ = ["LABEL_PREFIX", "LATEST", "LevelVersion", "Policy", "PolicyLevel", "parse_version", "policy_of"]
-
 LABEL_PREFIX: Final = "pod-security.kubernetes.io/"
 _ENFORCE: Final = LABEL_PREFIX + "enforce"
 _AUDIT: Final = LABEL_PREFIX + "audit"

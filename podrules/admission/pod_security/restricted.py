@@ -14,15 +14,6 @@ from podrules.admission.pod_security.pods import SecuredPod
 from podrules.admission.pod_security.words import Violation, containers_that, named, quoted_list, setters
 from podrules.admission.validation.view import View
 
-__all__ = [
-    "allow_privilege_escalation",
-    "restricted_capabilities",
-    "restricted_seccomp_profile",
-    "restricted_volumes",
-    "run_as_non_root",
-    "run_as_user",
-]
-
 _ALL: Final = "ALL"
 _BIND: Final = "NET_BIND_SERVICE"
 _ALLOWED_SOURCES: Final = (

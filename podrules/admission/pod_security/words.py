@@ -11,8 +11,6 @@ from typing import NamedTuple
 from podrules.admission.pod_security.pods import SecuredPod
 from podrules.admission.validation.view import View
 
-__all__ = ["Check", "Violation", "bad_types", "containers_that", "named", "plural", "quoted_list", "setters"]
-
 
 class Violation(NamedTuple):
     """Why a check forbids a pod."""

@@ -19,8 +19,6 @@ from podrules.admission.validation.metadata import validate_label_selector
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["merged_selector", "validate_affinity", "validate_label_keys", "validate_node_selector"]
-
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 

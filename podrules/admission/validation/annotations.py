@@ -28,8 +28,6 @@ from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 from podrules.pod.priority import CONFIG_MIRROR
 
-__all__ = ["validate_pod_annotations"]
-
 _TOLERATIONS: Final = "scheduler.alpha.kubernetes.io/tolerations"
 _TOLERATION_FIELDS: Final[Mapping[str, str]] = {
     "Key": "string",

@@ -19,8 +19,6 @@ from podrules.admission.validation.resource_names import validate_container_reso
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["SOURCES", "validate_horizontal_pod_autoscaler"]
-
 _DECLARED_SINCE: Final = 37
 """The minor since which the bounds of the replicas are declared, and come last."""
 _REQUIRED_SINCE: Final = 36

@@ -21,8 +21,6 @@ from podrules.api.model.decode import DecodeError, from_object
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.quantity import Quantity
 
-__all__ = ["validate_horizontal_pod_autoscaler_v1"]
-
 _ZERO_DROPPED_SINCE: Final = 36
 """The minor since which an object's average in v1 makes its value of 0 an absent one."""
 _METRICS_ANNOTATION: Final = "autoscaling.alpha.kubernetes.io/metrics"

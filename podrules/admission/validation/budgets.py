@@ -21,8 +21,6 @@ from podrules.admission.validation.selectors import shown_selector
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["validate_pod_disruption_budget"]
-
 _POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 _EMPTY_SELECTOR_KEY: Final = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
 """With it the API server keeps the selector of a budget of v1beta1 that selects no pod; users' ones are dropped."""

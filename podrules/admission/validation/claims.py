@@ -18,8 +18,6 @@ from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.quantity import MILLI
 
-__all__ = ["validate_claim_spec", "validate_claim_template"]
-
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _ONE_POD: Final = "ReadWriteOncePod"
 _VOLUME_MODES: Final = ("Block", "Filesystem")

@@ -10,8 +10,6 @@ from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.view import View
 from podrules.pod.defaults import DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS
 
-__all__ = ["PodContext"]
-
 
 class PodContext(Struct, frozen=True):
     """A pod's spec as it is validated, in a Pod or in a template."""

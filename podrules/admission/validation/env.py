@@ -28,14 +28,6 @@ from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = [
-    "validate_env",
-    "validate_env_from",
-    "validate_field_selector",
-    "validate_file_key_volumes",
-    "validate_resource_field_selector",
-]
-
 _FIELDS: Final = frozenset(
     {
         "metadata.name",

@@ -12,20 +12,6 @@ from typing import Any, Final
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.quantity import Quantity, go_float
 
-__all__ = [
-    "TypedText",
-    "duplicate",
-    "forbidden",
-    "go_json",
-    "invalid",
-    "not_found",
-    "quoted",
-    "required",
-    "too_long",
-    "too_many",
-    "unsupported",
-]
-
 _SHORT: Final = {
     "\a": "\\a",
     "\b": "\\b",

@@ -14,8 +14,6 @@ from podrules.admission.validation.formats import Problems
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["validate_format", "validate_nonnegative", "validate_word"]
-
 
 def validate_nonnegative(struct: View, name: str) -> Iterator[FieldError]:
     """Hold a number against the rule that it is not below zero."""

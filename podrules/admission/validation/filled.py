@@ -20,8 +20,6 @@ from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.pod import Container, Pod, ResourceRequirements
 
-__all__ = ["validate_filled_resources"]
-
 Content = Mapping[str, Any]
 
 

@@ -16,32 +16,6 @@ from typing import Final
 
 from podrules.admission.validation.gates import Rules
 
-__all__ = [
-    "config_map_key",
-    "dns_label",
-    "dns_subdomain",
-    "dns_subdomain_with_underscore",
-    "env_var_name",
-    "go_fields",
-    "go_trimmed",
-    "http_header_name",
-    "in_range",
-    "ip_address",
-    "is_padded",
-    "label_value",
-    "long_name",
-    "name_prefix",
-    "path_segment_name",
-    "path_without_backsteps",
-    "percent",
-    "port_name",
-    "port_number",
-    "qualified_name",
-    "relative_path",
-    "size",
-    "unreserved_path",
-]
-
 Problems = tuple[str, ...]
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"

@@ -20,8 +20,6 @@ from msgspec import Struct
 
 from podrules.api.features import CHANGES
 
-__all__ = ["Rules"]
-
 _ON_SINCE: Final[Mapping[str, int]] = {
     "ClusterTrustBundleProjection": 37,
     "ContainerRestartRules": 35,

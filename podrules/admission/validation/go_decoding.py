@@ -12,8 +12,6 @@ from typing import Any, Final, NoReturn
 
 from podrules.admission.validation.errors import quoted
 
-__all__ = ["GoJsonError", "decode_structs"]
-
 _INT64: Final = range(-(2**63), 2**63)
 _KINDS: Final[Mapping[type, str]] = {bool: "bool", str: "string", list: "array", tuple: "object"}
 

@@ -27,13 +27,6 @@ from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.quantity import whole_number
 
-__all__ = [
-    "shown_success_policy",
-    "validate_pod_failure_policy",
-    "validate_pod_replacement_policy",
-    "validate_success_policy",
-]
-
 _MAX_RULES: Final = 20
 _MAX_EXIT_CODES: Final = 255
 _MAX_CONDITIONS: Final = 20

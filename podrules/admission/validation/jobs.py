@@ -33,8 +33,6 @@ from podrules.api.controller_labels import controllers_labels
 from podrules.api.model.field_error import FieldError
 from podrules.workload.made_pod import NO_UID
 
-__all__ = ["validate_cron_job", "validate_job"]
-
 _DECLARED_SINCE: Final = 37
 """The minor since which that a schedule has to be there is declared, and comes last."""
 _UID_LABEL: Final = "batch.kubernetes.io/controller-uid"

@@ -24,8 +24,6 @@ from podrules.api.model.quantity import Quantity
 from podrules.pod.defaults import default_limit_range_item
 from podrules.pod.resources import is_overcommit_allowed
 
-__all__ = ["validate_limit_range"]
-
 Amounts = Mapping[str, Quantity]
 
 _CONTAINER: Final = "Container"

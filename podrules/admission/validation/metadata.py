@@ -15,15 +15,6 @@ from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = [
-    "validate_annotations",
-    "validate_annotations_size",
-    "validate_generic_meta",
-    "validate_label_selector",
-    "validate_labels",
-    "validate_object_meta",
-]
-
 _ANNOTATIONS_SIZE: Final = 256 * 1024
 _MANAGER_LENGTH: Final = 128
 _SUBRESOURCE_LENGTH: Final = 256

@@ -16,14 +16,6 @@ from podrules.admission.validation.formats import dns_subdomain, dns_subdomain_w
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = [
-    "validate_dns_config",
-    "validate_dns_policy",
-    "validate_host_aliases",
-    "validate_host_network",
-    "validate_hostname_override",
-]
-
 _DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _NAMESERVERS: Final = 3
 _SEARCH_PATHS: Final = 32

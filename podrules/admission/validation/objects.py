@@ -32,8 +32,6 @@ from podrules.admission.validation.workloads import (
 )
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["VALIDATED", "validate"]
-
 _KINDS: Final[Mapping[tuple[str, str], Callable[[View, Rules], Iterator[FieldError]]]] = {
     ("v1", "LimitRange"): validate_limit_range,
     ("v1", "PersistentVolumeClaim"): validate_persistent_volume_claim,

@@ -16,8 +16,6 @@ from podrules.admission.validation.formats import dns_subdomain, size
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["validate_os", "validate_windows_host_process", "validate_windows_options"]
-
 _SYSTEMS: Final = ("linux", "windows")
 _HOST: Final = ("hostUsers", "hostPID", "hostIPC")
 _CONTEXT_FIRST: Final = ("securityContext.appArmorProfile", "securityContext.seLinuxOptions")

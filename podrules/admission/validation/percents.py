@@ -15,8 +15,6 @@ from podrules.admission.validation.formats import percent
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.quantity import whole_number
 
-__all__ = ["IntOrPercent", "int_or_percent", "validate_not_more_than_all", "validate_positive_int_or_percent"]
-
 IntOrPercent = int | str
 _ALL: Final = 100
 

@@ -20,8 +20,6 @@ from podrules.admission.validation.metadata import validate_object_meta
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["validate_persistent_volume_claim"]
-
 _SOURCES: Final = frozenset({("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")})
 """Group and kind of what dataSource may name."""
 

@@ -20,8 +20,6 @@ from podrules.admission.validation.view import View
 from podrules.admission.validation.volumes import kept_volumes, named_volumes
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["validate_pod", "validate_pod_template"]
-
 
 def validate_pod(content: View, rules: Rules) -> Iterator[FieldError]:
     """Hold a Pod against the rules of its creation."""

@@ -38,8 +38,6 @@ from podrules.admission.validation.volumes import validate_volumes
 from podrules.api.model.field_error import FieldError
 from podrules.pod.priority import CONFIG_MIRROR
 
-__all__ = ["validate_pod_spec"]
-
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _MAX_INT32: Final = 2**31 - 1
 

@@ -14,8 +14,6 @@ from podrules.admission.validation.formats import port_name, port_number
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["validate_container_ports", "validate_host_ports", "validate_port"]
-
 _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _DEFAULT_PROTOCOL: Final = "TCP"
 

@@ -24,8 +24,6 @@ from podrules.pod.priority import (
     reserved_name_problem,
 )
 
-__all__ = ["validate_preemption_policy", "validate_priority_class"]
-
 _POLICIES: Final = (PREEMPT_LOWER_PRIORITY, PREEMPT_NEVER)
 
 

@@ -20,8 +20,6 @@ from podrules.admission.validation.ports import validate_port
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["PROBES", "has_lifecycle", "validate_lifecycle", "validate_probes"]
-
 PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _DEFAULTS: Final = {
     "initialDelaySeconds": 0,

@@ -17,20 +17,6 @@ from podrules.admission.validation.formats import is_padded, relative_path, size
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = [
-    "APP_ARMOR_CONTAINER",
-    "LOCALHOST",
-    "SECCOMP_CONTAINER",
-    "SECCOMP_DEFAULTS",
-    "SECCOMP_POD",
-    "UNCONFINED",
-    "app_armor_of_annotation",
-    "shown_profile",
-    "validate_app_armor_profile",
-    "validate_seccomp_and_apparmor",
-    "validate_seccomp_profile",
-]
-
 SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
 SECCOMP_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
 APP_ARMOR_CONTAINER: Final = "container.apparmor.security.beta.kubernetes.io/"

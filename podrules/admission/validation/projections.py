@@ -20,8 +20,6 @@ from podrules.admission.validation.signers import cluster_trust_bundle_name, is_
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["validate_downward_api", "validate_key_files", "validate_projected"]
-
 _MOST_MODE: Final = 0o777
 _LEAST_EXPIRATION: Final = 10 * 60
 _MOST_EXPIRATION: Final = 1 << 32

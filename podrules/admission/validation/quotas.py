@@ -22,8 +22,6 @@ from podrules.admission.validation.resource_names import (
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["validate_resource_quota"]
-
 _PODS: Final = frozenset({"pods"})
 _OF_PODS: Final = _PODS | {f"{prefix}{name}" for prefix in ("", "limits.", "requests.") for name in ("cpu", "memory")}
 _RESOURCES: Final[Mapping[str, Collection[str]]] = {

@@ -25,24 +25,6 @@ from podrules.pod.defaults import rounded_list
 from podrules.pod.resources import HUGEPAGES_PREFIX as _HUGEPAGES
 from podrules.pod.resources import is_native_resource, is_supported_pod_level_resource
 
-__all__ = [
-    "is_extended_resource_name",
-    "is_hugepage_resource_name",
-    "is_hugepage_value_divisible",
-    "is_integer_resource_name",
-    "is_standard_container_resource_name",
-    "is_standard_quota_resource_name",
-    "is_standard_resource_name",
-    "stored_amounts",
-    "validate_container_resource_name",
-    "validate_limit_range_resource_name",
-    "validate_nonnegative_quantity",
-    "validate_pod_resource_name",
-    "validate_quota_resource_name",
-    "validate_resource_name",
-    "validate_resource_value",
-]
-
 _REQUESTS: Final = "requests."
 _POD_LEVEL: Final = ("cpu", "memory")
 _CONTAINER: Final = frozenset({"cpu", "memory", "ephemeral-storage"})

@@ -41,8 +41,6 @@ from podrules.pod.resources import (
     is_overcommit_allowed,
 )
 
-__all__ = ["validate_container_resources", "validate_overhead", "validate_pod_resources"]
-
 NameRule = Callable[[str, str, Rules], Iterator[FieldError]]
 _LISTS: Final = ("containers", "initContainers")
 

@@ -23,14 +23,6 @@ from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = [
-    "restarts_always",
-    "validate_init_resize_policy",
-    "validate_init_restart_policy",
-    "validate_resize_policy",
-    "validate_restart_policy",
-]
-
 _POLICIES: Final = ("Always", "Never", "OnFailure")
 _ACTIONS: Final = ("Restart",)
 _ALL_ACTIONS: Final = ("Restart", "RestartAllContainers")

@@ -21,8 +21,6 @@ from podrules.admission.validation.formats import go_fields, go_trimmed
 from podrules.admission.validation.time_zones import time_zone_problem
 from podrules.api.model.quantity import whole_number
 
-__all__ = ["schedule_problem"]
-
 
 class _Wrong(ValueError):
     """What is wrong."""

@@ -26,8 +26,6 @@ from podrules.admission.validation.profiles import (
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["validate_host_users", "validate_pod_security_context", "validate_security_context"]
-
 _MAX_ID: Final = 2**31 - 1
 _PROC_MOUNTS: Final = ("Default", "Unmasked")
 _FS_GROUP_POLICIES: Final = ("Always", "OnRootMismatch")

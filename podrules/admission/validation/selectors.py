@@ -11,8 +11,6 @@ from typing import Any
 from podrules.admission.validation.view import View
 from podrules.api.model.selectors import LabelSelector, LabelSelectorRequirement, Selector
 
-__all__ = ["is_empty_selector", "selects", "shown_labels", "shown_selector"]
-
 
 def is_empty_selector(selector: View) -> bool:
     """Whether a selector that is there asks for nothing."""

@@ -12,8 +12,6 @@ from podrules.admission.validation.errors import invalid, quoted, required, too_
 from podrules.admission.validation.formats import Problems, dns_label, dns_subdomain, size
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["cluster_trust_bundle_name", "is_kubernetes_signer", "validate_signer_name"]
-
 _DOMAIN_LENGTH: Final = 253
 _NAME_LENGTH: Final = 571
 _PARTS: Final = 2

@@ -17,8 +17,6 @@ from podrules.admission.validation.metadata import validate_label_selector
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["validate_topology_spread_constraints"]
-
 _ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
 _POLICIES: Final = ("Honor", "Ignore")
 _NOT_POSITIVE: Final = "must be greater than zero"

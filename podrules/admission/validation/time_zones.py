@@ -11,8 +11,6 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["time_zone_problem"]
-
 _NAMES: Final[Mapping[str, str]] = {
     "": (
         "CET CST6CDT Cuba EET EST EST5EDT Egypt Eire Factory GB GB-Eire GMT GMT+0 GMT-0 GMT0 Greenwich HST "

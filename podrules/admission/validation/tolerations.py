@@ -14,8 +14,6 @@ from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["TAINT_EFFECTS", "validate_tolerations"]
-
 TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _OPERATORS: Final = ("Equal", "Exists")
 _COMPARISONS: Final = ("Lt", "Gt")

@@ -12,8 +12,6 @@ from typing import Any
 from podrules.api.model.decode import key_text
 from podrules.api.model.quantity import Quantity
 
-__all__ = ["View"]
-
 
 class View:
     """A struct within an object, and its path."""

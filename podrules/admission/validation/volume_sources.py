@@ -28,8 +28,6 @@ from podrules.admission.validation.projections import validate_downward_api, val
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = ["SOURCES", "VolumeContext", "validate_source"]
-
 
 class VolumeContext(Struct, frozen=True):
     """What the rules of one pod's volumes share."""

@@ -20,15 +20,6 @@ from podrules.admission.validation.view import View
 from podrules.admission.validation.volume_sources import SOURCES, VolumeContext, validate_source
 from podrules.api.model.field_error import FieldError
 
-__all__ = [
-    "kept_mounts",
-    "kept_volumes",
-    "named_volumes",
-    "validate_volume_devices",
-    "validate_volume_mounts",
-    "validate_volumes",
-]
-
 _ORDER: Final = {source: index for index, source in enumerate(SOURCES)}
 _SECOND_PATHS: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 """The paths of some sources that a volume has beside another."""

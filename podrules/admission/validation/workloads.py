@@ -27,14 +27,6 @@ from podrules.admission.validation.selectors import is_empty_selector, selects, 
 from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
 
-__all__ = [
-    "validate_daemon_set",
-    "validate_deployment",
-    "validate_replica_set",
-    "validate_replication_controller",
-    "validate_stateful_set",
-]
-
 _LONG_NAME_SINCE: Final = 35
 """The minor since which a ReplicationController's name has the words of declared rules, and generateName none."""
 _DECLARED_SINCE: Final = 37

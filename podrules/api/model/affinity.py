@@ -10,19 +10,6 @@ from msgspec import field
 from podrules.api.model.base import Model
 from podrules.api.model.selectors import LabelSelector
 
-__all__ = [
-    "Affinity",
-    "NodeAffinity",
-    "NodeSelector",
-    "NodeSelectorRequirement",
-    "NodeSelectorTerm",
-    "PodAffinity",
-    "PodAffinityTerm",
-    "PreferredSchedulingTerm",
-    "Toleration",
-    "WeightedPodAffinityTerm",
-]
-
 
 class NodeSelectorRequirement(Model, frozen=True):
     """``matchExpressions[]`` and ``matchFields[]``: In, NotIn, Exists, DoesNotExist, Gt, Lt."""

@@ -11,8 +11,6 @@ from msgspec import Meta, Struct, field
 
 from podrules.api.model.quantity import Quantity
 
-__all__ = ["Condition", "KubeObject", "Model", "ObjectMeta", "OwnerReference", "ResourceList", "Time"]
-
 _DATE: Final = (
     "(?!0000)(?:[0-9]{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)"
     "|(?:0[13578]|1[02])-31)|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from podrules.api.model.base import KubeObject
 
-__all__ = ["ConfigMap"]
-
 
 class ConfigMap(KubeObject, frozen=True):
     """A ConfigMap, with its texts only."""

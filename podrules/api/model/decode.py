@@ -25,19 +25,6 @@ import msgspec
 
 from podrules.api.model.quantity import Quantity
 
-__all__ = [
-    "EFFORT",
-    "MAX_DEPTH",
-    "DecodeError",
-    "dec_hook",
-    "exactly",
-    "from_json",
-    "from_object",
-    "key_text",
-    "without_depths",
-    "without_halves",
-]
-
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 

@@ -9,8 +9,6 @@ import re
 from datetime import timedelta
 from typing import Final
 
-__all__ = ["DurationError", "parse_duration"]
-
 _PART: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 _WHOLE: Final = re.compile(rf"([-+]?)((?:{_PART.pattern})+)")
 _MICROSECONDS: Final = {"ns": 1e-3, "us": 1, "µs": 1, "μs": 1, "ms": 1e3, "s": 1e6, "m": 6e7, "h": 3.6e9}

@@ -9,8 +9,6 @@ from msgspec import field
 
 from podrules.api.model.base import KubeObject, Model, Time
 
-__all__ = ["Event", "EventSeries", "EventSource", "ObjectReference"]
-
 
 class ObjectReference(Model, frozen=True):
     """Refers to another object."""

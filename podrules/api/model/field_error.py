@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["FieldError"]
-
 
 class FieldError(NamedTuple):
     """One problem with one field."""

@@ -15,8 +15,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-__all__ = ["FIRST", "LAST", "go_seconds", "instant", "later", "span"]
-
 FIRST: Final = datetime(2, 1, 1, tzinfo=UTC)
 LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
 """The limits."""

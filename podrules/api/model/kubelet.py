@@ -11,29 +11,6 @@ from msgspec import field
 
 from podrules.api.model.base import Model, ResourceList, Time
 
-__all__ = [
-    "CPUStats",
-    "Configz",
-    "ContainerStats",
-    "FsStats",
-    "KubeletConfiguration",
-    "KubeletFile",
-    "MemoryStats",
-    "MemorySwapConfiguration",
-    "NodeStats",
-    "PSIData",
-    "PSIStats",
-    "PodStats",
-    "ProcessStats",
-    "RlimitStats",
-    "RuntimeStats",
-    "ShutdownGracePeriodByPodPriority",
-    "StatsPodReference",
-    "Summary",
-    "SwapStats",
-    "VolumeStats",
-]
-
 
 class PSIData(Model, frozen=True):
     """Pressure stall information: percent of wall time in which tasks were stalled."""

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from podrules.api.model.base import KubeObject, Model, ResourceList
 
-__all__ = ["ContainerMetrics", "NodeMetrics", "PodMetrics"]
-
 
 class ContainerMetrics(Model, frozen=True):
     """``containers[]``; ``memory`` is the working set."""

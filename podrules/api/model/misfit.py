@@ -14,8 +14,6 @@ from typing import Any, Final
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.quantity import Quantity, QuantityError
 
-__all__ = ["misfit", "no_time", "not_json", "shown", "unfit"]
-
 _MAX_SHOWN: Final = 40
 """The most characters of a value that a message shows."""
 _STEP: Final = re.compile(r"(\.[^.\[]+)|\[([0-9]+)\]|(\[\.\.\.\])")

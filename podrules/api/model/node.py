@@ -11,19 +11,6 @@ from msgspec import field
 
 from podrules.api.model.base import Condition, KubeObject, Model, ResourceList, Time
 
-__all__ = [
-    "CSINode",
-    "ContainerImage",
-    "Lease",
-    "LeaseCandidate",
-    "Node",
-    "NodeSpec",
-    "NodeStatus",
-    "NodeSystemInfo",
-    "Taint",
-    "ready_condition",
-]
-
 
 class Taint(Model, frozen=True):
     """``spec.taints[]``."""

@@ -18,42 +18,6 @@ from podrules.api.model.instant import instant
 from podrules.api.model.selectors import LabelSelector
 from podrules.api.model.storage import Volume
 
-__all__ = [
-    "DEFAULT_SCHEDULER_NAME",
-    "Container",
-    "ContainerPort",
-    "ContainerRef",
-    "ContainerResizePolicy",
-    "ContainerRestartRule",
-    "ContainerState",
-    "ContainerStateTerminated",
-    "ContainerStateWaiting",
-    "ContainerStatus",
-    "ExecAction",
-    "HTTPGetAction",
-    "Lifecycle",
-    "LifecycleHandler",
-    "Pod",
-    "PodOS",
-    "PodQOSClass",
-    "PodReadinessGate",
-    "PodResourceClaim",
-    "PodResourceClaimStatus",
-    "PodSchedulingGroup",
-    "PodSpec",
-    "PodStatus",
-    "PodTemplateSpec",
-    "Probe",
-    "ResourceRequirements",
-    "SchedulingGate",
-    "SleepAction",
-    "TopologySpreadConstraint",
-    "Volume",
-    "VolumeMount",
-    "WorkloadReference",
-]
-
-
 DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
 """The default of ``spec.schedulerName``."""
 

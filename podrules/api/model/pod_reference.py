@@ -6,8 +6,6 @@ from msgspec import Struct
 
 from podrules.api.model.pod import Pod
 
-__all__ = ["PodOnNode", "PodReference", "on_its_node", "reference"]
-
 
 class PodReference(Struct, frozen=True, rename="camel"):
     """A pod by name."""

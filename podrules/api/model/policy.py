@@ -10,21 +10,6 @@ from msgspec import field
 from podrules.api.model.base import Condition, KubeObject, Model, ResourceList
 from podrules.api.model.selectors import LabelSelector
 
-__all__ = [
-    "LimitRange",
-    "LimitRangeItem",
-    "PodDisruptionBudget",
-    "PodDisruptionBudgetSpec",
-    "PodDisruptionBudgetStatus",
-    "PriorityClass",
-    "ResourceQuota",
-    "ResourceQuotaSpec",
-    "ResourceQuotaStatus",
-    "RuntimeClass",
-    "ScopeSelector",
-    "ScopedResourceSelectorRequirement",
-]
-
 
 class PriorityClass(KubeObject, frozen=True):
     """A PriorityClass; the API server always sets ``preemption_policy``."""

@@ -19,8 +19,6 @@ from enum import Enum
 from functools import lru_cache, total_ordering
 from typing import Final
 
-__all__ = ["ZERO", "Quantity", "QuantityError", "QuantityFormat", "go_float", "whole_number"]
-
 MILLI: Final = -3
 NANO: Final = -9
 _INT64_MAX: Final = 2**63 - 1

@@ -14,44 +14,6 @@ from podrules.api.model.affinity import NodeSelector
 from podrules.api.model.base import Condition, KubeObject, Model, ResourceList, Time
 from podrules.api.model.quantity import Quantity
 
-__all__ = [
-    "ALL_DEVICES",
-    "EXACT_COUNT",
-    "AllocatedDeviceStatus",
-    "AllocationResult",
-    "CELDeviceSelector",
-    "CapacityRequestPolicy",
-    "CapacityRequestPolicyRange",
-    "CapacityRequirements",
-    "Counter",
-    "CounterSet",
-    "Device",
-    "DeviceAllocationResult",
-    "DeviceAttribute",
-    "DeviceCapacity",
-    "DeviceClaim",
-    "DeviceClass",
-    "DeviceClassSpec",
-    "DeviceConstraint",
-    "DeviceCounterConsumption",
-    "DeviceRequest",
-    "DeviceRequestAllocationResult",
-    "DeviceSelector",
-    "DeviceSubRequest",
-    "DeviceTaint",
-    "DeviceToleration",
-    "ExactDeviceRequest",
-    "ResourceClaim",
-    "ResourceClaimConsumerReference",
-    "ResourceClaimSpec",
-    "ResourceClaimStatus",
-    "ResourceClaimTemplate",
-    "ResourceClaimTemplateSpec",
-    "ResourcePool",
-    "ResourceSlice",
-    "ResourceSliceSpec",
-]
-
 EXACT_COUNT = "ExactCount"
 ALL_DEVICES = "All"
 

@@ -13,8 +13,6 @@ from msgspec import Struct
 
 from podrules.api.model.base import Model
 
-__all__ = ["LabelSelector", "LabelSelectorRequirement", "Requirement", "Selector", "SelectorError", "is_label_key"]
-
 _NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _TERM: Final = re.compile(

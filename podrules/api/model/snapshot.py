@@ -20,8 +20,6 @@ from podrules.api.model.storage import (
 )
 from podrules.api.model.workload import ReplicationController, Service, Workload
 
-__all__ = ["ClusterSnapshot", "merged"]
-
 T = TypeVar("T", bound=KubeObject)
 
 

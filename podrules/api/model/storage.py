@@ -14,39 +14,6 @@ from podrules.api.model.base import Condition, KubeObject, Model, ResourceList, 
 from podrules.api.model.quantity import Quantity
 from podrules.api.model.selectors import LabelSelector
 
-__all__ = [
-    "READ_WRITE_ONCE",
-    "READ_WRITE_ONCE_POD",
-    "AWSElasticBlockStoreVolumeSource",
-    "AzureDiskVolumeSource",
-    "AzureFileVolumeSource",
-    "CSIDriver",
-    "CSIStorageCapacity",
-    "CSIVolumeSource",
-    "CinderVolumeSource",
-    "Empty",
-    "EmptyDirVolumeSource",
-    "EphemeralVolumeSource",
-    "FCVolumeSource",
-    "GCEPersistentDiskVolumeSource",
-    "ISCSIVolumeSource",
-    "NFSVolumeSource",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "PersistentVolumeClaimSpec",
-    "PersistentVolumeClaimVolumeSource",
-    "PersistentVolumeSpec",
-    "PortworxVolumeSource",
-    "RBDVolumeSource",
-    "StorageClass",
-    "TopologySelectorLabelRequirement",
-    "TopologySelectorTerm",
-    "Volume",
-    "VolumeAttachment",
-    "VolumeNodeAffinity",
-    "VsphereVirtualDiskVolumeSource",
-]
-
 READ_WRITE_ONCE: Final = "ReadWriteOnce"
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 """The access mode that lets only one pod use a claim."""

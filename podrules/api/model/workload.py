@@ -14,8 +14,6 @@ from podrules.api.model.pod import PodTemplateSpec
 from podrules.api.model.selectors import LabelSelector, Selector
 from podrules.api.model.storage import Empty, PersistentVolumeClaim
 
-__all__ = ["ReplicationController", "Service", "UpdateStrategy", "Workload", "selector_of"]
-
 Int32 = Annotated[int, Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
 """Go's int32: a value outside its range cannot be decoded."""
 

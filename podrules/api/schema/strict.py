@@ -32,8 +32,6 @@ from podrules.api.model.misfit import no_time, unfit
 from podrules.api.model.quantity import Quantity, QuantityError, go_float
 from podrules.api.schema.table import GoType, Schema
 
-__all__ = ["Decoding", "Misfit", "UndefinedField", "decode", "decode_struct", "unknown_field"]
-
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:\d\d)", re.ASCII)
 _EMBEDDED_SINCE: Final = 35
 """The first minor version with messages that name the embedded structs on the way to a field."""

@@ -21,8 +21,6 @@ from msgspec import Struct
 
 from podrules.api.features import VERIFIED
 
-__all__ = ["Field", "GoType", "Schema", "Shape", "schema"]
-
 Shape = str
 """``struct list map string bytes bool int float quantity intOrString time duration raw``."""
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["Cause", "Grade"]
-
 
 class Cause(Enum):
     """What ended it."""

@@ -38,8 +38,6 @@ from podrules.ending.died.verdict import Clue, EndVerdict, EvidenceSource, Weigh
 from podrules.pod.container_state import OOM_KILLED, STATUS_UNKNOWN, Termination, fails_init
 from podrules.pod.processes import status_of
 
-__all__ = ["container_verdict", "never_ran"]
-
 _LOST: Final = frozenset({STATUS_UNKNOWN, "Unknown"})
 """The kubelet's reason, and containerd's for a container with a task that was gone after a restart of containerd
 (exit code 255)."""

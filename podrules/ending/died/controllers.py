@@ -30,15 +30,6 @@ from podrules.ending.died.messages import CLEANED_UP, deleted_name, names_pod
 from podrules.ending.died.scaling import scaling_clues
 from podrules.ending.died.verdict import Clue, EvidenceSource, of_event
 
-__all__ = [
-    "CONTROLLERS",
-    "causes_from_controller",
-    "cleaned_up",
-    "excluded_controllers",
-    "job_may_have_ended",
-    "node_cleaned_up",
-]
-
 CONTROLLERS: Final = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController"})
 """Kinds with controllers that write an event for each pod that they delete."""
 _JOB: Final = "Job"

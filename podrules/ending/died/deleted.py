@@ -35,8 +35,6 @@ from podrules.ending.died.verdict import Clue, EndVerdict, EvidenceSource, Weigh
 from podrules.pod.processes import has_process
 from podrules.workload.evictors import pod_evictor
 
-__all__ = ["deleted_verdict", "disruption", "of_condition"]
-
 _NEAR: Final = timedelta(seconds=10)
 """Between a condition and the deletion that its author requests next: by two clocks of the control plane."""
 _SECOND: Final = timedelta(seconds=1)

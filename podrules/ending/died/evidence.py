@@ -34,19 +34,6 @@ from podrules.ending.died.replacement import Replacement
 from podrules.pod.container_state import Termination
 from podrules.pod.processes import status_of
 
-__all__ = [
-    "KUBELET",
-    "Clocks",
-    "Evidence",
-    "KnownEnd",
-    "MissingEvidence",
-    "PodEvents",
-    "clocks_of",
-    "ended_at",
-    "failed_at",
-    "first_of",
-]
-
 KUBELET: Final = "kubelet"
 _ON_ITS_WAY: Final = timedelta(seconds=10)
 """How long an event of a kubelet may take to arrive: it sends 50 a second (eventRecordQPS)."""

@@ -48,21 +48,6 @@ from podrules.node.reachability import OUT_OF_SERVICE
 from podrules.pod.tolerations import NO_EXECUTE
 from podrules.workload.evictors import Evictor, Where, going, pod_evictor, remover
 
-__all__ = [
-    "DELETERS",
-    "LONG",
-    "LOST_NODE",
-    "NODE_LOST",
-    "announced",
-    "asked_at",
-    "cause_from_event",
-    "causes_from_owner",
-    "deletes_active",
-    "evictor_clue",
-    "gone_verdict",
-    "node_evictor",
-]
-
 _SILENT: Final = (
     Cause.API_EVICTION,
     Cause.JOB_ENDED,

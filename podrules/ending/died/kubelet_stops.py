@@ -40,18 +40,6 @@ from podrules.ending.died.verdict import Weight
 from podrules.pod.container_state import OOM_KILLED, Termination
 from podrules.pod.processes import status_of
 
-__all__ = [
-    "ALWAYS",
-    "STOP_CODES",
-    "TERM_CODES",
-    "new_sandbox",
-    "stop_event",
-    "stop_of_all",
-    "stop_weights",
-    "storage_causes",
-    "was_stopped",
-]
-
 _RESTART_CONTAINER: Final = "RestartContainer"
 _SANDBOX_CHANGED: Final = "SandboxChanged"
 _SANDBOX_READY: Final = "PodReadyToStartContainers"

@@ -27,8 +27,6 @@ from podrules.ending.died.messages import BY_KUBELET
 from podrules.ending.died.stop_order import was_reset
 from podrules.pod.container_state import Termination
 
-__all__ = ["Manner", "PodStop", "manner_of", "stop_of"]
-
 _ROUNDED: Final = timedelta(seconds=2)
 """Both times are in whole seconds."""
 

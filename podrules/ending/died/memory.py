@@ -42,18 +42,6 @@ from podrules.pod.oom import container_oom_score_adjs
 from podrules.pod.processes import status_of
 from podrules.pod.resources import MEMORY
 
-__all__ = [
-    "SIGKILL_CODE",
-    "MemoryLimits",
-    "Survivor",
-    "kills_whole_container",
-    "memory_limits",
-    "memory_weights",
-    "pod_memory_limit",
-    "start_ran_out",
-    "survivor",
-]
-
 SIGKILL_CODE: Final = 137
 _NODE: Final = Cause.NODE_OUT_OF_MEMORY
 _AT_START: Final = "container init was OOM-killed"

@@ -25,34 +25,6 @@ from msgspec import Struct
 
 from podrules.ending.died.cause import Cause
 
-__all__ = [
-    "BY_KUBELET",
-    "CLEANED_UP",
-    "CONDITION",
-    "DISRUPTION",
-    "DISRUPTIONS",
-    "EVENT_CAUSES",
-    "EVICTED",
-    "FORCE_ALLOWED",
-    "NEVER_RAN",
-    "PRESSURE_REASONS",
-    "READ_REASONS",
-    "TAINTED",
-    "UNHEALTHY",
-    "EvictionNumbers",
-    "OverUse",
-    "cause_of_condition",
-    "cause_of_eviction",
-    "cause_of_kill",
-    "cause_of_status",
-    "deleted_name",
-    "eviction_numbers",
-    "forced_by",
-    "is_plain_stop",
-    "is_rejection",
-    "names_pod",
-]
-
 EVICTED: Final = "Evicted"
 _LOW: Final = "The node was low on resource: "
 _RESOURCES: Final = {

@@ -58,8 +58,6 @@ from podrules.pod.resources import MEMORY
 from podrules.pod.termination import eviction_stop
 from podrules.workload.evictors import Evictor, Purpose, manager_of, pod_evictor
 
-__all__ = ["ContainerEnd", "EndOf", "PodEnd", "has_ended", "last_end", "may_have_ended", "never_started"]
-
 _NOT_STARTED: Final = 128
 """The exit code of a container that the runtime could not start."""
 _UNABLE: Final = frozenset({Cause.IMAGE, Cause.CONFIGURATION, Cause.RUNTIME})

@@ -25,8 +25,6 @@ from podrules.api.model.event import Event
 from podrules.api.model.instant import instant, later
 from podrules.pod.container_state import Termination
 
-__all__ = ["OF_CGROUP", "OomKill", "node_shortages", "of_both", "oom_kills", "oom_kills_near", "seconds_apart"]
-
 _NODE: Final = "Node"
 _SYSTEM: Final = "SystemOOM"
 _KERNEL: Final = "OOMKilling"

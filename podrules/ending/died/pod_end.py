@@ -27,8 +27,6 @@ from podrules.ending.died.stop_order import Order, order_of_deletion
 from podrules.ending.died.verdict import Clue, EndVerdict, EvidenceSource, of_event, proven
 from podrules.workload.safety import Guarantee, owner_guarantee
 
-__all__ = ["pod_verdict"]
-
 
 def pod_verdict(evidence: Evidence, pod: Pod) -> EndVerdict | None:
     """What ended an existing pod; None: its containers ended by themselves, if at all."""

@@ -21,8 +21,6 @@ from podrules.ending.died.verdict import Clue, EvidenceSource, of_event
 from podrules.pod.container_state import Termination
 from podrules.pod.processes import status_of
 
-__all__ = ["FOUND_DEAD", "REBOOTED", "reboot_clues"]
-
 REBOOTED: Final = "Rebooted"
 FOUND_DEAD: Final = 255
 """The exit code that runtimes report for a container that ended in a crash of the node."""

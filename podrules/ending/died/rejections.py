@@ -30,8 +30,6 @@ from podrules.ending.died.evidence import Evidence
 from podrules.ending.died.messages import CONDITION, cause_of_status
 from podrules.pod.tolerations import NO_SCHEDULE, tolerates_taint
 
-__all__ = ["Rejection", "RejectionKind", "rejection_of"]
-
 _SHUTTING_DOWN: Final = re.compile("node is shutting down", re.IGNORECASE)
 _CONDITIONS: Final = re.compile(rf"{re.escape(CONDITION)}\[([^\]]{{1,200}})\]")
 _TAINTS: Final = {

@@ -12,8 +12,6 @@ from podrules.api.model.instant import instant
 from podrules.api.model.pod import Pod
 from podrules.pod.health import health
 
-__all__ = ["Replacement", "replacement_of", "stem", "successors"]
-
 
 class Replacement(Struct, frozen=True, rename="camel"):
     """A pod of the same controller that was created later."""

@@ -22,8 +22,6 @@ from podrules.api.model.event import Event
 from podrules.api.model.instant import instant, later
 from podrules.ending.died.verdict import Clue, EvidenceSource, of_event
 
-__all__ = ["RESCALED", "SCALED", "scaling_clues"]
-
 SCALED: Final = "ScalingReplicaSet"
 RESCALED: Final = "SuccessfulRescale"
 _DOWN: Final = re.compile(r"Scaled down replica set (\S{1,253})(?: from \d{1,10})? to (\d{1,10})")

@@ -25,8 +25,6 @@ from podrules.ending.died.kubelet_stops import was_stopped
 from podrules.pod.container_state import Termination, observed_containers
 from podrules.pod.platform import pod_platform
 
-__all__ = ["Order", "app_ends", "order_of_deletion", "stopped_at", "was_reset"]
-
 _STOPPING: Final = timedelta(seconds=30)
 """The time that a stop may take beyond the grace period, until the kubelet has removed the pod."""
 

@@ -18,8 +18,6 @@ from msgspec import Struct
 from podrules.api.model.event import Event
 from podrules.ending.died.cause import Cause, Grade
 
-__all__ = ["Clue", "EndVerdict", "EvidenceSource", "Suspect", "Weight", "of_event", "proven", "weighed"]
-
 
 class Weight(IntEnum):
     """How strong the evidence for a cause is."""

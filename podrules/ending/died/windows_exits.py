@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-__all__ = ["WINDOWS_EXITS", "WindowsExit", "windows_exit"]
-
 
 class WindowsExit(NamedTuple):
     """A named exit code."""

@@ -43,17 +43,6 @@ from podrules.node.pod_gc import ORPHANS_GONE_WITHIN
 from podrules.node.reachability import Reach
 from podrules.workload.safety import Guarantee, OwnerGuarantee
 
-__all__ = [
-    "FORCE_DETACH_SECONDS",
-    "JOB_BACK_OFF_SECONDS",
-    "Aftermath",
-    "Ownership",
-    "after_deletion",
-    "after_kubelet_kill",
-    "forced_detach",
-    "free_volumes",
-]
-
 _CONFIRMED_SECONDS: Final = 2
 """Two periods of the kubelet's runtime check (genericPlegRelistPeriod, 1 s); unmounting may take longer."""
 _REPORTED_SECONDS: Final = 10

@@ -50,8 +50,6 @@ from podrules.pod.termination import GraceSource, check_graceful_delete
 from podrules.workload.disruption import Evictions
 from podrules.workload.safety import Guarantee
 
-__all__ = ["delete", "drain", "preempt", "second_delete", "stopped_by_deletion"]
-
 
 def stopped_by_deletion(pod: Pod, grace: Grace, owner: Ownership) -> Stop:
     """The kubelet's stop of a deleted pod; the API cannot stop the processes of a mirror pod."""

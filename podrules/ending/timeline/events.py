@@ -9,21 +9,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-__all__ = [
-    "AT_ONCE",
-    "NEVER",
-    "EventKind",
-    "Note",
-    "PodTimeline",
-    "Reminder",
-    "Span",
-    "Standing",
-    "TimeRule",
-    "TimelineEvent",
-    "Way",
-    "WayTimeline",
-]
-
 
 class Way(Enum):
     """A way in which a pod, or one of its containers, ends; the value is its name on the command line."""

@@ -59,8 +59,6 @@ from podrules.pod.termination import (
     probe_stops,
 )
 
-__all__ = ["ShutdownGroup", "evict", "probe_failure", "shutdown", "shutdown_groups"]
-
 _MAX_GRACE: Final = "evictionMaxPodGracePeriod"
 _BACK_OFF_SECONDS: Final = 10
 _NEVER_RESTARTED: Final = "Never"

@@ -44,8 +44,6 @@ from podrules.pod.taint_eviction import DEFAULT_TOLERATION_SECONDS, eviction_aft
 from podrules.pod.termination import GraceSource
 from podrules.pod.tolerations import NO_EXECUTE, tolerates_taint
 
-__all__ = ["NOTHING_NOTED", "SilentNodeRecord", "node_lost", "node_missing", "tolerations_of"]
-
 _MONITOR_PERIOD: Final = 5
 """--node-monitor-period, seconds: the controller notices a heartbeat, and its absence, up to this much later."""
 _TAINTED_WITHIN: Final = 1

@@ -36,8 +36,6 @@ from podrules.node.reachability import OUT_OF_SERVICE, NodeReach, Reach
 from podrules.pod.platform import Platform, pod_platform
 from podrules.pod.taint_eviction import pod_eviction
 
-__all__ = ["TimelineFacts", "pod_timeline"]
-
 
 class TimelineFacts(Struct, frozen=True, kw_only=True):
     """The input of the rules."""

@@ -27,8 +27,6 @@ from podrules.ending.timeline.events import EventKind, Note, Reminder, Span, Tim
 from podrules.pod.processes import idle_containers
 from podrules.pod.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, container_stops
 
-__all__ = ["Stop", "ended_before", "idle_notes", "stop_events", "stop_of"]
-
 
 class Stop(Struct, frozen=True):
     """The stop of a pod's containers; seconds count from the kubelet's start of the stop."""

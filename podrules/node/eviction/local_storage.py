@@ -20,8 +20,6 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.quantity import ZERO, Quantity
 from podrules.pod.resources import EPHEMERAL_STORAGE, pod_limits
 
-__all__ = ["StorageLimit", "exceeded_storage_limit"]
-
 
 class StorageLimit(Struct, frozen=True, rename="camel"):
     """The limit that a pod exceeds."""

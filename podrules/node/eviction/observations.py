@@ -21,8 +21,6 @@ from podrules.api.model.quantity import Quantity, QuantityFormat
 from podrules.node.eviction.signals import Signal
 from podrules.node.eviction.thresholds import Threshold
 
-__all__ = ["PODS_CGROUP", "Observations", "SignalObservation", "make_signal_observations", "thresholds_met"]
-
 PODS_CGROUP: Final = "pods"
 """The name of the cgroup of all pods in the list of system containers."""
 _SIGN_BIT: Final = 1 << 63

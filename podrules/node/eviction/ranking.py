@@ -36,8 +36,6 @@ from podrules.node.eviction.usage import FsStatsType, StatsFunc, pod_usage, requ
 from podrules.pod.priority import is_critical_pod
 from podrules.pod.resources import EPHEMERAL_STORAGE
 
-__all__ = ["Comparator", "Disks", "EvictionPlace", "RankedPod", "rank"]
-
 
 class Comparator(Enum):
     """The reason why one pod is evicted before another."""

@@ -12,8 +12,6 @@ from typing import Final
 from podrules.api.model.base import Condition
 from podrules.pod.resources import EPHEMERAL_STORAGE, MEMORY
 
-__all__ = ["INODES", "PIDS", "NodeCondition", "Signal", "pressures_of"]
-
 INODES: Final = "inodes"
 PIDS: Final = "pids"
 

@@ -31,17 +31,6 @@ from podrules.api.model.kubelet import KubeletConfiguration
 from podrules.api.model.quantity import Quantity, QuantityError, QuantityFormat
 from podrules.node.eviction.signals import Signal
 
-__all__ = [
-    "DEFAULT_EVICTION_HARD",
-    "Threshold",
-    "ThresholdConfigError",
-    "ThresholdValue",
-    "effective_eviction_hard",
-    "parse_threshold_config",
-    "usable_thresholds",
-    "with_container_fs",
-]
-
 DEFAULT_EVICTION_HARD: Final[Mapping[str, str]] = {
     "memory.available": "100Mi",
     "nodefs.available": "10%",

@@ -33,8 +33,6 @@ from podrules.pod.resources import (
     pod_requests,
 )
 
-__all__ = ["FsStatsType", "StatsFunc", "pod_usage", "request_quantity", "stats_by_uid"]
-
 _CONTAINERS_ONLY: Final = PodResourcesOptions(exclude_overhead=True, skip_pod_level_resources=True)
 
 StatsFunc = Callable[[Pod], PodStats | None]

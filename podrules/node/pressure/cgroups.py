@@ -37,8 +37,6 @@ from podrules.pod.memory_qos import MemoryQoS, memory_by_class, memory_settings,
 from podrules.pod.qos import get_pod_qos
 from podrules.pod.resources import CPU, MEMORY, allocated_pod
 
-__all__ = ["NodeCgroup", "node_cgroups"]
-
 
 class NodeCgroup(Struct, frozen=True, rename="camel"):
     """One cgroup, with the values that the kubelet writes there, and its path with either driver."""

@@ -9,16 +9,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-__all__ = [
-    "CLOSE_HEADROOM_PERCENT",
-    "NEAR_HEADROOM_PERCENT",
-    "NEAR_LIMIT_PERCENT",
-    "Nearness",
-    "headroom_nearness",
-    "is_near_limit",
-    "limit_percent",
-]
-
 NEAR_HEADROOM_PERCENT: Final = 10
 """Percent of the capacity: with less left, one growing pod causes the eviction."""
 CLOSE_HEADROOM_PERCENT: Final = 3

@@ -56,19 +56,6 @@ from podrules.pod.priority import is_critical_pod
 from podrules.pod.processes import has_process, status_of
 from podrules.pod.resources import MEMORY, allocated_pod
 
-__all__ = [
-    "EvictionOrder",
-    "Headroom",
-    "MemoryOrders",
-    "NodePressure",
-    "OOMOrder",
-    "OOMScope",
-    "OverLimit",
-    "ThresholdSource",
-    "memory_orders",
-    "node_pressure",
-]
-
 _KUBELET: Final = "kubelet"
 _RUNTIME: Final = "runtime"
 _PODS: Final = "pods"

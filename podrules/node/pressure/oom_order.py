@@ -32,17 +32,6 @@ from msgspec import Struct
 
 from podrules.pod.oom import OOM_SCORE_ADJ_MIN, OwnScore, divide
 
-__all__ = [
-    "PAGE_SIZE",
-    "OOMCandidate",
-    "OOMPlace",
-    "OOMSeparator",
-    "oom_badness",
-    "proc_oom_score",
-    "proc_oom_score_before_5_9",
-    "rank_oom",
-]
-
 PAGE_SIZE: Final = 4096
 """Bytes, on most machines; rankings depend on it only in rounding."""
 

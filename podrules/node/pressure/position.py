@@ -23,16 +23,6 @@ from podrules.node.pressure.usage import NodeUsage, UsageSource
 from podrules.pod.cgroup import container_resource_config
 from podrules.pod.resources import MEMORY
 
-__all__ = [
-    "EvictionStanding",
-    "OOMStanding",
-    "PodPlaces",
-    "limited_usage",
-    "requested_usage",
-    "standings",
-    "with_pod_using",
-]
-
 P = TypeVar("P")
 
 

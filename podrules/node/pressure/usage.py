@@ -31,15 +31,6 @@ from podrules.pod.priority import static_pod_uid
 from podrules.pod.reading import UnreadInput
 from podrules.pod.resources import CPU, MEMORY
 
-__all__ = [
-    "NO_USAGE",
-    "NodeUsage",
-    "ReadUsage",
-    "UsageSource",
-    "usage_from_metrics",
-    "usage_from_summary",
-]
-
 
 class UsageSource(Enum):
     """The source of the usage."""

@@ -23,8 +23,6 @@ from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import c
 from podrules.scheduling.scheduler.runtime import Framework
 from podrules.upgrade.version_changes import AssumedGate, PodChangeKind
 
-__all__ = ["every_gate", "gates_of_placement"]
-
 
 def gates_of_placement(
     situation: Situation, placed: Placement, named: Collection[str], framework: Callable[[Features], Framework]

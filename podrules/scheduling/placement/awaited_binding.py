@@ -40,8 +40,6 @@ from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
     storage_index,
 )
 
-__all__ = ["awaited_binding", "awaited_claims"]
-
 _NAMES_NODE: Final = 35
 """The first minor version in which kube-scheduler names the node before it binds."""
 _LONG: Final = 300

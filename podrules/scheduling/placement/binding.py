@@ -42,8 +42,6 @@ from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
     storage_index,
 )
 
-__all__ = ["volumes_bound"]
-
 
 def volumes_bound(snapshot: ClusterSnapshot, filtered: FilterResult, row: int) -> ClusterSnapshot:
     """The cluster with the claims of a cycle's pod bound.

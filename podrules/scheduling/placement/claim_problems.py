@@ -63,8 +63,6 @@ from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
 )
 from podrules.scheduling.scheduler.runtime import Framework
 
-__all__ = ["claim_problem", "claim_problems", "claims_never_bound", "missing_claims"]
-
 _SHOWN_CLASSES: Final = 3
 _SHOWN_VOLUMES: Final = 2
 _PASSES: Final = frozenset(

@@ -22,8 +22,6 @@ from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.storage import PersistentVolumeClaim, PersistentVolumeClaimVolumeSource, StorageClass, Volume
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import ANNOTATION_CLASS
 
-__all__ = ["default_class", "with_claims", "with_claims_of"]
-
 _DEFAULT_CLASS: Final = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",

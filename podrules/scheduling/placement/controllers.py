@@ -29,8 +29,6 @@ from podrules.api.model.selectors import LabelSelector
 from podrules.api.model.snapshot import ClusterSnapshot, merged
 from podrules.api.model.workload import ReplicationController, Workload, WorkloadSpec
 
-__all__ = ["ControlledPod", "Revision", "controlled", "planned_word", "with_controllers"]
-
 _MOST: Final = 63
 """Characters of a label's value."""
 

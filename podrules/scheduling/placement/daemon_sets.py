@@ -32,6 +32,7 @@ from podrules.api.model.policy import PodDisruptionBudget
 from podrules.api.model.quantity import whole_number
 from podrules.api.model.workload import UpdateStrategy
 from podrules.node.reachability import NodeReach
+from podrules.pod.tolerations import NO_EXECUTE
 from podrules.scheduling.placement.claim_problems import claim_problems
 from podrules.scheduling.placement.devices import devices_freed
 from podrules.scheduling.placement.existing import daemon_pods
@@ -49,9 +50,7 @@ from podrules.scheduling.scheduler.plugins.node_affinity import NodeAffinityPlug
 from podrules.scheduling.scheduler.plugins.node_name import NodeName
 from podrules.scheduling.scheduler.plugins.node_selector_problems import NAME_FIELD
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintToleration
-from podrules.scheduling.scheduler.plugins.taints import NO_EXECUTE, untolerated_taint_codes
-
-__all__ = ["Daemons", "Existing", "PlacedDaemons", "chosen_nodes", "daemons_of", "existing_pods", "place_daemons"]
+from podrules.scheduling.scheduler.plugins.taints import untolerated_taint_codes
 
 _ASKED: Final = (NodeName(), NodeAffinityPlugin(), TaintToleration())
 """The controller asks of a node what these plugins of the scheduler ask in Filter, in this order."""

@@ -15,8 +15,6 @@ from podrules.api.model.pod import Pod, PodResourceClaimStatus
 from podrules.api.model.resource import ResourceClaim, ResourceClaimTemplateSpec
 from podrules.api.model.snapshot import ClusterSnapshot
 
-__all__ = ["awaited_templates", "missing_templates", "with_device_claims"]
-
 
 def awaited_templates(pod: Pod) -> Sequence[str]:
     """Names of the templates from which a pod has no claims yet."""

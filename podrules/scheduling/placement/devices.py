@@ -32,8 +32,6 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResou
 from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedDevice
 from podrules.scheduling.scheduler.plugins.dynamic_resources.extended import CLAIM_ANNOTATION
 
-__all__ = ["devices_freed", "devices_taken"]
-
 
 def devices_taken(snapshot: ClusterSnapshot, filtered: FilterResult, row: int) -> ClusterSnapshot:
     """The cluster with the devices of a cycle's pod allocated, and its claims reserved for it.

@@ -40,8 +40,6 @@ from podrules.workload.budget_risk import BudgetRisk, eviction_hold
 from podrules.workload.disruption import Evictions, budgets_of
 from podrules.workload.safety import Guarantee, owner_guarantee
 
-__all__ = ["CORDON", "HELD", "Drain", "DrainPlan", "cordoned_node", "drain_plan", "is_silent"]
-
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _EPOCH: Final = "1970-01-01T00:00:00Z"
 """When a pod is marked for deletion does not matter: the scheduler asks whether it was."""

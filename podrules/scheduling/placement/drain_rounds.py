@@ -28,8 +28,6 @@ from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.planned_pods import is_planned
 from podrules.workload.disruption import recounted
 
-__all__ = ["DrainResult", "place_drained"]
-
 _UNSCHEDULABLE: Final = PodStatus(conditions=(Condition("PodScheduled", "False", "Unschedulable"),))
 
 

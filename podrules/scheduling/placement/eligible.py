@@ -18,8 +18,6 @@ from podrules.api.model.pod import Pod
 from podrules.pod.tolerations import DO_NOT_SCHEDULE, tolerations_tolerate_taint
 from podrules.scheduling.scheduler.plugins.requirement import node_matches
 
-__all__ = ["eligible_nodes"]
-
 
 def eligible_nodes(pod: Pod, nodes: Iterable[Node]) -> tuple[Node, ...]:
     """The nodes that the pod's node selector, node affinity, nodeName and tolerations allow, in their order.

@@ -9,8 +9,6 @@ from podrules.api.model.base import ObjectMeta
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import LabelSelector, Selector, SelectorError
 
-__all__ = ["daemon_pods", "is_waiting", "own_pods", "pods_there"]
-
 _OWNERS: Final = {
     "deployment": "ReplicaSet",
     "replicaset": "ReplicaSet",

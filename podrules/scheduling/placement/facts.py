@@ -11,8 +11,6 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import 
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintEffect
 from podrules.scheduling.scheduler.registry import EXPLAINED_PLUGINS
 
-__all__ = ["facts", "shared_keys"]
-
 
 def facts(filtered: FilterResult, plugin: str, row: int) -> tuple[Fact, ...]:
     """The facts behind a plugin's rejection of a row; none for plugins with a complete reason.

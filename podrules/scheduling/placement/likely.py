@@ -46,8 +46,6 @@ from podrules.scheduling.scheduler.plugins.taint_toleration import TaintEffect
 from podrules.scheduling.scheduler.queue import queue_position
 from podrules.scheduling.scheduler.sampling import num_feasible_nodes_to_find
 
-__all__ = ["likely_placement", "named_placement", "rejected_groups"]
-
 NO_NODES: Final = "no nodes available to schedule pods"
 """ErrNoNodesAvailable: the cycle does not begin."""
 NO_NODES_READ: Final = "the nodes could not be read"

@@ -37,8 +37,6 @@ from podrules.scheduling.scheduler.plugins.volume_binding.binder import ANNOTATI
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import claim_class, claim_reference, is_bound
 from podrules.scheduling.scheduler.runtime import Framework
 
-__all__ = ["BUDGETS", "CLAIMS", "CLASSES", "NODES", "PODS", "VOLUMES", "MissingKinds", "known_part", "missing_of"]
-
 NODES: Final = "nodes"
 PODS: Final = "pods"
 BUDGETS: Final = "poddisruptionbudgets.policy"

@@ -30,8 +30,6 @@ from podrules.scheduling.scheduler.plugins.node_affinity import NodeAffinityPlug
 from podrules.scheduling.scheduler.plugins.node_ports import NodePorts
 from podrules.scheduling.scheduler.plugins.node_resources.fit import NodeResourcesFit
 
-__all__ = ["named_node"]
-
 _RESOURCES: Final = NodeResourcesFit()
 _OTHERS: Final = (NodeAffinityPlugin(), NodePorts())
 

@@ -29,8 +29,6 @@ from podrules.scheduling.scheduler.preemption import preempt
 from podrules.workload.disruption import recounted
 from podrules.workload.safety import Guarantee, owner_guarantee
 
-__all__ = ["Room", "best_row", "make_room", "with_pod"]
-
 
 def with_pod(situation: Situation, filtered: FilterResult, row: int) -> Situation:
     """The same with its pod on a node."""

@@ -17,29 +17,6 @@ from podrules.scheduling.scheduler.framework.facts import Fact
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadDomain, SpreadTerm
 from podrules.scheduling.scheduler.queue import QueuePosition
 
-__all__ = [
-    "Binding",
-    "BindingStage",
-    "ClaimProblem",
-    "ClaimTrouble",
-    "ConstraintSpread",
-    "CurrentNode",
-    "NamedFate",
-    "NamedNode",
-    "NodeScore",
-    "NormalizedScores",
-    "NormalizedValue",
-    "Placement",
-    "PlacementOutcome",
-    "ReasonCount",
-    "RejectedGroup",
-    "RejectedNode",
-    "Remedy",
-    "SchedulerMessage",
-    "SoftSpreadScore",
-    "VolumePlace",
-]
-
 _OF_NODES: Final = re.compile(r"0/\d+ nodes |no nodes ")
 """How kube-scheduler's message begins that is about nodes."""
 

@@ -65,8 +65,6 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import DO_NO
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import constraints_in_force
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import domains, left_out, spread_state
 
-__all__ = ["Demand", "Placing", "plan", "queue_key", "with_unaided"]
-
 ZONE: Final = "topology.kubernetes.io/zone"
 MAX_REPLICAS: Final = 100_000
 """For a spec with no number: as many as fit are wanted."""

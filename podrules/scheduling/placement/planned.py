@@ -15,22 +15,6 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import Spr
 from podrules.workload.budget_risk import BudgetRisk
 from podrules.workload.budget_room import BudgetRoom
 
-__all__ = [
-    "AchievedSpread",
-    "Autoscaler",
-    "AwaitedPod",
-    "Budgets",
-    "DaemonNodes",
-    "DrainFlag",
-    "HeldPods",
-    "JobSize",
-    "Origin",
-    "PlannedBudget",
-    "PlannedSpec",
-    "PlannedVictim",
-    "UnmovedPod",
-]
-
 Origin = Literal["manifest", "more", "pending", "drain", "autoscaler"]
 """Why pods are placed: a file asks for them; they are more of what the cluster has; they wait for a node already, and
 go first; the drain of their node recreates them; or an autoscaler of a file may ask for them, and they go last."""

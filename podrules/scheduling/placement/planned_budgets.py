@@ -28,8 +28,6 @@ from podrules.scheduling.placement.replicas import replica
 from podrules.workload.budget_room import CoveredPods, budget_room
 from podrules.workload.disruption import SelectingBudgets
 
-__all__ = ["PodGroup", "cluster_groups", "made_groups", "planned_budgets", "spec_groups"]
-
 _KINDS: Final = {
     "pod": "",
     "deployment": "Deployment",

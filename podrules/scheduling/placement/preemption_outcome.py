@@ -20,8 +20,6 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.pod_reference import PodReference
 from podrules.scheduling.placement.preemption_victims import PreemptedFor, PreemptionRecord
 
-__all__ = ["PREEMPTED", "became_of", "is_preempted", "preempted", "preemption_event"]
-
 PREEMPTED: Final = "Preempted"
 _MESSAGE: Final = re.compile(r"Preempted by (?:a pod|(?P<kind>\w+) (?P<uid>\S+)|[\w.-]+/[\w.-]+) on node (?P<node>\S+)")
 _MAX_NAMED: Final = 3

@@ -10,20 +10,6 @@ from podrules.api.model.pod_reference import PodOnNode, PodReference
 from podrules.node.reachability import NodeReach
 from podrules.pod.reading import UnreadInput
 
-__all__ = [
-    "CrossNode",
-    "GoingVictim",
-    "LeftAlone",
-    "NoRoom",
-    "NominatedNode",
-    "PreemptedFor",
-    "PreemptionPreview",
-    "PreemptionRecord",
-    "Preemptor",
-    "Preemptors",
-    "VictimPod",
-]
-
 
 class VictimPod(Struct, frozen=True, rename="camel"):
     """A pod that would be preempted."""

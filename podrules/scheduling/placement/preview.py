@@ -52,8 +52,6 @@ from podrules.scheduling.scheduler.preemption.post_filter import potential_rows
 from podrules.scheduling.scheduler.preemption.trial import Trials
 from podrules.scheduling.scheduler.preemption.victims import select_victims_on_node
 
-__all__ = ["nominated_node", "preemptor", "preview"]
-
 _MAX_RIVALS = 5
 _FEW_NODES: Final = 32
 _AFFINITY: Final = "InterPodAffinity"

@@ -29,26 +29,15 @@ from podrules.scheduling.scheduler.framework.candidate_change import CandidateCh
 from podrules.scheduling.scheduler.framework.planned_pods import planned_uid
 from podrules.scheduling.scheduler.framework.pod_on_cluster import MEANT, AppliedChange, pods_removed
 from podrules.scheduling.scheduler.plugins.node_affinity import named_nodes
-from podrules.scheduling.scheduler.plugins.node_selector import required_node_selector
 from podrules.scheduling.scheduler.plugins.node_unschedulable import NodeUnschedulable, uncordoned
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD
+from podrules.scheduling.scheduler.plugins.requirement import required_node_selector
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintEffect
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import claim_reference
 from podrules.scheduling.scheduler.registry import CHANGING_PLUGINS
 from podrules.workload.disruption import Evictions
 from podrules.workload.evictors import Purpose
 from podrules.workload.safety import OF_ONE_NODE, Guarantee, owner_guarantee
-
-__all__ = [
-    "by_nearness",
-    "changes_of",
-    "cheapest_remedy",
-    "deployment_of",
-    "drops_selector",
-    "softened_spread",
-    "with_paused_rollout",
-    "with_writer",
-]
 
 _MAX_CHANGES: Final = 4
 _ANOTHER: Final = 100

@@ -23,8 +23,6 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import LabelSelectorRequirement
 from podrules.scheduling.placement.controllers import planned_word
 
-__all__ = ["new_numbers", "replica"]
-
 
 def new_numbers(pod: Pod, kind: str, first: int, pods: Iterable[Pod]) -> Iterator[int]:
     """Numbers of pods that do not exist yet, without end: a StatefulSet's pods keep theirs.

@@ -23,8 +23,6 @@ from podrules.api.model.pod import PodTemplateSpec
 from podrules.api.model.quantity import Quantity, QuantityError
 from podrules.scheduling.placement.controllers import Revision
 
-__all__ = ["WrittenWorkload", "current_revision", "same_template"]
-
 _RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
 _FILLED_IN: Final[Mapping[str, Any]] = {
     "apiVersion": "v1",

@@ -19,8 +19,6 @@ from msgspec.structs import replace
 from podrules.api.model.quantity import whole_number
 from podrules.scheduling.placement.outcome import ReasonCount, SchedulerMessage
 
-__all__ = ["compare_messages", "found_no_victims", "histogram"]
-
 _SENTENCE: Final = re.compile(r"0/\d+ nodes are available: (.*?)\.(?: |$)", re.DOTALL)
 _ENTRY: Final = re.compile(r"(\d+) (.+)", re.DOTALL)
 _OLDER: Final = (

@@ -13,8 +13,6 @@ from podrules.scheduling.scheduler.framework.pod_on_cluster import PodOnCluster
 from podrules.scheduling.scheduler.runtime import Framework
 from podrules.workload.evictors import Evictor, going
 
-__all__ = ["Situation"]
-
 
 class Situation(PodOnCluster, frozen=True):
     """A pod, the cluster, and the profile that schedules the pod."""

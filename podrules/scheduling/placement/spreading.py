@@ -32,8 +32,6 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.scoring import (
     raw_scores,
 )
 
-__all__ = ["SHOWN_LEFT_OUT", "SoftSpreads", "constraint_spreads", "normalized_scores"]
-
 ROUNDED_SINCE: Final = "1.24"
 """PodTopologySpread cut its raw scores before (kubernetes/kubernetes#107384)."""
 SHOWN_LEFT_OUT: Final = 3

@@ -53,8 +53,6 @@ from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
 )
 from podrules.scheduling.scheduler.plugins.volume_zone import VolumeZone, VolumeZoneState, outside
 
-__all__ = ["HOSTNAME", "claimed_place", "volume_place", "volume_places"]
-
 HOSTNAME: Final = "kubernetes.io/hostname"
 _TOPOLOGY: Final = "topology.kubernetes.io/"
 _SHOWN_NODES: Final = 3

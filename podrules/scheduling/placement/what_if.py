@@ -23,8 +23,6 @@ from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.placement.devices import devices_freed
 from podrules.scheduling.placement.drain import CORDON, cordoned_node
 
-__all__ = ["NodeSpecification", "adding_nodes", "cordoning_nodes", "excluding_nodes", "without_pods"]
-
 HOSTNAME: Final = "kubernetes.io/hostname"
 _ZONE: Final = "topology.kubernetes.io/zone"
 _OLD_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"

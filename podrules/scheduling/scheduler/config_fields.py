@@ -21,8 +21,6 @@ from podrules.api.schema.table import schema
 from podrules.api.similar_names import nearest_word
 from podrules.scheduling.scheduler.in_tree import REMOVED_PLUGINS, no_such_plugin
 
-__all__ = ["API_VERSION", "KIND", "entries", "field_problems"]
-
 _GROUP: Final = "kubescheduler.config.k8s.io"
 API_VERSION: Final = f"{_GROUP}/v1"
 KIND: Final = "KubeSchedulerConfiguration"

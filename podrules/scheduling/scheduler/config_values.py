@@ -25,8 +25,6 @@ from podrules.scheduling.scheduler.plugins.node_selector_problems import (
     term_problems,
 )
 
-__all__ = ["value_problems"]
-
 _Struct = Mapping[str, Any]
 _SECOND: Final = timedelta(seconds=1)
 _FEW: Final = ("minCandidateNodesPercentage", "minCandidateNodesAbsolute")

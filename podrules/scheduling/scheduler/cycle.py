@@ -42,16 +42,6 @@ from podrules.scheduling.scheduler.framework.nominated import nominated_rows
 from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, ScoreError, Status
 from podrules.scheduling.scheduler.runtime import Framework
 
-__all__ = [
-    "FilterResult",
-    "PreFilterOutcome",
-    "ScoreResult",
-    "filter_nodes",
-    "fit_error",
-    "pre_enqueue",
-    "score_nodes",
-]
-
 
 class PreFilterOutcome(Struct, frozen=True):
     """What the PreFilter plugins found together."""

@@ -19,8 +19,6 @@ from msgspec import Struct
 from podrules.api.features import Features
 from podrules.api.similar_names import nearest_word
 
-__all__ = ["IN_TREE", "REMOVED_PLUGINS", "ExtensionPoint", "InTreePlugin", "default_plugins", "no_such_plugin"]
-
 
 class ExtensionPoint(StrEnum):
     """Where plugins run, under the names of ``profiles[].plugins``."""

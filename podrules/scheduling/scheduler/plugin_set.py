@@ -29,19 +29,6 @@ from podrules.api.model.base import Model
 from podrules.api.model.misfit import shown
 from podrules.scheduling.scheduler.in_tree import IN_TREE, ExtensionPoint, default_plugins, no_such_plugin
 
-__all__ = [
-    "ALL",
-    "EnabledPlugins",
-    "Plugin",
-    "PluginSet",
-    "Plugins",
-    "default_multi_point",
-    "disabled_by",
-    "enabled_plugins",
-    "merge_plugin_set",
-    "plugin_problems",
-]
-
 ALL: Final = "*"
 """Among disabled plugins: every one."""
 

@@ -34,8 +34,6 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import (
     validate_pod_topology_spread_args,
 )
 
-__all__ = ["DEFAULT_SCHEDULER_NAME", "SPREAD_ARGS", "ConfigurationError", "Extender", "Profile", "read_profiles"]
-
 _MAX_ERRORS: Final = 10
 """Of one configuration that are listed."""
 _MAX_DEPTH: Final = 32

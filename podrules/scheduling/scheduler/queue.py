@@ -21,8 +21,6 @@ from msgspec import Struct
 from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from podrules.pod.priority import PREEMPT_NEVER
 
-__all__ = ["QueuePosition", "queue_position", "queued_above"]
-
 
 class QueuePosition(Struct, frozen=True, rename="camel"):
     """A pending pod among those of its scheduler."""

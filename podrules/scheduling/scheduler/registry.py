@@ -18,8 +18,6 @@ from podrules.scheduling.scheduler.framework.interface import (
 )
 from podrules.scheduling.scheduler.in_tree import IN_TREE
 
-__all__ = ["CHANGING_PLUGINS", "EXPLAINED_PLUGINS", "PLUGINS", "PLUGIN_ARGS"]
-
 
 def _load(implementation: str) -> NamedPlugin:
     plugin: NamedPlugin = resolve_name(f"podrules.scheduling.scheduler.plugins.{implementation}")()

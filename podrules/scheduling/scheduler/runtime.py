@@ -44,8 +44,6 @@ from podrules.scheduling.scheduler.plugin_set import EnabledPlugins, enabled_plu
 from podrules.scheduling.scheduler.profile import Extender, Profile
 from podrules.scheduling.scheduler.registry import PLUGINS
 
-__all__ = ["Framework", "new_framework"]
-
 
 class Framework(Struct, frozen=True):
     """The plugins of a profile in the order in which they run, and their arguments."""

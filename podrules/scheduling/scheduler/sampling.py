@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["num_feasible_nodes_to_find"]
-
 MIN_FEASIBLE_NODES: Final = 100
 MIN_FEASIBLE_PERCENTAGE: Final = 5
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from podrules.lint.rules import RULES
 
-__all__ = ["table_of_rules"]
-
 
 def table_of_rules() -> str:
     """One row for each rule, in Markdown."""

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from podrules.lint.finding import Finding, Level, LintRule
 from podrules.lint.objects import PodCase
 
-__all__ = ["LatestImage"]
-
 
 def check_images(case: PodCase) -> Iterator[Finding]:
     """Images without a version."""

@@ -23,11 +23,12 @@ from kubectl_plugin.parsing import parse
 from kubectl_plugin.parsing.commands import COMMANDS
 from kubectl_plugin.render.command import Command, Hint, Prose, Target, as_typed, kubectl, qos, why
 from kubectl_plugin.render.markdown import markdown_page
-from kubectl_plugin.render.page import Page, Section, Severity
+from kubectl_plugin.render.page import Page, Section
 from kubectl_plugin.render.text import render_page
 from kubectl_plugin.reports.cluster.cluster_report import cluster_report
 from kubectl_plugin.reports.node.fencing import FenceReport
 from kubectl_plugin.reports.steps import Step, StepKind, StepOutcome
+from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.node.fencing import fence_page, unfence_page
 from kubectl_plugin.views.node.fencing import state_words as fencing_state
 from kubectl_plugin.views.pod.deletion import state_words as deletion_state

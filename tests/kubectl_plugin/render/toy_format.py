@@ -6,8 +6,6 @@ from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import Medium, PrintedAnswer
 from kubectl_plugin.render.structured import content
 
-__all__ = ["render_toy"]
-
 
 def render_toy(answer: PrintedAnswer, medium: Medium) -> str:
     """``TOY PodReport``, ending in a new line."""

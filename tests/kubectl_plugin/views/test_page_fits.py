@@ -18,9 +18,10 @@ from cluster_io.kinds import PODS
 from kubectl_plugin.options import Streams
 from kubectl_plugin.progress import ProgressLine
 from kubectl_plugin.render.command import Target
-from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+from kubectl_plugin.render.page import Page, Row, Section, Table
 from kubectl_plugin.render.text import render_page
 from kubectl_plugin.render.width import text_columns
+from kubectl_plugin.reports.verdict import Severity
 from tests.golden import check
 from tests.kubectl_plugin.running import run
 from tests.kubectl_plugin.terminals import resize

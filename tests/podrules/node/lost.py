@@ -13,22 +13,6 @@ from podrules.api.model.storage import PersistentVolume, PersistentVolumeClaim, 
 from podrules.api.model.workload import Workload
 from tests.objects import raw_condition, raw_node, raw_pod
 
-__all__ = [
-    "HEARTBEAT",
-    "NOW",
-    "OUT_OF_SERVICE",
-    "TOLERATES",
-    "UNKNOWN",
-    "UNREACHABLE",
-    "make_attachment",
-    "make_claim",
-    "make_lost_pod",
-    "make_volume",
-    "make_zone_node",
-    "stateful_set",
-    "tolerating",
-]
-
 NOW: Final = datetime(2026, 11, 21, 3, 11, tzinfo=UTC)
 HEARTBEAT: Final = NOW - timedelta(minutes=9)
 UNKNOWN: Final = NOW - timedelta(minutes=8)

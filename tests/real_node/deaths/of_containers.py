@@ -38,8 +38,6 @@ from tests.real_node.deaths.scenario import (
 )
 from tests.real_node.images import IMAGE, OTHER_IMAGE
 
-__all__ = ["of_containers"]
-
 _ALWAYS: Final[dict[str, Any]] = {"restartPolicy": "Always"}
 _NOWHERE: Final = "127.0.0.1:9/shop/web:1"
 """No registry listens there."""

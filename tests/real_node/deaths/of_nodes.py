@@ -37,8 +37,6 @@ from tests.real_node.deaths.scenario import (
 from tests.real_node.deaths.shutdown_bus import ShutdownBus
 from tests.waiting import wait_for
 
-__all__ = ["make_plain", "phases_of_nodes"]
-
 _MIB: Final = 1 << 20
 _QUICK: Final = {"evictionPressureTransitionPeriod": "5s", "volumeStatsAggPeriod": "10s"}
 """The node recovers from pressure at once, and volumes are measured often."""

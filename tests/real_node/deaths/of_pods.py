@@ -23,8 +23,6 @@ from tests.real_node.deaths.scenario import (
     stopped,
 )
 
-__all__ = ["DONGLES", "IMPORTANT", "of_pods", "removals"]
-
 DONGLES: Final = tuple(f"example.com/dongle-{number}" for number in range(8))
 """Exclusive resources of the node: two pods that need the same one cannot run together."""
 IMPORTANT: Final = "shop-critical"

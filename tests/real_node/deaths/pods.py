@@ -11,8 +11,6 @@ from tests.objects import raw_pod
 from tests.real_node.deaths.scenario import Act, Scenario, Test
 from tests.real_node.images import IMAGE
 
-__all__ = ["OBEYS", "SLEEPS", "STUBBORN", "container", "hog", "one", "owned", "pod", "shapes"]
-
 OBEYS: Final = "trap 'exit 0' TERM; sleep 100000 & wait"
 OBEYS_143: Final = "trap 'exit 143' TERM; sleep 100000 & wait"
 STUBBORN: Final = "trap '' TERM; while :; do sleep 1000; done"

@@ -20,8 +20,6 @@ from tests.controlplane.client import Object
 from tests.podrules.ending.died.cases import source_of
 from tests.real_node.deaths.scenario import Made, killed_containers
 
-__all__ = ["Case", "record", "write_cases"]
-
 Case = dict[str, Any]
 """``id``, ``cause``, ``namespace``, ``pod``, ``uid``, ``container``, ``gone``, ``at``, ``objects`` and ``kubelets``.
 

@@ -31,8 +31,6 @@ from tests.real_node.deaths.verdicts import compare_verdict
 from tests.real_node.node import RealNode
 from tests.real_node.static_facts import Compared
 
-__all__ = ["CONTROLLER_ARGUMENTS", "chosen", "run_deaths"]
-
 CONTROLLER_ARGUMENTS: Final = ("--node-monitor-grace-period=25s",)
 """For the controller manager: a silent node is noticed soon."""
 _AT_ONCE: Final = 10

@@ -16,8 +16,6 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.real_node.node import RealNode
 from tests.waiting import wait_for
 
-__all__ = ["CONTAINER_STATUSES", "Act", "Made", "Phase", "Scenario", "Test", "World"]
-
 CONTAINER_STATUSES: Final = ("initContainerStatuses", "containerStatuses")
 
 

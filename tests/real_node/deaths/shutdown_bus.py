@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["ShutdownBus"]
-
 _ADDRESS: Final = "DBUS_SYSTEM_BUS_ADDRESS"
 _CALL, _RETURN, _SIGNAL = 1, 2, 4
 _PATH, _INTERFACE, _MEMBER, _REPLY_SERIAL, _DESTINATION, _SENDER, _SIGNATURE, _FDS = 1, 2, 3, 5, 6, 7, 8, 9

@@ -16,8 +16,6 @@ from podrules.ending.died.of_pod import EndOf, PodEnd, last_end
 from tests.podrules.ending.died.cases import RecordedEnd
 from tests.real_node.static_facts import Compared
 
-__all__ = ["EXPECTED", "compare_verdict", "expected"]
-
 _SAID: Final = "a component reports it: in the pod's status, in a condition, or in an event of this very end"
 _COMPLETE: Final = "no event is missing and none shows a stop, so it was not stopped"
 _V1: Final = "cgroup v1: every container below the cgroup that ran out is OOMKilled, whichever process was killed"

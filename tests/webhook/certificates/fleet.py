@@ -29,8 +29,6 @@ from tests.webhook.certificates.moved_time import MovedTime
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
 from webhook.serving.connections import HANDSHAKE_SECONDS
 
-__all__ = ["ADMISSION", "Fleet", "patiently"]
-
 T = TypeVar("T")
 
 ADMISSION = "admissionregistration.k8s.io/v1"

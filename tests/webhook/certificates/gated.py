@@ -10,8 +10,6 @@ from pathlib import Path
 from cluster_io.live.client import ClientTransport
 from cluster_io.live.responses import ChangeAnswer
 
-__all__ = ["GatedTransport"]
-
 _REQUEST_SECONDS = 60
 """Longer than any pause of a machine."""
 _WATCH_SECONDS = 10

@@ -9,8 +9,6 @@ from typing import Self
 
 from webhook.certificates.serving import ServingContext
 
-__all__ = ["Connection"]
-
 
 class Connection:
     """One client and the server, connected; closed when the block ends."""

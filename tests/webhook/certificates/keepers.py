@@ -9,14 +9,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from podrules.qos_webhook.arguments import ObjectRef
 from tests.webhook.certificates.gated import GatedTransport
 from tests.webhook.certificates.handshakes import Connection
 from tests.webhook.certificates.moved_time import MovedTime
 from webhook.certificates.keeper import CertificateKeeper
 from webhook.certificates.serving import ServingContext
-from webhook.settings import KeptCertificate, ObjectRef
-
-__all__ = ["LIFETIME", "Keeping"]
+from webhook.settings import KeptCertificate
 
 LIFETIME = timedelta(days=90)
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from webhook.settings import CertificateFiles
 
-__all__ = ["Mounted"]
-
 
 class Mounted:
     """A Secret in a pod, its files replaced as kubelets do it: pkg/volume/util/atomic_writer.go at v1.36.3."""

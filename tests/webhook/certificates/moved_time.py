@@ -14,8 +14,6 @@ from pathlib import Path
 
 from tests.waiting import wait_for
 
-__all__ = ["SLOWNESS", "MovedTime"]
-
 SLOWNESS = 5
 """Real seconds per second of this clock: a Lease of 15 s lasts for 75 s unless the clock is set forward."""
 _FORMAT = struct.Struct("d")

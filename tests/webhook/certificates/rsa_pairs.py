@@ -11,8 +11,6 @@ from cryptography.x509.oid import NameOID
 
 from webhook.certificates.pair import Pair
 
-__all__ = ["rsa_pair"]
-
 
 def rsa_pair() -> Pair:
     """A self-signed certificate for localhost, with its key."""

@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from podrules.qos_webhook.arguments import ObjectRef
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.waiting import wait_for
 from tests.webhook.certificates.gated import GatedTransport
 from tests.webhook.certificates.moved_time import MovedTime
 from webhook.certificates.election import Election
-from webhook.settings import ObjectRef
 
 pytestmark = pytest.mark.controlplane
 

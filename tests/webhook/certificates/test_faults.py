@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from cryptography import x509
 
+from podrules.qos_webhook.arguments import ObjectRef
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.waiting import wait_for
@@ -27,7 +28,6 @@ from tests.webhook.certificates.keepers import Keeping
 from tests.webhook.installation import Replica
 from tests.webhook.scraping import scraped
 from webhook.certificates.pair import authorities_in, make_pair
-from webhook.settings import ObjectRef
 
 pytestmark = pytest.mark.controlplane
 

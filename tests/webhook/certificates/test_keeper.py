@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from podrules.qos_webhook.arguments import ObjectRef
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.waiting import wait_for
@@ -15,7 +16,6 @@ from tests.webhook.certificates.fleet import ADMISSION
 from tests.webhook.certificates.keepers import LIFETIME, Keeping
 from tests.webhook.certificates.moved_time import MovedTime
 from webhook.certificates.pair import Pair, authorities_in, make_pair
-from webhook.settings import ObjectRef
 
 pytestmark = pytest.mark.controlplane
 

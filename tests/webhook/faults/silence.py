@@ -12,8 +12,6 @@ from contextlib import ExitStack, contextmanager
 from tests.waiting import again_if_late
 from webhook.serving.connections import HANDSHAKE_SECONDS
 
-__all__ = ["HEAD", "idle_connections", "open_tls", "slow_clients"]
-
 HEAD = "POST /mutate HTTP/1.1\r\nHost: webhook\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
 _STEP_SECONDS = 0.5
 # Shared: loading the machine's authorities for each connection would take longer than its handshake.

@@ -27,8 +27,6 @@ from tests.webhook.installation import ZONE, Installation, Replica, chart_values
 from tests.webhook.memory import worker_of
 from tests.webhook.scraping import scraped
 
-__all__ = ["PODS", "Account", "Load", "World"]
-
 PODS = int(os.environ.get("CHAOS_PODS", "300"))
 """The minimum number of pods under each fault; ``make chaos`` requests 5,000."""
 CLIENTS = 4

@@ -19,8 +19,6 @@ from tests.webhook.review_objects import (
     workload_object,
 )
 
-__all__ = ["bodies", "reviews"]
-
 _WORKLOADS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController")
 _DEEP = 3000
 

@@ -14,8 +14,6 @@ from webhook.reviews.admission_review import BadReview, decode_review
 from webhook.reviews.response import MAX_MESSAGE, MAX_WARNING, encode_answer
 from webhook.rules import mutate, validate
 
-__all__ = ["review_once"]
-
 _BODIES = 200
 
 

@@ -19,6 +19,7 @@ import pytest
 
 from cluster_io.live.live_source import LiveSource
 from cluster_io.live.responses import ChangeAnswer, Response
+from podrules.qos_webhook.arguments import RuleOptions
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.objects import raw_node
 from tests.webhook.clusters import make_class, make_cluster, make_namespace
@@ -36,7 +37,7 @@ from webhook.reviews.admission_review import BadReview, decode_review
 from webhook.reviews.events import Events
 from webhook.reviews.response import Answer, encode_answer
 from webhook.rules import mutate, validate
-from webhook.settings import ForceDeletion, ForceDeletionMode, RuleOptions
+from webhook.settings import ForceDeletion, ForceDeletionMode
 
 Object = dict[str, Any]
 MARK: Final = "evil"

@@ -11,6 +11,7 @@ import pytest
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.pod.priority import ResolvedPriority, admit_pod_create
+from podrules.qos_webhook.arguments import RuleMode, RuleOptions
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
 from tests.webhook.review_objects import create_review, patched, pod_object, said
@@ -18,7 +19,6 @@ from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import ALLOWED, Answer
 from webhook.rules import mutate, validate
-from webhook.settings import RuleMode, RuleOptions
 
 Object = dict[str, Any]
 PREEMPT = "PreemptLowerPriority"

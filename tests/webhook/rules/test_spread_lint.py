@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from podrules.qos_webhook.arguments import RuleOptions
 from tests.objects import raw_node
 from tests.webhook.clusters import make_cluster
 from tests.webhook.review_objects import controlled_by, create_review, pod_object, said, update_review, workload_object
 from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import ALLOWED, Answer, encode_answer
 from webhook.rules import validate
-from webhook.settings import RuleOptions
 
 Object = dict[str, Any]
 ZONE = "topology.kubernetes.io/zone"

@@ -13,6 +13,7 @@ import pytest
 from cluster_io.demo import demo_objects
 from podrules.api.model.config import ConfigMap
 from podrules.api.model.decode import from_object
+from podrules.qos_webhook.arguments import RuleOptions
 from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION, OPT_OUT_LABEL
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules, read_constraints
 from tests.webhook.clusters import SilentSource, make_cluster
@@ -22,7 +23,6 @@ from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import ALLOWED
 from webhook.rules import mutate
-from webhook.settings import RuleOptions
 
 Object = dict[str, Any]
 ANYWAY = "ScheduleAnyway"

@@ -9,6 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from podrules.api.model.pod import Pod
+from podrules.qos_webhook.arguments import RuleMode, RuleOptions
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.webhook.clusters import make_class, make_cluster, make_namespace
 from tests.webhook.review_objects import (
@@ -29,7 +30,7 @@ from webhook.rules import mutate, validate
 from webhook.serving.app import create_app
 from webhook.serving.metrics import Metrics
 from webhook.serving.wsgi import REVIEW_PATHS
-from webhook.settings import ForceDeletion, ForceDeletionMode, RuleMode, RuleOptions
+from webhook.settings import ForceDeletion, ForceDeletionMode
 
 Object = dict[str, Any]
 CLASSES = [make_class("low", 0), make_class("high", 0)]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cluster_io.demo import demo_objects
+from podrules.qos_webhook.arguments import RuleMode, RuleOptions
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
 from tests.webhook.review_objects import controlled_by, create_review, said, update_review, workload_object
@@ -16,7 +17,6 @@ from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import ALLOWED, Answer, encode_answer
 from webhook.rules import mutate, validate
-from webhook.settings import RuleMode, RuleOptions
 
 CLASSES = [make_class("high", 1000), make_class("low", -10)]
 KINDS = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob"]

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from cluster_io.live.client import ClientTransport
+from podrules.qos_webhook.arguments import RuleOptions
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.controlplane.certificates import Authority
 from tests.controlplane.client import Object
@@ -36,7 +37,6 @@ from webhook.reviews.response import ALLOWED, Answer
 from webhook.rules import fill_in
 from webhook.serving.audit import Audit, AuditResult
 from webhook.serving.metrics import Metrics
-from webhook.settings import RuleOptions
 
 pytestmark = pytest.mark.controlplane
 

@@ -20,6 +20,7 @@ from cluster_io.errors import NotFound
 from cluster_io.kinds import PRIORITY_CLASSES
 from podrules.api.model.decode import from_object
 from podrules.api.model.policy import PriorityClass
+from podrules.qos_webhook.arguments import RuleMode, RuleOptions
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.objects import raw_node
 from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
@@ -35,7 +36,7 @@ from webhook.reviews.partial_objects import MAX_VALUES
 from webhook.serving.app import create_app
 from webhook.serving.metrics import Metrics
 from webhook.serving.wsgi import REVIEW_PATHS
-from webhook.settings import ForceDeletion, ForceDeletionMode, RuleMode, RuleOptions
+from webhook.settings import ForceDeletion, ForceDeletionMode
 
 Object = dict[str, Any]
 SIZE = 3 << 20

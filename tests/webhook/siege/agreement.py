@@ -18,8 +18,6 @@ from tests.webhook.installation import ZONE
 from tests.webhook.siege.forced_attacks import delete_options
 from tests.webhook.siege.tenancy import HIGH, LOW, PODS, Tenant
 
-__all__ = ["NAMESPACES", "STATES", "Asked", "Field", "answer", "draw", "prepared"]
-
 NAMESPACES = ("limited", "asking", "free")
 STATES = ("running", "finished", "unscheduled", "without grace", "mirror", "confirmed", "stopping")
 FIELDS = ("priorityClassName", "priority", "preemptionPolicy", "topologySpreadConstraints")

@@ -23,8 +23,6 @@ from typing import Final, Self
 import gevent
 from gevent import monkey
 
-__all__ = ["CONNECTED", "EVERYWHERE", "HEAVY_KINDS", "KINDS", "METRICS_KINDS"]
-
 CONNECTED: Final = "all have been connected"
 EVERYWHERE: Final = "everywhere"
 _SECONDS: Final = 30

@@ -10,10 +10,9 @@ import yaml
 
 from tests.cluster_io.protobuf import message
 from tests.controlplane.client import Object
+from tests.controlplane.deep_objects import PROTOBUF
 from tests.webhook.forcing import CONFIRMATION, MODE
-from tests.webhook.siege.tenancy import PODS, PROTOBUF, YAML, Tenant, identity, in_protobuf, some_owner
-
-__all__ = ["FORCED", "by_eviction", "delete", "delete_options"]
+from tests.webhook.siege.tenancy import PODS, YAML, Tenant, identity, in_protobuf, some_owner
 
 
 def delete(tenant: Tenant, pod: Object, body: Object | bytes | None, **how: Any) -> None:

@@ -8,8 +8,6 @@ from typing import Any
 
 from tests.controlplane.client import ApiClient, Object
 
-__all__ = ["Grower", "read_schemas"]
-
 _GROUPS = ("api/v1", "apis/apps/v1", "apis/batch/v1", "apis/policy/v1")
 _REFERENCE = "#/components/schemas/"
 _DEEPEST = 9

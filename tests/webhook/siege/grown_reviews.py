@@ -8,8 +8,6 @@ from tests.controlplane.client import Object
 from tests.webhook.siege.growing import Grower
 from tests.webhook.siege.oracle import ALLOWED, CLASSES, EXEMPT_USERS, LABELS, MODES
 
-__all__ = ["Grown", "draw"]
-
 _CORE = "io.k8s.api.core.v1"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _WORKLOADS = {

@@ -10,18 +10,6 @@ from typing import Any
 
 from tests.controlplane.client import Object
 
-__all__ = [
-    "ALLOWED",
-    "CLASSES",
-    "DEFAULTS",
-    "EXEMPT_USERS",
-    "GLOBAL_DEFAULT",
-    "LABELS",
-    "MODES",
-    "class_of_new_pod",
-    "is_refused",
-]
-
 CLASSES: Mapping[str, tuple[int, str]] = {
     "low": (10, "PreemptLowerPriority"),
     "high": (1000, "Never"),

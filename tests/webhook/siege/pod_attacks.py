@@ -11,12 +11,11 @@ import yaml
 
 from tests.cluster_io.protobuf import message
 from tests.controlplane.client import Object
+from tests.controlplane.deep_objects import PROTOBUF
 from tests.objects import raw_container
 from tests.webhook.asking import make_pod
 from tests.webhook.forcing import CONFIRMATION, MODE
-from tests.webhook.siege.tenancy import APPLY, HIGH, LOW, PODS, PROTOBUF, YAML, Tenant, in_protobuf, some_owner
-
-__all__ = ["CREATIONS", "limited_pod"]
+from tests.webhook.siege.tenancy import APPLY, HIGH, LOW, PODS, YAML, Tenant, in_protobuf, some_owner
 
 _NUMBERS = itertools.count(1)
 

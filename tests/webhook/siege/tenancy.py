@@ -13,29 +13,12 @@ from tests.charts.policies import dry_run, installed
 from tests.cluster_io.protobuf import message
 from tests.controlplane.client import ApiClient, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.deep_objects import PROTOBUF
 from tests.controlplane.processes import stop_all
 from tests.waiting import wait_for
 from tests.webhook.asking import make_pod
 from tests.webhook.balancer import Balancer
 from tests.webhook.forcing import ADMIN
 from tests.webhook.installation import ZONE, chart_values
-
-__all__ = [
-    "APPLY",
-    "CLASSES",
-    "HIGH",
-    "LOW",
-    "PODS",
-    "PROTOBUF",
-    "SIDES",
-    "YAML",
-    "Tenant",
-    "besieged",
-    "identity",
-    "in_protobuf",
-    "some_owner",
-]
 
 LOW, HIGH = "siege-low", "siege-high"
 """Classes: the rules allow the first one."""

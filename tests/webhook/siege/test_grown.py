@@ -18,6 +18,7 @@ import pytest
 
 from cluster_io.in_memory import MemorySource
 from cluster_io.source import Source
+from podrules.qos_webhook.arguments import RuleMode, RuleOptions
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
@@ -27,7 +28,7 @@ from tests.webhook.siege.growing import Grower, read_schemas
 from tests.webhook.siege.grown_reviews import Grown, draw
 from webhook.cluster.view import Cluster
 from webhook.serving.app import create_app
-from webhook.settings import ForceDeletion, ForceDeletionMode, RuleMode, RuleOptions
+from webhook.settings import ForceDeletion, ForceDeletionMode
 
 pytestmark = pytest.mark.controlplane
 

@@ -28,7 +28,7 @@ import yaml
 
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.deep_objects import pod_no_review_holds, replica_set_no_event_holds
+from tests.controlplane.deep_objects import PROTOBUF, pod_no_review_holds, replica_set_no_event_holds
 from tests.objects import raw_priority_class
 from tests.waiting import wait_for
 from tests.webhook.asking import WORKLOADS, make_pod, make_workload, template_of
@@ -36,19 +36,7 @@ from tests.webhook.forcing import CONFIRMATION, thinned
 from tests.webhook.siege import agreement
 from tests.webhook.siege.forced_attacks import FORCED, by_eviction, delete, delete_options
 from tests.webhook.siege.pod_attacks import CREATIONS, limited_pod
-from tests.webhook.siege.tenancy import (
-    APPLY,
-    CLASSES,
-    HIGH,
-    LOW,
-    PODS,
-    PROTOBUF,
-    SIDES,
-    Tenant,
-    besieged,
-    identity,
-    some_owner,
-)
+from tests.webhook.siege.tenancy import APPLY, CLASSES, HIGH, LOW, PODS, SIDES, Tenant, besieged, identity, some_owner
 
 pytestmark = pytest.mark.controlplane
 

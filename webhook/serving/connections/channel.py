@@ -23,8 +23,6 @@ from webhook.serving.connections.connection import Connection
 from webhook.serving.connections.registry import Connections
 from webhook.serving.connections.turns import give_way
 
-__all__ = ["HEADER_BYTES", "Channel"]
-
 _PAUSE_SECONDS: Final = 0.001
 """The time in which connections that were ended to free memory for this one close their sockets."""
 _PIECE_BYTES: Final = 8 << 10

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
-__all__ = ["Connection", "Stage", "keep_little_unread"]
-
 _MAX_EARNED: Final = 1 << 20
 """Bytes above which connections rank the same. The API server reaches it after some dozens of reviews."""
 _BEGINNING: Final = 64 << 10

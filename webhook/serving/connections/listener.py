@@ -23,8 +23,6 @@ from webhook.serving.connections.connection import Connection, keep_little_unrea
 from webhook.serving.connections.registry import Connections
 from webhook.serving.connections.turns import Turns
 
-__all__ = ["Listener"]
-
 _LOG: Final = logging.getLogger(__name__)
 
 

@@ -12,8 +12,6 @@ from typing import Final
 
 from webhook.serving.connections.connection import Connection, Stage
 
-__all__ = ["Memory", "NoMemory", "return_freed_memory"]
-
 _FREE_BYTES: Final = 16 << 10
 """The bytes of each request that do not count: a small request is never refused because of memory."""
 _EDGES: Final = 144 << 10

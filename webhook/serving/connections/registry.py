@@ -32,15 +32,6 @@ from typing import Final
 from webhook.serving.connections.connection import Connection, Stage
 from webhook.serving.connections.memory import Memory, NoMemory
 
-__all__ = [
-    "CHECK_SECONDS",
-    "HANDSHAKE_SECONDS",
-    "MAX_CONNECTIONS",
-    "READ_SECONDS",
-    "REQUEST_SECONDS",
-    "Connections",
-]
-
 MAX_CONNECTIONS: Final = 1000
 """An API server keeps 25 idle connections, and one more per simultaneous request."""
 _NEWCOMERS: Final = 300

@@ -18,8 +18,6 @@ import gevent
 
 from webhook.serving.connections.connection import Connection
 
-__all__ = ["Go", "Turns", "give_way"]
-
 _LOG: Final = logging.getLogger(__name__)
 _MAX_DROPPED: Final = 50
 """The number of closed connections that are dropped at once."""

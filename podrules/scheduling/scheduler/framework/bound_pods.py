@@ -18,8 +18,6 @@ from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.columns import ResultCache, frozen
 from podrules.scheduling.scheduler.framework.pod_list import PodList
 
-__all__ = ["BoundPods", "BoundPodsChange", "CarriedColumn"]
-
 T = TypeVar("T")
 
 Rows = NDArray[np.int32]

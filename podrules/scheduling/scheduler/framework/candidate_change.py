@@ -10,8 +10,6 @@ from msgspec import Struct
 from podrules.api.model.pod_reference import PodOnNode, PodReference
 from podrules.workload.evictors import Evictor
 
-__all__ = ["CandidateChange", "ChangeKind"]
-
 
 class ChangeKind(Enum):
     """The kinds of changes, the cheapest first."""

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from podrules.api.model.snapshot import ClusterSnapshot
 
-__all__ = ["Columns", "ResultCache", "frozen"]
-
 T = TypeVar("T")
 A = TypeVar("A", bound=np.generic)
 

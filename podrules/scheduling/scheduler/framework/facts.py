@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["FAR", "Fact"]
-
 FAR = 1000.0
 """The distance of a node that no small change opens."""
 

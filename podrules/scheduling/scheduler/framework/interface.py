@@ -32,29 +32,6 @@ from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
 
-__all__ = [
-    "MAX_NODE_SCORE",
-    "ChangingPlugin",
-    "ConfiguredPlugin",
-    "CycleContext",
-    "ExplainedPlugin",
-    "FilterPlugin",
-    "GatedPlugin",
-    "NamedPlugin",
-    "NormalizingPlugin",
-    "PreEnqueuePlugin",
-    "PreFilterPlugin",
-    "PreFilterResult",
-    "PreScorePlugin",
-    "PreScoreResult",
-    "ScoreByPreFilterPlugin",
-    "ScorePlugin",
-    "Verdicts",
-    "WithoutState",
-    "all_fit",
-    "is_off",
-]
-
 MAX_NODE_SCORE: Final = 100
 
 

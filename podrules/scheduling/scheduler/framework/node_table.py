@@ -21,9 +21,7 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.bound_pods import BoundPods
 from podrules.scheduling.scheduler.framework.columns import Columns
-from podrules.scheduling.scheduler.framework.nodes import ABSENT, LabelColumn, Nodes
-
-__all__ = ["ABSENT", "LabelColumn", "NodeTable"]
+from podrules.scheduling.scheduler.framework.nodes import LabelColumn, Nodes
 
 
 class NodeTable(Columns):

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from podrules.api.model.node import Node
 from podrules.scheduling.scheduler.framework.columns import Columns, frozen
 
-__all__ = ["ABSENT", "LabelColumn", "Nodes"]
-
 ABSENT: Final = -1
 """The code of a node that lacks the label."""
 

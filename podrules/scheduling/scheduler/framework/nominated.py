@@ -9,8 +9,6 @@ from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.framework.nodes import Nodes
 
-__all__ = ["nominated_rows"]
-
 
 def nominated_rows(context: CycleContext) -> Mapping[int, Sequence[Pod]]:
     """Rows with pods that were nominated to them and that this pod must yield to."""

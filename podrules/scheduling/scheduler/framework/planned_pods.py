@@ -6,8 +6,6 @@ from typing import Final
 
 from podrules.api.model.pod import Pod
 
-__all__ = ["is_planned", "planned_uid"]
-
 _PLANNED: Final = "planned/"
 """No uid of the API server begins so."""
 

@@ -15,8 +15,6 @@ from podrules.api.model.selectors import Requirement, Selector
 from podrules.scheduling.scheduler.framework.bound_pods import BoundPods, BoundPodsChange
 from podrules.scheduling.scheduler.framework.columns import frozen
 
-__all__ = ["CountPods", "PodKind", "PodKinds", "PodSelection"]
-
 V = TypeVar("V", str, str | None)
 
 Mask = NDArray[np.bool_]

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from podrules.api.model.pod import Pod
 
-__all__ = ["PodList"]
-
 _LONGEST_TAIL: Final = 1024
 
 Places = NDArray[np.int64]

@@ -16,8 +16,6 @@ from podrules.scheduling.scheduler.framework.candidate_change import CandidateCh
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.planned_pods import is_planned
 
-__all__ = ["MEANT", "AppliedChange", "PodOnCluster", "S", "pods_removed"]
-
 _FEW: Final = 3
 """Pods that may be named as being in the way."""
 MEANT: Final = -1

@@ -15,8 +15,6 @@ from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.interface import CycleContext, FilterPlugin
 from podrules.scheduling.scheduler.framework.status import Status
 
-__all__ = ["OnNode", "PodFilterPlugin"]
-
 
 class OnNode(Protocol):
     """A plugin's state of one node; it never changes: other pods make another one."""

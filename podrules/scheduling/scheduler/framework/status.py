@@ -10,8 +10,6 @@ from typing import Final
 
 from msgspec import Struct
 
-__all__ = ["SKIP", "SUCCESS", "Code", "ScoreError", "Status"]
-
 
 class ScoreError(Exception):
     """A plugin cannot score; the message is upstream's."""

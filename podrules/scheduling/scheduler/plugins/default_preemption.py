@@ -34,21 +34,6 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.api.model.selectors import Selector, SelectorError
 
-__all__ = [
-    "NAME",
-    "DefaultPreemption",
-    "DefaultPreemptionArgs",
-    "Victim",
-    "by_importance",
-    "is_preemption_allowed",
-    "is_terminating_by_preemption",
-    "never_preempts",
-    "num_candidates",
-    "priority_of",
-    "start_of",
-    "with_violations",
-]
-
 NAME: Final = "DefaultPreemption"
 PREEMPT_NEVER: Final = "Never"
 DISRUPTION_TARGET: Final = "DisruptionTarget"

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from podrules.api.model.base import Model
 from podrules.scheduling.scheduler.framework.interface import MAX_NODE_SCORE
 
-__all__ = ["MAX_UTILIZATION", "UtilizationShapePoint", "broken_linear", "check_shape", "rounded_mean", "shape_scores"]
-
 MAX_UTILIZATION: Final = 100
 MAX_CUSTOM_PRIORITY_SCORE: Final = 10
 _POINT: Final = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE

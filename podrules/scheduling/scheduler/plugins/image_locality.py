@@ -25,8 +25,6 @@ from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext
 from podrules.scheduling.scheduler.framework.nodes import Nodes
 
-__all__ = ["ImageLocality", "ImagesFound", "PresentImage", "normalized_image_name"]
-
 _MIB: Final = 1024 * 1024
 _MIN_THRESHOLD: Final = 23 * _MIB
 _MAX_CONTAINER_THRESHOLD: Final = 1000 * _MIB

@@ -50,7 +50,6 @@ from podrules.scheduling.scheduler.plugins.node_selector import (
     match_node_selector,
     match_node_selector_term,
     pod_matches_node_affinity,
-    required_node_selector,
 )
 from podrules.scheduling.scheduler.plugins.node_selector_problems import (
     NAME_FIELD,
@@ -60,20 +59,7 @@ from podrules.scheduling.scheduler.plugins.node_selector_problems import (
 )
 from podrules.scheduling.scheduler.plugins.normalize_score import default_normalize_score
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import HOSTNAME
-
-__all__ = [
-    "ERR_REASON_CONFLICT",
-    "ERR_REASON_ENFORCED",
-    "ERR_REASON_POD",
-    "FailedTerm",
-    "NodeAffinityArgs",
-    "NodeAffinityMismatch",
-    "NodeAffinityPlugin",
-    "NodeAffinityScoreState",
-    "UnmetRequirement",
-    "named_nodes",
-    "pinned_nowhere",
-]
+from podrules.scheduling.scheduler.plugins.requirement import required_node_selector
 
 ERR_REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"
 ERR_REASON_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"

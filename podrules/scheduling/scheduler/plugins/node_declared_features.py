@@ -25,8 +25,6 @@ from podrules.scheduling.scheduler.framework.interface import CycleContext, PreF
 from podrules.scheduling.scheduler.framework.nodes import Nodes
 from podrules.scheduling.scheduler.framework.status import SKIP, Code
 
-__all__ = ["ERR_REASON", "MissingFeatures", "NodeDeclaredFeatures", "NodeDeclaredFeaturesState", "required_features"]
-
 ERR_REASON: Final = "node(s) didn't match Pod's required features"
 RESTART_ALL_CONTAINERS: Final = "RestartAllContainersOnContainerExits"
 USER_NAMESPACES_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"

@@ -20,8 +20,6 @@ from podrules.scheduling.scheduler.framework.interface import (
 )
 from podrules.scheduling.scheduler.framework.status import Code
 
-__all__ = ["ERR_REASON", "NodeName"]
-
 ERR_REASON: Final = "node(s) didn't match the requested node name"
 
 

@@ -27,8 +27,6 @@ from podrules.scheduling.scheduler.framework.interface import CycleContext, PreF
 from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S, pods_removed
 from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 
-__all__ = ["ERR_REASON", "HostPort", "NodePorts", "NodePortsState", "PortConflict", "host_ports"]
-
 ERR_REASON: Final = "node(s) didn't have free ports for the requested pod ports"
 _ALL_ADDRESSES: Final = "0.0.0.0"  # noqa: S104 - Kubernetes' word for it, nothing listens here
 

@@ -31,16 +31,6 @@ from podrules.scheduling.scheduler.plugins.requirement import (
     required_node_selector,
 )
 
-__all__ = [
-    "match_field",
-    "match_label",
-    "match_labels",
-    "match_node_selector",
-    "match_node_selector_term",
-    "pod_matches_node_affinity",
-    "required_node_selector",
-]
-
 Mask = NDArray[np.bool_]
 
 

@@ -24,16 +24,6 @@ from typing import Final, NamedTuple
 from podrules.api.model.affinity import NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
 from podrules.api.model.quantity import whole_number
 
-__all__ = [
-    "NAME_FIELD",
-    "NodeSelectorProblem",
-    "ProblemKind",
-    "aggregate",
-    "int64_of",
-    "preferred_problems",
-    "term_problems",
-]
-
 NAME_FIELD: Final = "metadata.name"
 """The only field that nodes have for matchFields."""
 _NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"

@@ -58,8 +58,6 @@ from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
     storage_index,
 )
 
-__all__ = ["DriverVolumes", "NodeVolumeLimits"]
-
 REASON_MAX_VOLUME_COUNT_EXCEEDED: Final = "node(s) exceed max volume count"
 
 Rows = NDArray[np.int32]

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from podrules.scheduling.scheduler.framework.interface import MAX_NODE_SCORE
 
-__all__ = ["default_normalize_score"]
-
 
 def default_normalize_score(scores: NDArray[np.int64], *, reverse: bool) -> NDArray[np.int64]:
     """DefaultNormalizeScore with the framework's maximum; scores are not negative."""

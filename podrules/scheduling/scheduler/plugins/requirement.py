@@ -19,8 +19,6 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.plugins.node_selector_problems import NAME_FIELD, int64_of, term_problems
 
-__all__ = ["holds_for_value", "holds_without_label", "node_matches", "required_node_selector"]
-
 
 def required_node_selector(pod: Pod) -> NodeSelector | None:
     """``affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution``."""

@@ -10,8 +10,6 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
 
-__all__ = ["SchedulingGates"]
-
 
 class SchedulingGates:
     """Holds back pods with ``spec.schedulingGates``."""

@@ -25,6 +25,7 @@ from podrules.api.model.pod_reference import reference
 from podrules.api.well_known import KnownTaint, Meaning, known_taint, uses_hardware
 from podrules.pod.platform import Platform, pod_platform
 from podrules.pod.resources import pod_requests
+from podrules.pod.tolerations import DO_NOT_SCHEDULE, tolerations_tolerate_taint
 from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduling.scheduler.framework.facts import Fact
 from podrules.scheduling.scheduler.framework.interface import CycleContext, PreScoreResult, Verdicts
@@ -34,15 +35,11 @@ from podrules.scheduling.scheduler.framework.status import Code
 from podrules.scheduling.scheduler.plugins.node_unschedulable import TAINT_NODE_UNSCHEDULABLE, uncordoned
 from podrules.scheduling.scheduler.plugins.normalize_score import default_normalize_score
 from podrules.scheduling.scheduler.plugins.taints import (
-    DO_NOT_SCHEDULE,
     PREFER_NO_SCHEDULE,
     count_untolerated_taints,
-    tolerations_tolerate_taint,
     untolerated_taint_codes,
 )
 from podrules.workload.safety import Guarantee, owner_guarantee
-
-__all__ = ["ERR_REASON", "TaintToleration", "TaintTolerationState", "UntoleratedTaints"]
 
 ERR_REASON: Final = "node(s) had untolerated taint(s)"
 

@@ -17,24 +17,10 @@ from podrules.api.model.affinity import Toleration
 from podrules.api.model.node import Taint
 from podrules.pod.tolerations import (
     DO_NOT_SCHEDULE,
-    NO_EXECUTE,
-    NO_SCHEDULE,
-    tolerates_taint,
     tolerations_tolerate_taint,
 )
 from podrules.scheduling.scheduler.framework.columns import frozen
 from podrules.scheduling.scheduler.framework.nodes import ABSENT, Nodes
-
-__all__ = [
-    "DO_NOT_SCHEDULE",
-    "NO_EXECUTE",
-    "NO_SCHEDULE",
-    "PREFER_NO_SCHEDULE",
-    "count_untolerated_taints",
-    "tolerates_taint",
-    "tolerations_tolerate_taint",
-    "untolerated_taint_codes",
-]
 
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 

@@ -32,15 +32,6 @@ from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange
 from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import not_found, storage_index
 
-__all__ = [
-    "DiskConflict",
-    "RestrictionState",
-    "RestrictionsOnNode",
-    "VolumeRestrictions",
-    "VolumeRestrictionsValues",
-    "claim_names",
-]
-
 REASON_DISK_CONFLICT: Final = "node(s) had no available disk"
 REASON_READ_WRITE_ONCE_POD: Final = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"

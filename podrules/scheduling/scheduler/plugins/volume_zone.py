@@ -38,8 +38,6 @@ from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
     storage_index,
 )
 
-__all__ = ["VolumeTopology", "VolumeZone", "VolumeZoneState", "outside"]
-
 REASON_CONFLICT: Final = "node(s) had no available volume zone"
 
 _TOPOLOGY_LABELS: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)

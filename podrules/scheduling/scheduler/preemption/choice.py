@@ -22,8 +22,6 @@ from msgspec import Struct
 
 from podrules.scheduling.scheduler.preemption.victims import Candidate
 
-__all__ = ["Criterion", "NodeChoice", "select_candidate"]
-
 
 class Criterion(StrEnum):
     """What decides between candidates."""

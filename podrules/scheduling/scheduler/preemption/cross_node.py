@@ -41,8 +41,6 @@ from podrules.scheduling.scheduler.preemption.post_filter import Preemption
 from podrules.scheduling.scheduler.preemption.trial import Trials
 from podrules.scheduling.scheduler.preemption.victims import Candidate, select_victims_on_node
 
-__all__ = ["CrossNodeHelp", "cross_node_help"]
-
 _MAX_PODS: Final = 5
 """More are no longer few."""
 _MAX_CYCLES: Final = 8

@@ -48,8 +48,6 @@ from podrules.scheduling.scheduler.preemption.choice import NodeChoice, select_c
 from podrules.scheduling.scheduler.preemption.trial import Trials
 from podrules.scheduling.scheduler.preemption.victims import Candidate, select_victims_on_node
 
-__all__ = ["PostFilter", "Preemption", "potential_rows", "preempt"]
-
 NOT_ELIGIBLE_NEVER: Final = "not eligible due to preemptionPolicy=Never."
 NOT_ELIGIBLE_TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
 NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"

@@ -20,8 +20,6 @@ from podrules.scheduling.scheduler.framework.nominated import nominated_rows
 from podrules.scheduling.scheduler.framework.single_node import OnNode, PodFilterPlugin
 from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
 
-__all__ = ["NodeTrial", "Trials"]
-
 
 class _Check:
     """A plugin on the node; its verdict is asked for once, as long as pods make no difference to it."""

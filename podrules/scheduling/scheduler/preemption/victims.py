@@ -33,8 +33,6 @@ from podrules.scheduling.scheduler.plugins.default_preemption import (
 )
 from podrules.scheduling.scheduler.preemption.trial import NodeTrial
 
-__all__ = ["NO_VICTIMS", "Candidate", "select_victims_on_node"]
-
 NO_VICTIMS: Final = "No preemption victims found for incoming pod"
 _OFFSET: Final = 2**31
 """Makes priorities positive, so that more pods are a larger sum."""

@@ -20,8 +20,6 @@ from podrules.ending.died.cause import Cause
 from podrules.ending.died.evidence import Evidence
 from tests.tree import ROOT
 
-__all__ = ["FOLDER", "REAL_NODE", "RecordedEnd", "recorded_clusters", "recorded_end", "recorded_ends", "source_of"]
-
 FOLDER: Final = ROOT / "tests" / "testdata" / "died"
 REAL_NODE: Final = FOLDER / "real_node.jsonl.gz"
 

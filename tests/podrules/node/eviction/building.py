@@ -10,8 +10,6 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.quantity import Quantity
 from tests.builders import make_container, make_pod
 
-__all__ = ["amount", "configuration", "node_memory", "pod", "stats", "summary"]
-
 
 def amount(text: str) -> int:
     """Bytes or a count."""

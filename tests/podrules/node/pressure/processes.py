@@ -13,8 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-__all__ = ["MemoryCgroup", "Sized", "memory_cgroup", "total_pages"]
-
 PAGE = os.sysconf("SC_PAGE_SIZE")
 # Raises its own adj, which needs no privilege; keeps memory that it has written to; then grows on request.
 _PROGRAM = """\

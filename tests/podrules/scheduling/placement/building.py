@@ -16,8 +16,6 @@ from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from tests.objects import raw_condition, raw_node, raw_pod
 from tests.scheduling import DEFAULT_FRAMEWORK
 
-__all__ = ["group_of", "make_node", "make_pod", "make_taint", "only_change", "place", "situation"]
-
 Json = Mapping[str, Any]
 
 

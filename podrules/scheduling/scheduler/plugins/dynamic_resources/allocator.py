@@ -62,8 +62,6 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Pool, 
 from podrules.scheduling.scheduler.plugins.dynamic_resources.requests import MAX_DEVICES, AllocationRequest, Requests
 from podrules.scheduling.scheduler.plugins.dynamic_resources.selection import DeviceSelection
 
-__all__ = ["Allocator"]
-
 MAX_STEPS: Final = 20_000
 """Steps of one search."""
 

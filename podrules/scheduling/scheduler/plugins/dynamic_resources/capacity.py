@@ -21,8 +21,6 @@ from podrules.api.model.resource import (
     DeviceCapacity,
 )
 
-__all__ = ["Consumed", "add_consumed", "consumed_capacity", "fits_capacity", "subtract_consumed"]
-
 Consumed = dict[str, Quantity]
 
 

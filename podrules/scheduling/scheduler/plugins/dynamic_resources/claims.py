@@ -24,8 +24,6 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.capacity import Con
 from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedState, DeviceID
 from podrules.scheduling.scheduler.plugins.dynamic_resources.errors import UnknownAnswer
 
-__all__ = ["ClaimError", "allocated_state", "is_controlled_by", "is_unavailable", "pod_claims"]
-
 
 class ClaimError(Exception):
     """The pod has to wait for a claim; the text says why."""

@@ -15,8 +15,6 @@ from typing import Protocol
 from podrules.api.features import REFERENCE, Features
 from podrules.api.model.resource import Device, DeviceAttribute, DeviceConstraint
 
-__all__ = ["Constraint", "DistinctAttribute", "MatchAttribute", "make_constraint"]
-
 
 class Constraint(Protocol):
     """A check that runs before a device is taken, and is notified when it is returned."""

@@ -19,8 +19,6 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.capacity import add
 from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedState, DeviceCandidate, DeviceID
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Pool, PoolID
 
-__all__ = ["AvailableCounters", "TakenCounters"]
-
 _Counters = dict[str, dict[str, Quantity]]
 """By counter set and counter."""
 

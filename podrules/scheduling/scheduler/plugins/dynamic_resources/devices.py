@@ -21,8 +21,6 @@ from podrules.api.model.resource import Device, ResourceSlice
 from podrules.scheduling.scheduler.plugins.dynamic_resources.errors import AllocationError
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Pool
 
-__all__ = ["AllocatedDevice", "AllocatedState", "DeviceCandidate", "DeviceID", "Place", "candidates", "devices_of"]
-
 Place = tuple[int, int, int]
 """Where a device stands: the numbers of pool, slice and device."""
 

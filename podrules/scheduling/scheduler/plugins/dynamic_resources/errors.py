@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["AllocationError", "InvalidPoolsError", "UnknownAnswer"]
-
 
 class AllocationError(Exception):
     """The claim, its class or an expression is at fault: upstream aborts scheduling with this text."""

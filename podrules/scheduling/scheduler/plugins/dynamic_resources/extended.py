@@ -32,17 +32,6 @@ from podrules.api.model.resource import (
 )
 from podrules.pod.resources import pod_requests
 
-__all__ = [
-    "CLAIM_ANNOTATION",
-    "claim_for",
-    "classes_by_resource",
-    "find_claim",
-    "is_extended_resource",
-    "needs_claim",
-    "node_requests",
-    "special_claim",
-]
-
 CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 CLAIM_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 SPECIAL_NAME: Final = "<extended-resources>"

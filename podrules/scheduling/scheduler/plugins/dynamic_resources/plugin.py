@@ -63,17 +63,6 @@ from podrules.scheduling.scheduler.plugins.node_selector import match_node_selec
 from podrules.scheduling.scheduler.plugins.normalize_score import default_normalize_score
 from podrules.scheduling.scheduler.plugins.volume_binding.facts import ClaimMismatch
 
-__all__ = [
-    "NOT_AVAILABLE",
-    "UNKNOWN",
-    "ClaimAllocation",
-    "DynamicResources",
-    "DynamicResourcesArgs",
-    "DynamicResourcesState",
-    "DynamicResourcesValues",
-    "PoolValues",
-]
-
 UNKNOWN: Final = "unknown: "
 CANNOT_ALLOCATE: Final = "cannot allocate all claims"
 INVALID_POOLS: Final = "invalid resource pools were encountered"

@@ -27,8 +27,6 @@ from podrules.api.model.resource import CounterSet, Device, ResourceSlice
 from podrules.scheduling.scheduler.framework.nodes import Nodes
 from podrules.scheduling.scheduler.plugins.node_selector import match_node_selector
 
-__all__ = ["Pool", "PoolID", "Slices"]
-
 
 class PoolID(NamedTuple):
     """A pool belongs to a driver."""

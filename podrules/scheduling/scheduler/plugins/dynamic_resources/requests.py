@@ -39,8 +39,6 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.errors import Alloc
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Pool
 from podrules.scheduling.scheduler.plugins.dynamic_resources.selection import DeviceSelection, RequestKey, Selectors
 
-__all__ = ["MAX_DEVICES", "AllocationRequest", "Requests"]
-
 MAX_DEVICES: Final = 32
 """Devices of one claim (AllocationResultsMaxSize)."""
 

@@ -23,8 +23,6 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Slices
 if TYPE_CHECKING:
     from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import SelectorCache
 
-__all__ = ["DeviceSelection", "RequestKey", "Selectors"]
-
 MISSING_KEY_HINT: Final = (
     ". consider using CEL optional chaining (.? followed by orValue()) "
     "or guarding the check with has() for optional fields"

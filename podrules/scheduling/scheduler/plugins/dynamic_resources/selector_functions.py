@@ -14,8 +14,6 @@ from typing import Any, Final
 
 from podrules.api.model.quantity import Quantity, QuantityError
 
-__all__ = ["FUNCTIONS", "SemverError", "quantity_value", "semver_value"]
-
 Value = Mapping[str, str]
 
 _QUANTITY: Final = f"quantity {token_hex()}"

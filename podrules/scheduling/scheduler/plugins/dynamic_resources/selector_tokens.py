@@ -13,18 +13,6 @@ import re
 from itertools import pairwise
 from typing import Final
 
-__all__ = [
-    "Read",
-    "SyntaxUnknown",
-    "cost_of",
-    "expand_bind",
-    "expand_optional",
-    "operands",
-    "reads_of",
-    "tokenize",
-    "unwrapped",
-]
-
 _TOKEN: Final = re.compile(
     r"""
     (?P<string>[rR]?(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))

@@ -51,8 +51,6 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.selector_tokens imp
 if TYPE_CHECKING:
     import cel
 
-__all__ = ["SelectorCache"]
-
 SHARED_FIELD: Final = "allowMultipleAllocations"
 MAX_COST: Final = 30_000_000
 """What is evaluated in one scheduling cycle, in units of `cost_of`; kube-scheduler stops after a time instead."""

@@ -16,8 +16,6 @@ from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S, pods_removed
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import parse_terms
 
-__all__ = ["parted"]
-
 _BEFORE_DROP: Final = -25
 
 

@@ -19,8 +19,6 @@ from podrules.scheduling.scheduler.framework.bound_pods import BoundPods, BoundP
 from podrules.scheduling.scheduler.framework.pod_kinds import CountPods, PodKinds
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm, PodTerms, parse_terms
 
-__all__ = ["AffinityHolders", "TermHolder", "affinity_holders", "count_selected"]
-
 Rows = NDArray[np.int32]
 TermList = Literal["required_affinity", "required_anti_affinity", "preferred_affinity", "preferred_anti_affinity"]
 """A list of `PodTerms`."""

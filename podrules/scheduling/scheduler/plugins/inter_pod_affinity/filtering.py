@@ -24,19 +24,6 @@ from podrules.scheduling.scheduler.plugins.inter_pod_affinity.columns import (
 )
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm, PodTerms, merge_namespaces
 
-__all__ = [
-    "REASON_AFFINITY",
-    "REASON_ANTI_AFFINITY",
-    "REASON_EXISTING_ANTI_AFFINITY",
-    "FilterState",
-    "InterPodAffinityValues",
-    "TopologyConflict",
-    "explain",
-    "find_counts",
-    "judge",
-    "namespace_labels",
-]
-
 REASON_AFFINITY: Final = "node(s) didn't match pod affinity rules"
 REASON_ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
 REASON_EXISTING_ANTI_AFFINITY: Final = "node(s) didn't satisfy existing pods anti-affinity rules"

@@ -24,8 +24,6 @@ from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import (
 )
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm, parse_terms
 
-__all__ = ["AffinityOnNode", "affinity_on_node", "selecting_terms"]
-
 NodeCounts = Mapping[str, int]
 """Topology key to the number of the node's domain; keys that the node lacks are left out."""
 

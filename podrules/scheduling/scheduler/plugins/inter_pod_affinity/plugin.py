@@ -43,8 +43,6 @@ from podrules.scheduling.scheduler.plugins.inter_pod_affinity.scoring import Sco
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import PodTerms, parse_terms
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import HOSTNAME
 
-__all__ = ["InterPodAffinity", "InterPodAffinityArgs"]
-
 
 class InterPodAffinityArgs(Model, frozen=True):
     """``pluginConfig[].args`` of InterPodAffinity."""

@@ -25,8 +25,6 @@ from podrules.scheduling.scheduler.plugins.inter_pod_affinity.columns import Ter
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import namespace_labels
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import PodTerms, merge_namespaces
 
-__all__ = ["ScoreState", "find_weights", "normalised", "sums"]
-
 Rows = NDArray[np.integer]
 
 

@@ -24,8 +24,6 @@ from podrules.api.model.affinity import Affinity, PodAffinity, PodAffinityTerm, 
 from podrules.api.model.base import KubeObject
 from podrules.api.model.selectors import LabelSelector, Selector, SelectorError
 
-__all__ = ["AffinityTerm", "PodTerms", "merge_namespaces", "parse_terms"]
-
 
 class AffinityTerm(Struct, frozen=True):
     """One term, parsed."""

@@ -5,7 +5,8 @@ from podrules.scheduling.scheduler.plugins.node_resources.args import (
     NodeResourcesFitArgs,
 )
 from podrules.scheduling.scheduler.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
-from podrules.scheduling.scheduler.plugins.node_resources.fit import InsufficientResource, NodeResourcesFit
+from podrules.scheduling.scheduler.plugins.node_resources.fit import NodeResourcesFit
+from podrules.scheduling.scheduler.plugins.node_resources.shortage import InsufficientResource
 
 __all__ = [
     "InsufficientResource",

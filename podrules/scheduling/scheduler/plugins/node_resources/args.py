@@ -17,18 +17,6 @@ from podrules.api.model.misfit import shown
 from podrules.pod.resources import CPU, MEMORY
 from podrules.scheduling.scheduler.plugins.function_shape import UtilizationShapePoint, check_shape
 
-__all__ = [
-    "LEAST_ALLOCATED",
-    "MAX_ALLOCATED",
-    "REQUESTED_TO_CAPACITY_RATIO",
-    "NodeResourcesBalancedAllocationArgs",
-    "NodeResourcesFitArgs",
-    "RequestedToCapacityRatioParam",
-    "ResourceSpec",
-    "ScoringStrategy",
-    "weighted",
-]
-
 LEAST_ALLOCATED: Final = "LeastAllocated"
 MAX_ALLOCATED: Final = "MostAllocated"
 REQUESTED_TO_CAPACITY_RATIO: Final = "RequestedToCapacityRatio"

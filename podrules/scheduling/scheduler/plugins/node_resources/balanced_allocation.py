@@ -24,8 +24,6 @@ from podrules.scheduling.scheduler.plugins.node_resources.args import (
 )
 from podrules.scheduling.scheduler.plugins.node_resources.scorers import allocations, balanced, requested_amounts
 
-__all__ = ["NodeResourcesBalancedAllocation"]
-
 
 class NodeResourcesBalancedAllocation:
     """Ranks by balance."""

@@ -23,9 +23,6 @@ from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange
 from podrules.scheduling.scheduler.plugins.node_resources.shortage import InsufficientResource
 from podrules.workload.safety import OF_ONE_NODE, owner_guarantee
 
-__all__ = ["can_go", "room_made"]
-
-
 _MAX_MOVED: Final = 3
 _TRIED_SETS: Final = 6
 """For each number of pods."""

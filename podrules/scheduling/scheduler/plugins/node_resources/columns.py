@@ -33,8 +33,6 @@ from podrules.pod.resources import (
 from podrules.scheduling.scheduler.framework.bound_pods import BoundPods, BoundPodsChange
 from podrules.scheduling.scheduler.framework.nodes import Nodes
 
-__all__ = ["PODS", "Accounting", "Amounts", "NodeAccounts", "PodRequests", "RequestsOf", "allocatable"]
-
 PODS: Final = "pods"
 _COUNTED: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE, PODS})
 _ALIKE_KEPT: Final = 1 << 14

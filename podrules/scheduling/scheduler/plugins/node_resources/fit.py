@@ -61,8 +61,6 @@ from podrules.scheduling.scheduler.plugins.node_resources.columns import (
 from podrules.scheduling.scheduler.plugins.node_resources.scorers import allocations, requested_amounts, strategy_score
 from podrules.scheduling.scheduler.plugins.node_resources.shortage import InsufficientResource
 
-__all__ = ["FitState", "InsufficientResource", "NodeResourcesFit", "RoomOnNode"]
-
 _FIRST: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 
 

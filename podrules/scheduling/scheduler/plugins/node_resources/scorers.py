@@ -44,8 +44,6 @@ from podrules.scheduling.scheduler.plugins.node_resources.args import (
 )
 from podrules.scheduling.scheduler.plugins.node_resources.columns import PODS, Accounting, allocatable
 
-__all__ = ["Allocation", "allocations", "balanced", "requested_amounts", "strategy_score"]
-
 _FIT_OPTIONS: Final = PodResourcesOptions(
     skip_pod_level_resources=True,
     non_missing_container_requests={CPU: DEFAULT_MILLI_CPU_REQUEST, MEMORY: DEFAULT_MEMORY_REQUEST},

@@ -8,8 +8,6 @@ from podrules.api.model.pod_reference import PodReference
 from podrules.scheduling.scheduler.framework.facts import FAR, Fact
 from podrules.scheduling.scheduler.plugins.node_resources.columns import PODS
 
-__all__ = ["InsufficientResource"]
-
 TOO_MANY_PODS: Final = "Too many pods"
 
 

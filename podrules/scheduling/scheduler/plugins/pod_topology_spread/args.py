@@ -22,14 +22,6 @@ from podrules.api.model.field_error import FieldError
 from podrules.api.model.pod import TopologySpreadConstraint
 from podrules.api.model.selectors import is_label_key
 
-__all__ = [
-    "LIST_DEFAULTING",
-    "SYSTEM_DEFAULTING",
-    "SYSTEM_DEFAULT_CONSTRAINTS",
-    "PodTopologySpreadArgs",
-    "validate_pod_topology_spread_args",
-]
-
 SYSTEM_DEFAULTING: Final = "System"
 LIST_DEFAULTING: Final = "List"
 DO_NOT_SCHEDULE: Final = "DoNotSchedule"

@@ -13,8 +13,6 @@ from podrules.scheduling.scheduler.framework.candidate_change import CandidateCh
 from podrules.scheduling.scheduler.framework.pod_on_cluster import MEANT, AppliedChange, S
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import Relaxation
 
-__all__ = ["relaxed"]
-
 _PARTS: Final = {
     # The pods stay as even as they were to be, over the nodes that they can go to.
     "nodeTaintsPolicy": ("node_taints_policy", 0),

@@ -33,19 +33,6 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.default_constrain
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.siblings import SnapshotSiblings
 from podrules.scheduling.scheduler.plugins.taints import untolerated_taint_codes
 
-__all__ = [
-    "HONOR",
-    "HOSTNAME",
-    "NAME",
-    "SpreadConstraint",
-    "constraints_in_force",
-    "count_matching_pods",
-    "included_nodes",
-    "matching_pods",
-    "nodes_with_all_keys",
-    "spread_args",
-]
-
 NAME: Final = "PodTopologySpread"
 HONOR: Final = "Honor"
 HOSTNAME: Final = "kubernetes.io/hostname"

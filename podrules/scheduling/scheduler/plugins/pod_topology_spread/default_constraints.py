@@ -17,8 +17,6 @@ from msgspec.structs import replace
 from podrules.api.model.pod import Pod, TopologySpreadConstraint
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.default_selector import Siblings, default_selector
 
-__all__ = ["build_default_constraints"]
-
 
 def build_default_constraints(
     pod: Pod, defaults: Sequence[TopologySpreadConstraint], siblings: Siblings

@@ -16,8 +16,6 @@ from typing import Protocol, TypeVar
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import LabelSelector, Selector, SelectorError
 
-__all__ = ["Selecting", "Siblings", "default_selector"]
-
 S_co = TypeVar("S_co", covariant=True)
 
 

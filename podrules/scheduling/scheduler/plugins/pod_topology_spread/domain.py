@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["SpreadDomain", "SpreadTerm"]
-
 
 class SpreadDomain(Struct, frozen=True, rename="camel"):
     """One domain of a topology spread constraint."""

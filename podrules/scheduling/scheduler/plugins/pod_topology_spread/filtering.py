@@ -36,26 +36,6 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import (
 )
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
 
-__all__ = [
-    "ERR_REASON_CONSTRAINTS_NOT_MATCH",
-    "ERR_REASON_NODE_LABEL_NOT_MATCH",
-    "MOST_COMPARED",
-    "Relaxation",
-    "Spread",
-    "SpreadOnNode",
-    "SpreadState",
-    "TopologySkew",
-    "add_pod",
-    "domains",
-    "explain",
-    "judge",
-    "left_out",
-    "lets_through",
-    "relaxations",
-    "remove_pod",
-    "spread_state",
-]
-
 ERR_REASON_CONSTRAINTS_NOT_MATCH: Final = "node(s) didn't match pod topology spread constraints"
 ERR_REASON_NODE_LABEL_NOT_MATCH: Final = f"{ERR_REASON_CONSTRAINTS_NOT_MATCH} (missing required label)"
 _NO_DOMAIN: Final = 2**31 - 1

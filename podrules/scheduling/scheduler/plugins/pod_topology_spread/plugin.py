@@ -48,8 +48,6 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.scoring import (
     score_state,
 )
 
-__all__ = ["PodTopologySpread"]
-
 
 class PodTopologySpread:
     """Judges and ranks by how matching pods are spread."""

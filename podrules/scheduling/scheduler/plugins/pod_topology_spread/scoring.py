@@ -33,8 +33,6 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import (
 )
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadTerm
 
-__all__ = ["Column", "SoftSpread", "SpreadScoreState", "explain_score", "normalized", "raw_scores", "score_state"]
-
 Column = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 

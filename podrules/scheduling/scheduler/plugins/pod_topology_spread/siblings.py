@@ -9,8 +9,6 @@ from podrules.api.model.base import KubeObject
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.workload import ReplicationController, Service, Workload
 
-__all__ = ["SnapshotSiblings"]
-
 K = TypeVar("K", bound=KubeObject)
 
 

@@ -40,20 +40,6 @@ from podrules.scheduling.scheduler.plugins.volume_binding.matching import (
 )
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class
 
-__all__ = [
-    "ANNOTATION_SELECTED_NODE",
-    "NO_PROVISIONER",
-    "ClaimVerdict",
-    "PodVolumeClaims",
-    "Problem",
-    "find_pod_volumes",
-    "matches_topologies",
-    "provision_problems",
-    "reported_capacity",
-    "reserved_volumes",
-    "waiting_claims",
-]
-
 ANNOTATION_SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 ANNOTATION_MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"

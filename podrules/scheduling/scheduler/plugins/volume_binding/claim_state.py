@@ -30,8 +30,6 @@ from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
     is_owned,
 )
 
-__all__ = ["UNUSABLE", "ClaimState", "claim_state"]
-
 
 class ClaimState(Enum):
     """What keeps a claim from being used, or how it comes to its volume."""

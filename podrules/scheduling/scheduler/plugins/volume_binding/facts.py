@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from podrules.scheduling.scheduler.framework.facts import Fact
 
-__all__ = ["ClaimMismatch"]
-
 
 class ClaimMismatch(Fact, frozen=True):
     """VolumeBinding and VolumeZone: a claim or volume that the node cannot use."""

@@ -32,17 +32,6 @@ from podrules.scheduling.scheduler.plugins.node_selector import match_node_selec
 from podrules.scheduling.scheduler.plugins.node_selector_problems import term_problems
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class
 
-__all__ = [
-    "FILESYSTEM",
-    "NO_VOLUME",
-    "AttributesClassError",
-    "ClaimMatches",
-    "affinity_labels",
-    "find_matching_volumes",
-    "matches_node_affinity",
-    "suitable_volumes",
-]
-
 NO_VOLUME: Final = -1
 FILESYSTEM: Final = "Filesystem"
 

@@ -49,8 +49,6 @@ from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
     storage_index,
 )
 
-__all__ = ["UnsuitedClaim", "VolumeBinding", "VolumeBindingValues"]
-
 REASON_UNBOUND_IMMEDIATE: Final = "pod has unbound immediate PersistentVolumeClaims"
 
 _REASONS: Final = {

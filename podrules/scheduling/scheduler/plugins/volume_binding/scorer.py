@@ -37,8 +37,6 @@ from podrules.scheduling.scheduler.plugins.volume_binding.binder import (
 from podrules.scheduling.scheduler.plugins.volume_binding.matching import NO_VOLUME, find_matching_volumes
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class
 
-__all__ = ["DEFAULT_SHAPE", "VolumeBindingArgs", "storage_scores"]
-
 DEFAULT_SHAPE: Final = (UtilizationShapePoint(0, 10), UtilizationShapePoint(MAX_UTILIZATION, 0))
 
 

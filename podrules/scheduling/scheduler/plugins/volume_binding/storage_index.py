@@ -27,24 +27,6 @@ from podrules.api.model.storage import (
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.framework.nodes import Nodes
 
-__all__ = [
-    "ANNOTATION_BIND_COMPLETED",
-    "ANNOTATION_CLASS",
-    "STORAGE",
-    "WAIT_FOR_FIRST_CONSUMER",
-    "ClaimReference",
-    "StorageIndex",
-    "claim_class",
-    "claim_provisioner",
-    "claim_reference",
-    "is_bound",
-    "is_owned",
-    "not_found",
-    "not_owned",
-    "storage_index",
-    "volume_class",
-]
-
 T = TypeVar("T")
 
 STORAGE: Final = "storage"

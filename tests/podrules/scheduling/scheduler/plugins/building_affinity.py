@@ -21,8 +21,6 @@ from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.status import Code, Status
 from tests.objects import raw_node, raw_pod
 
-__all__ = ["affinity_pod", "labelled_node", "make_context", "make_namespace", "statuses", "term"]
-
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 

@@ -15,18 +15,6 @@ from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from tests.objects import raw_node, raw_pod
 
-__all__ = [
-    "DRIVER",
-    "NOW",
-    "make_claim",
-    "make_claiming_pod",
-    "make_class",
-    "make_context",
-    "make_device",
-    "make_request",
-    "make_slice",
-]
-
 DRIVER = "gpu.example.com"
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

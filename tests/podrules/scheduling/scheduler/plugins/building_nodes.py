@@ -29,23 +29,6 @@ from tests.objects import raw_node, raw_pod
 
 Json = dict[str, Any]
 
-__all__ = [
-    "Json",
-    "filter_status",
-    "make_cycle",
-    "make_requirement",
-    "make_selector",
-    "make_taint",
-    "make_term",
-    "make_toleration",
-    "node_of",
-    "node_terms",
-    "pod_of",
-    "preferring",
-    "requiring",
-    "scores_of",
-]
-
 
 def pod_of(spec: Json | None = None, *, name: str = "pod", uid: str = "") -> Pod:
     """A pod with this spec."""

@@ -9,8 +9,6 @@ from podrules.api.model.pod import Container, Pod
 from podrules.scheduling.scheduler.plugins.node_resources.args import ResourceSpec
 from tests.builders import make_container, make_node, make_pod, make_resources
 
-__all__ = ["SHORT", "amounts_of", "asking", "make_room", "pod_asking", "specs"]
-
 SHORT = {"storage": "ephemeral-storage", "aaa": "example.com/aaa", "bbb": "example.com/bbb", "huge": "hugepages-2Mi"}
 
 

@@ -18,21 +18,6 @@ from tests.builders import make_constraint, make_pod
 from tests.objects import raw_pod
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import Json, make_cycle, node_of
 
-__all__ = [
-    "BAR",
-    "DO_NOT",
-    "FOO",
-    "HOSTNAME",
-    "anyway",
-    "hard",
-    "labelled",
-    "make_incoming",
-    "make_spread_cycle",
-    "spread_node",
-    "spread_nodes",
-    "spread_pods",
-]
-
 DO_NOT = "DoNotSchedule"
 HOSTNAME = "kubernetes.io/hostname"
 ZONES = {"a": "zone1", "b": "zone1", "x": "zone2", "y": "zone2"}

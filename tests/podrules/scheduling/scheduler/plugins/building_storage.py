@@ -11,8 +11,6 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from tests.objects import raw_pod
 
-__all__ = ["claim", "claiming_pod", "csi_node", "ephemeral", "mounted", "storage_capacity", "storage_class", "volume"]
-
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 

@@ -19,28 +19,6 @@ from podrules.scheduling.scheduler.runtime import Framework
 from tests.objects import raw_node, raw_pod
 from tests.scheduling import DEFAULT_FRAMEWORK
 
-__all__ = [
-    "HIGH",
-    "LARGE",
-    "LOW",
-    "MEDIUM",
-    "MID",
-    "NEGATIVE",
-    "SMALL",
-    "VERY_HIGH",
-    "VERY_LARGE",
-    "anti_affinity",
-    "candidates_of",
-    "cycle",
-    "looked_at",
-    "make_budget",
-    "make_node",
-    "make_pod",
-    "preempted",
-    "spread",
-    "victims_of",
-]
-
 Json = Mapping[str, Any]
 
 NEGATIVE, LOW, MID, HIGH, VERY_HIGH = -100, 0, 100, 1000, 10000
