@@ -30,8 +30,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import podrules
 from kubectl_plugin import exit_codes
-from kubectl_plugin.glossary.catalogue import CATALOGUE
-from kubectl_plugin.glossary.entry import Entry
+from kubectl_plugin.glossary.catalogue import CATALOGUE, Entry
 from kubectl_plugin.parsing import parse
 from kubectl_plugin.parsing.commands import COMMANDS
 from kubectl_plugin.reports.schema import REPORTS
@@ -86,7 +85,7 @@ def _help(command: str) -> str:
 def _terms() -> str:
     parts = ["# Terms and texts of Kubernetes\n\nWhat `kubectl qos why TERM` explains.\n"]
     for topic, entries in CATALOGUE.items():
-        parts.append(f"## {_sentence(topic.value).rstrip('.')}\n")
+        parts.append(f"## {_sentence(topic).rstrip('.')}\n")
         parts += map(_term, entries)
     return "\n".join(parts)
 

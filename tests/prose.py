@@ -24,7 +24,10 @@ from tests.controlplane.binaries import Unavailable, find_binaries
 from tests.marked import written_tests
 from tests.tree import ROOT
 
-PAGES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "charts/qos-webhook/README.md")
+PAGES: Final = (
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "charts/qos-webhook/README.md"),
+    "kubectl_plugin/glossary/glossary.md",
+)
 PACKAGES: Final = ("kubectl_plugin", "webhook", "podrules", "cluster_io")
 VERBS: Final = ROOT / "tests" / "subject_verbs.txt"
 """First words of subjects, one on each line."""

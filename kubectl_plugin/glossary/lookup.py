@@ -20,9 +20,7 @@ from itertools import chain
 from math import log
 from typing import Final, NamedTuple
 
-from kubectl_plugin.glossary.catalogue import CATALOGUE
-from kubectl_plugin.glossary.codes import CODES
-from kubectl_plugin.glossary.entry import Entry
+from kubectl_plugin.glossary.catalogue import CATALOGUE, CODES, Entry
 from podrules.api.model.quantity import whole_number
 
 MAX_TEXT: Final = 8192
@@ -419,7 +417,7 @@ def _letters(text: str) -> str:
 
 def _spelt(entries: Iterable[Entry]) -> Iterator[tuple[str, Entry]]:
     for entry in entries:
-        for spelling in (entry.name, *entry.also, *CODES.get(entry.name, "").split()):
+        for spelling in (entry.name, *entry.also, *CODES.get(entry.name, ())):
             yield spelling, entry
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from kubectl_plugin.glossary.entry import Entry
+from kubectl_plugin.glossary.catalogue import Entry
 from kubectl_plugin.reports import API_VERSION
 from podrules.api.features import REFERENCE_VERSION
 

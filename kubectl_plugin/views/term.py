@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kubectl_plugin.glossary.catalogue import CATALOGUE
-from kubectl_plugin.glossary.entry import Entry
+from kubectl_plugin.glossary.catalogue import CATALOGUE, Entry
 from kubectl_plugin.render.command import as_typed, why
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page, Section
@@ -53,9 +52,7 @@ def glossary_page() -> Page:
         title="kubectl qos why TERM",
         verdict=(f"{count} terms and texts are explained; a scheduler's whole message is taken apart.",),
         severity=Severity.FINE,
-        parts=tuple(
-            Section(topic.value, ("", *(entry.name for entry in entries))) for topic, entries in CATALOGUE.items()
-        ),
+        parts=tuple(Section(topic, ("", *(entry.name for entry in entries))) for topic, entries in CATALOGUE.items()),
         next_commands=(why("Insufficient memory"),),
     )
 

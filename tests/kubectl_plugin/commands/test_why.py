@@ -16,9 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_io.demo import demo_objects
-from kubectl_plugin.glossary.catalogue import CATALOGUE
-from kubectl_plugin.glossary.codes import CODES
-from kubectl_plugin.glossary.entry import Entry
+from kubectl_plugin.glossary.catalogue import CATALOGUE, CODES, Entry
 from kubectl_plugin.glossary.lookup import MAX_INPUT, MAX_TEXT, find, read, similar
 from kubectl_plugin.parsing import parse
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
