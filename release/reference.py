@@ -36,9 +36,9 @@ from kubectl_plugin.parsing.commands import COMMANDS
 from kubectl_plugin.reports.schema import REPORTS
 from podrules.api.features import REFERENCE_VERSION
 from webhook.certificates.status import CertificateStatus
+from webhook.serving.app import REVIEW_PATHS
 from webhook.serving.backend import start_backend
 from webhook.serving.metrics import Metrics, MetricSources
-from webhook.serving.wsgi import REVIEW_PATHS
 from webhook.settings import Settings
 
 ROOT: Final = Path(__file__).resolve().parents[1]

@@ -1,22 +1,57 @@
-"""The Flask application: probes, error answers and, in front of its routes, the reviews of `webhook.serving.wsgi`."""
+"""The Flask application: reviews, probes and error answers."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+import re
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from flask import Flask, Response, abort, request
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, InternalServerError
 
-from webhook.cluster.view import Cluster
-from webhook.serving.metrics import Metrics
-from webhook.serving.wsgi import REVIEW_PATHS, ReportForced, Reviews
+from webhook.cluster.view import PATIENCE_SECONDS, Cluster
+from webhook.reviews.admission_review import MAX_REVIEW_BYTES, BadReview, Request, decode_review, skim
+from webhook.reviews.response import ALLOWED, Answer, ForceDeletionRecord, encode_answer
+from webhook.rules import allow_unreadable, mutate, refuse_unreadable, validate
+from webhook.serving.bodies import JSON, LARGE_BYTES, Body, Unavailable, read_body
+from webhook.serving.logs import log_review, logs_review
+from webhook.serving.metrics import Metrics, ReviewResult
 
 if TYPE_CHECKING:
-    from wsgiref.types import StartResponse, WSGIEnvironment
+    from wsgiref.types import WSGIEnvironment
 
 _LOG: Final = logging.getLogger(__name__)
+ReportForced = Callable[[ForceDeletionRecord, str, str], None]
+"""Takes a force deletion, the user who requested it, and the message of the refusal, empty if it was allowed."""
+
+
+class _Handlers(NamedTuple):
+    readable: Callable[[Request, Cluster], Answer]
+    unreadable: Callable[[Request, Cluster, str], Answer]
+    """Answers a review without known objects; the text says why they are unknown."""
+
+
+_HANDLERS: Final = {"/mutate": _Handlers(mutate, allow_unreadable), "/validate": _Handlers(validate, refuse_unreadable)}
+REVIEW_PATHS: Final = tuple(_HANDLERS)
+_LEVELS: Final = {
+    ReviewResult.DENIED: logging.INFO,
+    ReviewResult.UNREADABLE: logging.WARNING,
+    ReviewResult.FAILED: logging.WARNING,
+}
+"""Log levels of outcomes that may need an explanation. A slow review is logged at info, any other at debug."""
+_SLOW_SECONDS: Final = 0.25
+_HOLD_SECONDS: Final = 0.15
+"""How long a review waits for the webhook to be ready; the API server then retries it up to ten times."""
+_HOLD_STEP: Final = 0.01
+_TIMEOUT: Final = re.compile(r"(?:^|&)timeout=(\d{1,3})s(?:&|$)")
+"""The timeout in the query that the API server sends.
+
+Source: pkg/admission/plugin/webhook/mutating/dispatcher.go in k8s.io/apiserver at v0.36.3.
+"""
+_MAX_PATIENCE: Final = 30
+"""Seconds: the longest timeout that a webhook configuration can have."""
 
 
 def create_app(
@@ -39,7 +74,9 @@ def create_app(
             None: any client.
         report_forced: Called for each force deletion that is not a dry run, refused or allowed.
     """
-    app = Flask("qos-webhook")
+    app = Flask("qos-webhook", static_folder=None)
+    # `_failed` answers every error but one, which has to reach gunicorn.
+    app.config["PROPAGATE_EXCEPTIONS"] = True
     counted = metrics or Metrics(REVIEW_PATHS)
 
     @app.get("/healthz")
@@ -55,27 +92,157 @@ def create_app(
             abort(503, f"waiting for {', '.join(missing)}")
         return Response("ok\n", mimetype="text/plain")
 
-    def refused(environ: WSGIEnvironment, error: HTTPException) -> Response:
-        if environ["REQUEST_METHOD"] == "POST":
-            counted.count_refused(error.code or 500)
-            who, path = environ.get("REMOTE_ADDR"), environ["PATH_INFO"]
-            _LOG.warning("%s %s: %d: %s", who, path, error.code or 500, error.description)
-        answer = Response(f"{error.description}\n", status=error.code, mimetype="text/plain")
-        for name in ("Allow", "Retry-After"):
-            answer.headers.extend((name, value) for found, value in error.get_headers() if found == name)
-        return answer
+    @app.post("/mutate", provide_automatic_options=False)
+    def _mutate() -> Response:
+        return answer(request.environ, "/mutate")
+
+    @app.post("/validate", provide_automatic_options=False)
+    def _validate() -> Response:
+        return answer(request.environ, "/validate")
+
+    def answer(environ: WSGIEnvironment, path: str) -> Response:
+        # Nothing here keeps the body: its memory is freed before the answer is sent.
+        return Response(review(path, *receive(environ, path)), mimetype=JSON)
+
+    def receive(environ: WSGIEnvironment, path: str) -> tuple[Body, Cluster]:
+        """Read the body of an accepted request; return it with a cluster for the client's timeout."""
+        arrived = time.monotonic()
+        if client_names is not None:
+            _admit(environ, client_names)
+        found = _TIMEOUT.search(environ["QUERY_STRING"])
+        timeout = PATIENCE_SECONDS if found is None else min(int(found[1]), _MAX_PATIENCE)
+        body = read_body(environ)
+        if body.is_whole and body.length >= LARGE_BYTES and time.monotonic() - arrived > timeout / 2:
+            body = body.edges()
+        if path == "/mutate" and not body.is_whole and body.length <= MAX_REVIEW_BYTES:
+            # There may be room in a moment, and an answer without the whole body would fill in no defaults.
+            raise Unavailable("too many large reviews at once", retry_after=1)
+        deadline = time.monotonic() + _HOLD_SECONDS
+        while missing := waiting_for():
+            if time.monotonic() >= deadline:
+                # At last the API server applies its failurePolicy: an answer without a check would hide the problem.
+                raise Unavailable(f"not ready: waiting for {', '.join(missing)}", retry_after=0)
+            time.sleep(_HOLD_STEP)
+        return body, cluster.for_review(arrived, timeout)
+
+    def review(path: str, body: Body, seen: Cluster) -> bytes:
+        """Decode a review, call the handlers, count and log; return the encoded answer."""
+        started = time.perf_counter()
+        asked, problem = _read_review(body)
+        answered, outcome, reason = _ask_handlers(asked, problem, _HANDLERS[path], seen)
+        if answered.forced is not None and report_forced is not None and not asked.dry_run:
+            report_forced(answered.forced, asked.user_info.username, answered.denial)
+        encoded = encode_answer(asked.uid, answered)
+        seconds = time.perf_counter() - started
+        counted.count_review(path, outcome, seconds)
+        level = _LEVELS.get(outcome, logging.INFO if seconds > _SLOW_SECONDS else logging.DEBUG)
+        if logs_review(level):
+            what = f"{asked.resource.resource}/{asked.namespace}/{asked.name}"
+            milliseconds = seconds * 1000
+            log_review(outcome.value, milliseconds, level=level, path=path, uid=asked.uid, what=what, reason=reason)
+        return encoded
 
     @app.errorhandler(HTTPException)
-    def _failed(error: HTTPException) -> Response:
-        return refused(request.environ, error)
+    def _refused(error: HTTPException) -> Response:
+        code = error.code or 500
+        if request.method == "POST":
+            counted.count_refused(code)
+            _LOG.warning("%s %s: %d: %s", request.remote_addr, request.path, code, error.description)
+        refusal = Response(f"{error.description}\n", status=code, mimetype="text/plain")
+        for name in ("Allow", "Retry-After"):
+            refusal.headers.extend((name, value) for found, value in error.get_headers() if found == name)
+        return refusal
 
-    reviews = Reviews(
-        cluster, waiting_for, counted, client_names=client_names, refused=refused, report_forced=report_forced
-    )
-    routed = app.wsgi_app
+    @app.errorhandler(Exception)
+    def _failed(error: Exception) -> Response:
+        """Answer an error of ours: the API server then applies its failurePolicy."""
+        if isinstance(error, ConnectionResetError):
+            # The client is gone.
+            raise error
+        _LOG.exception("a request could not be answered")
+        return _refused(InternalServerError())
 
-    def reviews_first(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        return (reviews if environ["PATH_INFO"] in REVIEW_PATHS else routed)(environ, start_response)
-
-    app.wsgi_app = reviews_first  # type: ignore[method-assign]  # as Flask's own documentation puts middleware in
     return app
+
+
+def _read_review(body: Body) -> tuple[Request, str]:
+    """Read the request; the second value is the reason why its objects are missing, empty if they are present.
+
+    Raises:
+        HTTPException: The body does not even identify the request.
+    """
+    if body.is_whole:
+        try:
+            return decode_review(body.beginning), ""
+        except BadReview as error:
+            problem = f"it cannot be read: {error}"
+    elif body.length > MAX_REVIEW_BYTES:
+        problem = f"it has {body.length} bytes; at most {MAX_REVIEW_BYTES} are read"
+    else:
+        problem = f"too many large reviews came at once, and it has {body.length} bytes: try again"
+    try:
+        return skim(body.beginning, body.end), problem
+    except BadReview:
+        abort(400 if body.is_whole else 413, problem)
+
+
+def _admit(environ: WSGIEnvironment, names: Collection[str]) -> None:
+    """Refuse a client certificate without one of these names; TLS has already checked the authority."""
+    certificate = environ["gunicorn.socket"].getpeercert()
+    if not certificate:
+        abort(401, "show a client certificate of an authority in --client-ca")
+    if not is_accepted(certificate, names):
+        common = _common_names(certificate)
+        abort(403, f"common name {', '.join(common) or '(none)'} is not one of --client-name")
+
+
+def is_accepted(certificate: Mapping[str, Any] | None, names: Collection[str]) -> bool:
+    """Whether a client's certificate has one of these common names; any certificate is accepted if none is given.
+
+    Args:
+        certificate: As `ssl.SSLSocket.getpeercert` returns it.
+        names: The accepted common names.
+    """
+    if not certificate:
+        return False
+    return not names or any(name in names for name in _common_names(certificate))
+
+
+def _common_names(certificate: Mapping[str, Any]) -> Sequence[str]:
+    return [value for part in certificate["subject"] for kind, value in part if kind == "commonName"]
+
+
+def _ask_handlers(
+    review: Request, problem: str, handlers: _Handlers, cluster: Cluster
+) -> tuple[Answer, ReviewResult, str]:
+    """Return the handlers' answer, the outcome of the review, and the problem for the log.
+
+    A review that the handlers cannot read is refused only if a rule might have refused it.
+    """
+    outcome = ReviewResult.UNREADABLE
+    try:
+        answer = ALLOWED if problem else handlers.readable(review, cluster)
+    except BadReview as error:
+        problem = f"it cannot be read: {error}"
+    except Exception:  # noqa: BLE001 - our error must not block a request that no rule might have refused
+        _LOG.exception("review %s of %s was not checked", review.uid, review.resource.resource)
+        outcome, problem = ReviewResult.FAILED, "the webhook failed; its log shows why"
+    if problem:
+        return _ask_without_objects(review, problem, outcome, handlers, cluster)
+    if answer.denial:
+        # The refusal is not logged: it quotes the object, and only its sender may read that.
+        return answer, ReviewResult.DENIED, ""
+    if answer.patch:
+        return answer, ReviewResult.PATCHED, ""
+    return answer, ReviewResult.WARNED if answer.warnings else ReviewResult.ALLOWED, ""
+
+
+def _ask_without_objects(
+    review: Request, problem: str, outcome: ReviewResult, handlers: _Handlers, cluster: Cluster
+) -> tuple[Answer, ReviewResult, str]:
+    try:
+        answer = handlers.unreadable(review, cluster, problem)
+    except Exception:  # noqa: BLE001 - as above
+        _LOG.exception("review %s of %s was allowed without a check", review.uid, review.resource.resource)
+        return ALLOWED, ReviewResult.FAILED, problem
+    return answer, ReviewResult.DENIED if answer.denial else outcome, problem

@@ -184,11 +184,10 @@ class Server(BaseApplication):
         from prometheus_client import disable_created_metrics
 
         from webhook.reviews.admission_review import MAX_REVIEW_BYTES
-        from webhook.serving.app import create_app
+        from webhook.serving.app import REVIEW_PATHS, create_app, is_accepted
         from webhook.serving.backend import start_backend
         from webhook.serving.connections.listener import Listener
         from webhook.serving.metrics import Metrics, MetricSources
-        from webhook.serving.wsgi import REVIEW_PATHS, is_accepted
 
         return_freed_memory()
         # The start time of each counter would be a second series, which Prometheus' text format does not need.

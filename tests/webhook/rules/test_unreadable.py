@@ -27,9 +27,8 @@ from webhook.reviews.admission_review import EDGE_BYTES, MAX_REVIEW_BYTES, decod
 from webhook.reviews.partial_objects import PartialObject
 from webhook.reviews.response import Answer
 from webhook.rules import mutate, validate
-from webhook.serving.app import create_app
+from webhook.serving.app import REVIEW_PATHS, create_app
 from webhook.serving.metrics import Metrics
-from webhook.serving.wsgi import REVIEW_PATHS
 from webhook.settings import ForceDeletion, ForceDeletionMode
 
 Object = dict[str, Any]

@@ -33,9 +33,8 @@ from tests.webhook.review_objects import (
     workload_object,
 )
 from webhook.reviews.partial_objects import MAX_VALUES
-from webhook.serving.app import create_app
+from webhook.serving.app import REVIEW_PATHS, create_app
 from webhook.serving.metrics import Metrics
-from webhook.serving.wsgi import REVIEW_PATHS
 from webhook.settings import ForceDeletion, ForceDeletionMode
 
 Object = dict[str, Any]

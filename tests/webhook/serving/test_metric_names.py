@@ -17,8 +17,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.webhook.conftest import start_demo
 from webhook.certificates.status import CertificateStatus
+from webhook.serving.app import REVIEW_PATHS
 from webhook.serving.metrics import Metrics, MetricSources, ReviewResult
-from webhook.serving.wsgi import REVIEW_PATHS
 
 NOT_BASE_UNITS = re.compile(
     r"_(?:(?:pico|nano|micro|milli|centi|kilo|kibi|mega|giga)\w+|minutes|hours|days|weeks|bits|s|ms|us|ns|sec|b|kb|mb|gb|m|h|d)"

@@ -27,9 +27,8 @@ from tests.webhook.review_objects import create_review, delete_review, leaves, p
 from webhook.certificates.status import CertificateStatus
 from webhook.cluster.cached import CachedNamespace, NamespaceMeta
 from webhook.cluster.view import Cluster
-from webhook.serving.app import create_app
+from webhook.serving.app import REVIEW_PATHS, create_app
 from webhook.serving.metrics import Metrics, MetricSources
-from webhook.serving.wsgi import REVIEW_PATHS
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "webhook" / "reference.md"
 DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")
@@ -118,7 +117,7 @@ def test_not_ready_is_retried(demo_cluster: Cluster) -> None:
 
 
 def test_ready_while_a_review_waits(demo_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.serving.wsgi._HOLD_SECONDS", 60)
+    monkeypatch.setattr("webhook.serving.app._HOLD_SECONDS", 60)
     missing = [["services"], ["services"], []]
     app = create_app(demo_cluster, lambda: missing.pop(0), lambda: False)
     answer = app.test_client().post("/mutate", data=create_review(pod_object()), content_type="application/json")
