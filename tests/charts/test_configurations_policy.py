@@ -18,7 +18,7 @@ from tests.charts.policies import installed
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.webhook.installation import Installation
-from webhook.certificates.writing import MERGE, STRATEGIC
+from webhook.certificates.election import MERGE, STRATEGIC
 
 NAME = "own-configurations"
 WEBHOOKS = {

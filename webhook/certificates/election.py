@@ -1,19 +1,4 @@
-"""Elects the replica that writes: the holder of a Lease, as in client-go's leader election.
-
-    it has no holder          the first replica to write its name wins; the API server accepts one write per version
-    another replica holds it  it is free once it has not changed for its duration. We measure from when we saw it
-                              change, by our own clock only, because clocks differ
-    we hold it                we renew it every fifth of the duration, and count it as ours for only two thirds of it,
-                              from before we sent the last renewal: we stop before another replica may begin
-    we end                    we release it, so that no replica waits
-
-A holder that was paused may still send an earlier decision. Every write names the version that it is based on, so the
-API server refuses one that comes too late.
-
-Each change of the Lease also carries the API server's own time (managedFields). `Election.ahead` is computed from it.
-
-Source: k8s.io/client-go/tools/leaderelection/leaderelection.go (tryAcquireOrRenew, isLeaseValid, release) at v0.36.3.
-"""
+"""A clock for durations, which does not follow changes of the time of day."""
 
 from __future__ import annotations
 
@@ -21,21 +6,117 @@ import logging
 import random
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from http import HTTPStatus
+from typing import Any, Final, Protocol, TypeVar
 
+import msgspec
 from msgspec import field
 
 from cluster_io.errors import ClusterError
 from cluster_io.kinds import LEASES
-from cluster_io.live.reflector import CachedMeta
+from cluster_io.live.answers import error_message
+from cluster_io.live.reflector import CachedMeta, StreamTransport
+from cluster_io.live.responses import ChangeAnswer
 from podrules.api.model.base import Model
 from podrules.api.model.decode import DecodeError, from_json
 from podrules.qos_webhook.arguments import ObjectRef
-from webhook.certificates.elapsed import MonotonicClock, RealTime
-from webhook.certificates.writing import MERGE, RefusedError, WritingTransport, read, write
+
+
+class MonotonicClock(Protocol):
+    """A clock that only goes forward and can wait."""
+
+    def now(self) -> float:
+        """Seconds since a fixed, unspecified moment."""
+        ...
+
+    def wait(self, event: threading.Event, seconds: float) -> None:
+        """Wait until the event is set, for at most this many seconds."""
+        ...
+
+
+class RealTime:
+    """The machine's monotonic clock."""
+
+    def now(self) -> float:
+        """See `MonotonicClock.now`."""
+        return time.monotonic()
+
+    def wait(self, event: threading.Event, seconds: float) -> None:
+        """See `MonotonicClock.wait`."""
+        event.wait(seconds)
+
+
+# Requests that read and write single objects. None creates a Secret or a Lease: RBAC does not allow it.
+
+T = TypeVar("T", bound=Model)
+
+MERGE: Final = "application/merge-patch+json"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+
+
+class WritingTransport(StreamTransport, Protocol):
+    """Requests to one API server that may also write."""
+
+    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> ChangeAnswer:
+        """See `cluster_io.live.client.ClientTransport`."""
+        ...
+
+
+class RefusedError(Exception):
+    """A request was refused."""
+
+
+def read(transport: WritingTransport, path: str, model: type[T]) -> T:
+    """Read one object.
+
+    Raises:
+        RefusedError: It does not exist, or the API server refuses the request.
+        Unreachable: The API server does not answer.
+    """
+    status, body = transport.get(path)
+    if status == HTTPStatus.NOT_FOUND:
+        raise RefusedError(f"{path} does not exist, and this program may not create it: helm upgrade does")
+    if status != HTTPStatus.OK:
+        raise RefusedError(f"GET {path}: {status}: {error_message(body)}")
+    return from_json(body, model)
+
+
+def write(
+    transport: WritingTransport, method: str, path: str, body: Any, content_type: str = "application/json"
+) -> bytes | None:
+    """Create or patch an object; return it as stored, None when another client was first.
+
+    Raises:
+        RefusedError: the API server refuses the request.
+        Unreachable: the API server does not answer.
+    """
+    status, answer, _ = transport.send(method, path, msgspec.json.encode(body), content_type)
+    if status == HTTPStatus.CONFLICT:
+        return None
+    if status not in {HTTPStatus.OK, HTTPStatus.CREATED}:
+        raise RefusedError(f"{method} {path}: {status}: {error_message(answer)}")
+    return answer
+
+
+# Elects the replica that writes: the holder of a Lease, as in client-go's leader election.
+#
+#     it has no holder          the first replica to write its name wins; the API server accepts one write per version
+#     another replica holds it  it is free once it has not changed for its duration. We measure from when we saw it
+#                               change, by our own clock only, because clocks differ
+#     we hold it                we renew it every fifth of the duration, and count it as ours for only two thirds of it,
+#                               from before we sent the last renewal: we stop before another replica may begin
+#     we end                    we release it, so that no replica waits
+#
+# A holder that was paused may still send an earlier decision. Every write names the version that it is based on, so the
+# API server refuses one that comes too late.
+#
+# Each change of the Lease also carries the API server's own time (managedFields). `Election.ahead` is computed from it.
+#
+# Source: k8s.io/client-go/tools/leaderelection/leaderelection.go (tryAcquireOrRenew, isLeaseValid, release) at v0.36.3.
 
 _LOG: Final = logging.getLogger(__name__)
 _RENEW_DEADLINE: Final = 2 / 3

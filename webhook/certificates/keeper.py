@@ -24,13 +24,22 @@ from cluster_io.kinds import Kind
 from cluster_io.live.reflector import CachedObject, Reflector
 from podrules.api.model.base import KubeObject, Model
 from podrules.api.model.decode import DecodeError
-from webhook.certificates.elapsed import MonotonicClock, RealTime
-from webhook.certificates.election import Election, own_identity
+from webhook.certificates.election import (
+    MERGE,
+    STRATEGIC,
+    Election,
+    MonotonicClock,
+    RealTime,
+    RefusedError,
+    WritingTransport,
+    own_identity,
+    read,
+    write,
+)
 from webhook.certificates.pair import PairError, authorities_in, canonical_name, earliest_end, is_signed_by
 from webhook.certificates.rotation import StoredCertificates, next_step, to_serve
 from webhook.certificates.serving import ServingContext
 from webhook.certificates.status import CertificateStatus
-from webhook.certificates.writing import MERGE, STRATEGIC, RefusedError, WritingTransport, read, write
 from webhook.settings import KeptCertificate
 
 _LOG: Final = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ _CHECK_SECONDS = 0.02
 
 
 class MovedTime:
-    """A `webhook.certificates.elapsed.MonotonicClock`."""
+    """A `webhook.certificates.election.MonotonicClock`."""
 
     def __init__(self, file: Path | None = None) -> None:
         """Begin at the time in the file.

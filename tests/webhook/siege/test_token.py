@@ -17,7 +17,7 @@ from tests.charts.grants import GRANTED_TO_ALL, Grant, granted
 from tests.charts.policies import installed
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from webhook.certificates.writing import MERGE
+from webhook.certificates.election import MERGE
 
 pytestmark = pytest.mark.controlplane
 
