@@ -35,7 +35,7 @@ from kubectl_plugin.parsing import parse
 from kubectl_plugin.parsing.commands import COMMANDS
 from kubectl_plugin.reports.schema import REPORTS
 from podrules.api.features import REFERENCE_VERSION
-from webhook.certificates.status import CertificateStatus
+from webhook.certificates.serving import CertificateStatus
 from webhook.serving.app import REVIEW_PATHS
 from webhook.serving.backend import start_backend
 from webhook.serving.metrics import Metrics, MetricSources

@@ -38,8 +38,7 @@ from webhook.certificates.election import (
 )
 from webhook.certificates.pair import PairError, authorities_in, canonical_name, earliest_end, is_signed_by
 from webhook.certificates.rotation import StoredCertificates, next_step, to_serve
-from webhook.certificates.serving import ServingContext
-from webhook.certificates.status import CertificateStatus
+from webhook.certificates.serving import CertificateStatus, ServingContext
 from webhook.settings import KeptCertificate
 
 _LOG: Final = logging.getLogger(__name__)
@@ -109,7 +108,7 @@ class _CachedConfiguration(CachedObject, frozen=True):
 
 
 class CertificateKeeper:
-    """A `webhook.certificates.status.Certificate` that one replica keeps together with the others."""
+    """A `webhook.certificates.serving.Certificate` that one replica keeps together with the others."""
 
     def __init__(
         self,

@@ -17,11 +17,9 @@ from podrules.api.model.config import ConfigMap
 from podrules.api.model.decode import from_object
 from podrules.qos_webhook.arguments import ObjectRef
 from webhook.certificates.election import Election, WritingTransport, own_identity
-from webhook.certificates.files import WatchedFiles
 from webhook.certificates.keeper import CertificateKeeper
 from webhook.certificates.pair import make_pair
-from webhook.certificates.serving import ServingContext
-from webhook.certificates.status import Certificate
+from webhook.certificates.serving import Certificate, ServingContext, WatchedFiles
 from webhook.cluster.cached import Caches
 from webhook.cluster.default_spread import SpreadDefaults
 from webhook.cluster.view import Cluster, live_sources

@@ -25,7 +25,7 @@ from prometheus_client.registry import Collector
 
 from cluster_io.live.reflector import Reflector
 from podrules import __version__
-from webhook.certificates.status import CertificateStatus
+from webhook.certificates.serving import CertificateStatus
 
 _BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 """Seconds: from the time of a review that caches answer to the API server's timeout."""

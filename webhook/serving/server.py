@@ -39,7 +39,7 @@ from webhook.serving.scrapes import ScrapeServer
 from webhook.settings import Settings
 
 if TYPE_CHECKING:
-    from webhook.certificates.status import Certificate
+    from webhook.certificates.serving import Certificate
     from webhook.serving.metrics import Metrics
 
 _KEEP_ALIVE_SECONDS: Final = 95

@@ -11,10 +11,8 @@ import pytest
 
 from tests.webhook.certificates.handshakes import Connection
 from tests.webhook.certificates.mounted import Mounted
-from webhook.certificates.files import WatchedFiles
 from webhook.certificates.pair import Pair, make_pair
-from webhook.certificates.serving import ServingContext
-from webhook.certificates.status import CertificateStatus
+from webhook.certificates.serving import CertificateStatus, ServingContext, WatchedFiles
 from webhook.settings import CertificateFiles
 
 

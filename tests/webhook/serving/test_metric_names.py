@@ -16,7 +16,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.webhook.conftest import start_demo
-from webhook.certificates.status import CertificateStatus
+from webhook.certificates.serving import CertificateStatus
 from webhook.serving.app import REVIEW_PATHS
 from webhook.serving.metrics import Metrics, MetricSources, ReviewResult
 

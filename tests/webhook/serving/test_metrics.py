@@ -24,7 +24,7 @@ from cluster_io.live.reflector import Reflector
 from tests.webhook.clusters import make_cluster
 from tests.webhook.demo_server import DemoServer, running_demo
 from tests.webhook.review_objects import create_review, delete_review, leaves, pod_object, with_text
-from webhook.certificates.status import CertificateStatus
+from webhook.certificates.serving import CertificateStatus
 from webhook.cluster.cached import CachedNamespace, NamespaceMeta
 from webhook.cluster.view import Cluster
 from webhook.serving.app import REVIEW_PATHS, create_app
