@@ -36,8 +36,16 @@ from webhook.certificates.election import (
     read,
     write,
 )
-from webhook.certificates.pair import PairError, authorities_in, canonical_name, earliest_end, is_signed_by
-from webhook.certificates.rotation import StoredCertificates, next_step, to_serve
+from webhook.certificates.pair import (
+    PairError,
+    StoredCertificates,
+    authorities_in,
+    canonical_name,
+    earliest_end,
+    is_signed_by,
+    next_step,
+    to_serve,
+)
 from webhook.certificates.serving import CertificateStatus, ServingContext
 from webhook.settings import KeptCertificate
 

@@ -12,9 +12,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 from msgspec.structs import replace
 
-from webhook.certificates import rotation
-from webhook.certificates.pair import BACKDATED, authorities_in, inspect, is_signed_by, make_pair
-from webhook.certificates.rotation import RotationStep, StoredCertificates, next_step, to_serve
+from webhook.certificates.pair import (
+    BACKDATED,
+    RotationStep,
+    StoredCertificates,
+    authorities_in,
+    inspect,
+    is_signed_by,
+    make_pair,
+    next_step,
+    to_serve,
+)
 
 START = datetime(2026, 11, 21, 3, 11, tzinfo=UTC)
 LIFETIME = timedelta(days=90)
