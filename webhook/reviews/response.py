@@ -1,27 +1,50 @@
-"""The webhook's answer to the API server.
+"""JSON Patch operations on the original object: a decoded model, encoded again, would lose the fields that it lacks.
 
-The API server silently drops warnings with control characters, and truncates warnings that are too long together. This
-module therefore makes them plain and short.
-
-Audit annotations name rules and fields. They contain no content of the object.
-
-Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go, pkg/admission/attributes.go (checkKeyFormat);
-k8s.io/api/admission/v1/types.go at v0.36.3.
+Source: RFC 6902.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from podrules.api.model.base import ObjectMeta
 from webhook.reviews.admission_review import API_VERSION
-from webhook.reviews.patch import PatchOperation
 from webhook.settings import ForceDeletionMode
+
+
+class PatchOperation(Struct, frozen=True):
+    """One operation."""
+
+    op: str
+    path: str
+    value: Any = UNSET
+    """Unset for a removal."""
+
+
+def add(path: str, value: Any) -> PatchOperation:
+    """Set a member of an object, whether or not it exists: a second identical patch changes nothing."""
+    return PatchOperation("add", path, value)
+
+
+def remove(path: str) -> PatchOperation:
+    """Remove a member of an object, which must exist."""
+    return PatchOperation("remove", path)
+
+
+# The webhook's answer to the API server.
+#
+# The API server silently drops warnings with control characters, and truncates warnings that are too long together. This
+# module therefore makes them plain and short.
+#
+# Audit annotations name rules and fields. They contain no content of the object.
+#
+# Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go, pkg/admission/attributes.go (checkKeyFormat);
+# k8s.io/api/admission/v1/types.go at v0.36.3.
 
 MAX_WARNING: Final = 256
 """Characters of one warning: the length to which the API server truncates each if all together are too long."""

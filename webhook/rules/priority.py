@@ -45,8 +45,7 @@ from podrules.qos_webhook.defaults import disallowed, namespace_default, not_giv
 from webhook.cluster.view import Cluster
 from webhook.reviews.new_pod import NewPod
 from webhook.reviews.partial_objects import PartialObject
-from webhook.reviews.patch import PatchOperation, add, remove
-from webhook.reviews.response import ALLOWED, Answer, combined, denied
+from webhook.reviews.response import ALLOWED, Answer, PatchOperation, add, combined, denied, remove
 from webhook.rules.suggestions import did_you_mean
 
 _LOG: Final = logging.getLogger(__name__)

@@ -14,8 +14,7 @@ from cluster_io.errors import ClusterError
 from podrules.qos_webhook.defaults import as_json, default_spread
 from webhook.cluster.view import Cluster
 from webhook.reviews.new_pod import NewPod
-from webhook.reviews.patch import add
-from webhook.reviews.response import ALLOWED, Answer
+from webhook.reviews.response import ALLOWED, Answer, add
 
 _LOG: Final = logging.getLogger(__name__)
 _DECIDING: Final = frozenset({"metadata.labels", "metadata.ownerReferences", "spec.topologySpreadConstraints"})

@@ -32,8 +32,7 @@ from webhook import rules as handlers
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import decode_review
 from webhook.reviews.new_pod import NewPod
-from webhook.reviews.patch import add
-from webhook.reviews.response import ALLOWED, Answer
+from webhook.reviews.response import ALLOWED, Answer, add
 from webhook.rules import fill_in
 from webhook.serving.audit import Audit, AuditResult
 from webhook.serving.metrics import Metrics
