@@ -13,7 +13,7 @@ from typing import Any, Final
 import gevent
 from gevent.server import StreamServer
 
-from webhook.serving.connections.connection import keep_little_unread
+from webhook.serving.connections.registry import keep_little_unread
 
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 SCRAPE_SECONDS: Final = 3.0

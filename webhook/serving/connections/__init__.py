@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from webhook.serving.connections.connection import Connection, Stage
-from webhook.serving.connections.memory import Memory, NoMemory, return_freed_memory
 from webhook.serving.connections.registry import (
     CHECK_SECONDS,
     HANDSHAKE_SECONDS,
     MAX_CONNECTIONS,
     READ_SECONDS,
     REQUEST_SECONDS,
+    Connection,
     Connections,
+    Memory,
+    NoMemory,
+    Stage,
+    return_freed_memory,
 )
 from webhook.serving.connections.turns import give_way
 

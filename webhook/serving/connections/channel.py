@@ -19,8 +19,7 @@ from typing import Any, Final, Self
 
 import gevent
 
-from webhook.serving.connections.connection import Connection
-from webhook.serving.connections.registry import Connections
+from webhook.serving.connections.registry import Connection, Connections
 from webhook.serving.connections.turns import give_way
 
 _PAUSE_SECONDS: Final = 0.001

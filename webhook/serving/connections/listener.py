@@ -19,8 +19,7 @@ from gevent.server import StreamServer
 from gevent.socket import wait_read
 
 from webhook.serving.connections.channel import HEADER_BYTES, Channel
-from webhook.serving.connections.connection import Connection, keep_little_unread
-from webhook.serving.connections.registry import Connections
+from webhook.serving.connections.registry import Connection, Connections, keep_little_unread
 from webhook.serving.connections.turns import Turns
 
 _LOG: Final = logging.getLogger(__name__)

@@ -1,36 +1,283 @@
-"""The open connections, and the order in which they are ended: a flood ends its own connections, not those in use.
-
-handshake    10 s from its arrival
-new          no limit: the API server opens connections ahead
-head, body   3 s each, from the first byte and from the end of the head
-answer       15 s from the end of the body
-idle         the server's keep-alive
-
-**Too many connections.** Newcomers, which have sent no whole review yet, have 300 places that others cannot take; all
-others have 700. The oldest newcomer is ended first: a client with a request sends it at once and is no longer a
-newcomer. Newcomers from addresses of known clients stay while there are others. If one address has more than half of
-them, its oldest is ended first. Among known clients, the one that has sent the least is ended first, by bytes of whole
-reviews, then the one that was idle longest. A client of an address that has more than half of them is ended before all
-others. A client that was answered within a second is ended last: its next request may be on its way. A client with an
-accepted certificate ranks above all. No address has a limit: the API server may share one with others. TLS handshakes
-may be under way on 250 of all places; the same rule selects the newcomer to end.
-
-**Too little memory.** See `Memory`.
-"""
+"""One connection: its stage and its rank."""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import errno
 import io
+import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import Enum
 from functools import partial
 from typing import Final
 
-from webhook.serving.connections.connection import Connection, Stage
-from webhook.serving.connections.memory import Memory, NoMemory
+_MAX_EARNED: Final = 1 << 20
+"""Bytes above which connections rank the same. The API server reaches it after some dozens of reviews."""
+_BEGINNING: Final = 64 << 10
+"""Bytes that are kept from a body that is too long: they identify the request."""
+_SEND_BYTES: Final = 16 << 10
+"""The kernel buffers twice as many unread bytes, in the pod's memory; without a limit 4 MiB."""
+_USER_TIMEOUT: Final[int | None] = getattr(socket, "TCP_USER_TIMEOUT", None)
+"""Only on Linux."""
+_UNREAD_MILLISECONDS: Final = 10_000
+"""After this time the kernel drops data that the client has not acknowledged, also after the webhook has closed."""
+
+
+def keep_little_unread(sock: socket.socket) -> None:
+    """Limit the kernel's buffer of unread answers; accepted sockets inherit this from a listening socket."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)
+    if _USER_TIMEOUT is not None:
+        sock.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, _UNREAD_MILLISECONDS)
+
+
+class Stage(Enum):
+    """The stage of a connection."""
+
+    HANDSHAKE = "handshake"
+    NEW = "new"
+    """No request has begun."""
+    HEAD = "head"
+    """The first byte of a request has arrived."""
+    BODY = "body"
+    """The head has arrived."""
+    ANSWER = "answer"
+    """The body has arrived."""
+    IDLE = "idle"
+    """The request has been answered."""
+
+
+class Connection:
+    """The state of one connection; the registry keeps it up to date."""
+
+    __slots__ = (
+        "address",
+        "begun",
+        "body",
+        "certified",
+        "deadline",
+        "earned",
+        "ended",
+        "held",
+        "is_kept",
+        "received",
+        "sock",
+        "stage",
+        "wake",
+    )
+
+    def __init__(self, sock: socket.socket, address: str, deadline: float) -> None:
+        """Take a connection that has just been accepted.
+
+        Args:
+            sock: Its socket; TLS later wraps the same descriptor in another object.
+            address: The address of the client.
+            deadline: The deadline of its handshake.
+        """
+        self.sock = sock
+        self.address = address
+        self.stage = Stage.HANDSHAKE
+        self.deadline: float | None = deadline
+        """The deadline of the stage; None: no deadline."""
+        self.begun = 0.0
+        """When the current request began, or the last one ended."""
+        self.received = 0
+        """Bytes of the current request."""
+        self.held = 0
+        """The bytes of the current request that are held in memory."""
+        self.is_kept = True
+        """Whether further bytes are held too, or only read and dropped."""
+        self.body = io.BytesIO()
+        """The kept part of a large body."""
+        self.earned = 0
+        """Bytes of all whole reviews of this connection."""
+        self.certified = False
+        """Whether the client has shown an accepted certificate."""
+        self.ended = False
+        """Whether the webhook has ended the connection."""
+        self.wake: Callable[[], object] | None = None
+        """What to call at its end, if no greenlet waits for its socket."""
+
+    @property
+    def known(self) -> bool:
+        """Whether the client has sent a whole review or shown an accepted certificate; otherwise it is a newcomer."""
+        return self.earned > 0 or self.certified
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """The value for sorting; connections with earned bytes within a factor of two rank the same."""
+        return self.certified, min(self.earned, _MAX_EARNED).bit_length()
+
+    def check(self) -> None:
+        """Check that the connection has not been ended.
+
+        Raises:
+            ConnectionResetError: It has been ended.
+        """
+        if self.ended:
+            raise ConnectionResetError(errno.ECONNRESET, "ended")
+
+    def pass_over(self) -> None:
+        """Keep only the beginning of the body; its reader continues, and may still answer."""
+        self.is_kept = False
+        if self.body.tell() > _BEGINNING:
+            self.body.truncate(_BEGINNING)
+
+    def end(self) -> None:
+        """End the connection: the greenlet that waits for it, reads or writes then sees its end and closes it."""
+        self.ended = True
+        if self.wake is not None:
+            self.wake()
+            return
+        # Through a second descriptor of the connection: a greenlet that waits on the first reads an end, not an error.
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(self.sock.fileno())) as connection:
+            connection.shutdown(socket.SHUT_RDWR)
+
+
+# Memory for requests that are under way: bytes count when they arrive, not when they are announced.
+#
+# When memory is short, the slowest incomplete request is dropped, not the newest. Connections that have sent whole
+# reviews before and newcomers each have a share that the others cannot take.
+
+_FREE_BYTES: Final = 16 << 10
+"""The bytes of each request that do not count: a small request is never refused because of memory."""
+_EDGES: Final = 144 << 10
+"""Bytes of the beginning and the end of a body, and of the piece that is being read."""
+_MOST_EDGES: Final = 32
+"""The number of bodies with extra room for their edges; an API server rarely has more large reviews at once."""
+_YOUNG_SECONDS: Final = 0.25
+"""A younger request is not slow yet, even if few of its bytes have arrived."""
+
+
+_MMAP_THRESHOLD: Final = -3
+_TRIM_THRESHOLD: Final = -1
+"""Options of mallopt (malloc/malloc.h of glibc 2.36)."""
+_LARGE_BYTES: Final = 128 << 10
+
+
+def return_freed_memory() -> None:
+    """Make glibc return the memory of finished bodies to the system at once, in the whole process.
+
+    By default glibc keeps ever larger pieces once it has freed one: 1,000 bodies that broke off left 100 MiB of holes.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_MMAP_THRESHOLD, _LARGE_BYTES)
+        mallopt(_TRIM_THRESHOLD, _LARGE_BYTES)
+
+
+class NoMemory(ConnectionResetError):
+    """The rest of a request does not fit into memory."""
+
+
+class Memory:
+    """The memory that requests hold."""
+
+    def __init__(self, most: int, share: int, edges: int = _EDGES) -> None:
+        """Begin without requests.
+
+        Args:
+            most: The maximum number of bytes that are kept, in addition to the edges of some bodies.
+            share: The part of these bytes that only known connections may hold; the same number is for newcomers only.
+            edges: The maximum number of bytes that a body holds if only its edges are kept.
+        """
+        self._edges = edges
+        self._spare = _MOST_EDGES * edges
+        self._most = most
+        self._share = share
+        self._held: dict[Connection, None] = {}
+        self._known = 0
+        self._newcomers = 0
+
+    def hold(self, connection: Connection) -> None:
+        """Count the kept bytes that have arrived on a connection."""
+        wanted = max(connection.received - _FREE_BYTES, 0)
+        if not connection.is_kept:
+            wanted = min(wanted, self._edges)
+        if more := wanted - connection.held:
+            connection.held = wanted
+            self._held[connection] = None
+            self._add(connection, more)
+
+    def count_larger(self, size: int) -> int:
+        """The number of current requests with at least ``size`` arrived bytes."""
+        return sum(each.received >= size for each in self._held)
+
+    def free(self, connection: Connection) -> None:
+        """Stop counting the connection."""
+        if connection.held:
+            del self._held[connection]
+            self._add(connection, -connection.held)
+            connection.held = 0
+
+    def slowest(self, asking: Connection, now: float) -> Connection | None:
+        """The connection to free before one more byte is read: ``asking`` if no other qualifies; None: memory suffices.
+
+        A connection with a kept body is chosen first: the webhook still reads the rest of its body, and answers. If the
+        webhook ended the connection instead, the API server would get no answer, and failurePolicy Ignore would store
+        the object.
+
+        Args:
+            asking: The connection on which bytes arrived last.
+            now: The time.
+        """
+        return self._slowest(asking, now, 0, is_kept=True) or self._slowest(asking, now, self._spare, is_kept=False)
+
+    def _slowest(self, asking: Connection, now: float, spare: int, *, is_kept: bool) -> Connection | None:
+        """The slowest connection with this ``is_kept``, if together they hold more than their share and ``spare``."""
+        most, total = self._most - self._share + spare, self._known + self._newcomers
+        itself = asking if asking.is_kept is is_kept else None
+        if self._newcomers > most or (self._newcomers > self._share + spare and total > self._most + spare):
+            of_known = self._slowest_of(True, now, is_kept=is_kept) if asking.known else None
+            return self._slowest_of(False, now, is_kept=is_kept) or of_known or itself
+        if self._known > most:
+            return self._slowest_of(True, now, is_kept=is_kept) or itself
+        return None
+
+    def _slowest_of(self, known: bool, now: float, *, is_kept: bool) -> Connection | None:
+        unfinished: Iterable[Connection] = (
+            held
+            for held in self._held
+            if held.known is known and held.stage is not Stage.ANSWER and held.is_kept is is_kept
+        )
+        return min(unfinished, key=lambda held: (held.rank, *_speed(held, now)), default=None)
+
+    def _add(self, connection: Connection, count: int) -> None:
+        if connection.known:
+            self._known += count
+        else:
+            self._newcomers += count
+
+
+def _speed(connection: Connection, now: float) -> tuple[bool, float]:
+    """Sort slow connections first, by bytes per second; then those that are too young to judge, by held bytes."""
+    age = now - connection.begun
+    if age < _YOUNG_SECONDS:
+        return True, -connection.held
+    return False, connection.received / age
+
+
+# The open connections, and the order in which they are ended: a flood ends its own connections, not those in use.
+#
+# handshake    10 s from its arrival
+# new          no limit: the API server opens connections ahead
+# head, body   3 s each, from the first byte and from the end of the head
+# answer       15 s from the end of the body
+# idle         the server's keep-alive
+#
+# **Too many connections.** Newcomers, which have sent no whole review yet, have 300 places that others cannot take; all
+# others have 700. The oldest newcomer is ended first: a client with a request sends it at once and is no longer a
+# newcomer. Newcomers from addresses of known clients stay while there are others. If one address has more than half of
+# them, its oldest is ended first. Among known clients, the one that has sent the least is ended first, by bytes of whole
+# reviews, then the one that was idle longest. A client of an address that has more than half of them is ended before all
+# others. A client that was answered within a second is ended last: its next request may be on its way. A client with an
+# accepted certificate ranks above all. No address has a limit: the API server may share one with others. TLS handshakes
+# may be under way on 250 of all places; the same rule selects the newcomer to end.
+#
+# **Too little memory.** See `Memory`.
 
 MAX_CONNECTIONS: Final = 1000
 """An API server keeps 25 idle connections, and one more per simultaneous request."""

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 import gevent
 
-from webhook.serving.connections.connection import Connection
+from webhook.serving.connections.registry import Connection
 
 _LOG: Final = logging.getLogger(__name__)
 _MAX_DROPPED: Final = 50
