@@ -5,7 +5,7 @@ from __future__ import annotations
 import urllib.request
 
 from tests.waiting import again_if_late
-from webhook.serving.scrapes import SCRAPE_SECONDS
+from webhook.serving.server import SCRAPE_SECONDS
 
 
 def scraped(port: int, path: str = "/metrics") -> str:
