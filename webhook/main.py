@@ -24,8 +24,11 @@ from webhook.settings import (
     LogLevel,
     Settings,
     SharedObjects,
+    TlsError,
+    TlsOptions,
+    TlsVersion,
+    read_cipher_suites,
 )
-from webhook.tls_options import TlsError, TlsOptions, TlsVersion, read_cipher_suites
 
 _UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DEFAULT_LIFETIME: Final = "90d"

@@ -16,8 +16,15 @@ from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules, read_
 from tests.charts.chart import CHART, EVENTS, FULL_VALUES, NODE_CONTROLLERS, Chart, HelmError, of_kind
 from tests.controlplane.client import Object
 from webhook.main import parse_settings
-from webhook.settings import ForceDeletion, ForceDeletionMode, KeptCertificate, LogFormat, LogLevel
-from webhook.tls_options import TlsOptions, TlsVersion
+from webhook.settings import (
+    ForceDeletion,
+    ForceDeletionMode,
+    KeptCertificate,
+    LogFormat,
+    LogLevel,
+    TlsOptions,
+    TlsVersion,
+)
 
 VALUES = [pytest.param(None, id="defaults"), pytest.param(FULL_VALUES, id="all values")]
 CLUSTER_WIDE = {

@@ -14,6 +14,7 @@ from podrules.qos_webhook.arguments import ObjectRef, RuleMode, RuleOptions
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules, read_constraints
 from webhook.main import parse_settings
 from webhook.settings import (
+    CIPHER_SUITES,
     CertificateFiles,
     ForceDeletion,
     ForceDeletionMode,
@@ -21,8 +22,9 @@ from webhook.settings import (
     LogLevel,
     Settings,
     SharedObjects,
+    TlsOptions,
+    TlsVersion,
 )
-from webhook.tls_options import CIPHER_SUITES, TlsOptions, TlsVersion
 
 CONSTRAINT = '{"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}'
 DEFAULTS = Settings(

@@ -15,8 +15,7 @@ from msgspec import Struct
 
 from cluster_io.live.reflector import Reflector
 from webhook.certificates.pair import CertificateFacts, PairError, earliest_end, inspect
-from webhook.settings import CertificateFiles
-from webhook.tls_options import TlsOptions
+from webhook.settings import CertificateFiles, TlsOptions
 
 
 class CertificateStatus(Struct, frozen=True):

@@ -12,7 +12,7 @@ from tests.webhook.certificates.handshakes import Connection
 from tests.webhook.certificates.rsa_pairs import rsa_pair
 from webhook.certificates.pair import Pair, make_pair
 from webhook.certificates.serving import ServingContext
-from webhook.tls_options import CIPHER_SUITES, TlsOptions, TlsVersion
+from webhook.settings import CIPHER_SUITES, TlsOptions, TlsVersion
 
 
 @pytest.fixture(scope="module")
