@@ -14,8 +14,7 @@ from podrules.api.model.config import ConfigMap
 from podrules.api.model.decode import from_object
 from podrules.pod.versions import NOTHING_STATED
 from podrules.qos_webhook.arguments import RuleOptions
-from webhook.cluster.cached import Caches
-from webhook.cluster.default_spread import SpreadDefaults
+from webhook.cluster.cached import Caches, SpreadDefaults
 from webhook.cluster.view import Cluster
 from webhook.settings import ForceDeletion
 

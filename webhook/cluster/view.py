@@ -33,9 +33,9 @@ from webhook.cluster.cached import (
     CachedService,
     Caches,
     NamespaceMeta,
+    RecentClasses,
+    SpreadDefaults,
 )
-from webhook.cluster.default_spread import SpreadDefaults
-from webhook.cluster.priority_classes import RecentClasses
 from webhook.settings import ForceDeletion
 
 PATIENCE_SECONDS: Final = 2.0

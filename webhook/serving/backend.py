@@ -20,8 +20,7 @@ from webhook.certificates.election import Election, WritingTransport, own_identi
 from webhook.certificates.keeper import CertificateKeeper
 from webhook.certificates.pair import make_pair
 from webhook.certificates.serving import Certificate, ServingContext, WatchedFiles
-from webhook.cluster.cached import Caches
-from webhook.cluster.default_spread import SpreadDefaults
+from webhook.cluster.cached import Caches, SpreadDefaults
 from webhook.cluster.view import Cluster, live_sources
 from webhook.reviews.events import Events
 from webhook.serving.audit import Audit

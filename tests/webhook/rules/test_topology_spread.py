@@ -18,7 +18,7 @@ from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION, OPT_OUT_LABEL
 from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules, read_constraints
 from tests.webhook.clusters import SilentSource, make_cluster
 from tests.webhook.review_objects import controlled_by, create_review, patched, pod_object, update_review
-from webhook.cluster.default_spread import SpreadDefaults
+from webhook.cluster.cached import SpreadDefaults
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import decode_review
 from webhook.reviews.response import ALLOWED
