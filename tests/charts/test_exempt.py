@@ -12,7 +12,7 @@ import pytest
 from tests.charts.chart import CHART, FULL_VALUES, NODE_CONTROLLERS, Chart, HelmError, of_kind
 from tests.controlplane.client import Object
 from webhook.main import parse_settings
-from webhook.rules.force_delete_policy import CONTROLLERS
+from webhook.rules.force_delete import CONTROLLERS
 
 PAGE = CHART.parents[1] / "docs" / "platforms.md"
 LIST = re.compile(r"request\.userInfo\.username in (\[.*?\])")

@@ -19,7 +19,7 @@ from tests.controlplane.client import Object
 from tests.golden import check
 from tests.webhook.clusters import make_cluster
 from webhook.reviews.partial_objects import PartialObject
-from webhook.rules.zero_grace import warn_of_zero_grace
+from webhook.rules.force_delete import warn_of_zero_grace
 
 FULL_POLICY_VALUES = {**FULL_VALUES, "mode": "policy", "lint": {"spreadSelectors": True, "topologyKeys": False}}
 NAME = "harbour.qos-system"

@@ -17,14 +17,18 @@ from webhook.reviews.admission_review import Request, new_object, new_pod
 from webhook.reviews.new_pod import NewPod, as_new
 from webhook.reviews.partial_objects import PartialObject
 from webhook.reviews.response import ALLOWED, Answer, combined
-from webhook.rules.force_delete import review_deletion, review_eviction
+from webhook.rules.force_delete import (
+    review_deletion,
+    review_eviction,
+    warn_of_zero_grace,
+    warn_of_zero_grace_in_template,
+)
 from webhook.rules.node_deletion import review_node_deletion
 from webhook.rules.pod_template import WORKLOADS_WITH_TEMPLATES, TemplateReview
 from webhook.rules.priority import default_priority, refuse_disallowed_class, refuse_unknown_class
 from webhook.rules.topology_spread import default_topology_spread, lint_spread, lint_spread_of_template
 from webhook.rules.unreadable import allow_unreadable, refuse_unreadable
 from webhook.rules.workload_priority import check_class_of_template
-from webhook.rules.zero_grace import warn_of_zero_grace, warn_of_zero_grace_in_template
 
 __all__ = [
     "DEFAULTS",

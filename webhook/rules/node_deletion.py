@@ -36,8 +36,16 @@ from podrules.workload.safety import Guarantee, owner_guarantee
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import Request, old_object
 from webhook.reviews.response import ALLOWED, Answer, ForceDeletionRecord, denied
-from webhook.rules.force_delete_policy import may_be_refused, may_delete_nodes, may_run
-from webhook.rules.force_delete_words import capital, fencing, fitting, node_state, refusal
+from webhook.rules.force_delete import (
+    capital,
+    fencing,
+    fitting,
+    may_be_refused,
+    may_delete_nodes,
+    may_run,
+    node_state,
+    refusal,
+)
 from webhook.settings import ForceDeletionMode
 
 _LOG: Final = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from podrules.qos_webhook.namespaces import EVERY_CLASS
 from webhook.cluster.view import Cluster
 from webhook.reviews.admission_review import Request
 from webhook.reviews.response import Answer, denied
-from webhook.rules.force_delete_policy import is_exempt, may_delete_nodes, mode_of_namespace
+from webhook.rules.force_delete import is_exempt, may_delete_nodes, mode_of_namespace
 from webhook.rules.pod_template import WORKLOADS_WITH_TEMPLATES
 from webhook.settings import ForceDeletionMode
 

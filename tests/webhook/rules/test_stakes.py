@@ -23,7 +23,7 @@ from webhook.cluster.view import live_sources
 from webhook.reviews.admission_review import decode_review, old_object
 from webhook.reviews.response import encode_answer
 from webhook.rules import validate
-from webhook.rules.force_delete_risk import read_force_delete_risk
+from webhook.rules.force_delete import read_force_delete_risk
 
 Object = dict[str, Any]
 NODE = "node-1"

@@ -9,8 +9,7 @@ import pytest
 from podrules.node.reachability import node_reach
 from podrules.workload.safety import owner_guarantee
 from tests.builders import make_node, make_pod
-from webhook.rules.force_delete_risk import ForceDeleteRisk
-from webhook.rules.force_delete_words import first_line
+from webhook.rules.force_delete import ForceDeleteRisk, first_line
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TAINT = {"key": "virtual-kubelet.io/provider", "value": "azure", "effect": "NoSchedule"}
