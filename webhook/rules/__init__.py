@@ -25,10 +25,14 @@ from webhook.rules.force_delete import (
 )
 from webhook.rules.node_deletion import review_node_deletion
 from webhook.rules.pod_template import WORKLOADS_WITH_TEMPLATES, TemplateReview
-from webhook.rules.priority import default_priority, refuse_disallowed_class, refuse_unknown_class
+from webhook.rules.priority import (
+    check_class_of_template,
+    default_priority,
+    refuse_disallowed_class,
+    refuse_unknown_class,
+)
 from webhook.rules.topology_spread import default_topology_spread, lint_spread, lint_spread_of_template
 from webhook.rules.unreadable import allow_unreadable, refuse_unreadable
-from webhook.rules.workload_priority import check_class_of_template
 
 __all__ = [
     "DEFAULTS",

@@ -1,33 +1,12 @@
-"""The priority of new pods: class, priority and preemptionPolicy together.
-
-    a class is named          its value and policy; a class that is unknown or contradicts the pod's fields is refused
-      but not allowed         a refusal or a warning: `Options.disallowed_class`
-    none is named             the namespace's default, else the cluster's global default, else 0
-
-The API server's own Priority plugin runs before webhooks and does the same without namespaces. It fills in the global
-default before any webhook sees the pod. managedFields show that the author did not name it, and the namespace's default
-then replaces it.
-
-    the plugin is on     it runs again after a mutation, and refuses a class and a priority that do not match. So the
-                         patch sets only the class and removes the fields that the plugin filled in: the plugin then
-                         fills in the current values of the class, whatever a cache contains
-    the plugin is off    nothing else resolves a class or refuses an unknown one: the patch sets all three fields
-
-The handler never sets or refuses a class based only on a cache: the class may have changed a moment ago.
-
-ResourceQuota counts after mutating and validating webhooks. So a quota of PriorityClasses counts the class that is
-filled in here, and a pod that is refused here uses no quota.
-
-Source: pkg/kubeapiserver/options/plugins.go, plugin/pkg/admission/priority/admission.go at v1.36.3;
-pkg/admission/plugin/webhook/mutating/dispatcher.go (SetShouldReinvoke), pkg/admission/reinvocation.go of
-k8s.io/apiserver at v0.36.3.
-"""
+"""Names that are similar to a name that does not exist."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from heapq import nsmallest
+from typing import Final, NamedTuple
 
 from cluster_io.errors import ClusterError
 from cluster_io.kinds import PRIORITY_CLASSES
@@ -38,15 +17,59 @@ from podrules.pod.priority import (
     ResolvedPriority,
     UnknownPriorityClass,
     admit_pod_create,
+    default_priority_class,
     resolve_priority,
 )
 from podrules.qos_webhook.arguments import RuleMode
 from podrules.qos_webhook.defaults import disallowed, namespace_default, not_given
 from webhook.cluster.view import Cluster
+from webhook.reviews.admission_review import Request, old_object
 from webhook.reviews.new_pod import NewPod
 from webhook.reviews.partial_objects import PartialObject
 from webhook.reviews.response import ALLOWED, Answer, PatchOperation, add, combined, denied, remove
-from webhook.rules.suggestions import did_you_mean
+from webhook.rules.pod_template import TemplateOwner, TemplateReview, template_of
+
+_MOST: Final = 3
+_LONGEST: Final = 253
+"""No object has a longer name. The time of a comparison grows with the square of the length."""
+_MAX_COMPARED: Final = 100
+"""The number of names with the nearest length that are compared: one takes up to 0.1 ms."""
+
+
+def did_you_mean(name: str, existing: Iterable[str]) -> str:
+    """``; did you mean shop-high or shop-low?``; empty: no name is similar."""
+    if len(name) > _LONGEST:
+        return ""
+    compared = list(existing)
+    if len(compared) > _MAX_COMPARED:
+        compared = nsmallest(_MAX_COMPARED, compared, key=lambda other: (abs(len(other) - len(name)), other))
+    near = get_close_matches(name, sorted(compared), n=_MOST)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+# The priority of new pods: class, priority and preemptionPolicy together.
+#
+#     a class is named          its value and policy; a class that is unknown or contradicts the pod's fields is refused
+#       but not allowed         a refusal or a warning: `Options.disallowed_class`
+#     none is named             the namespace's default, else the cluster's global default, else 0
+#
+# The API server's own Priority plugin runs before webhooks and does the same without namespaces. It fills in the global
+# default before any webhook sees the pod. managedFields show that the author did not name it, and the namespace's default
+# then replaces it.
+#
+#     the plugin is on     it runs again after a mutation, and refuses a class and a priority that do not match. So the
+#                          patch sets only the class and removes the fields that the plugin filled in: the plugin then
+#                          fills in the current values of the class, whatever a cache contains
+#     the plugin is off    nothing else resolves a class or refuses an unknown one: the patch sets all three fields
+#
+# The handler never sets or refuses a class based only on a cache: the class may have changed a moment ago.
+#
+# ResourceQuota counts after mutating and validating webhooks. So a quota of PriorityClasses counts the class that is
+# filled in here, and a pod that is refused here uses no quota.
+#
+# Source: pkg/kubeapiserver/options/plugins.go, plugin/pkg/admission/priority/admission.go at v1.36.3;
+# pkg/admission/plugin/webhook/mutating/dispatcher.go (SetShouldReinvoke), pkg/admission/reinvocation.go of
+# k8s.io/apiserver at v0.36.3.
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -164,3 +187,79 @@ def _default_warnings(resolved: ResolvedPriority, origin: str, cluster: Cluster)
         return ()
     filled_in = f"{resolved.priority_class_name} (priority {resolved.priority}, {resolved.preemption_policy})"
     return (f"spec.priorityClassName: {filled_in} is filled in, {origin}",)
+
+
+# Checks whether the API server or this webhook will refuse the pods of a template because of their class.
+#
+# The API server stores a Deployment with an unknown class in its template; its ReplicaSet then fails to create pods, and
+# only an event of the ReplicaSet shows it. The same happens with a class that the namespace does not allow, whether the
+# template names it or its pods get it by default.
+#
+#     warning   for every created or changed workload, unless a controller owns it: its owner got the warning
+#     refusal   if `Options.template_class` is deny, of a new workload and of a change to such a class. A workload that
+#               was stored before can still be changed otherwise, scaled, and deleted: updates that remove its finalizers
+#               keep its class
+
+
+class _Problem(NamedTuple):
+    """The problem with a template's class."""
+
+    text: str
+    near: str
+    """The suggestion of similar names at the end of the message."""
+    refused: bool
+    """Whether its pods will be refused."""
+
+
+def check_class_of_template(review: TemplateReview, cluster: Cluster) -> Answer:
+    """Refuse a workload, or warn, if its pods will be refused."""
+    if review.is_controlled:
+        return ALLOWED
+    request, workload, path = review.request, review.workload.object, review.path
+    name = review.template.spec.priority_class_name
+    problem = _problem(name, request.namespace, cluster)
+    if problem is None:
+        return ALLOWED
+    consequence = ", its pods will be refused" if problem.refused else ""
+    text = f"{path}.spec.priorityClassName: {problem.text}{consequence}{problem.near}"
+    if (
+        problem.refused
+        and cluster.options.template_class is RuleMode.DENY
+        and not _keeps_class(request, workload, name)
+    ):
+        group = f".{request.resource.group}" if request.resource.group else ""
+        shown = workload.metadata.name or workload.metadata.generate_name
+        return denied(f'{request.resource.resource}{group} "{shown}" is forbidden: {text}')
+    return Answer(warnings=(text,))
+
+
+def _problem(name: str, namespace: str, cluster: Cluster) -> _Problem | None:
+    if name and not _exists(name, cluster):
+        return _Problem(str(UnknownPriorityClass(name)), did_you_mean(name, cluster.priority_classes()), refused=True)
+    text = disallowed(name or _default(namespace, cluster), namespace, cluster.options.rules)
+    return _Problem(text, "", cluster.options.disallowed_class is RuleMode.DENY) if text else None
+
+
+def _default(namespace: str, cluster: Cluster) -> str:
+    """The class of pods that name none, if it exists; otherwise empty."""
+    classes = cluster.priority_classes()
+    name = namespace_default(cluster.namespace(namespace).space, cluster.options.rules)
+    if name in classes:
+        return name
+    default = default_priority_class(classes.values())
+    return default.metadata.name if default is not None else ""
+
+
+def _keeps_class(request: Request, workload: TemplateOwner, name: str) -> bool:
+    """Whether an update keeps the class of the template."""
+    old = old_object(request, type(workload)) if request.operation == "UPDATE" else None
+    return old is not None and template_of(old.object).template.spec.priority_class_name == name
+
+
+def _exists(name: str, cluster: Cluster) -> bool:
+    """Whether a class exists, also if the cache lacks it; True when it cannot be read."""
+    try:
+        return cluster.priority_class(name, cluster.priority_classes()) is not None
+    except ClusterError as error:
+        _LOG.warning("PriorityClass %s cannot be read and is assumed to exist: %s", name, error)
+        return True

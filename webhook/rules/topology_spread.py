@@ -23,7 +23,7 @@ from webhook.reviews.new_pod import NewPod
 from webhook.reviews.partial_objects import MAX_VALUES, PartialObject
 from webhook.reviews.response import ALLOWED, Answer, add
 from webhook.rules.pod_template import TemplateReview
-from webhook.rules.suggestions import did_you_mean
+from webhook.rules.priority import did_you_mean
 
 _LOG: Final = logging.getLogger(__name__)
 _DECIDING: Final = frozenset({"metadata.labels", "metadata.ownerReferences", "spec.topologySpreadConstraints"})
