@@ -10,7 +10,7 @@ from werkzeug.sansio.utils import get_content_length
 
 from webhook.reviews.admission_review import EDGE_BYTES, MAX_REVIEW_BYTES, BadReview, skim
 from webhook.serving.connections import NoMemory
-from webhook.serving.connections.channel import Channel
+from webhook.serving.connections.listener import Channel
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIEnvironment

@@ -18,7 +18,7 @@ from webhook.serving.connections import (
     Memory,
     NoMemory,
 )
-from webhook.serving.connections.turns import Turns
+from webhook.serving.connections.listener import Turns
 
 KIB = 1 << 10
 MOST = 100 * KIB

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from webhook.serving.connections.listener import give_way
 from webhook.serving.connections.registry import (
     CHECK_SECONDS,
     HANDSHAKE_SECONDS,
@@ -15,7 +16,6 @@ from webhook.serving.connections.registry import (
     Stage,
     return_freed_memory,
 )
-from webhook.serving.connections.turns import give_way
 
 __all__ = [
     "CHECK_SECONDS",
