@@ -509,7 +509,7 @@ LIVES = 4
 def test_every_replica_is_trusted_all_its_life_long(case: _Case, monkeypatch: pytest.MonkeyPatch) -> None:
     # A simulation reads the same few certificates thousands of times: each is parsed once.
     for function in (inspect, is_signed_by):
-        monkeypatch.setattr(rotation, function.__name__, lru_cache(function))
+        monkeypatch.setattr(pair, function.__name__, lru_cache(function))
     life = _Life(case.lifetime, replica_lags=case.replica_lags, client_lag=case.client_lag)
     steps_of_a_life = round(case.lifetime / case.step)
     served: dict[bytes, None] = {}
