@@ -1,10 +1,4 @@
-"""The served TLS versions and cipher suites, with the names that Kubernetes components use.
-
-The default is Python's: TLS 1.2 and 1.3, with suites that have forward secrecy. As in Go, the suites of TLS 1.3 cannot
-be chosen: all three are always on.
-
-Source: k8s.io/component-base/cli/flag/ciphersuites_flag.go at v0.36.3, crypto/tls of Go, ciphers(1ssl).
-"""
+"""The settings of the program: one value that is built once from the command line and passed down."""
 
 from __future__ import annotations
 
@@ -16,6 +10,14 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.qos_webhook.arguments import ObjectRef, RuleOptions
+
+
+# The served TLS versions and cipher suites, with the names that Kubernetes components use.
+#
+# The default is Python's: TLS 1.2 and 1.3, with suites that have forward secrecy. As in Go, the suites of TLS 1.3 cannot
+# be chosen: all three are always on.
+#
+# Source: k8s.io/component-base/cli/flag/ciphersuites_flag.go at v0.36.3, crypto/tls of Go, ciphers(1ssl).
 
 
 class TlsVersion(Enum):
@@ -90,7 +92,6 @@ def read_cipher_suites(text: str) -> Sequence[str]:
     return names
 
 
-# The settings of the program: one value that is built once from the command line and passed down.
 
 
 class CertificateFiles(Struct, frozen=True):

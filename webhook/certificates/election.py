@@ -1,4 +1,4 @@
-"""A clock for durations, which does not follow changes of the time of day."""
+"""Elects the replica that writes, and makes the requests that read and write single objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes an authority and the one certificate that it signs; the authority's key is not stored."""
+"""The webhook's certificates: how a pair is made, and the next step for the stored ones."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 from msgspec.structs import replace
+
+# Makes an authority and the one certificate that it signs; the authority's key is not stored.
 
 BACKDATED: Final = timedelta(hours=1)
 """The clocks of API servers may be behind ours; client-go's util/cert does the same."""

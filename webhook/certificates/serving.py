@@ -1,4 +1,4 @@
-"""The state of the served certificate."""
+"""The served certificate: its state, its TLS context, and files that another program, such as cert-manager, writes."""
 
 from __future__ import annotations
 
@@ -124,8 +124,6 @@ class ServingContext:
         self.served = inspected
 
 
-# Serves a certificate that another program, such as cert-manager, writes to files, and reloads it when it changes.
-#
 # The kubelet replaces all files of a mounted Secret at once, by a symbolic link. But they are read one after the other,
 # and other programs write in place. So a new certificate is served only when it matches its key; until then the previous
 # one stays. The files are small, so they are read each time: their modification times do not matter.

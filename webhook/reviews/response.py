@@ -1,7 +1,4 @@
-"""JSON Patch operations on the original object: a decoded model, encoded again, would lose the fields that it lacks.
-
-Source: RFC 6902.
-"""
+"""The webhook's answer to the API server, with JSON Patch operations on the original object (RFC 6902)."""
 
 from __future__ import annotations
 
@@ -36,8 +33,6 @@ def remove(path: str) -> PatchOperation:
     return PatchOperation("remove", path)
 
 
-# The webhook's answer to the API server.
-#
 # The API server silently drops warnings with control characters, and truncates warnings that are too long together. This
 # module therefore makes them plain and short.
 #

@@ -1,14 +1,4 @@
-"""The clients that the rules for force deletions apply to, and the mode that applies: warn, confirm or deny.
-
-The configuration sets a mode for one namespace or for all. A label on the Namespace can make it stricter and never
-less strict, because everyone who may edit the Namespace can set and remove the label. A label that is not a mode, or
-cannot be read, changes nothing, and the answer says so. For Nodes only the configuration counts: the label of one
-namespace cannot prevent the deletion of a Node.
-
-Kubernetes itself sends a grace period of 0: the kubelet in its last delete of a stopped pod, pod garbage collection,
-and the namespace and garbage-collector controllers. They get neither warnings nor refusals, whether controllers have
-separate accounts or share one user.
-"""
+"""Force deletions of pods: who and which mode the rules apply to, the risk, its words, and the rules themselves."""
 
 from __future__ import annotations
 
@@ -42,6 +32,17 @@ from webhook.reviews.partial_objects import PartialObject
 from webhook.reviews.response import ALLOWED, MAX_MESSAGE, MAX_WARNING, Answer, ForceDeletionRecord, denied
 from webhook.rules.pod_template import WORKLOADS_WITH_TEMPLATES, TemplateReview
 from webhook.settings import ForceDeletionMode
+
+# The clients that the rules for force deletions apply to, and the mode that applies: warn, confirm or deny.
+#
+# The configuration sets a mode for one namespace or for all. A label on the Namespace can make it stricter and never
+# less strict, because everyone who may edit the Namespace can set and remove the label. A label that is not a mode, or
+# cannot be read, changes nothing, and the answer says so. For Nodes only the configuration counts: the label of one
+# namespace cannot prevent the deletion of a Node.
+#
+# Kubernetes itself sends a grace period of 0: the kubelet in its last delete of a stopped pod, pod garbage collection,
+# and the namespace and garbage-collector controllers. They get neither warnings nor refusals, whether controllers have
+# separate accounts or share one user.
 
 MODE_LABEL: Final = "kubectl-qos.io/force-delete"
 """The label of a Namespace; its value is warn, confirm or deny."""

@@ -1,4 +1,4 @@
-"""Names that are similar to a name that does not exist."""
+"""PriorityClasses: the priority of new pods, and classes of workloads that would be refused."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Serves ``GET /metrics`` over plain HTTP, on a separate port that must not delay reviews.
-
-A pod without credentials may reach this port, so its cost is limited: one connection each `_ACCEPT_SECONDS`, and one
-request on it, in few reads. Other connections wait in the kernel and cost this process no CPU. Silent connections do
-not block Prometheus: if there are too many, the oldest is ended.
-"""
+"""gunicorn around the application, configured for a webhook, and the metrics on a port of their own."""
 
 from __future__ import annotations
 
@@ -41,6 +36,12 @@ if TYPE_CHECKING:
     from webhook.certificates.serving import Certificate
     from webhook.serving.metrics import Metrics
 
+
+# Serves ``GET /metrics`` over plain HTTP, on a separate port that must not delay reviews.
+#
+# A pod without credentials may reach this port, so its cost is limited: one connection each `_ACCEPT_SECONDS`, and one
+# request on it, in few reads. Other connections wait in the kernel and cost this process no CPU. Silent connections do
+# not block Prometheus: if there are too many, the oldest is ended.
 
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 SCRAPE_SECONDS: Final = 3.0

@@ -1,9 +1,4 @@
-"""TLS handshakes take turns: together they use at most half of the CPU time, whatever their number.
-
-A handshake costs as much as a review, and costs a client that leaves nothing. Addresses take turns, each with its
-newest connection first, because an older one may have left. After each turn, handshakes pause for as long as it took.
-Every other turn is for addresses of known clients: a flood from thousands of addresses does not delay them.
-"""
+"""Accepts connections over TLS: turns for handshakes, the socket that the server reads, and the listener."""
 
 from __future__ import annotations
 
@@ -25,6 +20,12 @@ from gevent.server import StreamServer
 from gevent.socket import wait_read
 
 from webhook.serving.connections.registry import Connection, Connections, keep_little_unread
+
+# TLS handshakes take turns: together they use at most half of the CPU time, whatever their number.
+#
+# A handshake costs as much as a review, and costs a client that leaves nothing. Addresses take turns, each with its
+# newest connection first, because an older one may have left. After each turn, handshakes pause for as long as it took.
+# Every other turn is for addresses of known clients: a flood from thousands of addresses does not delay them.
 
 _LOG: Final = logging.getLogger(__name__)
 _MAX_DROPPED: Final = 50

@@ -1,4 +1,4 @@
-"""One connection: its stage and its rank."""
+"""The open connections of one worker, the memory of their requests, and which of them are ended first."""
 
 from __future__ import annotations
 
