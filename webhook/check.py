@@ -42,7 +42,15 @@ class _WrongError(Exception):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Repeat the check until it succeeds or the time is over."""
-    parser = _parser()
+    parser = argparse.ArgumentParser(
+        prog="python3 -m webhook.check", description="Check that an installed webhook works."
+    )
+    add = parser.add_argument
+    add("--url", type=_url, metavar="https://HOST[:PORT]", help="also call the webhook directly; needs --ca")
+    add("--ca", metavar="FILE", help="the authorities that sign its certificate, PEM")
+    add("--namespace", default="default", metavar="NAME", help="where the pod is created by dry run (default: default)")
+    add("--kubeconfig", metavar="FILE", help="the cluster; KUBECONFIG, else the pod's service account")
+    add("--timeout", type=float, default=30.0, metavar="SECONDS", help="how long to retry (default 30)")
     args = parser.parse_args(argv)
     if (args.url is None) != (args.ca is None):
         parser.error("--url and --ca belong together: give both, or neither")
@@ -57,19 +65,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python3 -m webhook.check", description="Check that an installed webhook works."
-    )
-    add = parser.add_argument
-    add("--url", type=_url, metavar="https://HOST[:PORT]", help="also call the webhook directly; needs --ca")
-    add("--ca", metavar="FILE", help="the authorities that sign its certificate, PEM")
-    add("--namespace", default="default", metavar="NAME", help="where the pod is created by dry run (default: default)")
-    add("--kubeconfig", metavar="FILE", help="the cluster; KUBECONFIG, else the pod's service account")
-    add("--timeout", type=float, default=30.0, metavar="SECONDS", help="how long to retry (default 30)")
-    return parser
 
 
 def _url(text: str) -> str:
@@ -95,36 +90,7 @@ def _until(give_up: float, attempt: Callable[[], str]) -> str:
 
 def _ask(url: str, path: str, authorities: str, namespace: str) -> str:
     """Send one review to the webhook; return its verdict as a short text."""
-    review = _review(namespace)
-    parts = urlsplit(url)
-    try:
-        context = ssl.create_default_context(cafile=authorities)
-        connection = HTTPSConnection(str(parts.hostname), parts.port, timeout=_REQUEST_SECONDS, context=context)
-        try:
-            connection.request("POST", path, json.dumps(review), {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            body = answer.read()
-        finally:
-            connection.close()
-    except (OSError, HTTPException) as error:
-        raise _WrongError(f"{url}: {error}") from error
-    if answer.status != HTTPStatus.OK:
-        raise _WrongError(f"{url}: {path} answers {answer.status}: {body[:200]!r}")
-    return _verdict(f"{url}: {path}", body, review["request"]["uid"])
-
-
-def _verdict(asked: str, body: bytes, uid: str) -> str:
-    try:
-        response = json.loads(body)["response"]
-        if response["uid"] != uid or response["allowed"] is not True:
-            raise _WrongError(f"{asked} does not allow a plain pod: {body[:200]!r}")
-    except (ValueError, KeyError, TypeError) as error:
-        raise _WrongError(f"{asked} does not answer with an AdmissionReview: {body[:200]!r}") from error
-    return "allowed, with a patch" if response.get("patch") else "allowed"
-
-
-def _review(namespace: str) -> dict[str, Any]:
-    """The review of a plain pod, as the API server sends it in a dry run."""
+    # The review of a plain pod, as the API server sends it in a dry run.
     pods = {"group": "", "version": "v1", "resource": "pods"}
     kind = {"group": "", "version": "v1", "kind": "Pod"}
     request = {
@@ -142,7 +108,29 @@ def _review(namespace: str) -> dict[str, Any]:
         "dryRun": True,
         "options": {"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions"},
     }
-    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    parts = urlsplit(url)
+    try:
+        context = ssl.create_default_context(cafile=authorities)
+        connection = HTTPSConnection(str(parts.hostname), parts.port, timeout=_REQUEST_SECONDS, context=context)
+        try:
+            connection.request("POST", path, json.dumps(review), {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            body = answer.read()
+        finally:
+            connection.close()
+    except (OSError, HTTPException) as error:
+        raise _WrongError(f"{url}: {error}") from error
+    if answer.status != HTTPStatus.OK:
+        raise _WrongError(f"{url}: {path} answers {answer.status}: {body[:200]!r}")
+    asked = f"{url}: {path}"
+    try:
+        response = json.loads(body)["response"]
+        if response["uid"] != request["uid"] or response["allowed"] is not True:
+            raise _WrongError(f"{asked} does not allow a plain pod: {body[:200]!r}")
+    except (ValueError, KeyError, TypeError) as error:
+        raise _WrongError(f"{asked} does not answer with an AdmissionReview: {body[:200]!r}") from error
+    return "allowed, with a patch" if response.get("patch") else "allowed"
 
 
 # Through the API server

@@ -11,11 +11,10 @@ from msgspec import Struct
 
 from podrules.qos_webhook.arguments import ObjectRef, RuleOptions
 
-
 # The served TLS versions and cipher suites, with the names that Kubernetes components use.
 #
-# The default is Python's: TLS 1.2 and 1.3, with suites that have forward secrecy. As in Go, the suites of TLS 1.3 cannot
-# be chosen: all three are always on.
+# The default is Python's: TLS 1.2 and 1.3, with suites that have forward secrecy. As in Go, the suites of TLS 1.3
+# cannot be chosen: all three are always on.
 #
 # Source: k8s.io/component-base/cli/flag/ciphersuites_flag.go at v0.36.3, crypto/tls of Go, ciphers(1ssl).
 
@@ -90,8 +89,6 @@ def read_cipher_suites(text: str) -> Sequence[str]:
         if name not in CIPHER_SUITES:
             raise TlsError(f"{name!r} is none of {', '.join(CIPHER_SUITES)}")
     return names
-
-
 
 
 class CertificateFiles(Struct, frozen=True):

@@ -219,7 +219,12 @@ class Election:
             if trouble != self._trouble:
                 _LOG.warning("Lease %s: %s", self._lease, trouble or "can be reached again")
                 self._trouble = trouble
-            self._notify()
+            if self.held != self._was_held:
+                self._was_held = not self._was_held
+                _LOG.info(
+                    "Lease %s: this replica %s", self._lease, "writes now" if self._was_held else "no longer writes"
+                )
+                self._on_change()
             pause = retry if self.held else retry * random.uniform(1, _JITTER)  # noqa: S311 - no secret
             self._elapsed.wait(self._stopped, pause)
         if self.held and (trouble := self._tried(self._release)):
@@ -244,12 +249,6 @@ class Election:
             self._last = None
             return f"{error!r}"
         return ""
-
-    def _notify(self) -> None:
-        if self.held != self._was_held:
-            self._was_held = not self._was_held
-            _LOG.info("Lease %s: this replica %s", self._lease, "writes now" if self._was_held else "no longer writes")
-            self._on_change()
 
     def _take_part(self) -> None:
         """Take the Lease if it is free, renew it if it is ours, otherwise only observe it."""
@@ -296,15 +295,14 @@ class Election:
         times = [entry.time for entry in lease.metadata.managed_fields if entry.time is not None]
         if times and self._requested_at is not None:
             # The change happened between the two requests, and its time is in whole seconds.
-            self._compare(self._requested_at - max(times) - timedelta(seconds=1), self._clock() - max(times))
-
-    def _compare(self, least: timedelta, most: timedelta) -> None:
-        ahead = max(least, min(most, timedelta()))
-        ahead = ahead if abs(ahead) > _TOLERATED_SKEW else timedelta()
-        if abs(ahead - self.ahead) > _TOLERATED_SKEW:
-            _LOG.warning("our clock is %.0f s ahead of the API server's, which is used", ahead.total_seconds())
-            self.ahead = ahead
-            self._on_change()
+            least = self._requested_at - max(times) - timedelta(seconds=1)
+            most = self._clock() - max(times)
+            ahead = max(least, min(most, timedelta()))
+            ahead = ahead if abs(ahead) > _TOLERATED_SKEW else timedelta()
+            if abs(ahead - self.ahead) > _TOLERATED_SKEW:
+                _LOG.warning("our clock is %.0f s ahead of the API server's, which is used", ahead.total_seconds())
+                self.ahead = ahead
+                self._on_change()
 
     def _is_ours(self, spec: _Spec) -> bool:
         return spec.holder_identity == self._identity

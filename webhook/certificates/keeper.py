@@ -230,7 +230,14 @@ class CertificateKeeper:
         secret = self._secret.get(self._settings.secret.name, self._settings.secret.namespace)
         kept = _decode_secret(secret)
         since = self._announced_since(kept.authorities, now)
-        next_decision = self._serve(kept, since, now)
+        # Serve the certificate that is due; return the latest time of the next decision.
+        served, next_decision = to_serve(kept, self._served, now=now, lifetime=self._lifetime, announced_since=since)
+        if (served.certificate, served.key) != (self._served.certificate, self._served.key):
+            self._serving.load(served.certificate, served.key)
+            self._loads += 1
+            _LOG.info("serving the certificate of Secret %s", self._settings.secret)
+        self._served = served
+        self.ready = self.ready or (since is not None and served.certificate == kept.certificate != b"")
         if self._election.held:
             step = next_step(
                 kept, self._settings.names, now=now, lifetime=self._lifetime, announced_since=since, served=self._served
@@ -248,17 +255,6 @@ class CertificateKeeper:
     def _now(self) -> datetime:
         """The API server's time: the API server is the one that checks the certificate."""
         return self._clock() - self._election.ahead
-
-    def _serve(self, kept: StoredCertificates, since: datetime | None, now: datetime) -> datetime:
-        """Serve the certificate that is due; return the latest time of the next decision."""
-        served, next_decision = to_serve(kept, self._served, now=now, lifetime=self._lifetime, announced_since=since)
-        if (served.certificate, served.key) != (self._served.certificate, self._served.key):
-            self._serving.load(served.certificate, served.key)
-            self._loads += 1
-            _LOG.info("serving the certificate of Secret %s", self._settings.secret)
-        self._served = served
-        self.ready = self.ready or (since is not None and served.certificate == kept.certificate != b"")
-        return next_decision
 
     def _write(self, wanted: StoredCertificates, seen: StoredCertificates) -> None:
         """Replace the Secret's data unless it has changed; the watch then delivers the new data."""

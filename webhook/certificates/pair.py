@@ -192,16 +192,18 @@ def _pem(certificate: x509.Certificate) -> bytes:
 # Decides the next step for the stored certificates, only from their content and the time.
 #
 #     no usable certificate                  serve the staged one if there is one, else make a pair and serve it at once
-#     two thirds of the lifetime are over,   stage the next pair: clients get its authority together with the present one
+#     two thirds of the lifetime are over,   stage the next pair: clients get its authority together with the present
+#                                            one
 #     or a name is missing
-#     a pair is staged, and every client     serve it; clients keep the old authority until it expires, so that they still
+#     a pair is staged, and every client     serve it; clients keep the old authority until it expires, so that they
+#                                            still
 #     has had it for the settling time       trust a replica that has not loaded the new certificate yet
 #     the Secret was deleted or corrupted    store the served certificate again, from memory, and stage the next: a
 #                                            user may have wanted a new one, and clients must not notice
 #
-# A certificate is usable when its key belongs to it, it is valid now, and its authority is stored. So a replica serves a
-# certificate with an authority that a client lacks only if there is no other. A published authority stays published until
-# it expires, even if it is removed from the Secret.
+# A certificate is usable when its key belongs to it, it is valid now, and its authority is stored. So a replica serves
+# a certificate with an authority that a client lacks only if there is no other. A published authority stays published
+# until it expires, even if it is removed from the Secret.
 
 _RENEW_AFTER: Final = 2 / 3
 """The fraction of the lifetime."""

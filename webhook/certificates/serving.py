@@ -125,8 +125,8 @@ class ServingContext:
 
 
 # The kubelet replaces all files of a mounted Secret at once, by a symbolic link. But they are read one after the other,
-# and other programs write in place. So a new certificate is served only when it matches its key; until then the previous
-# one stays. The files are small, so they are read each time: their modification times do not matter.
+# and other programs write in place. So a new certificate is served only when it matches its key; until then the
+# previous one stays. The files are small, so they are read each time: their modification times do not matter.
 
 _LOG: Final = logging.getLogger(__name__)
 _CHECK_SECONDS: Final = 2.0

@@ -168,8 +168,9 @@ class Caches(NamedTuple):
 # The current PriorityClasses, for the values that are written into pods.
 #
 # A silent failure of a watch is detected only after minutes. So the watched classes count as current for a quarter of a
-# second. After that they are listed live, at most four times a second, so that many pods do not cause many lists. If the
-# list fails, the known classes count for one more second, so that not every pod waits for an unresponsive API server.
+# second. After that they are listed live, at most four times a second, so that many pods do not cause many lists. If
+# the list fails, the known classes count for one more second, so that not every pod waits for an unresponsive API
+# server.
 
 _LOG: Final = logging.getLogger(__name__)
 _SURE_SECONDS: Final = 0.25

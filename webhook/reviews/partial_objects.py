@@ -158,20 +158,17 @@ class _Reading:
                 values[entry.name] = {key: _single(text, str, place) for key, text in _annotations(piece)}
             else:
                 try:
-                    values[entry.name] = self._list(piece, entry.type)
+                    size = len(memoryview(piece))
+                    if size > self._room or not _has_few_values(piece):
+                        raise DecodeError("too long to be read")
+                    self._room -= size
+                    values[entry.name] = from_json(bytes(piece), entry.type)
                 except DecodeError:
                     self.left_out.add(place)
         missing = plan.required.difference(values)
         if missing:
             raise DecodeError(f"{path}: the field {min(missing)} is missing".removeprefix(": "))
         return plan.model(**values)
-
-    def _list(self, piece: Raw, kind: Any) -> Any:
-        size = len(memoryview(piece))
-        if size > self._room or not _has_few_values(piece):
-            raise DecodeError("too long to be read")
-        self._room -= size
-        return from_json(bytes(piece), kind)
 
 
 _Annotations: Final = msgspec.defstruct(

@@ -33,8 +33,8 @@ def remove(path: str) -> PatchOperation:
     return PatchOperation("remove", path)
 
 
-# The API server silently drops warnings with control characters, and truncates warnings that are too long together. This
-# module therefore makes them plain and short.
+# The API server silently drops warnings with control characters, and truncates warnings that are too long together.
+# This module therefore makes them plain and short.
 #
 # Audit annotations name rules and fields. They contain no content of the object.
 #

@@ -173,8 +173,8 @@ def without_names(risk: ForceDeleteRisk) -> ForceDeleteRisk:
 
 # Words for the risk of a force deletion: one line about the pod's node and owner, one line about its volumes.
 #
-# Texts contain times, not durations: the API server may send two reviews, and kubectl prints each distinct text. Commands
-# come before details, because a truncated command cannot be run.
+# Texts contain times, not durations: the API server may send two reviews, and kubectl prints each distinct text.
+# Commands come before details, because a truncated command cannot be run.
 
 _EXPLAIN: Final = "kubectl qos explain pod/{} -n {}"
 _MAX_NAMES: Final = 3
@@ -344,12 +344,12 @@ def _named(guards: list[WriterGuard], risk: ForceDeleteRisk) -> str:
 # finished also has 0, and only the pod distinguishes the two. For a collection the API server fills in nothing: each
 # pod's own period counts. ``kubectl delete --force`` causes two or three reviews; the last has the object with a period
 # of 0 and is ignored. An eviction causes one review, of ``pods/eviction``, without the pod; the delete that follows
-# causes none. A warning arrives when the pod no longer exists, except in a dry run; the rest of a dry run's answer is the
-# same. The only side effects are Events (`webhook.reviews.events`), and a dry run creates none.
+# causes none. A warning arrives when the pod no longer exists, except in a dry run; the rest of a dry run's answer is
+# the same. The only side effects are Events (`webhook.reviews.events`), and a dry run creates none.
 #
-# Any client that reaches the port can forge an eviction. Unless clients authenticate, the answer to an eviction contains
-# no name and no uid that the webhook read: its commands read them with the permissions of the user who runs them. The
-# review of a deletion contains its pod.
+# Any client that reaches the port can forge an eviction. Unless clients authenticate, the answer to an eviction
+# contains no name and no uid that the webhook read: its commands read them with the permissions of the user who runs
+# them. The review of a deletion contains its pod.
 
 _CONFIRM: Final = f"kubectl annotate pod {{}} -n {{}} {CONFIRMATION}={{}} --overwrite"
 _READ: Final = '"$(kubectl get pod {0} -n {1} -o jsonpath={{.%s}})"'
@@ -369,7 +369,12 @@ def review_deletion(request: Request, cluster: Cluster) -> Answer:
     if seconds or is_exempt(request, cluster):
         return ALLOWED
     seen = old_object(request, Pod)
-    if seen is None or (seconds is None and not _is_removed_at_once(seen.object)):
+    if seen is None:
+        return ALLOWED
+    pod = seen.object
+    # A deletion under way keeps its period.
+    is_removed_at_once = pod.metadata.deletion_timestamp is None and pod.spec.termination_grace_period_seconds == 0
+    if seconds is None and not is_removed_at_once:
         return ALLOWED
     return _answer(seen, cluster, request)
 
@@ -387,15 +392,18 @@ def review_eviction(request: Request, cluster: Cluster) -> Answer:
     except NotFound:
         return ALLOWED
     except ClusterError as error:
-        return _unreadable_pod(request, cluster, error)
+        # In a namespace with a rule it is refused: a client that keeps the API server busy must not evade the rule.
+        name, namespace = request.name, request.namespace
+        _LOG.warning("the pod %s in %s, which is evicted by force, cannot be read: %s", name, namespace, error)
+        unknown = f"{name}: the pod cannot be read"
+        if mode_of_namespace(namespace, cluster).mode is ForceDeletionMode.WARN:
+            return Answer(warnings=(f"{unknown}, so the risk of its force deletion is unknown",))
+        return denied(
+            f"{unknown}, and namespace {namespace} does not allow all force deletions; try again, or {_EVICT}"
+        )
     if not pod.spec.node_name and options.preconditions.resource_version != pod.metadata.resource_version:
         return _unscheduled_pod(request, cluster)
     return _answer(PartialObject(pod), cluster, request, withheld=not cluster.knows_clients, evicted=True)
-
-
-def _is_removed_at_once(pod: Pod) -> bool:
-    """Whether a deletion without a period removes the pod at once; a deletion under way keeps its period."""
-    return pod.metadata.deletion_timestamp is None and pod.spec.termination_grace_period_seconds == 0
 
 
 def _answer(
@@ -413,7 +421,9 @@ def _answer(
             case ForceDeletionMode.CONFIRM if not is_confirmed(pod.metadata):
                 return _refused(pod, risk, request, namespace.mode, _confirming(pod, risk, evicted=evicted))
             case ForceDeletionMode.DENY:
-                return _refused(pod, risk, request, namespace.mode, _forbidding(pod, risk, evicted=evicted))
+                instead = _instead(pod, risk, evicted=evicted)
+                problem = f"namespace {pod.metadata.namespace} forbids force deletions; {instead}"
+                return _refused(pod, risk, request, namespace.mode, problem)
     lines = (first_line(pod, risk), second_line(pod, risk, dry_run=bool(request.dry_run)), namespace.note)
     # A budget may still refuse an eviction after its review.
     forced = None
@@ -427,19 +437,6 @@ def _refused(pod: Pod, risk: ForceDeleteRisk, request: Request, mode: ForceDelet
     # The options in an Eviction can make it a dry run, although the request itself is not one.
     forced = None if request.dry_run else ForceDeletionRecord("Pod", pod.metadata, mode)
     return denied(refusal(_details(pod, risk), remedy), forced)
-
-
-def _unreadable_pod(request: Request, cluster: Cluster, error: ClusterError) -> Answer:
-    """Answer the eviction of a pod that cannot be read.
-
-    In a namespace with a rule it is refused: a client that keeps the API server busy must not evade the rule.
-    """
-    name, namespace = request.name, request.namespace
-    _LOG.warning("the pod %s in %s, which is evicted by force, cannot be read: %s", name, namespace, error)
-    unknown = f"{name}: the pod cannot be read"
-    if mode_of_namespace(namespace, cluster).mode is ForceDeletionMode.WARN:
-        return Answer(warnings=(f"{unknown}, so the risk of its force deletion is unknown",))
-    return denied(f"{unknown}, and namespace {namespace} does not allow all force deletions; try again, or {_EVICT}")
 
 
 def _unscheduled_pod(request: Request, cluster: Cluster) -> Answer:
@@ -466,11 +463,6 @@ def _confirming(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:
     how = command(_CONFIRM_UNSEEN if risk.withheld else _CONFIRM, *pod_names(pod), pod.metadata.uid)
     safer = f"; {_EVICT}, or" if evicted and _instead(pod, risk, evicted=evicted) == _EVICT else ""
     return f"namespace {pod.metadata.namespace} requires a confirmation{safer}: {how}"
-
-
-def _forbidding(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:
-    """The alternative to a force deletion."""
-    return f"namespace {pod.metadata.namespace} forbids force deletions; {_instead(pod, risk, evicted=evicted)}"
 
 
 def _instead(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:

@@ -80,7 +80,15 @@ def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
         found = live.list(PODS, field_selector=equal_fields(("spec.nodeName", node.metadata.name)))
     except ClusterError as error:
         _LOG.warning("the pods of node %s, which is to be deleted, cannot be read: %s", node.metadata.name, error)
-        return _unread(node, cluster)
+        # Large pods of one tenant must not lift the rule for others.
+        name = node.metadata.name
+        unknown = f"{name}: the pods that its deletion would force delete cannot be read"
+        modes = cluster.force_deletion.modes
+        confirmed = ForceDeletionMode.DENY not in modes and is_confirmed(node.metadata)
+        if modes == {ForceDeletionMode.WARN} or node.metadata.finalizers or confirmed:
+            return Answer(warnings=(unknown,))
+        remedy = f"try again, or drain it first: {command('kubectl drain {} --ignore-daemonsets', name)}"
+        return denied(f"{unknown}, and the configuration does not allow all force deletions; {remedy}")
     pods = tuple(sorted(filter(_is_lost, found), key=_rank))
     if not pods:
         return ALLOWED
@@ -106,18 +114,6 @@ def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
             ForceDeletionRecord("Node", node.metadata, ForceDeletionMode.CONFIRM),
         )
     return Answer(warnings=(_losing(loss), capital(_remedy(loss) if request.dry_run else _check(loss))))
-
-
-def _unread(node: Node, cluster: Cluster) -> Answer:
-    """Answer if the Node's pods cannot be read: large pods of one tenant must not lift the rule for others."""
-    name = node.metadata.name
-    unknown = f"{name}: the pods that its deletion would force delete cannot be read"
-    modes = cluster.force_deletion.modes
-    confirmed = ForceDeletionMode.DENY not in modes and is_confirmed(node.metadata)
-    if modes == {ForceDeletionMode.WARN} or node.metadata.finalizers or confirmed:
-        return Answer(warnings=(unknown,))
-    remedy = f"try again, or drain it first: {command('kubectl drain {} --ignore-daemonsets', name)}"
-    return denied(f"{unknown}, and the configuration does not allow all force deletions; {remedy}")
 
 
 def _is_lost(pod: Pod) -> bool:

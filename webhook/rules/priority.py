@@ -54,8 +54,8 @@ def did_you_mean(name: str, existing: Iterable[str]) -> str:
 #     none is named             the namespace's default, else the cluster's global default, else 0
 #
 # The API server's own Priority plugin runs before webhooks and does the same without namespaces. It fills in the global
-# default before any webhook sees the pod. managedFields show that the author did not name it, and the namespace's default
-# then replaces it.
+# default before any webhook sees the pod. managedFields show that the author did not name it, and the namespace's
+# default then replaces it.
 #
 #     the plugin is on     it runs again after a mutation, and refuses a class and a priority that do not match. So the
 #                          patch sets only the class and removes the fields that the plugin filled in: the plugin then
@@ -191,13 +191,14 @@ def _default_warnings(resolved: ResolvedPriority, origin: str, cluster: Cluster)
 
 # Checks whether the API server or this webhook will refuse the pods of a template because of their class.
 #
-# The API server stores a Deployment with an unknown class in its template; its ReplicaSet then fails to create pods, and
-# only an event of the ReplicaSet shows it. The same happens with a class that the namespace does not allow, whether the
-# template names it or its pods get it by default.
+# The API server stores a Deployment with an unknown class in its template; its ReplicaSet then fails to create pods,
+# and only an event of the ReplicaSet shows it. The same happens with a class that the namespace does not allow, whether
+# the template names it or its pods get it by default.
 #
 #     warning   for every created or changed workload, unless a controller owns it: its owner got the warning
 #     refusal   if `Options.template_class` is deny, of a new workload and of a change to such a class. A workload that
-#               was stored before can still be changed otherwise, scaled, and deleted: updates that remove its finalizers
+#               was stored before can still be changed otherwise, scaled, and deleted: updates that remove its
+#               finalizers
 #               keep its class
 
 

@@ -23,8 +23,8 @@ from webhook.rules.priority import did_you_mean
 # Default topology spread constraints, of the cluster or of a namespace, for pods that have none.
 #
 # The handler writes the constraints that kube-scheduler would apply by itself; `podrules.qos_webhook.defaults` has the
-# rule. So they are visible in the pod, and they also apply in clusters with a scheduler that cannot be configured. If no
-# constraints are configured, the webhook does not read the objects that selectors are built from.
+# rule. So they are visible in the pod, and they also apply in clusters with a scheduler that cannot be configured. If
+# no constraints are configured, the webhook does not read the objects that selectors are built from.
 
 _LOG: Final = logging.getLogger(__name__)
 _DECIDING: Final = frozenset({"metadata.labels", "metadata.ownerReferences", "spec.topologySpreadConstraints"})

@@ -49,11 +49,24 @@ def _strictest_rule(request: Request, cluster: Cluster) -> str:
         case ("", "pods", "", "CREATE"):
             return _class_rule(request.namespace, cluster)
         case ("", "pods", "", "DELETE") | ("", "pods", "eviction", "CREATE"):
-            return _force_deletion_rule(request, cluster)
+            # A rule refuses only a period of 0. For an eviction or a truncated review, the period is unknown.
+            if (
+                request.options is not None
+                and request.operation == "DELETE"
+                and request.options.grace_period_seconds != 0
+            ):
+                return ""
+            if is_exempt(request, cluster):
+                return ""
+            problem = _STRICT.get(mode_of_namespace(request.namespace, cluster).mode)
+            return f"namespace {request.namespace} {problem}" if problem else ""
         case ("", "nodes", "", "DELETE"):
-            return _node_rule(request, cluster)
+            strict = not cluster.force_deletion.modes.isdisjoint(_STRICT) and not may_delete_nodes(request, cluster)
+            return "the configuration refuses force deletions, and deleting a Node causes them" if strict else ""
         case (group, resource, "", "CREATE" | "UPDATE") if (group, resource) in WORKLOADS_WITH_TEMPLATES:
-            return _template_rule(request.namespace, cluster)
+            if cluster.options.template_class is RuleMode.WARN:
+                return ""
+            return _class_rule(request.namespace, cluster) or "templates with an unknown PriorityClass are refused"
     return ""
 
 
@@ -62,24 +75,3 @@ def _class_rule(namespace: str, cluster: Cluster) -> str:
     if cluster.options.disallowed_class is RuleMode.WARN or allowed is None or EVERY_CLASS in allowed:
         return ""
     return f"namespace {namespace} allows only these PriorityClasses: {', '.join(allowed) or 'none'}"
-
-
-def _template_rule(namespace: str, cluster: Cluster) -> str:
-    if cluster.options.template_class is RuleMode.WARN:
-        return ""
-    return _class_rule(namespace, cluster) or "templates with an unknown PriorityClass are refused"
-
-
-def _force_deletion_rule(request: Request, cluster: Cluster) -> str:
-    """A rule refuses only a period of 0. For an eviction or a truncated review, the period is unknown."""
-    if request.options is not None and request.operation == "DELETE" and request.options.grace_period_seconds != 0:
-        return ""
-    if is_exempt(request, cluster):
-        return ""
-    problem = _STRICT.get(mode_of_namespace(request.namespace, cluster).mode)
-    return f"namespace {request.namespace} {problem}" if problem else ""
-
-
-def _node_rule(request: Request, cluster: Cluster) -> str:
-    strict = not cluster.force_deletion.modes.isdisjoint(_STRICT) and not may_delete_nodes(request, cluster)
-    return "the configuration refuses force deletions, and deleting a Node causes them" if strict else ""

@@ -108,7 +108,13 @@ def create_app(
         """Read the body of an accepted request; return it with a cluster for the client's timeout."""
         arrived = time.monotonic()
         if client_names is not None:
-            _admit(environ, client_names)
+            # Refuse a client certificate without one of these names; TLS has already checked the authority.
+            certificate = environ["gunicorn.socket"].getpeercert()
+            if not certificate:
+                abort(401, "show a client certificate of an authority in --client-ca")
+            if not is_accepted(certificate, client_names):
+                common = _common_names(certificate)
+                abort(403, f"common name {', '.join(common) or '(none)'} is not one of --client-name")
         found = _TIMEOUT.search(environ["QUERY_STRING"])
         timeout = PATIENCE_SECONDS if found is None else min(int(found[1]), _MAX_PATIENCE)
         body = read_body(environ)
@@ -184,16 +190,6 @@ def _read_review(body: Body) -> tuple[Request, str]:
         return skim(body.beginning, body.end), problem
     except BadReview:
         abort(400 if body.is_whole else 413, problem)
-
-
-def _admit(environ: WSGIEnvironment, names: Collection[str]) -> None:
-    """Refuse a client certificate without one of these names; TLS has already checked the authority."""
-    certificate = environ["gunicorn.socket"].getpeercert()
-    if not certificate:
-        abort(401, "show a client certificate of an authority in --client-ca")
-    if not is_accepted(certificate, names):
-        common = _common_names(certificate)
-        abort(403, f"common name {', '.join(common) or '(none)'} is not one of --client-name")
 
 
 def is_accepted(certificate: Mapping[str, Any] | None, names: Collection[str]) -> bool:

@@ -79,16 +79,7 @@ def start_backend(settings: Settings, metrics: Metrics | None = None) -> Backend
     spread = SpreadDefaults(write_system_defaults=settings.write_system_defaults, note=note)
     if settings.demo:
         return _demo(settings, spread, serving, files)
-    return _live(settings, spread, serving, files, metrics)
-
-
-def _live(
-    settings: Settings,
-    spread: SpreadDefaults,
-    serving: ServingContext,
-    certificate: Certificate | None,
-    metrics: Metrics | None,
-) -> Backend:
+    certificate: Certificate | None = files
     from cluster_io.live.client import ClientTransport
 
     connect = partial(

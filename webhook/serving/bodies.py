@@ -69,7 +69,14 @@ def read_body(environ: WSGIEnvironment) -> Body:
         HTTPException: The body is not acceptable, it broke off, or memory is exhausted; the client gets this answer.
         ConnectionResetError: The webhook ended the connection because the client was too slow; it gets no answer.
     """
-    length = _length(environ)
+    # gunicorn would silently truncate a chunked body.
+    if environ.get("HTTP_TRANSFER_ENCODING"):
+        abort(411, "send Content-Length: a chunked body is not accepted")
+    if environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower() != JSON:
+        abort(415, f"send Content-Type: {JSON}")
+    length = get_content_length(environ.get("CONTENT_LENGTH")) or 0
+    if length > _MAX_PASSED_OVER:
+        abort(413, f"the body has {length} bytes; at most {MAX_REVIEW_BYTES} are read")
     channel = environ.get("gunicorn.socket")
     if length > EDGE_BYTES and isinstance(channel, Channel):
         body = _large(environ, length, channel)
@@ -134,15 +141,3 @@ def _is_ended(environ: WSGIEnvironment) -> bool:
     """Whether the webhook has ended the connection of a request."""
     channel = environ.get("gunicorn.socket")
     return isinstance(channel, Channel) and channel.connection.ended
-
-
-def _length(environ: WSGIEnvironment) -> int:
-    """Check the type and length of the body; return the length. gunicorn would silently truncate a chunked body."""
-    if environ.get("HTTP_TRANSFER_ENCODING"):
-        abort(411, "send Content-Length: a chunked body is not accepted")
-    if environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower() != JSON:
-        abort(415, f"send Content-Type: {JSON}")
-    length = get_content_length(environ.get("CONTENT_LENGTH")) or 0
-    if length > _MAX_PASSED_OVER:
-        abort(413, f"the body has {length} bytes; at most {MAX_REVIEW_BYTES} are read")
-    return length

@@ -171,73 +171,67 @@ class _State(Collector):
     def collect(self) -> Iterator[Metric]:
         watched = self._watched
         yield _gauge("ready", "Whether the webhook can answer reviews: 1 if it can, 0 if not.", watched.ready())
-        yield from _of_caches(watched.caches)
+        labels = ("cache",)
+        synced = _gauge("cache_synced", "Whether a cache holds a whole list: 1 if it does, 0 if not.", labels=labels)
+        objects = _gauge("cache_objects", "Number of objects in a cache.", labels=labels)
+        age = _gauge(
+            "cache_age_seconds",
+            "Time since the API server last sent something for a cache, in seconds; up to about a minute is usual.",
+            labels=labels,
+        )
+        lists = _counter("cache_lists", "Number of times that a cache was filled by a whole list.", labels)
+        watches = _counter(
+            "cache_watches", "Number of watches started; the API server ends each after minutes.", labels
+        )
+        failures = _counter("cache_failures", "Number of lists and watches that failed and were retried.", labels)
+        left_out = _counter(
+            "cache_left_out",
+            "Number of objects in lists and events that were skipped: they cannot be decoded, or need too much memory.",
+            labels,
+        )
+        now = time.monotonic()
+        for cache in watched.caches:
+            synced.add_metric((cache.name,), cache.synced)
+            objects.add_metric((cache.name,), cache.size)
+            if cache.heard_at is not None:
+                age.add_metric((cache.name,), now - cache.heard_at)
+            lists.add_metric((cache.name,), cache.lists)
+            watches.add_metric((cache.name,), cache.watches)
+            failures.add_metric((cache.name,), cache.failures)
+            left_out.add_metric((cache.name,), cache.left_out)
+        yield from (synced, objects, age, lists, watches, failures, left_out)
         status = watched.certificate()
         if status is not None:
-            yield from _of_certificate(status)
+            ends = (
+                ("certificate", "the served certificate", status.not_after),
+                ("authority", "the authority of the served certificate", status.authority_not_after),
+            )
+            for name, what, end in ends:
+                if end is not None:
+                    yield _gauge(
+                        f"{name}_expiry_timestamp_seconds",
+                        f"Time at which {what} expires, in seconds since the Unix epoch.",
+                        end.timestamp(),
+                    )
+            yield _gauge(
+                "certificate_writer",
+                "Whether this replica makes the certificate for all replicas: 1 if it does, 0 if not.",
+                status.writer,
+            )
+            yield CounterMetricFamily(
+                "qos_webhook_certificate_renewals",
+                "Number of served certificates that replaced another.",
+                value=status.renewals,
+            )
+            yield CounterMetricFamily(
+                "qos_webhook_certificate_failures",
+                "Number of failures to keep or load the certificate; each is retried.",
+                value=status.failures,
+            )
         connections = _gauge("connections", "Number of open connections, by state.", labels=("state",))
         for state, count in watched.connections().items():
             connections.add_metric((state,), count)
         yield connections
-
-
-def _of_caches(caches: Iterable[Reflector[Any]]) -> Iterator[Metric]:
-    labels = ("cache",)
-    synced = _gauge("cache_synced", "Whether a cache holds a whole list: 1 if it does, 0 if not.", labels=labels)
-    objects = _gauge("cache_objects", "Number of objects in a cache.", labels=labels)
-    age = _gauge(
-        "cache_age_seconds",
-        "Time since the API server last sent something for a cache, in seconds; up to about a minute is usual.",
-        labels=labels,
-    )
-    lists = _counter("cache_lists", "Number of times that a cache was filled by a whole list.", labels)
-    watches = _counter("cache_watches", "Number of watches started; the API server ends each after minutes.", labels)
-    failures = _counter("cache_failures", "Number of lists and watches that failed and were retried.", labels)
-    left_out = _counter(
-        "cache_left_out",
-        "Number of objects in lists and events that were skipped: they cannot be decoded, or need too much memory.",
-        labels,
-    )
-    now = time.monotonic()
-    for cache in caches:
-        synced.add_metric((cache.name,), cache.synced)
-        objects.add_metric((cache.name,), cache.size)
-        if cache.heard_at is not None:
-            age.add_metric((cache.name,), now - cache.heard_at)
-        lists.add_metric((cache.name,), cache.lists)
-        watches.add_metric((cache.name,), cache.watches)
-        failures.add_metric((cache.name,), cache.failures)
-        left_out.add_metric((cache.name,), cache.left_out)
-    yield from (synced, objects, age, lists, watches, failures, left_out)
-
-
-def _of_certificate(status: CertificateStatus) -> Iterator[Metric]:
-    ends = (
-        ("certificate", "the served certificate", status.not_after),
-        ("authority", "the authority of the served certificate", status.authority_not_after),
-    )
-    for name, what, end in ends:
-        if end is not None:
-            yield _gauge(
-                f"{name}_expiry_timestamp_seconds",
-                f"Time at which {what} expires, in seconds since the Unix epoch.",
-                end.timestamp(),
-            )
-    yield _gauge(
-        "certificate_writer",
-        "Whether this replica makes the certificate for all replicas: 1 if it does, 0 if not.",
-        status.writer,
-    )
-    yield CounterMetricFamily(
-        "qos_webhook_certificate_renewals",
-        "Number of served certificates that replaced another.",
-        value=status.renewals,
-    )
-    yield CounterMetricFamily(
-        "qos_webhook_certificate_failures",
-        "Number of failures to keep or load the certificate; each is retried.",
-        value=status.failures,
-    )
 
 
 def _gauge(

@@ -34,7 +34,6 @@ from webhook.settings import Settings
 
 if TYPE_CHECKING:
     from webhook.certificates.serving import Certificate
-    from webhook.serving.metrics import Metrics
 
 
 # Serves ``GET /metrics`` over plain HTTP, on a separate port that must not delay reviews.
@@ -104,9 +103,9 @@ class ScrapeServer(StreamServer):
 
 # gunicorn around the application, configured for a webhook.
 #
-# ``gevent``: the API server opens TLS connections ahead and leaves them idle, which starves the threads and processes of
-# the other worker types. Keep-alive outlasts the API server's 90 s, so that no request meets a closing connection. One
-# worker: a cluster scales by replicas. The control socket is off: it would need a writable home directory.
+# ``gevent``: the API server opens TLS connections ahead and leaves them idle, which starves the threads and processes
+# of the other worker types. Keep-alive outlasts the API server's 90 s, so that no request meets a closing connection.
+# One worker: a cluster scales by replicas. The control socket is off: it would need a writable home directory.
 #
 # Modules that import ``ssl``, sockets or threads are imported in the worker, after gevent has replaced these.
 
@@ -196,16 +195,6 @@ def cache_settings(config: Config) -> None:
     vars(config).update({name: setting.get() for name, setting in config.settings.items()})
 
 
-def _allow_files() -> None:
-    """Raise the limit of open files to the number of connections: the default of many systems is 1,024."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    if wanted < _FILES:
-        _LOG.warning("at most %d files may be open: a flood of connections may stop the server", wanted)
-
-
 class Server(BaseApplication):
     """The webhook on one address, over TLS."""
 
@@ -221,7 +210,13 @@ class Server(BaseApplication):
     def run(self) -> None:
         """Serve until stopped. This changes the whole process: all its log lines get one format."""
         set_up_logs(self.settings.log_format, self.settings.log_level)
-        _allow_files()
+        # Raise the limit of open files to the number of connections: the default of many systems is 1,024.
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        if wanted < _FILES:
+            _LOG.warning("at most %d files may be open: a flood of connections may stop the server", wanted)
         super().run()
 
     def load_config(self) -> None:
@@ -265,7 +260,11 @@ class Server(BaseApplication):
         try:
             backend = start_backend(self.settings, metrics)
             if self.settings.metrics_address is not None:
-                _serve_metrics(self.settings.metrics_address, metrics)
+                address = self.settings.metrics_address
+                try:
+                    ScrapeServer(address, metrics.render).start()
+                except OSError as error:
+                    raise OSError(f"--metrics-address {address}: {error}") from error
         except (ClusterError, OSError) as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(Arbiter.WORKER_BOOT_ERROR)
@@ -294,38 +293,20 @@ class Server(BaseApplication):
             client_names=names,
             report_forced=backend.events.enqueue if backend.events is not None else None,
         )
-        return _closing(app)
+
+        # After an error or an early answer the rest of the body is not read, so the connection has to end. The client
+        # retries on a new one, which may reach another replica.
+        def closing(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+            def start(status: str, headers: Any, exc_info: Any = None) -> Any:
+                if status >= "4" or environ["gunicorn.socket"].is_left:
+                    start_response.__self__.force_close()
+                return start_response(status, headers, exc_info)
+
+            return app(environ, start)
+
+        return closing
 
     def _give_up(self) -> None:
         """Release the Lease when the worker ends: otherwise other replicas would wait for it."""
         if self.certificate is not None:
             self.certificate.stop()
-
-
-def _closing(app: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
-    """Wrap the application to end a connection after an error or an early answer: the rest of the body is not read.
-
-    The client then retries on a new connection, which may reach another replica.
-    """
-
-    def closing(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        def start(status: str, headers: Any, exc_info: Any = None) -> Any:
-            if status >= "4" or environ["gunicorn.socket"].is_left:
-                start_response.__self__.force_close()
-            return start_response(status, headers, exc_info)
-
-        return app(environ, start)
-
-    return closing
-
-
-def _serve_metrics(address: str, metrics: Metrics) -> None:
-    """Begin to answer ``GET /metrics``.
-
-    Raises:
-        OSError: the address is not available.
-    """
-    try:
-        ScrapeServer(address, metrics.render).start()
-    except OSError as error:
-        raise OSError(f"--metrics-address {address}: {error}") from error

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 from msgspec.structs import replace
 
+from webhook.certificates import pair
 from webhook.certificates.pair import (
     BACKDATED,
     RotationStep,

@@ -159,7 +159,8 @@ def _has_left(sock: socket.socket) -> bool:
 #     pieces    OpenSSL gets `_PIECE_BYTES` at a time, from memory
 #     turns     after `_TURN_PIECES` of them other connections are served, and deadlines are checked
 #     records   a client that sends more than `_FREE_RECORDS` records with less than `_LEAST_TEXT` bytes of text in each
-#               is disconnected: records of one byte, key updates and padding cost much more CPU than they cost the client
+#               is disconnected: records of one byte, key updates and padding cost much more CPU than they cost the
+#               client
 
 _PAUSE_SECONDS: Final = 0.001
 """The time in which connections that were ended to free memory for this one close their sockets."""
@@ -375,7 +376,8 @@ class Channel:
 
 # Accepts connections: each waits, without a greenlet of its own, for the turn of its TLS handshake.
 #
-# It gets a turn when its first TLS record has arrived completely: a client that sends nothing or half a record gets none.
+# It gets a turn when its first TLS record has arrived completely: a client that sends nothing or half a record gets
+# none.
 
 _READ: Final = 1
 """The event of a socket's watcher: the socket is readable."""
@@ -447,24 +449,21 @@ class Listener(StreamServer):
             self._break_off(connection)
             return False
         if not _has_record(connection.sock):
-            self._await_record(connection, address)
+            watcher = gevent.get_hub().loop.io(connection.sock.fileno(), _READ)
+
+            def stop(go_on: Callable[[], object]) -> None:
+                watcher.stop()
+                watcher.close()
+                go_on()
+
+            connection.wake = partial(stop, connection.sock.close)
+            watcher.start(stop, partial(self._ask_for_turn, connection, address))
             return False
         if self._greenlets.full():
             self._connections.end(connection, "full")
             return False
         self._greenlets.spawn(self._serve, connection, address)
         return True
-
-    def _await_record(self, connection: Connection, address: Any) -> None:
-        watcher = gevent.get_hub().loop.io(connection.sock.fileno(), _READ)
-
-        def stop(go_on: Callable[[], object]) -> None:
-            watcher.stop()
-            watcher.close()
-            go_on()
-
-        connection.wake = partial(stop, connection.sock.close)
-        watcher.start(stop, partial(self._ask_for_turn, connection, address))
 
     def _break_off(self, connection: Connection) -> None:
         connection.sock.close()

@@ -271,11 +271,11 @@ def _speed(connection: Connection, now: float) -> tuple[bool, float]:
 # **Too many connections.** Newcomers, which have sent no whole review yet, have 300 places that others cannot take; all
 # others have 700. The oldest newcomer is ended first: a client with a request sends it at once and is no longer a
 # newcomer. Newcomers from addresses of known clients stay while there are others. If one address has more than half of
-# them, its oldest is ended first. Among known clients, the one that has sent the least is ended first, by bytes of whole
-# reviews, then the one that was idle longest. A client of an address that has more than half of them is ended before all
-# others. A client that was answered within a second is ended last: its next request may be on its way. A client with an
-# accepted certificate ranks above all. No address has a limit: the API server may share one with others. TLS handshakes
-# may be under way on 250 of all places; the same rule selects the newcomer to end.
+# them, its oldest is ended first. Among known clients, the one that has sent the least is ended first, by bytes of
+# whole reviews, then the one that was idle longest. A client of an address that has more than half of them is ended
+# before all others. A client that was answered within a second is ended last: its next request may be on its way. A
+# client with an accepted certificate ranks above all. No address has a limit: the API server may share one with others.
+# TLS handshakes may be under way on 250 of all places; the same rule selects the newcomer to end.
 #
 # **Too little memory.** See `Memory`.
 
@@ -404,7 +404,20 @@ class Connections:
         if connection.stage is Stage.HEAD and connection.received > _MAX_HEAD:
             self.end(connection, "head")
             return False
-        return self._hold(connection)
+        self._memory.hold(connection)
+        others = False
+        while connection.held and (slowest := self._memory.slowest(connection, self._now())) is not None:
+            if slowest.stage is Stage.BODY and slowest.is_kept:
+                self.pass_over(slowest)
+                self._ended("memory")
+            elif slowest is connection:
+                self._memory.free(connection)
+                self._ended("memory")
+                raise NoMemory(errno.ECONNRESET, "no memory for the request")
+            else:
+                self.end(slowest, "memory")
+                others = True
+        return others
 
     def begin_body(self, connection: Connection) -> None:
         """Note that the head of a request has arrived."""
@@ -485,22 +498,6 @@ class Connections:
         self._remove(connection)
         self._ended(reason)
         connection.end()
-
-    def _hold(self, connection: Connection) -> bool:
-        self._memory.hold(connection)
-        others = False
-        while connection.held and (slowest := self._memory.slowest(connection, self._now())) is not None:
-            if slowest.stage is Stage.BODY and slowest.is_kept:
-                self.pass_over(slowest)
-                self._ended("memory")
-            elif slowest is connection:
-                self._memory.free(connection)
-                self._ended("memory")
-                raise NoMemory(errno.ECONNRESET, "no memory for the request")
-            else:
-                self.end(slowest, "memory")
-                others = True
-        return others
 
     def _make_room(self) -> None:
         newcomers_first = len(self._newcomers) >= self._least_newcomers
