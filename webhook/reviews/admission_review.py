@@ -12,6 +12,8 @@ Source: k8s.io/api/admission/v1/types.go at v0.36.3.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
 from typing import Final, TypeVar
 
 from msgspec import Raw, field
@@ -204,20 +206,23 @@ class _Managed(Model, frozen=True):
     metadata: _ManagedMeta = field(default_factory=_ManagedMeta)
 
 
-def author_wrote(request: Request, field_name: str) -> bool:
-    """Whether the author of a new object wrote this field of its spec, rather than an admission plugin.
+def fields_of_author(request: Request) -> Callable[[str], bool]:
+    """Whether the author of a new object wrote a field of its spec, rather than an admission plugin.
 
     The API server records in managedFields which fields a request contains before any plugin changes it. True if
-    managedFields is empty or too long to be read.
+    managedFields is empty or too long to be read. The first call reads them, and raises BadReview if the object has
+    another shape.
 
     Source: pkg/endpoints/handlers/create.go of k8s.io/apiserver at v0.36.3.
-
-    Raises:
-        BadReview: the object has another shape.
     """
-    seen = new_object(request, _Managed)
-    entries = seen.object.metadata.managed_fields if seen is not None else ()
-    return not entries or any(f"f:{field_name}" in entry.fields_v1.spec for entry in entries)
+
+    @cache
+    def written() -> frozenset[str] | None:
+        seen = new_object(request, _Managed)
+        entries = seen.object.metadata.managed_fields if seen is not None else ()
+        return frozenset(name for entry in entries for name in entry.fields_v1.spec) if entries else None
+
+    return lambda name: (fields := written()) is None or f"f:{name}" in fields
 
 
 def _seen(request: Request, raw: Raw, kind: type[T], field_name: str) -> PartialObject[T] | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 from podrules.api.model.pod import Pod
 from webhook.cluster.cached import CachedNamespace
 from webhook.cluster.view import Cluster
-from webhook.reviews.admission_review import Request, author_wrote
+from webhook.reviews.admission_review import Request, fields_of_author
 from webhook.reviews.partial_objects import PartialObject
 
 
@@ -27,4 +26,4 @@ class NewPod(NamedTuple):
 def as_new(seen: PartialObject[Pod], request: Request, cluster: Cluster) -> NewPod:
     """Make the new pod of a request; the request's object must include managedFields."""
     namespace = cluster.namespace(seen.object.metadata.namespace)
-    return NewPod(seen.object, namespace, partial(author_wrote, request), seen.left_out)
+    return NewPod(seen.object, namespace, fields_of_author(request), seen.left_out)

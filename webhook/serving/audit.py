@@ -38,7 +38,7 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import LabelSelector, Selector, SelectorError
 from podrules.pod.priority import is_mirror_pod
 from webhook.cluster.view import Cluster
-from webhook.reviews.admission_review import GroupVersionResource, Request, author_wrote
+from webhook.reviews.admission_review import GroupVersionResource, Request, fields_of_author
 from webhook.reviews.new_pod import as_new
 from webhook.reviews.partial_objects import PartialObject
 from webhook.rules import fill_in
@@ -195,7 +195,7 @@ class Audit:
         request = Request(
             uid="", operation="CREATE", resource=_POD_RESOURCE, namespace=pod.metadata.namespace, object=item
         )
-        if pod.spec.node_name and not author_wrote(request, "nodeName"):
+        if pod.spec.node_name and not fields_of_author(request)("nodeName"):
             # The scheduler bound the pod later: evaluate it as its author created it.
             pod = replace(pod, spec=replace(pod.spec, node_name=""))
         return bool(fill_in(as_new(PartialObject(pod), request, self._cluster), self._cluster).patch)

@@ -169,7 +169,11 @@ def from_object(value: Any, kind: type[T]) -> T:
     """
     _prepare(kind)
     try:
+        # Most objects fit as they are, and a copy of each would take longer than to decode it.
+        return msgspec.convert(value, type=kind, dec_hook=dec_hook)
+    except (msgspec.ValidationError, RecursionError):
         value = _without_nulls(value)
+    try:
         return msgspec.convert(value, type=kind, dec_hook=dec_hook)
     except msgspec.ValidationError as error:
         # Loaded only for an error, which is rare.
