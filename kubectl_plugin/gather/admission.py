@@ -140,7 +140,7 @@ class Admission:
         """Why the rules of the namespace refuse a pod, and the warnings about it."""
         from podrules.admission.pod_review import needs_content, pod_refusal, pod_warning
         from podrules.admission.pod_security.pods import pod_of
-        from podrules.admission.validation.gates import Rules
+        from podrules.admission.validation.view import Rules
         from podrules.workload.made_pod import made_pod
 
         pod, features = admitted.pod, self._gatherer.versions.api_server

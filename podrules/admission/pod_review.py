@@ -27,7 +27,7 @@ from podrules.admission.pod_security.admission import refusal, warning
 from podrules.admission.pod_security.pods import SecuredPod
 from podrules.admission.pod_security.policy import Policy, PolicyLevel
 from podrules.admission.validation.filled import validate_filled_resources
-from podrules.admission.validation.gates import Rules
+from podrules.admission.validation.view import Rules
 from podrules.api.features import REFERENCE, Features
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import LimitRange, ResourceQuota

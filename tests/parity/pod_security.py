@@ -9,7 +9,7 @@ from podrules.admission.pod_security.admission import refusal, warning
 from podrules.admission.pod_security.evaluation import evaluate
 from podrules.admission.pod_security.pods import SecuredPod, pod_of
 from podrules.admission.pod_security.policy import LevelVersion, PolicyLevel, parse_version, policy_of
-from podrules.admission.validation.gates import Rules
+from podrules.admission.validation.view import Rules
 from podrules.api.features import Features
 
 Answer = dict[str, Any]

@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from msgspec import to_builtins
 
 from podrules.admission.validation import priority_classes
-from podrules.admission.validation.gates import Rules
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import Rules, View
 from podrules.api.features import REFERENCE
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.pod import Pod

@@ -15,9 +15,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.profiles import APP_ARMOR_CONTAINER, app_armor_of_annotation, shown_profile
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import Rules, View
 from podrules.admission.validation.volumes import kept_volumes
 
 _POD: Final = "Pod"

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from podrules.admission.validation.context import PodContext
 from podrules.admission.validation.errors import TypedText, forbidden, invalid, required
 from podrules.admission.validation.formats import dns_label, dns_subdomain, label_value, qualified_name
-from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.metadata import validate_label_selector
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import PodContext, Rules, View
 from podrules.api.model.field_error import FieldError
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from podrules.admission.validation.context import PodContext
 from podrules.admission.validation.errors import invalid, quoted
 from podrules.admission.validation.formats import relative_path
 from podrules.admission.validation.go_decoding import GoJsonError, decode_structs
@@ -24,7 +23,7 @@ from podrules.admission.validation.profiles import (
     UNCONFINED,
 )
 from podrules.admission.validation.tolerations import validate_tolerations
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import PodContext, View
 from podrules.api.model.field_error import FieldError
 from podrules.pod.priority import CONFIG_MIRROR
 

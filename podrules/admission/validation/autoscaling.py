@@ -13,10 +13,9 @@ from typing import Final
 from podrules.admission.validation.errors import TypedText, forbidden, invalid, required, unsupported
 from podrules.admission.validation.fields import validate_format, validate_word
 from podrules.admission.validation.formats import dns_label, dns_subdomain, path_segment_name
-from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.metadata import validate_object_meta
 from podrules.admission.validation.resource_names import validate_container_resource_name, validate_nonnegative_quantity
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError
 
 _DECLARED_SINCE: Final = 37

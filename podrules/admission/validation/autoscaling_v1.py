@@ -15,8 +15,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from podrules.admission.validation.autoscaling import SOURCES, validate_horizontal_pod_autoscaler
-from podrules.admission.validation.gates import Rules
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import Rules, View
 from podrules.api.model.decode import DecodeError, from_object
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.quantity import Quantity

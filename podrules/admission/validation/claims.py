@@ -12,9 +12,8 @@ from typing import Final
 from podrules.admission.validation.errors import forbidden, invalid, required, unsupported
 from podrules.admission.validation.fields import validate_format, validate_word
 from podrules.admission.validation.formats import dns_label, dns_subdomain
-from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.metadata import validate_annotations, validate_label_selector, validate_labels
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.quantity import MILLI
 

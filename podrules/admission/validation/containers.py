@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podrules.admission.validation.context import PodContext
 from podrules.admission.validation.env import validate_env, validate_env_from
 from podrules.admission.validation.errors import duplicate, forbidden, invalid, not_found, required, unsupported
 from podrules.admission.validation.fields import validate_format
@@ -25,7 +24,7 @@ from podrules.admission.validation.restarts import (
     validate_restart_policy,
 )
 from podrules.admission.validation.security import validate_security_context
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import PodContext, View
 from podrules.admission.validation.volumes import validate_volume_devices, validate_volume_mounts
 from podrules.api.model.field_error import FieldError
 

@@ -24,8 +24,7 @@ from podrules.admission.validation.formats import (
     path_without_backsteps,
     qualified_name,
 )
-from podrules.admission.validation.gates import Rules
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError
 
 _FIELDS: Final = frozenset(

@@ -13,10 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from podrules.admission.validation.context import PodContext
-from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.resources import validate_container_resources, validate_pod_resources
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import PodContext, Rules, View
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.pod import Container, Pod, ResourceRequirements
 

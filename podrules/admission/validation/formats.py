@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-from podrules.admission.validation.gates import Rules
+from podrules.admission.validation.view import Rules
 
 Problems = tuple[str, ...]
 

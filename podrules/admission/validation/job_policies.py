@@ -22,8 +22,7 @@ from podrules.admission.validation.errors import (
 )
 from podrules.admission.validation.fields import validate_word
 from podrules.admission.validation.formats import qualified_name, size
-from podrules.admission.validation.gates import Rules
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.quantity import whole_number
 

@@ -16,7 +16,6 @@ from typing import Final
 from podrules.admission.validation.errors import TypedText, invalid, required, too_long, unsupported
 from podrules.admission.validation.fields import validate_nonnegative
 from podrules.admission.validation.formats import dns_label, dns_subdomain, size
-from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.job_policies import (
     shown_success_policy,
     validate_pod_failure_policy,
@@ -28,7 +27,7 @@ from podrules.admission.validation.pod import validate_pod_template
 from podrules.admission.validation.schedules import schedule_problem
 from podrules.admission.validation.selectors import selects, shown_labels, shown_selector
 from podrules.admission.validation.time_zones import time_zone_problem
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import Rules, View
 from podrules.api.controller_labels import controllers_labels
 from podrules.api.model.field_error import FieldError
 from podrules.workload.made_pod import NO_UID

@@ -11,8 +11,7 @@ from typing import Final
 
 from podrules.admission.validation.errors import TypedText, forbidden, invalid, required, too_long, unsupported
 from podrules.admission.validation.formats import Problems, dns_label, label_value, name_prefix, qualified_name, size
-from podrules.admission.validation.gates import Rules
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError
 
 _ANNOTATIONS_SIZE: Final = 256 * 1024

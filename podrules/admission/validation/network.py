@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podrules.admission.validation.context import PodContext
 from podrules.admission.validation.errors import forbidden, invalid, required, too_long, unsupported
 from podrules.admission.validation.formats import dns_subdomain, dns_subdomain_with_underscore, ip_address, size
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import PodContext, View
 from podrules.api.model.field_error import FieldError
 
 _DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")

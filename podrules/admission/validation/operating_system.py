@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from podrules.admission.validation.context import PodContext
 from podrules.admission.validation.errors import TypedText, forbidden, invalid, required, unsupported
 from podrules.admission.validation.formats import dns_subdomain, size
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import PodContext, View
 from podrules.api.model.field_error import FieldError
 
 _SYSTEMS: Final = ("linux", "windows")

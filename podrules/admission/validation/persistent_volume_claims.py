@@ -15,9 +15,8 @@ from typing import Any, Final
 
 from podrules.admission.validation.claims import validate_claim_spec
 from podrules.admission.validation.formats import dns_subdomain
-from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.metadata import validate_object_meta
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError
 
 _SOURCES: Final = frozenset({("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")})

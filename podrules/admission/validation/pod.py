@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podrules.admission.validation.annotations import validate_pod_annotations
-from podrules.admission.validation.context import PodContext
 from podrules.admission.validation.errors import forbidden, invalid
 from podrules.admission.validation.formats import dns_subdomain, is_padded
-from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.metadata import validate_annotations, validate_labels, validate_object_meta
 from podrules.admission.validation.pod_spec import validate_pod_spec
 from podrules.admission.validation.profiles import validate_seccomp_and_apparmor
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import PodContext, Rules, View
 from podrules.admission.validation.volumes import kept_volumes, named_volumes
 from podrules.api.model.field_error import FieldError
 

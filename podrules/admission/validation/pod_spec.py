@@ -14,7 +14,6 @@ from podrules.admission.validation.containers import (
     validate_ephemeral_containers,
     validate_init_containers,
 )
-from podrules.admission.validation.context import PodContext
 from podrules.admission.validation.env import validate_file_key_volumes
 from podrules.admission.validation.errors import duplicate, forbidden, go_json, invalid, required, unsupported
 from podrules.admission.validation.fields import validate_format
@@ -33,7 +32,7 @@ from podrules.admission.validation.resources import validate_overhead, validate_
 from podrules.admission.validation.security import validate_host_users, validate_pod_security_context
 from podrules.admission.validation.spread import validate_topology_spread_constraints
 from podrules.admission.validation.tolerations import validate_tolerations
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import PodContext, View
 from podrules.admission.validation.volumes import validate_volumes
 from podrules.api.model.field_error import FieldError
 from podrules.pod.priority import CONFIG_MIRROR

@@ -11,9 +11,8 @@ from typing import Final
 
 from podrules.admission.validation.errors import forbidden, required, unsupported
 from podrules.admission.validation.formats import dns_subdomain
-from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.metadata import validate_object_meta
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError
 from podrules.pod.priority import (
     HIGHEST_USER_DEFINABLE_PRIORITY,

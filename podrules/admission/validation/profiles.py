@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from podrules.admission.validation.context import PodContext
 from podrules.admission.validation.errors import TypedText, forbidden, invalid, required, too_long, unsupported
 from podrules.admission.validation.formats import is_padded, relative_path, size
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import PodContext, View
 from podrules.api.model.field_error import FieldError
 
 SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from podrules.admission.validation.errors import TypedText, invalid, required
 from podrules.admission.validation.formats import dns_subdomain
-from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.metadata import validate_object_meta
 from podrules.admission.validation.resource_names import (
     is_standard_quota_resource_name,
@@ -19,7 +18,7 @@ from podrules.admission.validation.resource_names import (
     validate_quota_resource_name,
     validate_resource_value,
 )
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError
 
 _PODS: Final = frozenset({"pods"})

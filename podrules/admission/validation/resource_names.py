@@ -16,8 +16,7 @@ from typing import Final
 
 from podrules.admission.validation.errors import TypedText, invalid, unsupported
 from podrules.admission.validation.formats import qualified_name
-from podrules.admission.validation.gates import Rules
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import Rules, View
 from podrules.api.model.base import ResourceList
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.quantity import Quantity, QuantityError

@@ -13,10 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from podrules.admission.validation.context import PodContext
 from podrules.admission.validation.errors import duplicate, forbidden, invalid, not_found, required
 from podrules.admission.validation.formats import dns_label
-from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.resource_names import (
     is_hugepage_resource_name,
     is_hugepage_value_divisible,
@@ -25,7 +23,7 @@ from podrules.admission.validation.resource_names import (
     validate_pod_resource_name,
     validate_resource_value,
 )
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import PodContext, Rules, View
 from podrules.api.features import Features
 from podrules.api.model.base import ResourceList
 from podrules.api.model.decode import from_object

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podrules.admission.validation.context import PodContext
 from podrules.admission.validation.errors import (
     duplicate,
     forbidden,
@@ -19,8 +18,7 @@ from podrules.admission.validation.errors import (
     too_many,
     unsupported,
 )
-from podrules.admission.validation.gates import Rules
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import PodContext, Rules, View
 from podrules.api.model.field_error import FieldError
 
 _POLICIES: Final = ("Always", "Never", "OnFailure")

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from podrules.admission.validation.context import PodContext
 from podrules.admission.validation.errors import duplicate, forbidden, invalid, required
 from podrules.admission.validation.fields import validate_word
 from podrules.admission.validation.formats import in_range, size
@@ -23,7 +22,7 @@ from podrules.admission.validation.profiles import (
     validate_app_armor_profile,
     validate_seccomp_profile,
 )
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import PodContext, View
 from podrules.api.model.field_error import FieldError
 
 _MAX_ID: Final = 2**31 - 1

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from podrules.admission.validation.affinity import merged_selector, validate_label_keys
-from podrules.admission.validation.context import PodContext
 from podrules.admission.validation.errors import duplicate, invalid, required, unsupported
 from podrules.admission.validation.fields import validate_word
 from podrules.admission.validation.metadata import validate_label_selector
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import PodContext, View
 from podrules.api.model.field_error import FieldError
 
 _ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")

@@ -10,8 +10,7 @@ from typing import Final
 
 from podrules.admission.validation.errors import TypedText, invalid, unsupported
 from podrules.admission.validation.formats import label_value, qualified_name
-from podrules.admission.validation.gates import Rules
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError
 
 TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")

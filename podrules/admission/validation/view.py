@@ -6,11 +6,15 @@ boolean that is absent is the same as an empty one (`text`, `number`); a pointer
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from msgspec import Struct
+
+from podrules.api.features import CHANGES
 from podrules.api.model.decode import key_text
 from podrules.api.model.quantity import Quantity
+from podrules.pod.defaults import DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS
 
 
 class View:
@@ -93,3 +97,89 @@ class View:
 
 def _amount(entry: Any) -> Quantity:
     return Quantity.parse("0") if entry is None else Quantity.from_json(entry)
+
+
+# The feature gates that decide what the API server accepts, with their default in each minor version.
+#
+# A field with its gate off is dropped before it is validated, or rejected, as its rule says. Gates with one default in
+# all versions are not listed or checked: those that are on are rules like others, and fields of those that are off
+# (ContainerStopSignals, ImageVolumeWithDigest, TaintTolerationComparisonOperators, UserNamespacesHostNetworkSupport,
+# GenericWorkload, EmptyDirVolumeMode and others of 1.37) have the rule of an API server that drops them.
+#
+# Versions before 1.34 were not compared with upstream. A gate that other rules know, too, has its minor from there
+# (`podrules.api.features`).
+#
+# Source: pkg/features/kube_features.go of k8s.io/kubernetes at v1.37.1, which keeps the defaults of every version.
+
+_ON_SINCE: Final[Mapping[str, int]] = {
+    "ClusterTrustBundleProjection": 37,
+    "ContainerRestartRules": 35,
+    "EnvFiles": 35,
+    "HPAConfigurableTolerance": 35,
+    "HPAScaleToZero": 37,
+    "HostnameOverride": 35,
+    "ImageVolume": 35,
+    "MaxUnavailableStatefulSet": 37,
+    "PodCertificateRequest": 37,
+    "PodLevelResources": CHANGES["pod_level_resources"].since,
+    "RestartAllContainersOnContainerExits": 36,
+    "SELinuxMount": 37,
+    "StrictIPCIDRValidation": 36,
+}
+"""The first minor in which each is on."""
+
+
+class Rules(Struct, frozen=True):
+    """The API server's version, by which some rules differ."""
+
+    minor: int
+
+    def on(self, gate: str) -> bool:
+        """Whether a gate is on by default."""
+        return self.minor >= _ON_SINCE[gate]
+
+
+# What the rules of one pod share.
+
+
+class PodContext(Struct, frozen=True):
+    """A pod's spec as it is validated, in a Pod or in a template."""
+
+    spec: View
+    meta: View
+    """The metadata of the pod or of the template."""
+    rules: Rules
+    is_pod: bool
+    """Whether the object is a Pod: some rules leave templates alone."""
+    volumes: Mapping[str, View]
+    """The volumes with a valid name, by name; each is the whole entry of ``spec.volumes``."""
+    claims: frozenset[str]
+    """The names of ``spec.resourceClaims`` that containers may use."""
+
+    @property
+    def grace_seconds(self) -> int:
+        """The grace period as it is stored: 30 where there is none. Below zero: 1 in a Pod, kept in a template."""
+        written = self.spec.number("terminationGracePeriodSeconds")
+        if written is None:
+            return DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS
+        return 1 if self.is_pod and written < 0 else written
+
+    @property
+    def restart_policy(self) -> str:
+        """The pod's restart policy."""
+        return self.spec.text("restartPolicy", "Always")
+
+    @property
+    def os(self) -> str:
+        """The operating system that the pod names; empty: none."""
+        return self.spec.struct("os").text("name")
+
+    @property
+    def host_users(self) -> bool:
+        """Whether the pod runs in the host's user namespace."""
+        return self.spec.flag("hostUsers") is not False
+
+    def every_container(self) -> Iterator[View]:
+        """The containers in the order in which upstream visits them."""
+        for name in ("initContainers", "containers", "ephemeralContainers"):
+            yield from self.spec.structs(name)

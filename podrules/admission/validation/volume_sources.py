@@ -23,9 +23,8 @@ from podrules.admission.validation.formats import (
     relative_path,
     size,
 )
-from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.projections import validate_downward_api, validate_key_files, validate_projected
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError
 
 

@@ -12,11 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from podrules.admission.validation.context import PodContext
 from podrules.admission.validation.errors import duplicate, forbidden, invalid, not_found, quoted, required, unsupported
 from podrules.admission.validation.formats import dns_label, dns_subdomain, path_without_backsteps, relative_path, size
-from podrules.admission.validation.gates import Rules
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import PodContext, Rules, View
 from podrules.admission.validation.volume_sources import SOURCES, VolumeContext, validate_source
 from podrules.api.model.field_error import FieldError
 

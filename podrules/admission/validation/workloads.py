@@ -14,7 +14,6 @@ from podrules.admission.validation.claims import validate_claim_spec
 from podrules.admission.validation.errors import TypedText, forbidden, invalid, required, unsupported
 from podrules.admission.validation.fields import validate_format, validate_nonnegative
 from podrules.admission.validation.formats import dns_label, dns_subdomain, long_name
-from podrules.admission.validation.gates import Rules
 from podrules.admission.validation.metadata import validate_label_selector, validate_object_meta
 from podrules.admission.validation.percents import (
     IntOrPercent,
@@ -24,7 +23,7 @@ from podrules.admission.validation.percents import (
 )
 from podrules.admission.validation.pod import validate_pod_template
 from podrules.admission.validation.selectors import is_empty_selector, selects, shown_labels, shown_selector
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError
 
 _LONG_NAME_SINCE: Final = 35

@@ -10,8 +10,7 @@ from podrules.admission.pod_security.admission import refusal, warning
 from podrules.admission.pod_security.evaluation import evaluate
 from podrules.admission.pod_security.pods import SecuredPod, pod_of, secured_pod
 from podrules.admission.pod_security.policy import LevelVersion, Policy, PolicyLevel, policy_of
-from podrules.admission.validation.gates import Rules
-from podrules.admission.validation.view import View
+from podrules.admission.validation.view import Rules, View
 
 APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 BASELINE = LevelVersion(PolicyLevel.BASELINE)
