@@ -10,8 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from podrules.admission.validation.errors import TypedText, forbidden, invalid, required, unsupported
-from podrules.admission.validation.fields import validate_format, validate_word
+from podrules.admission.validation.errors import (
+    TypedText,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+    validate_format,
+    validate_word,
+)
 from podrules.admission.validation.formats import dns_label, dns_subdomain, path_segment_name
 from podrules.admission.validation.metadata import validate_object_meta
 from podrules.admission.validation.resource_names import validate_container_resource_name, validate_nonnegative_quantity

@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from podrules.admission.validation.errors import invalid
-from podrules.admission.validation.fields import validate_word
+from podrules.admission.validation.errors import (
+    invalid,
+    validate_not_more_than_all,
+    validate_positive_int_or_percent,
+    validate_word,
+)
 from podrules.admission.validation.formats import path_segment_name
 from podrules.admission.validation.metadata import validate_generic_meta, validate_label_selector
-from podrules.admission.validation.percents import validate_not_more_than_all, validate_positive_int_or_percent
 from podrules.admission.validation.selectors import shown_selector
 from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError

@@ -9,8 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podrules.admission.validation.errors import forbidden, invalid, required, unsupported
-from podrules.admission.validation.fields import validate_format, validate_word
+from podrules.admission.validation.errors import (
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+    validate_format,
+    validate_word,
+)
 from podrules.admission.validation.formats import dns_label, dns_subdomain
 from podrules.admission.validation.metadata import validate_annotations, validate_label_selector, validate_labels
 from podrules.admission.validation.view import Rules, View

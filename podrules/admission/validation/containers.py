@@ -10,8 +10,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from podrules.admission.validation.env import validate_env, validate_env_from
-from podrules.admission.validation.errors import duplicate, forbidden, invalid, not_found, required, unsupported
-from podrules.admission.validation.fields import validate_format
+from podrules.admission.validation.errors import (
+    duplicate,
+    forbidden,
+    invalid,
+    not_found,
+    required,
+    unsupported,
+    validate_format,
+)
 from podrules.admission.validation.formats import dns_label, is_padded
 from podrules.admission.validation.ports import validate_container_ports, validate_host_ports
 from podrules.admission.validation.probes import PROBES, has_lifecycle, validate_lifecycle, validate_probes

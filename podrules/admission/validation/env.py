@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
-from podrules.admission.validation.errors import invalid, not_found, required, unsupported
-from podrules.admission.validation.fields import validate_format
+from podrules.admission.validation.errors import invalid, not_found, required, unsupported, validate_format
 from podrules.admission.validation.formats import (
     config_map_key,
     dns_label,

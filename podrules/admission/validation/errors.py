@@ -6,11 +6,14 @@ Source: pkg/util/validation/field/errors.go of k8s.io/apimachinery at v0.37.1; s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final
 
+from podrules.admission.validation.formats import Problems, percent
+from podrules.admission.validation.view import View
 from podrules.api.model.field_error import FieldError
-from podrules.api.model.quantity import Quantity, go_float
+from podrules.api.model.quantity import Quantity, go_float, whole_number
 
 _SHORT: Final = {
     "\a": "\\a",
@@ -114,3 +117,69 @@ def too_long(field: str, most: int) -> FieldError:
 def too_many(field: str, count: int, most: int) -> FieldError:
     """A list with more items than are allowed."""
     return FieldError(field, f"Too many: {count}: must have at most {most} {'item' if most == 1 else 'items'}")
+
+
+# Rules that many fields share: a number that is not below zero, a word of an enumeration, a text of some form.
+#
+# A field that is absent breaks none of them.
+#
+# Source: pkg/apis/core/validation/validation.go of k8s.io/kubernetes at v1.37.1 (ValidateNonnegativeField).
+
+
+def validate_nonnegative(struct: View, name: str) -> Iterator[FieldError]:
+    """Hold a number against the rule that it is not below zero."""
+    value = struct.number(name)
+    if value is not None and value < 0:
+        yield invalid(struct.at(name), value, "must be greater than or equal to 0")
+
+
+def validate_word(struct: View, name: str, known: Collection[str]) -> Iterator[FieldError]:
+    """Hold a pointer to a word against the words that there are; an empty one is none of them."""
+    word = struct.pointer(name)
+    if word is not None and word not in known:
+        yield unsupported(struct.at(name), word, known)
+
+
+def validate_format(struct: View, name: str, problems: Callable[[str], Problems]) -> Iterator[FieldError]:
+    """Hold a text against a form; an empty one is an absent one.
+
+    Args:
+        struct: It has the field.
+        name: Of the field.
+        problems: What is wrong with a text, as of `podrules.admission.validation.formats`.
+    """
+    text = struct.text(name)
+    for problem in problems(text) if text else ():
+        yield invalid(struct.at(name), text, problem)
+
+
+# How the API server validates values that are a number or a share, such as ``maxUnavailable``.
+#
+# Source: pkg/apis/apps/validation/validation.go at v1.37.1 (ValidatePositiveIntOrPercent, IsNotMoreThan100Percent,
+# getIntOrPercentValue).
+
+IntOrPercent = int | str
+_ALL: Final = 100
+
+
+def validate_positive_int_or_percent(value: IntOrPercent, path: str) -> Iterator[FieldError]:
+    """Hold a value against the rule that it is a share, or a number not below zero."""
+    if isinstance(value, str):
+        for problem in percent(value):
+            yield invalid(path, TypedText(value), problem)
+    elif value < 0:
+        yield invalid(path, value, "must be greater than or equal to 0")
+
+
+def validate_not_more_than_all(value: IntOrPercent, path: str) -> Iterator[FieldError]:
+    """Hold a value against the rule that a share is no more than 100%."""
+    if isinstance(value, str) and not percent(value) and int_or_percent(value) > _ALL:
+        yield invalid(path, TypedText(value), "must not be greater than 100%")
+
+
+def int_or_percent(value: IntOrPercent) -> int:
+    """The number of a value, of so many or so many percent; 0 where it is neither."""
+    if isinstance(value, int):
+        return value
+    number = value if percent(value) else value.removesuffix("%")
+    return whole_number(number) if re.fullmatch("[-+]?[0-9]+", number) else 0

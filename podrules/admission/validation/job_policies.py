@@ -19,8 +19,8 @@ from podrules.admission.validation.errors import (
     too_long,
     too_many,
     unsupported,
+    validate_word,
 )
-from podrules.admission.validation.fields import validate_word
 from podrules.admission.validation.formats import qualified_name, size
 from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError

@@ -13,8 +13,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from podrules.admission.validation.errors import TypedText, invalid, required, too_long, unsupported
-from podrules.admission.validation.fields import validate_nonnegative
+from podrules.admission.validation.errors import (
+    TypedText,
+    invalid,
+    required,
+    too_long,
+    unsupported,
+    validate_nonnegative,
+)
 from podrules.admission.validation.formats import dns_label, dns_subdomain, size
 from podrules.admission.validation.job_policies import (
     shown_success_policy,

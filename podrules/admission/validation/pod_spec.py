@@ -15,8 +15,15 @@ from podrules.admission.validation.containers import (
     validate_init_containers,
 )
 from podrules.admission.validation.env import validate_file_key_volumes
-from podrules.admission.validation.errors import duplicate, forbidden, go_json, invalid, required, unsupported
-from podrules.admission.validation.fields import validate_format
+from podrules.admission.validation.errors import (
+    duplicate,
+    forbidden,
+    go_json,
+    invalid,
+    required,
+    unsupported,
+    validate_format,
+)
 from podrules.admission.validation.formats import dns_label, dns_subdomain, in_range, qualified_name
 from podrules.admission.validation.metadata import validate_labels
 from podrules.admission.validation.network import (

@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from podrules.admission.validation.errors import duplicate, forbidden, invalid, required
-from podrules.admission.validation.fields import validate_word
+from podrules.admission.validation.errors import duplicate, forbidden, invalid, required, validate_word
 from podrules.admission.validation.formats import in_range, size
 from podrules.admission.validation.operating_system import validate_windows_options
 from podrules.admission.validation.profiles import (

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from podrules.admission.validation.affinity import merged_selector, validate_label_keys
-from podrules.admission.validation.errors import duplicate, invalid, required, unsupported
-from podrules.admission.validation.fields import validate_word
+from podrules.admission.validation.errors import duplicate, invalid, required, unsupported, validate_word
 from podrules.admission.validation.metadata import validate_label_selector
 from podrules.admission.validation.view import PodContext, View
 from podrules.api.model.field_error import FieldError

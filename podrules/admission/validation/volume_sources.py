@@ -13,8 +13,15 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.admission.validation.claims import validate_claim_template
-from podrules.admission.validation.errors import forbidden, invalid, required, too_long, unsupported
-from podrules.admission.validation.fields import validate_format, validate_word
+from podrules.admission.validation.errors import (
+    forbidden,
+    invalid,
+    required,
+    too_long,
+    unsupported,
+    validate_format,
+    validate_word,
+)
 from podrules.admission.validation.formats import (
     dns_label,
     dns_subdomain,

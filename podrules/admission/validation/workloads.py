@@ -11,16 +11,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from podrules.admission.validation.claims import validate_claim_spec
-from podrules.admission.validation.errors import TypedText, forbidden, invalid, required, unsupported
-from podrules.admission.validation.fields import validate_format, validate_nonnegative
-from podrules.admission.validation.formats import dns_label, dns_subdomain, long_name
-from podrules.admission.validation.metadata import validate_label_selector, validate_object_meta
-from podrules.admission.validation.percents import (
+from podrules.admission.validation.errors import (
     IntOrPercent,
+    TypedText,
+    forbidden,
     int_or_percent,
+    invalid,
+    required,
+    unsupported,
+    validate_format,
+    validate_nonnegative,
     validate_not_more_than_all,
     validate_positive_int_or_percent,
 )
+from podrules.admission.validation.formats import dns_label, dns_subdomain, long_name
+from podrules.admission.validation.metadata import validate_label_selector, validate_object_meta
 from podrules.admission.validation.pod import validate_pod_template
 from podrules.admission.validation.selectors import is_empty_selector, selects, shown_labels, shown_selector
 from podrules.admission.validation.view import Rules, View
