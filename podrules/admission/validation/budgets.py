@@ -18,8 +18,7 @@ from podrules.admission.validation.errors import (
     validate_word,
 )
 from podrules.admission.validation.formats import path_segment_name
-from podrules.admission.validation.metadata import validate_generic_meta, validate_label_selector
-from podrules.admission.validation.selectors import shown_selector
+from podrules.admission.validation.metadata import shown_selector, validate_generic_meta, validate_label_selector
 from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError
 

@@ -28,10 +28,15 @@ from podrules.admission.validation.job_policies import (
     validate_pod_replacement_policy,
     validate_success_policy,
 )
-from podrules.admission.validation.metadata import validate_label_selector, validate_object_meta
+from podrules.admission.validation.metadata import (
+    selects,
+    shown_labels,
+    shown_selector,
+    validate_label_selector,
+    validate_object_meta,
+)
 from podrules.admission.validation.pod import validate_pod_template
 from podrules.admission.validation.schedules import schedule_problem
-from podrules.admission.validation.selectors import selects, shown_labels, shown_selector
 from podrules.admission.validation.time_zones import time_zone_problem
 from podrules.admission.validation.view import Rules, View
 from podrules.api.controller_labels import controllers_labels

@@ -13,8 +13,7 @@ from typing import Any, Final
 from podrules.admission.validation.env import validate_field_selector, validate_resource_field_selector
 from podrules.admission.validation.errors import forbidden, invalid, required, unsupported
 from podrules.admission.validation.formats import qualified_name, unreserved_path
-from podrules.admission.validation.metadata import validate_annotations_size, validate_label_selector
-from podrules.admission.validation.selectors import shown_selector
+from podrules.admission.validation.metadata import shown_selector, validate_annotations_size, validate_label_selector
 from podrules.admission.validation.signers import cluster_trust_bundle_name, is_kubernetes_signer, validate_signer_name
 from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError

@@ -25,9 +25,15 @@ from podrules.admission.validation.errors import (
     validate_positive_int_or_percent,
 )
 from podrules.admission.validation.formats import dns_label, dns_subdomain, long_name
-from podrules.admission.validation.metadata import validate_label_selector, validate_object_meta
+from podrules.admission.validation.metadata import (
+    is_empty_selector,
+    selects,
+    shown_labels,
+    shown_selector,
+    validate_label_selector,
+    validate_object_meta,
+)
 from podrules.admission.validation.pod import validate_pod_template
-from podrules.admission.validation.selectors import is_empty_selector, selects, shown_labels, shown_selector
 from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError
 
