@@ -10,8 +10,17 @@ pkg/registry/core/pod/strategy.go (mutatePodAffinity) of k8s.io/kubernetes at v1
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
-from podrules.admission.validation.errors import TypedText, forbidden, invalid, required
+from podrules.admission.validation.errors import (
+    TypedText,
+    duplicate,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+    validate_word,
+)
 from podrules.admission.validation.formats import dns_label, dns_subdomain, label_value, qualified_name
 from podrules.admission.validation.metadata import validate_label_selector
 from podrules.admission.validation.view import PodContext, Rules, View
@@ -169,3 +178,92 @@ def validate_label_keys(term: View, selector: View, rules: Rules) -> Iterator[Fi
         if key in mismatched:
             place = term.at(f"matchLabelKeys[{index}]")
             yield invalid(place, key, "exists in both matchLabelKeys and mismatchLabelKeys")
+
+
+# How the API server validates topology spread constraints.
+#
+# Source: pkg/apis/core/validation/validation.go of k8s.io/kubernetes at v1.37.1 (validateTopologySpreadConstraints);
+# pkg/registry/core/pod/strategy.go (mutateTopologySpreadConstraints).
+
+_ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
+_POLICIES: Final = ("Honor", "Ignore")
+_NOT_POSITIVE: Final = "must be greater than zero"
+
+
+def validate_topology_spread_constraints(pod: PodContext) -> Iterator[FieldError]:
+    """Hold each constraint against its rules, and against those that follow it."""
+    constraints = pod.spec.structs("topologySpreadConstraints")
+    for index, constraint in enumerate(constraints):
+        yield from _constraint(constraint, constraints[index + 1 :])
+        selector = merged_selector(constraint, pod, {"In": constraint.texts("matchLabelKeys")})
+        yield from validate_label_keys(constraint, selector, pod.rules)
+        yield from validate_label_selector(selector, pod.rules)
+
+
+def _constraint(constraint: View, others: Sequence[View]) -> Iterator[FieldError]:
+    skew = constraint.number("maxSkew") or 0
+    if skew <= 0:
+        yield invalid(constraint.at("maxSkew"), skew, _NOT_POSITIVE)
+    key, action = constraint.text("topologyKey"), constraint.text("whenUnsatisfiable")
+    if not key:
+        yield required(constraint.at("topologyKey"), "can not be empty")
+    if action not in _ACTIONS:
+        yield unsupported(constraint.at("whenUnsatisfiable"), action, _ACTIONS)
+    if any((other.text("topologyKey"), other.text("whenUnsatisfiable")) == (key, action) for other in others):
+        yield duplicate(constraint.at("{topologyKey, whenUnsatisfiable}"), f"{{{key}, {action}}}")
+    least = constraint.number("minDomains")
+    if least is not None:
+        if least <= 0:
+            yield invalid(constraint.at("minDomains"), least, _NOT_POSITIVE)
+        if action != "DoNotSchedule":
+            words = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
+            yield invalid(constraint.at("minDomains"), least, words)
+    for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
+        yield from validate_word(constraint, name, _POLICIES)
+
+
+# How the API server validates a pod's tolerations.
+#
+# Source: pkg/apis/core/validation/validation.go of k8s.io/kubernetes at v1.37.1 (ValidateTolerations).
+
+TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_OPERATORS: Final = ("Equal", "Exists")
+_COMPARISONS: Final = ("Lt", "Gt")
+_COMPARISONS_SINCE: Final = 35
+"""The first minor that knows the operators that compare numbers, and refuses them while their gate is off."""
+
+
+def validate_tolerations(spec: View, rules: Rules) -> Iterator[FieldError]:
+    """Hold each toleration against the rules of its key, operator, value and effect."""
+    for toleration in spec.structs("tolerations"):
+        yield from _toleration(toleration, rules)
+
+
+def _toleration(toleration: View, rules: Rules) -> Iterator[FieldError]:
+    key, operator, effect = toleration.text("key"), toleration.text("operator"), toleration.text("effect")
+    for problem in qualified_name(key, rules) if key else ():
+        yield invalid(toleration.at("key"), key, problem)
+    if not key and operator != "Exists":
+        words = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        yield invalid(toleration.at("operator"), TypedText(operator), words)
+    if toleration.has("tolerationSeconds") and effect != "NoExecute":
+        yield invalid(
+            toleration.at("effect"), TypedText(effect), "effect must be 'NoExecute' when `tolerationSeconds` is set"
+        )
+    yield from _value(toleration, operator, rules)
+    if effect and effect not in TAINT_EFFECTS:
+        yield unsupported(toleration.at("effect"), effect, TAINT_EFFECTS)
+
+
+def _value(toleration: View, operator: str, rules: Rules) -> Iterator[FieldError]:
+    place, value = toleration.at("operator"), toleration.text("value")
+    if operator in {"Equal", ""}:
+        problems = label_value(value, rules)
+        if problems:
+            yield invalid(place, value, ";".join(problems))
+    elif operator == "Exists":
+        if value:
+            yield invalid(place, value, "value must be empty when `operator` is 'Exists'")
+    else:
+        compares = operator in _COMPARISONS and rules.minor >= _COMPARISONS_SINCE
+        yield unsupported(place, operator, (*_OPERATORS, *_COMPARISONS) if compares else _OPERATORS)

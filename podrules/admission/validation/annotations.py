@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
+from podrules.admission.validation.affinity import validate_tolerations
 from podrules.admission.validation.errors import invalid, quoted
 from podrules.admission.validation.formats import relative_path
 from podrules.admission.validation.profiles import (
@@ -22,7 +23,6 @@ from podrules.admission.validation.profiles import (
     SECCOMP_POD,
     UNCONFINED,
 )
-from podrules.admission.validation.tolerations import validate_tolerations
 from podrules.admission.validation.view import PodContext, View
 from podrules.api.model.field_error import FieldError
 from podrules.pod.priority import CONFIG_MIRROR

@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podrules.admission.validation.affinity import validate_affinity
+from podrules.admission.validation.affinity import (
+    validate_affinity,
+    validate_tolerations,
+    validate_topology_spread_constraints,
+)
 from podrules.admission.validation.annotations import validate_pod_annotations
 from podrules.admission.validation.containers import (
     validate_containers,
@@ -43,8 +47,6 @@ from podrules.admission.validation.priority_classes import validate_preemption_p
 from podrules.admission.validation.profiles import validate_seccomp_and_apparmor
 from podrules.admission.validation.resources import validate_overhead, validate_pod_resources
 from podrules.admission.validation.security import validate_host_users, validate_pod_security_context
-from podrules.admission.validation.spread import validate_topology_spread_constraints
-from podrules.admission.validation.tolerations import validate_tolerations
 from podrules.admission.validation.view import PodContext, Rules, View
 from podrules.admission.validation.volumes import kept_volumes, named_volumes, validate_volumes
 from podrules.api.model.field_error import FieldError
