@@ -23,7 +23,7 @@ from podrules.admission.pod_security.words import (
     setters,
 )
 from podrules.admission.validation.errors import quoted
-from podrules.admission.validation.profiles import (
+from podrules.admission.validation.security import (
     APP_ARMOR_CONTAINER,
     LOCALHOST,
     SECCOMP_CONTAINER,

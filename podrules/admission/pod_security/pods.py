@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from podrules.admission.validation.profiles import APP_ARMOR_CONTAINER, app_armor_of_annotation, shown_profile
+from podrules.admission.validation.security import APP_ARMOR_CONTAINER, app_armor_of_annotation, shown_profile
 from podrules.admission.validation.view import Rules, View
 from podrules.admission.validation.volumes import kept_volumes
 

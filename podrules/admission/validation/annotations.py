@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 from podrules.admission.validation.affinity import validate_tolerations
 from podrules.admission.validation.errors import invalid, quoted
 from podrules.admission.validation.formats import relative_path
-from podrules.admission.validation.profiles import (
+from podrules.admission.validation.security import (
     APP_ARMOR_CONTAINER,
     LOCALHOST,
     SECCOMP_CONTAINER,

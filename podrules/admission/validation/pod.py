@@ -42,11 +42,15 @@ from podrules.admission.validation.formats import (
     size,
 )
 from podrules.admission.validation.metadata import validate_annotations, validate_labels, validate_object_meta
-from podrules.admission.validation.operating_system import validate_os, validate_windows_host_process
 from podrules.admission.validation.priority_classes import validate_preemption_policy
-from podrules.admission.validation.profiles import validate_seccomp_and_apparmor
 from podrules.admission.validation.resources import validate_overhead, validate_pod_resources
-from podrules.admission.validation.security import validate_host_users, validate_pod_security_context
+from podrules.admission.validation.security import (
+    validate_host_users,
+    validate_os,
+    validate_pod_security_context,
+    validate_seccomp_and_apparmor,
+    validate_windows_host_process,
+)
 from podrules.admission.validation.view import PodContext, Rules, View
 from podrules.admission.validation.volumes import kept_volumes, named_volumes, validate_volumes
 from podrules.api.model.field_error import FieldError

@@ -8,19 +8,20 @@ node/util/sysctl of k8s.io/component-helpers at v0.37.1.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from podrules.admission.validation.errors import duplicate, forbidden, invalid, required, validate_word
-from podrules.admission.validation.formats import in_range, size
-from podrules.admission.validation.operating_system import validate_windows_options
-from podrules.admission.validation.profiles import (
-    APP_ARMOR_CONTAINER,
-    app_armor_of_annotation,
-    shown_profile,
-    validate_app_armor_profile,
-    validate_seccomp_profile,
+from podrules.admission.validation.errors import (
+    TypedText,
+    duplicate,
+    forbidden,
+    invalid,
+    required,
+    too_long,
+    unsupported,
+    validate_word,
 )
+from podrules.admission.validation.formats import dns_subdomain, in_range, is_padded, relative_path, size
 from podrules.admission.validation.view import PodContext, View
 from podrules.api.model.field_error import FieldError
 
@@ -194,3 +195,290 @@ def validate_host_users(pod: PodContext) -> Iterator[FieldError]:
     for container in pod.every_container():
         if container.content.get("volumeDevices"):
             yield forbidden(container.at("volumeDevices"), words)
+
+
+# How the API server validates seccomp and AppArmor profiles, which stand in fields or in old annotations.
+#
+# Source: pkg/apis/core/validation/validation.go (validateSeccompProfileField, ValidateAppArmorProfileField,
+# validateSeccompAnnotationsAndFields, validateAppArmorAnnotationsAndFieldsMatchOnCreate), pkg/api/pod/util.go
+# (ApparmorFieldForAnnotation) and pkg/registry/core/pod/strategy.go (applyAppArmorVersionSkew) of k8s.io/kubernetes at
+# v1.37.1.
+
+SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
+SECCOMP_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
+APP_ARMOR_CONTAINER: Final = "container.apparmor.security.beta.kubernetes.io/"
+LOCALHOST: Final = "localhost/"
+UNCONFINED: Final = "unconfined"
+SECCOMP_DEFAULTS: Final = frozenset({"runtime/default", "docker/default"})
+_APP_ARMOR_DEFAULTS: Final = frozenset({"runtime/default"})
+_TYPES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
+_LONGEST_PATH: Final = 4095
+
+
+def validate_seccomp_profile(context: View) -> Iterator[FieldError]:
+    """Hold the ``seccompProfile`` of a security context against its rules."""
+    if not context.has("seccompProfile"):
+        return
+    profile = context.struct("seccompProfile")
+    kind, local, place = profile.text("type"), profile.pointer("localhostProfile"), profile.at("localhostProfile")
+    if not kind:
+        yield required(profile.at("type"), "type is required when seccompProfile is set")
+    elif kind not in _TYPES:
+        yield unsupported(profile.at("type"), kind, _TYPES)
+    if kind != "Localhost":
+        if local is not None:
+            yield invalid(place, shown_profile(profile), "can only be set when seccomp type is Localhost")
+    elif local is None:
+        yield required(place, "must be set when seccomp type is Localhost")
+    else:
+        for problem in relative_path(local):
+            yield invalid(place, local, problem)
+
+
+def validate_app_armor_profile(context: View) -> Iterator[FieldError]:
+    """Hold the ``appArmorProfile`` of a security context against its rules."""
+    if not context.has("appArmorProfile"):
+        return
+    profile = context.struct("appArmorProfile")
+    kind, local, place = profile.text("type"), profile.pointer("localhostProfile"), profile.at("localhostProfile")
+    if kind == "Localhost":
+        yield from _local_app_armor(place, local)
+    elif not kind:
+        yield required(profile.at("type"), "type is required when appArmorProfile is set")
+    elif kind not in _TYPES:
+        yield unsupported(profile.at("type"), kind, _TYPES)
+    elif local is not None:
+        yield invalid(place, TypedText(local), "can only be set when AppArmor type is Localhost")
+
+
+def _local_app_armor(place: str, name: str | None) -> Iterator[FieldError]:
+    if not name:
+        yield required(place, "must be set when AppArmor type is Localhost")
+        return
+    if is_padded(name):
+        yield invalid(place, name, "must not be padded with whitespace")
+    if size(name) > _LONGEST_PATH:
+        yield too_long(place, _LONGEST_PATH)
+
+
+def shown_profile(profile: View) -> Mapping[str, str | None]:
+    """A profile as Go writes it as JSON."""
+    return {"Type": profile.text("type"), "LocalhostProfile": profile.pointer("localhostProfile")}
+
+
+def app_armor_of_annotation(text: str) -> Mapping[str, str | None] | None:
+    """The profile that an annotation of a Pod is copied to, as `shown_profile` has it; None where it is malformed."""
+    if text == UNCONFINED:
+        return {"Type": "Unconfined", "LocalhostProfile": None}
+    if text in _APP_ARMOR_DEFAULTS:
+        return {"Type": "RuntimeDefault", "LocalhostProfile": None}
+    name = text.removeprefix(LOCALHOST)
+    if name == text or any(_local_app_armor("", name)):
+        return None
+    return {"Type": "Localhost", "LocalhostProfile": name}
+
+
+def validate_seccomp_and_apparmor(pod: PodContext) -> Iterator[FieldError]:
+    """Compare the profiles in annotations with those in fields."""
+    annotations = pod.meta.texts_by_key("annotations")
+    if SECCOMP_POD in annotations or any(key.startswith(SECCOMP_CONTAINER) for key in annotations):
+        yield from _seccomp_matches(pod, annotations)
+    if pod.os != "windows" and any(key.startswith(APP_ARMOR_CONTAINER) for key in annotations):
+        yield from _app_armor_matches(pod, annotations)
+
+
+def _seccomp_matches(pod: PodContext, annotations: Mapping[str, str]) -> Iterator[FieldError]:
+    yield from _seccomp_match(pod.spec, annotations.get(SECCOMP_POD))
+    for container in pod.every_container():
+        yield from _seccomp_match(container, annotations.get(SECCOMP_CONTAINER + container.text("name")))
+
+
+def _seccomp_match(holder: View, annotation: str | None) -> Iterator[FieldError]:
+    context = holder.struct("securityContext")
+    if annotation is not None and context.has("seccompProfile"):
+        profile = context.struct("seccompProfile")
+        for field, what in _differences(profile, annotation, SECCOMP_DEFAULTS):
+            yield forbidden(profile.at(field), f"seccomp {what} in annotation and field must match")
+
+
+def _app_armor_matches(pod: PodContext, annotations: Mapping[str, str]) -> Iterator[FieldError]:
+    shared = pod.spec.struct("securityContext")
+    for container in pod.every_container():
+        annotation = annotations.get(APP_ARMOR_CONTAINER + container.text("name"))
+        own = container.struct("securityContext")
+        context = own if own.has("appArmorProfile") else shared
+        copied = context is shared and pod.is_pod
+        if annotation is None or (copied and app_armor_of_annotation(annotation)):
+            continue
+        profile = context.struct("appArmorProfile")
+        for field, what in _differences(profile, annotation, _APP_ARMOR_DEFAULTS):
+            place = own.at(f"appArmorProfile.{field}")
+            yield forbidden(place, f"apparmor {what} in annotation and field must match")
+
+
+def _differences(profile: View, annotation: str, defaults: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The field in which a profile differs from an annotation, and what it is."""
+    match profile.text("type"):
+        case "Unconfined":
+            differs = annotation != UNCONFINED
+        case "RuntimeDefault":
+            differs = annotation not in defaults
+        case "Localhost":
+            differs = not annotation.startswith(LOCALHOST)
+            if not differs and profile.pointer("localhostProfile") != annotation.removeprefix(LOCALHOST):
+                yield "localhostProfile", "profile"
+        case _:
+            differs = False
+    if differs:
+        yield "type", "type"
+
+
+# How the API server validates the operating system that a pod names, what Windows accepts, and its host processes.
+#
+# Source: pkg/apis/core/validation/validation.go of k8s.io/kubernetes at v1.37.1 (validateOS, validateLinux,
+# validateWindows, validateWindowsSecurityContextOptions, validateWindowsHostProcessPod).
+
+_SYSTEMS: Final = ("linux", "windows")
+_HOST: Final = ("hostUsers", "hostPID", "hostIPC")
+_CONTEXT_FIRST: Final = ("securityContext.appArmorProfile", "securityContext.seLinuxOptions")
+_CONTEXT_NEXT: Final = (
+    "securityContext.seccompProfile",
+    "securityContext.fsGroup",
+    "securityContext.fsGroupChangePolicy",
+    "securityContext.sysctls",
+)
+_CONTEXT_LAST: Final = (
+    "securityContext.runAsUser",
+    "securityContext.runAsGroup",
+    "securityContext.supplementalGroups",
+    "securityContext.supplementalGroupsPolicy",
+    "securityContext.seLinuxChangePolicy",
+)
+_NOT_ON_WINDOWS: Final = (*_CONTEXT_FIRST, *_CONTEXT_NEXT, *_CONTEXT_LAST, *_HOST, "shareProcessNamespace")
+_NOT_ON_WINDOWS_BEFORE: Final = (*_CONTEXT_FIRST, *_HOST, *_CONTEXT_NEXT, "shareProcessNamespace", *_CONTEXT_LAST)
+_HOST_FIELDS_APART_SINCE: Final = 37
+"""Before it upstream kept the fields of the host's namespaces in the security context."""
+_NOT_IN_WINDOWS_CONTAINERS: Final = (
+    "securityContext.appArmorProfile",
+    "securityContext.seLinuxOptions",
+    "securityContext.seccompProfile",
+    "securityContext.capabilities",
+    "securityContext.readOnlyRootFilesystem",
+    "securityContext.privileged",
+    "securityContext.allowPrivilegeEscalation",
+    "securityContext.procMount",
+    "securityContext.runAsUser",
+    "securityContext.runAsGroup",
+)
+_EMPTY_IS_ABSENT: Final = frozenset({"hostPID", "hostIPC", "sysctls"})
+_SPEC_KIB: Final = 64
+_DOMAIN_LENGTH: Final = 256
+_USER_LENGTH: Final = 104
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_NETBIOS: Final = re.compile(r"""[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}""")
+_DNS_LABEL: Final = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+_DNS: Final = re.compile(rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*")
+_ONLY_DOTS: Final = re.compile("[. ]+")
+_NOT_IN_USERS: Final = re.compile(r"""["/\\:;|=,+*?<>@\[\]]""")
+
+
+def validate_os(pod: PodContext) -> Iterator[FieldError]:
+    """Hold the pod's operating system against its rules, and the pod's fields against those of the system."""
+    spec = pod.spec
+    if not spec.has("os"):
+        return
+    match pod.os:
+        case "":
+            yield required(spec.at("os.name"))
+        case "linux":
+            for holder in (spec, *pod.every_container()):
+                place = holder.at("securityContext.windowsOptions")
+                if holder.struct("securityContext").has("windowsOptions"):
+                    yield forbidden(place, "windows options cannot be set for a linux pod")
+        case "windows":
+            apart = pod.rules.minor >= _HOST_FIELDS_APART_SINCE
+            yield from _not_on_windows(spec, _NOT_ON_WINDOWS if apart else _NOT_ON_WINDOWS_BEFORE)
+            for container in pod.every_container():
+                yield from _not_on_windows(container, _NOT_IN_WINDOWS_CONTAINERS)
+        case other:
+            yield unsupported(spec.at("os"), other, _SYSTEMS)
+
+
+def _not_on_windows(holder: View, fields: Sequence[str]) -> Iterator[FieldError]:
+    context = holder.struct("securityContext")
+    for field in fields:
+        parent, _, name = field.rpartition(".")
+        value = (context if parent else holder).content.get(name)
+        if value if name in _EMPTY_IS_ABSENT else value is not None:
+            yield forbidden(holder.at(field), "cannot be set for a windows pod")
+
+
+def validate_windows_options(context: View) -> Iterator[FieldError]:
+    """Hold the ``windowsOptions`` of a security context against their rules."""
+    if not context.has("windowsOptions"):
+        return
+    options = context.struct("windowsOptions")
+    spec_name, spec = options.pointer("gmsaCredentialSpecName"), options.pointer("gmsaCredentialSpec")
+    for problem in dns_subdomain(spec_name) if spec_name is not None else ():
+        yield invalid(options.at("gmsaCredentialSpecName"), TypedText(spec_name), problem)
+    if spec == "":
+        yield invalid(options.at("gmsaCredentialSpec"), "", "gmsaCredentialSpec cannot be an empty string")
+    elif spec and size(spec) > _SPEC_KIB * 1024:
+        words = f"gmsaCredentialSpec size must be under {_SPEC_KIB} KiB"
+        yield invalid(options.at("gmsaCredentialSpec"), TypedText(spec), words)
+    user = options.pointer("runAsUserName")
+    for problem in _user_problems(user) if user is not None else ():
+        yield invalid(options.at("runAsUserName"), TypedText(user), f"runAsUserName{problem}")
+
+
+def _user_problems(name: str) -> Iterator[str]:
+    domain, backslash, user = name.rpartition("\\")
+    if not name:
+        yield " cannot be an empty string"
+    elif _CONTROL.search(name):
+        yield " cannot contain control characters"
+    elif "\\" in domain:
+        yield " cannot contain more than one backslash"
+    else:
+        if size(domain) >= _DOMAIN_LENGTH:
+            yield f"'s Domain length must be under {_DOMAIN_LENGTH} characters"
+        if backslash and not _NETBIOS.fullmatch(domain) and not _DNS.fullmatch(domain):
+            yield "'s Domain doesn't match the NetBios nor the DNS format"
+        yield from _user_part_problems(user)
+
+
+def _user_part_problems(user: str) -> Iterator[str]:
+    if not user:
+        yield "'s User cannot be empty"
+    elif size(user) > _USER_LENGTH:
+        yield f"'s User length must not be longer than {_USER_LENGTH} characters"
+    if _ONLY_DOTS.fullmatch(user):
+        yield "'s User cannot contain only periods or spaces"
+    if _NOT_IN_USERS.search(user):
+        yield r"""'s User cannot contain the following characters: "/\:;|=,+*?<>@[]"""
+
+
+def validate_windows_host_process(pod: PodContext) -> Iterator[FieldError]:
+    """Hold the pod's host processes of Windows against their rules: all of the containers are, or none."""
+    shared = _host_process(pod.spec)
+    hosted: set[bool] = set()
+    for container in pod.every_container():
+        own = _host_process(container)
+        if own is not None and shared is not None and own != shared:
+            words = f"pod hostProcess value must be identical if both are specified, was {str(shared).lower()}"
+            yield invalid(container.at("securityContext.windowsOptions.hostProcess"), own, words)
+        hosted.add(bool(shared if own is None else own))
+    if True not in hosted:
+        return
+    if False in hosted:
+        words = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
+        yield invalid(pod.spec.path, "", words)
+    if not pod.spec.flag("hostNetwork"):
+        words = "hostNetwork must be true if pod contains any hostProcess containers"
+        yield invalid(pod.spec.at("hostNetwork"), False, words)
+
+
+def _host_process(holder: View) -> bool | None:
+    context: dict[str, Any] = holder.content.get("securityContext") or {}
+    found: bool | None = (context.get("windowsOptions") or {}).get("hostProcess")
+    return found
