@@ -26,7 +26,7 @@ from podrules.admission.limits.room import LimitRangeBound
 from podrules.admission.pod_security.admission import refusal, warning
 from podrules.admission.pod_security.pods import SecuredPod
 from podrules.admission.pod_security.policy import Policy, PolicyLevel
-from podrules.admission.validation.filled import validate_filled_resources
+from podrules.admission.validation.resources import validate_filled_resources
 from podrules.admission.validation.view import Rules
 from podrules.api.features import REFERENCE, Features
 from podrules.api.model.pod import Pod

@@ -21,7 +21,7 @@ from podrules.admission.validation.errors import (
 )
 from podrules.admission.validation.formats import dns_label, dns_subdomain, path_segment_name
 from podrules.admission.validation.metadata import validate_object_meta
-from podrules.admission.validation.resource_names import validate_container_resource_name, validate_nonnegative_quantity
+from podrules.admission.validation.resources import validate_container_resource_name, validate_nonnegative_quantity
 from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError
 

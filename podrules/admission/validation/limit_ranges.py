@@ -15,7 +15,7 @@ from msgspec import Struct
 from podrules.admission.validation.errors import TypedText, duplicate, forbidden, invalid, required
 from podrules.admission.validation.formats import dns_subdomain, qualified_name
 from podrules.admission.validation.metadata import validate_object_meta
-from podrules.admission.validation.resource_names import stored_amounts, validate_limit_range_resource_name
+from podrules.admission.validation.resources import stored_amounts, validate_limit_range_resource_name
 from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.policy import LimitRangeItem

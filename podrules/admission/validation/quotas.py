@@ -12,7 +12,7 @@ from typing import Any, Final
 from podrules.admission.validation.errors import TypedText, invalid, required
 from podrules.admission.validation.formats import dns_subdomain
 from podrules.admission.validation.metadata import validate_object_meta
-from podrules.admission.validation.resource_names import (
+from podrules.admission.validation.resources import (
     is_standard_quota_resource_name,
     stored_amounts,
     validate_quota_resource_name,
