@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from podrules.admission.validation.claims import validate_claim_spec
 from podrules.admission.validation.errors import (
     IntOrPercent,
     TypedText,
@@ -35,6 +34,7 @@ from podrules.admission.validation.metadata import (
 )
 from podrules.admission.validation.pod import validate_pod_template
 from podrules.admission.validation.view import Rules, View
+from podrules.admission.validation.volume_sources import validate_claim_spec
 from podrules.api.model.field_error import FieldError
 
 _LONG_NAME_SINCE: Final = 35
