@@ -11,10 +11,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from podrules.admission.validation.env import validate_field_selector, validate_resource_field_selector
-from podrules.admission.validation.errors import forbidden, invalid, required, unsupported
-from podrules.admission.validation.formats import qualified_name, unreserved_path
+from podrules.admission.validation.errors import forbidden, invalid, quoted, required, too_long, unsupported
+from podrules.admission.validation.formats import (
+    Problems,
+    dns_label,
+    dns_subdomain,
+    qualified_name,
+    size,
+    unreserved_path,
+)
 from podrules.admission.validation.metadata import shown_selector, validate_annotations_size, validate_label_selector
-from podrules.admission.validation.signers import cluster_trust_bundle_name, is_kubernetes_signer, validate_signer_name
 from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError
 
@@ -236,3 +242,61 @@ _GATES: Final = {"clusterTrustBundle": "ClusterTrustBundleProjection", "podCerti
 def _projections(rules: Rules) -> tuple[str, ...]:
     """The sources that the API server does not drop."""
     return tuple(name for name in _PROJECTIONS if name not in _GATES or rules.on(_GATES[name]))
+
+
+# How the API server validates the names of certificates' signers and ClusterTrustBundles, which begin with the former.
+#
+# Source: pkg/apis/core/validation/names.go at v1.37.1.
+
+_DOMAIN_LENGTH: Final = 253
+_NAME_LENGTH: Final = 571
+_PARTS: Final = 2
+
+
+def is_kubernetes_signer(name: str) -> bool:
+    """Whether a signer's name belongs to Kubernetes."""
+    return f".{name.partition('/')[0]}".endswith(".kubernetes.io")
+
+
+def validate_signer_name(name: str, path: str) -> Iterator[FieldError]:
+    """Hold a signer's name against its form: a domain, a slash and names with dots between them."""
+    if not name:
+        yield required(path)
+        return
+    parts = name.split("/")
+    if len(parts) != _PARTS:
+        yield invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")
+        return
+    domain, signer = parts
+    if size(domain) > _DOMAIN_LENGTH:
+        yield too_long(path, _DOMAIN_LENGTH)
+    yield from _labels(domain, path, dns_label)
+    if "." not in domain:
+        yield invalid(path, domain, "should be a domain with at least two segments separated by dots")
+    yield from _labels(signer, path, dns_subdomain)
+    if size(name) > _NAME_LENGTH:
+        yield too_long(path, _NAME_LENGTH)
+
+
+def _labels(text: str, path: str, check: Callable[[str], Problems]) -> Iterator[FieldError]:
+    """Hold names with dots between them against a rule; the first that breaks it is named."""
+    for label in text.split("."):
+        problems = check(label)
+        if problems:
+            for problem in problems:
+                yield invalid(path, text, f"validating label {quoted(label)}: {problem}")
+            return
+
+
+def cluster_trust_bundle_name(name: str) -> Problems:
+    """The name of a ClusterTrustBundle: with a colon in it, it begins with its signer."""
+    before, colon, own = name.rpartition(":")
+    if not colon:
+        return dns_subdomain(name)
+    signer = before.replace(":", "/")
+    if not signer:
+        return ('ClusterTrustBundle without signer name must not have ":" in its name',)
+    prefix = signer.replace("/", ":") + ":"
+    if not name.startswith(prefix):
+        return (f"ClusterTrustBundle for signerName {signer} must be named with prefix {prefix}",)
+    return dns_subdomain(own)
