@@ -34,8 +34,7 @@ from podrules.admission.validation.metadata import (
     validate_object_meta,
 )
 from podrules.admission.validation.pod import validate_pod_template
-from podrules.admission.validation.schedules import schedule_problem
-from podrules.admission.validation.time_zones import time_zone_problem
+from podrules.admission.validation.schedules import schedule_problem, time_zone_problem
 from podrules.admission.validation.view import Rules, View
 from podrules.api.controller_labels import controllers_labels
 from podrules.api.model.field_error import FieldError
