@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from podrules.admission.validation.autoscaling import validate_horizontal_pod_autoscaler
-from podrules.admission.validation.autoscaling_v1 import validate_horizontal_pod_autoscaler_v1
+from podrules.admission.validation.autoscaling import (
+    validate_horizontal_pod_autoscaler,
+    validate_horizontal_pod_autoscaler_v1,
+)
 from podrules.admission.validation.budgets import validate_pod_disruption_budget
 from podrules.admission.validation.jobs import validate_cron_job, validate_job
 from podrules.admission.validation.limit_ranges import validate_limit_range
