@@ -22,7 +22,7 @@ from podrules.admission.validation.metadata import shown_selector, validate_gene
 from podrules.admission.validation.view import Rules, View
 from podrules.api.model.field_error import FieldError
 
-_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
+_UNHEALTHY_POD_EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 _EMPTY_SELECTOR_KEY: Final = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
 """With it the API server keeps the selector of a budget of v1beta1 that selects no pod; users' ones are dropped."""
 
@@ -36,19 +36,19 @@ def validate_pod_disruption_budget(budget: View, rules: Rules) -> Iterator[Field
 
 
 def _spec(spec: View, rules: Rules) -> Iterator[FieldError]:
-    selector = _selector(spec)
+    selector = _budget_selector(spec)
     if spec.has("minAvailable") and spec.has("maxUnavailable"):
-        yield invalid(spec.path, _shown(spec, selector), "minAvailable and maxUnavailable cannot be both set")
+        yield invalid(spec.path, _shown_budget(spec, selector), "minAvailable and maxUnavailable cannot be both set")
     for name in ("minAvailable", "maxUnavailable"):
         value = spec.port(name)
         if value is not None:
             yield from validate_positive_int_or_percent(value, spec.at(name))
             yield from validate_not_more_than_all(value, spec.at(name))
     yield from validate_label_selector(selector, rules)
-    yield from validate_word(spec, "unhealthyPodEvictionPolicy", _POLICIES)
+    yield from validate_word(spec, "unhealthyPodEvictionPolicy", _UNHEALTHY_POD_EVICTION_POLICIES)
 
 
-def _selector(spec: View) -> View:
+def _budget_selector(spec: View) -> View:
     selector = spec.struct("selector")
     expressions = selector.content.get("matchExpressions") or ()
     kept = [one for one in expressions if (one or {}).get("key") != _EMPTY_SELECTOR_KEY]
@@ -65,7 +65,7 @@ def _selects_none(selector: View) -> bool:
     return only.text("operator") == "Exists" and not only.texts("values")
 
 
-def _shown(spec: View, selector: View) -> Mapping[str, Any]:
+def _shown_budget(spec: View, selector: View) -> Mapping[str, Any]:
     """The spec as Go writes its internal type as JSON."""
     return {
         "MinAvailable": spec.port("minAvailable"),

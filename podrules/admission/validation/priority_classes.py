@@ -23,7 +23,7 @@ from podrules.pod.priority import (
     reserved_name_problem,
 )
 
-_POLICIES: Final = (PREEMPT_LOWER_PRIORITY, PREEMPT_NEVER)
+_PREEMPTION_POLICIES: Final = (PREEMPT_LOWER_PRIORITY, PREEMPT_NEVER)
 
 
 def validate_priority_class(new: View, rules: Rules) -> Iterator[FieldError]:
@@ -45,5 +45,5 @@ def validate_preemption_policy(struct: View) -> Iterator[FieldError]:
     policy, path = struct.pointer("preemptionPolicy"), struct.at("preemptionPolicy")
     if not policy and policy is not None:
         yield required(path)
-    elif policy is not None and policy not in _POLICIES:
-        yield unsupported(path, policy, _POLICIES)
+    elif policy is not None and policy not in _PREEMPTION_POLICIES:
+        yield unsupported(path, policy, _PREEMPTION_POLICIES)
