@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from msgspec import to_builtins
 
-from podrules.admission.validation import priority_classes
+from podrules.admission.validation import policies
 from podrules.admission.validation.view import Rules, View
 from podrules.api.features import REFERENCE
 from podrules.api.model.field_error import FieldError
@@ -38,7 +38,7 @@ def admit_priority_class(new: PriorityClass, classes: Iterable[PriorityClass], *
 
 def validate_priority_class(new: PriorityClass) -> tuple[FieldError, ...]:
     """Upstream's field errors for a new class, by the rules that hold for manifests."""
-    return tuple(priority_classes.validate_priority_class(View(to_builtins(new), ""), Rules(REFERENCE.minor)))
+    return tuple(policies.validate_priority_class(View(to_builtins(new), ""), Rules(REFERENCE.minor)))
 
 
 def validate_priority_class_update(new: PriorityClass, old: PriorityClass) -> tuple[FieldError, ...]:

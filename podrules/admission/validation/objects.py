@@ -16,12 +16,14 @@ from podrules.admission.validation.autoscaling import (
     validate_horizontal_pod_autoscaler,
     validate_horizontal_pod_autoscaler_v1,
 )
-from podrules.admission.validation.budgets import validate_pod_disruption_budget
 from podrules.admission.validation.jobs import validate_cron_job, validate_job
-from podrules.admission.validation.limit_ranges import validate_limit_range
 from podrules.admission.validation.pod import validate_pod
-from podrules.admission.validation.priority_classes import validate_priority_class
-from podrules.admission.validation.quotas import validate_resource_quota
+from podrules.admission.validation.policies import (
+    validate_limit_range,
+    validate_pod_disruption_budget,
+    validate_priority_class,
+    validate_resource_quota,
+)
 from podrules.admission.validation.view import Rules, View
 from podrules.admission.validation.volume_sources import validate_persistent_volume_claim
 from podrules.admission.validation.workloads import (

@@ -42,7 +42,7 @@ from podrules.admission.validation.formats import (
     size,
 )
 from podrules.admission.validation.metadata import validate_annotations, validate_labels, validate_object_meta
-from podrules.admission.validation.priority_classes import validate_preemption_policy
+from podrules.admission.validation.policies import validate_preemption_policy
 from podrules.admission.validation.resources import validate_overhead, validate_pod_resources
 from podrules.admission.validation.security import (
     validate_host_users,
