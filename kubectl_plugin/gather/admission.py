@@ -26,7 +26,7 @@ from podrules.pod.reading import NOT_ALL_IN_FILE, UnreadInput
 
 if TYPE_CHECKING:
     from kubectl_plugin.gather.namespace_rules import NamespaceReader
-    from podrules.admission.limits.room import QuotaRoom
+    from podrules.admission.admitted_pod import QuotaRoom
 
 
 class ReviewedPod(NamedTuple):

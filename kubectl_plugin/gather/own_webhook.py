@@ -33,8 +33,7 @@ from kubectl_plugin.gather.controllers import Controllers
 from kubectl_plugin.gather.likely_node import Maker
 from kubectl_plugin.gather.manifest_objects import ManifestObjects, with_manifest_objects
 from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
-from podrules.admission.admitted_pod import PodRefusal, RejectedBy
-from podrules.admission.limits.forbidden import forbidden
+from podrules.admission.admitted_pod import PodRefusal, RejectedBy, forbidden
 from podrules.admission.mutating_webhooks import (
     MUTATES,
     NAME,

@@ -26,8 +26,7 @@ from kubectl_plugin.gather.more_pods import WorkloadOrPod
 from kubectl_plugin.options import PlaceOptions
 from kubectl_plugin.reports.plan import RefusedSpec
 from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
-from podrules.admission.admitted_pod import RejectedBy
-from podrules.admission.limits.room import QuotaRoom
+from podrules.admission.admitted_pod import QuotaRoom, RejectedBy
 from podrules.api.model.pod import Pod, PodStatus
 from podrules.api.model.storage import PersistentVolumeClaim
 from podrules.api.model.workload import Workload

@@ -17,7 +17,7 @@ from cluster_io.kinds import (
 )
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.workload.rollout import ReportedReason
-from podrules.admission.limits.room import QuotaRoom, QuotaShare
+from podrules.admission.admitted_pod import QuotaRoom, QuotaShare
 from podrules.api.model.quantity import Quantity
 from podrules.node.reachability import NodeReach
 from podrules.pod.reading import UnreadInput

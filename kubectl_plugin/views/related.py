@@ -26,7 +26,7 @@ from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import ago, amount, bounded, counted, cut, listed
 from kubectl_plugin.views.workload_words import node_word
-from podrules.admission.limits.room import QuotaRoom
+from podrules.admission.admitted_pod import QuotaRoom
 from podrules.api.model.instant import instant, later
 from podrules.api.model.storage import READ_WRITE_ONCE_POD
 from podrules.ending.stuck import PROVISIONING_FAILED

@@ -1,14 +1,4 @@
-"""Admission: what the API server changes in a new pod before it stores the pod, or why it rejects the pod.
-
-    API defaults    requests from limits, pod-level resources, rounded amounts, the grace period
-                    (`podrules.pod.defaults`)
-    LimitRanger     container limits and requests that are still missing
-    RuntimeClass    the overhead of the class
-    Priority        priority, class and preemption policy; the only step here that can reject
-    last            since 1.37 the pod-level resources, which until 1.36 are among the defaults
-
-Source: the plugins in plugin/pkg/admission, on by default in pkg/kubeapiserver/options/plugins.go, at v1.36.3.
-"""
+"""The room of quotas for pods, and the LimitRange that limits them: reports use it without loading the rules."""
 
 from __future__ import annotations
 
@@ -18,7 +8,6 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.admission.limits.room import LimitRangeBound
 from podrules.api.features import REFERENCE, Features
 from podrules.api.model.pod import Pod, PodStatus
 from podrules.api.model.policy import LimitRange, PriorityClass, RuntimeClass
@@ -38,6 +27,60 @@ from podrules.pod.priority import (
     admit_pod_create,
     is_reserved_class_name,
 )
+
+
+class QuotaShare(Struct, frozen=True, rename="camel"):
+    """The used and the hard amount of a resource in a quota."""
+
+    resource: str
+    used: str
+    hard: str
+
+
+class QuotaRoom(Struct, frozen=True, kw_only=True, rename="camel"):
+    """How many more pods the quotas of a namespace accept."""
+
+    pods: int
+    quota: str
+    """The quota that rejects the next pod."""
+    resources: tuple[str, ...]
+    """The resources that are then short; empty: it rejects for another reason."""
+    refusal: str
+    """Upstream's message for the next pod."""
+    shares: tuple[QuotaShare, ...] = ()
+    """The usage of these resources at the time of the next pod."""
+
+
+class LimitRangeBound(Struct, frozen=True, rename="camel"):
+    """The LimitRange that rejects a pod, or sets a container's limit below its request."""
+
+    name: str
+    resource: str = ""
+    """The resource with the limit below the request; empty: it sets no such limit."""
+    request: str = ""
+    limit: str = ""
+    capped: bool = False
+    """Whether a limit equal to the request would be above the maximum of this LimitRange."""
+
+
+# The API server's message for a rejection by admission (admission.NewForbidden).
+
+
+def forbidden(pod: Pod, problem: str) -> str:
+    """The rejection of a pod; a name that is not yet generated appears as its prefix."""
+    return f'pods "{pod.metadata.name or pod.metadata.generate_name}" is forbidden: {problem}'
+
+
+# Admission: what the API server changes in a new pod before it stores the pod, or why it rejects the pod.
+#
+#     API defaults    requests from limits, pod-level resources, rounded amounts, the grace period
+#                     (`podrules.pod.defaults`)
+#     LimitRanger     container limits and requests that are still missing
+#     RuntimeClass    the overhead of the class
+#     Priority        priority, class and preemption policy; the only step here that can reject
+#     last            since 1.37 the pod-level resources, which until 1.36 are among the defaults
+#
+# Source: the plugins in plugin/pkg/admission, on by default in pkg/kubeapiserver/options/plugins.go, at v1.36.3.
 
 
 class RejectedBy(StrEnum):

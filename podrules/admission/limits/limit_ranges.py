@@ -18,8 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from podrules.admission.limits.forbidden import forbidden
-from podrules.admission.limits.room import LimitRangeBound
+from podrules.admission.admitted_pod import LimitRangeBound, forbidden
 from podrules.api.features import REFERENCE, Features
 from podrules.api.model.base import ResourceList
 from podrules.api.model.pod import Pod, ResourceRequirements

@@ -28,8 +28,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.admission.limits.forbidden import forbidden
-from podrules.admission.limits.room import QuotaRoom, QuotaShare
+from podrules.admission.admitted_pod import QuotaRoom, QuotaShare, forbidden
 from podrules.api.features import REFERENCE, Features
 from podrules.api.model.base import ResourceList
 from podrules.api.model.pod import Pod, PodQOSClass

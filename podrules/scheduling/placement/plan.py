@@ -28,7 +28,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.admission.limits.room import QuotaRoom
+from podrules.admission.admitted_pod import QuotaRoom
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.api.model.selectors import SelectorError

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from podrules.admission.limits.room import QuotaRoom
+from podrules.admission.admitted_pod import QuotaRoom
 from podrules.api.model.pod_reference import PodReference
 from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.outcome import Placement, RejectedGroup
