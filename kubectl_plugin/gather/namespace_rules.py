@@ -14,7 +14,7 @@ from cluster_io.gather import Gatherer
 from cluster_io.kinds import LIMIT_RANGES, NAMESPACES, RESOURCE_QUOTAS
 from kubectl_plugin.gather.manifest_objects import ManifestObjects, applied
 from podrules.admission.admitted_pod import PodRefusal, QuotaRoom, RejectedBy
-from podrules.admission.limits.quotas import quota_room, with_pods
+from podrules.admission.limits import quota_room, with_pods
 from podrules.admission.pod_review import AdmissionRules
 from podrules.admission.pod_security.policy import policy_of
 from podrules.api.features import Features

@@ -29,7 +29,7 @@ from kubectl_plugin.reports.related import (
 from kubectl_plugin.reports.workload.rollout import ReportedReason
 from kubectl_plugin.reports.workload.workload_pods import pods_wanted
 from podrules.admission.admitted_pod import QuotaRoom, QuotaShare
-from podrules.admission.limits.quotas import quota_room, required_amounts, still_refused, with_pods
+from podrules.admission.limits import quota_room, required_amounts, still_refused, with_pods
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget, PriorityClass, ResourceQuota, ScopeSelector
 from podrules.api.model.quantity import ZERO

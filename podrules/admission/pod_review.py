@@ -19,8 +19,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from podrules.admission.admitted_pod import LimitRangeBound, PodRefusal, RejectedBy, forbidden
-from podrules.admission.limits.limit_ranges import limit_below_request, limit_range_refusal
-from podrules.admission.limits.quotas import quota_room, still_refused
+from podrules.admission.limits import limit_below_request, limit_range_refusal, quota_room, still_refused
 from podrules.admission.pod_security.admission import refusal, warning
 from podrules.admission.pod_security.pods import SecuredPod
 from podrules.admission.pod_security.policy import Policy, PolicyLevel

@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from podrules.admission.limits.limit_ranges import limit_range_refusal
-from podrules.admission.limits.quotas import quota_refusal, quota_room
+from podrules.admission.limits import limit_range_refusal, quota_refusal, quota_room
 from podrules.api.features import Features
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod, ResourceRequirements

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from podrules.admission.limits.limit_ranges import limit_range_refusal
-from podrules.admission.limits.quotas import quota_refusal, quota_room, with_pods
+from podrules.admission.limits import limit_range_refusal, quota_refusal, quota_room, with_pods
 from podrules.api.features import Features
 from podrules.api.model.base import ResourceList
 from podrules.api.model.decode import from_object
