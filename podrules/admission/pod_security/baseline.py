@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from podrules.admission.pod_security.pods import SecuredContainer, SecuredPod
-from podrules.admission.pod_security.words import (
+from podrules.admission.pod_security.pods import (
     Check,
+    SecuredContainer,
+    SecuredPod,
     Violation,
     bad_types,
     containers_that,

@@ -15,9 +15,8 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.admission.pod_security import baseline, restricted
-from podrules.admission.pod_security.pods import SecuredPod
+from podrules.admission.pod_security.pods import Check, SecuredPod, Violation
 from podrules.admission.pod_security.policy import LevelVersion, PolicyLevel
-from podrules.admission.pod_security.words import Check, Violation
 
 
 class Evaluation(Struct, frozen=True):

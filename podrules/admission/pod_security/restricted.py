@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from podrules.admission.pod_security.baseline import seccomp_profile, unallowed_seccomp
-from podrules.admission.pod_security.pods import SecuredPod
-from podrules.admission.pod_security.words import Violation, containers_that, named, quoted_list, setters
+from podrules.admission.pod_security.pods import SecuredPod, Violation, containers_that, named, quoted_list, setters
 from podrules.admission.validation.view import View
 
 _ALL: Final = "ALL"
