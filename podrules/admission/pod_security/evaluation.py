@@ -14,9 +14,31 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.admission.pod_security import baseline, restricted
+from podrules.admission.pod_security.baseline import (
+    app_armor_profile,
+    capabilities,
+    host_namespaces,
+    host_path_volumes,
+    host_ports,
+    host_probes_and_lifecycle,
+    privileged,
+    proc_mount,
+    se_linux_options,
+    seccomp_annotations,
+    seccomp_profile,
+    sysctls,
+    windows_host_process,
+)
 from podrules.admission.pod_security.pods import Check, SecuredPod, Violation
 from podrules.admission.pod_security.policy import LevelVersion, PolicyLevel
+from podrules.admission.pod_security.restricted import (
+    allow_privilege_escalation,
+    restricted_capabilities,
+    restricted_seccomp_profile,
+    restricted_volumes,
+    run_as_non_root,
+    run_as_user,
+)
 
 
 class Evaluation(Struct, frozen=True):
@@ -86,42 +108,42 @@ _SYSCTLS_32: Final = _SYSCTLS_29 | {"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
 _SYSCTLS_37: Final = _SYSCTLS_32 | {"net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_notsent_lowat"}
 
 _BASELINE: Final[Mapping[str, Mapping[int, Check]]] = {
-    "appArmorProfile": {0: baseline.app_armor_profile},
-    "capabilities_baseline": {0: baseline.capabilities},
-    "hostNamespaces": {0: baseline.host_namespaces},
-    "hostPathVolumes": {0: baseline.host_path_volumes},
-    "hostPorts": {0: baseline.host_ports},
-    "hostProbesAndHostLifecycle": {34: baseline.host_probes_and_lifecycle},
-    "privileged": {0: baseline.privileged},
-    "procMount": {0: baseline.proc_mount, 35: _unless(_own_users, baseline.proc_mount)},
-    "seLinuxOptions": {0: baseline.se_linux_options(_SE_LINUX_0), 31: baseline.se_linux_options(_SE_LINUX_31)},
-    "seccompProfile_baseline": {0: baseline.seccomp_annotations, 19: baseline.seccomp_profile},
+    "appArmorProfile": {0: app_armor_profile},
+    "capabilities_baseline": {0: capabilities},
+    "hostNamespaces": {0: host_namespaces},
+    "hostPathVolumes": {0: host_path_volumes},
+    "hostPorts": {0: host_ports},
+    "hostProbesAndHostLifecycle": {34: host_probes_and_lifecycle},
+    "privileged": {0: privileged},
+    "procMount": {0: proc_mount, 35: _unless(_own_users, proc_mount)},
+    "seLinuxOptions": {0: se_linux_options(_SE_LINUX_0), 31: se_linux_options(_SE_LINUX_31)},
+    "seccompProfile_baseline": {0: seccomp_annotations, 19: seccomp_profile},
     "sysctls": {
-        0: baseline.sysctls(_SYSCTLS_0),
-        27: baseline.sysctls(_SYSCTLS_27),
-        29: baseline.sysctls(_SYSCTLS_29),
-        32: baseline.sysctls(_SYSCTLS_32),
-        37: baseline.sysctls(_SYSCTLS_37),
+        0: sysctls(_SYSCTLS_0),
+        27: sysctls(_SYSCTLS_27),
+        29: sysctls(_SYSCTLS_29),
+        32: sysctls(_SYSCTLS_32),
+        37: sysctls(_SYSCTLS_37),
     },
-    "windowsHostProcess": {0: baseline.windows_host_process},
+    "windowsHostProcess": {0: windows_host_process},
 }
 """Each check by its name, in upstream's order, by the first minor version of each form."""
 _RESTRICTED: Final[Mapping[str, Mapping[int, Check]]] = {
     "allowPrivilegeEscalation": {
-        8: restricted.allow_privilege_escalation,
-        25: _unless(_windows, restricted.allow_privilege_escalation),
+        8: allow_privilege_escalation,
+        25: _unless(_windows, allow_privilege_escalation),
     },
     "capabilities_restricted": {
-        22: restricted.restricted_capabilities,
-        25: _unless(_windows, restricted.restricted_capabilities),
+        22: restricted_capabilities,
+        25: _unless(_windows, restricted_capabilities),
     },
-    "procMount_restricted": {35: baseline.proc_mount},
-    "restrictedVolumes": {0: restricted.restricted_volumes},
-    "runAsNonRoot": {0: restricted.run_as_non_root, 35: _unless(_own_users, restricted.run_as_non_root)},
-    "runAsUser": {23: restricted.run_as_user, 35: _unless(_own_users, restricted.run_as_user)},
+    "procMount_restricted": {35: proc_mount},
+    "restrictedVolumes": {0: restricted_volumes},
+    "runAsNonRoot": {0: run_as_non_root, 35: _unless(_own_users, run_as_non_root)},
+    "runAsUser": {23: run_as_user, 35: _unless(_own_users, run_as_user)},
     "seccompProfile_restricted": {
-        19: restricted.restricted_seccomp_profile,
-        25: _unless(_windows, restricted.restricted_seccomp_profile),
+        19: restricted_seccomp_profile,
+        25: _unless(_windows, restricted_seccomp_profile),
     },
 }
 _REPLACES: Final[Mapping[str, str]] = {
