@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from podrules.admission.admitted_pod import LimitRangeBound, PodRefusal, RejectedBy, forbidden
 from podrules.admission.limits import limit_below_request, limit_range_refusal, quota_room, still_refused
-from podrules.admission.pod_security.admission import refusal, warning
+from podrules.admission.pod_security.checks import refusal, warning
 from podrules.admission.pod_security.pods import SecuredPod
 from podrules.admission.pod_security.policy import Policy, PolicyLevel
 from podrules.admission.validation.resources import validate_filled_resources

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podrules.admission.pod_security.admission import refusal, warning
-from podrules.admission.pod_security.evaluation import evaluate
+from podrules.admission.pod_security.checks import evaluate, refusal, warning
 from podrules.admission.pod_security.pods import SecuredPod, pod_of
 from podrules.admission.pod_security.policy import LevelVersion, PolicyLevel, parse_version, policy_of
 from podrules.admission.validation.view import Rules

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from podrules.admission.pod_security.admission import refusal, warning
-from podrules.admission.pod_security.evaluation import evaluate
+from podrules.admission.pod_security.checks import evaluate, refusal, warning
 from podrules.admission.pod_security.pods import SecuredPod, pod_of, secured_pod
 from podrules.admission.pod_security.policy import LevelVersion, Policy, PolicyLevel, policy_of
 from podrules.admission.validation.view import Rules, View
