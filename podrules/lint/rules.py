@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from podrules.lint.budgets import BudgetBlocksDrains, BudgetSelectsNothing, TwoBudgets, UncountedBudget
-from podrules.lint.claims import ClaimForOne, ClaimNeedsScheduler, RolloutWaitsForClaim
+from podrules.lint.claims import ClaimForOne, ClaimNeedsScheduler, RolloutWaitsForClaim, TwoWriters
 from podrules.lint.ending import GraceZero, PreStopTakesGrace, StaysOnSilentNode
 from podrules.lint.finding import Finding, LintRule
 from podrules.lint.objects import Objects, PodCase
@@ -40,7 +40,6 @@ from podrules.lint.values import (
     RequestOverLimit,
     SelectorDiffers,
 )
-from podrules.lint.writers import TwoWriters
 
 _FINDINGS: Final[tuple[type[Finding], ...]] = (
     InvalidField,

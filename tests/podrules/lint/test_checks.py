@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from podrules.api.features import REFERENCE
 from podrules.api.scaled import scaled
 from podrules.api.schema.table import schema
+from podrules.lint.claims import TwoWriters
 from podrules.lint.finding import Finding, Level
 from podrules.lint.objects import Objects
 from podrules.lint.rules import RULES, check
 from podrules.lint.shape import read_manifest
 from podrules.lint.values import REFUSED_VALUES
-from podrules.lint.writers import TwoWriters
 from tests.objects import raw_workload
 
 DATA = Path(__file__).resolve().parents[2] / "testdata" / "lint"
