@@ -10,18 +10,23 @@ from typing import Final
 
 from podrules.lint.budgets import BudgetBlocksDrains, BudgetSelectsNothing, TwoBudgets, UncountedBudget
 from podrules.lint.claims import ClaimForOne, ClaimNeedsScheduler, RolloutWaitsForClaim, TwoWriters
-from podrules.lint.ending import GraceZero, PreStopTakesGrace, StaysOnSilentNode
 from podrules.lint.finding import Finding, LintRule
 from podrules.lint.objects import Objects, PodCase
 from podrules.lint.placement import BarePod, HostPortReplicas, MisspeltLabel, NodeNameSet, UnusableNodeAffinity
-from podrules.lint.priority import (
+from podrules.lint.pods import (
+    AlmostGuaranteed,
+    BestEffort,
+    GraceZero,
+    LimitWithoutRequest,
     NoSuchSystemClass,
+    PreStopTakesGrace,
     PriorityDiffers,
     PriorityWithoutClass,
+    RequestWithoutLimit,
     SeveralDefaultClasses,
+    StaysOnSilentNode,
     UnknownClass,
 )
-from podrules.lint.resources import AlmostGuaranteed, BestEffort, LimitWithoutRequest, RequestWithoutLimit
 from podrules.lint.shape import InvalidField, UnknownField, UnservedVersion
 from podrules.lint.spread import SpreadCountsOldPods, SpreadIsRedundant, SpreadMissesOwnPod
 from podrules.lint.values import (
