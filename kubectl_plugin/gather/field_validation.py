@@ -18,8 +18,7 @@ from kubectl_plugin.reports.pod.pod_report import RefusedField
 if TYPE_CHECKING:
     from cluster_io.manifests.files import Document
     from podrules.api.schema.table import Schema
-    from podrules.lint.shape import UnknownField
-    from podrules.lint.values import RefusedValue
+    from podrules.lint.shape import RefusedValue, UnknownField
 
 _MAX_FIELDS: Final = 10
 """How many fields of one object are listed: the file is searched for the line of each."""
@@ -92,8 +91,7 @@ class _Problems:
 
     def __init__(self, document: Document, known: Schema) -> None:
         # Loaded only for manifests.
-        from podrules.lint.shape import InvalidField, UnknownField, UnservedVersion, check_shape
-        from podrules.lint.values import RefusedValue
+        from podrules.lint.shape import InvalidField, RefusedValue, UnknownField, UnservedVersion, check_shape
 
         self._document = document
         self.kind = _explained_kind(document)
@@ -129,7 +127,7 @@ class _Problems:
 
 def _says_nothing(values: Iterable[RefusedValue]) -> bool:
     """Whether a pod or workload lacks a name or a container, and cannot be explained."""
-    from podrules.lint.values import NoContainers
+    from podrules.lint.shape import NoContainers
 
     return any(isinstance(one, NoContainers) or _is_without_name(one) for one in values)
 
@@ -148,7 +146,7 @@ def _refused_field(document: Document, value: RefusedValue) -> RefusedField:
 
 def _remedy(value: RefusedValue) -> str:
     """What to write instead; empty: the API server's message says so."""
-    from podrules.lint.values import RefusedValue
+    from podrules.lint.shape import RefusedValue
 
     return "" if type(value) is RefusedValue else value.rule.remedy
 

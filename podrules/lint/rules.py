@@ -27,11 +27,10 @@ from podrules.lint.pods import (
     StaysOnSilentNode,
     UnknownClass,
 )
-from podrules.lint.shape import InvalidField, UnknownField, UnservedVersion
-from podrules.lint.spread import SpreadCountsOldPods, SpreadIsRedundant, SpreadMissesOwnPod
-from podrules.lint.values import (
+from podrules.lint.shape import (
     InvalidAccessModes,
     InvalidBudget,
+    InvalidField,
     InvalidNodeAffinity,
     InvalidPodResources,
     InvalidPriorityClass,
@@ -44,7 +43,10 @@ from podrules.lint.values import (
     RefusedValue,
     RequestOverLimit,
     SelectorDiffers,
+    UnknownField,
+    UnservedVersion,
 )
+from podrules.lint.spread import SpreadCountsOldPods, SpreadIsRedundant, SpreadMissesOwnPod
 
 _FINDINGS: Final[tuple[type[Finding], ...]] = (
     InvalidField,

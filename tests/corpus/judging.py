@@ -11,8 +11,7 @@ from podrules.admission.validation.objects import VALIDATED
 from podrules.api.schema.strict import decode
 from podrules.api.schema.table import schema
 from podrules.lint.finding import Finding
-from podrules.lint.shape import UnservedVersion, check_shape
-from podrules.lint.values import RefusedValue
+from podrules.lint.shape import RefusedValue, UnservedVersion, check_shape
 from podrules.workload.made_pod import made_pod
 from tests.corpus.objects import Found
 from tests.corpus.oracle import Answer, Oracle

@@ -19,8 +19,7 @@ from podrules.lint.claims import TwoWriters
 from podrules.lint.finding import Finding, Level
 from podrules.lint.objects import Objects
 from podrules.lint.rules import RULES, check
-from podrules.lint.shape import read_manifest
-from podrules.lint.values import REFUSED_VALUES
+from podrules.lint.shape import REFUSED_VALUES, read_manifest
 from tests.objects import raw_workload
 
 DATA = Path(__file__).resolve().parents[2] / "testdata" / "lint"
