@@ -64,7 +64,7 @@ from podrules.qos_webhook.defaults import (
 )
 from podrules.qos_webhook.namespaces import RuleError
 from podrules.scheduling.placement.controllers import with_controllers
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.siblings import SnapshotSiblings
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SnapshotSiblings
 from podrules.scheduling.scheduler.profile import ConfigurationError, Profile, read_profiles
 
 _CHARTS_CONDITION: Final = "not-a-mirror-pod"

@@ -18,7 +18,7 @@ from podrules.api.model.selectors import LabelSelector, Selector, SelectorError
 from podrules.api.model.workload import Workload
 from podrules.lint.finding import SPREAD, Finding, Level, LintRule
 from podrules.lint.objects import PodCase
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE
 
 
 class Miss(Enum):

@@ -27,9 +27,11 @@ from podrules.api.model.selectors import LabelSelector
 from podrules.pod.priority import UnknownPriorityClass
 from podrules.qos_webhook.arguments import RuleOptions
 from podrules.qos_webhook.namespaces import NamespaceRules, annotated_constraints, is_allowed
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import LIST_DEFAULTING
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.default_constraints import build_default_constraints
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.default_selector import Siblings
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import (
+    LIST_DEFAULTING,
+    Siblings,
+    build_default_constraints,
+)
 from podrules.scheduling.scheduler.profile import Profile
 
 DEFAULT_CLASS_LABEL: Final = "kubectl-qos.io/default-priority-class"

@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 
 from podrules.api.model.decode import DecodeError, from_json
 from podrules.api.model.pod import TopologySpreadConstraint
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import (
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import (
     LIST_DEFAULTING,
     PodTopologySpreadArgs,
     validate_pod_topology_spread_args,

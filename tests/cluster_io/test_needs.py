@@ -19,7 +19,7 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod, PodResourceClaimStatus
 from podrules.pod.reading import UnreadInput
 from podrules.pod.versions import SCHEDULER_NAMESPACE
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import LIST_DEFAULTING, PodTopologySpreadArgs
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import LIST_DEFAULTING, PodTopologySpreadArgs
 from tests.cluster_io.recording import RecordingSource
 from tests.objects import raw_container, raw_node, raw_pod
 

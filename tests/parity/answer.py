@@ -36,8 +36,7 @@ from podrules.pod import cgroup, priority, qos, resources, termination
 from podrules.pod.defaults import default_pod, stored_pod
 from podrules.pod.memory_qos import MemorySettings, pod_memory_qos
 from podrules.pod.oom import pod_oom_score_adjs
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.default_selector import default_selector
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.siblings import SnapshotSiblings
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SnapshotSiblings, default_selector
 from tests.parity.limits import answer_limits
 from tests.parity.pod_security import answer_pod_security
 from tests.parity.schedule import answer_schedule, answer_schedule_dra

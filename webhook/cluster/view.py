@@ -25,7 +25,7 @@ from podrules.api.model.pod import Pod, TopologySpreadConstraint
 from podrules.api.model.policy import PriorityClass
 from podrules.node.reachability import ReachableNode
 from podrules.qos_webhook.arguments import RuleOptions
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.default_selector import Siblings
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import Siblings
 from webhook.cluster.cached import (
     CachedController,
     CachedNamespace,

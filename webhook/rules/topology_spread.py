@@ -12,7 +12,7 @@ from podrules.api.controller_labels import ADDED_LABELS
 from podrules.api.model.pod import Pod, PodTemplateSpec, TopologySpreadConstraint
 from podrules.lint.spread import SelectorMiss, selector_misses
 from podrules.qos_webhook.defaults import as_json, default_spread
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE
 from webhook.cluster.view import Cluster
 from webhook.reviews.new_pod import NewPod
 from webhook.reviews.partial_objects import MAX_VALUES, PartialObject

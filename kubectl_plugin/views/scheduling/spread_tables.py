@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from kubectl_plugin.render.page import Table
 from kubectl_plugin.views.words import counted, listed
 from podrules.scheduling.placement.outcome import ConstraintSpread, NodeScore, NormalizedScores, SoftSpreadScore
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadDomain, SpreadTerm
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain, SpreadTerm
 
 _SHOWN_VALUES = 3
 

@@ -14,7 +14,7 @@ from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.preemption_victims import NominatedNode, PreemptionPreview
 from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange
 from podrules.scheduling.scheduler.framework.facts import Fact
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadDomain, SpreadTerm
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain, SpreadTerm
 from podrules.scheduling.scheduler.queue import QueuePosition
 
 _OF_NODES: Final = re.compile(r"0/\d+ nodes |no nodes ")

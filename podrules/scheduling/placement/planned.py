@@ -11,7 +11,7 @@ from podrules.admission.admitted_pod import QuotaRoom
 from podrules.api.model.pod_reference import PodReference
 from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.outcome import Placement, RejectedGroup
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain
 from podrules.workload.budget_risk import BudgetRisk
 from podrules.workload.budget_room import BudgetRoom
 

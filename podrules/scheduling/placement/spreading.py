@@ -15,7 +15,7 @@ from podrules.scheduling.placement.outcome import ConstraintSpread, NormalizedSc
 from podrules.scheduling.scheduler.cycle import FilterResult, ScoreResult
 from podrules.scheduling.scheduler.framework.interface import NormalizingPlugin
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import NAME
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import (
     MOST_COMPARED,
     Mask,

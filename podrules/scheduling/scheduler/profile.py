@@ -28,7 +28,7 @@ from podrules.scheduling.scheduler.config_values import value_problems
 from podrules.scheduling.scheduler.in_tree import ExtensionPoint, no_such_plugin
 from podrules.scheduling.scheduler.plugin_set import Plugins, disabled_by, enabled_plugins, plugin_problems
 from podrules.scheduling.scheduler.plugins.default_preemption import NAME as DEFAULT_PREEMPTION
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import (
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import (
     SYSTEM_DEFAULTING,
     PodTopologySpreadArgs,
     validate_pod_topology_spread_args,

@@ -11,7 +11,7 @@ from kubectl_plugin.views.cluster.cluster_page import spread_words
 from kubectl_plugin.views.scheduling.skew_words import domain_words
 from kubectl_plugin.views.scheduling.spread_tables import score_tables, spread_table
 from podrules.scheduling.placement.outcome import ConstraintSpread, NodeScore, SoftSpreadScore
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadDomain, SpreadTerm
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain, SpreadTerm
 from podrules.scheduling.skew import ConstraintSkew, WorkloadSpread
 from tests.kubectl_plugin.running import run
 

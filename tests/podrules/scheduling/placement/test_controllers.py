@@ -15,8 +15,7 @@ from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.workload import CronJob, ReplicationController, Workload
 from podrules.scheduling.placement.controllers import Revision, controlled, planned_word, with_controllers
 from podrules.scheduling.placement.replicas import replica
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.default_selector import default_selector
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.siblings import SnapshotSiblings
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SnapshotSiblings, default_selector
 from tests.builders import make_service
 from tests.objects import raw_pod, raw_workload
 

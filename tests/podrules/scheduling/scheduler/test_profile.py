@@ -12,7 +12,7 @@ import pytest
 
 from podrules.api.model.pod import TopologySpreadConstraint
 from podrules.scheduling.scheduler.plugin_set import Plugin, Plugins, PluginSet
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import SYSTEM_DEFAULT_CONSTRAINTS
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SYSTEM_DEFAULT_CONSTRAINTS
 from podrules.scheduling.scheduler.profile import ConfigurationError, Profile, read_profiles
 from tests.builders import make_constraint
 

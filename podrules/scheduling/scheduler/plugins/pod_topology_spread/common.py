@@ -28,9 +28,11 @@ from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.framework.nodes import ABSENT, Nodes
 from podrules.scheduling.scheduler.framework.pod_kinds import CountPods, PodKinds
 from podrules.scheduling.scheduler.plugins.node_selector import pod_matches_node_affinity
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import PodTopologySpreadArgs
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.default_constraints import build_default_constraints
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.siblings import SnapshotSiblings
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import (
+    PodTopologySpreadArgs,
+    SnapshotSiblings,
+    build_default_constraints,
+)
 from podrules.scheduling.scheduler.plugins.taints import untolerated_taint_codes
 
 NAME: Final = "PodTopologySpread"

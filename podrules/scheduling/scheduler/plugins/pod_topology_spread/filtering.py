@@ -34,7 +34,7 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import (
     matching_pods,
     nodes_with_all_keys,
 )
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain
 
 ERR_REASON_CONSTRAINTS_NOT_MATCH: Final = "node(s) didn't match pod topology spread constraints"
 ERR_REASON_NODE_LABEL_NOT_MATCH: Final = f"{ERR_REASON_CONSTRAINTS_NOT_MATCH} (missing required label)"

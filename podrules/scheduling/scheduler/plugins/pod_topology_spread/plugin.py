@@ -20,14 +20,14 @@ from podrules.scheduling.scheduler.framework.facts import Fact
 from podrules.scheduling.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
 from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 from podrules.scheduling.scheduler.framework.status import SKIP, Code, Status
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import (
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.changes import relaxed
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import NAME, constraints_in_force, spread_args
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
     SYSTEM_DEFAULTING,
     PodTopologySpreadArgs,
 )
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.changes import relaxed
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import NAME, constraints_in_force, spread_args
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import (
     ERR_REASON_CONSTRAINTS_NOT_MATCH,
     ERR_REASON_NODE_LABEL_NOT_MATCH,

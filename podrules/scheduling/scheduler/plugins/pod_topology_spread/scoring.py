@@ -31,7 +31,7 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import (
     matching_pods,
     nodes_with_all_keys,
 )
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadTerm
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadTerm
 
 Column = NDArray[np.int64]
 Mask = NDArray[np.bool_]

@@ -13,7 +13,7 @@ from podrules.api.model.pod import Pod, TopologySpreadConstraint
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.workload import Service, Workload
 from podrules.scheduling.scheduler.framework.interface import CycleContext
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import PodTopologySpreadArgs
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import PodTopologySpreadArgs
 from tests.builders import make_constraint, make_pod
 from tests.objects import raw_pod
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import Json, make_cycle, node_of

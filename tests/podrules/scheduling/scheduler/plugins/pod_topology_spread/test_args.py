@@ -8,7 +8,7 @@ import pytest
 
 from podrules.admission.validation.objects import validate
 from podrules.api.model.pod import TopologySpreadConstraint
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import (
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import (
     PodTopologySpreadArgs,
     validate_pod_topology_spread_args,
 )

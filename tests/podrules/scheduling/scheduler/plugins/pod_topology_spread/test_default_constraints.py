@@ -12,8 +12,10 @@ import pytest
 from podrules.api.model.base import OwnerReference
 from podrules.api.model.pod import Pod, TopologySpreadConstraint
 from podrules.api.model.workload import ReplicationController, Service, Workload
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import SYSTEM_DEFAULT_CONSTRAINTS
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.default_constraints import build_default_constraints
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import (
+    SYSTEM_DEFAULT_CONSTRAINTS,
+    build_default_constraints,
+)
 from tests.builders import make_constraint, make_owner, make_pod, make_service, make_workload
 
 DO_NOT = "DoNotSchedule"

@@ -8,7 +8,7 @@ import pytest
 
 from podrules.api.model.base import OwnerReference
 from podrules.api.model.workload import ReplicationController, Service, Workload
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.default_selector import default_selector
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import default_selector
 from tests.builders import make_controller, make_owner, make_pod, make_service, make_workload
 
 NAMESPACE = "test"

@@ -14,7 +14,7 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.framework.status import Code
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import (
     Relaxation,
     SpreadState,

@@ -6,7 +6,7 @@ import pytest
 
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.status import Code
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import PodTopologySpreadArgs
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import PodTopologySpreadArgs
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.plugin import PodTopologySpread
 from tests.builders import make_pod, make_service
 from tests.podrules.scheduling.scheduler.plugins.building_spread import (

@@ -12,8 +12,7 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.framework.status import Code
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.args import PodTopologySpreadArgs
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.domain import SpreadTerm
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import PodTopologySpreadArgs, SpreadTerm
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.plugin import PodTopologySpread
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.scoring import (
     SpreadScoreState,

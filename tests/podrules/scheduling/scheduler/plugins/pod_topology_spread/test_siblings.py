@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.siblings import SnapshotSiblings
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SnapshotSiblings
 from tests.builders import make_controller, make_service, make_workload
 
 HERE = SnapshotSiblings(
