@@ -25,7 +25,7 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import 
     left_out,
     lets_through,
 )
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.scoring import (
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.plugin import (
     SpreadScoreState,
     explain_score,
     normalized,

@@ -13,8 +13,8 @@ from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.framework.status import Code
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import PodTopologySpreadArgs, SpreadTerm
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.plugin import PodTopologySpread
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.scoring import (
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.plugin import (
+    PodTopologySpread,
     SpreadScoreState,
     explain_score,
     raw_scores,
