@@ -17,12 +17,14 @@ from podrules.scheduling.scheduler.framework.interface import CycleContext, Verd
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.nodes import ABSENT
 from podrules.scheduling.scheduler.framework.status import Code
-from podrules.scheduling.scheduler.plugins.inter_pod_affinity.columns import (
+from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import (
+    AffinityTerm,
+    PodTerms,
     TermHolder,
     affinity_holders,
     count_selected,
+    merge_namespaces,
 )
-from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm, PodTerms, merge_namespaces
 
 REASON_AFFINITY: Final = "node(s) didn't match pod affinity rules"
 REASON_ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"

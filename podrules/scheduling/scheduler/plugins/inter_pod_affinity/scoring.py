@@ -21,9 +21,14 @@ from numpy.typing import NDArray
 from podrules.scheduling.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.nodes import ABSENT, LabelColumn
-from podrules.scheduling.scheduler.plugins.inter_pod_affinity.columns import TermList, affinity_holders, count_selected
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import namespace_labels
-from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import PodTerms, merge_namespaces
+from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import (
+    PodTerms,
+    TermList,
+    affinity_holders,
+    count_selected,
+    merge_namespaces,
+)
 
 Rows = NDArray[np.integer]
 

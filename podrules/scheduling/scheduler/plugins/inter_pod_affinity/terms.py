@@ -14,15 +14,21 @@ pkg/scheduler/framework/types.go (PodInfo.Update), plugins/interpodaffinity/plug
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, Literal, NamedTuple
 
+import msgspec
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from podrules.api.model.affinity import Affinity, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
 from podrules.api.model.base import KubeObject
+from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import LabelSelector, Selector, SelectorError
+from podrules.scheduling.scheduler.framework.bound_pods import BoundPods, BoundPodsChange
+from podrules.scheduling.scheduler.framework.pod_kinds import CountPods, PodKinds
 
 
 class AffinityTerm(Struct, frozen=True):
@@ -118,3 +124,158 @@ def _parse(entry: PodAffinityTerm | WeightedPodAffinityTerm, namespace: str) -> 
 
 def _selector(selector: LabelSelector | None) -> Selector | None:
     return None if selector is None else Selector.from_label_selector(selector)
+
+
+# Affinity terms of bound pods, each distinct affinity parsed once, and the pods that a term selects.
+#
+# Source: pkg/scheduler/framework/types.go (NodeInfo.PodsWithAffinity, PodsWithRequiredAntiAffinity) at v1.36.3.
+
+Rows = NDArray[np.int32]
+TermList = Literal["required_affinity", "required_anti_affinity", "preferred_affinity", "preferred_anti_affinity"]
+"""A list of `PodTerms`."""
+Key = tuple[str, bytes]
+"""Namespace and written affinity."""
+
+
+def count_selected(pods: BoundPods, terms: tuple[AffinityTerm, ...]) -> NDArray[np.int64]:
+    """For each row how many of its pods all terms select; the terms are those of a pod to place, namespaces merged."""
+    return pods.derived(CountPods(_SelectedByAll(terms))).counts
+
+
+class _SelectedByAll(Struct, frozen=True):
+    terms: tuple[AffinityTerm, ...]
+
+    def among(self, kinds: PodKinds) -> NDArray[np.bool_]:
+        found = np.ones(len(kinds), np.bool_)
+        for term in self.terms:
+            found &= _selected(term, kinds)
+        return found
+
+
+def _selected(term: AffinityTerm, kinds: PodKinds) -> NDArray[np.bool_]:
+    if term.selector is None:
+        return np.zeros(len(kinds), np.bool_)
+    everywhere = term.matches_namespace({})
+    return kinds.in_namespaces(lambda name: everywhere or name in term.namespaces) & kinds.matching(term.selector)
+
+
+class TermHolder(NamedTuple):
+    """A term of bound pods, and the row of each pod that has it."""
+
+    term: AffinityTerm
+    rows: Rows
+
+
+class AffinityHolders(Struct, frozen=True):
+    """The terms of bound pods."""
+
+    affinities: _Affinities
+    rows: tuple[Rows, ...]
+    """For each distinct affinity the rows of the pods that have it, in no order."""
+
+    def matching(
+        self, terms: TermList, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
+    ) -> Iterator[TermHolder]:
+        """Terms that select a pod, in no order."""
+        for term, code in self.affinities.index(terms).matching(namespace, labels, namespace_labels):
+            yield TermHolder(term, self.rows[code])
+
+    def after(self, change: BoundPodsChange) -> AffinityHolders:
+        """With the pods that came, or without those that went."""
+        return self.adding(change.pods, change.rows) if change.sign > 0 else self._removing(change)
+
+    def adding(self, pods: Iterable[Pod], rows: Rows) -> AffinityHolders:
+        """With more pods."""
+        affinities, codes = self.affinities.numbering(pods)
+        found = list(self.rows) + [_NO_ROWS] * (len(affinities) - len(self.rows))
+        more: dict[int, list[int]] = {}
+        for code, row in zip(codes, rows.tolist(), strict=True):
+            more.setdefault(code, []).append(row)
+        for code, added in more.items():
+            found[code] = np.append(found[code], np.array(added, np.int32))
+        return AffinityHolders(affinities, tuple(found))
+
+    def _removing(self, change: BoundPodsChange) -> AffinityHolders:
+        _, codes = self.affinities.numbering(change.pods)
+        found = list(self.rows)
+        for code, row in zip(codes, change.rows.tolist(), strict=True):
+            # One of the pods of that node; which of them makes no difference.
+            found[code] = np.delete(found[code], np.flatnonzero(found[code] == row)[0])
+        return AffinityHolders(self.affinities, tuple(found))
+
+
+_NO_ROWS: Final = np.zeros(0, np.int32)
+
+
+def affinity_holders(pods: BoundPods) -> AffinityHolders:
+    """The terms of bound pods."""
+    return pods.only(_is_about_pods).derived(_holders)
+
+
+def _is_about_pods(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    return affinity is not None and not (affinity.pod_affinity is None and affinity.pod_anti_affinity is None)
+
+
+def _holders(pods: BoundPods) -> AffinityHolders:
+    return AffinityHolders(_Affinities({}), ()).adding(pods, pods.rows)
+
+
+class _Affinities:
+    """Distinct affinities, numbered: the part that does not depend on the pod."""
+
+    def __init__(self, parsed: Mapping[Key, PodTerms]) -> None:
+        self._parsed = parsed
+        self._codes = {key: code for code, key in enumerate(parsed)}
+        self._indexes: dict[TermList, _TermIndex] = {}
+
+    def __len__(self) -> int:
+        return len(self._parsed)
+
+    def index(self, terms: TermList) -> _TermIndex:
+        """The terms of one list of all affinities."""
+        if terms not in self._indexes:
+            lists = enumerate(getattr(entry, terms) for entry in self._parsed.values())
+            self._indexes[terms] = _TermIndex((term, code) for code, entries in lists for term in entries)
+        return self._indexes[terms]
+
+    def numbering(self, pods: Iterable[Pod]) -> tuple[_Affinities, list[int]]:
+        """The affinities with those of some pods, and the number of each of these pods' own."""
+        encode = msgspec.msgpack.Encoder().encode
+        keys: list[Key] = []
+        new: dict[Key, PodTerms] = {}
+        for pod in pods:
+            namespace, affinity = pod.metadata.namespace, pod.spec.affinity or _NO_AFFINITY
+            key = (namespace, encode((affinity.pod_affinity, affinity.pod_anti_affinity)))
+            keys.append(key)
+            if key not in self._codes and key not in new:
+                new[key] = parse_terms(affinity, namespace)
+        known = _Affinities({**self._parsed, **new}) if new else self
+        return known, [known._codes[key] for key in keys]  # noqa: SLF001 - its own
+
+
+_NO_AFFINITY: Final = Affinity()
+
+
+class _TermIndex:
+    """Terms by the namespaces of the pods that they may select, each with the number of its affinity."""
+
+    def __init__(self, terms: Iterable[tuple[AffinityTerm, int]]) -> None:
+        """File each under the namespaces that it lists, or under none when it also selects namespaces by label."""
+        self._by_namespace: dict[str, list[tuple[AffinityTerm, int]]] = {}
+        self._by_label: list[tuple[AffinityTerm, int]] = []
+        for term, code in terms:
+            if term.namespace_selector is not None:
+                self._by_label.append((term, code))
+                continue
+            for namespace in term.namespaces:
+                self._by_namespace.setdefault(namespace, []).append((term, code))
+
+    def matching(
+        self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
+    ) -> Iterator[tuple[AffinityTerm, int]]:
+        """Those that select a pod."""
+        for terms in (self._by_namespace.get(namespace, ()), self._by_label):
+            for term, code in terms:
+                if term.matches(namespace, labels, namespace_labels):
+                    yield term, code
