@@ -31,8 +31,7 @@ from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes
 from podrules.scheduling.scheduler.framework.nodes import ABSENT
 from podrules.scheduling.scheduler.framework.status import Code
 from podrules.scheduling.scheduler.plugins.default_preemption import Victim, by_importance, is_preemption_allowed
-from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import FilterState
-from podrules.scheduling.scheduler.plugins.inter_pod_affinity.node_counts import selecting_terms
+from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import FilterState, selecting_terms
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import Spread, SpreadState
 from podrules.scheduling.scheduler.plugins.volume_restrictions import RestrictionState, claim_names

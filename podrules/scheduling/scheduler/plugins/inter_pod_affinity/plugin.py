@@ -34,11 +34,12 @@ from podrules.scheduling.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity import filtering, scoring
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.changes import parted
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import (
+    AffinityOnNode,
     FilterState,
     InterPodAffinityValues,
     TopologyConflict,
+    affinity_on_node,
 )
-from podrules.scheduling.scheduler.plugins.inter_pod_affinity.node_counts import AffinityOnNode, affinity_on_node
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.scoring import ScoreState
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import PodTerms, parse_terms
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import HOSTNAME
