@@ -28,10 +28,10 @@ from podrules.pod.resources import allocated_pod, scheduler_request
 from podrules.scheduling.scheduler.framework.interface import CycleContext, is_off
 from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources
-from podrules.scheduling.scheduler.plugins.function_shape import UtilizationShapePoint
 from podrules.scheduling.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from podrules.scheduling.scheduler.plugins.node_resources import NodeResourcesFit
 from podrules.scheduling.scheduler.plugins.node_volume_limits import NodeVolumeLimits
+from podrules.scheduling.scheduler.plugins.scores import UtilizationShapePoint
 from podrules.scheduling.scheduler.plugins.volume_binding import VolumeBinding
 from podrules.scheduling.scheduler.plugins.volume_binding.scorer import VolumeBindingArgs
 from tests.builders import make_container, make_container_status, make_node, make_pod, make_resources, make_sidecar

@@ -57,9 +57,9 @@ from podrules.scheduling.scheduler.plugins.node_selector_problems import (
     preferred_problems,
     term_problems,
 )
-from podrules.scheduling.scheduler.plugins.normalize_score import default_normalize_score
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import HOSTNAME
 from podrules.scheduling.scheduler.plugins.requirement import required_node_selector
+from podrules.scheduling.scheduler.plugins.scores import default_normalize_score
 
 ERR_REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"
 ERR_REASON_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"

@@ -33,7 +33,7 @@ from podrules.scheduling.scheduler.framework.nodes import ABSENT
 from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 from podrules.scheduling.scheduler.framework.status import Code
 from podrules.scheduling.scheduler.plugins.node_unschedulable import TAINT_NODE_UNSCHEDULABLE, uncordoned
-from podrules.scheduling.scheduler.plugins.normalize_score import default_normalize_score
+from podrules.scheduling.scheduler.plugins.scores import default_normalize_score
 from podrules.scheduling.scheduler.plugins.taints import (
     PREFER_NO_SCHEDULE,
     count_untolerated_taints,

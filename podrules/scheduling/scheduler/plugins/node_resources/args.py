@@ -15,7 +15,7 @@ from msgspec import Meta
 from podrules.api.model.base import Model
 from podrules.api.model.misfit import shown
 from podrules.pod.resources import CPU, MEMORY
-from podrules.scheduling.scheduler.plugins.function_shape import UtilizationShapePoint, check_shape
+from podrules.scheduling.scheduler.plugins.scores import UtilizationShapePoint, check_shape
 
 LEAST_ALLOCATED: Final = "LeastAllocated"
 MAX_ALLOCATED: Final = "MostAllocated"

@@ -36,13 +36,13 @@ from podrules.pod.resources import (
     scheduler_options,
 )
 from podrules.scheduling.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext
-from podrules.scheduling.scheduler.plugins.function_shape import UtilizationShapePoint, rounded_mean, shape_scores
 from podrules.scheduling.scheduler.plugins.node_resources.args import (
     MAX_ALLOCATED,
     ResourceSpec,
     ScoringStrategy,
 )
 from podrules.scheduling.scheduler.plugins.node_resources.columns import PODS, Accounting, allocatable
+from podrules.scheduling.scheduler.plugins.scores import UtilizationShapePoint, rounded_mean, shape_scores
 
 _FIT_OPTIONS: Final = PodResourcesOptions(
     skip_pod_level_resources=True,

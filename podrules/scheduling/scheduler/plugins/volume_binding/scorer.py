@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from podrules.api.features import Features
 from podrules.api.model.base import Model
 from podrules.api.model.quantity import ZERO
-from podrules.scheduling.scheduler.plugins.function_shape import (
+from podrules.scheduling.scheduler.plugins.scores import (
     MAX_UTILIZATION,
     UtilizationShapePoint,
     check_shape,

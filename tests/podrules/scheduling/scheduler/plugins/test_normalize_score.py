@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from podrules.scheduling.scheduler.plugins.normalize_score import default_normalize_score
+from podrules.scheduling.scheduler.plugins.scores import default_normalize_score
 
 
 @pytest.mark.parametrize(
