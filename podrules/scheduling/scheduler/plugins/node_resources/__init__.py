@@ -1,11 +1,11 @@
 """What nodes have, what pods on them asked for, and what is left."""
 
-from podrules.scheduling.scheduler.plugins.node_resources.args import (
+from podrules.scheduling.scheduler.plugins.node_resources.fit import NodeResourcesFit
+from podrules.scheduling.scheduler.plugins.node_resources.scoring import (
+    NodeResourcesBalancedAllocation,
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
 )
-from podrules.scheduling.scheduler.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
-from podrules.scheduling.scheduler.plugins.node_resources.fit import NodeResourcesFit
 from podrules.scheduling.scheduler.plugins.node_resources.shortage import InsufficientResource
 
 __all__ = [

@@ -49,7 +49,6 @@ from podrules.scheduling.scheduler.framework.nominated import nominated_rows
 from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.dynamic_resources.extended import classes_by_resource
-from podrules.scheduling.scheduler.plugins.node_resources.args import NodeResourcesFitArgs, weighted
 from podrules.scheduling.scheduler.plugins.node_resources.changes import can_go, room_made
 from podrules.scheduling.scheduler.plugins.node_resources.columns import (
     PODS,
@@ -58,7 +57,13 @@ from podrules.scheduling.scheduler.plugins.node_resources.columns import (
     RequestsOf,
     allocatable,
 )
-from podrules.scheduling.scheduler.plugins.node_resources.scorers import allocations, requested_amounts, strategy_score
+from podrules.scheduling.scheduler.plugins.node_resources.scoring import (
+    NodeResourcesFitArgs,
+    allocations,
+    requested_amounts,
+    strategy_score,
+    weighted,
+)
 from podrules.scheduling.scheduler.plugins.node_resources.shortage import InsufficientResource
 
 _FIRST: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)

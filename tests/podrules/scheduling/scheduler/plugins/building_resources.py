@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Container, Pod
-from podrules.scheduling.scheduler.plugins.node_resources.args import ResourceSpec
+from podrules.scheduling.scheduler.plugins.node_resources.scoring import ResourceSpec
 from tests.builders import make_container, make_node, make_pod, make_resources
 
 SHORT = {"storage": "ephemeral-storage", "aaa": "example.com/aaa", "bbb": "example.com/bbb", "huge": "hugepages-2Mi"}

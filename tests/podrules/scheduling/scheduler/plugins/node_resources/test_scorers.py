@@ -14,14 +14,14 @@ from podrules.api.model.decode import from_json
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.interface import CycleContext
-from podrules.scheduling.scheduler.plugins.node_resources.args import (
+from podrules.scheduling.scheduler.plugins.node_resources.fit import NodeResourcesFit
+from podrules.scheduling.scheduler.plugins.node_resources.scoring import (
     NodeResourcesFitArgs,
     RequestedToCapacityRatioParam,
     ResourceSpec,
     ScoringStrategy,
     weighted,
 )
-from podrules.scheduling.scheduler.plugins.node_resources.fit import NodeResourcesFit
 from podrules.scheduling.scheduler.plugins.scores import UtilizationShapePoint, broken_linear
 from tests.builders import make_pod
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import make_cycle, scores_of

@@ -1,29 +1,22 @@
-"""How full nodes would be with the pod, and what that is worth: the arithmetic that both score plugins share.
+"""Arguments of NodeResourcesFit and NodeResourcesBalancedAllocation.
 
-    a resource counts on a node  when the node has any of it, and the pod asks for it or it is cpu, memory or
-                                 ephemeral storage
-    LeastAllocated               sum(weight * ((capacity - requested) * 100 / capacity)) / sum(weight)
-    MostAllocated                sum(weight * (min(requested, capacity) * 100 / capacity)) / sum(weight)
-    RequestedToCapacityRatio     round(sum(weight * shape(requested * 100 / capacity)) / sum(weight)) over the resources
-                                 with a score above 0; a shape is linear between its points, its scores times ten
-    balanced                     50 + (50 + with the pod - without it) / 2, each (1 - deviation of the shares) * 100;
-                                 until 1.35 the balance with the pod alone
+    scoringStrategy  absent: LeastAllocated; its resources, absent: cpu and memory; a weight of 0 counts as 1
 
-Every division is of integers and cuts towards zero, save where a rounding is written.
-
-Source: pkg/scheduler/framework/plugins/noderesources/{resource_allocation,least_allocated,most_allocated,
-requested_to_capacity_ratio,balanced_allocation}.go and plugins/helper/shape_score.go at v1.36.3.
+Source: k8s.io/kube-scheduler/config/v1/types_pluginargs.go at v0.36.3,
+pkg/scheduler/apis/config/v1/defaults.go at v1.36.3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
+from podrules.api.model.base import Model
+from podrules.api.model.misfit import shown
 from podrules.api.model.quantity import ZERO
 from podrules.pod.resources import (
     CPU,
@@ -35,14 +28,100 @@ from podrules.pod.resources import (
     pod_requests,
     scheduler_options,
 )
-from podrules.scheduling.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext
-from podrules.scheduling.scheduler.plugins.node_resources.args import (
-    MAX_ALLOCATED,
-    ResourceSpec,
-    ScoringStrategy,
-)
+from podrules.scheduling.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext, PreScoreResult, WithoutState
+from podrules.scheduling.scheduler.framework.status import SKIP
 from podrules.scheduling.scheduler.plugins.node_resources.columns import PODS, Accounting, allocatable
-from podrules.scheduling.scheduler.plugins.scores import UtilizationShapePoint, rounded_mean, shape_scores
+from podrules.scheduling.scheduler.plugins.scores import UtilizationShapePoint, check_shape, rounded_mean, shape_scores
+
+LEAST_ALLOCATED: Final = "LeastAllocated"
+MAX_ALLOCATED: Final = "MostAllocated"
+REQUESTED_TO_CAPACITY_RATIO: Final = "RequestedToCapacityRatio"
+_STRATEGIES: Final = (LEAST_ALLOCATED, MAX_ALLOCATED, REQUESTED_TO_CAPACITY_RATIO)
+
+
+class ResourceSpec(Model, frozen=True):
+    """``resources[]``: a resource and how much it counts."""
+
+    name: str = ""
+    weight: Annotated[int, Meta(ge=0, le=100)] = 0
+
+
+class RequestedToCapacityRatioParam(Model, frozen=True):
+    """``requestedToCapacityRatio``."""
+
+    shape: tuple[UtilizationShapePoint, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the shape."""
+        if not self.shape:
+            raise ValueError("Required value: write at least one point in shape")
+        check_shape(self.shape)
+
+
+class ScoringStrategy(Model, frozen=True):
+    """``scoringStrategy``."""
+
+    type: str = ""
+    resources: tuple[ResourceSpec, ...] = ()
+    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
+
+    def __post_init__(self) -> None:
+        """Check the type and what belongs to it (ValidateNodeResourcesFitArgs)."""
+        if self.type not in _STRATEGIES:
+            raise ValueError(f"Unsupported value: {shown(self.type)}: write one of {', '.join(_STRATEGIES)} in type")
+        if (self.requested_to_capacity_ratio is None) is (self.type == REQUESTED_TO_CAPACITY_RATIO):
+            raise ValueError("Invalid value: requestedToCapacityRatio and the type of that name need each other")
+
+
+class NodeResourcesFitArgs(Model, frozen=True):
+    """``pluginConfig[].args`` of NodeResourcesFit."""
+
+    ignored_resources: tuple[str, ...] = ()
+    """Extended resources that the filter passes over."""
+    ignored_resource_groups: tuple[str, ...] = ()
+    """The same for all of a group: ``example.com`` for ``example.com/gpu``."""
+    scoring_strategy: ScoringStrategy | None = None
+
+    @property
+    def strategy(self) -> ScoringStrategy:
+        """The strategy in force."""
+        return self.scoring_strategy or ScoringStrategy(type=LEAST_ALLOCATED)
+
+
+class NodeResourcesBalancedAllocationArgs(Model, frozen=True):
+    """``pluginConfig[].args`` of NodeResourcesBalancedAllocation."""
+
+    resources: tuple[ResourceSpec, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the resources (ValidateNodeResourcesBalancedAllocationArgs)."""
+        if len({spec.name for spec in self.resources}) < len(self.resources) or any(
+            spec.weight > 1 for spec in self.resources
+        ):
+            raise ValueError("Invalid value: write each name of resources once, with weight 1")
+
+
+def weighted(resources: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
+    """The resources in force: the defaults when none are given, no weight below 1."""
+    given = resources or (ResourceSpec(CPU), ResourceSpec(MEMORY))
+    return tuple(ResourceSpec(spec.name, spec.weight or 1) for spec in given)
+
+
+# How full nodes would be with the pod, and what that is worth: the arithmetic that both score plugins share.
+#
+#     a resource counts on a node  when the node has any of it, and the pod asks for it or it is cpu, memory or
+#                                  ephemeral storage
+#     LeastAllocated               sum(weight * ((capacity - requested) * 100 / capacity)) / sum(weight)
+#     MostAllocated                sum(weight * (min(requested, capacity) * 100 / capacity)) / sum(weight)
+#     RequestedToCapacityRatio     round(sum(weight * shape(requested * 100 / capacity)) / sum(weight)) over the resources
+#                                  with a score above 0; a shape is linear between its points, its scores times ten
+#     balanced                     50 + (50 + with the pod - without it) / 2, each (1 - deviation of the shares) * 100;
+#                                  until 1.35 the balance with the pod alone
+#
+# Every division is of integers and cuts towards zero, save where a rounding is written.
+#
+# Source: pkg/scheduler/framework/plugins/noderesources/{resource_allocation,least_allocated,most_allocated,
+# requested_to_capacity_ratio,balanced_allocation}.go and plugins/helper/shape_score.go at v1.36.3.
 
 _FIT_OPTIONS: Final = PodResourcesOptions(
     skip_pod_level_resources=True,
@@ -199,3 +278,35 @@ def _divided(left: Column, right: Column) -> Column:
 
 def _zeros(found: Sequence[Allocation]) -> Column:
     return np.zeros_like(found[0].capacity)
+
+
+# NodeResourcesBalancedAllocation: whether the pod evens out the shares of a node's resources that are in use.
+#
+#     score  50 + (50 + balance with the pod - balance without it) / 2; until 1.35 the balance with the pod
+#     skip   the pod asks for none of the scored resources
+#
+# Requests count as they are: a container that asks for nothing adds nothing.
+#
+# Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go at v1.36.3.
+
+
+class NodeResourcesBalancedAllocation:
+    """Ranks by balance."""
+
+    name: Final = "NodeResourcesBalancedAllocation"
+    args_type = NodeResourcesBalancedAllocationArgs
+    without_pre_score = WithoutState.COMPUTED
+
+    def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:  # noqa: ARG002 - Protocol
+        """What the pod adds to each scored resource; Skip when that is nothing."""
+        amounts = requested_amounts(context, self._resources(context), use_requested=True)
+        return PreScoreResult(state=amounts) if any(amounts) else PreScoreResult(SKIP)
+
+    def score(self, context: CycleContext, state: tuple[int, ...], feasible: NDArray[np.int32]) -> NDArray[np.int64]:
+        """How each feasible node's balance changes."""
+        found = allocations(context, self._resources(context), state, feasible, use_requested=True)
+        return balanced(found, compared=context.features.balance_compared)
+
+    def _resources(self, context: CycleContext) -> tuple[ResourceSpec, ...]:
+        args: NodeResourcesBalancedAllocationArgs = context.args.get(self.name) or NodeResourcesBalancedAllocationArgs()
+        return weighted(args.resources)
