@@ -19,7 +19,7 @@ from podrules.scheduling.scheduler.framework.candidate_change import CandidateCh
 
 if TYPE_CHECKING:
     from podrules.scheduling.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConflict
-    from podrules.scheduling.scheduler.plugins.node_resources.shortage import InsufficientResource
+    from podrules.scheduling.scheduler.plugins.node_resources.columns import InsufficientResource
     from podrules.scheduling.scheduler.plugins.volume_restrictions import DiskInUse
 
 _REQUIRED = ".requiredDuringSchedulingIgnoredDuringExecution"

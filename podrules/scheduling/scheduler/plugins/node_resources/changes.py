@@ -20,7 +20,7 @@ from podrules.pod.resources import CPU
 from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduling.scheduler.framework.planned_pods import is_planned
 from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
-from podrules.scheduling.scheduler.plugins.node_resources.shortage import InsufficientResource
+from podrules.scheduling.scheduler.plugins.node_resources.columns import InsufficientResource
 from podrules.workload.safety import OF_ONE_NODE, owner_guarantee
 
 _MAX_MOVED: Final = 3

@@ -53,6 +53,7 @@ from podrules.scheduling.scheduler.plugins.node_resources.changes import can_go,
 from podrules.scheduling.scheduler.plugins.node_resources.columns import (
     PODS,
     Accounting,
+    InsufficientResource,
     PodRequests,
     RequestsOf,
     allocatable,
@@ -64,7 +65,6 @@ from podrules.scheduling.scheduler.plugins.node_resources.scoring import (
     strategy_score,
     weighted,
 )
-from podrules.scheduling.scheduler.plugins.node_resources.shortage import InsufficientResource
 
 _FIRST: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 

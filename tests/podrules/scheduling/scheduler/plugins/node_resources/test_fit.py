@@ -15,7 +15,7 @@ from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.node_resources import NodeResourcesFit, NodeResourcesFitArgs
-from podrules.scheduling.scheduler.plugins.node_resources.shortage import InsufficientResource
+from podrules.scheduling.scheduler.plugins.node_resources.columns import InsufficientResource
 from tests.builders import make_container_status, make_pod
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import filter_status, make_cycle
 from tests.podrules.scheduling.scheduler.plugins.building_resources import SHORT, asking, make_room, pod_asking
