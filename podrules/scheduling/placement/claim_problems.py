@@ -49,15 +49,16 @@ from podrules.scheduling.placement.volume_places import HOSTNAME, volume_place
 from podrules.scheduling.scheduler.cycle import FilterResult
 from podrules.scheduling.scheduler.framework.nodes import Nodes
 from podrules.scheduling.scheduler.plugins.volume_binding.binder import ANNOTATION_SELECTED_NODE, NO_PROVISIONER
-from podrules.scheduling.scheduler.plugins.volume_binding.claim_state import ClaimState, claim_state
 from podrules.scheduling.scheduler.plugins.volume_binding.matching import FILESYSTEM, suitable_volumes
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
     ANNOTATION_CLASS,
     STORAGE,
+    ClaimState,
     StorageIndex,
     claim_class,
     claim_provisioner,
     claim_reference,
+    claim_state,
     storage_index,
     volume_class,
 )

@@ -31,7 +31,7 @@ from podrules.scheduling.scheduler.plugins.node_resources.columns import Insuffi
 from podrules.scheduling.scheduler.plugins.node_volume_limits import VolumeLimit
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import TopologySkew
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintEffect
-from podrules.scheduling.scheduler.plugins.volume_binding.facts import ClaimMismatch
+from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import ClaimMismatch
 from podrules.scheduling.scheduler.plugins.volume_restrictions import DiskInUse
 from podrules.scheduling.scheduler.registry import PLUGINS
 

@@ -29,9 +29,9 @@ from podrules.scheduling.scheduler.framework.facts import Fact
 from podrules.scheduling.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, WithoutState
 from podrules.scheduling.scheduler.framework.nodes import ABSENT, Nodes
 from podrules.scheduling.scheduler.framework.status import SKIP, Code, Status
-from podrules.scheduling.scheduler.plugins.volume_binding.facts import ClaimMismatch
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
     WAIT_FOR_FIRST_CONSUMER,
+    ClaimMismatch,
     StorageIndex,
     claim_class,
     not_found,

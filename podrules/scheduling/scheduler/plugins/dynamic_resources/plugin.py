@@ -61,7 +61,7 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.errors import (
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Slices
 from podrules.scheduling.scheduler.plugins.node_selector import match_node_selector
 from podrules.scheduling.scheduler.plugins.scores import default_normalize_score
-from podrules.scheduling.scheduler.plugins.volume_binding.facts import ClaimMismatch
+from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import ClaimMismatch
 
 UNKNOWN: Final = "unknown: "
 CANNOT_ALLOCATE: Final = "cannot allocate all claims"

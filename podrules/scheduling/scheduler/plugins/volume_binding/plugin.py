@@ -35,15 +35,17 @@ from podrules.scheduling.scheduler.plugins.volume_binding.binder import (
     Problem,
     find_pod_volumes,
 )
-from podrules.scheduling.scheduler.plugins.volume_binding.claim_state import UNUSABLE, ClaimState, claim_state
-from podrules.scheduling.scheduler.plugins.volume_binding.facts import ClaimMismatch
 from podrules.scheduling.scheduler.plugins.volume_binding.matching import affinity_labels
 from podrules.scheduling.scheduler.plugins.volume_binding.scorer import DEFAULT_SHAPE, VolumeBindingArgs, storage_scores
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
+    UNUSABLE,
+    ClaimMismatch,
     ClaimReference,
+    ClaimState,
     StorageIndex,
     claim_class,
     claim_reference,
+    claim_state,
     not_found,
     not_owned,
     storage_index,

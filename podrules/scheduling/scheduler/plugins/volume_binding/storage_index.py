@@ -11,19 +11,15 @@ Source: k8s.io/component-helpers/storage/{volume/helpers,volume/pv_helpers,ephem
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeVar
 
 from podrules.api.model.node import CSINode
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.api.model.storage import (
-    CSIDriver,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    Volume,
-)
+from podrules.api.model.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass, Volume
+from podrules.scheduling.scheduler.framework.facts import Fact
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.framework.nodes import Nodes
 
@@ -152,3 +148,79 @@ def volume_class(volume: PersistentVolume) -> str:
 def is_bound(claim: PersistentVolumeClaim) -> bool:
     """Whether the claim has its volume permanently (isPVCFullyBound)."""
     return bool(claim.spec.volume_name) and ANNOTATION_BIND_COMPLETED in claim.metadata.annotations
+
+
+# The state of a claim that a pod needs, before any node is examined.
+#
+#     Missing          the claim is not there; of an ephemeral volume: it is not made yet
+#     Lost             phase Lost: the volume that it was bound to is gone
+#     BeingDeleted     it has a deletionTimestamp
+#     NotOwned         of an ephemeral volume, and another's
+#     Bound            it has its volume permanently
+#     Delayed          unbound, names no volume, and its class waits for the first consumer
+#     Immediate        unbound otherwise: also where its class is not there, or it names none
+#     NoBindingMode    unbound, and its class says nothing of when to bind
+#
+# The first five are asked of all claims before the others are.
+#
+# Source: pkg/scheduler/framework/plugins/volumebinding/{volume_binding,binder}.go (podHasPVCs, GetPodVolumeClaims) at
+# v1.36.3; k8s.io/component-helpers/storage/volume/pv_helpers.go (IsDelayBindingMode) at v0.36.3.
+
+
+class ClaimState(Enum):
+    """What keeps a claim from being used, or how it comes to its volume."""
+
+    MISSING = "Missing"
+    LOST = "Lost"
+    BEING_DELETED = "BeingDeleted"
+    NOT_OWNED = "NotOwned"
+    BOUND = "Bound"
+    DELAYED = "Delayed"
+    IMMEDIATE = "Immediate"
+    NO_BINDING_MODE = "NoBindingMode"
+
+
+UNUSABLE: Final = frozenset({ClaimState.MISSING, ClaimState.LOST, ClaimState.BEING_DELETED, ClaimState.NOT_OWNED})
+"""States in which no node could help, whatever the class is."""
+
+
+def claim_state(index: StorageIndex, pod: Pod, reference: ClaimReference) -> ClaimState:
+    """The state of one claim of a pod.
+
+    Args:
+        index: The storage objects.
+        pod: That needs it.
+        reference: From `claim_reference`.
+    """
+    claim = index.claims.get((pod.metadata.namespace, reference.name))
+    if claim is None:
+        return ClaimState.MISSING
+    if claim.status.phase == "Lost":
+        return ClaimState.LOST
+    if claim.metadata.deletion_timestamp is not None:
+        return ClaimState.BEING_DELETED
+    if reference.ephemeral and not is_owned(claim, pod):
+        return ClaimState.NOT_OWNED
+    if is_bound(claim):
+        return ClaimState.BOUND
+    found = index.classes.get(claim_class(claim))
+    if found is not None and found.volume_binding_mode is None:
+        return ClaimState.NO_BINDING_MODE
+    waits = found is not None and found.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+    return ClaimState.DELAYED if waits and not claim.spec.volume_name else ClaimState.IMMEDIATE
+
+
+# What VolumeBinding, VolumeZone and DynamicResources say of a claim that a node cannot use.
+
+
+class ClaimMismatch(Fact, frozen=True):
+    """VolumeBinding and VolumeZone: a claim or volume that the node cannot use."""
+
+    claim: str
+    volume: str
+    storage_class: str
+    labels: dict[str, tuple[str, ...]]
+    """Labels that the volume asks of a node, with the values it allows: its node affinity, or its own zone labels."""
+    reason: str
+    has: dict[str, str] = {}
+    """Those of them that the node has."""
