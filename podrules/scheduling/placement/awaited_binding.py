@@ -30,7 +30,7 @@ from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.scheduler.cycle import FilterResult
 from podrules.scheduling.scheduler.plugins.dynamic_resources.plugin import DynamicResources, DynamicResourcesState
 from podrules.scheduling.scheduler.plugins.volume_binding.binder import ANNOTATION_SELECTED_NODE
-from podrules.scheduling.scheduler.plugins.volume_binding.scorer import VolumeBindingArgs
+from podrules.scheduling.scheduler.plugins.volume_binding.plugin import VolumeBindingArgs
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
     StorageIndex,
     claim_class,

@@ -33,7 +33,7 @@ from podrules.scheduling.scheduler.plugins.node_resources import NodeResourcesFi
 from podrules.scheduling.scheduler.plugins.node_volume_limits import NodeVolumeLimits
 from podrules.scheduling.scheduler.plugins.scores import UtilizationShapePoint
 from podrules.scheduling.scheduler.plugins.volume_binding import VolumeBinding
-from podrules.scheduling.scheduler.plugins.volume_binding.scorer import VolumeBindingArgs
+from podrules.scheduling.scheduler.plugins.volume_binding.plugin import VolumeBindingArgs
 from tests.builders import make_container, make_container_status, make_node, make_pod, make_resources, make_sidecar
 from tests.features import around
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import make_context as make_storage_context
