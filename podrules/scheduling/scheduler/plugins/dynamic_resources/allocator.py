@@ -53,14 +53,14 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import (
     candidates,
     devices_of,
 )
-from podrules.scheduling.scheduler.plugins.dynamic_resources.errors import (
+from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Pool, Slices
+from podrules.scheduling.scheduler.plugins.dynamic_resources.requests import MAX_DEVICES, AllocationRequest, Requests
+from podrules.scheduling.scheduler.plugins.dynamic_resources.selection import DeviceSelection
+from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import (
     AllocationError,
     InvalidPoolsError,
     UnknownAnswer,
 )
-from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Pool, Slices
-from podrules.scheduling.scheduler.plugins.dynamic_resources.requests import MAX_DEVICES, AllocationRequest, Requests
-from podrules.scheduling.scheduler.plugins.dynamic_resources.selection import DeviceSelection
 
 MAX_STEPS: Final = 20_000
 """Steps of one search."""

@@ -22,7 +22,7 @@ from podrules.api.model.pod import Pod, PodResourceClaim
 from podrules.api.model.resource import AllocationResult, ResourceClaim
 from podrules.scheduling.scheduler.plugins.dynamic_resources.capacity import Consumed, add_consumed
 from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedState, DeviceID
-from podrules.scheduling.scheduler.plugins.dynamic_resources.errors import UnknownAnswer
+from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import UnknownAnswer
 
 
 class ClaimError(Exception):

@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from podrules.api.model.quantity import Quantity
 from podrules.api.model.resource import Device, ResourceSlice
-from podrules.scheduling.scheduler.plugins.dynamic_resources.errors import AllocationError
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Pool
+from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import AllocationError
 
 Place = tuple[int, int, int]
 """Where a device stands: the numbers of pool, slice and device."""

@@ -53,12 +53,12 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import (
     pod_claims,
 )
 from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedDevice
-from podrules.scheduling.scheduler.plugins.dynamic_resources.errors import (
+from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Slices
+from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import (
     AllocationError,
     InvalidPoolsError,
     UnknownAnswer,
 )
-from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Slices
 from podrules.scheduling.scheduler.plugins.node_selector import match_node_selector
 from podrules.scheduling.scheduler.plugins.scores import default_normalize_score
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import ClaimMismatch

@@ -1,41 +1,19 @@
-"""CEL selectors of device classes and requests, evaluated for devices.
-
-    device.driver                       string
-    device.allowMultipleAllocations     bool
-    device.attributes[domain].id        int, bool, string or semantic version; a missing domain is an empty map
-    device.capacity[domain].id          quantity; a missing domain is an empty map
-
-Without the gate DRAConsumableCapacity there is no device.allowMultipleAllocations: upstream refuses to compile
-an expression that reads it, in words of its compiler that are not restated (`UnknownAnswer`).
-
-A name without a domain has that of its driver. Expressions are evaluated by the package common-expression-language;
-``quantity``, ``semver`` and their methods are added to it, and ``cel.bind`` is replaced by what it stands for.
-If several operands of ``||`` and ``&&`` fail, CEL reports the first, so these two are judged here.
-``.?id`` of a domain is known with ``orValue`` or ``hasValue`` behind it.
-An expression that uses more than that (other optional syntax, ``ip``, ``url``, ``find`` and the like,
-``device.attributes`` as a whole) is not answered: `UnknownAnswer`.
-
-Source: k8s.io/dynamic-resource-allocation/cel/compile.go and k8s.io/apiserver/pkg/cel/library at v0.36.3.
-"""
+"""The errors of an allocation on a node."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from podrules.api.model.quantity import Quantity, QuantityError
 from podrules.api.model.resource import Device, DeviceAttribute
-from podrules.scheduling.scheduler.plugins.dynamic_resources.errors import AllocationError, UnknownAnswer
-from podrules.scheduling.scheduler.plugins.dynamic_resources.selector_functions import (
-    FUNCTIONS,
-    SemverError,
-    quantity_value,
-    semver_value,
-)
 from podrules.scheduling.scheduler.plugins.dynamic_resources.selector_tokens import (
     Read,
     SyntaxUnknown,
@@ -50,6 +28,38 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.selector_tokens imp
 
 if TYPE_CHECKING:
     import cel
+
+
+class AllocationError(Exception):
+    """The claim, its class or an expression is at fault: upstream aborts scheduling with this text."""
+
+
+class InvalidPoolsError(Exception):
+    """Nothing could be allocated, and a pool could not be used (ErrFailedAllocationOnNode)."""
+
+
+class UnknownAnswer(Exception):
+    """Upstream would have an answer that these rules cannot work out; the text says what is missing."""
+
+
+# CEL selectors of device classes and requests, evaluated for devices.
+#
+#     device.driver                       string
+#     device.allowMultipleAllocations     bool
+#     device.attributes[domain].id        int, bool, string or semantic version; a missing domain is an empty map
+#     device.capacity[domain].id          quantity; a missing domain is an empty map
+#
+# Without the gate DRAConsumableCapacity there is no device.allowMultipleAllocations: upstream refuses to compile
+# an expression that reads it, in words of its compiler that are not restated (`UnknownAnswer`).
+#
+# A name without a domain has that of its driver. Expressions are evaluated by the package common-expression-language;
+# ``quantity``, ``semver`` and their methods are added to it, and ``cel.bind`` is replaced by what it stands for.
+# If several operands of ``||`` and ``&&`` fail, CEL reports the first, so these two are judged here.
+# ``.?id`` of a domain is known with ``orValue`` or ``hasValue`` behind it.
+# An expression that uses more than that (other optional syntax, ``ip``, ``url``, ``find`` and the like,
+# ``device.attributes`` as a whole) is not answered: `UnknownAnswer`.
+#
+# Source: k8s.io/dynamic-resource-allocation/cel/compile.go and k8s.io/apiserver/pkg/cel/library at v0.36.3.
 
 SHARED_FIELD: Final = "allowMultipleAllocations"
 MAX_COST: Final = 30_000_000
@@ -272,3 +282,129 @@ def _unsupported(device: Device) -> str:
         if (held.int_value, held.bool_value, held.string_value, held.version_value) == (None, None, None, None):
             return name
     return ""
+
+
+# What Kubernetes adds to CEL for devices: quantities and semantic versions.
+#
+# The evaluator gets both as maps with one entry; equal values have equal text, so that ``==`` works.
+#
+# Source: k8s.io/apiserver/pkg/cel/library/{quantity,semverlib}.go at v0.36.3; semver.org 2.0.0 for the order.
+
+Value = Mapping[str, str]
+
+_QUANTITY: Final = f"quantity {token_hex()}"
+_SEMVER: Final = f"semver {token_hex()}"
+"""No expression can write a map with such a key."""
+_VERSION: Final = re.compile(
+    r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)"
+    r"(?:-((?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)(?:\.(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*))*))?"
+    r"(?:\+([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?",
+    re.ASCII,
+)
+
+
+class SemverError(ValueError):
+    """The text is not a semantic version."""
+
+
+def quantity_value(quantity: Quantity) -> dict[str, str]:
+    """A quantity as the evaluator sees it: digits without trailing zeros, and the exponent of ten."""
+    unscaled, exponent = quantity.unscaled, quantity.exponent
+    while unscaled and unscaled % 10 == 0:
+        unscaled, exponent = unscaled // 10, exponent + 1
+    return {_QUANTITY: f"{unscaled}e{exponent if unscaled else 0}"}
+
+
+def semver_value(text: str) -> dict[str, str]:
+    """A version as the evaluator sees it: without build metadata, which does not count.
+
+    Raises:
+        SemverError: the text is not a semantic version.
+    """
+    match = _VERSION.fullmatch(text)
+    if match is None:
+        raise SemverError(f"{text!r} is not a semantic version")
+    return {_SEMVER: text.partition("+")[0]}
+
+
+def _quantity(value: Value) -> Quantity:
+    if _QUANTITY not in value:
+        raise TypeError("No such overload")
+    unscaled, _, exponent = value[_QUANTITY].partition("e")
+    return Quantity(int(unscaled), int(exponent))
+
+
+def _order(value: Value) -> Any:
+    """What values of either kind are compared by."""
+    if _QUANTITY in value:
+        return _quantity(value)
+    if _SEMVER not in value:
+        raise TypeError("No such overload")
+    core, dash, labels = value[_SEMVER].partition("-")
+    numbers = tuple(map(int, core.split(".")))
+    parts = tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in labels.split(".") if dash)
+    return numbers, not dash, parts
+
+
+def _compare(left: Value, right: Value) -> int:
+    first, second = _order(left), _order(right)
+    return int(first > second) - int(first < second)
+
+
+def _parses(parse: Callable[[str], Any], text: str) -> bool:
+    try:
+        parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _parse_quantity(text: str) -> dict[str, str]:
+    return quantity_value(Quantity.parse(text))
+
+
+def _add(left: Value, right: Value | int, sign: int = 1) -> dict[str, str]:
+    more = Quantity(right) if isinstance(right, int) else _quantity(right)
+    return quantity_value(_quantity(left) + more if sign > 0 else _quantity(left) - more)
+
+
+def _as_integer(value: Value) -> int:
+    quantity = _quantity(value)
+    if not _is_integer(value):
+        raise QuantityError(str(quantity), "not an integer")
+    return quantity.value
+
+
+def _is_integer(value: Value) -> bool:
+    quantity = _quantity(value)
+    return quantity.exponent >= 0 and -(2**63) <= quantity.unscaled * 10**quantity.exponent < 2**63
+
+
+def _approximate(value: Value) -> float:
+    quantity = _quantity(value)
+    return float(quantity.unscaled) * 10.0**quantity.exponent
+
+
+def _number(value: Value, index: int) -> int:
+    numbers: tuple[int, ...] = _order(value)[0]
+    return numbers[index]
+
+
+FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "quantity": _parse_quantity,
+    "isQuantity": lambda text: _parses(Quantity.parse, text),
+    "semver": semver_value,
+    "isSemver": lambda text: _parses(semver_value, text),
+    "compareTo": _compare,
+    "isGreaterThan": lambda left, right: _compare(left, right) > 0,
+    "isLessThan": lambda left, right: _compare(left, right) < 0,
+    "sign": lambda value: _quantity(value).sign,
+    "isInteger": _is_integer,
+    "asInteger": _as_integer,
+    "asApproximateFloat": _approximate,
+    "add": _add,
+    "sub": lambda left, right: _add(left, right, -1),
+    "major": lambda value: _number(value, 0),
+    "minor": lambda value: _number(value, 1),
+    "patch": lambda value: _number(value, 2),
+}
