@@ -70,11 +70,12 @@ from podrules.api.model.selectors import LabelSelector
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.pod.resources import pod_requests
 from podrules.scheduling.placement.device_claims import awaited_templates
-from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import ClaimError, pod_claims
-from podrules.scheduling.scheduler.plugins.dynamic_resources.extended import (
+from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import (
+    ClaimError,
     classes_by_resource,
     is_extended_resource,
     needs_claim,
+    pod_claims,
 )
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm, parse_terms
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import NAME as POD_TOPOLOGY_SPREAD

@@ -29,8 +29,8 @@ from podrules.api.model.resource import (
 from podrules.api.model.snapshot import ClusterSnapshot, merged
 from podrules.scheduling.scheduler.cycle import FilterResult
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState
+from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import CLAIM_ANNOTATION
 from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedDevice
-from podrules.scheduling.scheduler.plugins.dynamic_resources.extended import CLAIM_ANNOTATION
 
 
 def devices_taken(snapshot: ClusterSnapshot, filtered: FilterResult, row: int) -> ClusterSnapshot:

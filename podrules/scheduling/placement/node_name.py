@@ -25,7 +25,7 @@ from podrules.pod.tolerations import NO_EXECUTE, tolerations_tolerate_taint
 from podrules.scheduling.placement.outcome import NamedFate, NamedNode
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes
-from podrules.scheduling.scheduler.plugins.dynamic_resources.extended import is_extended_resource
+from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import is_extended_resource
 from podrules.scheduling.scheduler.plugins.node_affinity import NodeAffinityPlugin
 from podrules.scheduling.scheduler.plugins.node_ports import NodePorts
 from podrules.scheduling.scheduler.plugins.node_resources.fit import NodeResourcesFit

@@ -54,7 +54,7 @@ from podrules.scheduling.scheduler.framework.nominated import nominated_rows
 from podrules.scheduling.scheduler.framework.planned_pods import is_planned
 from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
-from podrules.scheduling.scheduler.plugins.dynamic_resources.extended import classes_by_resource
+from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import classes_by_resource
 from podrules.scheduling.scheduler.plugins.node_resources.columns import (
     PODS,
     Accounting,

@@ -15,11 +15,7 @@ from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.framework.status import Code
 from podrules.scheduling.scheduler.plugins.dynamic_resources import UNKNOWN, DynamicResources, DynamicResourcesState
-from podrules.scheduling.scheduler.plugins.dynamic_resources.extended import (
-    claim_for,
-    classes_by_resource,
-    special_claim,
-)
+from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import claim_for, classes_by_resource, special_claim
 from tests.objects import raw_node
 from tests.podrules.scheduling.scheduler.plugins.building_devices import (
     DRIVER,
