@@ -14,7 +14,7 @@ from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes, pre_
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.status import Code, Status
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState
-from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedDevice
+from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import AllocatedDevice
 from podrules.scheduling.scheduler.preemption import PostFilter, Preemption, preempt
 from podrules.scheduling.scheduler.profile import read_profiles
 from podrules.scheduling.scheduler.registry import PLUGIN_ARGS

@@ -30,7 +30,7 @@ from podrules.api.model.snapshot import ClusterSnapshot, merged
 from podrules.scheduling.scheduler.cycle import FilterResult
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState
 from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import CLAIM_ANNOTATION
-from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedDevice
+from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import AllocatedDevice
 
 
 def devices_taken(snapshot: ClusterSnapshot, filtered: FilterResult, row: int) -> ClusterSnapshot:

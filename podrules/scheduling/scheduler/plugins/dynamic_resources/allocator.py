@@ -44,16 +44,17 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.capacity import (
 )
 from podrules.scheduling.scheduler.plugins.dynamic_resources.constraints import Constraint
 from podrules.scheduling.scheduler.plugins.dynamic_resources.counters import AvailableCounters, TakenCounters
-from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import (
+from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import (
     AllocatedDevice,
     AllocatedState,
     DeviceCandidate,
     DeviceID,
     Place,
+    Pool,
+    Slices,
     candidates,
     devices_of,
 )
-from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Pool, Slices
 from podrules.scheduling.scheduler.plugins.dynamic_resources.requests import MAX_DEVICES, AllocationRequest, Requests
 from podrules.scheduling.scheduler.plugins.dynamic_resources.selection import DeviceSelection
 from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import (

@@ -36,7 +36,7 @@ from podrules.api.model.resource import (
 )
 from podrules.pod.resources import pod_requests
 from podrules.scheduling.scheduler.plugins.dynamic_resources.capacity import Consumed, add_consumed
-from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedState, DeviceID
+from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import AllocatedState, DeviceID
 from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import UnknownAnswer
 
 

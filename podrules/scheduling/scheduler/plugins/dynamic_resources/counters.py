@@ -16,8 +16,13 @@ from podrules.api.features import Features
 from podrules.api.model.quantity import Quantity
 from podrules.api.model.resource import Device
 from podrules.scheduling.scheduler.plugins.dynamic_resources.capacity import add_consumed
-from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedState, DeviceCandidate, DeviceID
-from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Pool, PoolID
+from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import (
+    AllocatedState,
+    DeviceCandidate,
+    DeviceID,
+    Pool,
+    PoolID,
+)
 
 _Counters = dict[str, dict[str, Quantity]]
 """By counter set and counter."""

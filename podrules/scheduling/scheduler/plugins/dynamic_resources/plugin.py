@@ -52,8 +52,7 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import (
     is_unavailable,
     pod_claims,
 )
-from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedDevice
-from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Slices
+from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import AllocatedDevice, Slices
 from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import (
     AllocationError,
     InvalidPoolsError,

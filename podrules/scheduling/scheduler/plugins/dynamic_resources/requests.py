@@ -34,8 +34,12 @@ from podrules.api.model.resource import (
 )
 from podrules.scheduling.scheduler.plugins.dynamic_resources.capacity import fits_capacity
 from podrules.scheduling.scheduler.plugins.dynamic_resources.constraints import Constraint, make_constraint
-from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import AllocatedState, DeviceCandidate, devices_of
-from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Pool
+from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import (
+    AllocatedState,
+    DeviceCandidate,
+    Pool,
+    devices_of,
+)
 from podrules.scheduling.scheduler.plugins.dynamic_resources.selection import DeviceSelection, RequestKey, Selectors
 from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import AllocationError
 

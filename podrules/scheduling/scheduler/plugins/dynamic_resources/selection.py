@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from podrules.api.features import Features
 from podrules.api.model.resource import DeviceSelector
-from podrules.scheduling.scheduler.plugins.dynamic_resources.devices import DeviceCandidate, DeviceID
-from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import Slices
+from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import DeviceCandidate, DeviceID, Slices
 from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import AllocationError, UnknownAnswer
 
 if TYPE_CHECKING:
