@@ -35,15 +35,16 @@ from typing import Final, NamedTuple
 from podrules.api.features import REFERENCE, Features
 from podrules.api.model.resource import Device, DeviceClass, DeviceTaint, DeviceToleration, ResourceClaim
 from podrules.pod.tolerations import tolerations_tolerate_taint
-from podrules.scheduling.scheduler.plugins.dynamic_resources.capacity import (
+from podrules.scheduling.scheduler.plugins.dynamic_resources.constraints import (
+    AvailableCounters,
+    Constraint,
     Consumed,
+    TakenCounters,
     add_consumed,
     consumed_capacity,
     fits_capacity,
     subtract_consumed,
 )
-from podrules.scheduling.scheduler.plugins.dynamic_resources.constraints import Constraint
-from podrules.scheduling.scheduler.plugins.dynamic_resources.counters import AvailableCounters, TakenCounters
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import (
     AllocatedDevice,
     AllocatedState,

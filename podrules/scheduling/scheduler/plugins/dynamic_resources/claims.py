@@ -35,7 +35,7 @@ from podrules.api.model.resource import (
     ResourceClaimSpec,
 )
 from podrules.pod.resources import pod_requests
-from podrules.scheduling.scheduler.plugins.dynamic_resources.capacity import Consumed, add_consumed
+from podrules.scheduling.scheduler.plugins.dynamic_resources.constraints import Consumed, add_consumed
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import AllocatedState, DeviceID
 from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import UnknownAnswer
 

@@ -32,8 +32,11 @@ from podrules.api.model.resource import (
     ExactDeviceRequest,
     ResourceClaim,
 )
-from podrules.scheduling.scheduler.plugins.dynamic_resources.capacity import fits_capacity
-from podrules.scheduling.scheduler.plugins.dynamic_resources.constraints import Constraint, make_constraint
+from podrules.scheduling.scheduler.plugins.dynamic_resources.constraints import (
+    Constraint,
+    fits_capacity,
+    make_constraint,
+)
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import (
     AllocatedState,
     DeviceCandidate,
