@@ -56,8 +56,12 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import (
     candidates,
     devices_of,
 )
-from podrules.scheduling.scheduler.plugins.dynamic_resources.requests import MAX_DEVICES, AllocationRequest, Requests
-from podrules.scheduling.scheduler.plugins.dynamic_resources.selection import DeviceSelection
+from podrules.scheduling.scheduler.plugins.dynamic_resources.requests import (
+    MAX_DEVICES,
+    AllocationRequest,
+    DeviceSelection,
+    Requests,
+)
 from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import (
     AllocationError,
     InvalidPoolsError,
