@@ -34,7 +34,7 @@ from podrules.pod.priority import is_mirror_pod
 from podrules.pod.reading import UnreadInput, read_or_none
 from podrules.scheduling.placement.outcome import NamedFate, NamedNode, Placement, PlacementOutcome
 from podrules.scheduling.placement.preemption_victims import Preemptor, Preemptors
-from podrules.scheduling.scheduler.framework.candidate_change import ChangeKind
+from podrules.scheduling.scheduler.framework.answers import ChangeKind
 from podrules.scheduling.scheduler.queue import queued_above
 from podrules.upgrade.version_changes import AssumedGate
 

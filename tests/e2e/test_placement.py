@@ -21,8 +21,8 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes, score_nodes
+from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.status import Code
 from tests.controlplane.binaries import GATE_MINORS
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane

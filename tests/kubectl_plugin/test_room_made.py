@@ -9,7 +9,7 @@ import pytest
 
 from kubectl_plugin.views.scheduling.changes import remedy_words
 from podrules.scheduling.placement.outcome import Remedy
-from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
+from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind
 from tests.kubectl_plugin.commands.test_place_drain import budget, node, pod
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_pod

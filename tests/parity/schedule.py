@@ -11,8 +11,8 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes, pre_enqueue, score_nodes
+from podrules.scheduling.scheduler.framework.answers import Code, Status
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.status import Code, Status
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import AllocatedDevice
 from podrules.scheduling.scheduler.preemption import PostFilter, Preemption, preempt

@@ -15,7 +15,7 @@ from podrules.api.model.pod_reference import PodOnNode
 from podrules.api.well_known import KnownTaint, Meaning, known_taint, meant_value
 from podrules.node.reachability import OUT_OF_SERVICE
 from podrules.scheduling.placement.outcome import ConstraintSpread, Placement, RejectedGroup, Remedy
-from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
+from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind
 
 if TYPE_CHECKING:
     from podrules.scheduling.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConflict

@@ -44,8 +44,8 @@ from podrules.scheduling.placement.planned import DaemonNodes, PlannedVictim
 from podrules.scheduling.placement.remedies import cheapest_remedy
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes, pre_enqueue
+from podrules.scheduling.scheduler.framework.answers import Code, Status
 from podrules.scheduling.scheduler.framework.nodes import ABSENT
-from podrules.scheduling.scheduler.framework.status import Code, Status
 from podrules.scheduling.scheduler.plugins.node_affinity import NodeAffinityPlugin
 from podrules.scheduling.scheduler.plugins.node_name import NodeName
 from podrules.scheduling.scheduler.plugins.node_selector_problems import NAME_FIELD

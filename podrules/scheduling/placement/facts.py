@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from podrules.scheduling.scheduler.cycle import FilterResult
-from podrules.scheduling.scheduler.framework.facts import Fact
+from podrules.scheduling.scheduler.framework.answers import Fact
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConflict
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import TopologySkew
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintEffect

@@ -36,7 +36,7 @@ from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.placement.spreading import SoftSpreads, constraint_spreads, normalized_scores
 from podrules.scheduling.placement.volume_places import volume_places
 from podrules.scheduling.scheduler.cycle import FilterResult, ScoreResult, pre_enqueue, score_nodes
-from podrules.scheduling.scheduler.framework.status import Code
+from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.plugins.dynamic_resources import UNKNOWN
 from podrules.scheduling.scheduler.plugins.node_affinity import pinned_nowhere
 from podrules.scheduling.scheduler.plugins.node_resources.fit import offered_nowhere

@@ -12,8 +12,7 @@ from msgspec import Struct, field
 from podrules.api.model.pod_reference import PodReference
 from podrules.pod.reading import UnreadInput
 from podrules.scheduling.placement.preemption_victims import NominatedNode, PreemptionPreview
-from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange
-from podrules.scheduling.scheduler.framework.facts import Fact
+from podrules.scheduling.scheduler.framework.answers import CandidateChange, Fact
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain, SpreadTerm
 from podrules.scheduling.scheduler.queue import QueuePosition
 

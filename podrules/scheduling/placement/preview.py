@@ -36,7 +36,7 @@ from podrules.scheduling.placement.preemption_victims import (
 from podrules.scheduling.placement.scheduler_condition import found_no_victims
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.scheduler.cycle import FilterResult, pre_enqueue
-from podrules.scheduling.scheduler.framework.status import Status
+from podrules.scheduling.scheduler.framework.answers import Status
 from podrules.scheduling.scheduler.plugins.default_preemption import (
     Victim,
     is_preemption_allowed,

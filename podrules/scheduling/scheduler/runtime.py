@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from podrules.api.features import REFERENCE, Features
 from podrules.api.model.pod import Pod
+from podrules.scheduling.scheduler.framework.answers import Code, ScoreError
 from podrules.scheduling.scheduler.framework.interface import (
     CycleContext,
     FilterPlugin,
@@ -38,7 +39,6 @@ from podrules.scheduling.scheduler.framework.interface import (
     all_fit,
     is_off,
 )
-from podrules.scheduling.scheduler.framework.status import Code, ScoreError
 from podrules.scheduling.scheduler.in_tree import IN_TREE, ExtensionPoint
 from podrules.scheduling.scheduler.plugin_set import EnabledPlugins, enabled_plugins
 from podrules.scheduling.scheduler.profile import Extender, Profile

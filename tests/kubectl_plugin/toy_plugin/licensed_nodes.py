@@ -10,12 +10,10 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from podrules.api.model.node import Node
-from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
-from podrules.scheduling.scheduler.framework.facts import Fact
+from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind, Code, Fact
 from podrules.scheduling.scheduler.framework.interface import CycleContext, Verdicts
 from podrules.scheduling.scheduler.framework.nodes import Nodes
 from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
-from podrules.scheduling.scheduler.framework.status import Code
 
 LABEL = "example.com/licences"
 

@@ -19,8 +19,7 @@ from podrules.scheduling.placement.outcome import (
     RejectedNode,
     Remedy,
 )
-from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
-from podrules.scheduling.scheduler.framework.facts import Fact
+from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind, Fact
 from podrules.scheduling.scheduler.framework.interface import ExplainedPlugin
 from podrules.scheduling.scheduler.plugins.dynamic_resources.plugin import DevicePool
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConflict

@@ -25,8 +25,8 @@ from podrules.pod.defaults import default_pod, stored_pod
 from podrules.pod.memory_qos import MemoryQoS, container_memory_qos, memory_settings
 from podrules.pod.qos import compute_pod_qos
 from podrules.pod.resources import allocated_pod, scheduler_request
+from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.framework.interface import CycleContext, is_off
-from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources
 from podrules.scheduling.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from podrules.scheduling.scheduler.plugins.node_resources import NodeResourcesFit

@@ -27,10 +27,9 @@ from podrules.api.features import Features
 from podrules.api.model.base import Model
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.scheduler.framework.facts import Fact
+from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
-from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
 
 MAX_NODE_SCORE: Final = 100
 

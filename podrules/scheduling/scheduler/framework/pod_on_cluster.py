@@ -12,7 +12,7 @@ from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.pod_reference import on_its_node
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
+from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.planned_pods import is_planned
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from podrules.api.model.pod import Pod
+from podrules.scheduling.scheduler.framework.answers import Status
 from podrules.scheduling.scheduler.framework.interface import CycleContext, FilterPlugin
-from podrules.scheduling.scheduler.framework.status import Status
 
 
 class OnNode(Protocol):

@@ -32,8 +32,7 @@ from podrules.api.model.pod import Pod
 from podrules.api.similar_names import nearest_word
 from podrules.api.well_known import is_of_the_machine, meant_value
 from podrules.pod.platform import OS_LABELS
-from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
-from podrules.scheduling.scheduler.framework.facts import Fact
+from podrules.scheduling.scheduler.framework.answers import SKIP, CandidateChange, ChangeKind, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import (
     CycleContext,
     PreFilterResult,
@@ -43,7 +42,6 @@ from podrules.scheduling.scheduler.framework.interface import (
 )
 from podrules.scheduling.scheduler.framework.nodes import Nodes
 from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
-from podrules.scheduling.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduling.scheduler.plugins.node_selector import (
     match_field,
     match_label,

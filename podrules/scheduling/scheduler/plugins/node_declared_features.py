@@ -20,10 +20,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from podrules.api.model.pod import Pod
-from podrules.scheduling.scheduler.framework.facts import Fact
+from podrules.scheduling.scheduler.framework.answers import SKIP, Code, Fact
 from podrules.scheduling.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
 from podrules.scheduling.scheduler.framework.nodes import Nodes
-from podrules.scheduling.scheduler.framework.status import SKIP, Code
 
 ERR_REASON: Final = "node(s) didn't match Pod's required features"
 RESTART_ALL_CONTAINERS: Final = "RestartAllContainersOnContainerExits"

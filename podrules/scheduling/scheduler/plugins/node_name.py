@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.framework.interface import (
     CycleContext,
     PreFilterResult,
@@ -18,7 +19,6 @@ from podrules.scheduling.scheduler.framework.interface import (
     WithoutState,
     all_fit,
 )
-from podrules.scheduling.scheduler.framework.status import Code
 
 ERR_REASON: Final = "node(s) didn't match the requested node name"
 

@@ -38,7 +38,7 @@ from podrules.api.model.base import Model
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.storage import PersistentVolumeClaim, Volume
-from podrules.scheduling.scheduler.framework.facts import Fact
+from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import (
     CycleContext,
     PreFilterResult,
@@ -47,7 +47,6 @@ from podrules.scheduling.scheduler.framework.interface import (
     all_fit,
 )
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
     StorageIndex,
     claim_class,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from podrules.api.features import Features
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
+from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
 
 
 class SchedulingGates:

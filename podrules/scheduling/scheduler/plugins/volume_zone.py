@@ -25,10 +25,9 @@ from numpy.typing import NDArray
 from podrules.api.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
 from podrules.api.model.base import Model
 from podrules.api.model.storage import PersistentVolume, PersistentVolumeClaim
-from podrules.scheduling.scheduler.framework.facts import Fact
+from podrules.scheduling.scheduler.framework.answers import SKIP, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, WithoutState
 from podrules.scheduling.scheduler.framework.nodes import ABSENT, Nodes
-from podrules.scheduling.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
     WAIT_FOR_FIRST_CONSUMER,
     ClaimMismatch,

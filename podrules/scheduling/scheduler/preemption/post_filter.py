@@ -33,7 +33,7 @@ from msgspec.structs import replace
 
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.scheduling.scheduler.cycle import FilterResult, fit_error
-from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
+from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.default_preemption import (
     NAME,
     DefaultPreemptionArgs,

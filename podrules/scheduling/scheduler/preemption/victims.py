@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget
-from podrules.scheduling.scheduler.framework.status import Code, Status
+from podrules.scheduling.scheduler.framework.answers import Code, Status
 from podrules.scheduling.scheduler.plugins.default_preemption import (
     Victim,
     by_importance,

@@ -11,7 +11,7 @@ from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.placement.likely import likely_placement
 from podrules.scheduling.placement.outcome import Placement, RejectedGroup
 from podrules.scheduling.placement.situation import Situation
-from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange
+from podrules.scheduling.scheduler.framework.answers import CandidateChange
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from tests.objects import raw_condition, raw_node, raw_pod
 from tests.scheduling import DEFAULT_FRAMEWORK

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podrules.scheduling.placement.eligible import eligible_nodes
-from podrules.scheduling.scheduler.framework.status import Code
+from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.plugins.node_affinity import NodeAffinityPlugin
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintToleration
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podrules.scheduling.placement.outcome import PlacementOutcome, ReasonCount
-from podrules.scheduling.scheduler.framework.candidate_change import ChangeKind
+from podrules.scheduling.scheduler.framework.answers import ChangeKind
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain
 from tests.podrules.scheduling.placement.building import Json, group_of, make_node, make_pod, make_taint, place
 

@@ -12,7 +12,7 @@ from podrules.api.model.pod_reference import PodReference
 from podrules.scheduling.placement.outcome import Placement, PlacementOutcome
 from podrules.scheduling.placement.plan import Demand, plan
 from podrules.scheduling.placement.planned import PlannedSpec
-from podrules.scheduling.scheduler.framework.candidate_change import ChangeKind
+from podrules.scheduling.scheduler.framework.answers import ChangeKind
 from podrules.scheduling.scheduler.profile import read_profiles
 from podrules.scheduling.scheduler.registry import PLUGIN_ARGS
 from podrules.scheduling.scheduler.runtime import new_framework

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from podrules.api.model.pod_reference import PodOnNode, PodReference
 from podrules.scheduling.placement.likely import likely_placement
-from podrules.scheduling.scheduler.framework.candidate_change import ChangeKind
+from podrules.scheduling.scheduler.framework.answers import ChangeKind
 from podrules.scheduling.scheduler.plugins.node_resources.columns import InsufficientResource
 from tests.objects import raw_condition
 from tests.podrules.scheduling.placement.building import (

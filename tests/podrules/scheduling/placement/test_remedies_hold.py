@@ -14,7 +14,7 @@ from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.placement.likely import likely_placement
 from podrules.scheduling.placement.outcome import PlacementOutcome, Remedy
 from podrules.scheduling.placement.situation import Situation
-from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
+from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.profile import read_profiles
 from podrules.scheduling.scheduler.registry import PLUGIN_ARGS

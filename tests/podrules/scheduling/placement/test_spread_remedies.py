@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podrules.scheduling.placement.outcome import Placement
-from podrules.scheduling.scheduler.framework.candidate_change import ChangeKind
+from podrules.scheduling.scheduler.framework.answers import ChangeKind
 from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, make_taint, only_change, place
 
 ZONE = "topology.kubernetes.io/zone"

@@ -36,14 +36,13 @@ from podrules.api.model.duration import parse_duration
 from podrules.api.model.pod import Pod
 from podrules.api.model.resource import DeviceClass, ResourceClaim
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.scheduler.framework.facts import Fact
+from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Fact, ScoreError, Status
 from podrules.scheduling.scheduler.framework.interface import (
     CycleContext,
     PreFilterResult,
     Verdicts,
     all_fit,
 )
-from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, ScoreError, Status
 from podrules.scheduling.scheduler.plugins.dynamic_resources import claims
 from podrules.scheduling.scheduler.plugins.dynamic_resources.allocator import Allocator
 from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import (

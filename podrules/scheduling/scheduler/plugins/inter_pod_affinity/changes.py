@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from podrules.api.model.affinity import Affinity, PodAffinity
 from podrules.api.model.pod import Pod
-from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
+from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S, pods_removed

@@ -31,8 +31,8 @@ from podrules.pod.resources import (
     is_scalar_resource_name,
     scheduler_request,
 )
+from podrules.scheduling.scheduler.framework.answers import FAR, Fact
 from podrules.scheduling.scheduler.framework.bound_pods import BoundPods, BoundPodsChange
-from podrules.scheduling.scheduler.framework.facts import FAR, Fact
 from podrules.scheduling.scheduler.framework.nodes import Nodes
 
 PODS: Final = "pods"

@@ -42,7 +42,7 @@ from podrules.pod.resources import (
     is_scalar_resource_name,
     pod_requests,
 )
-from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
+from podrules.scheduling.scheduler.framework.answers import SUCCESS, CandidateChange, ChangeKind, Code, Status
 from podrules.scheduling.scheduler.framework.interface import (
     CycleContext,
     PreFilterResult,
@@ -53,7 +53,6 @@ from podrules.scheduling.scheduler.framework.interface import (
 from podrules.scheduling.scheduler.framework.nominated import nominated_rows
 from podrules.scheduling.scheduler.framework.planned_pods import is_planned
 from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
-from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import classes_by_resource
 from podrules.scheduling.scheduler.plugins.node_resources.columns import (
     PODS,

@@ -28,8 +28,8 @@ from podrules.pod.resources import (
     pod_requests,
     scheduler_options,
 )
+from podrules.scheduling.scheduler.framework.answers import SKIP
 from podrules.scheduling.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext, PreScoreResult, WithoutState
-from podrules.scheduling.scheduler.framework.status import SKIP
 from podrules.scheduling.scheduler.plugins.node_resources.columns import PODS, Accounting, allocatable
 from podrules.scheduling.scheduler.plugins.scores import UtilizationShapePoint, check_shape, rounded_mean, shape_scores
 

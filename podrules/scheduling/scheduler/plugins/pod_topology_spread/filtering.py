@@ -22,11 +22,10 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from podrules.api.model.pod import Pod
-from podrules.scheduling.scheduler.framework.facts import FAR, Fact
+from podrules.scheduling.scheduler.framework.answers import FAR, SUCCESS, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.nodes import ABSENT, LabelColumn
-from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import (
     HONOR,
     SpreadConstraint,

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from podrules.api.label_spelling import meant_label
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import SelectorError
-from podrules.scheduling.scheduler.framework.candidate_change import CandidateChange, ChangeKind
-from podrules.scheduling.scheduler.framework.facts import Fact
+from podrules.scheduling.scheduler.framework.answers import SKIP, CandidateChange, ChangeKind, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import (
     MAX_NODE_SCORE,
     CycleContext,
@@ -34,7 +33,6 @@ from podrules.scheduling.scheduler.framework.interface import (
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.nodes import ABSENT
 from podrules.scheduling.scheduler.framework.pod_on_cluster import MEANT, AppliedChange, S
-from podrules.scheduling.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import (
     HOSTNAME,
     NAME,

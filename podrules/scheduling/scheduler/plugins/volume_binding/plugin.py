@@ -23,7 +23,7 @@ from podrules.api.model.base import Model
 from podrules.api.model.pod import Pod
 from podrules.api.model.quantity import ZERO
 from podrules.api.model.storage import PersistentVolumeClaim
-from podrules.scheduling.scheduler.framework.facts import Fact
+from podrules.scheduling.scheduler.framework.answers import SKIP, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import (
     CycleContext,
     PreFilterResult,
@@ -31,7 +31,6 @@ from podrules.scheduling.scheduler.framework.interface import (
     Verdicts,
     WithoutState,
 )
-from podrules.scheduling.scheduler.framework.status import SKIP, Code, Status
 from podrules.scheduling.scheduler.plugins.scores import (
     MAX_UTILIZATION,
     UtilizationShapePoint,

@@ -19,7 +19,7 @@ from podrules.api.model.node import CSINode
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass, Volume
-from podrules.scheduling.scheduler.framework.facts import Fact
+from podrules.scheduling.scheduler.framework.answers import Fact
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.framework.nodes import Nodes
 

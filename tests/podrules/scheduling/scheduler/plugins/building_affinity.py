@@ -11,6 +11,7 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.scheduling.scheduler.framework.answers import Code, Status
 from podrules.scheduling.scheduler.framework.interface import (
     CycleContext,
     FilterPlugin,
@@ -18,7 +19,6 @@ from podrules.scheduling.scheduler.framework.interface import (
     PreFilterResult,
 )
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.status import Code, Status
 from tests.objects import raw_node, raw_pod
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -14,6 +14,7 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.node import Node, Taint
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.framework.interface import (
     CycleContext,
     FilterPlugin,
@@ -24,7 +25,6 @@ from podrules.scheduling.scheduler.framework.interface import (
     ScorePlugin,
 )
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
 from tests.objects import raw_node, raw_pod
 
 Json = dict[str, Any]

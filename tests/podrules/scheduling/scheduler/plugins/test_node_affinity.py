@@ -7,7 +7,7 @@ import pytest
 
 from podrules.api.model.base import Model
 from podrules.api.model.decode import from_object
-from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, Status
+from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.node_affinity import (
     FailedTerm,
     NodeAffinityArgs,

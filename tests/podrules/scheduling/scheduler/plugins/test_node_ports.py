@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podrules.api.model.pod import Pod
-from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, Status
+from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.node_ports import HostPort, NodePorts, host_ports
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import Json, filter_status, make_cycle, node_of, pod_of
 

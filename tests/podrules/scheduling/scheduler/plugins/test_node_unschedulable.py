@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
+from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.node_unschedulable import NodeUnschedulable
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import filter_status, make_cycle, node_of, pod_of
 

@@ -12,8 +12,8 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.storage import PersistentVolumeClaim, VolumeAttachment
+from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.node_volume_limits import (
     REASON_MAX_VOLUME_COUNT_EXCEEDED,
     DriverVolumes,

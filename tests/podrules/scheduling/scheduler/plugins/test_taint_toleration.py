@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from podrules.api.model.node import Node
+from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.framework.interface import CycleContext
-from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintToleration
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import (
     filter_status,

@@ -9,7 +9,7 @@ import pytest
 
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, Status
+from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.volume_restrictions import (
     REASON_DISK_CONFLICT,
     REASON_READ_WRITE_ONCE_POD,

@@ -9,7 +9,7 @@ import pytest
 from podrules.api.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE
 from podrules.api.model.node import Node
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, Status
+from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.volume_zone import REASON_CONFLICT, VolumeTopology, VolumeZone
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import labelled_node, make_context, statuses
 from tests.podrules.scheduling.scheduler.plugins.building_storage import (

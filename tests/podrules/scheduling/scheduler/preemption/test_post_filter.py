@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podrules.api.features import Features
-from podrules.scheduling.scheduler.framework.status import Code, Status
+from podrules.scheduling.scheduler.framework.answers import Code, Status
 from podrules.scheduling.scheduler.preemption import PostFilter
 from podrules.scheduling.scheduler.profile import read_profiles
 from podrules.scheduling.scheduler.registry import PLUGIN_ARGS

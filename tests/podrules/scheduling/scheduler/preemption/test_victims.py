@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podrules.scheduling.scheduler.framework.status import Code, Status
+from podrules.scheduling.scheduler.framework.answers import Code, Status
 from tests.podrules.scheduling.scheduler.preemption.building import (
     HIGH,
     LARGE,

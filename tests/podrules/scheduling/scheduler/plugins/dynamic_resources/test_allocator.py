@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podrules.scheduling.scheduler.framework.status import Code
+from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.plugins.dynamic_resources import UNKNOWN, DynamicResources
 from podrules.scheduling.scheduler.plugins.dynamic_resources import allocator as allocator_module
 from tests.podrules.scheduling.scheduler.plugins.building_devices import (

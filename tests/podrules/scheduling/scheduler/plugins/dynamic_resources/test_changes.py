@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from podrules.api.features import Features
-from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, ScoreError, Status
+from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, ScoreError, Status
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources
 from tests.features import around
 from tests.podrules.scheduling.scheduler.plugins.building_devices import (

@@ -12,8 +12,8 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.resource import DeviceClass
 from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.framework.interface import CycleContext
-from podrules.scheduling.scheduler.framework.status import Code
 from podrules.scheduling.scheduler.plugins.dynamic_resources import UNKNOWN, DynamicResources, DynamicResourcesState
 from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import claim_for, classes_by_resource, special_claim
 from tests.objects import raw_node

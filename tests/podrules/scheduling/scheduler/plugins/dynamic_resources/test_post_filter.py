@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podrules.api.model.pod import Pod
-from podrules.scheduling.scheduler.framework.status import Code, Status
+from podrules.scheduling.scheduler.framework.answers import Code, Status
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources
 from tests.features import around
 from tests.podrules.scheduling.scheduler.plugins.building_devices import (

@@ -15,9 +15,9 @@ from podrules.api.features import Features
 from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.scheduling.scheduler.framework.answers import Code, Status
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.status import Code, Status
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState
 from tests.podrules.scheduling.scheduler.plugins.building_devices import NOW
 from tests.recorded import FULL_MINOR, recorded

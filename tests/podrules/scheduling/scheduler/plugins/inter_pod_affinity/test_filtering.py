@@ -9,7 +9,7 @@ import pytest
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.scheduler.framework.status import SKIP, SUCCESS, Code, Status
+from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity import InterPodAffinity, TopologyConflict
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import (
     REASON_AFFINITY,

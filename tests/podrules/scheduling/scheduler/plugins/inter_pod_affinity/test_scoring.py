@@ -11,7 +11,7 @@ import pytest
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.scheduler.framework.status import Code
+from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
 from tests.podrules.scheduling.scheduler.plugins.building_affinity import (
     affinity_pod,

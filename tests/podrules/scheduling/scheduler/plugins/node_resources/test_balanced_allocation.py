@@ -9,7 +9,7 @@ import pytest
 
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
-from podrules.scheduling.scheduler.framework.status import Code
+from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.plugins.node_resources import (
     NodeResourcesBalancedAllocation,
     NodeResourcesBalancedAllocationArgs,

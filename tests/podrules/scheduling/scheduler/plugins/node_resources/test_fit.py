@@ -12,8 +12,8 @@ import pytest
 
 from podrules.api.features import REFERENCE, Features
 from podrules.api.model.pod import Pod
+from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.framework.interface import CycleContext
-from podrules.scheduling.scheduler.framework.status import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.plugins.node_resources import NodeResourcesFit, NodeResourcesFitArgs
 from podrules.scheduling.scheduler.plugins.node_resources.columns import InsufficientResource
 from tests.builders import make_container_status, make_pod

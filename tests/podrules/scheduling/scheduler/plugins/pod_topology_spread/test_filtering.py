@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
+from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.framework.interface import CycleContext
-from podrules.scheduling.scheduler.framework.status import Code
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import (
     Relaxation,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podrules.api.model.pod import Pod
-from podrules.scheduling.scheduler.framework.status import Code
+from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import PodTopologySpreadArgs
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.plugin import PodTopologySpread
 from tests.builders import make_pod, make_service

@@ -1,14 +1,92 @@
-"""Changes that would let a node take a pod; it loads no arrays."""
+"""The verdict of a plugin on a pod or a node.
+
+Source: k8s.io/kube-scheduler/framework/interface.go (Code, Status) at v0.36.3.
+"""
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, IntEnum
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
 from podrules.api.model.pod_reference import PodOnNode, PodReference
 from podrules.workload.evictors import Evictor
+
+
+class ScoreError(Exception):
+    """A plugin cannot score; the message is upstream's."""
+
+
+class Code(IntEnum):
+    """Upstream's codes, with its numbers; also held in arrays, one entry a node."""
+
+    SUCCESS = 0
+    ERROR = 1
+    UNSCHEDULABLE = 2
+    """Rejected; removing pods may help, so preemption examines it."""
+    UNSCHEDULABLE_AND_UNRESOLVABLE = 3
+    """Rejected; removing pods cannot help."""
+    WAIT = 4
+    SKIP = 5
+    """PreFilter and PreScore: the plugin does not apply to this pod."""
+    PENDING = 6
+
+    def __str__(self) -> str:
+        return _NAMES[self]
+
+
+_NAMES: Final = {
+    Code.SUCCESS: "Success",
+    Code.ERROR: "Error",
+    Code.UNSCHEDULABLE: "Unschedulable",
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE: "UnschedulableAndUnresolvable",
+    Code.WAIT: "Wait",
+    Code.SKIP: "Skip",
+    Code.PENDING: "Pending",
+}
+
+
+class Status(Struct, frozen=True):
+    """A code and why, in upstream's words."""
+
+    code: Code = Code.SUCCESS
+    reasons: tuple[str, ...] = ()
+    plugin: str = ""
+    """The plugin; empty within the plugin itself."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is Success."""
+        return self.code is Code.SUCCESS
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the pod cannot go there (Status.IsRejected)."""
+        return self.code in {Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING}
+
+
+SUCCESS: Final = Status()
+SKIP: Final = Status(Code.SKIP)
+
+
+# The numbers behind a node's rejection; it loads no arrays.
+
+FAR = 1000.0
+"""The distance of a node that no small change opens."""
+
+
+class Fact(Struct, frozen=True, rename="camel", tag_field="type"):
+    """A number or value behind a rejection; each plugin has its own kinds, distinguished by ``type``."""
+
+    @property
+    def distance(self) -> float:
+        """How far the node is from fitting, in parts of what it has; 0 where that cannot be measured."""
+        return 0.0
+
+
+# Changes that would let a node take a pod; it loads no arrays.
 
 
 class ChangeKind(Enum):
