@@ -24,8 +24,8 @@ from podrules.scheduling.placement.devices import devices_freed
 from podrules.scheduling.placement.drain import HELD, Drain, DrainPlan, cordoned_node, drain_plan, is_silent
 from podrules.scheduling.placement.plan import Demand, Placing, queue_key, with_unaided
 from podrules.scheduling.placement.planned import PlannedSpec, UnmovedPod
+from podrules.scheduling.scheduler.framework.interface import is_planned
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.planned_pods import is_planned
 from podrules.workload.disruption import recounted
 
 _UNSCHEDULABLE: Final = PodStatus(conditions=(Condition("PodScheduled", "False", "Unschedulable"),))

@@ -19,7 +19,7 @@ from podrules.scheduling.placement.devices import devices_freed, devices_taken
 from podrules.scheduling.placement.planned import PlannedVictim
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.scheduler.cycle import FilterResult, score_nodes
-from podrules.scheduling.scheduler.framework.nominated import nominated_rows
+from podrules.scheduling.scheduler.framework.interface import nominated_rows
 from podrules.scheduling.scheduler.plugins.default_preemption import (
     Victim,
     is_terminating_by_preemption,

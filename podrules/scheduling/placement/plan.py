@@ -57,9 +57,8 @@ from podrules.scheduling.placement.replicas import new_numbers, replica
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.placement.spreading import SHOWN_LEFT_OUT
 from podrules.scheduling.scheduler.cycle import pre_enqueue
-from podrules.scheduling.scheduler.framework.interface import CycleContext
+from podrules.scheduling.scheduler.framework.interface import CycleContext, planned_uid
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.planned_pods import planned_uid
 from podrules.scheduling.scheduler.plugins.default_preemption import priority_of
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import constraints_in_force
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY

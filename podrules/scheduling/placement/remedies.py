@@ -26,8 +26,7 @@ from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.placement.spreading import constraint_spreads
 from podrules.scheduling.scheduler.cycle import FilterResult, score_nodes
 from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind
-from podrules.scheduling.scheduler.framework.planned_pods import planned_uid
-from podrules.scheduling.scheduler.framework.pod_on_cluster import MEANT, AppliedChange, pods_removed
+from podrules.scheduling.scheduler.framework.interface import MEANT, AppliedChange, planned_uid, pods_removed
 from podrules.scheduling.scheduler.plugins.node_affinity import named_nodes
 from podrules.scheduling.scheduler.plugins.node_unschedulable import NodeUnschedulable, uncordoned
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD

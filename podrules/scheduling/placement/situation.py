@@ -9,7 +9,7 @@ from podrules.api.features import Features
 from podrules.api.model.event import Event
 from podrules.pod.reading import UnreadInput
 from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes
-from podrules.scheduling.scheduler.framework.pod_on_cluster import PodOnCluster
+from podrules.scheduling.scheduler.framework.interface import PodOnCluster
 from podrules.scheduling.scheduler.runtime import Framework
 from podrules.workload.evictors import Evictor, going
 

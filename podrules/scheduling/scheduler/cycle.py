@@ -37,9 +37,14 @@ from podrules.api.features import REFERENCE, Features
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, ScoreError, Status
-from podrules.scheduling.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, is_off
+from podrules.scheduling.scheduler.framework.interface import (
+    CycleContext,
+    PreFilterResult,
+    Verdicts,
+    is_off,
+    nominated_rows,
+)
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.nominated import nominated_rows
 from podrules.scheduling.scheduler.runtime import Framework
 
 

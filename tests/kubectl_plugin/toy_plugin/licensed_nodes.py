@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from podrules.api.model.node import Node
 from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind, Code, Fact
-from podrules.scheduling.scheduler.framework.interface import CycleContext, Verdicts
+from podrules.scheduling.scheduler.framework.interface import AppliedChange, CycleContext, S, Verdicts
 from podrules.scheduling.scheduler.framework.nodes import Nodes
-from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 
 LABEL = "example.com/licences"
 

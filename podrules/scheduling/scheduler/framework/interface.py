@@ -1,35 +1,127 @@
-"""The extension points of a plugin; each judges all nodes at once.
-
-    PreEnqueue   whether the pod may enter the queue at all
-    PreFilter    facts about the pod and the cluster; may narrow the nodes, reject the pod, or skip Filter
-    Filter       a verdict for each node
-    PreScore     facts about the feasible nodes; may skip Score
-    Score        0 to 100 for each feasible node, normalised, before the weight
-
-A plugin is a class without state of its own; what PreFilter and PreScore find out is handed to Filter and Score.
-Results carry codes in arrays and word a node's reasons only when they are asked for.
-
-Source: k8s.io/kube-scheduler/framework/interface.go at v0.36.3.
-"""
+"""Pods that a what-if has placed and that do not exist in the cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum, auto
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from podrules.api.features import Features
 from podrules.api.model.base import Model
+from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
+from podrules.api.model.pod_reference import on_its_node
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Fact, Status
+from podrules.scheduling.scheduler.framework.answers import SUCCESS, CandidateChange, ChangeKind, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
+from podrules.scheduling.scheduler.framework.nodes import Nodes
+
+_PLANNED: Final = "planned/"
+"""No uid of the API server begins so."""
+
+
+def planned_uid(place: int, number: int) -> str:
+    """The uid of a pod that a what-if places.
+
+    Args:
+        place: Of its spec among all that are placed.
+        number: As for `replica`.
+    """
+    return f"{_PLANNED}{place}/{number}"
+
+
+def is_planned(pod: Pod) -> bool:
+    """Whether a what-if has placed a pod: it cannot be evicted, and room is made for it."""
+    return pod.metadata.uid.startswith(_PLANNED)
+
+
+# A pod and a cluster to which a plugin's candidate changes are applied.
+
+_FEW: Final = 3
+"""Pods that may be named as being in the way."""
+MEANT: Final = -1
+"""The extra cost of an intended restriction: any node that it opens counts."""
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_ANOTHER: Final = "?"
+"""No label has this value."""
+_KIND_COSTS: Final = {kind: 10 * place for place, kind in enumerate(ChangeKind)}
+
+
+class PodOnCluster(Struct, frozen=True):
+    """A pod and the cluster that it is tried on, as both are or would be."""
+
+    pod: Pod
+    table: NodeTable
+    snapshot: ClusterSnapshot
+
+    def with_node(self, name: str, change: Callable[[Node], Node]) -> Self:
+        """The same with one node changed."""
+        node = self.table.nodes[self.table.index[name]]
+        return replace(self, table=self.table.with_nodes({name: change(node)}))
+
+    def with_another_node(self, name: str, change: Callable[[Node], Node]) -> Self:
+        """The same with a node like one, changed and under another host name, in its place."""
+
+        def another(node: Node) -> Node:
+            labels = node.metadata.labels
+            named = {**labels, _HOSTNAME: _ANOTHER} if _HOSTNAME in labels else labels
+            return change(replace(node, metadata=replace(node.metadata, labels=named)))
+
+        return self.with_node(name, another)
+
+    def without_pods(self, pods: Iterable[Pod]) -> Self:
+        """The same without some pods."""
+        return replace(self, table=self.table.without_pods(frozenset(pod.metadata.uid for pod in pods)))
+
+    def with_spec(self, **fields: Any) -> Self:
+        """The same with fields of the pod's spec replaced."""
+        return replace(self, pod=replace(self.pod, spec=replace(self.pod.spec, **fields)))
+
+
+S = TypeVar("S", bound=PodOnCluster)
+
+
+class AppliedChange(Struct, Generic[S], frozen=True):
+    """A change, and the pod and cluster with it."""
+
+    change: CandidateChange
+    then: S
+    extra_cost: int = 0
+    """Above other changes of its kind; 10 are as much as from one kind to the next."""
+
+    @property
+    def cost(self) -> int:
+        """Cheaper changes are tried first."""
+        return _KIND_COSTS[self.change.kind] + self.extra_cost
+
+
+def pods_removed(situation: S, row: int, pods: Iterable[Pod]) -> Iterator[AppliedChange[S]]:
+    """The change that removes some pods; none where they are many, or where one of them does not exist yet."""
+    chosen = list(pods)
+    if 0 < len(chosen) <= _FEW and all(pod.metadata.uid and not is_planned(pod) for pod in chosen):
+        node = situation.table.names[row]
+        change = CandidateChange(ChangeKind.REMOVE_PODS, node=node, pods=tuple(map(on_its_node, chosen)))
+        yield AppliedChange(change, situation.without_pods(chosen), len(chosen))
+
+
+# The extension points of a plugin; each judges all nodes at once.
+#
+#     PreEnqueue   whether the pod may enter the queue at all
+#     PreFilter    facts about the pod and the cluster; may narrow the nodes, reject the pod, or skip Filter
+#     Filter       a verdict for each node
+#     PreScore     facts about the feasible nodes; may skip Score
+#     Score        0 to 100 for each feasible node, normalised, before the weight
+#
+# A plugin is a class without state of its own; what PreFilter and PreScore find out is handed to Filter and Score.
+# Results carry codes in arrays and word a node's reasons only when they are asked for.
+#
+# Source: k8s.io/kube-scheduler/framework/interface.go at v0.36.3.
 
 MAX_NODE_SCORE: Final = 100
 
@@ -230,3 +322,63 @@ def is_off(plugin: NamedPlugin, features: Features) -> bool:
 def all_fit(table: NodeTable) -> Verdicts:
     """Every node fits."""
     return Verdicts(np.full(len(table), Code.SUCCESS, np.int8), lambda _: ())
+
+
+# Pods that preemption nominated to a node and that no node has yet.
+
+
+def nominated_rows(context: CycleContext) -> Mapping[int, Sequence[Pod]]:
+    """Rows with pods that were nominated to them and that this pod must yield to."""
+    own = context.pod
+    by_row: dict[int, list[Pod]] = {}
+    for row, pod in context.table.nodes.derived_with(context.snapshot, _nominated):
+        if pod.metadata.uid != own.metadata.uid and (pod.spec.priority or 0) >= (own.spec.priority or 0):
+            by_row.setdefault(row, []).append(pod)
+    return by_row
+
+
+def _nominated(nodes: Nodes, snapshot: ClusterSnapshot) -> Sequence[tuple[int, Pod]]:
+    """All pods that wait for a node and are nominated to one, with its row."""
+    waiting = (pod for pod in snapshot.pods if not pod.spec.node_name)
+    named = ((nodes.rows.get(pod.status.nominated_node_name), pod) for pod in waiting)
+    return [(row, pod) for row, pod in named if row is not None]
+
+
+# One node while preemption removes and adds pods there.
+#
+# A plugin that depends on the node's pods gives its verdict again after each change (`PodFilterPlugin`), from what
+# PreFilter found about the whole cluster; it does not examine the other nodes again. All other plugins' verdicts stay.
+#
+# Source: k8s.io/kube-scheduler/framework/interface.go (PreFilterExtensions, NodeInfo) at v0.36.3.
+
+
+class OnNode(Protocol):
+    """A plugin's state of one node; it never changes: other pods make another one."""
+
+    def add_pod(self, pod: Pod) -> OnNode:
+        """With one pod more on the node (AddPod); the same object, if that makes no difference."""
+        ...
+
+    def remove_pod(self, pod: Pod) -> OnNode:
+        """With one pod less on the node (RemovePod); the same object, if that makes no difference."""
+        ...
+
+    def status(self) -> Status:
+        """The plugin's verdict, with upstream's reasons (Filter)."""
+        ...
+
+
+@runtime_checkable
+class PodFilterPlugin(FilterPlugin, Protocol):
+    """A plugin with a verdict that depends on the pods of the node."""
+
+    def on_node(self, context: CycleContext, state: Any, row: int, pods: Sequence[Pod]) -> OnNode:
+        """A row's node as it is.
+
+        Args:
+            context: The cycle.
+            state: What the plugin's PreFilter found.
+            row: The node's.
+            pods: Those that the table has on it.
+        """
+        ...

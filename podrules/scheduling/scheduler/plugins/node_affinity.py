@@ -34,14 +34,15 @@ from podrules.api.well_known import is_of_the_machine, meant_value
 from podrules.pod.platform import OS_LABELS
 from podrules.scheduling.scheduler.framework.answers import SKIP, CandidateChange, ChangeKind, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import (
+    AppliedChange,
     CycleContext,
     PreFilterResult,
     PreScoreResult,
+    S,
     Verdicts,
     WithoutState,
 )
 from podrules.scheduling.scheduler.framework.nodes import Nodes
-from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 from podrules.scheduling.scheduler.plugins.node_selector import (
     match_field,
     match_label,

@@ -23,8 +23,14 @@ from podrules.api.model.pod import ContainerPort, Pod
 from podrules.api.model.pod_reference import PodReference, reference
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.bound_pods import BoundPods
-from podrules.scheduling.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
-from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S, pods_removed
+from podrules.scheduling.scheduler.framework.interface import (
+    AppliedChange,
+    CycleContext,
+    PreFilterResult,
+    S,
+    Verdicts,
+    pods_removed,
+)
 
 ERR_REASON: Final = "node(s) didn't have free ports for the requested pod ports"
 _ALL_ADDRESSES: Final = "0.0.0.0"  # noqa: S104 - Kubernetes' word for it, nothing listens here

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from podrules.api.model.node import Node, Taint
 from podrules.pod.tolerations import NO_SCHEDULE, tolerations_tolerate_taint
 from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind, Code
-from podrules.scheduling.scheduler.framework.interface import CycleContext, Verdicts, all_fit
+from podrules.scheduling.scheduler.framework.interface import AppliedChange, CycleContext, S, Verdicts, all_fit
 from podrules.scheduling.scheduler.framework.nodes import Nodes
-from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 
 ERR_REASON_UNSCHEDULABLE: Final = "node(s) were unschedulable"
 TAINT_NODE_UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)

@@ -27,9 +27,8 @@ from podrules.pod.platform import Platform, pod_platform
 from podrules.pod.resources import pod_requests
 from podrules.pod.tolerations import DO_NOT_SCHEDULE, tolerations_tolerate_taint
 from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind, Code, Fact
-from podrules.scheduling.scheduler.framework.interface import CycleContext, PreScoreResult, Verdicts
+from podrules.scheduling.scheduler.framework.interface import AppliedChange, CycleContext, PreScoreResult, S, Verdicts
 from podrules.scheduling.scheduler.framework.nodes import ABSENT
-from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 from podrules.scheduling.scheduler.plugins.node_unschedulable import TAINT_NODE_UNSCHEDULABLE, uncordoned
 from podrules.scheduling.scheduler.plugins.scores import default_normalize_score
 from podrules.scheduling.scheduler.plugins.taints import (

@@ -27,8 +27,14 @@ from podrules.api.model.pod_reference import PodReference, reference
 from podrules.api.model.storage import READ_WRITE_ONCE_POD, Volume
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.bound_pods import BoundPods
-from podrules.scheduling.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
-from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S, pods_removed
+from podrules.scheduling.scheduler.framework.interface import (
+    AppliedChange,
+    CycleContext,
+    PreFilterResult,
+    S,
+    Verdicts,
+    pods_removed,
+)
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import not_found, storage_index
 
 REASON_DISK_CONFLICT: Final = "node(s) had no available disk"

@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.cycle import FilterResult
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
-from podrules.scheduling.scheduler.framework.nominated import nominated_rows
-from podrules.scheduling.scheduler.framework.single_node import OnNode, PodFilterPlugin
+from podrules.scheduling.scheduler.framework.interface import OnNode, PodFilterPlugin, nominated_rows
 
 
 class _Check:

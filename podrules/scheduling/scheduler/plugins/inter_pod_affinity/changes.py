@@ -11,9 +11,8 @@ from msgspec.structs import replace
 from podrules.api.model.affinity import Affinity, PodAffinity
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind
-from podrules.scheduling.scheduler.framework.interface import CycleContext
+from podrules.scheduling.scheduler.framework.interface import AppliedChange, CycleContext, S, pods_removed
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S, pods_removed
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import parse_terms
 
 _BEFORE_DROP: Final = -25

@@ -28,8 +28,14 @@ from numpy.typing import NDArray
 from podrules.api.model.base import Model
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.answers import SKIP, Code, Fact, Status
-from podrules.scheduling.scheduler.framework.interface import CycleContext, PreFilterResult, PreScoreResult, Verdicts
-from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
+from podrules.scheduling.scheduler.framework.interface import (
+    AppliedChange,
+    CycleContext,
+    PreFilterResult,
+    PreScoreResult,
+    S,
+    Verdicts,
+)
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity import filtering, scoring
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.changes import parted
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import (

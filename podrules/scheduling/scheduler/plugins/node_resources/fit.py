@@ -44,15 +44,16 @@ from podrules.pod.resources import (
 )
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, CandidateChange, ChangeKind, Code, Status
 from podrules.scheduling.scheduler.framework.interface import (
+    AppliedChange,
     CycleContext,
     PreFilterResult,
     PreScoreResult,
+    S,
     Verdicts,
     WithoutState,
+    is_planned,
+    nominated_rows,
 )
-from podrules.scheduling.scheduler.framework.nominated import nominated_rows
-from podrules.scheduling.scheduler.framework.planned_pods import is_planned
-from podrules.scheduling.scheduler.framework.pod_on_cluster import AppliedChange, S
 from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import classes_by_resource
 from podrules.scheduling.scheduler.plugins.node_resources.columns import (
     PODS,

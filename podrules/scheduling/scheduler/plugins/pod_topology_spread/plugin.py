@@ -25,14 +25,16 @@ from podrules.api.model.selectors import SelectorError
 from podrules.scheduling.scheduler.framework.answers import SKIP, CandidateChange, ChangeKind, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import (
     MAX_NODE_SCORE,
+    MEANT,
+    AppliedChange,
     CycleContext,
     PreFilterResult,
     PreScoreResult,
+    S,
     Verdicts,
 )
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.nodes import ABSENT
-from podrules.scheduling.scheduler.framework.pod_on_cluster import MEANT, AppliedChange, S
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import (
     HOSTNAME,
     NAME,
