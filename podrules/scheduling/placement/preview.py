@@ -46,11 +46,9 @@ from podrules.scheduling.scheduler.plugins.default_preemption import (
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import FilterState
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm
 from podrules.scheduling.scheduler.preemption import Candidate, Preemption, preempt
-from podrules.scheduling.scheduler.preemption.choice import select_candidate
 from podrules.scheduling.scheduler.preemption.cross_node import cross_node_help
 from podrules.scheduling.scheduler.preemption.post_filter import potential_rows
-from podrules.scheduling.scheduler.preemption.trial import Trials
-from podrules.scheduling.scheduler.preemption.victims import select_victims_on_node
+from podrules.scheduling.scheduler.preemption.victims import Trials, select_candidate, select_victims_on_node
 
 _MAX_RIVALS = 5
 _FEW_NODES: Final = 32

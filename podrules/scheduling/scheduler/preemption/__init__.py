@@ -9,10 +9,9 @@
 Source: pkg/scheduler/framework/preemption and plugins/defaultpreemption at v1.36.3.
 """
 
-from podrules.scheduling.scheduler.preemption.choice import Criterion, NodeChoice
 from podrules.scheduling.scheduler.preemption.cross_node import CrossNodeHelp, cross_node_help
 from podrules.scheduling.scheduler.preemption.post_filter import PostFilter, Preemption, preempt
-from podrules.scheduling.scheduler.preemption.victims import Candidate
+from podrules.scheduling.scheduler.preemption.victims import Candidate, Criterion, NodeChoice
 
 __all__ = [
     "Candidate",

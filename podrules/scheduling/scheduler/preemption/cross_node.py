@@ -35,10 +35,8 @@ from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import F
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import Spread, SpreadState
 from podrules.scheduling.scheduler.plugins.volume_restrictions import RestrictionState, claim_names
-from podrules.scheduling.scheduler.preemption.choice import select_candidate
 from podrules.scheduling.scheduler.preemption.post_filter import Preemption
-from podrules.scheduling.scheduler.preemption.trial import Trials
-from podrules.scheduling.scheduler.preemption.victims import Candidate, select_victims_on_node
+from podrules.scheduling.scheduler.preemption.victims import Candidate, Trials, select_candidate, select_victims_on_node
 
 _MAX_PODS: Final = 5
 """More are no longer few."""

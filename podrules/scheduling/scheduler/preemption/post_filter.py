@@ -44,9 +44,13 @@ from podrules.scheduling.scheduler.plugins.default_preemption import (
 )
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources
 from podrules.scheduling.scheduler.plugins.dynamic_resources.plugin import NOT_AVAILABLE
-from podrules.scheduling.scheduler.preemption.choice import NodeChoice, select_candidate
-from podrules.scheduling.scheduler.preemption.trial import Trials
-from podrules.scheduling.scheduler.preemption.victims import Candidate, select_victims_on_node
+from podrules.scheduling.scheduler.preemption.victims import (
+    Candidate,
+    NodeChoice,
+    Trials,
+    select_candidate,
+    select_victims_on_node,
+)
 
 NOT_ELIGIBLE_NEVER: Final = "not eligible due to preemptionPolicy=Never."
 NOT_ELIGIBLE_TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."

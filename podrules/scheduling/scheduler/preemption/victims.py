@@ -1,28 +1,27 @@
-"""Which pods of a node would have to go (the dry run on one node).
+"""A node with its pods taken away and put back, and whether the pod fits it then.
 
-    1. all pods that the preemptor may preempt are taken away; it has to fit then. Affinity of the preemptor to one of
-       them is lost with them, and the node with it
-    2. they are put back one by one, and stay if the preemptor still fits: first those that would violate a budget,
-       then the others, each the most important first
-    3. the victims are those that could not be put back, the most important first; a violation is counted for each
-       victim that violates a budget
+Only plugins that depend on the node's pods are asked again, and only about that node (`framework.on_node`); the
+verdicts of the others are those of the cycle. Plugins that skip Filter for this pod stay skipped.
 
-Budgets are best effort: they decide which pods are put back first and which node is chosen, and protect no pod.
-
-Source: SelectVictimsOnNode in pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go at v1.36.3.
+Source: RunPreFilterExtensionAddPod, RunPreFilterExtensionRemovePod, RunFilterPlugins and
+RunFilterPluginsWithNominatedPods in pkg/scheduler/framework/runtime/framework.go at v1.36.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget
-from podrules.scheduling.scheduler.framework.answers import Code, Status
+from podrules.scheduling.scheduler.cycle import FilterResult
+from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
+from podrules.scheduling.scheduler.framework.interface import OnNode, PodFilterPlugin, nominated_rows
 from podrules.scheduling.scheduler.plugins.default_preemption import (
     Victim,
     by_importance,
@@ -31,7 +30,97 @@ from podrules.scheduling.scheduler.plugins.default_preemption import (
     start_of,
     with_violations,
 )
-from podrules.scheduling.scheduler.preemption.trial import NodeTrial
+
+
+class _Check:
+    """A plugin on the node; its verdict is asked for once, as long as pods make no difference to it."""
+
+    def __init__(self, plugin: str, on_node: OnNode | None, status: Status | None = None) -> None:
+        """Take what the plugin makes of the node, or a rejection that no pod's going mends."""
+        self._plugin = plugin
+        self._on_node = on_node
+        self._status = status
+
+    def add_pod(self, pod: Pod) -> _Check:
+        return self if self._on_node is None else self._with(self._on_node.add_pod(pod))
+
+    def remove_pod(self, pod: Pod) -> _Check:
+        return self if self._on_node is None else self._with(self._on_node.remove_pod(pod))
+
+    def _with(self, on_node: OnNode) -> _Check:
+        return self if on_node is self._on_node else _Check(self._plugin, on_node)
+
+    @property
+    def status(self) -> Status:
+        if self._status is None:
+            self._status = SUCCESS if self._on_node is None else _named(self._on_node.status(), self._plugin)
+        return self._status
+
+
+class NodeTrial(Struct, frozen=True):
+    """One node with some pods."""
+
+    checks: tuple[_Check, ...]
+    """The plugins in order."""
+    nominated: Sequence[Pod]
+    """Pods of the same or a higher priority that were nominated to the node."""
+
+    def add_pod(self, pod: Pod) -> NodeTrial:
+        """With one pod more."""
+        return NodeTrial(tuple([check.add_pod(pod) for check in self.checks]), self.nominated)
+
+    def remove_pod(self, pod: Pod) -> NodeTrial:
+        """With one pod less."""
+        return NodeTrial(tuple([check.remove_pod(pod) for check in self.checks]), self.nominated)
+
+    def status(self) -> Status:
+        """The verdict of the first plugin that rejects: with the nominated pods there, and then without them."""
+        crowded = self
+        for pod in self.nominated:
+            crowded = crowded.add_pod(pod)
+        statuses = (check.status for check in (*crowded.checks, *self.checks))
+        return next((status for status in statuses if not status.ok), SUCCESS)
+
+
+class Trials:
+    """The nodes of a cycle after its Filter plugins have run."""
+
+    def __init__(self, filtered: FilterResult) -> None:
+        self._filtered = filtered
+        self._nominated = nominated_rows(filtered.context)
+        ran = (plugin for plugin in filtered.framework.filter if plugin.name not in filtered.pre_filter.skipped)
+        self._plugins = [(plugin.name, plugin if isinstance(plugin, PodFilterPlugin) else None) for plugin in ran]
+
+    def of(self, row: int, pods: Sequence[Pod]) -> NodeTrial:
+        """A row's node as it is, with the pods that the table has on it."""
+        context = self._filtered.context
+        checks: list[_Check] = []
+        for name, plugin in self._plugins:
+            if plugin is not None:
+                checks.append(_Check(name, plugin.on_node(context, context.states[name], row, pods)))
+            elif not (status := self._filtered.verdict(name, row)).ok:
+                checks.append(_Check(name, None, status))
+        return NodeTrial(tuple(checks), self._nominated.get(row, ()))
+
+
+def _named(status: Status, plugin: str) -> Status:
+    if status.code is Code.ERROR:
+        return Status(Code.ERROR, tuple(f'running "{plugin}" filter plugin: {text}' for text in status.reasons), plugin)
+    return status if status.ok else replace(status, plugin=plugin)
+
+
+# Which pods of a node would have to go (the dry run on one node).
+#
+#     1. all pods that the preemptor may preempt are taken away; it has to fit then. Affinity of the preemptor to one of
+#        them is lost with them, and the node with it
+#     2. they are put back one by one, and stay if the preemptor still fits: first those that would violate a budget,
+#        then the others, each the most important first
+#     3. the victims are those that could not be put back, the most important first; a violation is counted for each
+#        victim that violates a budget
+#
+# Budgets are best effort: they decide which pods are put back first and which node is chosen, and protect no pod.
+#
+# Source: SelectVictimsOnNode in pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go at v1.36.3.
 
 NO_VICTIMS: Final = "No preemption victims found for incoming pod"
 _OFFSET: Final = 2**31
@@ -102,3 +191,62 @@ def select_victims_on_node(
     if not gone:
         return Status(Code.ERROR, (f'expected at least one victim pod on node "{node}"',))
     return Candidate(node, tuple(victim for place, victim in enumerate(judged) if place in gone))
+
+
+# Which candidate is taken: criteria in order, each keeps the best of what the one before has left.
+#
+#     1. the fewest victims that violate a budget
+#     2. the lowest priority of the most important victim
+#     3. the smallest sum of priorities, 2^31 added to each
+#     4. the fewest victims
+#     5. the latest start of the most important victims: of each node the earliest among its victims with the highest
+#        priority; a pod that has not started starts now
+#     6. any of those that are left
+#
+# Source: pickOneNodeForPreemption in pkg/scheduler/framework/preemption/preemption.go at v1.36.3.
+
+
+class Criterion(StrEnum):
+    """What decides between candidates."""
+
+    FEWEST_PDB_VIOLATIONS = "fewestPDBViolations"
+    LOWEST_TOP_PRIORITY = "lowestTopPriority"
+    SMALLEST_PRIORITY_SUM = "smallestPrioritySum"
+    FEWEST_VICTIMS = "fewestVictims"
+    LATEST_START = "latestStart"
+    FIRST = "first"
+    """Nothing does: any of several may be taken."""
+
+
+class NodeChoice(Struct, frozen=True):
+    """What the criteria leave."""
+
+    best: tuple[str, ...]
+    """The nodes that tie at every criterion, in the order of the candidates; several: any of them may be taken."""
+    decided_by: Criterion | None
+    """The last criterion that was needed; None: there was at most one candidate."""
+
+
+_NOW: Final = datetime.max.replace(tzinfo=UTC)
+_COSTS: Final[Mapping[Criterion, Callable[[Candidate], Any]]] = {
+    Criterion.FEWEST_PDB_VIOLATIONS: lambda candidate: candidate.num_pdb_violations,
+    Criterion.LOWEST_TOP_PRIORITY: lambda candidate: candidate.highest_priority,
+    Criterion.SMALLEST_PRIORITY_SUM: lambda candidate: candidate.sum_priorities,
+    Criterion.FEWEST_VICTIMS: lambda candidate: len(candidate.victims),
+    Criterion.LATEST_START: lambda candidate: _NOW - (candidate.earliest_start or _NOW),
+}
+"""In order; the least is the best."""
+
+
+def select_candidate(candidates: Sequence[Candidate]) -> NodeChoice:
+    """Apply the criteria until one candidate is left."""
+    left = list(candidates)
+    if len(left) <= 1:
+        return NodeChoice(tuple(candidate.node for candidate in left), None)
+    for criterion, cost in _COSTS.items():
+        costs = [cost(candidate) for candidate in left]
+        least = min(costs)
+        left = [candidate for candidate, own in zip(left, costs, strict=True) if own == least]
+        if len(left) == 1:
+            return NodeChoice((left[0].node,), criterion)
+    return NodeChoice(tuple(candidate.node for candidate in left), Criterion.FIRST)

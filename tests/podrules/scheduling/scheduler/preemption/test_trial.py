@@ -10,7 +10,7 @@ from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes
 from podrules.scheduling.scheduler.framework.answers import Code, Status
 from podrules.scheduling.scheduler.plugins.node_ports import host_ports
-from podrules.scheduling.scheduler.preemption.trial import Trials
+from podrules.scheduling.scheduler.preemption.victims import Trials
 from tests.podrules.scheduling.scheduler.preemption.building import HIGH, LOW, cycle, make_node, make_pod, spread
 from tests.recorded import recorded
 
