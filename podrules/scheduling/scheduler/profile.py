@@ -23,8 +23,7 @@ from podrules.api.model.decode import DecodeError, from_object
 from podrules.api.model.field_error import FieldError
 from podrules.api.model.misfit import unfit
 from podrules.api.model.pod import DEFAULT_SCHEDULER_NAME
-from podrules.scheduling.scheduler.config_fields import field_problems
-from podrules.scheduling.scheduler.config_values import value_problems
+from podrules.scheduling.scheduler.config_fields import field_problems, value_problems
 from podrules.scheduling.scheduler.in_tree import ExtensionPoint, no_such_plugin
 from podrules.scheduling.scheduler.plugin_set import Plugins, disabled_by, enabled_plugins, plugin_problems
 from podrules.scheduling.scheduler.plugins.default_preemption import NAME as DEFAULT_PREEMPTION
