@@ -51,7 +51,7 @@ def read_scheduler_configuration(source: Source, where: str, *, arguments: bool 
     kinds: Mapping[str, type[Model]] = {}
     if arguments:
         # The plugins load numpy; the webhook uses this module without it.
-        from podrules.scheduling.scheduler.registry import PLUGIN_ARGS
+        from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS
 
         kinds = PLUGIN_ARGS
     kind, slash, place = where.partition("/")

@@ -23,7 +23,7 @@ from kubectl_plugin.reports.term import TermReport
 from kubectl_plugin.reports.verdict import VerdictReport
 from kubectl_plugin.reports.versions import VersionsReport
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
-from podrules.scheduling.scheduler.registry import EXPLAINED_PLUGINS
+from podrules.scheduling.scheduler.runtime import EXPLAINED_PLUGINS
 
 REPORTS: Final = {
     "PodExplanation": PodReport,

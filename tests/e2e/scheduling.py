@@ -15,8 +15,7 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.profile import read_profiles
-from podrules.scheduling.scheduler.registry import PLUGIN_ARGS
-from podrules.scheduling.scheduler.runtime import Framework, new_framework
+from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS, Framework, new_framework
 from tests.controlplane.client import ApiClient, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod

@@ -17,8 +17,7 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResou
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import AllocatedDevice
 from podrules.scheduling.scheduler.preemption import PostFilter, Preemption, preempt
 from podrules.scheduling.scheduler.profile import read_profiles
-from podrules.scheduling.scheduler.registry import PLUGIN_ARGS
-from podrules.scheduling.scheduler.runtime import new_framework
+from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS, new_framework
 from tests.scheduling import unschedulable_plugins
 
 Answer = dict[str, Any]

@@ -9,7 +9,7 @@ from podrules.scheduling.scheduler.framework.answers import Fact
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConflict
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import TopologySkew
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintEffect
-from podrules.scheduling.scheduler.registry import EXPLAINED_PLUGINS
+from podrules.scheduling.scheduler.runtime import EXPLAINED_PLUGINS
 
 
 def facts(filtered: FilterResult, plugin: str, row: int) -> tuple[Fact, ...]:

@@ -33,7 +33,7 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import NAM
 from podrules.scheduling.scheduler.plugins.requirement import required_node_selector
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintEffect
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import claim_reference
-from podrules.scheduling.scheduler.registry import CHANGING_PLUGINS
+from podrules.scheduling.scheduler.runtime import CHANGING_PLUGINS
 from podrules.workload.disruption import Evictions
 from podrules.workload.evictors import Purpose
 from podrules.workload.safety import OF_ONE_NODE, Guarantee, owner_guarantee

@@ -1,21 +1,12 @@
-"""A profile's plugins, ready to run.
+"""The plugins that are restated here, loaded from their descriptors.
 
-Most plugins leave something in PreFilter for their Filter, and in PreScore for their Score. A profile can disable the
-one and keep the other; then a plugin
-
-    needs nothing     Filter of NodeAffinity and NodeVolumeLimits, Score of VolumeBinding
-    finds it out now  Filter of VolumeZone; Score of NodeAffinity, NodeResourcesFit, NodeResourcesBalancedAllocation
-    fails             all others, and with them the cycle. DynamicResources has no PreScore: its Score needs PreFilter
-
-VolumeRestrictions, where it fails, still rejects nodes with a conflicting disk; here it fails on every node.
-
-Source: pkg/scheduler/framework/runtime/framework.go (frameworkImpl, NewFramework) and getPreFilterState,
-getPreScoreState, getStateData of the plugins at v1.36.3.
+Which of them a profile runs, and in which order, is `podrules.scheduling.scheduler.plugin_set`'s business.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pkgutil import resolve_name
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -23,10 +14,14 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from podrules.api.features import REFERENCE, Features
+from podrules.api.model.base import Model
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.answers import Code, ScoreError
 from podrules.scheduling.scheduler.framework.interface import (
+    ChangingPlugin,
+    ConfiguredPlugin,
     CycleContext,
+    ExplainedPlugin,
     FilterPlugin,
     NamedPlugin,
     PreEnqueuePlugin,
@@ -42,7 +37,45 @@ from podrules.scheduling.scheduler.framework.interface import (
 from podrules.scheduling.scheduler.in_tree import IN_TREE, ExtensionPoint
 from podrules.scheduling.scheduler.plugin_set import EnabledPlugins, enabled_plugins
 from podrules.scheduling.scheduler.profile import Extender, Profile
-from podrules.scheduling.scheduler.registry import PLUGINS
+
+
+def _load(implementation: str) -> NamedPlugin:
+    plugin: NamedPlugin = resolve_name(f"podrules.scheduling.scheduler.plugins.{implementation}")()
+    return plugin
+
+
+PLUGINS: Final[Mapping[str, NamedPlugin]] = {
+    plugin.name: _load(plugin.implementation) for plugin in IN_TREE.values() if plugin.implementation
+}
+"""By name, in the order of the descriptors."""
+PLUGIN_ARGS: Final[Mapping[str, type[Model]]] = {
+    name: plugin.args_type for name, plugin in PLUGINS.items() if isinstance(plugin, ConfiguredPlugin)
+}
+"""How each plugin's arguments are read."""
+# To ask a plugin whether it has a protocol's members takes long, and they are asked about for each node.
+EXPLAINED_PLUGINS: Final[Mapping[str, ExplainedPlugin]] = {
+    name: plugin for name, plugin in PLUGINS.items() if isinstance(plugin, ExplainedPlugin)
+}
+"""Those that give the numbers behind their rejections."""
+CHANGING_PLUGINS: Final[Mapping[str, ChangingPlugin]] = {
+    name: plugin for name, plugin in PLUGINS.items() if isinstance(plugin, ChangingPlugin)
+}
+"""Those that propose changes against their rejections."""
+
+
+# A profile's plugins, ready to run.
+#
+# Most plugins leave something in PreFilter for their Filter, and in PreScore for their Score. A profile can disable the
+# one and keep the other; then a plugin
+#
+#     needs nothing     Filter of NodeAffinity and NodeVolumeLimits, Score of VolumeBinding
+#     finds it out now  Filter of VolumeZone; Score of NodeAffinity, NodeResourcesFit, NodeResourcesBalancedAllocation
+#     fails             all others, and with them the cycle. DynamicResources has no PreScore: its Score needs PreFilter
+#
+# VolumeRestrictions, where it fails, still rejects nodes with a conflicting disk; here it fails on every node.
+#
+# Source: pkg/scheduler/framework/runtime/framework.go (frameworkImpl, NewFramework) and getPreFilterState,
+# getPreScoreState, getStateData of the plugins at v1.36.3.
 
 
 class Framework(Struct, frozen=True):

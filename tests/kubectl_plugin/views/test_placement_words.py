@@ -32,7 +32,7 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import 
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintEffect
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import ClaimMismatch
 from podrules.scheduling.scheduler.plugins.volume_restrictions import DiskInUse
-from podrules.scheduling.scheduler.registry import PLUGINS
+from podrules.scheduling.scheduler.runtime import PLUGINS
 
 ZONE = "topology.kubernetes.io/zone"
 MI = 1024**2

@@ -14,8 +14,7 @@ from podrules.scheduling.placement.plan import Demand, plan
 from podrules.scheduling.placement.planned import PlannedSpec
 from podrules.scheduling.scheduler.framework.answers import ChangeKind
 from podrules.scheduling.scheduler.profile import read_profiles
-from podrules.scheduling.scheduler.registry import PLUGIN_ARGS
-from podrules.scheduling.scheduler.runtime import new_framework
+from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS, new_framework
 from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, situation
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"

@@ -17,8 +17,7 @@ from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.profile import read_profiles
-from podrules.scheduling.scheduler.registry import PLUGIN_ARGS
-from podrules.scheduling.scheduler.runtime import new_framework
+from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS, new_framework
 from tests.recorded import recorded
 
 Case = dict[str, Any]

@@ -12,8 +12,7 @@ from podrules.scheduling.placement.outcome import ConstraintSpread, NormalizedSc
 from podrules.scheduling.placement.spreading import normalized_scores
 from podrules.scheduling.scheduler.cycle import score_nodes
 from podrules.scheduling.scheduler.profile import read_profiles
-from podrules.scheduling.scheduler.registry import PLUGIN_ARGS
-from podrules.scheduling.scheduler.runtime import new_framework
+from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS, new_framework
 from tests.podrules.scheduling.placement.building import Json, make_node, make_pod, make_taint, place, situation
 from tests.recorded import recorded
 

@@ -33,7 +33,7 @@ from podrules.scheduling.scheduler.plugin_set import (
     merge_plugin_set,
     plugin_problems,
 )
-from podrules.scheduling.scheduler.registry import PLUGINS
+from podrules.scheduling.scheduler.runtime import PLUGINS
 
 UPSTREAM_FILTER = [
     "NodeName",

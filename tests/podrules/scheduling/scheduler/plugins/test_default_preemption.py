@@ -18,7 +18,7 @@ from podrules.scheduling.scheduler.plugins.default_preemption import (
     with_violations,
 )
 from podrules.scheduling.scheduler.profile import ConfigurationError, Profile, read_profiles
-from podrules.scheduling.scheduler.registry import PLUGIN_ARGS
+from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS
 from tests.objects import raw_pod
 
 

@@ -11,8 +11,7 @@ from podrules.api.features import Features
 from podrules.scheduling.scheduler.framework.answers import Code, Status
 from podrules.scheduling.scheduler.preemption import PostFilter
 from podrules.scheduling.scheduler.profile import read_profiles
-from podrules.scheduling.scheduler.registry import PLUGIN_ARGS
-from podrules.scheduling.scheduler.runtime import Framework, new_framework
+from podrules.scheduling.scheduler.runtime import PLUGIN_ARGS, Framework, new_framework
 from tests.features import around
 from tests.podrules.scheduling.scheduler.preemption.building import (
     HIGH,
