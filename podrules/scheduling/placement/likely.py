@@ -35,7 +35,13 @@ from podrules.scheduling.placement.scheduler_condition import compare_messages
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.placement.spreading import SoftSpreads, constraint_spreads, normalized_scores
 from podrules.scheduling.placement.volume_places import volume_places
-from podrules.scheduling.scheduler.cycle import FilterResult, ScoreResult, pre_enqueue, score_nodes
+from podrules.scheduling.scheduler.cycle import (
+    FilterResult,
+    ScoreResult,
+    num_feasible_nodes_to_find,
+    pre_enqueue,
+    score_nodes,
+)
 from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.plugins.dynamic_resources import UNKNOWN
 from podrules.scheduling.scheduler.plugins.node_affinity import pinned_nowhere
@@ -44,7 +50,6 @@ from podrules.scheduling.scheduler.plugins.node_unschedulable import TAINT_NODE_
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintEffect
 from podrules.scheduling.scheduler.queue import queue_position
-from podrules.scheduling.scheduler.sampling import num_feasible_nodes_to_find
 
 NO_NODES: Final = "no nodes available to schedule pods"
 """ErrNoNodesAvailable: the cycle does not begin."""

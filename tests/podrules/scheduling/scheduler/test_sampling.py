@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from podrules.scheduling.scheduler.cycle import num_feasible_nodes_to_find
 from podrules.scheduling.scheduler.profile import read_profiles
-from podrules.scheduling.scheduler.sampling import num_feasible_nodes_to_find
 
 KIND = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
