@@ -49,8 +49,7 @@ from podrules.scheduling.scheduler.framework.nodes import ABSENT
 from podrules.scheduling.scheduler.plugins.node_affinity import NodeAffinityPlugin
 from podrules.scheduling.scheduler.plugins.node_name import NodeName
 from podrules.scheduling.scheduler.plugins.node_selector_problems import NAME_FIELD
-from podrules.scheduling.scheduler.plugins.taint_toleration import TaintToleration
-from podrules.scheduling.scheduler.plugins.taints import untolerated_taint_codes
+from podrules.scheduling.scheduler.plugins.taint_toleration import TaintToleration, untolerated_taint_codes
 
 _ASKED: Final = (NodeName(), NodeAffinityPlugin(), TaintToleration())
 """The controller asks of a node what these plugins of the scheduler ask in Filter, in this order."""

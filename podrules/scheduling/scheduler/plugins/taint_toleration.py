@@ -1,15 +1,12 @@
-"""TaintToleration: nodes with untolerated taints are out, or come last.
+"""Which taints a pod's tolerations leave untolerated, over a whole table. What tolerates what is `tolerations`' rule.
 
-    Filter   a taint of effect NoSchedule or NoExecute that no toleration tolerates
-    Score    the number of PreferNoSchedule taints that no toleration with that effect, or none, tolerates;
-             normalised: 100 - 100 * number / highest number, and 100 if no node has any
-
-Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go at v1.36.3.
+Source: k8s.io/component-helpers/scheduling/corev1/helpers.go (FindMatchingUntoleratedTaint) at v0.36.3;
+pkg/scheduler/framework/plugins/helper/taint.go at v1.36.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -25,18 +22,150 @@ from podrules.api.model.pod_reference import reference
 from podrules.api.well_known import KnownTaint, Meaning, known_taint, uses_hardware
 from podrules.pod.platform import Platform, pod_platform
 from podrules.pod.resources import pod_requests
-from podrules.pod.tolerations import DO_NOT_SCHEDULE, tolerations_tolerate_taint
+from podrules.pod.tolerations import DO_NOT_SCHEDULE, NO_SCHEDULE, tolerations_tolerate_taint
 from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind, Code, Fact
-from podrules.scheduling.scheduler.framework.interface import AppliedChange, CycleContext, PreScoreResult, S, Verdicts
-from podrules.scheduling.scheduler.framework.nodes import ABSENT
-from podrules.scheduling.scheduler.plugins.node_unschedulable import TAINT_NODE_UNSCHEDULABLE, uncordoned
-from podrules.scheduling.scheduler.plugins.scores import default_normalize_score
-from podrules.scheduling.scheduler.plugins.taints import (
-    PREFER_NO_SCHEDULE,
-    count_untolerated_taints,
-    untolerated_taint_codes,
+from podrules.scheduling.scheduler.framework.columns import frozen
+from podrules.scheduling.scheduler.framework.interface import (
+    AppliedChange,
+    CycleContext,
+    PreScoreResult,
+    S,
+    Verdicts,
+    all_fit,
 )
+from podrules.scheduling.scheduler.framework.nodes import ABSENT, Nodes
+from podrules.scheduling.scheduler.plugins.scores import default_normalize_score
 from podrules.workload.safety import Guarantee, owner_guarantee
+
+PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
+
+
+class TaintColumns(Struct, frozen=True):
+    """All taints of all nodes, one entry a taint, in the order of the nodes and of each node's taints."""
+
+    rows: NDArray[np.int32]
+    positions: NDArray[np.int32]
+    """Index in the node's ``spec.taints``."""
+    codes: NDArray[np.int32]
+    """Index in ``distinct``."""
+    distinct: tuple[Taint, ...]
+    """Distinct by key, value and effect."""
+
+
+def untolerated_taint_codes(
+    nodes: Nodes, tolerations: Sequence[Toleration], effects: Collection[str] = DO_NOT_SCHEDULE
+) -> NDArray[np.int32]:
+    """For each node the index in its ``spec.taints`` of the first untolerated taint; `ABSENT` where all are tolerated.
+
+    Args:
+        nodes: The nodes.
+        tolerations: The pod's.
+        effects: Only taints of these effects count.
+    """
+    return nodes.derived(_FirstUntolerated(tuple(tolerations), frozenset(effects)))
+
+
+class _FirstUntolerated(Struct, frozen=True):
+    """A pod's tolerations: several plugins ask, and replicas ask for the same."""
+
+    tolerations: tuple[Toleration, ...]
+    effects: frozenset[str]
+
+    def __call__(self, nodes: Nodes) -> NDArray[np.int32]:
+        columns = nodes.derived(taint_columns)
+        untolerated = _untolerated(columns, self.tolerations, self.effects)
+        first = np.full(len(nodes), ABSENT, np.int32)
+        # The last assignment to a row stays: from back to front, that of its first taint.
+        first[columns.rows[untolerated][::-1]] = columns.positions[untolerated][::-1]
+        return frozen(first)
+
+
+def count_untolerated_taints(
+    nodes: Nodes, tolerations: Sequence[Toleration], effects: Collection[str]
+) -> NDArray[np.int64]:
+    """For each node how many of its taints of these effects are untolerated."""
+    columns = nodes.derived(taint_columns)
+    untolerated = _untolerated(columns, tolerations, effects)
+    return np.bincount(columns.rows[untolerated], minlength=len(nodes)).astype(np.int64)
+
+
+def taint_columns(nodes: Nodes) -> TaintColumns:
+    """The taints of nodes: a column (`Nodes.derived`)."""
+    known: dict[tuple[str, str, str], int] = {}
+    distinct: list[Taint] = []
+    entries: list[tuple[int, int, int]] = []
+    for row, node in enumerate(nodes):
+        for position, taint in enumerate(node.spec.taints):
+            key = (taint.key, taint.value, taint.effect)
+            if key not in known:
+                known[key] = len(distinct)
+                distinct.append(taint)
+            entries.append((row, position, known[key]))
+    rows, positions, codes = np.array(entries, np.int32).reshape(-1, 3).T
+    return TaintColumns(rows, positions, codes, tuple(distinct))
+
+
+def _untolerated(
+    columns: TaintColumns, tolerations: Sequence[Toleration], effects: Collection[str]
+) -> NDArray[np.bool_]:
+    """For each taint in the columns whether it counts and no toleration tolerates it."""
+    answers = (
+        taint.effect in effects and not tolerations_tolerate_taint(tolerations, taint) for taint in columns.distinct
+    )
+    return np.fromiter(answers, np.bool_, len(columns.distinct))[columns.codes]
+
+
+# NodeUnschedulable: a cordoned node takes only pods that tolerate being there.
+#
+#     node.spec.unschedulable, and no toleration of the taint node.kubernetes.io/unschedulable:NoSchedule
+#
+# Source: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go at v1.36.3.
+
+ERR_REASON_UNSCHEDULABLE: Final = "node(s) were unschedulable"
+TAINT_NODE_UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
+
+
+class NodeUnschedulable:
+    """Filters by ``spec.unschedulable``."""
+
+    name = "NodeUnschedulable"
+
+    def filter(self, context: CycleContext, state: Any) -> Verdicts:  # noqa: ARG002 - has none
+        """UnschedulableAndUnresolvable for each cordoned node, unless the pod tolerates that."""
+        if tolerations_tolerate_taint(context.pod.spec.tolerations, TAINT_NODE_UNSCHEDULABLE):
+            return all_fit(context.table)
+        cordoned = context.table.nodes.derived(_unschedulable)
+        codes = np.where(cordoned, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.SUCCESS).astype(np.int8)
+        return Verdicts(codes, lambda _: (ERR_REASON_UNSCHEDULABLE,))
+
+    def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterator[AppliedChange[S]]:
+        """Uncordon the node."""
+        del context, state
+        yield uncordoned(situation, row)
+
+
+def uncordoned(situation: S, row: int) -> AppliedChange[S]:
+    """The node of a row uncordoned, without the taint that a cordon sets."""
+    name = situation.table.names[row]
+
+    def schedulable(node: Node) -> Node:
+        taints = tuple(taint for taint in node.spec.taints if taint.key != TAINT_NODE_UNSCHEDULABLE.key)
+        return replace(node, spec=replace(node.spec, unschedulable=False, taints=taints))
+
+    return AppliedChange(CandidateChange(ChangeKind.UNCORDON, node=name), situation.with_node(name, schedulable))
+
+
+def _unschedulable(nodes: Nodes) -> NDArray[np.bool_]:
+    return np.fromiter((node.spec.unschedulable for node in nodes), np.bool_, len(nodes))
+
+
+# TaintToleration: nodes with untolerated taints are out, or come last.
+#
+#     Filter   a taint of effect NoSchedule or NoExecute that no toleration tolerates
+#     Score    the number of PreferNoSchedule taints that no toleration with that effect, or none, tolerates;
+#              normalised: 100 - 100 * number / highest number, and 100 if no node has any
+#
+# Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go at v1.36.3.
 
 ERR_REASON: Final = "node(s) had untolerated taint(s)"
 

@@ -33,7 +33,7 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints impor
     SnapshotSiblings,
     build_default_constraints,
 )
-from podrules.scheduling.scheduler.plugins.taints import untolerated_taint_codes
+from podrules.scheduling.scheduler.plugins.taint_toleration import untolerated_taint_codes
 
 NAME: Final = "PodTopologySpread"
 HONOR: Final = "Honor"

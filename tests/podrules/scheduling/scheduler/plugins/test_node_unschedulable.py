@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
-from podrules.scheduling.scheduler.plugins.node_unschedulable import NodeUnschedulable
+from podrules.scheduling.scheduler.plugins.taint_toleration import NodeUnschedulable
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import filter_status, make_cycle, node_of, pod_of
 
 CORDONED = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) were unschedulable",))
