@@ -15,7 +15,7 @@ from podrules.api.model.pod import PodSpec
 from podrules.lint.finding import Finding, Level, LintRule
 from podrules.lint.objects import PodCase
 from podrules.pod.priority import is_static_pod
-from podrules.scheduling.scheduler.plugins.node_selector_problems import ProblemKind, term_problems
+from podrules.scheduling.scheduler.plugins.requirement import ProblemKind, term_problems
 
 _REQUIRED_RULES: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED_RULES: Final = "preferredDuringSchedulingIgnoredDuringExecution"

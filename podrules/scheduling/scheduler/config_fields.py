@@ -26,11 +26,7 @@ from podrules.api.schema.table import schema
 from podrules.api.similar_names import nearest_word
 from podrules.pod.resources import is_extended_resource_name
 from podrules.scheduling.scheduler.in_tree import REMOVED_PLUGINS, no_such_plugin
-from podrules.scheduling.scheduler.plugins.node_selector_problems import (
-    NodeSelectorProblem,
-    preferred_problems,
-    term_problems,
-)
+from podrules.scheduling.scheduler.plugins.requirement import NodeSelectorProblem, preferred_problems, term_problems
 
 _GROUP: Final = "kubescheduler.config.k8s.io"
 API_VERSION: Final = f"{_GROUP}/v1"

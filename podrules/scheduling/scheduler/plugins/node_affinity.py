@@ -50,14 +50,14 @@ from podrules.scheduling.scheduler.plugins.node_selector import (
     match_node_selector_term,
     pod_matches_node_affinity,
 )
-from podrules.scheduling.scheduler.plugins.node_selector_problems import (
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import HOSTNAME
+from podrules.scheduling.scheduler.plugins.requirement import (
     NAME_FIELD,
     aggregate,
     preferred_problems,
+    required_node_selector,
     term_problems,
 )
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import HOSTNAME
-from podrules.scheduling.scheduler.plugins.requirement import required_node_selector
 from podrules.scheduling.scheduler.plugins.scores import default_normalize_score
 
 ERR_REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"

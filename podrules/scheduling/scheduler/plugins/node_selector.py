@@ -24,11 +24,12 @@ from podrules.api.model.affinity import NodeSelector, NodeSelectorRequirement, N
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.columns import frozen
 from podrules.scheduling.scheduler.framework.nodes import Nodes
-from podrules.scheduling.scheduler.plugins.node_selector_problems import NAME_FIELD, term_problems
 from podrules.scheduling.scheduler.plugins.requirement import (
+    NAME_FIELD,
     holds_for_value,
     holds_without_label,
     required_node_selector,
+    term_problems,
 )
 
 Mask = NDArray[np.bool_]

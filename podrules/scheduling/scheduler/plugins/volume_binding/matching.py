@@ -29,7 +29,7 @@ from podrules.api.model.selectors import Selector
 from podrules.api.model.storage import PersistentVolume, PersistentVolumeClaim
 from podrules.scheduling.scheduler.framework.nodes import ABSENT, Nodes
 from podrules.scheduling.scheduler.plugins.node_selector import match_node_selector
-from podrules.scheduling.scheduler.plugins.node_selector_problems import term_problems
+from podrules.scheduling.scheduler.plugins.requirement import term_problems
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class
 
 NO_VOLUME: Final = -1
