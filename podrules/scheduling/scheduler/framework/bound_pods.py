@@ -8,17 +8,15 @@ updated when they are requested, so changes cost nothing for unused columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, Protocol, TypeVar, cast, overload, runtime_checkable
+from typing import Any, Literal, Protocol, cast, overload, runtime_checkable
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from podrules.api.model.pod import Pod
-from podrules.scheduling.scheduler.framework.columns import ResultCache, frozen
+from podrules.scheduling.scheduler.framework.columns import ResultCache, T, frozen
 from podrules.scheduling.scheduler.framework.pod_list import PodList
-
-T = TypeVar("T")
 
 Rows = NDArray[np.int32]
 

@@ -24,7 +24,7 @@ from podrules.scheduling.scheduler.framework.answers import SKIP, Code, Fact
 from podrules.scheduling.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
 from podrules.scheduling.scheduler.framework.nodes import Nodes
 
-ERR_REASON: Final = "node(s) didn't match Pod's required features"
+ERR_REASON_FEATURES: Final = "node(s) didn't match Pod's required features"
 RESTART_ALL_CONTAINERS: Final = "RestartAllContainersOnContainerExits"
 USER_NAMESPACES_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"
 _REGISTERED: Final = (
@@ -83,7 +83,7 @@ class NodeDeclaredFeatures:
         column = context.table.nodes.derived(feature_column)
         fits = np.fromiter((state.required <= declared for declared in column.sets), np.bool_, len(column.sets))
         codes = np.where(fits, Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE).astype(np.int8)
-        return Verdicts(codes[column.codes], lambda _: (ERR_REASON,))
+        return Verdicts(codes[column.codes], lambda _: (ERR_REASON_FEATURES,))
 
     def explain(self, context: CycleContext, state: NodeDeclaredFeaturesState, row: int) -> MissingFeatures:
         """What a row's node lacks."""

@@ -20,7 +20,7 @@ from podrules.scheduling.scheduler.framework.interface import (
     all_fit,
 )
 
-ERR_REASON: Final = "node(s) didn't match the requested node name"
+ERR_REASON_NODE_NAME: Final = "node(s) didn't match the requested node name"
 
 
 class NodeName:
@@ -43,4 +43,4 @@ class NodeName:
         row = context.table.index.get(wanted)
         if row is not None:
             codes[row] = Code.SUCCESS
-        return Verdicts(codes, lambda _: (ERR_REASON,))
+        return Verdicts(codes, lambda _: (ERR_REASON_NODE_NAME,))

@@ -36,7 +36,6 @@ from podrules.scheduling.scheduler.framework.interface import (
     S,
     Verdicts,
 )
-from podrules.scheduling.scheduler.plugins.inter_pod_affinity import filtering, scoring
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.changes import parted
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import (
     AffinityOnNode,
@@ -44,8 +43,11 @@ from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import (
     InterPodAffinityValues,
     TopologyConflict,
     affinity_on_node,
+    explain,
+    find_counts,
+    judge,
 )
-from podrules.scheduling.scheduler.plugins.inter_pod_affinity.scoring import ScoreState
+from podrules.scheduling.scheduler.plugins.inter_pod_affinity.scoring import ScoreState, find_weights, normalised, sums
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import PodTerms, parse_terms
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import HOSTNAME
 
@@ -86,7 +88,7 @@ class InterPodAffinity:
         if terms.problems:
             text = f"parsing pod: {_worded(terms.problems)}"
             return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,)))
-        state = filtering.find_counts(context, terms)
+        state = find_counts(context, terms)
         affected = any(counts.any() for counts in state.existing_anti_affinity.values())
         if not (affected or terms.required_affinity or terms.required_anti_affinity):
             return PreFilterResult(SKIP)
@@ -94,11 +96,11 @@ class InterPodAffinity:
 
     def filter(self, context: CycleContext, state: FilterState) -> Verdicts:
         """Judge every node."""
-        return filtering.judge(context.table, state)
+        return judge(context.table, state)
 
     def explain(self, context: CycleContext, state: FilterState, row: int) -> InterPodAffinityValues:
         """The domains behind a node's verdict."""
-        return filtering.explain(context.table, state, row)
+        return explain(context.table, state, row)
 
     def facts(self, context: CycleContext, state: FilterState, row: int) -> Iterator[Fact]:
         """The domains that rule the node out."""
@@ -130,16 +132,16 @@ class InterPodAffinity:
         preferred = terms.preferred_affinity or terms.preferred_anti_affinity
         if args.ignore_preferred_terms_of_existing_pods and not preferred:
             return PreScoreResult(SKIP)
-        state = scoring.find_weights(context, terms, args.hard_pod_affinity_weight)
+        state = find_weights(context, terms, args.hard_pod_affinity_weight)
         return PreScoreResult(SKIP) if state is None else PreScoreResult(state=state)
 
     def raw_scores(self, context: CycleContext, state: ScoreState, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
         """Sums of the feasible nodes."""
-        return scoring.sums(context.table, state, feasible)
+        return sums(context.table, state, feasible)
 
     def score(self, context: CycleContext, state: ScoreState, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
         """The same, spread over 0 to 100."""
-        return scoring.normalised(self.raw_scores(context, state, feasible))
+        return normalised(self.raw_scores(context, state, feasible))
 
     def changes(self, situation: S, context: CycleContext, state: FilterState, row: int) -> Iterator[AppliedChange[S]]:
         """Remove the pods in the way, while they are few; drop the rule; add a node."""

@@ -28,6 +28,7 @@ from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.framework.nodes import ABSENT, LabelColumn
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import (
     HONOR,
+    Mask,
     SpreadConstraint,
     included_nodes,
     matching_pods,
@@ -41,7 +42,6 @@ _NO_DOMAIN: Final = 2**31 - 1
 """The minimum over no domains; it is seen only where minDomains is 0, which pods cannot have."""
 
 Column = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 class Spread(Struct, frozen=True):
