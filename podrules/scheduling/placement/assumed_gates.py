@@ -18,7 +18,7 @@ from podrules.scheduling.placement.likely import likely_placement
 from podrules.scheduling.placement.outcome import Placement
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import is_extended_resource
-from podrules.scheduling.scheduler.plugins.node_declared_features import required_features
+from podrules.scheduling.scheduler.plugins.one_field import required_features
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import claim_reference
 from podrules.scheduling.scheduler.runtime import Framework
 from podrules.upgrade.version_changes import AssumedGate, PodChangeKind

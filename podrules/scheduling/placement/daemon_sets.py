@@ -47,7 +47,7 @@ from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes, pre_
 from podrules.scheduling.scheduler.framework.answers import Code, Status
 from podrules.scheduling.scheduler.framework.nodes import ABSENT
 from podrules.scheduling.scheduler.plugins.node_affinity import NodeAffinityPlugin
-from podrules.scheduling.scheduler.plugins.node_name import NodeName
+from podrules.scheduling.scheduler.plugins.one_field import NodeName
 from podrules.scheduling.scheduler.plugins.requirement import NAME_FIELD
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintToleration, untolerated_taint_codes
 

@@ -24,10 +24,10 @@ from podrules.scheduling.scheduler.framework.interface import ExplainedPlugin
 from podrules.scheduling.scheduler.plugins.dynamic_resources.plugin import DevicePool
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConflict
 from podrules.scheduling.scheduler.plugins.node_affinity import LabelMismatch
-from podrules.scheduling.scheduler.plugins.node_declared_features import MissingFeature
 from podrules.scheduling.scheduler.plugins.node_ports import PortInUse
 from podrules.scheduling.scheduler.plugins.node_resources.columns import InsufficientResource
 from podrules.scheduling.scheduler.plugins.node_volume_limits import VolumeLimit
+from podrules.scheduling.scheduler.plugins.one_field import MissingFeature
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import TopologySkew
 from podrules.scheduling.scheduler.plugins.taint_toleration import TaintEffect
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import ClaimMismatch

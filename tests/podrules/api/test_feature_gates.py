@@ -28,9 +28,9 @@ from podrules.pod.resources import allocated_pod, scheduler_request
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Status
 from podrules.scheduling.scheduler.framework.interface import CycleContext, is_off
 from podrules.scheduling.scheduler.plugins.dynamic_resources import DynamicResources
-from podrules.scheduling.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from podrules.scheduling.scheduler.plugins.node_resources import NodeResourcesFit
 from podrules.scheduling.scheduler.plugins.node_volume_limits import NodeVolumeLimits
+from podrules.scheduling.scheduler.plugins.one_field import NodeDeclaredFeatures
 from podrules.scheduling.scheduler.plugins.scores import UtilizationShapePoint
 from podrules.scheduling.scheduler.plugins.volume_binding import VolumeBinding
 from podrules.scheduling.scheduler.plugins.volume_binding.plugin import VolumeBindingArgs

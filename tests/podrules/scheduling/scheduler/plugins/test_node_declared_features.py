@@ -6,7 +6,7 @@ import pytest
 
 from podrules.api.features import Features
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Status
-from podrules.scheduling.scheduler.plugins.node_declared_features import (
+from podrules.scheduling.scheduler.plugins.one_field import (
     RESTART_ALL_CONTAINERS,
     USER_NAMESPACES_HOST_NETWORK,
     MissingFeatures,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
-from podrules.scheduling.scheduler.plugins.node_name import NodeName
+from podrules.scheduling.scheduler.plugins.one_field import NodeName
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import filter_status, make_cycle, node_of, pod_of
 
 OTHER = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match the requested node name",))

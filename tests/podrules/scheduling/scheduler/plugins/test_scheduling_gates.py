@@ -7,7 +7,7 @@ import pytest
 from podrules.api.features import REFERENCE
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
-from podrules.scheduling.scheduler.plugins.scheduling_gates import SchedulingGates
+from podrules.scheduling.scheduler.plugins.one_field import SchedulingGates
 from tests.podrules.scheduling.scheduler.plugins.building_nodes import pod_of
 
 

@@ -1,28 +1,87 @@
-"""NodeDeclaredFeatures: a pod that needs a feature of the kubelet goes only where the node declares it.
+"""SchedulingGates: a pod with scheduling gates is not queued until all of them are removed.
 
-    RestartAllContainersOnContainerExits   a container or init container has a restart rule with RestartAllContainers
-    UserNamespacesHostNetworkSupport       hostNetwork is true and hostUsers is false
-
-The other registered features matter to updates only. PreFilter skips a pod that needs none, and any pod before 1.36,
-where the gate NodeDeclaredFeatures is off by default.
-
-Source: pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go at v1.36.3;
-k8s.io/component-helpers/nodedeclaredfeatures at v0.36.3; KEP-5328.
+Source: pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go at v1.36.3; KEP-3521.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from podrules.api.features import Features
 from podrules.api.model.pod import Pod
-from podrules.scheduling.scheduler.framework.answers import SKIP, Code, Fact
-from podrules.scheduling.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts
+from podrules.api.model.snapshot import ClusterSnapshot
+from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Fact, Status
+from podrules.scheduling.scheduler.framework.interface import (
+    CycleContext,
+    PreFilterResult,
+    Verdicts,
+    WithoutState,
+    all_fit,
+)
 from podrules.scheduling.scheduler.framework.nodes import Nodes
+
+
+class SchedulingGates:
+    """Holds back pods with ``spec.schedulingGates``."""
+
+    name = "SchedulingGates"
+
+    def pre_enqueue(self, pod: Pod, snapshot: ClusterSnapshot, features: Features) -> Status:  # noqa: ARG002 - the interface's
+        """Success without gates; else the gates in the order of the spec."""
+        gates = pod.spec.scheduling_gates
+        if not gates:
+            return SUCCESS
+        names = " ".join(gate.name for gate in gates)
+        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"waiting for scheduling gates: [{names}]",))
+
+
+# NodeName: a pod with spec.nodeName set fits only that node.
+#
+# Since 1.37 no other node is examined; before, each of them was rejected.
+#
+# Source: pkg/scheduler/framework/plugins/nodename/node_name.go at v1.36.3 and v1.37.1.
+
+ERR_REASON_NODE_NAME: Final = "node(s) didn't match the requested node name"
+
+
+class NodeName:
+    """Filters by ``spec.nodeName``."""
+
+    name = "NodeName"
+    without_pre_filter = WithoutState.NOT_NEEDED
+
+    def pre_filter(self, context: CycleContext) -> PreFilterResult:
+        """The named node alone (since 1.37)."""
+        wanted = context.pod.spec.node_name
+        return PreFilterResult(node_names=frozenset({wanted}) if wanted else None)
+
+    def filter(self, context: CycleContext, state: Any) -> Verdicts:  # noqa: ARG002 - has none
+        """UnschedulableAndUnresolvable for each node of another name."""
+        wanted = context.pod.spec.node_name
+        if not wanted:
+            return all_fit(context.table)
+        codes = np.full(len(context.table), Code.UNSCHEDULABLE_AND_UNRESOLVABLE, np.int8)
+        row = context.table.index.get(wanted)
+        if row is not None:
+            codes[row] = Code.SUCCESS
+        return Verdicts(codes, lambda _: (ERR_REASON_NODE_NAME,))
+
+
+# NodeDeclaredFeatures: a pod that needs a feature of the kubelet goes only where the node declares it.
+#
+#     RestartAllContainersOnContainerExits   a container or init container has a restart rule with RestartAllContainers
+#     UserNamespacesHostNetworkSupport       hostNetwork is true and hostUsers is false
+#
+# The other registered features matter to updates only. PreFilter skips a pod that needs none, and any pod before 1.36,
+# where the gate NodeDeclaredFeatures is off by default.
+#
+# Source: pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go at v1.36.3;
+# k8s.io/component-helpers/nodedeclaredfeatures at v0.36.3; KEP-5328.
 
 ERR_REASON_FEATURES: Final = "node(s) didn't match Pod's required features"
 RESTART_ALL_CONTAINERS: Final = "RestartAllContainersOnContainerExits"
