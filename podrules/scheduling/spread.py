@@ -31,8 +31,7 @@ from podrules.api.model.selectors import SelectorError
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.pod.resources import CPU, MEMORY
 from podrules.scheduling.scheduler.framework.interface import CycleContext
-from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.nodes import ABSENT
+from podrules.scheduling.scheduler.framework.node_table import ABSENT, NodeTable
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import (
     constraints_in_force,
     included_nodes,

@@ -13,9 +13,7 @@ from msgspec.structs import replace
 from podrules.api.features import REFERENCE
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
-from podrules.scheduling.scheduler.framework import columns, pod_list
-from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.pod_list import PodList
+from podrules.scheduling.scheduler.framework.node_table import NodeTable, PodList
 from podrules.scheduling.scheduler.plugins.node_resources.columns import Accounting, Amounts, allocatable
 from tests.property.changing_clusters import NODES, PODS, said_of
 

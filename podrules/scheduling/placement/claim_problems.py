@@ -47,7 +47,7 @@ from podrules.scheduling.placement.missing import CLAIMS, CLASSES, VOLUMES
 from podrules.scheduling.placement.outcome import ClaimProblem, ClaimTrouble
 from podrules.scheduling.placement.volume_places import HOSTNAME, volume_place
 from podrules.scheduling.scheduler.cycle import FilterResult
-from podrules.scheduling.scheduler.framework.nodes import Nodes
+from podrules.scheduling.scheduler.framework.node_table import Nodes
 from podrules.scheduling.scheduler.plugins.volume_binding.binder import ANNOTATION_SELECTED_NODE, NO_PROVISIONER
 from podrules.scheduling.scheduler.plugins.volume_binding.matching import FILESYSTEM, suitable_volumes
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (

@@ -45,7 +45,7 @@ from podrules.scheduling.placement.remedies import cheapest_remedy
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes, pre_enqueue
 from podrules.scheduling.scheduler.framework.answers import Code, Status
-from podrules.scheduling.scheduler.framework.nodes import ABSENT
+from podrules.scheduling.scheduler.framework.node_table import ABSENT
 from podrules.scheduling.scheduler.plugins.node_affinity import NodeAffinityPlugin
 from podrules.scheduling.scheduler.plugins.one_field import NodeName
 from podrules.scheduling.scheduler.plugins.requirement import NAME_FIELD

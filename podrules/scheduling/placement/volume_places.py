@@ -30,7 +30,7 @@ from podrules.api.model.storage import PersistentVolume, PersistentVolumeClaim
 from podrules.ending.volumes import volume_backend
 from podrules.scheduling.placement.outcome import VolumePlace
 from podrules.scheduling.scheduler.cycle import FilterResult
-from podrules.scheduling.scheduler.framework.nodes import Nodes
+from podrules.scheduling.scheduler.framework.node_table import Nodes
 from podrules.scheduling.scheduler.plugins.volume_binding import VolumeBinding
 from podrules.scheduling.scheduler.plugins.volume_binding.binder import (
     ANNOTATION_SELECTED_NODE,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from podrules.api.model.node import Node
 from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind, Code, Fact
 from podrules.scheduling.scheduler.framework.interface import AppliedChange, CycleContext, S, Verdicts
-from podrules.scheduling.scheduler.framework.nodes import Nodes
+from podrules.scheduling.scheduler.framework.node_table import Nodes
 
 LABEL = "example.com/licences"
 

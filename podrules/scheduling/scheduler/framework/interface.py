@@ -19,8 +19,7 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.pod_reference import on_its_node
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, CandidateChange, ChangeKind, Code, Fact, Status
-from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.nodes import Nodes
+from podrules.scheduling.scheduler.framework.node_table import Nodes, NodeTable
 
 _PLANNED: Final = "planned/"
 """No uid of the API server begins so."""

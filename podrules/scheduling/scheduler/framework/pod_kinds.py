@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import Requirement, Selector
-from podrules.scheduling.scheduler.framework.bound_pods import BoundPods, BoundPodsChange
-from podrules.scheduling.scheduler.framework.columns import frozen
+from podrules.scheduling.scheduler.framework.node_table import BoundPods, BoundPodsChange, frozen
 
 V = TypeVar("V", str, str | None)
 

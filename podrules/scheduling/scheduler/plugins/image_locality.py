@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from podrules.api.features import Features
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext
-from podrules.scheduling.scheduler.framework.nodes import Nodes
+from podrules.scheduling.scheduler.framework.node_table import Nodes
 
 _MIB: Final = 1024 * 1024
 _MIN_THRESHOLD: Final = 23 * _MIB

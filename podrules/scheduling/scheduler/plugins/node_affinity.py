@@ -42,7 +42,7 @@ from podrules.scheduling.scheduler.framework.interface import (
     Verdicts,
     WithoutState,
 )
-from podrules.scheduling.scheduler.framework.nodes import Nodes
+from podrules.scheduling.scheduler.framework.node_table import Nodes
 from podrules.scheduling.scheduler.plugins.node_selector import (
     match_field,
     match_label,

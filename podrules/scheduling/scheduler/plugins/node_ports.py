@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from podrules.api.model.pod import ContainerPort, Pod
 from podrules.api.model.pod_reference import PodReference, reference
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Fact, Status
-from podrules.scheduling.scheduler.framework.bound_pods import BoundPods
 from podrules.scheduling.scheduler.framework.interface import (
     AppliedChange,
     CycleContext,
@@ -31,6 +30,7 @@ from podrules.scheduling.scheduler.framework.interface import (
     Verdicts,
     pods_removed,
 )
+from podrules.scheduling.scheduler.framework.node_table import BoundPods
 
 ERR_REASON: Final = "node(s) didn't have free ports for the requested pod ports"
 _ALL_ADDRESSES: Final = "0.0.0.0"  # noqa: S104 - Kubernetes' word for it, nothing listens here

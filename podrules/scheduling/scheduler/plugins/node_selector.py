@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from podrules.api.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podrules.api.model.pod import Pod
-from podrules.scheduling.scheduler.framework.columns import frozen
-from podrules.scheduling.scheduler.framework.nodes import Nodes
+from podrules.scheduling.scheduler.framework.node_table import Nodes, frozen
 from podrules.scheduling.scheduler.plugins.requirement import (
     NAME_FIELD,
     holds_for_value,

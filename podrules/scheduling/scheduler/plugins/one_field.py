@@ -23,7 +23,7 @@ from podrules.scheduling.scheduler.framework.interface import (
     WithoutState,
     all_fit,
 )
-from podrules.scheduling.scheduler.framework.nodes import Nodes
+from podrules.scheduling.scheduler.framework.node_table import Nodes
 
 
 class SchedulingGates:

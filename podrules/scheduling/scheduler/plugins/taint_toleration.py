@@ -24,7 +24,6 @@ from podrules.pod.platform import Platform, pod_platform
 from podrules.pod.resources import pod_requests
 from podrules.pod.tolerations import DO_NOT_SCHEDULE, NO_SCHEDULE, tolerations_tolerate_taint
 from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind, Code, Fact
-from podrules.scheduling.scheduler.framework.columns import frozen
 from podrules.scheduling.scheduler.framework.interface import (
     AppliedChange,
     CycleContext,
@@ -33,7 +32,7 @@ from podrules.scheduling.scheduler.framework.interface import (
     Verdicts,
     all_fit,
 )
-from podrules.scheduling.scheduler.framework.nodes import ABSENT, Nodes
+from podrules.scheduling.scheduler.framework.node_table import ABSENT, Nodes, frozen
 from podrules.scheduling.scheduler.plugins.scores import default_normalize_score
 from podrules.workload.safety import Guarantee, owner_guarantee
 

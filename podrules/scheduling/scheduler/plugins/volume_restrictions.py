@@ -26,7 +26,6 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.pod_reference import PodReference, reference
 from podrules.api.model.storage import READ_WRITE_ONCE_POD, Volume
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Fact, Status
-from podrules.scheduling.scheduler.framework.bound_pods import BoundPods
 from podrules.scheduling.scheduler.framework.interface import (
     AppliedChange,
     CycleContext,
@@ -35,6 +34,7 @@ from podrules.scheduling.scheduler.framework.interface import (
     Verdicts,
     pods_removed,
 )
+from podrules.scheduling.scheduler.framework.node_table import BoundPods
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import not_found, storage_index
 
 REASON_DISK_CONFLICT: Final = "node(s) had no available disk"

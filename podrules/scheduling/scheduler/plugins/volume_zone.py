@@ -27,7 +27,7 @@ from podrules.api.model.base import Model
 from podrules.api.model.storage import PersistentVolume, PersistentVolumeClaim
 from podrules.scheduling.scheduler.framework.answers import SKIP, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, WithoutState
-from podrules.scheduling.scheduler.framework.nodes import ABSENT, Nodes
+from podrules.scheduling.scheduler.framework.node_table import ABSENT, Nodes
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import (
     WAIT_FOR_FIRST_CONSUMER,
     ClaimMismatch,

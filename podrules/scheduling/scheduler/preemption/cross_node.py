@@ -29,7 +29,7 @@ from podrules.api.model.pod import Pod
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.scheduling.scheduler.cycle import FilterResult, filter_nodes
 from podrules.scheduling.scheduler.framework.answers import Code
-from podrules.scheduling.scheduler.framework.nodes import ABSENT
+from podrules.scheduling.scheduler.framework.node_table import ABSENT
 from podrules.scheduling.scheduler.plugins.default_preemption import Victim, by_importance, is_preemption_allowed
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import FilterState, selecting_terms
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm

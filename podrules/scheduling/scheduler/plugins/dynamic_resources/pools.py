@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from podrules.api.model.affinity import NodeSelector
 from podrules.api.model.quantity import Quantity
 from podrules.api.model.resource import CounterSet, Device, ResourceSlice
-from podrules.scheduling.scheduler.framework.nodes import Nodes
+from podrules.scheduling.scheduler.framework.node_table import Nodes
 from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import AllocationError
 from podrules.scheduling.scheduler.plugins.node_selector import match_node_selector
 

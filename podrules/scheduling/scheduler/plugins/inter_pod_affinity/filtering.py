@@ -17,8 +17,7 @@ from podrules.api.model.base import Model
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
 from podrules.scheduling.scheduler.framework.interface import CycleContext, Verdicts
-from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.nodes import ABSENT
+from podrules.scheduling.scheduler.framework.node_table import ABSENT, NodeTable
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import (
     AffinityTerm,
     PodTerms,

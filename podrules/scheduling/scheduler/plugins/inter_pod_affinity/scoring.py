@@ -19,8 +19,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from podrules.scheduling.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext
-from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.nodes import ABSENT, LabelColumn
+from podrules.scheduling.scheduler.framework.node_table import ABSENT, LabelColumn, NodeTable
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import namespace_labels
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import (
     PodTerms,

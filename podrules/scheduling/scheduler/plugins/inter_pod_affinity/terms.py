@@ -27,7 +27,7 @@ from podrules.api.model.affinity import Affinity, PodAffinity, PodAffinityTerm, 
 from podrules.api.model.base import KubeObject
 from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import LabelSelector, Selector, SelectorError
-from podrules.scheduling.scheduler.framework.bound_pods import BoundPods, BoundPodsChange
+from podrules.scheduling.scheduler.framework.node_table import BoundPods, BoundPodsChange
 from podrules.scheduling.scheduler.framework.pod_kinds import CountPods, PodKinds
 
 

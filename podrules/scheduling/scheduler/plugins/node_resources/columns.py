@@ -32,8 +32,7 @@ from podrules.pod.resources import (
     scheduler_request,
 )
 from podrules.scheduling.scheduler.framework.answers import FAR, Fact
-from podrules.scheduling.scheduler.framework.bound_pods import BoundPods, BoundPodsChange
-from podrules.scheduling.scheduler.framework.nodes import Nodes
+from podrules.scheduling.scheduler.framework.node_table import BoundPods, BoundPodsChange, Nodes
 
 PODS: Final = "pods"
 _COUNTED: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE, PODS})

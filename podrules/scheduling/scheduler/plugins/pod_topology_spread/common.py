@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from podrules.api.model.pod import Pod, TopologySpreadConstraint
 from podrules.api.model.selectors import Selector
-from podrules.scheduling.scheduler.framework.bound_pods import BoundPods
 from podrules.scheduling.scheduler.framework.interface import CycleContext
-from podrules.scheduling.scheduler.framework.nodes import ABSENT, Nodes
+from podrules.scheduling.scheduler.framework.node_table import ABSENT, BoundPods, Nodes
 from podrules.scheduling.scheduler.framework.pod_kinds import CountPods, PodKinds
 from podrules.scheduling.scheduler.plugins.node_selector import pod_matches_node_affinity
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import (

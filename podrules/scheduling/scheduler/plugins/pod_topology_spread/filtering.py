@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from podrules.api.model.pod import Pod
 from podrules.scheduling.scheduler.framework.answers import FAR, SUCCESS, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import CycleContext
-from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.nodes import ABSENT, LabelColumn
+from podrules.scheduling.scheduler.framework.node_table import ABSENT, LabelColumn, NodeTable
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import (
     HONOR,
     Mask,

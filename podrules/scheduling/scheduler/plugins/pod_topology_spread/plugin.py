@@ -33,8 +33,7 @@ from podrules.scheduling.scheduler.framework.interface import (
     S,
     Verdicts,
 )
-from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.nodes import ABSENT
+from podrules.scheduling.scheduler.framework.node_table import ABSENT, NodeTable
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import (
     HOSTNAME,
     NAME,

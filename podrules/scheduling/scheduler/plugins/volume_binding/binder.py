@@ -30,7 +30,7 @@ from podrules.api.model.storage import (
     PersistentVolumeClaim,
     TopologySelectorTerm,
 )
-from podrules.scheduling.scheduler.framework.nodes import Nodes
+from podrules.scheduling.scheduler.framework.node_table import Nodes
 from podrules.scheduling.scheduler.plugins.node_selector import match_node_selector
 from podrules.scheduling.scheduler.plugins.volume_binding.matching import (
     NO_VOLUME,

@@ -27,7 +27,7 @@ from podrules.api.model.base import ResourceList
 from podrules.api.model.quantity import ZERO, Quantity
 from podrules.api.model.selectors import Selector
 from podrules.api.model.storage import PersistentVolume, PersistentVolumeClaim
-from podrules.scheduling.scheduler.framework.nodes import ABSENT, Nodes
+from podrules.scheduling.scheduler.framework.node_table import ABSENT, Nodes
 from podrules.scheduling.scheduler.plugins.node_selector import match_node_selector
 from podrules.scheduling.scheduler.plugins.requirement import term_problems
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class

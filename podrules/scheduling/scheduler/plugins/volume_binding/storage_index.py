@@ -21,7 +21,7 @@ from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass, Volume
 from podrules.scheduling.scheduler.framework.answers import Fact
 from podrules.scheduling.scheduler.framework.interface import CycleContext
-from podrules.scheduling.scheduler.framework.nodes import Nodes
+from podrules.scheduling.scheduler.framework.node_table import Nodes
 
 T = TypeVar("T")
 

@@ -9,9 +9,7 @@ from podrules.api.model.decode import from_object
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
 from podrules.api.model.snapshot import ClusterSnapshot
-from podrules.scheduling.scheduler.framework.bound_pods import BoundPods
-from podrules.scheduling.scheduler.framework.node_table import NodeTable
-from podrules.scheduling.scheduler.framework.nodes import ABSENT, Nodes
+from podrules.scheduling.scheduler.framework.node_table import ABSENT, BoundPods, Nodes, NodeTable
 from tests.objects import raw_node, raw_pod
 
 

@@ -14,7 +14,7 @@ from podrules.api.model.node import Node
 from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.api.model.storage import CSIDriver, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
 from podrules.scheduling.scheduler.framework.answers import SKIP, SUCCESS, Code, Status
-from podrules.scheduling.scheduler.framework.nodes import Nodes
+from podrules.scheduling.scheduler.framework.node_table import Nodes
 from podrules.scheduling.scheduler.plugins.volume_binding import UnsuitedClaim, VolumeBinding
 from podrules.scheduling.scheduler.plugins.volume_binding.binder import Problem, provision_problems
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import StorageIndex
