@@ -78,8 +78,8 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import (
     pod_claims,
 )
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm, parse_terms
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import NAME as POD_TOPOLOGY_SPREAD
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import PodTopologySpreadArgs
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import NAME as POD_TOPOLOGY_SPREAD
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import claim_reference, is_bound
 
 _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"

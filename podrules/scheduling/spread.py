@@ -32,11 +32,13 @@ from podrules.api.model.snapshot import ClusterSnapshot
 from podrules.pod.resources import CPU, MEMORY
 from podrules.scheduling.scheduler.framework.interface import CycleContext
 from podrules.scheduling.scheduler.framework.node_table import ABSENT, NodeTable
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import (
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import (
+    Spread,
+    SpreadState,
     constraints_in_force,
     included_nodes,
+    spread_state,
 )
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import Spread, SpreadState, spread_state
 from podrules.scheduling.skew import ConstraintSkew, UncountedNodes, UncountedReason, WorkloadSpread
 from podrules.workload.safety import Guarantee, owner_guarantee
 

@@ -46,7 +46,7 @@ from podrules.scheduling.scheduler.framework.answers import Code
 from podrules.scheduling.scheduler.plugins.dynamic_resources import UNKNOWN
 from podrules.scheduling.scheduler.plugins.node_affinity import pinned_nowhere
 from podrules.scheduling.scheduler.plugins.node_resources.fit import offered_nowhere
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import NAME as SPREAD
 from podrules.scheduling.scheduler.plugins.taint_toleration import TAINT_NODE_UNSCHEDULABLE, TaintEffect
 from podrules.scheduling.scheduler.queue import queue_position
 

@@ -31,8 +31,8 @@ from podrules.scheduling.placement.outcome import Placement, PlacementOutcome
 from podrules.scheduling.placement.situation import Situation
 from podrules.scheduling.scheduler.framework.interface import NamedPlugin
 from podrules.scheduling.scheduler.in_tree import ExtensionPoint
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import NAME as POD_TOPOLOGY_SPREAD
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, PodTopologySpreadArgs
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import NAME as POD_TOPOLOGY_SPREAD
 from podrules.scheduling.scheduler.plugins.volume_binding.binder import ANNOTATION_SELECTED_NODE, NO_PROVISIONER
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import claim_class, claim_reference, is_bound
 from podrules.scheduling.scheduler.runtime import Framework

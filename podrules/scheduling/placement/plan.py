@@ -60,9 +60,13 @@ from podrules.scheduling.scheduler.cycle import pre_enqueue
 from podrules.scheduling.scheduler.framework.interface import CycleContext, planned_uid
 from podrules.scheduling.scheduler.framework.node_table import NodeTable
 from podrules.scheduling.scheduler.plugins.default_preemption import priority_of
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import constraints_in_force
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import domains, left_out, spread_state
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import (
+    constraints_in_force,
+    domains,
+    left_out,
+    spread_state,
+)
 
 ZONE: Final = "topology.kubernetes.io/zone"
 MAX_REPLICAS: Final = 100_000

@@ -28,7 +28,7 @@ from podrules.scheduling.scheduler.cycle import FilterResult, score_nodes
 from podrules.scheduling.scheduler.framework.answers import CandidateChange, ChangeKind
 from podrules.scheduling.scheduler.framework.interface import MEANT, AppliedChange, planned_uid, pods_removed
 from podrules.scheduling.scheduler.plugins.node_affinity import named_nodes
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import NAME as SPREAD
 from podrules.scheduling.scheduler.plugins.requirement import required_node_selector
 from podrules.scheduling.scheduler.plugins.taint_toleration import NodeUnschedulable, TaintEffect, uncordoned
 from podrules.scheduling.scheduler.plugins.volume_binding.storage_index import claim_reference

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from podrules.scheduling.placement.outcome import ConstraintSpread, NormalizedScores, NormalizedValue, SoftSpreadScore
 from podrules.scheduling.scheduler.cycle import FilterResult, ScoreResult
 from podrules.scheduling.scheduler.framework.interface import NormalizingPlugin
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import NAME
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import SpreadDomain
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import (
     MOST_COMPARED,
+    NAME,
     Mask,
     Spread,
     SpreadState,

@@ -50,7 +50,7 @@ from podrules.scheduling.scheduler.plugins.node_selector import (
     match_node_selector_term,
     pod_matches_node_affinity,
 )
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import HOSTNAME
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import HOSTNAME
 from podrules.scheduling.scheduler.plugins.requirement import (
     NAME_FIELD,
     aggregate,

@@ -49,7 +49,7 @@ from podrules.scheduling.scheduler.plugins.inter_pod_affinity.filtering import (
 )
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.scoring import ScoreState, find_weights, normalised, sums
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import PodTerms, parse_terms
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import HOSTNAME
+from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import HOSTNAME
 
 
 class InterPodAffinityArgs(Model, frozen=True):

@@ -34,16 +34,6 @@ from podrules.scheduling.scheduler.framework.interface import (
     Verdicts,
 )
 from podrules.scheduling.scheduler.framework.node_table import ABSENT, NodeTable
-from podrules.scheduling.scheduler.plugins.pod_topology_spread.common import (
-    HOSTNAME,
-    NAME,
-    SpreadConstraint,
-    constraints_in_force,
-    included_nodes,
-    matching_pods,
-    nodes_with_all_keys,
-    spread_args,
-)
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
@@ -54,13 +44,21 @@ from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints impor
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.filtering import (
     ERR_REASON_CONSTRAINTS_NOT_MATCH,
     ERR_REASON_NODE_LABEL_NOT_MATCH,
+    HOSTNAME,
+    NAME,
     Relaxation,
+    SpreadConstraint,
     SpreadOnNode,
     SpreadState,
     TopologySkew,
+    constraints_in_force,
     explain,
+    included_nodes,
     judge,
+    matching_pods,
+    nodes_with_all_keys,
     relaxations,
+    spread_args,
     spread_state,
 )
 
