@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from podrules.api.features import REFERENCE
 from podrules.api.model.node import Node
 from podrules.api.model.pod import Pod
+from podrules.scheduling.scheduler.framework import node_table
 from podrules.scheduling.scheduler.framework.node_table import NodeTable, PodList
 from podrules.scheduling.scheduler.plugins.node_resources.columns import Accounting, Amounts, allocatable
 from tests.property.changing_clusters import NODES, PODS, said_of
@@ -104,8 +105,8 @@ def _renamed(pod: Pod, number: int) -> Pod:
 def _soon_full() -> Iterator[None]:
     """Lists and stores with limits so low that generated cases reach them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pod_list, "_LONGEST_TAIL", 4)
-        patch.setattr(columns, "_MOST", 8)
+        patch.setattr(node_table, "_LONGEST_TAIL", 4)
+        patch.setattr(node_table, "_MOST", 8)
         yield
 
 

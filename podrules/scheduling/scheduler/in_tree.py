@@ -1,7 +1,7 @@
 """kube-scheduler's own plugins, one descriptor each; it loads no arrays.
 
 This table is the registration of a plugin. The default profile, what a configuration may name, which plugins run at a
-point and how arguments are read all follow from it (`plugin_set`, `registry`, `runtime`).
+point and how arguments are read all follow from it (`plugin_set`, `runtime`).
 
 Source: at v1.34.4 to v1.37.1, pkg/scheduler/framework/plugins/registry.go and
 pkg/scheduler/apis/config/v1/default_plugins.go (getDefaultPlugins). Of REMOVED_PLUGINS: validation.go at v1.22.17
@@ -72,11 +72,11 @@ _PRE_FILTER_SINCE_37: Final = {_P.PRE_FILTER: "node_name_first"}
 IN_TREE: Final[dict[str, InTreePlugin]] = {
     plugin.name: plugin
     for plugin in (
-        InTreePlugin("SchedulingGates", frozenset({_P.PRE_ENQUEUE}), "scheduling_gates:SchedulingGates"),
+        InTreePlugin("SchedulingGates", frozenset({_P.PRE_ENQUEUE}), "one_field:SchedulingGates"),
         InTreePlugin("PrioritySort", frozenset({_P.QUEUE_SORT})),
-        InTreePlugin("NodeName", _FILTER, "node_name:NodeName", newer_points=_PRE_FILTER_SINCE_37),
+        InTreePlugin("NodeName", _FILTER, "one_field:NodeName", newer_points=_PRE_FILTER_SINCE_37),
         InTreePlugin(
-            "NodeUnschedulable", _FILTER, "node_unschedulable:NodeUnschedulable", newer_points=_PRE_FILTER_SINCE_37
+            "NodeUnschedulable", _FILTER, "taint_toleration:NodeUnschedulable", newer_points=_PRE_FILTER_SINCE_37
         ),
         InTreePlugin(
             "TaintToleration",
@@ -110,7 +110,7 @@ IN_TREE: Final[dict[str, InTreePlugin]] = {
         InTreePlugin(
             "NodeDeclaredFeatures",
             _FILTER,
-            "node_declared_features:NodeDeclaredFeatures",
+            "one_field:NodeDeclaredFeatures",
             gate="node_declared_features",
         ),
         InTreePlugin("GangScheduling", frozenset({_P.PRE_ENQUEUE, _P.PERMIT}), default=False),

@@ -43,13 +43,19 @@ from podrules.scheduling.scheduler.framework.interface import (
     Verdicts,
     all_fit,
 )
-from podrules.scheduling.scheduler.plugins.dynamic_resources import claims
 from podrules.scheduling.scheduler.plugins.dynamic_resources.allocator import Allocator
 from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import (
+    SPECIAL_NAME,
     ClaimError,
     allocated_state,
+    claim_for,
+    classes_by_resource,
+    find_claim,
     is_unavailable,
+    needs_claim,
+    node_requests,
     pod_claims,
+    special_claim,
 )
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import AllocatedDevice, Slices
 from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import (
@@ -172,10 +178,10 @@ class DynamicResources:
             claims = pod_claims(pod, named, features=features)
         except ClaimError as error:
             return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (str(error),)))
-        classes = claims.classes_by_resource(cluster.device_classes) if features.dra_extended_resource else {}
+        classes = classes_by_resource(cluster.device_classes) if features.dra_extended_resource else {}
         special = None
-        if claims.needs_claim(pod, classes):
-            special = claims.find_claim(pod, cluster.resource_claims) or claims.special_claim(pod)
+        if needs_claim(pod, classes):
+            special = find_claim(pod, cluster.resource_claims) or special_claim(pod)
         store = (*claims, special) if special else tuple(claims)
         if not store:
             return PreFilterResult(SKIP)
@@ -261,7 +267,7 @@ class DynamicResources:
             users = {reference.uid for reference in claim.status.reserved_for}
             if unavailable and claim is not state.special and users <= {context.pod.metadata.uid}:
                 return Status(Code.UNSCHEDULABLE, (DEALLOCATED,))
-        left_over = state.special is not None and state.special.metadata.name != claims.SPECIAL_NAME
+        left_over = state.special is not None and state.special.metadata.name != SPECIAL_NAME
         if left_over:
             return Status(Code.UNSCHEDULABLE, (DELETED,))
         return Status(Code.UNSCHEDULABLE, _unless_quiet(STILL_UNSCHEDULABLE, context.features))
@@ -295,14 +301,14 @@ class DynamicResources:
             return waiting, None
         if special.spec.devices.requests:
             return [], (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, STALE_CLAIM)
-        resources = claims.node_requests(context.pod, context.table.nodes[row], state.resource_classes)
+        resources = node_requests(context.pod, context.table.nodes[row], state.resource_classes)
         if resources is None:
             return [], (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, CANNOT_FIT)
         if len(state.claims) == 1 and (not resources or special.status.allocation is not None):
             return [], _FITS
         if special.status.allocation is None:
             if resources not in state.special_claims:
-                made = claims.claim_for(context.pod, special, resources, state.resource_classes)
+                made = claim_for(context.pod, special, resources, state.resource_classes)
                 state.special_claims[resources] = made
             waiting[-1] = state.special_claims[resources]
         return waiting, None
