@@ -33,7 +33,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from podrules.api.features import REFERENCE, Features
-from podrules.api.model.resource import Device, DeviceClass, DeviceTaint, DeviceToleration, ResourceClaim
+from podrules.api.model.resource import Device, DeviceClass, ResourceClaim
 from podrules.pod.tolerations import tolerations_tolerate_taint
 from podrules.scheduling.scheduler.plugins.dynamic_resources.constraints import (
     AvailableCounters,
@@ -48,11 +48,14 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.constraints import 
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import (
     AllocatedDevice,
     AllocatedState,
+    AllocationError,
     DeviceCandidate,
     DeviceID,
+    InvalidPoolsError,
     Place,
     Pool,
     Slices,
+    UnknownAnswer,
     candidates,
     devices_of,
 )
@@ -61,11 +64,6 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.requests import (
     AllocationRequest,
     DeviceSelection,
     Requests,
-)
-from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import (
-    AllocationError,
-    InvalidPoolsError,
-    UnknownAnswer,
 )
 
 MAX_STEPS: Final = 20_000
@@ -190,7 +188,18 @@ class _Search:
             except _LimitExceededError:
                 return False
         if not chosen and self._asked.alternatives[at.claim, at.request]:
-            return self._first_available(at)
+            # The first alternative that works, or, with all of them too large, the way back.
+            exceeded = True
+            for alternative in range(self._asked.alternatives[at.claim, at.request]):
+                try:
+                    if self._allocate_one(at._replace(alternative=alternative), chosen=True):
+                        return True
+                    exceeded = False
+                except _LimitExceededError:
+                    continue
+            if exceeded:
+                raise _LimitExceededError
+            return False
         request = self._asked.by_key[at.claim, at.request, at.alternative]
         if request.all_devices and not request.devices:
             return False
@@ -200,34 +209,14 @@ class _Search:
             raise _LimitExceededError
         if request.all_devices:
             return self._take(at, request, request.devices[at.device], _START, must=True, chosen=chosen)
-        return self._find(at, request, start, chosen=chosen)
-
-    def _first_available(self, at: _Position) -> bool:
-        """The first alternative that works, or, with all of them too large, the way back."""
-        exceeded = True
-        for alternative in range(self._asked.alternatives[at.claim, at.request]):
-            try:
-                if self._allocate_one(at._replace(alternative=alternative), chosen=True):
-                    return True
-                exceeded = False
-            except _LimitExceededError:
-                continue
-        if exceeded:
-            raise _LimitExceededError
-        return False
-
-    def _find(self, at: _Position, request: AllocationRequest, start: Place, *, chosen: bool) -> bool:
-        """Try one device after the other, from a place on."""
-        key = at[:3]
         refuse_invalid = not self._features.dra_pools_as_a_whole
         for after, candidate in candidates(self._pools, start, refuse_invalid=refuse_invalid):
-            if self._busy(at, request, candidate.id):
-                continue
-            if not self._selection.admits(key, request.selectors, candidate):
-                continue
-            if not self._fits_capacity(request, candidate):
-                continue
-            if self._take(at, request, candidate, after, must=False, chosen=chosen):
+            if (
+                not self._busy(at, request, candidate.id)
+                and self._selection.admits(at[:3], request.selectors, candidate)
+                and self._fits_capacity(request, candidate)
+                and self._take(at, request, candidate, after, must=False, chosen=chosen)
+            ):
                 return True
         return False
 
@@ -279,12 +268,27 @@ class _Search:
             return None
         if device.consumes_counters and not self._features.dra_partitionable_devices:
             return None
-        counted = bool(device.consumes_counters) and not (shared and self._held_in_part(found.id))
+        # The first claim of a shared device takes its counters, the others do not (deviceCapacityInUse).
+        in_part = found.id in self._state.capacity or found.id in self._capacity
+        if self._features.dra_shares_without_capacity and found.id in self._state.shared:
+            in_part = True
+        counted = bool(device.consumes_counters) and not (shared and in_part)
         if counted and not self._counters.reserve(found):
             return None
         joined: list[Constraint] = []
-        tainted = self._features.dra_device_taints and _tainted(device.taints, request.tolerations)
-        if tainted or not self._join(at, request, found, joined, must=must):
+        fits = not self._features.dra_device_taints or not any(
+            taint.effect in _EFFECTS and not tolerations_tolerate_taint(request.tolerations, taint)
+            for taint in device.taints
+        )
+        for constraint in self._asked.constraints[at.claim] if fits else ():
+            fits = constraint.add(*request.names, found.id.driver, device)
+            if not fits and must:
+                problem = "because a claim constraint would not be satisfied"
+                raise AllocationError(f"{request.where}: cannot add device {found.id} {problem}")
+            if not fits:
+                break
+            joined.append(constraint)
+        if not fits:
             self._undo(request, found, counted=counted, joined=joined)
             return None
         if not shared:
@@ -300,24 +304,6 @@ class _Search:
             add_consumed(self._capacity.setdefault(found.id, {}), consumed)
         self._result[at.claim].append(AllocatedDevice(request.full_name, found.id, request.admin_access, consumed))
         return _Taken(counted, tuple(joined), consumed, existed)
-
-    def _held_in_part(self, device: DeviceID) -> bool:
-        """Whether the counters of a shared device are taken already (deviceCapacityInUse)."""
-        if device in self._state.capacity or device in self._capacity:
-            return True
-        return self._features.dra_shares_without_capacity and device in self._state.shared
-
-    def _join(
-        self, at: _Position, request: AllocationRequest, found: DeviceCandidate, joined: list[Constraint], *, must: bool
-    ) -> bool:
-        for constraint in self._asked.constraints[at.claim]:
-            if not constraint.add(*request.names, found.id.driver, found.device):
-                if must:
-                    problem = "because a claim constraint would not be satisfied"
-                    raise AllocationError(f"{request.where}: cannot add device {found.id} {problem}")
-                return False
-            joined.append(constraint)
-        return True
 
     def _give_back(self, at: _Position, request: AllocationRequest, found: DeviceCandidate, taken: _Taken) -> None:
         """Undo `_reserve` (rollbackDevice)."""
@@ -352,8 +338,3 @@ class _Taken(NamedTuple):
     joined: tuple[Constraint, ...]
     consumed: Consumed
     existed: bool
-
-
-def _tainted(taints: Sequence[DeviceTaint], tolerations: Sequence[DeviceToleration]) -> bool:
-    """Whether a taint prevents the allocation (taintPreventsAllocation)."""
-    return any(taint.effect in _EFFECTS and not tolerations_tolerate_taint(tolerations, taint) for taint in taints)

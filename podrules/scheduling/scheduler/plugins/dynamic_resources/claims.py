@@ -23,7 +23,7 @@ from podrules.api.features import REFERENCE, Features
 from podrules.api.model.base import ObjectMeta
 from podrules.api.model.instant import FIRST, instant, later
 from podrules.api.model.node import Node
-from podrules.api.model.pod import Container, Pod, PodResourceClaim
+from podrules.api.model.pod import Container, Pod
 from podrules.api.model.quantity import ZERO
 from podrules.api.model.resource import (
     AllocationResult,
@@ -36,8 +36,7 @@ from podrules.api.model.resource import (
 )
 from podrules.pod.resources import pod_requests
 from podrules.scheduling.scheduler.plugins.dynamic_resources.constraints import Consumed, add_consumed
-from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import AllocatedState, DeviceID
-from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import UnknownAnswer
+from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import AllocatedState, DeviceID, UnknownAnswer
 
 
 class ClaimError(Exception):
@@ -52,7 +51,15 @@ def pod_claims(pod: Pod, claims: Mapping[str, ResourceClaim], *, features: Featu
     """
     found = []
     for reference in pod.spec.resource_claims:
-        name = _claim_name(pod, reference)
+        name = reference.resource_claim_name
+        if name is None and reference.resource_claim_template_name is None:
+            where = f'pod "{_key(pod)}", spec.resourceClaim "{reference.name}"'
+            raise ClaimError(f"{where}: none of the supported fields are set")
+        if name is None:
+            statuses = [entry for entry in pod.status.resource_claim_statuses if entry.name == reference.name]
+            if not statuses:
+                raise ClaimError(f'pod "{_key(pod)}": ResourceClaim not created yet')
+            name = statuses[0].resource_claim_name
         if name is None:
             continue
         claim = claims.get(f"{pod.metadata.namespace}/{name}")
@@ -69,19 +76,6 @@ def pod_claims(pod: Pod, claims: Mapping[str, ResourceClaim], *, features: Featu
     return found
 
 
-def _claim_name(pod: Pod, reference: PodResourceClaim) -> str | None:
-    """The name of the claim referred to; None when the pod needs none (resourceclaim.Name)."""
-    if reference.resource_claim_name is not None:
-        return reference.resource_claim_name
-    if reference.resource_claim_template_name is None:
-        where = f'pod "{_key(pod)}", spec.resourceClaim "{reference.name}"'
-        raise ClaimError(f"{where}: none of the supported fields are set")
-    for status in pod.status.resource_claim_statuses:
-        if status.name == reference.name:
-            return status.resource_claim_name
-    raise ClaimError(f'pod "{_key(pod)}": ResourceClaim not created yet')
-
-
 def _key(pod: Pod) -> str:
     return f"{pod.metadata.namespace}/{pod.metadata.name}"
 
@@ -95,9 +89,7 @@ def is_controlled_by(claim: ResourceClaim, pod: Pod) -> bool:
 def allocated_state(claims: Iterable[ResourceClaim], *, shareable: bool = True) -> AllocatedState:
     """The devices that allocated claims hold (GatherAllocatedState).
 
-    Args:
-        claims: All of the cluster.
-        shareable: Gate DRAConsumableCapacity: a device can be held in part; without it every device is held alone.
+    They are ``shareable`` with the gate DRAConsumableCapacity; without it a claim holds each device alone.
     """
     devices: set[DeviceID] = set()
     shared: set[DeviceID] = set()
@@ -181,22 +173,18 @@ def classes_by_resource(classes: Iterable[DeviceClass]) -> dict[str, DeviceClass
     Upstream leaves out the second name of a class that loses its first to a newer one that it saw before; the order of
     events is not known here, so that name is kept.
     """
+
+    def key(device_class: DeviceClass) -> tuple[timedelta, str]:
+        created = instant(device_class.metadata.creation_timestamp) or FIRST
+        return FIRST - created, device_class.metadata.name
+
     found: dict[str, DeviceClass] = {}
     for device_class in classes:
         name = device_class.spec.extended_resource_name
-        if name is not None and (name not in found or _precedes(device_class, found[name])):
+        if name is not None and (name not in found or key(device_class) < key(found[name])):
             found[name] = device_class
         found[CLASS_PREFIX + device_class.metadata.name] = device_class
     return found
-
-
-def _precedes(one: DeviceClass, other: DeviceClass) -> bool:
-    first, second = (_created(one), _created(other))
-    return first > second or (first == second and one.metadata.name < other.metadata.name)
-
-
-def _created(device_class: DeviceClass) -> datetime:
-    return instant(device_class.metadata.creation_timestamp) or FIRST
 
 
 def is_extended_resource(name: str) -> bool:
@@ -247,15 +235,19 @@ def claim_for(
     pod: Pod, claim: ResourceClaim, resources: Sequence[str], classes: Mapping[str, DeviceClass]
 ) -> ResourceClaim:
     """The claim with the requests for these resources (createRequestsAndMappings)."""
-    requests = [
-        request for resource in resources for request in _requests(pod, resource, classes[resource].metadata.name)
-    ]
+    containers = (*pod.spec.init_containers, *pod.spec.containers)
+    requests = []
+    for resource in resources:
+        for index, amount in _amounts(pod, resource).items():
+            place = sorted(containers[index].resources.requests).index(resource)
+            exactly = ExactDeviceRequest(device_class_name=classes[resource].metadata.name, count=amount)
+            requests.append(DeviceRequest(f"container-{index}-request-{place}", exactly))
     ordered = tuple(sorted(requests, key=lambda request: request.name))
     return replace(claim, spec=ResourceClaimSpec(DeviceClaim(ordered)))
 
 
-def _requests(pod: Pod, resource: str, class_name: str) -> list[DeviceRequest]:
-    """Requests of one resource: the largest of the init containers', and those of the others."""
+def _amounts(pod: Pod, resource: str) -> dict[int, int]:
+    """By container, how many devices it needs: the neediest init container, and the others with a request."""
     inits = pod.spec.init_containers
     containers = (*inits, *pod.spec.containers)
     short = [index for index, container in enumerate(inits) if not container.restarts_always]
@@ -269,16 +261,9 @@ def _requests(pod: Pod, resource: str, class_name: str) -> list[DeviceRequest]:
         missing = _amount(containers[index], resource) - reusable
         if missing > count:
             largest, count = index, missing
-    amounts = {**{index: amount for index, amount in long.items() if amount}, **({largest: count} if count else {})}
-    return [_request(containers[index], index, resource, class_name, amount) for index, amount in amounts.items()]
+    return {**{index: amount for index, amount in long.items() if amount}, **({largest: count} if count else {})}
 
 
 def _amount(container: Container, resource: str) -> int:
     amount = container.resources.requests.get(resource, ZERO)
     return amount.value if amount.exponent >= 0 or amount.value * 1000 == amount.milli_value else 0
-
-
-def _request(container: Container, index: int, resource: str, class_name: str, count: int) -> DeviceRequest:
-    place = sorted(container.resources.requests).index(resource)
-    exactly = ExactDeviceRequest(device_class_name=class_name, count=count)
-    return DeviceRequest(f"container-{index}-request-{place}", exactly)

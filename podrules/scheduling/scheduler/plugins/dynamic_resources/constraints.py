@@ -1,4 +1,4 @@
-"""Constraints among the devices of a claim.
+"""What limits the devices of a claim: constraints among them, capacity that claims share, counters of a pool.
 
     matchAttribute      all devices have the attribute with the same value
     distinctAttribute   all devices have the attribute, each with another value; upstream keeps one value a request, the
@@ -17,7 +17,6 @@ from podrules.api.features import REFERENCE, Features
 from podrules.api.model.quantity import Quantity, QuantityFormat
 from podrules.api.model.resource import (
     CapacityRequestPolicy,
-    CapacityRequestPolicyRange,
     CapacityRequirements,
     Device,
     DeviceAttribute,
@@ -48,13 +47,7 @@ class Constraint(Protocol):
 def make_constraint(
     constraint: DeviceConstraint, *, distinct: bool = True, features: Features = REFERENCE
 ) -> Constraint | None:
-    """The constraint at work; None when it is of no known kind.
-
-    Args:
-        constraint: As the claim has it.
-        distinct: Whether distinctAttribute is a known kind.
-        features: How that compares devices.
-    """
+    """The constraint at work; None when it is of no known kind, as distinctAttribute is unless ``distinct``."""
     requests = frozenset(constraint.requests)
     if constraint.match_attribute is not None:
         return MatchAttribute(requests, constraint.match_attribute)
@@ -137,8 +130,7 @@ def _lookup(device: Device, driver: str, name: str) -> DeviceAttribute | None:
 #     asked for      request, else the policy's default, else the whole capacity; rounded up to what the policy allows
 #     fits           for each capacity of the device:  consumed + being allocated + asked for <= capacity
 #
-# Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/consumable_capacity.go and
-# structured/schedulerapi/types.go at v0.36.3.
+# Source: consumable_capacity.go there and structured/schedulerapi/types.go at v0.36.3.
 
 Consumed = dict[str, Quantity]
 
@@ -177,7 +169,7 @@ def fits_capacity(
         return False
     for name, capacity in device.capacity.items():
         amount = _rounded(requests.get(name), capacity, features)
-        if _violates(amount, capacity.request_policy):
+        if not _allows(capacity.request_policy, amount):
             return False
         total = consumed[name] + amount if name in consumed else amount
         if name in allocating:
@@ -203,35 +195,29 @@ def _rounded(wanted: Quantity | None, capacity: DeviceCapacity, features: Featur
     if policy is None:
         return wanted
     if policy.valid_range and policy.valid_range.min is not None:
-        return _rounded_to_range(wanted, policy.valid_range.min, policy.valid_range.step, features)
+        # The next step at or above the requested amount (roundUpRange).
+        least, step = policy.valid_range.min, policy.valid_range.step
+        if wanted < least:
+            return least
+        if step is None:
+            return wanted
+        form = step.format if features.dra_rounded_like_step else QuantityFormat.BINARY_SI
+        steps = -(-(wanted.value - least.value) // step.value)
+        return Quantity(least.value + step.value * steps, format=form)
     return next((value for value in policy.valid_values if wanted <= value), wanted)
 
 
-def _rounded_to_range(wanted: Quantity, least: Quantity, step: Quantity | None, features: Features) -> Quantity:
-    """The next step at or above the requested amount (roundUpRange)."""
-    if wanted < least:
-        return least
-    if step is None:
-        return wanted
-    form = step.format if features.dra_rounded_like_step else QuantityFormat.BINARY_SI
-    steps = -(-(wanted.value - least.value) // step.value)
-    return Quantity(least.value + step.value * steps, format=form)
-
-
-def _violates(amount: Quantity, policy: CapacityRequestPolicy | None) -> bool:
-    """Whether the policy forbids the amount (violatesPolicy)."""
+def _allows(policy: CapacityRequestPolicy | None, amount: Quantity) -> bool:
+    """The reverse of violatesPolicy."""
     if policy is None or (policy.default is not None and amount == policy.default):
-        return False
-    if policy.valid_range is not None:
-        return _outside(amount, policy.valid_range)
-    return bool(policy.valid_values) and amount not in policy.valid_values
-
-
-def _outside(amount: Quantity, allowed: CapacityRequestPolicyRange) -> bool:
-    if allowed.max is not None and amount > allowed.max:
         return True
+    allowed = policy.valid_range
+    if allowed is None:
+        return not policy.valid_values or amount in policy.valid_values
+    if allowed.max is not None and amount > allowed.max:
+        return False
     least = allowed.min.value if allowed.min is not None else 0
-    return allowed.step is not None and (amount.value - least) % allowed.step.value != 0
+    return allowed.step is None or (amount.value - least) % allowed.step.value == 0
 
 
 # Counters that the devices of a pool take from: a partition of a card leaves less for the others.
@@ -240,8 +226,7 @@ def _outside(amount: Quantity, allowed: CapacityRequestPolicyRange) -> bool:
 #     a device     may be taken if no counter of its pool is exceeded, those that it does not consume included
 #     key          until 1.36 pools of the same name share counters, of whatever driver they are
 #
-# Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go
-# (checkAvailableCounters, deallocateCountersForDevice) at v0.36.3 and v0.37.1; KEP-4815.
+# Source: allocator_incubating.go there (checkAvailableCounters, deallocateCountersForDevice), and at v0.37.1; KEP-4815.
 
 _Counters = dict[str, dict[str, Quantity]]
 """By counter set and counter."""

@@ -57,10 +57,11 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.claims import (
     pod_claims,
     special_claim,
 )
-from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import AllocatedDevice, Slices
-from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import (
+from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import (
+    AllocatedDevice,
     AllocationError,
     InvalidPoolsError,
+    Slices,
     UnknownAnswer,
 )
 from podrules.scheduling.scheduler.plugins.node_selector import match_node_selector
@@ -242,7 +243,23 @@ class DynamicResources:
         allocations = tuple(
             ClaimAllocation(claim.key, tuple(devices)) for claim, devices in zip(waiting, found, strict=False)
         )
-        return DynamicResourcesValues(keys, allocations, _pools(state.allocator, row))
+        allocator = state.allocator
+        pools = allocator.slices.pools(allocator.slices.relevant(row)) if allocator else ()
+        return DynamicResourcesValues(
+            keys,
+            allocations,
+            tuple(
+                PoolValues(
+                    str(pool.id),
+                    sum(len(item.spec.devices) for item in pool.slices),
+                    allocator.count_in_use(pool),
+                    pool.incomplete,
+                    pool.invalid_reason,
+                )
+                for pool in pools
+                if allocator
+            ),
+        )
 
     def facts(self, context: CycleContext, state: DynamicResourcesState, row: int) -> Iterator[Fact]:
         """Claims that cannot be used there, and the pools that the node can reach."""
@@ -255,10 +272,8 @@ class DynamicResources:
     def post_filter(self, context: CycleContext, state: DynamicResourcesState | None, rows: Sequence[int]) -> Status:
         """The claims' fate if the pod fits nowhere: an unusable claim is deallocated for a later attempt.
 
-        Args:
-            context: The cycle.
-            state: What `pre_filter` found; None: no claims, or it did not get that far.
-            rows: Those that were rejected because a claim is `NOT_AVAILABLE`.
+        The rows are those that were rejected because a claim is `NOT_AVAILABLE`. Without a state there are no claims,
+        or `pre_filter` did not get that far.
         """
         if state is None:
             return Status(Code.UNSCHEDULABLE, _unless_quiet(NOTHING_TO_DEALLOCATE, context.features))
@@ -267,8 +282,7 @@ class DynamicResources:
             users = {reference.uid for reference in claim.status.reserved_for}
             if unavailable and claim is not state.special and users <= {context.pod.metadata.uid}:
                 return Status(Code.UNSCHEDULABLE, (DEALLOCATED,))
-        left_over = state.special is not None and state.special.metadata.name != SPECIAL_NAME
-        if left_over:
+        if state.special is not None and state.special.metadata.name != SPECIAL_NAME:
             return Status(Code.UNSCHEDULABLE, (DELETED,))
         return Status(Code.UNSCHEDULABLE, _unless_quiet(STILL_UNSCHEDULABLE, context.features))
 
@@ -283,9 +297,17 @@ class DynamicResources:
             if isinstance(mask, str):
                 return Code.ERROR, UNKNOWN + mask
         if state.allocator is not None:
-            outcome = _allocate(state, row, waiting)
-            if outcome != _FITS:
-                return outcome
+            try:
+                found = state.allocator.allocate(row, waiting)
+            except InvalidPoolsError:
+                return Code.UNSCHEDULABLE_AND_UNRESOLVABLE, INVALID_POOLS
+            except AllocationError as error:
+                return Code.ERROR, str(error)
+            except UnknownAnswer as error:
+                return Code.ERROR, f"{UNKNOWN}{error}"
+            if found is None:
+                return Code.UNSCHEDULABLE_AND_UNRESOLVABLE, CANNOT_ALLOCATE
+            state.allocations[row] = found
         if any(mask[row] for mask in unavailable if isinstance(mask, np.ndarray)):
             state.allocations.pop(row, None)
             return Code.UNSCHEDULABLE_AND_UNRESOLVABLE, NOT_AVAILABLE
@@ -363,24 +385,6 @@ def _check_classes(claims: Sequence[ResourceClaim], classes: set[str], features:
     return SUCCESS
 
 
-def _allocate(state: DynamicResourcesState, row: int, waiting: Sequence[ResourceClaim]) -> Outcome:
-    """Allocate on one node; what is found is kept."""
-    if state.allocator is None:
-        return _FITS
-    try:
-        found = state.allocator.allocate(row, waiting)
-    except InvalidPoolsError:
-        return Code.UNSCHEDULABLE_AND_UNRESOLVABLE, INVALID_POOLS
-    except AllocationError as error:
-        return Code.ERROR, str(error)
-    except UnknownAnswer as error:
-        return Code.ERROR, f"{UNKNOWN}{error}"
-    if found is None:
-        return Code.UNSCHEDULABLE_AND_UNRESOLVABLE, CANNOT_ALLOCATE
-    state.allocations[row] = found
-    return _FITS
-
-
 def _score(state: DynamicResourcesState, row: int, features: Features) -> int:
     """Points for the alternatives that were taken (computeScore).
 
@@ -405,19 +409,3 @@ def _score(state: DynamicResourcesState, row: int, features: Features) -> int:
                 names = [f"{request.name}/{sub.name}" for sub in request.first_available]
                 points += sum(_ALTERNATIVES - place for place, name in enumerate(names) if name in taken)
     return points
-
-
-def _pools(allocator: Allocator | None, row: int) -> tuple[PoolValues, ...]:
-    """The pools of a node, counted."""
-    if allocator is None:
-        return ()
-    return tuple(
-        PoolValues(
-            str(pool.id),
-            sum(len(item.spec.devices) for item in pool.slices),
-            allocator.count_in_use(pool),
-            pool.incomplete,
-            pool.invalid_reason,
-        )
-        for pool in allocator.slices.pools(allocator.slices.relevant(row))
-    )

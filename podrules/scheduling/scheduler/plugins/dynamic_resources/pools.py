@@ -1,4 +1,4 @@
-"""The pools of devices that a node can reach.
+"""The pools of devices that a node can reach, and the devices in them.
 
     slice         reaches a node by name, by node selector, on all nodes, or device by device; until 1.36 one with
                   counters reaches all
@@ -26,8 +26,19 @@ from podrules.api.model.affinity import NodeSelector
 from podrules.api.model.quantity import Quantity
 from podrules.api.model.resource import CounterSet, Device, ResourceSlice
 from podrules.scheduling.scheduler.framework.node_table import Nodes
-from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import AllocationError
 from podrules.scheduling.scheduler.plugins.node_selector import match_node_selector
+
+
+class AllocationError(Exception):
+    """The claim, its class or an expression is at fault: upstream aborts scheduling with this text."""
+
+
+class InvalidPoolsError(Exception):
+    """Nothing could be allocated, and a pool could not be used (ErrFailedAllocationOnNode)."""
+
+
+class UnknownAnswer(Exception):
+    """Upstream would have an answer that these rules cannot work out; the text says what is missing."""
 
 
 class PoolID(NamedTuple):
@@ -65,14 +76,10 @@ class Slices:
         counters_everywhere: bool = False,
         as_a_whole: bool = True,
     ) -> None:
-        """Sort the slices into those of one node and those that may reach several.
+        """Sort the slices of the cluster into those of one node and those that may reach several.
 
-        Args:
-            nodes: All of the cluster.
-            slices: All of the cluster.
-            partitionable: Gate DRAPartitionableDevices.
-            counters_everywhere: Whether slices with counters reach every node (1.35 and 1.36).
-            as_a_whole: Whether slices that do not reach a node count for its pools, too (since 1.35).
+        ``partitionable`` is the gate DRAPartitionableDevices. In 1.35 and 1.36 slices with counters reach every node
+        (``counters_everywhere``); since 1.35 slices that do not reach a node count for its pools (``as_a_whole``).
         """
         self._nodes = nodes
         self._partitionable = partitionable
@@ -97,27 +104,42 @@ class Slices:
 
     def relevant(self, row: int) -> list[ResourceSlice]:
         """The slices that reach a node."""
-        own = self._own.get(self._nodes.names[row], ())
-        return [*own, *(item for item in self._shared if self._reaches(item, row))]
+        found = [*self._own.get(self._nodes.names[row], ())]
+        for item in self._shared:
+            spec = item.spec
+            if spec.shared_counters and self._counters_everywhere:
+                reaches = True
+            elif spec.node_name or spec.all_nodes or spec.node_selector is not None:
+                reaches = self._matches(row, spec.node_name, spec.node_selector, all_nodes=spec.all_nodes)
+            else:
+                reaches = spec.per_device_node_selection and any(
+                    self.device_reaches(device, row) for device in spec.devices
+                )
+            if reaches:
+                found.append(item)
+        return found
 
     def pools(self, slices: Sequence[ResourceSlice]) -> tuple[Pool, ...]:
         """The pools of the slices that reach a node, in the order in which devices are tried (GatherPools)."""
         key = tuple(map(id, slices))
-        if key not in self._pools:
-            self._pools[key] = self._gather(slices)
-        return self._pools[key]
+        if key in self._pools:
+            return self._pools[key]
+        newest: dict[PoolID, list[ResourceSlice]] = {}
+        for item in slices:
+            found = newest.setdefault(_pool_id(item), [item])
+            generation = found[0].spec.pool.generation
+            if item.spec.pool.generation > generation:
+                newest[_pool_id(item)] = [item]
+            elif item.spec.pool.generation == generation and item is not found[0]:
+                found.append(item)
+        pools = [pool for pool_id, found in newest.items() if (pool := self._pool(pool_id, found)) is not None]
+        ordered = tuple(sorted(pools, key=lambda pool: (any(map(_binds, pool.slices)), pool.id)))
+        self._pools[key] = ordered
+        return ordered
 
     def device_reaches(self, device: Device, row: int) -> bool:
         """Whether a device with a node selection of its own reaches a node."""
         return self._matches(row, device.node_name, device.node_selector, all_nodes=device.all_nodes)
-
-    def _reaches(self, item: ResourceSlice, row: int) -> bool:
-        spec = item.spec
-        if spec.shared_counters and self._counters_everywhere:
-            return True
-        if spec.node_name or spec.all_nodes or spec.node_selector is not None:
-            return self._matches(row, spec.node_name, spec.node_selector, all_nodes=spec.all_nodes)
-        return spec.per_device_node_selection and any(self.device_reaches(device, row) for device in spec.devices)
 
     def _matches(self, row: int, name: str | None, selector: NodeSelector | None, *, all_nodes: bool) -> bool:
         """The node selection of a slice or a device (NodeMatches)."""
@@ -129,23 +151,13 @@ class Slices:
             self._masks[id(selector)] = match_node_selector(self._nodes, selector)
         return bool(self._masks[id(selector)][row])
 
-    def _gather(self, slices: Sequence[ResourceSlice]) -> tuple[Pool, ...]:
-        newest: dict[PoolID, list[ResourceSlice]] = {}
-        for item in slices:
-            found = newest.setdefault(_pool_id(item), [item])
-            generation = found[0].spec.pool.generation
-            if item.spec.pool.generation > generation:
-                newest[_pool_id(item)] = [item]
-            elif item.spec.pool.generation == generation and item is not found[0]:
-                found.append(item)
-        pools = [pool for pool_id, found in newest.items() if (pool := self._pool(pool_id, found)) is not None]
-        return tuple(sorted(pools, key=lambda pool: (_has_binding_conditions(pool), pool.id)))
-
     def _pool(self, pool_id: PoolID, slices: list[ResourceSlice]) -> Pool | None:
         """One pool; None when a newer generation exists elsewhere."""
         wanted = slices[0].spec.pool.resource_slice_count
         if not self._as_a_whole:
-            return _usable(pool_id, slices, incomplete=len(slices) != wanted)
+            # Until 1.34 an incomplete pool is used, and its slices with binding conditions come last.
+            ordered = tuple(sorted(slices, key=lambda item: (_binds(item), item.metadata.name)))
+            return Pool(pool_id, len(slices) != wanted, _duplicate_device(ordered), ordered)
         if len(slices) == wanted:
             return _build(pool_id, slices, slices, partitionable=self._partitionable)
         generation = slices[0].spec.pool.generation
@@ -161,18 +173,8 @@ def _pool_id(item: ResourceSlice) -> PoolID:
     return PoolID(item.spec.driver, item.spec.pool.name)
 
 
-def _has_binding_conditions(pool: Pool) -> bool:
-    return any(map(_binds, pool.slices))
-
-
 def _binds(item: ResourceSlice) -> bool:
     return any(device.binding_conditions is not None for device in item.spec.devices)
-
-
-def _usable(pool_id: PoolID, slices: list[ResourceSlice], *, incomplete: bool) -> Pool:
-    """A pool until 1.34: it is used even if it is incomplete, and slices with binding conditions come last."""
-    ordered = tuple(sorted(slices, key=lambda item: (_binds(item), item.metadata.name)))
-    return Pool(pool_id, incomplete=incomplete, invalid_reason=_duplicate_device(ordered), slices=ordered)
 
 
 def _build(
@@ -293,13 +295,8 @@ def devices_of(pool: Pool) -> Iterator[DeviceCandidate]:
 def candidates(pools: Sequence[Pool], start: Place, *, refuse_invalid: bool) -> Iterator[tuple[Place, DeviceCandidate]]:
     """Devices from a place on, each with the place after it; a pool that may not be used has none.
 
-    Args:
-        pools: Those of the node.
-        start: The first place.
-        refuse_invalid: Whether an invalid pool is an error (until 1.34).
-
     Raises:
-        AllocationError: a pool is invalid.
+        AllocationError: a pool is invalid, and ``refuse_invalid`` (until 1.34).
     """
     for pool_index in range(start[0], len(pools)):
         pool = pools[pool_index]

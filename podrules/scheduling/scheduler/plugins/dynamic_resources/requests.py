@@ -40,13 +40,14 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.constraints import 
 )
 from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import (
     AllocatedState,
+    AllocationError,
     DeviceCandidate,
     DeviceID,
     Pool,
     Slices,
+    UnknownAnswer,
     devices_of,
 )
-from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import AllocationError, UnknownAnswer
 
 if TYPE_CHECKING:
     from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import SelectorCache
@@ -97,16 +98,7 @@ class Requests:
         *,
         stable: bool,
     ) -> None:
-        """Start without a claim.
-
-        Args:
-            classes: By name.
-            state: What is in use.
-            pools: Those of the node.
-            selection: Which of their devices requests select.
-            features: The requests that are allowed.
-            stable: Whether the stable allocator answers.
-        """
+        """Start without a claim; ``stable``: the stable allocator answers."""
         self.by_key: dict[RequestKey, AllocationRequest] = {}
         self.alternatives: dict[tuple[int, int], int] = {}
         """By claim and request how many there are; 0 if the request is not a choice."""
@@ -128,7 +120,6 @@ class Requests:
         """
         least = 0
         for number, request in enumerate(claim.spec.devices.requests):
-            self._refuse_capacity(claim, request)
             found = list(self._alternatives_of(claim, request, index, number))
             self.alternatives[index, number] = len(found) if request.first_available else 0
             fewest = min(one.count for one in found)
@@ -142,34 +133,29 @@ class Requests:
             raise AllocationError(
                 f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MAX_DEVICES}"
             )
-        self.constraints.append(list(self._constraints_of(claim)))
-
-    def _constraints_of(self, claim: ResourceClaim) -> Iterator[Constraint]:
+        constraints: list[Constraint] = []
         for number, constraint in enumerate(claim.spec.devices.constraints):
             made = make_constraint(constraint, distinct=not self._stable, features=self._features)
             if made is None:
                 raise AllocationError(
                     f"claim {claim.key}, constraint #{number}: empty constraint (unsupported constraint type?)"
                 )
-            yield made
-
-    def _refuse_capacity(self, claim: ResourceClaim, request: DeviceRequest) -> None:
-        """Without its gate a request for capacity is an error, save in the stable allocator."""
-        if self._features.dra_consumable_capacity or self._stable:
-            return
-        problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
-        if request.exactly is not None and request.exactly.capacity is not None:
-            raise AllocationError(f"claim {claim.key}, request {request.name}: {problem}")
-        for sub in request.first_available:
-            if sub.capacity is not None:
-                asked = (
-                    f"subrequest {sub.name}" if self._features.dra_allocator_by_binding else f"request {request.name}"
-                )
-                raise AllocationError(f"claim {claim.key}, {asked}: {problem}")
+            constraints.append(made)
+        self.constraints.append(constraints)
 
     def _alternatives_of(
         self, claim: ResourceClaim, request: DeviceRequest, index: int, number: int
     ) -> Iterator[AllocationRequest]:
+        if not (self._features.dra_consumable_capacity or self._stable):
+            # Without its gate a request for capacity is an error, save in the stable allocator.
+            problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
+            if request.exactly is not None and request.exactly.capacity is not None:
+                raise AllocationError(f"claim {claim.key}, request {request.name}: {problem}")
+            refused = next((sub.name for sub in request.first_available if sub.capacity is not None), None)
+            if refused is not None:
+                by_binding = self._features.dra_allocator_by_binding
+                asked = f"subrequest {refused}" if by_binding else f"request {request.name}"
+                raise AllocationError(f"claim {claim.key}, {asked}: {problem}")
         if not request.first_available:
             exactly = request.exactly or ExactDeviceRequest()
             key = index, number, 0
@@ -221,8 +207,24 @@ class Requests:
             count=asked.count,
         )
         if wants_all:
-            devices = tuple(self._all_devices(judged_as, request))
-            request = replace(request, devices=devices, count=len(devices))
+            devices = []
+            for pool in self._pools:
+                if pool.incomplete or pool.invalid_reason:
+                    state = "being updated" if pool.incomplete else "invalid"
+                    raise AllocationError(
+                        f"{where}: asks for all devices, but resource pool {pool.id} is currently {state}"
+                    )
+                for candidate in devices_of(pool):
+                    if not self._selection.admits(judged_as, request.selectors, candidate):
+                        continue
+                    # Until 1.36 what is left of the capacity counts, not the whole.
+                    whole = self._features.dra_all_by_whole_capacity
+                    consumed = {} if whole else self._state.capacity.get(candidate.id, {})
+                    if not self._features.dra_consumable_capacity or fits_capacity(
+                        candidate.device, asked.capacity, consumed, {}, features=self._features
+                    ):
+                        devices.append(candidate)
+            request = replace(request, devices=tuple(devices), count=len(devices))
         self.by_key[key] = request
         return request
 
@@ -240,25 +242,6 @@ class Requests:
             missing = f'deviceclass.resource.k8s.io "{asked.device_class_name}" not found'
             raise AllocationError(f"{where}: could not retrieve device class {asked.device_class_name}: {missing}")
         return device_class
-
-    def _all_devices(self, key: RequestKey, request: AllocationRequest) -> Iterator[DeviceCandidate]:
-        for pool in self._pools:
-            if pool.incomplete or pool.invalid_reason:
-                state = "being updated" if pool.incomplete else "invalid"
-                raise AllocationError(
-                    f"{request.where}: asks for all devices, but resource pool {pool.id} is currently {state}"
-                )
-            for candidate in devices_of(pool):
-                if self._selection.admits(key, request.selectors, candidate) and self._may_fit(request, candidate):
-                    yield candidate
-
-    def _may_fit(self, request: AllocationRequest, found: DeviceCandidate) -> bool:
-        """Whether a device's capacity, or until 1.36 what is left of it, is as much as a request asks for."""
-        if not self._features.dra_consumable_capacity:
-            return True
-        whole = self._features.dra_all_by_whole_capacity
-        consumed = {} if whole else self._state.capacity.get(found.id, {})
-        return fits_capacity(found.device, request.capacity, consumed, {}, features=self._features)
 
 
 # Which of a node's devices a request selects.
@@ -292,14 +275,7 @@ class DeviceSelection:
     """The devices of one node that requests select; a device is judged once for a request."""
 
     def __init__(self, slices: Slices, row: int, expressions: SelectorCache, features: Features) -> None:
-        """Nothing is judged yet.
-
-        Args:
-            slices: All of the cluster.
-            row: The node.
-            expressions: Evaluates them.
-            features: Whether binding conditions are known, and how errors are worded.
-        """
+        """Nothing is judged yet."""
         self._slices = slices
         self._row = row
         self._expressions = expressions
@@ -308,11 +284,6 @@ class DeviceSelection:
 
     def admits(self, key: RequestKey, groups: Sequence[Selectors], found: DeviceCandidate) -> bool:
         """Whether class and request select the device, and it reaches the node (isSelectable).
-
-        Args:
-            key: Of the request.
-            groups: The selectors of its class and its own.
-            found: The device.
 
         Raises:
             AllocationError: an expression fails.
@@ -340,13 +311,12 @@ class DeviceSelection:
                     if not self._expressions.matches(expression, found.id.driver, found.device):
                         return False
                 except AllocationError as error:
-                    raise self._error(f"{owner}: selector #{number}", found, error) from error
+                    where, hint = "", ""
+                    if self._features.dra_errors_name_device:
+                        where = f" on device {found.id}"
+                        hint = MISSING_KEY_HINT if "no such key:" in str(error) else ""
+                    text = f"{owner}: selector #{number}{where}: CEL runtime error: {error}{hint}"
+                    raise AllocationError(text) from error
                 except UnknownAnswer as error:
                     raise UnknownAnswer(f"{owner}: selector #{number}: {error}") from error
         return True
-
-    def _error(self, which: str, found: DeviceCandidate, error: AllocationError) -> AllocationError:
-        if not self._features.dra_errors_name_device:
-            return AllocationError(f"{which}: CEL runtime error: {error}")
-        hint = MISSING_KEY_HINT if "no such key:" in str(error) else ""
-        return AllocationError(f"{which} on device {found.id}: CEL runtime error: {error}{hint}")

@@ -50,15 +50,11 @@ def tokenize(expression: str) -> list[str]:
             found.append(match.group())
         elif found and found[-1] != " ":
             found.append(" ")
-    return _without_loose_blanks(found)
-
-
-def _without_loose_blanks(tokens: list[str]) -> list[str]:
-    """Blanks are kept between words only (``a in b``)."""
     kept = []
-    for index, piece in enumerate(tokens):
+    for index, piece in enumerate(found):
         if piece == " ":
-            before, after = tokens[index - 1 : index], tokens[index + 1 : index + 2]
+            # Blanks are kept between words only (``a in b``).
+            before, after = found[index - 1 : index], found[index + 1 : index + 2]
             if not (before and after and _wordlike(before[0][-1]) and _wordlike(after[0][0])):
                 continue
         kept.append(piece)
@@ -102,19 +98,17 @@ def expand_optional(tokens: list[str]) -> list[str]:
         (argument,), end = _arguments(tokens, index + 6, 1)
         if call == "hasValue" and tokens[end : end + 1] in (["."], ["["]):
             raise SyntaxUnknown("member of a bool")
-        before, rest = tokens[: index - len(owner)], expand_optional(tokens[end:])
-        return [*before, *_unfolded(call, [*owner, ".", name], argument), *rest]
+        # What is there has a value, even if that is empty.
+        read = [*owner, ".", name]
+        has = ["has", "(", *read, ")"]
+        if call == "orValue":
+            unfolded = ["(", *has, "?", *read, ":", "(", *expand_optional(argument), ")", ")"]
+        elif call == "hasValue" and not argument:
+            unfolded = has
+        else:
+            raise SyntaxUnknown("optional selection")
+        return [*tokens[: index - len(owner)], *unfolded, *expand_optional(tokens[end:])]
     return tokens
-
-
-def _unfolded(call: str, read: list[str], argument: list[str]) -> list[str]:
-    """What is called on an optional selection, without it; what is there has a value, even if that is empty."""
-    has = ["has", "(", *read, ")"]
-    if call == "orValue":
-        return ["(", *has, "?", *read, ":", "(", *expand_optional(argument), ")", ")"]
-    if call == "hasValue" and not argument:
-        return has
-    raise SyntaxUnknown("optional selection")
 
 
 def _called_on_a_read(tokens: list[str], index: int) -> bool:
@@ -209,8 +203,10 @@ def reads_of(tokens: list[str]) -> tuple[tuple[Read, ...], tuple[str, ...]]:
         if dot == "." and field in _SCALARS:
             scalars[field] = None
         elif dot == "." and field in _MAPS:
-            domain, after = _domain(tokens, index + 3)
-            reads[(field, domain, _id(tokens, after))] = None
+            domain, start = _domain(tokens, index + 3)
+            dot, name, after = (*tokens[start : start + 3], "", "", "")[:3]
+            read_alone = dot == "." and name.isidentifier() and after != "("
+            reads[(field, domain, name if read_alone else "")] = None
         else:
             raise SyntaxUnknown("device")
     return tuple(reads), tuple(scalars)
@@ -239,19 +235,9 @@ def cost_of(tokens: list[str], reads: tuple[Read, ...]) -> int:
 
 def _domain(tokens: list[str], index: int) -> tuple[str, int]:
     opening, name, closing = (*tokens[index : index + 3], "", "", "")[:3]
-    if (
-        opening == "["
-        and closing == "]"
-        and name[:1] in {"'", '"'}
-        and "\\" not in name
-        and name[:3] not in {'"""', "'''"}
-    ):
+    plain = name[:1] in {"'", '"'} and name[:3] not in {'"""', "'''"} and "\\" not in name
+    if opening == "[" and closing == "]" and plain:
         return name[1:-1], index + 3
     if opening == "." and name.isidentifier():
         return name, index + 2
     raise SyntaxUnknown("device.attributes")
-
-
-def _id(tokens: list[str], index: int) -> str:
-    dot, name, after = (*tokens[index : index + 3], "", "", "")[:3]
-    return name if dot == "." and name.isidentifier() and after != "(" else ""

@@ -1,4 +1,22 @@
-"""The errors of an allocation on a node."""
+"""CEL selectors of device classes and requests, evaluated for devices.
+
+    device.driver                       string
+    device.allowMultipleAllocations     bool
+    device.attributes[domain].id        int, bool, string or semantic version; a missing domain is an empty map
+    device.capacity[domain].id          quantity; a missing domain is an empty map
+
+Without the gate DRAConsumableCapacity there is no device.allowMultipleAllocations: upstream refuses to compile
+an expression that reads it, in words of its compiler that are not restated (`UnknownAnswer`).
+
+A name without a domain has that of its driver. Expressions are evaluated by the package common-expression-language;
+``quantity``, ``semver`` and their methods are added to it, and ``cel.bind`` is replaced by what it stands for.
+If several operands of ``||`` and ``&&`` fail, CEL reports the first, so these two are judged here.
+``.?id`` of a domain is known with ``orValue`` or ``hasValue`` behind it.
+An expression that uses more than that (other optional syntax, ``ip``, ``url``, ``find`` and the like,
+``device.attributes`` as a whole) is not answered: `UnknownAnswer`.
+
+Source: k8s.io/dynamic-resource-allocation/cel/compile.go and k8s.io/apiserver/pkg/cel/library at v0.36.3.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +31,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.api.model.quantity import Quantity, QuantityError
-from podrules.api.model.resource import Device, DeviceAttribute
+from podrules.api.model.resource import Device
+from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import AllocationError, UnknownAnswer
 from podrules.scheduling.scheduler.plugins.dynamic_resources.selector_tokens import (
     Read,
     SyntaxUnknown,
@@ -29,37 +48,6 @@ from podrules.scheduling.scheduler.plugins.dynamic_resources.selector_tokens imp
 if TYPE_CHECKING:
     import cel
 
-
-class AllocationError(Exception):
-    """The claim, its class or an expression is at fault: upstream aborts scheduling with this text."""
-
-
-class InvalidPoolsError(Exception):
-    """Nothing could be allocated, and a pool could not be used (ErrFailedAllocationOnNode)."""
-
-
-class UnknownAnswer(Exception):
-    """Upstream would have an answer that these rules cannot work out; the text says what is missing."""
-
-
-# CEL selectors of device classes and requests, evaluated for devices.
-#
-#     device.driver                       string
-#     device.allowMultipleAllocations     bool
-#     device.attributes[domain].id        int, bool, string or semantic version; a missing domain is an empty map
-#     device.capacity[domain].id          quantity; a missing domain is an empty map
-#
-# Without the gate DRAConsumableCapacity there is no device.allowMultipleAllocations: upstream refuses to compile
-# an expression that reads it, in words of its compiler that are not restated (`UnknownAnswer`).
-#
-# A name without a domain has that of its driver. Expressions are evaluated by the package common-expression-language;
-# ``quantity``, ``semver`` and their methods are added to it, and ``cel.bind`` is replaced by what it stands for.
-# If several operands of ``||`` and ``&&`` fail, CEL reports the first, so these two are judged here.
-# ``.?id`` of a domain is known with ``orValue`` or ``hasValue`` behind it.
-# An expression that uses more than that (other optional syntax, ``ip``, ``url``, ``find`` and the like,
-# ``device.attributes`` as a whole) is not answered: `UnknownAnswer`.
-#
-# Source: k8s.io/dynamic-resource-allocation/cel/compile.go and k8s.io/apiserver/pkg/cel/library at v0.36.3.
 
 SHARED_FIELD: Final = "allowMultipleAllocations"
 MAX_COST: Final = 30_000_000
@@ -95,11 +83,7 @@ class SelectorCache:
     """Answers of one scheduling cycle: each expression is evaluated once for each distinct set of values it reads."""
 
     def __init__(self, *, shows_shared: bool = True) -> None:
-        """Start empty.
-
-        Args:
-            shows_shared: Whether expressions see ``allowMultipleAllocations``; else it is false for every device.
-        """
+        """Start empty; unless ``shows_shared``, ``allowMultipleAllocations`` is false for every device."""
         self._shows_shared = shows_shared
         self._answers: dict[tuple[Any, ...], bool | Exception] = {}
         self._checked: dict[int, str] = {}
@@ -114,10 +98,16 @@ class SelectorCache:
             UnknownAnswer: the expression cannot be evaluated here.
         """
         selector = compile_selector(expression)
-        unsupported = self._checked.get(id(device))
-        if unsupported is None:
-            unsupported = self._checked[id(device)] = _unsupported(device)
-        if unsupported:
+        if id(device) not in self._checked:
+            # The first attribute without a value of a known kind; lists are behind a gate that is off by default.
+            none = (None, None, None, None)
+            unset = (
+                name
+                for name, held in device.attributes.items()
+                if (held.int_value, held.bool_value, held.string_value, held.version_value) == none
+            )
+            self._checked[id(device)] = next(unset, "")
+        if unsupported := self._checked[id(device)]:
             raise AllocationError(f"attribute {unsupported}: unsupported attribute value")
         if device.allow_multiple_allocations and not self._shows_shared:
             device = replace(device, allow_multiple_allocations=False)
@@ -202,21 +192,17 @@ def _evaluate(selector: CompiledSelector, context: cel.Context, driver: str, dev
 
 def _run(node: Node, context: cel.Context) -> Any:
     """What an expression gives; an exception where it fails."""
-    if isinstance(node, Logic):
-        return _judge(node, context)
-    try:
-        return node.program.execute(context)
-    except (LookupError, TypeError, ZeroDivisionError, ValueError, RuntimeError, OverflowError) as error:
-        return _worded(error)
-
-
-def _judge(node: Logic, context: cel.Context) -> bool | Exception:
-    """An operand that decides, whatever the others; else the first that failed; one that is not known counts first."""
+    if isinstance(node, Leaf):
+        try:
+            return node.program.execute(context)
+        except (LookupError, TypeError, ZeroDivisionError, ValueError, RuntimeError, OverflowError) as error:
+            return _worded(error)
+    # An operand that decides, whatever the others; else the first that failed; one that is not known counts first.
     failed: list[Exception] = []
     for operand in node.operands:
         result = _run(operand, context)
         if result is node.absorbing:
-            return bool(result)
+            return result
         if not isinstance(result, bool):
             failed.append(result if isinstance(result, Exception) else AllocationError("no such overload"))
     unknown = next((error for error in failed if isinstance(error, UnknownAnswer)), None)
@@ -245,8 +231,17 @@ def _variable(selector: CompiledSelector, driver: str, device: Device) -> dict[s
     attributes: dict[str, dict[str, Any]] = {domain: {} for kind, domain, _ in selector.reads if kind == "attributes"}
     capacity: dict[str, dict[str, Any]] = {domain: {} for kind, domain, _ in selector.reads if kind == "capacity"}
     for domain, name, attribute in _qualified(device.attributes.items(), driver):
-        if domain in attributes:
-            attributes[domain][name] = _attribute_value(name, attribute)
+        if domain not in attributes:
+            continue
+        # The one value that is set (getAttributeValue).
+        values = (attribute.int_value, attribute.bool_value, attribute.string_value)
+        value = next((value for value in values if value is not None), None)
+        if value is None:
+            try:
+                value = semver_value(attribute.version_value or "")
+            except SemverError as error:
+                raise UnknownAnswer(f"attribute {name}: {error}") from error
+        attributes[domain][name] = value
     for domain, name, held in _qualified(device.capacity.items(), driver):
         if domain in capacity:
             capacity[domain][name] = quantity_value(held.value)
@@ -263,25 +258,6 @@ def _qualified(items: Iterable[tuple[str, Any]], driver: str) -> Iterator[tuple[
     for name, value in items:
         domain, slash, rest = name.partition("/")
         yield (domain, rest, value) if slash else (driver, name, value)
-
-
-def _attribute_value(name: str, attribute: DeviceAttribute) -> Any:
-    """The one value that is set (getAttributeValue)."""
-    for value in (attribute.int_value, attribute.bool_value, attribute.string_value):
-        if value is not None:
-            return value
-    try:
-        return semver_value(attribute.version_value or "")
-    except SemverError as error:
-        raise UnknownAnswer(f"attribute {name}: {error}") from error
-
-
-def _unsupported(device: Device) -> str:
-    """The first attribute without a value of a known kind; lists are behind a gate that is off by default."""
-    for name, held in device.attributes.items():
-        if (held.int_value, held.bool_value, held.string_value, held.version_value) == (None, None, None, None):
-            return name
-    return ""
 
 
 # What Kubernetes adds to CEL for devices: quantities and semantic versions.
@@ -359,10 +335,6 @@ def _parses(parse: Callable[[str], Any], text: str) -> bool:
     return True
 
 
-def _parse_quantity(text: str) -> dict[str, str]:
-    return quantity_value(Quantity.parse(text))
-
-
 def _add(left: Value, right: Value | int, sign: int = 1) -> dict[str, str]:
     more = Quantity(right) if isinstance(right, int) else _quantity(right)
     return quantity_value(_quantity(left) + more if sign > 0 else _quantity(left) - more)
@@ -391,7 +363,7 @@ def _number(value: Value, index: int) -> int:
 
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
-    "quantity": _parse_quantity,
+    "quantity": lambda text: quantity_value(Quantity.parse(text)),
     "isQuantity": lambda text: _parses(Quantity.parse, text),
     "semver": semver_value,
     "isSemver": lambda text: _parses(semver_value, text),

@@ -10,12 +10,8 @@ import pytest
 
 from podrules.api.model.decode import from_object
 from podrules.api.model.resource import Device
-from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import (
-    AllocationError,
-    SelectorCache,
-    UnknownAnswer,
-    compile_selector,
-)
+from podrules.scheduling.scheduler.plugins.dynamic_resources.pools import AllocationError, UnknownAnswer
+from podrules.scheduling.scheduler.plugins.dynamic_resources.selectors import SelectorCache, compile_selector
 from tests.podrules.scheduling.scheduler.plugins.building_devices import make_device
 
 DEVICE = make_device(
