@@ -21,7 +21,6 @@ from podrules.scheduling.scheduler.framework.node_table import ABSENT, NodeTable
 from podrules.scheduling.scheduler.plugins.inter_pod_affinity.terms import (
     AffinityTerm,
     PodTerms,
-    TermHolder,
     affinity_holders,
     count_selected,
     merge_namespaces,
@@ -98,13 +97,22 @@ def find_counts(context: CycleContext, terms: PodTerms) -> FilterState:
     away = merge_namespaces(terms.required_anti_affinity, context.snapshot.namespaces)
     labels = namespace_labels(context)
     holders = affinity_holders(table.pods)
-    existing = holders.matching("required_anti_affinity", metadata.namespace, metadata.labels, labels)
+    # Holders by topology domain, over all terms with the same key; by key, for holders have no order.
+    rows: dict[str, list[NDArray[np.int32]]] = {}
+    for term, found in holders.matching("required_anti_affinity", metadata.namespace, metadata.labels, labels):
+        rows.setdefault(term.topology_key, []).append(found)
+    existing: dict[str, NDArray[np.int64]] = {}
+    for key in sorted(rows):
+        column = table.label(key)
+        codes = column.codes[np.concatenate(rows[key])]
+        existing[key] = np.bincount(codes[codes != ABSENT], minlength=len(column.values))
     matching_all = count_selected(table.pods, near) if near else None
+    one_by_key = {term.topology_key: term for term in near}.values()
     return FilterState(
         affinity_keys=tuple(term.topology_key for term in near),
-        affinity={} if matching_all is None else _by_domain(table, [(term, matching_all) for term in _by_key(near)]),
+        affinity={} if matching_all is None else _by_domain(table, [(term, matching_all) for term in one_by_key]),
         anti_affinity=_by_domain(table, [(term, count_selected(table.pods, (term,))) for term in away]),
-        existing_anti_affinity=_holders_by_domain(table, existing),
+        existing_anti_affinity=existing,
         matches_itself=bool(near) and all(term.matches(metadata.namespace, metadata.labels, {}) for term in near),
         near=near,
         away=away,
@@ -117,7 +125,13 @@ def judge(table: NodeTable, state: FilterState) -> Verdicts:
     reason = np.zeros(len(table), np.int8)
     reason[_has_any(table, state.existing_anti_affinity)] = 3
     reason[_has_any(table, state.anti_affinity)] = 2
-    reason[~_satisfies_affinity(table, state)] = 1
+    # satisfyPodAffinity: all topology labels, and a match in each domain unless the pod is the first of a series.
+    satisfied = np.ones(len(table), np.bool_)
+    for key, numbers in state.affinity.items():
+        satisfied &= table.label(key).codes != ABSENT
+        if not state.first_of_series:
+            satisfied &= _at_nodes(table, key, numbers) > 0
+    reason[~satisfied] = 1
     return Verdicts(_CODES[reason], lambda row: _REASONS[reason[row]])
 
 
@@ -146,30 +160,12 @@ def explain(table: NodeTable, state: FilterState, row: int) -> InterPodAffinityV
     )
 
 
-def _by_key(terms: Sequence[AffinityTerm]) -> Iterable[AffinityTerm]:
-    """One term for each topology key."""
-    return {term.topology_key: term for term in terms}.values()
-
-
 def _by_domain(table: NodeTable, counted: Iterable[tuple[AffinityTerm, NDArray[np.int64]]]) -> Counts:
     """Pods of each row by topology domain, over all terms with the same topology key."""
     by_row: dict[str, NDArray[np.int64]] = {}
     for term, found in counted:
         by_row[term.topology_key] = by_row[term.topology_key] + found if term.topology_key in by_row else found
     return {key: table.nodes.sums_by_value(key, found) for key, found in by_row.items()}
-
-
-def _holders_by_domain(table: NodeTable, holders: Iterable[TermHolder]) -> Counts:
-    """Holders by topology domain, over all terms with the same topology key; by key, for holders have no order."""
-    rows: dict[str, list[NDArray[np.int32]]] = {}
-    for term, found in holders:
-        rows.setdefault(term.topology_key, []).append(found)
-    counts: dict[str, NDArray[np.int64]] = {}
-    for key in sorted(rows):
-        column = table.label(key)
-        codes = column.codes[np.concatenate(rows[key])]
-        counts[key] = np.bincount(codes[codes != ABSENT], minlength=len(column.values))
-    return counts
 
 
 def _at_nodes(table: NodeTable, key: str, counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -183,17 +179,6 @@ def _has_any(table: NodeTable, counts: Counts) -> NDArray[np.bool_]:
     for key, numbers in counts.items():
         found |= _at_nodes(table, key, numbers) > 0
     return found
-
-
-def _satisfies_affinity(table: NodeTable, state: FilterState) -> NDArray[np.bool_]:
-    """satisfyPodAffinity: all topology labels, and a match in each domain unless the pod is the first of a series."""
-    satisfied = np.ones(len(table), np.bool_)
-    first = state.first_of_series
-    for key, numbers in state.affinity.items():
-        satisfied &= table.label(key).codes != ABSENT
-        if not first:
-            satisfied &= _at_nodes(table, key, numbers) > 0
-    return satisfied
 
 
 def _domains(table: NodeTable, counts: Counts, row: int) -> Iterable[TopologyConflict]:
@@ -264,20 +249,17 @@ class AffinityOnNode(Struct, frozen=True):
 
     def status(self) -> Status:
         """Affinity first, then the pod's anti-affinity, then that of others."""
-        if not self._satisfies_affinity():
+        of = self.of
+        satisfied = all(term.topology_key in of.keys for term in of.near) and (
+            all(count > 0 for count in self.affinity.values()) or (of.may_be_first and not any(self.affinity.values()))
+        )
+        if not satisfied:
             return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (REASON_AFFINITY,))
         if any(count > 0 for count in self.anti_affinity.values()):
             return Status(Code.UNSCHEDULABLE, (REASON_ANTI_AFFINITY,))
         if any(count > 0 for count in self.existing_anti_affinity.values()):
             return Status(Code.UNSCHEDULABLE, (REASON_EXISTING_ANTI_AFFINITY,))
         return SUCCESS
-
-    def _satisfies_affinity(self) -> bool:
-        if any(term.topology_key not in self.of.keys for term in self.of.near):
-            return False
-        if all(count > 0 for count in self.affinity.values()):
-            return True
-        return self.of.may_be_first and not any(self.affinity.values())
 
 
 def affinity_on_node(context: CycleContext, state: FilterState, row: int) -> AffinityOnNode:
@@ -300,13 +282,7 @@ def affinity_on_node(context: CycleContext, state: FilterState, row: int) -> Aff
 
 
 def selecting_terms(holder: Pod, pod: Pod, namespace_labels: Mapping[str, str]) -> Sequence[AffinityTerm]:
-    """Required anti-affinity terms of a pod that select another one.
-
-    Args:
-        holder: Whose terms they are.
-        pod: Whom they may select.
-        namespace_labels: Of the latter's namespace.
-    """
+    """Required anti-affinity terms of the holder that select the pod, with the labels of the pod's namespace."""
     affinity, metadata = holder.spec.affinity, pod.metadata
     if affinity is None or affinity.pod_anti_affinity is None:
         return ()

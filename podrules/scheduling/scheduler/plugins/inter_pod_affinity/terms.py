@@ -148,15 +148,12 @@ class _SelectedByAll(Struct, frozen=True):
     def among(self, kinds: PodKinds) -> NDArray[np.bool_]:
         found = np.ones(len(kinds), np.bool_)
         for term in self.terms:
-            found &= _selected(term, kinds)
+            if term.selector is None:
+                return np.zeros(len(kinds), np.bool_)
+            namespaces, everywhere = term.namespaces, term.matches_namespace({})
+            found &= np.full(len(kinds), everywhere) | kinds.in_namespaces(namespaces.__contains__)
+            found &= kinds.matching(term.selector)
         return found
-
-
-def _selected(term: AffinityTerm, kinds: PodKinds) -> NDArray[np.bool_]:
-    if term.selector is None:
-        return np.zeros(len(kinds), np.bool_)
-    everywhere = term.matches_namespace({})
-    return kinds.in_namespaces(lambda name: everywhere or name in term.namespaces) & kinds.matching(term.selector)
 
 
 class TermHolder(NamedTuple):
@@ -182,7 +179,14 @@ class AffinityHolders(Struct, frozen=True):
 
     def after(self, change: BoundPodsChange) -> AffinityHolders:
         """With the pods that came, or without those that went."""
-        return self.adding(change.pods, change.rows) if change.sign > 0 else self._removing(change)
+        if change.sign > 0:
+            return self.adding(change.pods, change.rows)
+        _, codes = self.affinities.numbering(change.pods)
+        found = list(self.rows)
+        for code, row in zip(codes, change.rows.tolist(), strict=True):
+            # One of the pods of that node; which of them makes no difference.
+            found[code] = np.delete(found[code], np.flatnonzero(found[code] == row)[0])
+        return AffinityHolders(self.affinities, tuple(found))
 
     def adding(self, pods: Iterable[Pod], rows: Rows) -> AffinityHolders:
         """With more pods."""
@@ -194,14 +198,6 @@ class AffinityHolders(Struct, frozen=True):
         for code, added in more.items():
             found[code] = np.append(found[code], np.array(added, np.int32))
         return AffinityHolders(affinities, tuple(found))
-
-    def _removing(self, change: BoundPodsChange) -> AffinityHolders:
-        _, codes = self.affinities.numbering(change.pods)
-        found = list(self.rows)
-        for code, row in zip(codes, change.rows.tolist(), strict=True):
-            # One of the pods of that node; which of them makes no difference.
-            found[code] = np.delete(found[code], np.flatnonzero(found[code] == row)[0])
-        return AffinityHolders(self.affinities, tuple(found))
 
 
 _NO_ROWS: Final = np.zeros(0, np.int32)

@@ -1,4 +1,4 @@
-"""PodTopologySpreadArgs: which constraints pods get that have none of their own.
+"""PodTopologySpreadArgs, and the constraints that pods get that have none of their own. It loads no arrays.
 
     defaultingType  System (the default): hostname maxSkew 3 and zone maxSkew 5, both ScheduleAnyway
                     List: defaultConstraints, which may be empty
@@ -32,7 +32,6 @@ SYSTEM_DEFAULTING: Final = "System"
 LIST_DEFAULTING: Final = "List"
 DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
-_NOT_POSITIVE: Final = "must be greater than zero"
 SYSTEM_DEFAULT_CONSTRAINTS: Final = (
     TopologySpreadConstraint(max_skew=3, topology_key="kubernetes.io/hostname", when_unsatisfiable=SCHEDULE_ANYWAY),
     TopologySpreadConstraint(
@@ -94,15 +93,10 @@ def _field_errors(constraint: TopologySpreadConstraint, place: str) -> list[Fiel
         supported = 'supported values: "DoNotSchedule", "ScheduleAnyway"'
         problem = f'Unsupported value: "{constraint.when_unsatisfiable}": {supported}'
         errors.append(FieldError(f"{place}.whenUnsatisfiable", problem))
-    return errors + _pod_errors(constraint, place)
-
-
-def _pod_errors(constraint: TopologySpreadConstraint, place: str) -> list[FieldError]:
-    """What the scheduler's configuration allows and a pod does not."""
-    errors: list[FieldError] = []
+    # What the scheduler's configuration allows and a pod does not.
     domains = constraint.min_domains
     if domains is not None and domains <= 0:
-        errors.append(FieldError(f"{place}.minDomains", f"Invalid value: {domains}: {_NOT_POSITIVE}"))
+        errors.append(FieldError(f"{place}.minDomains", f"Invalid value: {domains}: must be greater than zero"))
     elif domains is not None and constraint.when_unsatisfiable != DO_NOT_SCHEDULE:
         problem = (
             f"Invalid value: {domains}: can only use minDomains if whenUnsatisfiable=DoNotSchedule, "
@@ -122,7 +116,7 @@ def _pod_errors(constraint: TopologySpreadConstraint, place: str) -> list[FieldE
 # The selector of default topology spread constraints: it selects the pods that count as this pod's siblings.
 #
 #     the selectors of all Services of the namespace that match the pod, merged
-#     and the selector of its controller, if that is a ReplicationController, ReplicaSet or StatefulSet that still exists
+#     and that of its controller, if it is a ReplicationController, ReplicaSet or StatefulSet that still exists
 #
 # Empty: the pod belongs to nothing, and default constraints do not apply to it.
 #
@@ -193,20 +187,14 @@ def default_selector(pod: Pod, siblings: Siblings) -> Selector:
         return selector
 
 
-# The default constraints that a pod gets, with the selector that is deduced for it.
-#
-#     the pod has constraints of its own         none
-#     its selector (`default_selector`) is empty none: it belongs to no Service and no controller that counts
-#     else                                       each default constraint with that selector in place of its own and of its
-#                                                matchLabelKeys, which the scheduler does not look at in defaults
-#
-# Source: pkg/scheduler/framework/plugins/podtopologyspread/common.go (buildDefaultConstraints) at v1.36.3.
-
-
 def build_default_constraints(
     pod: Pod, defaults: Sequence[TopologySpreadConstraint], siblings: Siblings
 ) -> tuple[TopologySpreadConstraint, ...]:
-    """The constraints that a pod without its own is scheduled by (buildDefaultConstraints)."""
+    """The constraints that a pod without its own is scheduled by (buildDefaultConstraints).
+
+    None if its selector is empty. It stands in place of a default's own and of matchLabelKeys, which the scheduler does
+    not look at in defaults.
+    """
     if pod.spec.topology_spread_constraints or not defaults:
         return ()
     selector = default_selector(pod, siblings)
@@ -215,8 +203,6 @@ def build_default_constraints(
     label_selector = selector.to_label_selector()
     return tuple(replace(entry, label_selector=label_selector, match_label_keys=()) for entry in defaults)
 
-
-# The Services and controllers of a snapshot, as default constraints look them up.
 
 K = TypeVar("K", bound=KubeObject)
 
@@ -247,9 +233,6 @@ class SnapshotSiblings:
 def _named(objects: Iterable[K], namespace: str, name: str) -> K | None:
     found = (entry for entry in objects if entry.metadata.name == name and entry.metadata.namespace == namespace)
     return next(found, None)
-
-
-# The domains of a topology spread constraint, as results name them; it loads no arrays.
 
 
 class SpreadDomain(Struct, frozen=True, rename="camel"):

@@ -1,4 +1,4 @@
-"""What filter and score of PodTopologySpread share: constraints in force, nodes that count, pods that match.
+"""PodTopologySpread's filter, and what it shares with the score: constraints in force, nodes and pods that count.
 
     constraints    the pod's own, else the defaults (`build_default_constraints`); those of one whenUnsatisfiable
     selector       labelSelector and, for each of matchLabelKeys that the pod has, key = the pod's value; without
@@ -9,7 +9,7 @@
     a pod matches  it is of the pod's namespace, is not being deleted, and the selector matches; an empty selector,
                    which matches everything, counts nothing
 
-Source: pkg/scheduler/framework/plugins/podtopologyspread/common.go at v1.36.3.
+Source: pkg/scheduler/framework/plugins/podtopologyspread/{common,filtering}.go at v1.36.3.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from podrules.api.model.pod import Pod, TopologySpreadConstraint
+from podrules.api.model.pod import Pod
 from podrules.api.model.selectors import Selector
 from podrules.scheduling.scheduler.framework.answers import FAR, SUCCESS, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import CycleContext
-from podrules.scheduling.scheduler.framework.node_table import ABSENT, BoundPods, LabelColumn, Nodes, NodeTable
+from podrules.scheduling.scheduler.framework.node_table import ABSENT, LabelColumn, Nodes, NodeTable
 from podrules.scheduling.scheduler.framework.pod_kinds import CountPods, PodKinds
 from podrules.scheduling.scheduler.plugins.node_selector import pod_matches_node_affinity
 from podrules.scheduling.scheduler.plugins.pod_topology_spread.constraints import (
@@ -70,7 +70,7 @@ def spread_args(context: CycleContext) -> PodTopologySpreadArgs:
 
 
 def constraints_in_force(context: CycleContext, action: str) -> tuple[SpreadConstraint, ...]:
-    """The constraints with this whenUnsatisfiable that the pod is scheduled by.
+    """The constraints with this whenUnsatisfiable that the pod is scheduled by (filterTopologySpreadConstraints).
 
     Raises:
         SelectorError: a labelSelector cannot be read.
@@ -79,15 +79,28 @@ def constraints_in_force(context: CycleContext, action: str) -> tuple[SpreadCons
     given, place = pod.spec.topology_spread_constraints, "spec.topologySpreadConstraints"
     if not given:
         defaults = spread_args(context).constraints
-        given, place = (
-            build_default_constraints(pod, defaults, SnapshotSiblings(context.snapshot)),
-            "defaultConstraints",
+        given = build_default_constraints(pod, defaults, SnapshotSiblings(context.snapshot))
+        place = "defaultConstraints"
+    found, labels = [], pod.metadata.labels
+    for index, entry in enumerate(given):
+        if entry.when_unsatisfiable != action:
+            continue
+        selector = None
+        if entry.label_selector is not None:
+            merged = Selector.from_labels({key: labels[key] for key in entry.match_label_keys if key in labels})
+            selector = merged.add(*Selector.from_label_selector(entry.label_selector).requirements)
+        found.append(
+            SpreadConstraint(
+                entry.max_skew,
+                entry.topology_key,
+                selector,
+                1 if entry.min_domains is None else entry.min_domains,
+                entry.node_affinity_policy or HONOR,
+                entry.node_taints_policy or _IGNORE,
+                f"{place}[{index}]",
+            )
         )
-    return tuple(
-        _read(entry, pod, f"{place}[{index}]")
-        for index, entry in enumerate(given)
-        if entry.when_unsatisfiable == action
-    )
+    return tuple(found)
 
 
 def nodes_with_all_keys(nodes: Nodes, constraints: Sequence[SpreadConstraint]) -> Mask:
@@ -114,18 +127,14 @@ def included_nodes(context: CycleContext, constraints: Sequence[SpreadConstraint
 
 
 def matching_pods(context: CycleContext, constraints: Sequence[SpreadConstraint]) -> tuple[NDArray[np.int64], ...]:
-    """For each constraint how many pods of each node match."""
+    """For each constraint how many pods of each node match (countPodsMatchSelector)."""
+    pods, namespace = context.table.pods, context.pod.metadata.namespace
     return tuple(
-        count_matching_pods(context.table.pods, constraint.selector, context.pod.metadata.namespace)
+        np.zeros(pods.node_count, np.int64)
+        if constraint.selector is None or constraint.selector.empty
+        else pods.derived(CountPods(_Matching(namespace, constraint.selector))).counts
         for constraint in constraints
     )
-
-
-def count_matching_pods(pods: BoundPods, selector: Selector | None, namespace: str) -> NDArray[np.int64]:
-    """For each node how many of its pods match (countPodsMatchSelector)."""
-    if selector is None or selector.empty:
-        return np.zeros(pods.node_count, np.int64)
-    return pods.derived(CountPods(_Matching(namespace, selector))).counts
 
 
 class _Matching(Struct, frozen=True):
@@ -136,36 +145,15 @@ class _Matching(Struct, frozen=True):
         return kinds.in_namespaces(self.namespace.__eq__) & kinds.matching(self.selector) & ~kinds.deleted
 
 
-def _read(constraint: TopologySpreadConstraint, pod: Pod, field: str) -> SpreadConstraint:
-    """One constraint (filterTopologySpreadConstraints)."""
-    selector = None
-    if constraint.label_selector is not None:
-        selector = Selector.from_label_selector(constraint.label_selector)
-        labels = pod.metadata.labels
-        merged = Selector.from_labels({key: labels[key] for key in constraint.match_label_keys if key in labels})
-        selector = merged.add(*selector.requirements)
-    return SpreadConstraint(
-        constraint.max_skew,
-        constraint.topology_key,
-        selector,
-        1 if constraint.min_domains is None else constraint.min_domains,
-        constraint.node_affinity_policy or HONOR,
-        constraint.node_taints_policy or _IGNORE,
-        field,
-    )
-
-
-# PodTopologySpread's filter: DoNotSchedule.
+# The filter: DoNotSchedule.
 #
-#     domain     the value of topologyKey; those of nodes that count (`common`) and have the keys of all constraints
+#     domain     the value of topologyKey; those of nodes that count and have the keys of all constraints
 #     matchNum   matching pods on the domain's nodes that count; 0 for a domain that has none
 #     minMatch   the least matchNum of all domains; 0 when there are fewer of them than minDomains
 #     selfMatch  1 when the pod matches its own selector
 #     rejects    the node lacks the key                                 UnschedulableAndUnresolvable
 #                skew = matchNum + selfMatch - minMatch > maxSkew       Unschedulable
 #     the first constraint that rejects decides
-#
-# Source: pkg/scheduler/framework/plugins/podtopologyspread/filtering.go at v1.36.3.
 
 ERR_REASON_CONSTRAINTS_NOT_MATCH: Final = "node(s) didn't match pod topology spread constraints"
 ERR_REASON_NODE_LABEL_NOT_MATCH: Final = f"{ERR_REASON_CONSTRAINTS_NOT_MATCH} (missing required label)"
@@ -290,7 +278,25 @@ def lets_through(spread: Spread) -> Mask:
 
 def explain(state: SpreadState, row: int) -> tuple[TopologySkew, ...]:
     """Every constraint on one node, in the order in which they are asked; the first that rejects gave the reason."""
-    return tuple(_skew(spread, row) for spread in state.spreads)
+    found = []
+    for spread in state.spreads:
+        code, constraint = int(spread.labels.codes[row]), spread.constraint
+        matching, minimum = 0 if code == ABSENT else int(spread.match_num[code]), spread.min_match_num
+        found.append(
+            TopologySkew(
+                field=constraint.field,
+                topology_key=constraint.topology_key,
+                domain=None if code == ABSENT else spread.labels.values[code],
+                matching=matching,
+                self_match=spread.self_match,
+                minimum=minimum,
+                skew=matching + spread.self_match - minimum,
+                max_skew=constraint.max_skew,
+                domains=spread.domains_num,
+                min_domains=constraint.min_domains,
+            )
+        )
+    return tuple(found)
 
 
 def domains(spread: Spread) -> tuple[SpreadDomain, ...]:
@@ -387,14 +393,11 @@ class SpreadOnNode(Struct, frozen=True):
 
     def add_pod(self, pod: Pod) -> SpreadOnNode:
         """With one pod more."""
-        return self._with(add_pod(self.state, self.preemptor, pod, self.row))
+        return replace(self, state=add_pod(self.state, self.preemptor, pod, self.row))
 
     def remove_pod(self, pod: Pod) -> SpreadOnNode:
         """With one pod less."""
-        return self._with(remove_pod(self.state, self.preemptor, pod, self.row))
-
-    def _with(self, state: SpreadState) -> SpreadOnNode:
-        return self if state is self.state else replace(self, state=state)
+        return replace(self, state=remove_pod(self.state, self.preemptor, pod, self.row))
 
     def status(self) -> Status:
         """Whether every constraint lets the pod onto the node."""
@@ -420,21 +423,3 @@ def _changed(state: SpreadState, preemptor: Pod, pod: Pod, row: int, delta: int)
             match_num[spread.labels.codes[row]] += delta
             spreads[index] = replace(spread, match_num=match_num)
     return SpreadState(tuple(spreads)) if counted else state
-
-
-def _skew(spread: Spread, row: int) -> TopologySkew:
-    code = int(spread.labels.codes[row])
-    constraint = spread.constraint
-    matching = 0 if code == ABSENT else int(spread.match_num[code])
-    return TopologySkew(
-        field=constraint.field,
-        topology_key=constraint.topology_key,
-        domain=None if code == ABSENT else spread.labels.values[code],
-        matching=matching,
-        self_match=spread.self_match,
-        minimum=spread.min_match_num,
-        skew=matching + spread.self_match - spread.min_match_num,
-        max_skew=constraint.max_skew,
-        domains=spread.domains_num,
-        min_domains=constraint.min_domains,
-    )
