@@ -1,6 +1,8 @@
-"""A node with its pods taken away and put back, and whether the pod fits it then.
+"""The victims of preemption on each node, and the node that is chosen.
 
-Only plugins that depend on the node's pods are asked again, and only about that node (`framework.on_node`); the
+The dry run takes pods of a node away and puts them back, and asks whether the pod fits it then.
+
+Only plugins that depend on the node's pods are asked again, and only about that node (`PodFilterPlugin.on_node`); the
 verdicts of the others are those of the cycle. Plugins that skip Filter for this pod stay skipped.
 
 Source: RunPreFilterExtensionAddPod, RunPreFilterExtensionRemovePod, RunFilterPlugins and
@@ -53,7 +55,11 @@ class _Check:
     @property
     def status(self) -> Status:
         if self._status is None:
-            self._status = SUCCESS if self._on_node is None else _named(self._on_node.status(), self._plugin)
+            found = SUCCESS if self._on_node is None else self._on_node.status()
+            if found.code is Code.ERROR:
+                texts = tuple(f'running "{self._plugin}" filter plugin: {text}' for text in found.reasons)
+                found = Status(Code.ERROR, texts)
+            self._status = found if found.ok else replace(found, plugin=self._plugin)
         return self._status
 
 
@@ -101,12 +107,6 @@ class Trials:
             elif not (status := self._filtered.verdict(name, row)).ok:
                 checks.append(_Check(name, None, status))
         return NodeTrial(tuple(checks), self._nominated.get(row, ()))
-
-
-def _named(status: Status, plugin: str) -> Status:
-    if status.code is Code.ERROR:
-        return Status(Code.ERROR, tuple(f'running "{plugin}" filter plugin: {text}' for text in status.reasons), plugin)
-    return status if status.ok else replace(status, plugin=plugin)
 
 
 # Which pods of a node would have to go (the dry run on one node).
@@ -158,14 +158,16 @@ class Candidate(Struct, frozen=True):
 
     @property
     def grace_seconds(self) -> int:
-        """How long the victims may take to go; the pod does not fit before, and others may come first."""
-        return max(_grace_seconds(victim.pod) for victim in self.victims)
+        """How long the victims may take to go; the pod does not fit before, and others may come first.
 
-
-def _grace_seconds(pod: Pod) -> int:
-    """The period in force for a pod that is going already, else its own; the scheduler asks for no other."""
-    begun, own = pod.metadata.deletion_grace_period_seconds, pod.spec.termination_grace_period_seconds
-    return next((seconds for seconds in (begun, own) if seconds is not None), _DEFAULT_GRACE_SECONDS)
+        It is the period in force of a pod that is going already, else its own; the scheduler asks for no other.
+        """
+        longest = 0
+        for pod in (victim.pod for victim in self.victims):
+            begun, own = pod.metadata.deletion_grace_period_seconds, pod.spec.termination_grace_period_seconds
+            seconds = own if begun is None else begun
+            longest = max(longest, _DEFAULT_GRACE_SECONDS if seconds is None else seconds)
+        return longest
 
 
 def select_victims_on_node(

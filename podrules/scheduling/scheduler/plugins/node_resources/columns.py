@@ -1,4 +1,4 @@
-"""What nodes can give and what the pods on them asked for, a column for each resource.
+"""What nodes can give and what the pods on them asked for, a column for each resource; what is missing.
 
     allocatable        status.allocatable; cpu in thousandths, the rest in whole units
     requested          the sum over the node's pods of what the scheduler accounts for each (`scheduler_request`)
@@ -11,8 +11,7 @@ Source: pkg/scheduler/framework/types.go (NodeInfo.update, SetNode, Resource.Add
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -138,37 +137,7 @@ class RequestsOf(Struct, frozen=True):
 
 
 def _accounts(pods: Sequence[Pod], rows: NDArray[np.int32], node_count: int, features: Features) -> NodeAccounts:
-    codes, examples = _kinds(pods)
-    requests = [scheduler_request(pod, features) for pod in examples]
-
-    def summed(of: Callable[[SchedulerRequest], int]) -> Column:
-        each = np.fromiter(map(of, requests), np.int64, len(requests))
-        total = np.zeros(node_count, np.int64)
-        np.add.at(total, rows, each[codes])
-        return total
-
-    columns = {
-        CPU: summed(lambda request: request.milli_cpu),
-        MEMORY: summed(lambda request: request.memory),
-        EPHEMERAL_STORAGE: summed(lambda request: request.ephemeral_storage),
-    }
-    for name in {name for request in requests for name in request.scalar}:
-        columns[name] = summed(partial(_scalar, name))
-    nonzero = {
-        CPU: summed(lambda request: request.nonzero_milli_cpu),
-        MEMORY: summed(lambda request: request.nonzero_memory),
-    }
-    none = np.zeros(node_count, np.int64)
-    counts = np.bincount(rows, minlength=node_count).astype(np.int64)
-    return NodeAccounts(features, counts, Amounts(columns, none), Amounts(columns | nonzero, none))
-
-
-def _scalar(name: str, request: SchedulerRequest) -> int:
-    return request.scalar.get(name, 0)
-
-
-def _kinds(pods: Sequence[Pod]) -> tuple[NDArray[np.int32], list[Pod]]:
-    """For each pod the index of its kind, and one pod of each kind."""
+    # For each pod the number of its kind, and one pod of each kind.
     seen: dict[tuple[object, ...], int] = {}
     alike: dict[tuple[object, ...], int] = {}
     examples: list[Pod] = []
@@ -183,7 +152,28 @@ def _kinds(pods: Sequence[Pod]) -> tuple[NDArray[np.int32], list[Pod]]:
             if len(alike) < _ALIKE_KEPT:
                 alike[parts] = code
         codes[index] = code
-    return codes, examples
+    requests = [scheduler_request(pod, features) for pod in examples]
+
+    def summed(amounts: Iterable[int]) -> Column:
+        each = np.fromiter(amounts, np.int64, len(requests))
+        total = np.zeros(node_count, np.int64)
+        np.add.at(total, rows, each[codes])
+        return total
+
+    columns = {
+        CPU: summed(request.milli_cpu for request in requests),
+        MEMORY: summed(request.memory for request in requests),
+        EPHEMERAL_STORAGE: summed(request.ephemeral_storage for request in requests),
+    }
+    for name in {name for request in requests for name in request.scalar}:
+        columns[name] = summed(request.scalar.get(name, 0) for request in requests)
+    nonzero = {
+        CPU: summed(request.nonzero_milli_cpu for request in requests),
+        MEMORY: summed(request.nonzero_memory for request in requests),
+    }
+    none = np.zeros(node_count, np.int64)
+    counts = np.bincount(rows, minlength=node_count).astype(np.int64)
+    return NodeAccounts(features, counts, Amounts(columns, none), Amounts(columns | nonzero, none))
 
 
 def _shared_parts(pod: Pod) -> tuple[object, ...]:
@@ -248,8 +238,6 @@ def _kind(pod: Pod) -> tuple[object, ...]:
             parts.append(_INFEASIBLE)
     return tuple(parts)
 
-
-# What a node has too little of; NodeResourcesFit's facts.
 
 TOO_MANY_PODS: Final = "Too many pods"
 

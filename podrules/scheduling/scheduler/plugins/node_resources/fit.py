@@ -37,7 +37,6 @@ from podrules.pod.resources import (
     EPHEMERAL_STORAGE,
     MEMORY,
     PodResourcesOptions,
-    SchedulerRequest,
     is_overcommit_allowed,
     is_scalar_resource_name,
     pod_requests,
@@ -99,7 +98,10 @@ class NodeResourcesFit:
         options = PodResourcesOptions(skip_pod_level_resources=not context.features.pod_level_resources)
         needs: dict[str, int] = {}
         for name, amount in pod_requests(context.pod, options).items():
-            if name in _FIRST or (is_scalar_resource_name(name) and not _ignored(name, args)):
+            # Of extended resources alone some may be passed over.
+            extended = "/" in name and not is_overcommit_allowed(name)
+            named = name in args.ignored_resources or name.partition("/")[0] in args.ignored_resource_groups
+            if name in _FIRST or (is_scalar_resource_name(name) and not (extended and named)):
                 needs[name] = amount.milli_value if name == CPU else amount.value
         order = (*_FIRST, *sorted(needs.keys() - set(_FIRST)))
         requests = tuple((name, needs[name]) for name in order if needs.get(name, 0) > 0)
@@ -134,7 +136,9 @@ class NodeResourcesFit:
 
     def facts(self, context: CycleContext, state: FitState, row: int) -> Iterator[InsufficientResource]:
         """What a node has too little of, and which part of it is kept for nominated pods."""
-        nominated = _nominated_there(context, row)
+        # Of the pods that were nominated to the node those that the cycle has put there: they are on no node yet.
+        uids = {pod.metadata.uid for pod in nominated_rows(context).get(row, ())}
+        nominated = tuple(pod for pod in context.table.pods.on(row) if pod.metadata.uid in uids) if uids else ()
         kept = self.requested_by(context, state, row, nominated) if nominated else {}
         names = tuple(map(reference, nominated))
         for entry in self.explain(context, state, row):
@@ -227,12 +231,6 @@ def _capacity(context: CycleContext, state: FitState, row: int) -> tuple[int, ..
     return tuple(int(capacities.of(name)[row]) for name in (PODS, *(name for name, _ in state.requests)))
 
 
-def _nominated_there(context: CycleContext, row: int) -> tuple[Pod, ...]:
-    """Pods that were nominated to a row's node and that the cycle has put there: they are on no node yet."""
-    uids = {pod.metadata.uid for pod in nominated_rows(context).get(row, ())}
-    return tuple(pod for pod in context.table.pods.on(row) if pod.metadata.uid in uids) if uids else ()
-
-
 class _PodAmounts:
     """What pods take of the node, each worked out once: it comes and goes."""
 
@@ -247,26 +245,10 @@ class _PodAmounts:
         known = self._known.get(id(pod))
         if known is None:
             request = self._requests.of(pod)
-            known = self._known[id(pod)] = pod, (1, *(_amount(request, name) for name in self._names))
+            fixed = {CPU: request.milli_cpu, MEMORY: request.memory, EPHEMERAL_STORAGE: request.ephemeral_storage}
+            amounts = (fixed[name] if name in fixed else request.scalar.get(name, 0) for name in self._names)
+            known = self._known[id(pod)] = pod, (1, *amounts)
         return known[1]
-
-
-def _amount(request: SchedulerRequest, name: str) -> int:
-    match name:
-        case "cpu":
-            return request.milli_cpu
-        case "memory":
-            return request.memory
-        case "ephemeral-storage":
-            return request.ephemeral_storage
-        case _:
-            return request.scalar.get(name, 0)
-
-
-def _ignored(name: str, args: NodeResourcesFitArgs) -> bool:
-    """Whether an extended resource is passed over; no other resource can be."""
-    extended = "/" in name and not is_overcommit_allowed(name)
-    return extended and (name in args.ignored_resources or name.partition("/")[0] in args.ignored_resource_groups)
 
 
 # What would make room for a pod: pods that move away; a larger node where those that can go request less.
@@ -282,13 +264,9 @@ _LARGEST: Final = 12
 def room_made(
     situation: S, row: int, short: Sequence[InsufficientResource], movable: Sequence[tuple[Pod, Mapping[str, int]]]
 ) -> Iterator[AppliedChange[S]]:
-    """The changes that make room.
+    """The changes that make room where a node has too little of something.
 
-    Args:
-        situation: The pod and the cluster as they are.
-        row: Of the table.
-        short: What the node has too little of.
-        movable: The pods that can leave the node, with what each requests, by resource: no more can be freed.
+    ``movable`` are the pods that can leave the node, with what each requests, by resource: no more can be freed.
     """
     name = situation.table.names[row]
     amounts = {fact.resource: fact.short for fact in short}
@@ -306,7 +284,12 @@ def room_made(
         promised={fact.resource: fact.used for fact in beyond},
         nominated={fact.resource: fact.nominated for fact in beyond if fact.nominated},
         nominated_pods=next((fact.nominated_pods for fact in beyond if fact.nominated), ()),
-        resizing=tuple(reference(pod) for pod in situation.table.pods.on(row) if beyond and _waits_for_resize(pod)),
+        resizing=tuple(
+            reference(pod)
+            for pod in (situation.table.pods.on(row) if beyond else ())
+            if (pending := pod.status.condition("PodResizePending")) is not None
+            and (pending.status, pending.reason) == ("True", "Deferred")
+        ),
     )
     for pods in _enough(amounts, movable):
         yield AppliedChange(replace(change, pods=tuple(map(on_its_node, pods))), situation.without_pods(pods))
@@ -327,11 +310,6 @@ def _enough(amounts: Mapping[str, int], movable: Sequence[tuple[Pod, Mapping[str
         alone = {pod.metadata.uid for (pod, _), *more in found if not more}
         left = [one for one in known if one[0].metadata.uid not in alone]
         known = sorted(left, key=lambda one: -max(parts([one])))[:_LARGEST]
-
-
-def _waits_for_resize(pod: Pod) -> bool:
-    pending = pod.status.condition("PodResizePending")
-    return pending is not None and pending.status == "True" and pending.reason == "Deferred"
 
 
 def can_go(pod: Pod) -> bool:

@@ -1,4 +1,4 @@
-"""Arguments of NodeResourcesFit and NodeResourcesBalancedAllocation.
+"""The scores of NodeResourcesFit and NodeResourcesBalancedAllocation, and the arguments of both.
 
     scoringStrategy  absent: LeastAllocated; its resources, absent: cpu and memory; a weight of 0 counts as 1
 
@@ -8,7 +8,7 @@ pkg/scheduler/apis/config/v1/defaults.go at v1.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 import numpy as np
@@ -107,14 +107,14 @@ def weighted(resources: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
     return tuple(ResourceSpec(spec.name, spec.weight or 1) for spec in given)
 
 
-# How full nodes would be with the pod, and what that is worth: the arithmetic that both score plugins share.
+# How full nodes would be with the pod, and what that is worth.
 #
 #     a resource counts on a node  when the node has any of it, and the pod asks for it or it is cpu, memory or
 #                                  ephemeral storage
 #     LeastAllocated               sum(weight * ((capacity - requested) * 100 / capacity)) / sum(weight)
 #     MostAllocated                sum(weight * (min(requested, capacity) * 100 / capacity)) / sum(weight)
-#     RequestedToCapacityRatio     round(sum(weight * shape(requested * 100 / capacity)) / sum(weight)) over the resources
-#                                  with a score above 0; a shape is linear between its points, its scores times ten
+#     RequestedToCapacityRatio     round(sum(weight * shape(requested * 100 / capacity)) / sum(weight)) over the
+#                                  resources with a score above 0; a shape is linear between its points
 #     balanced                     50 + (50 + with the pod - without it) / 2, each (1 - deviation of the shares) * 100;
 #                                  until 1.35 the balance with the pod alone
 #
@@ -150,10 +150,7 @@ def requested_amounts(
     NodeResourcesFit does not hand its feature gates on to its scorer (NewFit), so its score sums up the containers and
     passes over the pod's own ``spec.resources``, on which its filter decides. Kept, for it changes which node wins.
 
-    Args:
-        context: The cycle.
-        resources: What is scored.
-        use_requested: Count what is asked for and no more, without the 100m and 200Mi of containers that ask for none.
+    With ``use_requested`` what is asked for counts and no more: not the 100m and 200Mi of containers that ask for none.
     """
     options = scheduler_options(context.features) if use_requested else _FIT_OPTIONS
     requests = pod_requests(context.pod, options)
@@ -189,18 +186,28 @@ def allocations(
 
 def strategy_score(strategy: ScoringStrategy, found: Sequence[Allocation]) -> Column:
     """The score of each node by NodeResourcesFit's strategy."""
-    if ratio := strategy.requested_to_capacity_ratio:
-        return _requested_to_capacity_ratio(found, ratio.shape)
-    score = _most_requested_score if strategy.type == MAX_ALLOCATED else _least_requested_score
-    return _weighted_mean(found, score)
+    ratio = strategy.requested_to_capacity_ratio
+    total, weights = np.zeros_like(found[0].capacity), np.zeros_like(found[0].capacity)
+    for entry in found:
+        requested, capacity = entry.requested, entry.capacity
+        counts = capacity != 0
+        if ratio:
+            score = shape_scores(ratio.shape, requested, capacity)
+            counts &= score > 0
+        elif strategy.type == MAX_ALLOCATED:
+            score = _divided(np.minimum(requested, capacity) * MAX_NODE_SCORE, capacity)
+        else:
+            score = _divided((capacity - requested) * MAX_NODE_SCORE, capacity)
+            score = np.where(requested > capacity, 0, score)
+        total += np.where(counts, score * entry.weight, 0)
+        weights += np.where(counts, entry.weight, 0)
+    return rounded_mean(total, weights) if ratio else _divided(total, weights)
 
 
 def balanced(found: Sequence[Allocation], *, compared: bool) -> Column:
     """The score of each node by NodeResourcesBalancedAllocation (balancedResourceScorer).
 
-    Args:
-        found: What is requested and allocated on each node.
-        compared: Whether the balance without the pod counts, too (since 1.36).
+    Since 1.36 the balance without the pod counts, too (``compared``).
     """
     half = MAX_NODE_SCORE // 2
     capacities = [entry.capacity for entry in found]
@@ -209,34 +216,6 @@ def balanced(found: Sequence[Allocation], *, compared: bool) -> Column:
         return with_pod
     without_pod = _balance([entry.allocated for entry in found], capacities)
     return half + _divided(half + with_pod - without_pod, np.full_like(with_pod, 2))
-
-
-def _weighted_mean(found: Sequence[Allocation], scored: Callable[[Column, Column], Column]) -> Column:
-    total, weights = _zeros(found), _zeros(found)
-    for entry in found:
-        counts = entry.capacity != 0
-        total += np.where(counts, scored(entry.requested, entry.capacity) * entry.weight, 0)
-        weights += np.where(counts, entry.weight, 0)
-    return _divided(total, weights)
-
-
-def _least_requested_score(requested: Column, capacity: Column) -> Column:
-    score = _divided((capacity - requested) * MAX_NODE_SCORE, capacity)
-    return np.where(requested > capacity, 0, score)
-
-
-def _most_requested_score(requested: Column, capacity: Column) -> Column:
-    return _divided(np.minimum(requested, capacity) * MAX_NODE_SCORE, capacity)
-
-
-def _requested_to_capacity_ratio(found: Sequence[Allocation], shape: Sequence[UtilizationShapePoint]) -> Column:
-    total, weights = _zeros(found), _zeros(found)
-    for entry in found:
-        score = shape_scores(shape, entry.requested, entry.capacity)
-        counts = (entry.capacity != 0) & (score > 0)
-        total += np.where(counts, score * entry.weight, 0)
-        weights += np.where(counts, entry.weight, 0)
-    return rounded_mean(total, weights)
 
 
 def _balance(requested: Sequence[Column], capacities: Sequence[Column]) -> Column:
@@ -254,21 +233,14 @@ def _balance(requested: Sequence[Column], capacities: Sequence[Column]) -> Colum
         signed = np.where(counts, share - signed, signed)
     deviation = np.where(number == 2, np.abs(signed / 2), 0)
     if len(shares) > 2:
-        deviation = np.where(number > 2, _standard_deviation(shares, counted, number), deviation)
+        total, squares = np.zeros(size), np.zeros(size)
+        for share, counts in zip(shares, counted, strict=True):
+            total += np.where(counts, share, 0)
+        mean = total / np.maximum(number, 1)
+        for share, counts in zip(shares, counted, strict=True):
+            squares += np.where(counts, (share - mean) * (share - mean), 0)
+        deviation = np.where(number > 2, np.sqrt(squares / np.maximum(number, 1)), deviation)
     return ((1 - deviation) * MAX_NODE_SCORE).astype(np.int64)
-
-
-def _standard_deviation(
-    shares: Sequence[NDArray[np.float64]], counted: Sequence[NDArray[np.bool_]], number: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    total, squares = np.zeros(len(number)), np.zeros(len(number))
-    for share, counts in zip(shares, counted, strict=True):
-        total += np.where(counts, share, 0)
-    mean = total / np.maximum(number, 1)
-    for share, counts in zip(shares, counted, strict=True):
-        squares += np.where(counts, (share - mean) * (share - mean), 0)
-    deviation: NDArray[np.float64] = np.sqrt(squares / np.maximum(number, 1))
-    return deviation
 
 
 def _divided(left: Column, right: Column) -> Column:
@@ -276,22 +248,11 @@ def _divided(left: Column, right: Column) -> Column:
     return np.where(right == 0, 0, left // np.where(right == 0, 1, right))
 
 
-def _zeros(found: Sequence[Allocation]) -> Column:
-    return np.zeros_like(found[0].capacity)
-
-
-# NodeResourcesBalancedAllocation: whether the pod evens out the shares of a node's resources that are in use.
-#
-#     score  50 + (50 + balance with the pod - balance without it) / 2; until 1.35 the balance with the pod
-#     skip   the pod asks for none of the scored resources
-#
-# Requests count as they are: a container that asks for nothing adds nothing.
-#
-# Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go at v1.36.3.
-
-
 class NodeResourcesBalancedAllocation:
-    """Ranks by balance."""
+    """Ranks by whether the pod evens out the shares of a node's resources that are in use.
+
+    Requests count as they are: a container that asks for nothing adds nothing.
+    """
 
     name: Final = "NodeResourcesBalancedAllocation"
     args_type = NodeResourcesBalancedAllocationArgs

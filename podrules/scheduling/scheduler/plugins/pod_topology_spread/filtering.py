@@ -393,11 +393,13 @@ class SpreadOnNode(Struct, frozen=True):
 
     def add_pod(self, pod: Pod) -> SpreadOnNode:
         """With one pod more."""
-        return replace(self, state=add_pod(self.state, self.preemptor, pod, self.row))
+        state = add_pod(self.state, self.preemptor, pod, self.row)
+        return self if state is self.state else replace(self, state=state)
 
     def remove_pod(self, pod: Pod) -> SpreadOnNode:
         """With one pod less."""
-        return replace(self, state=remove_pod(self.state, self.preemptor, pod, self.row))
+        state = remove_pod(self.state, self.preemptor, pod, self.row)
+        return self if state is self.state else replace(self, state=state)
 
     def status(self) -> Status:
         """Whether every constraint lets the pod onto the node."""

@@ -1,4 +1,4 @@
-"""Claims, volumes and classes by name, for all plugins that look at volumes.
+"""Claims, volumes and classes by name, and the state of a claim, for all plugins that look at volumes.
 
     class of a claim or volume   annotation volume.beta.kubernetes.io/storage-class, else storageClassName
     bound                        a claim with volumeName and annotation pv.kubernetes.io/bind-completed
@@ -185,13 +185,7 @@ UNUSABLE: Final = frozenset({ClaimState.MISSING, ClaimState.LOST, ClaimState.BEI
 
 
 def claim_state(index: StorageIndex, pod: Pod, reference: ClaimReference) -> ClaimState:
-    """The state of one claim of a pod.
-
-    Args:
-        index: The storage objects.
-        pod: That needs it.
-        reference: From `claim_reference`.
-    """
+    """The state of one claim of a pod, which `claim_reference` names."""
     claim = index.claims.get((pod.metadata.namespace, reference.name))
     if claim is None:
         return ClaimState.MISSING
@@ -208,9 +202,6 @@ def claim_state(index: StorageIndex, pod: Pod, reference: ClaimReference) -> Cla
         return ClaimState.NO_BINDING_MODE
     waits = found is not None and found.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
     return ClaimState.DELAYED if waits and not claim.spec.volume_name else ClaimState.IMMEDIATE
-
-
-# What VolumeBinding, VolumeZone and DynamicResources say of a claim that a node cannot use.
 
 
 class ClaimMismatch(Fact, frozen=True):
