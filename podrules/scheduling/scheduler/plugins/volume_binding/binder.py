@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 from podrules.api.csi_translation import TranslationError, in_tree_plugin, translate_volume
 from podrules.api.features import Features
 from podrules.api.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from podrules.api.model.selectors import LabelSelector, SelectorError
+from podrules.api.model.selectors import SelectorError
 from podrules.api.model.storage import (
-    CSIStorageCapacity,
     PersistentVolume,
     PersistentVolumeClaim,
     TopologySelectorTerm,
@@ -144,7 +143,9 @@ def _delayed_verdicts(index: StorageIndex, claims: PodVolumeClaims, features: Fe
     selected, others = waiting_claims(claims)
     rows = np.ones(len(index.nodes), np.bool_)
     for claim in selected:
-        wanted = _only(index.nodes, claim.metadata.annotations[ANNOTATION_SELECTED_NODE])
+        wanted, name = np.zeros(len(index.nodes), np.bool_), claim.metadata.annotations[ANNOTATION_SELECTED_NODE]
+        if name in index.nodes.rows:
+            wanted[index.nodes.rows[name]] = True
         yield ClaimVerdict(claim, np.where(wanted, Problem.NONE, Problem.BIND_CONFLICT).astype(np.int8))
         rows &= wanted
     for claim in selected:
@@ -166,13 +167,6 @@ def waiting_claims(claims: PodVolumeClaims) -> tuple[list[PersistentVolumeClaim]
     """Claims that are not bound: those for which a node has been chosen, and the others."""
     selected = [claim for claim in claims.delayed if ANNOTATION_SELECTED_NODE in claim.metadata.annotations]
     return selected, [claim for claim in claims.delayed if ANNOTATION_SELECTED_NODE not in claim.metadata.annotations]
-
-
-def _only(nodes: Nodes, name: str) -> Mask:
-    only = np.zeros(len(nodes), np.bool_)
-    if name in nodes.rows:
-        only[nodes.rows[name]] = True
-    return only
 
 
 def provision_problems(index: StorageIndex, claim: PersistentVolumeClaim) -> Problems:
@@ -219,29 +213,24 @@ def reported_capacity(index: StorageIndex, claim: PersistentVolumeClaim) -> Repo
     size = len(index.nodes)
     amounts, enough = np.zeros(size, np.int64), np.zeros(size, np.bool_)
     for capacity in index.capacities:
-        limit = _limit(capacity)
-        if capacity.storage_class_name == found.metadata.name and limit is not None and limit >= request.value:
-            new = _has_access(index.nodes, capacity.node_topology) & ~enough
-            amounts[new] = 0 if capacity.capacity is None else capacity.capacity.value
-            enough |= new
+        # The largest volume; without one, what is left.
+        limit = capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
+        topology = capacity.node_topology
+        if (
+            capacity.storage_class_name != found.metadata.name
+            or limit is None
+            or limit.value < request.value
+            or topology is None
+        ):
+            continue
+        labels = (NodeSelectorRequirement(key, "In", (value,)) for key, value in topology.match_labels.items())
+        expressions = (
+            NodeSelectorRequirement(entry.key, entry.operator, entry.values) for entry in topology.match_expressions
+        )
+        # An empty topology is that of all nodes (nodeHasAccess).
+        term, new = NodeSelectorTerm((*labels, *expressions)), ~enough
+        if term.match_expressions:
+            new &= match_node_selector(index.nodes, NodeSelector((term,)))
+        amounts[new] = 0 if capacity.capacity is None else capacity.capacity.value
+        enough |= new
     return ReportedCapacity(amounts, enough)
-
-
-def _limit(capacity: CSIStorageCapacity) -> int | None:
-    """The largest volume; without one, what is left."""
-    limit = capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
-    return None if limit is None else limit.value
-
-
-def _has_access(nodes: Nodes, topology: LabelSelector | None) -> Mask:
-    """Nodes that a capacity is for; without a topology none, with an empty one all (nodeHasAccess)."""
-    if topology is None:
-        return np.zeros(len(nodes), np.bool_)
-    labels = (NodeSelectorRequirement(key, "In", (value,)) for key, value in topology.match_labels.items())
-    expressions = (
-        NodeSelectorRequirement(entry.key, entry.operator, entry.values) for entry in topology.match_expressions
-    )
-    term = NodeSelectorTerm((*labels, *expressions))
-    if not term.match_expressions:
-        return np.ones(len(nodes), np.bool_)
-    return match_node_selector(nodes, NodeSelector((term,)))

@@ -57,7 +57,12 @@ def matches_node_affinity(nodes: Nodes, volume: PersistentVolume) -> Mask:
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
         return np.ones(len(nodes), np.bool_)
-    terms = _on_labels(affinity.required)
+    # Valid terms without their fields: a volume's affinity is asked about labels alone, where fields pass.
+    terms = tuple(
+        NodeSelectorTerm(term.match_expressions)
+        for term in affinity.required.node_selector_terms
+        if (term.match_expressions or term.match_fields) and not term_problems(term, "")
+    )
     if any(not term.match_expressions for term in terms):
         return np.ones(len(nodes), np.bool_)
     return match_node_selector(nodes, NodeSelector(terms))
@@ -114,10 +119,19 @@ class _ClassVolumes:
         self._rows: dict[int, Rows] = {}
 
     def rows(self, place: int) -> Rows:
-        """Rows that match a volume's node affinity."""
-        if place not in self._rows:
-            self._rows[place] = _rows_of(self.nodes, self.volumes[place])
-        return self._rows[place]
+        """Rows that match a volume's node affinity: looked up where it is one label's values, as for local volumes."""
+        if place in self._rows:
+            return self._rows[place]
+        affinity = self.volumes[place].spec.node_affinity
+        terms = () if affinity is None or affinity.required is None else affinity.required.node_selector_terms
+        wanted = terms[0].match_expressions if len(terms) == 1 and not term_problems(terms[0], "") else ()
+        if len(wanted) == 1 and wanted[0].operator == "In":
+            by_value = self.nodes.derived(_RowsByValue).of(wanted[0].key)
+            rows = np.concatenate([by_value.get(value, _NO_ROWS) for value in dict.fromkeys(wanted[0].values)])
+        else:
+            rows = np.flatnonzero(matches_node_affinity(self.nodes, self.volumes[place])).astype(np.int32)
+        self._rows[place] = rows
+        return rows
 
 
 class _Supply:
@@ -194,10 +208,13 @@ def suitable_volumes(index: StorageIndex, claim: PersistentVolumeClaim) -> Itera
 
 
 def _naming(supply: _ClassVolumes, claim: PersistentVolumeClaim) -> Iterator[int]:
-    """Volumes with a claimRef to the claim that the claim can use."""
+    """Volumes with a claimRef to the claim (IsVolumeBoundToClaim) that the claim can use."""
     for place in supply.named.get(claim.metadata.place, ()):
         volume = supply.volumes[place]
-        if _names(volume, claim) and _is_large_enough(claim, volume) and _fits(claim, volume):
+        reference = volume.spec.claim_ref
+        named = reference is not None and reference.uid in {"", claim.metadata.uid}
+        large_enough = _storage(volume.spec.capacity) >= _storage(claim.spec.resources.requests)
+        if named and large_enough and _fits(claim, volume):
             yield place
 
 
@@ -229,43 +246,8 @@ def _fits(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     )
 
 
-def _is_large_enough(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-    return _storage(volume.spec.capacity) >= _storage(claim.spec.resources.requests)
-
-
-def _names(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether a volume's claimRef is this claim (IsVolumeBoundToClaim)."""
-    reference, metadata = volume.spec.claim_ref, claim.metadata
-    return (
-        reference is not None
-        and (reference.name, reference.namespace) == (metadata.name, metadata.namespace)
-        and reference.uid in {"", metadata.uid}
-    )
-
-
 def _storage(amounts: ResourceList) -> Quantity:
     return amounts.get(STORAGE, ZERO)
-
-
-def _on_labels(selector: NodeSelector) -> tuple[NodeSelectorTerm, ...]:
-    """Valid terms without their fields: a volume's affinity is asked about labels alone, where fields pass."""
-    return tuple(
-        NodeSelectorTerm(term.match_expressions)
-        for term in selector.node_selector_terms
-        if (term.match_expressions or term.match_fields) and not term_problems(term, "")
-    )
-
-
-def _rows_of(nodes: Nodes, volume: PersistentVolume) -> Rows:
-    """Rows that match a volume's node affinity: looked up where it is one label's values, as for local volumes."""
-    affinity = volume.spec.node_affinity
-    terms = () if affinity is None or affinity.required is None else affinity.required.node_selector_terms
-    if len(terms) == 1 and len(terms[0].match_expressions) == 1 and not term_problems(terms[0], ""):
-        wanted = terms[0].match_expressions[0]
-        if wanted.operator == "In":
-            by_value = nodes.derived(_RowsByValue).of(wanted.key)
-            return np.concatenate([by_value.get(value, _NO_ROWS) for value in dict.fromkeys(wanted.values)])
-    return np.flatnonzero(matches_node_affinity(nodes, volume)).astype(np.int32)
 
 
 _NO_ROWS: Final = np.zeros(0, np.int32)

@@ -3,7 +3,7 @@
     PreFilter   UnschedulableAndUnresolvable, when a claim is missing, lost, being deleted or another pod's, or is not
                 bound although its class binds at once; skipped for pods without claims
     Filter      see `binder`; UnschedulableAndUnresolvable with one reason for bound claims, one for the others
-    Score       by the storage that is left for claims that wait (`scorer`); without the gate StorageCapacityScoring,
+    Score       by the storage that is left for claims that wait; without the gate StorageCapacityScoring,
                 which is off until 1.36, there is none
 
 Source: pkg/scheduler/framework/plugins/volumebinding/{volume_binding,binder}.go at v1.36.3.
@@ -22,7 +22,6 @@ from podrules.api.features import Features
 from podrules.api.model.base import Model
 from podrules.api.model.pod import Pod
 from podrules.api.model.quantity import ZERO
-from podrules.api.model.storage import PersistentVolumeClaim
 from podrules.scheduling.scheduler.framework.answers import SKIP, Code, Fact, Status
 from podrules.scheduling.scheduler.framework.interface import (
     CycleContext,
@@ -195,8 +194,19 @@ class VolumeBinding:
             if state in UNUSABLE:
                 text = _unusable(index, pod, reference, state)
                 return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,)))
+        # Bound claims and those that wait for the first consumer (GetPodVolumeClaims).
         claims = [index.claims[pod.metadata.namespace, reference.name] for reference in references]
-        return _sorted_claims(list(zip(claims, states, strict=True)))
+        for claim, state in zip(claims, states, strict=True):
+            if state is ClaimState.NO_BINDING_MODE:
+                text = f'VolumeBindingMode not set for StorageClass "{claim_class(claim)}"'
+                return PreFilterResult(Status(Code.ERROR, (text,)))
+        if ClaimState.IMMEDIATE in states:
+            return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (REASON_UNBOUND_IMMEDIATE,)))
+        bound, delayed = (
+            tuple(claim for claim, state in zip(claims, states, strict=True) if state is wanted)
+            for wanted in (ClaimState.BOUND, ClaimState.DELAYED)
+        )
+        return PreFilterResult(state=PodVolumeClaims(bound, delayed))
 
     def filter(self, context: CycleContext, state: PodVolumeClaims) -> Verdicts:
         """Judge every node."""
@@ -211,7 +221,9 @@ class VolumeBinding:
 
         def reasons(row: int) -> tuple[str, ...]:
             if failed[row]:
-                return (_error(row, bound if first_bound[row] == Problem.ERROR else delayed),)
+                verdicts = bound if first_bound[row] == Problem.ERROR else delayed
+                errors = (verdict.error for verdict in verdicts if verdict.problems[row] == Problem.ERROR)
+                return (next(errors, ""),)
             found = {int(first_bound[row]), int(first_delayed[row])}
             return tuple(text for problem, text in _REASONS.items() if problem in found)
 
@@ -272,28 +284,9 @@ def _unusable(index: StorageIndex, pod: Pod, reference: ClaimReference, state: C
     return not_owned(claim, pod)
 
 
-def _sorted_claims(claims: Sequence[tuple[PersistentVolumeClaim, ClaimState]]) -> PreFilterResult:
-    """Bound claims and those that wait for the first consumer (GetPodVolumeClaims)."""
-    for claim, state in claims:
-        if state is ClaimState.NO_BINDING_MODE:
-            text = f'VolumeBindingMode not set for StorageClass "{claim_class(claim)}"'
-            return PreFilterResult(Status(Code.ERROR, (text,)))
-    if any(state is ClaimState.IMMEDIATE for _, state in claims):
-        return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (REASON_UNBOUND_IMMEDIATE,)))
-    bound = tuple(claim for claim, state in claims if state is ClaimState.BOUND)
-    return PreFilterResult(
-        state=PodVolumeClaims(bound, tuple(claim for claim, state in claims if state is ClaimState.DELAYED))
-    )
-
-
 def _first(verdicts: Sequence[ClaimVerdict], size: int) -> NDArray[np.int8]:
     """For each row the first problem."""
     first = np.zeros(size, np.int8)
     for verdict in verdicts:
         first = np.where(first == Problem.NONE, verdict.problems, first)
     return first
-
-
-def _error(row: int, verdicts: Iterable[ClaimVerdict]) -> str:
-    found = (verdict.error for verdict in verdicts if verdict.problems[row] == Problem.ERROR)
-    return next(found, "")
