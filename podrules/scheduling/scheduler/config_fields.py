@@ -76,7 +76,13 @@ def field_problems(configuration: Mapping[str, Any]) -> Iterator[str]:
             return
     unknown: list[UndefinedField] = []
     misfits: list[Misfit] = []
-    for struct, value, path in (("", configuration, ""), *_arguments(configuration)):
+    structs: list[tuple[str, Any, str]] = [("", configuration, "")]
+    for path, profile in entries(configuration, "profiles", ""):
+        for place, plugin in entries(profile, "pluginConfig", f"{path}."):
+            struct = f"{plugin.get('name')}{_ARGS}"
+            if plugin.get("args") is not None and _KNOWN.has(f"config.{struct}"):
+                structs.append((struct, plugin["args"], f"{place}.args"))
+    for struct, value, path in structs:
         if not isinstance(value, Mapping):
             yield f"{path}: {unfit(value, 'object')}"
             continue
@@ -87,17 +93,15 @@ def field_problems(configuration: Mapping[str, Any]) -> Iterator[str]:
         found = decode_struct(value, f"config.{struct or KIND}", _KNOWN, path)
         misfits += found[0]
         unknown += found[1]
-    yield from map(_unknown, unknown)
+    for field in unknown:
+        lower = {one.lower(): one for one in field.known}
+        name = field.field.rpartition(".")[2].lower()
+        meant = lower.get(name) or lower.get(nearest_word(name, lower, closeness=_CLOSE))
+        remedy = _REMOVED.get(_INDEX.sub("[]", field.field)) or (f"write {meant}" if meant else "remove it")
+        # A field that was off or empty needs no replacement.
+        remedy = "remove it" if field.value in (None, "") or field.value is False else remedy
+        yield f"{unknown_field(field.field)} ({shown(field.value)}): {remedy}"
     yield from (f"{one.field}: {one.problem}" for one in misfits)
-
-
-def _arguments(configuration: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
-    """Kind, value and path of the arguments of kube-scheduler's own plugins."""
-    for path, profile in entries(configuration, "profiles", ""):
-        for place, plugin in entries(profile, "pluginConfig", f"{path}."):
-            kind = f"{plugin.get('name')}{_ARGS}"
-            if plugin.get("args") is not None and _KNOWN.has(f"config.{kind}"):
-                yield kind, plugin["args"], f"{place}.args"
 
 
 def _removed_plugins(configuration: Mapping[str, Any]) -> Iterator[str]:
@@ -120,19 +124,9 @@ def entries(value: Mapping[str, Any], field: str, path: str) -> Iterator[tuple[s
             yield f"{path}{field}[{index}]", entry or {}
 
 
-def _unknown(field: UndefinedField) -> str:
-    lower = {one.lower(): one for one in field.known}
-    name = field.field.rpartition(".")[2].lower()
-    meant = lower.get(name) or lower.get(nearest_word(name, lower, closeness=_CLOSE))
-    remedy = _REMOVED.get(_INDEX.sub("[]", field.field)) or (f"write {meant}" if meant else "remove it")
-    # A field that was off or empty needs no replacement.
-    remedy = "remove it" if field.value in (None, "") or field.value is False else remedy
-    return f"{unknown_field(field.field)} ({shown(field.value)}): {remedy}"
-
-
 # Values for which kube-scheduler rejects a configuration, beyond those that the models of `profile` reject.
 #
-# The fields have their types (`config_fields`). What is absent, null or zero has its default.
+# The fields have their types. What is absent, null or zero has its default.
 #
 # Source: pkg/scheduler/apis/config/validation/{validation,validation_pluginargs}.go and pkg/scheduler/extender.go of
 # k8s.io/kubernetes at v1.37.1; config/validation/validation.go of k8s.io/component-base at v0.37.1.
@@ -180,7 +174,16 @@ def value_problems(configuration: _Struct) -> Iterator[str]:
     least, most = (usual if (given := configuration.get(name)) is None else given for name, usual in _BACKOFFS)
     if most < least:
         yield _invalid("podMaxBackoffSeconds", most, f"less than podInitialBackoffSeconds, {least}")
-    yield from _leader_election(configuration.get("leaderElection") or {})
+    election = configuration.get("leaderElection") or {}
+    if election.get("leaderElect") is not False:
+        if (lock := election.get("resourceLock") or "leases") != "leases":
+            yield _invalid("leaderElection.resourceLock", lock, "write leases")
+        times = {name: parse_duration(election.get(name) or "0") or usual for name, usual in _TIMES.items()}
+        for name in (name for name, time in times.items() if time < timedelta()):
+            yield _invalid(f"leaderElection.{name}", election[name], "write more than 0s")
+        if times[_LEASE] <= times[_RENEW]:
+            problem = f"must be more than {_RENEW}, {election.get(_RENEW) or '10s'}"
+            yield _invalid(f"leaderElection.{_LEASE}", election.get(_LEASE) or "15s", problem)
     yield from _extenders(tuple(entries(configuration, "extenders", "")))
     for path, profile in entries(configuration, "profiles", ""):
         for place, plugin in entries(profile, "pluginConfig", f"{path}."):
@@ -207,21 +210,6 @@ def _values(value: Any, path: str = "", field: str = "", depth: int = _MAX_DEPTH
 
 def _invalid(path: str, value: Any, problem: str) -> str:
     return f"{path}: Invalid value: {shown(value)}: {problem}"
-
-
-def _leader_election(election: _Struct) -> Iterator[str]:
-    if election.get("leaderElect") is False:
-        return
-    lock = election.get("resourceLock") or "leases"
-    if lock != "leases":
-        yield _invalid("leaderElection.resourceLock", lock, "write leases")
-    given = {name: parse_duration(election.get(name) or "0") or usual for name, usual in _TIMES.items()}
-    for name, time in given.items():
-        if time < timedelta():
-            yield _invalid(f"leaderElection.{name}", election[name], "write more than 0s")
-    if given[_LEASE] <= given[_RENEW]:
-        problem = f"must be more than {_RENEW}, {election.get(_RENEW) or '10s'}"
-        yield _invalid(f"leaderElection.{_LEASE}", election.get(_LEASE) or "15s", problem)
 
 
 def _extenders(extenders: Sequence[tuple[str, _Struct]]) -> Iterator[str]:

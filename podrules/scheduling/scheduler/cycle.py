@@ -11,7 +11,7 @@ The plugins are those of a profile (`podrules.scheduling.scheduler.runtime`).
     Score        chosen, and any at all where no plugin scores. The pod's own nominated node is tried first, and taken
                  when it fits
 
-kube-scheduler itself stops after enough feasible nodes on large clusters (`podrules.scheduling.scheduler.sampling`): it
+kube-scheduler itself stops after enough feasible nodes on large clusters (`num_feasible_nodes_to_find`): it
 chooses among those that it has examined. Here all nodes are judged.
 
 Source, at v1.36.3: pkg/scheduler/schedule_one.go (findNodesThatFitPod, prioritizeNodes); FitError in
@@ -73,15 +73,9 @@ class FilterResult:
         *,
         crowded: Mapping[int, FilterResult] = MappingProxyType({}),
     ) -> None:
-        """Combine the verdicts of the Filter plugins.
+        """Combine the verdicts of the Filter plugins that ran, in order.
 
-        Args:
-            framework: The profile's plugins.
-            context: The cycle.
-            pre_filter: The result of PreFilter.
-            plugins: Names of the Filter plugins that ran, in order.
-            verdicts: Theirs, in the same order.
-            crowded: For rows that are rejected because of the pods nominated to them: the verdicts with these pods.
+        ``crowded`` has the rows that are rejected because of the pods nominated to them: the verdicts with these pods.
         """
         self.framework = framework
         self.context = context
@@ -285,23 +279,25 @@ def filter_nodes(
     framework: Framework,
     now: datetime | None = None,
 ) -> FilterResult:
-    """Judge every node for a pod.
+    """Judge every node for a pod with the plugins of its profile.
 
-    Args:
-        pod: As it is stored.
-        table: Nodes with their pods.
-        snapshot: The rest of the cluster; its pods without a node may be nominated.
-        features: The gates.
-        framework: The plugins of the pod's profile, with their arguments.
-        now: The present, for timeouts; None: not known.
+    Pods of the snapshot without a node may be nominated. ``now`` is for timeouts; None: not known.
     """
     context = CycleContext(pod, table, snapshot, features, framework.args, {}, now)
     pre_filter = _run_pre_filter(framework, context)
     if not pre_filter.status.ok:
         return FilterResult(framework, context, pre_filter, (), ())
     filtered = _run_filter(framework, context, pre_filter)
-    crowded = {row: _with_nominated(filtered, row, pods) for row, pods in nominated_rows(context).items()}
-    return filtered.overruled({row: found for row, found in crowded.items() if not found.status(row).ok})
+    overruled: dict[int, FilterResult] = {}
+    for row, pods in nominated_rows(context).items():
+        # The verdicts with the pods that are nominated to a row.
+        crowded = replace(context, table=table.with_pods((one, table.names[row]) for one in pods), states={})
+        for plugin in framework.pre_filter:
+            crowded.states[plugin.name] = plugin.pre_filter(crowded).state
+        found = _run_filter(framework, crowded, pre_filter)
+        if not found.status(row).ok:
+            overruled[row] = found
+    return filtered.overruled(overruled)
 
 
 def score_nodes(filtered: FilterResult) -> ScoreResult:
@@ -354,15 +350,11 @@ def _run_pre_filter(framework: Framework, context: CycleContext) -> PreFilterOut
             narrowed_by.add(plugin.name)
             names = found.node_names if names is None else names & found.node_names
             if not names:
-                status = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (_nothing_left(narrowed_by),))
+                together = f"plugin(s) [{' '.join(sorted(narrowed_by))}] simultaneously"
+                which = together if len(narrowed_by) > 1 else f"plugin {plugin.name}"
+                status = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"node(s) didn't satisfy {which}",))
                 return PreFilterOutcome(status, names, frozenset(narrowed_by), frozenset(skipped))
     return PreFilterOutcome(failed, names, frozenset(narrowed_by), frozenset(skipped))
-
-
-def _nothing_left(plugins: set[str]) -> str:
-    if len(plugins) == 1:
-        return f"node(s) didn't satisfy plugin {next(iter(plugins))}"
-    return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}] simultaneously"
 
 
 def _run_filter(framework: Framework, context: CycleContext, pre_filter: PreFilterOutcome) -> FilterResult:
@@ -371,37 +363,15 @@ def _run_filter(framework: Framework, context: CycleContext, pre_filter: PreFilt
     return FilterResult(framework, context, pre_filter, [plugin.name for plugin in plugins], verdicts)
 
 
-def _with_nominated(filtered: FilterResult, row: int, nominated: Sequence[Pod]) -> FilterResult:
-    """The verdicts with the pods that are nominated to a row."""
-    context, framework = filtered.context, filtered.framework
-    name = context.table.names[row]
-    table = context.table.with_pods((pod, name) for pod in nominated)
-    crowded = replace(context, table=table, states={})
-    for plugin in framework.pre_filter:
-        crowded.states[plugin.name] = plugin.pre_filter(crowded).state
-    return _run_filter(framework, crowded, filtered.pre_filter)
-
-
-# How many feasible nodes kube-scheduler finds before it stops.
-#
-#     fewer than 100 nodes   all
-#     otherwise              nodes * percentage / 100, at least 100; percentage 0: 50 - nodes / 125, at least 5
-#
-# Divisions drop the remainder. Where no plugin scores, one node is enough; a pod's own nominated node is tried first and
-# alone.
-#
-# Source: pkg/scheduler/schedule_one.go (numFeasibleNodesToFind, findNodesThatPassFilters) at v1.36.3.
-
 MIN_FEASIBLE_NODES: Final = 100
 MIN_FEASIBLE_PERCENTAGE: Final = 5
 
 
 def num_feasible_nodes_to_find(percentage: int, nodes: int) -> int:
-    """How many feasible nodes are enough.
+    """How many feasible nodes of so many kube-scheduler finds before it stops (numFeasibleNodesToFind).
 
-    Args:
-        percentage: ``percentageOfNodesToScore`` in force (`Profile.percentage_of_nodes_to_score`), 0 to 100.
-        nodes: How many nodes there are.
+    The percentage is ``percentageOfNodesToScore`` in force (`Profile.percentage_of_nodes_to_score`); 0: it shrinks with
+    the cluster. Where no plugin scores, one node is enough; a pod's own nominated node is tried first and alone.
     """
     if nodes < MIN_FEASIBLE_NODES:
         return nodes

@@ -112,22 +112,14 @@ def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
     return PluginSet(tuple(merged), disabled)
 
 
-def enabled_plugins(plugins: Plugins, features: Features = REFERENCE) -> EnabledPlugins:
-    """What a profile runs.
-
-    Args:
-        plugins: Its changes, in which `plugin_problems` found nothing.
-        features: What the scheduler's version has.
-    """
-    return _enabled_plugins(plugins, features)
-
-
 @lru_cache(maxsize=_MAX_KEPT)
-def _enabled_plugins(plugins: Plugins, features: Features) -> EnabledPlugins:
+def enabled_plugins(plugins: Plugins, features: Features = REFERENCE) -> EnabledPlugins:
+    """What a profile runs in a version, with changes in which `plugin_problems` found nothing."""
     multi_point = merge_plugin_set(default_multi_point(features), plugins.multi_point)
     at = {point: _expand(point, multi_point, plugins.at(point), features) for point in ExtensionPoint}
     weights = {plugin.name: plugin.weight or 1 for plugin in (*multi_point.enabled, *plugins.score.enabled)}
-    everywhere = (plugin.name for own in _sets(plugins) for plugin in own.enabled)
+    sets = (plugins.multi_point, *map(plugins.at, ExtensionPoint))
+    everywhere = (plugin.name for own in sets for plugin in own.enabled)
     return EnabledPlugins(
         at=at,
         score_weights={name: weights[name] for name in at[ExtensionPoint.SCORE]},
@@ -136,13 +128,7 @@ def _enabled_plugins(plugins: Plugins, features: Features) -> EnabledPlugins:
 
 
 def disabled_by(plugins: Plugins, name: str, point: ExtensionPoint) -> str:
-    """The field by which a profile keeps one of the default plugins from a point; empty: the plugin runs there.
-
-    Args:
-        plugins: The profile's changes.
-        name: Of a plugin that has the point and is among the defaults.
-        point: Where it would run.
-    """
+    """The field by which a profile keeps one of the default plugins from its point; empty: the plugin runs there."""
     if name in enabled_plugins(plugins).at[point]:
         return ""
     own = _names(plugins.at(point).disabled)
@@ -189,7 +175,8 @@ def _name_problems(own: PluginSet, point: ExtensionPoint | None, path: str) -> I
         elif problem := no_such_plugin(name):
             yield f"{place}: Invalid value: {shown(name)}: {problem}"
         elif point and not (_has(name, point) or name not in IN_TREE):
-            others = _listed(IN_TREE[name].points_in(REFERENCE))
+            points = IN_TREE[name].points_in(REFERENCE)
+            others = ", ".join(one for one in ExtensionPoint if one in points)
             yield f'{place}: Invalid value: "{name}": it has no {point}, only {others}'
         elif point and name in seen:
             yield f'{place}: Duplicate value: "{name}": enable it once'
@@ -200,15 +187,14 @@ def _repeated_in_multi_point(plugins: Plugins, path: str) -> Iterator[str]:
     """Plugins that MultiPoint names twice, if a point would get them from it."""
     seen: set[str] = set()
     for index, plugin in enumerate(plugins.multi_point.enabled):
-        if plugin.name in seen and any(_gets(plugins.at(point), plugin.name, point) for point in ExtensionPoint):
-            yield f'{path}.enabled[{index}].name: Duplicate value: "{plugin.name}": enable it once'
+        name = plugin.name
+        for point, own in ((point, plugins.at(point)) for point in ExtensionPoint if name in seen):
+            # An unknown plugin has any point.
+            closed = _names((*own.enabled, *own.disabled))
+            if name not in closed and ALL not in _names(own.disabled) and (_has(name, point) or name not in IN_TREE):
+                yield f'{path}.enabled[{index}].name: Duplicate value: "{name}": enable it once'
+                break
         seen.add(plugin.name)
-
-
-def _gets(own: PluginSet, name: str, point: ExtensionPoint) -> bool:
-    """Whether a point gets a plugin from MultiPoint; an unknown one has any point."""
-    closed = _names((*own.enabled, *own.disabled))
-    return name not in closed and ALL not in _names(own.disabled) and (_has(name, point) or name not in IN_TREE)
 
 
 def _number_problems(plugins: Plugins, path: str) -> Iterator[str]:
@@ -243,18 +229,9 @@ def _weight_problems(plugins: Plugins, path: str) -> Iterator[str]:
             yield f"{path}.{point}: Invalid value: {negative}: total score could overflow; give weights of 1 or more"
 
 
-def _sets(plugins: Plugins) -> Iterator[PluginSet]:
-    yield plugins.multi_point
-    yield from (plugins.at(point) for point in ExtensionPoint)
-
-
 def _has(name: str, point: ExtensionPoint, features: Features = REFERENCE) -> bool:
     return name in IN_TREE and point in IN_TREE[name].points_in(features)
 
 
 def _names(plugins: Iterable[Plugin]) -> frozenset[str]:
     return frozenset(plugin.name for plugin in plugins)
-
-
-def _listed(points: Iterable[ExtensionPoint]) -> str:
-    return ", ".join(point for point in ExtensionPoint if point in points)

@@ -120,11 +120,7 @@ SPREAD_ARGS: Final[Mapping[str, type[Model]]] = {_SPREAD: PodTopologySpreadArgs}
 
 
 def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_ARGS) -> dict[str, Profile]:
-    """The profiles of a configuration by scheduler name.
-
-    Args:
-        configuration: The document as plain dicts and lists.
-        kinds: Whose arguments are read, and how: by plugin name. All others are passed over.
+    """The profiles of a configuration by scheduler name; arguments are read of the plugins in ``kinds`` alone.
 
     Raises:
         ConfigurationError: it is not one, or kube-scheduler would refuse it.
@@ -137,6 +133,7 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
     managed = (resource for extender in decoded.extenders for resource in extender.managed_resources)
     ignored = tuple(resource.name for resource in managed if resource.ignored_by_scheduler)
     profiles: dict[str, Profile] = {}
+    common = decoded.percentage_of_nodes_to_score or 0
     entries = decoded.profiles or (_Profile(),)
     for index, entry in enumerate(entries):
         path = f"profiles[{index}]"
@@ -146,7 +143,7 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
         elif name in profiles:
             errors.append(f'{path}.schedulerName: Duplicate value: "{name}"')
         errors += plugin_problems(entry.plugins, f"{path}.plugins")
-        args = _plugin_args(entry, kinds, path, errors)
+        args, own = _plugin_args(entry, kinds, path, errors), entry.percentage_of_nodes_to_score
         if ignored and _FIT in kinds:
             args[_FIT] = replace(args.get(_FIT) or kinds[_FIT](), ignored_resources=ignored)
         profiles[name or ""] = Profile(
@@ -155,9 +152,7 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
             plugins=entry.plugins,
             misnamed=tuple(plugin.name for plugin in entry.plugin_config if no_such_plugin(plugin.name)),
             extenders=decoded.extenders,
-            percentage_of_nodes_to_score=_first(
-                entry.percentage_of_nodes_to_score, decoded.percentage_of_nodes_to_score
-            ),
+            percentage_of_nodes_to_score=common if own is None else own,
         )
     _raise(errors or list(_queue_sort_problems(entries)))
     return profiles
@@ -177,10 +172,6 @@ def _raise(errors: Sequence[str]) -> None:
     if errors:
         more = [f"and {len(errors) - _MAX_ERRORS} more"] if len(errors) > _MAX_ERRORS else []
         raise ConfigurationError("; ".join((*errors[:_MAX_ERRORS], *more)))
-
-
-def _first(*percentages: int | None) -> int:
-    return next((percentage for percentage in percentages if percentage is not None), 0)
 
 
 def _queue_sort_problems(profiles: Sequence[_Profile]) -> Iterator[str]:
@@ -207,16 +198,12 @@ def _plugin_args(profile: _Profile, kinds: Mapping[str, type[Model]], path: str,
         elif plugin.name in _REFUSED:
             errors.append(f'{place}: Invalid value: "{plugin.name}": {_REFUSED[plugin.name]}')
         elif plugin.name in kinds:
-            args[plugin.name] = _valid_args(plugin, kinds[plugin.name], f"{place}.args", errors)
+            found = _decoded(plugin.args, kinds[plugin.name], f"{place}.args")
+            if isinstance(found, PodTopologySpreadArgs):
+                found = replace(found, defaulting_type=found.defaulting_type or SYSTEM_DEFAULTING)
+                errors += validate_pod_topology_spread_args(found, f"{place}.args")
+            args[plugin.name] = found
         seen.add(plugin.name)
-    return args
-
-
-def _valid_args(plugin: _PluginConfig, kind: type[Model], path: str, errors: list[str]) -> Any:
-    args = _decoded(plugin.args, kind, path)
-    if isinstance(args, PodTopologySpreadArgs):
-        args = replace(args, defaulting_type=args.defaulting_type or SYSTEM_DEFAULTING)
-        errors += validate_pod_topology_spread_args(args, path)
     return args
 
 

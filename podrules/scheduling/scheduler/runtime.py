@@ -35,17 +35,13 @@ from podrules.scheduling.scheduler.framework.interface import (
     is_off,
 )
 from podrules.scheduling.scheduler.in_tree import IN_TREE, ExtensionPoint
-from podrules.scheduling.scheduler.plugin_set import EnabledPlugins, enabled_plugins
+from podrules.scheduling.scheduler.plugin_set import enabled_plugins
 from podrules.scheduling.scheduler.profile import Extender, Profile
 
-
-def _load(implementation: str) -> NamedPlugin:
-    plugin: NamedPlugin = resolve_name(f"podrules.scheduling.scheduler.plugins.{implementation}")()
-    return plugin
-
-
 PLUGINS: Final[Mapping[str, NamedPlugin]] = {
-    plugin.name: _load(plugin.implementation) for plugin in IN_TREE.values() if plugin.implementation
+    plugin.name: resolve_name(f"podrules.scheduling.scheduler.plugins.{plugin.implementation}")()
+    for plugin in IN_TREE.values()
+    if plugin.implementation
 }
 """By name, in the order of the descriptors."""
 PLUGIN_ARGS: Final[Mapping[str, type[Model]]] = {
@@ -130,6 +126,14 @@ def new_framework(profile: Profile, features: Features = REFERENCE) -> Framework
     """What a profile runs, in a version, of the plugins that are restated here."""
     enabled = enabled_plugins(profile.plugins, features)
     at = enabled.at
+    everywhere = {plugin.name for plugin in profile.plugins.multi_point.enabled}
+    unasked: dict[str, ExtensionPoint] = {}
+    for name in enabled.unknown:
+        points = {point for point, names in at.items() if name in names}
+        if name in everywhere or points & _DECIDING:
+            unasked[name] = _P.FILTER
+        elif points & {_P.PRE_SCORE, _P.SCORE}:
+            unasked[name] = _P.SCORE
     return Framework(
         scheduler_name=profile.scheduler_name,
         pre_enqueue=tuple(plugin for plugin in _restated(at[_P.PRE_ENQUEUE]) if isinstance(plugin, PreEnqueuePlugin)),
@@ -145,21 +149,11 @@ def new_framework(profile: Profile, features: Features = REFERENCE) -> Framework
         args=profile.args,
         percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
         unknown=(*enabled.unknown, *profile.misnamed),
-        unasked=dict(_unrestated_points(profile, enabled)),
+        unasked=unasked,
         extenders=profile.extenders,
         preemption_disabled=profile.preemption_disabled,
         features=features,
     )
-
-
-def _unrestated_points(profile: Profile, enabled: EnabledPlugins) -> Iterator[tuple[str, ExtensionPoint]]:
-    everywhere = {plugin.name for plugin in profile.plugins.multi_point.enabled}
-    for name in enabled.unknown:
-        points = {point for point, names in enabled.at.items() if name in names}
-        if name in everywhere or points & _DECIDING:
-            yield name, _P.FILTER
-        elif points & {_P.PRE_SCORE, _P.SCORE}:
-            yield name, _P.SCORE
 
 
 def _restated(names: Iterable[str]) -> Iterator[NamedPlugin]:

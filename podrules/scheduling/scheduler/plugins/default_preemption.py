@@ -70,9 +70,7 @@ class Victim(NamedTuple):
 def num_candidates(args: DefaultPreemptionArgs, nodes: int) -> int:
     """How many candidates are enough (calculateNumCandidates); with 0 none is kept, and nothing is preempted.
 
-    Args:
-        args: The profile's.
-        nodes: How many nodes reject the pod in a way that removing pods may help.
+    ``nodes`` is how many reject the pod in a way that removing pods may help.
     """
     return min(max(nodes * args.min_candidate_nodes_percentage // 100, args.min_candidate_nodes_absolute), nodes)
 
@@ -111,41 +109,30 @@ def by_importance(pods: Iterable[Pod]) -> list[Pod]:
 
 
 def with_violations(pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget]) -> list[Victim]:
-    """The budgets that each pod would violate if all were removed (filterPodsWithPDBViolation).
-
-    Args:
-        pods: In the order of importance; it is kept.
-        budgets: Of all namespaces.
-    """
-    selectors = [_selector(budget) for budget in budgets]
+    """The budgets that each pod would violate if all were removed in this order (filterPodsWithPDBViolation)."""
+    selectors: list[Selector | None] = []
+    for budget in budgets:
+        try:
+            written = budget.spec.selector
+            selector = None if written is None else Selector.from_label_selector(written)
+        except SelectorError:
+            selector = None
+        selectors.append(None if selector is None or selector.empty else selector)
     allowed = [budget.status.disruptions_allowed for budget in budgets]
     found: list[Victim] = []
     for pod in pods:
         violated: list[PodDisruptionBudget] = []
-        for index, budget in enumerate(budgets):
-            selector = selectors[index]
-            if selector is not None and _counts(budget, selector, pod):
+        metadata = pod.metadata
+        for index, (budget, selector) in enumerate(zip(budgets, selectors, strict=True)):
+            if (
+                selector is not None
+                and metadata.labels
+                and metadata.namespace == budget.metadata.namespace
+                and selector.matches(metadata.labels)
+                and metadata.name not in budget.status.disrupted_pods
+            ):
                 allowed[index] -= 1
                 if allowed[index] < 0:
                     violated.append(budget)
         found.append(Victim(pod, tuple(violated)))
     return found
-
-
-def _selector(budget: PodDisruptionBudget) -> Selector | None:
-    """None: it matches nothing."""
-    if budget.spec.selector is None:
-        return None
-    try:
-        selector = Selector.from_label_selector(budget.spec.selector)
-    except SelectorError:
-        return None
-    return None if selector.empty else selector
-
-
-def _counts(budget: PodDisruptionBudget, selector: Selector, pod: Pod) -> bool:
-    """Whether a pod's removal takes from a budget."""
-    metadata = pod.metadata
-    if not metadata.labels or metadata.namespace != budget.metadata.namespace:
-        return False
-    return selector.matches(metadata.labels) and metadata.name not in budget.status.disrupted_pods

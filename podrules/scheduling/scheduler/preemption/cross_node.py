@@ -18,7 +18,7 @@ priority and preemption.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -65,10 +65,7 @@ def cross_node_help(
 ) -> CrossNodeHelp | None:
     """The fewest pods that would have to go for the pod to fit a node; None: no such pods, or more than a few.
 
-    Args:
-        filtered: The pod's cycle.
-        preemption: What became of it; with a candidate there is nothing to say.
-        budgets: Of all namespaces.
+    If preemption found a candidate there is nothing to say. The budgets are those of all namespaces.
     """
     if preemption.candidates:
         return None
@@ -107,7 +104,13 @@ def _without(
         return None
     victims: Mapping[str, Sequence[Victim]] = {table.names[row]: () for row in rows if less.fits(row)}
     if not victims:
-        candidates = tuple(_candidates(less, rows, budgets))
+        candidates, trials = [], Trials(less)
+        for row in rows:
+            if less.considered[row] and less.status(row).code is Code.UNSCHEDULABLE:
+                name, pods = table.names[row], less.context.table.pods.on(row)
+                found = select_victims_on_node(trials.of(row, pods), name, pods, context.pod, budgets)
+                if isinstance(found, Candidate):
+                    candidates.append(found)
         best = select_candidate(candidates).best
         victims = {candidate.node: candidate.victims for candidate in candidates if candidate.node in best}
     for node, own in victims.items():
@@ -117,18 +120,6 @@ def _without(
             on_node=(*(pod for pod in gone if pod.spec.node_name == node), *(victim.pod for victim in own)),
         )
     return None
-
-
-def _candidates(
-    filtered: FilterResult, rows: Iterable[int], budgets: Sequence[PodDisruptionBudget]
-) -> Iterator[Candidate]:
-    context, trials = filtered.context, Trials(filtered)
-    for row in rows:
-        if filtered.considered[row] and filtered.status(row).code is Code.UNSCHEDULABLE:
-            name, pods = context.table.names[row], context.table.pods.on(row)
-            found = select_victims_on_node(trials.of(row, pods), name, pods, context.pod, budgets)
-            if isinstance(found, Candidate):
-                yield found
 
 
 class _Blockers:
@@ -141,8 +132,20 @@ class _Blockers:
         affinity, spread = states.get("InterPodAffinity"), states.get("PodTopologySpread")
         self._affinity = affinity if isinstance(affinity, FilterState) else None
         self._spreads = spread.spreads if isinstance(spread, SpreadState) else ()
-        self._users = tuple(self._users_of(states.get("VolumeRestrictions")))
-        self._holders = tuple(self._find_holders())
+        pod, volumes = self._context.pod, states.get("VolumeRestrictions")
+        claims = frozenset(volumes.claims if isinstance(volumes, RestrictionState) else ())
+        self._users = [
+            place
+            for place, other in enumerate(self._pods if claims else ())
+            if other.metadata.namespace == pod.metadata.namespace and not claims.isdisjoint(claim_names(other))
+        ]
+        """Pods that use a claim that only one pod may use."""
+        self._holders = [
+            (place, term.topology_key)
+            for place, other in enumerate(self._pods if self._affinity is not None else ())
+            for term in selecting_terms(other, pod, self._affinity.namespace_labels if self._affinity else {})
+        ]
+        """Pods with an anti-affinity that selects the pod, each with the topology key of a term."""
         self._known: dict[tuple[str, int, int], tuple[int, ...]] = {}
         """Pods of a domain: by kind of rule, its number, and the code of the domain."""
 
@@ -152,7 +155,11 @@ class _Blockers:
         Raises:
             _NotAllowedError: one of them may not be preempted.
         """
-        found = {*self._users, *self._sharing(row)}
+        found = set(self._users)
+        for place, key in self._holders:
+            codes = self._context.table.label(key).codes
+            if codes[row] != ABSENT and codes[row] == codes[self._pods.rows[place]]:
+                found.add(place)
         for index, term in enumerate(self._affinity.away if self._affinity is not None else ()):
             found.update(self._selected(index, term, row))
         if not all(self._may_go(place) for place in found):
@@ -164,30 +171,6 @@ class _Blockers:
     def _may_go(self, place: int) -> bool:
         return is_preemption_allowed(self._pods[place], self._context.pod)
 
-    def _users_of(self, state: RestrictionState | None) -> Iterator[int]:
-        """Pods that use a claim that only one pod may use."""
-        if not isinstance(state, RestrictionState) or not state.claims:
-            return
-        namespace, claims = self._context.pod.metadata.namespace, frozenset(state.claims)
-        for place, pod in enumerate(self._pods):
-            if pod.metadata.namespace == namespace and not claims.isdisjoint(claim_names(pod)):
-                yield place
-
-    def _find_holders(self) -> Iterator[tuple[int, str]]:
-        """Pods with an anti-affinity that selects the pod, each with the topology key of a term."""
-        if self._affinity is None:
-            return
-        for place, pod in enumerate(self._pods):
-            for term in selecting_terms(pod, self._context.pod, self._affinity.namespace_labels):
-                yield place, term.topology_key
-
-    def _sharing(self, row: int) -> Iterator[int]:
-        """Holders in the node's domain."""
-        for place, key in self._holders:
-            codes = self._context.table.label(key).codes
-            if codes[row] != ABSENT and codes[row] == codes[self._pods.rows[place]]:
-                yield place
-
     def _selected(self, index: int, term: AffinityTerm, row: int) -> tuple[int, ...]:
         """Pods of the node's domain that a term of the pod selects."""
         codes = self._context.table.label(term.topology_key).codes
@@ -195,8 +178,11 @@ class _Blockers:
         if code == ABSENT:
             return ()
         if ("term", index, code) not in self._known:
-            found = (place for place, pod in self._on(codes == code) if _selects(term, pod))
-            self._known["term", index, code] = tuple(found)
+            self._known["term", index, code] = tuple(
+                place
+                for place, pod in self._on(codes == code)
+                if term.matches(pod.metadata.namespace, pod.metadata.labels, {})
+            )
         return self._known["term", index, code]
 
     def _excess(self, index: int, spread: Spread, row: int, gone: Places) -> tuple[int, ...]:
@@ -207,36 +193,29 @@ class _Blockers:
         excess = int(spread.skews()[code]) - spread.constraint.max_skew
         if excess <= 0:
             return ()
-        counted = self._counted(index, spread, code)
+        key, selector = ("spread", index, code), spread.constraint.selector
+        if key not in self._known and (selector is None or selector.empty):
+            self._known[key] = ()
+        elif key not in self._known and selector is not None:
+            nodes = spread.eligible & (spread.labels.codes == code)
+            namespace = self._context.pod.metadata.namespace
+            found = {
+                place: pod
+                for place, pod in self._on(nodes)
+                if pod.metadata.namespace == namespace
+                and pod.metadata.deletion_timestamp is None
+                and selector.matches(pod.metadata.labels)
+            }
+            order = {id(pod): rank for rank, pod in enumerate(by_importance(found.values()))}
+            self._known[key] = tuple(sorted(found, key=lambda place: order[id(found[place])], reverse=True))
+        counted = self._known[key]
         excess -= len(gone.intersection(counted))
         rest = [place for place in counted if place not in gone and self._may_go(place)]
         if excess > len(rest):
             raise _NotAllowedError
         return tuple(rest[: max(excess, 0)])
 
-    def _counted(self, index: int, spread: Spread, code: int) -> tuple[int, ...]:
-        """Pods of a domain that a constraint counts, the least important first."""
-        key = ("spread", index, code)
-        if key not in self._known:
-            nodes = spread.eligible & (spread.labels.codes == code)
-            namespace = self._context.pod.metadata.namespace
-            found = {place: pod for place, pod in self._on(nodes) if _is_counted(spread, pod, namespace)}
-            order = {id(pod): rank for rank, pod in enumerate(by_importance(found.values()))}
-            self._known[key] = tuple(sorted(found, key=lambda place: order[id(found[place])], reverse=True))
-        return self._known[key]
-
     def _on(self, nodes: NDArray[np.bool_]) -> Iterator[tuple[int, Pod]]:
         """The pods on some nodes."""
         for place in np.flatnonzero(nodes[self._pods.rows]).tolist():
             yield place, self._pods[place]
-
-
-def _selects(term: AffinityTerm, pod: Pod) -> bool:
-    return term.matches(pod.metadata.namespace, pod.metadata.labels, {})
-
-
-def _is_counted(spread: Spread, pod: Pod, namespace: str) -> bool:
-    selector, metadata = spread.constraint.selector, pod.metadata
-    if metadata.namespace != namespace or metadata.deletion_timestamp is not None:
-        return False
-    return selector is not None and not selector.empty and selector.matches(metadata.labels)

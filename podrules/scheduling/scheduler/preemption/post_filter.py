@@ -6,7 +6,7 @@
         eligible        `default_preemption`
         potential       nodes with the verdict Unschedulable; those that are UnschedulableAndUnresolvable, or that
                         PreFilter left out, are not examined
-        candidates      potential nodes with victims (`victims`); the best is nominated (`choice`)
+        candidates      potential nodes with victims (`victims`); the best is nominated
         no candidate    the nomination that the pod has is taken back; the reasons are counted as for Filter
     merging             the first Success ends it and its reasons are all; so do UnschedulableAndUnresolvable and Error;
                         otherwise the reasons of all add up, and the first plugin is named
@@ -33,7 +33,7 @@ from msgspec.structs import replace
 
 from podrules.api.model.policy import PodDisruptionBudget
 from podrules.scheduling.scheduler.cycle import FilterResult, fit_error
-from podrules.scheduling.scheduler.framework.answers import SUCCESS, Code, Status
+from podrules.scheduling.scheduler.framework.answers import Code, Status
 from podrules.scheduling.scheduler.plugins.default_preemption import (
     NAME,
     DefaultPreemptionArgs,
@@ -116,12 +116,8 @@ class PostFilter(Struct, frozen=True):
 
 
 def preempt(filtered: FilterResult, budgets: Sequence[PodDisruptionBudget]) -> PostFilter:
-    """What a pod that fits nowhere comes to.
-
-    Args:
-        filtered: Its cycle; no node is feasible, and the cycle has no error.
-        budgets: Of all namespaces.
-    """
+    """What a pod that fits nowhere comes to: in its cycle no node is feasible, and there is no error."""
+    context = filtered.context
     reasons: list[str] = []
     first = ""
     nominates: tuple[str, ...] | None = None
@@ -129,9 +125,17 @@ def preempt(filtered: FilterResult, budgets: Sequence[PodDisruptionBudget]) -> P
     for name in filtered.framework.post_filter:
         if name == _DYNAMIC_RESOURCES.name:
             # Without its gate the plugin is none of the defaults.
-            if not filtered.context.features.dynamic_resource_allocation:
+            if not context.features.dynamic_resource_allocation:
                 continue
-            status = _deallocate(filtered)
+            unavailable = (
+                context.table.index[node]
+                for node, verdict in filtered.rejected.items()
+                if verdict.plugin == name and NOT_AVAILABLE in verdict.reasons
+            )
+            if name in context.states and name in {plugin.name for plugin in filtered.framework.pre_filter}:
+                status = _DYNAMIC_RESOURCES.post_filter(context, context.states[name], tuple(unavailable))
+            else:
+                status = Status(Code.ERROR, ("not found",))
         else:
             preemption, status, nominates = _default_preemption(filtered, budgets)
         if status.ok:
@@ -141,7 +145,7 @@ def preempt(filtered: FilterResult, budgets: Sequence[PodDisruptionBudget]) -> P
         reasons += status.reasons
         first = first or name
     if not first:
-        # Nobody was asked; the nomination is taken back all the same.
+        # No plugin ran; the nomination is taken back all the same.
         return _ended(filtered, Status(Code.UNSCHEDULABLE), (), None)
     return _ended(filtered, Status(Code.UNSCHEDULABLE, tuple(reasons), first), nominates, preemption)
 
@@ -160,20 +164,6 @@ def _ended(
     return PostFilter(status, nominates, preemption, f"{filtered.message} {reasons}" if reasons else filtered.message)
 
 
-def _deallocate(filtered: FilterResult) -> Status:
-    """DynamicResources' part."""
-    context, name = filtered.context, _DYNAMIC_RESOURCES.name
-    if name not in context.states or name not in {plugin.name for plugin in filtered.framework.pre_filter}:
-        return Status(Code.ERROR, ("not found",))
-    index = context.table.index
-    unavailable = (
-        index[node]
-        for node, status in filtered.rejected.items()
-        if status.plugin == name and NOT_AVAILABLE in status.reasons
-    )
-    return _DYNAMIC_RESOURCES.post_filter(context, context.states[name], tuple(unavailable))
-
-
 def _default_preemption(
     filtered: FilterResult, budgets: Sequence[PodDisruptionBudget]
 ) -> tuple[Preemption, Status, tuple[str, ...] | None]:
@@ -186,7 +176,12 @@ def _default_preemption(
         return Preemption(reason, potential), _unschedulable(reason), None
     found = _dry_run(filtered, rows, budgets)
     if found.candidates:
-        return found, _success(filtered, found), found.choice.best
+        # Of several nodes that are equally good, the first is named; upstream takes any.
+        node, text = found.choice.best[0], tuple[str, ...]()
+        if filtered.context.features.preemption_message:
+            count = next(len(candidate.victims) for candidate in found.candidates if candidate.node == node)
+            text = (f"preemption: found a potential placement for pod on node {node}, preempting {count} victims",)
+        return found, Status(Code.SUCCESS, text), found.choice.best
     if found.error:
         return found, Status(Code.ERROR, (f"preemption: {found.error}",)), None
     counts = Counter(reason for status in found.no_candidate.values() for reason in status.reasons)
@@ -194,16 +189,6 @@ def _default_preemption(
     if absent:
         counts[NOT_HELPFUL] += absent
     return found, _unschedulable(fit_error(len(names), counts)), ()
-
-
-def _success(filtered: FilterResult, found: Preemption) -> Status:
-    """With a message since 1.37; of several nodes that are equally good, the first is named, upstream takes any."""
-    if not filtered.context.features.preemption_message:
-        return SUCCESS
-    node = found.choice.best[0]
-    victims = next(len(candidate.victims) for candidate in found.candidates if candidate.node == node)
-    text = f"preemption: found a potential placement for pod on node {node}, preempting {victims} victims"
-    return Status(Code.SUCCESS, (text,))
 
 
 def _unschedulable(text: str) -> Status:
